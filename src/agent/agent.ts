@@ -1,0 +1,24 @@
+import type { ModelRef } from "../message/message.ts";
+import type { Ruleset } from "../permission/rule.ts";
+
+/** Who answers: a prompt, a model and rules under a name. ACP calls a primary one a mode. */
+export interface Agent {
+  readonly name: string;
+  readonly description: string;
+  readonly mode: "primary" | "subagent" | "all";
+  readonly hidden: boolean;
+  /** Replaces the prompt of the model's family. */
+  readonly prompt?: string;
+  readonly model?: ModelRef;
+  readonly temperature?: number;
+  readonly topP?: number;
+  /** Model calls a turn may take. */
+  readonly steps?: number;
+  readonly color?: string;
+  /** Passed to the provider. */
+  readonly options: Record<string, unknown>;
+  /** Defaults, built-in rules, the person's and the agent's own, in that order. */
+  readonly rules: Ruleset;
+  /** Built in. */
+  readonly native: boolean;
+}

@@ -1,0 +1,80 @@
+/** A promise with its two ends in reach. */
+export interface Deferred<T> {
+  readonly promise: Promise<T>;
+  resolve(value: T): void;
+  reject(reason: unknown): void;
+}
+
+export function deferred<T = void>(): Deferred<T> {
+  return Promise.withResolvers<T>();
+}
+
+/** Runs tasks one after the other, in the order in which they were given. A failed task does not stop the next. */
+export class Serial {
+  #last: Promise<unknown> = Promise.resolve();
+
+  run<T>(task: () => Promise<T> | T): Promise<T> {
+    const next = this.#last.then(task, task);
+    this.#last = next.then(ignore, ignore);
+    return next;
+  }
+
+  /** Resolves when everything given so far has ended. */
+  idle(): Promise<void> {
+    return this.#last.then(ignore);
+  }
+}
+
+/** One {@link Serial} per key, forgotten when it is idle. */
+export class KeyedSerial {
+  readonly #queues = new Map<string, { queue: Serial; users: number }>();
+
+  async run<T>(key: string, task: () => Promise<T> | T): Promise<T> {
+    const entry = this.#queues.get(key) ?? { queue: new Serial(), users: 0 };
+    this.#queues.set(key, entry);
+    entry.users++;
+    try {
+      return await entry.queue.run(task);
+    } finally {
+      entry.users--;
+      if (entry.users === 0) this.#queues.delete(key);
+    }
+  }
+}
+
+/** Resolves after the delay, or at once when the signal aborts. Never rejects. */
+export function sleep(delayMs: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, delayMs);
+    signal?.addEventListener("abort", done, { once: true });
+  });
+}
+
+/** The promise's value, or `fallback` when the signal aborts first. The promise goes on by itself. */
+export function orWhenAborted<T, F>(promise: Promise<T>, signal: AbortSignal, fallback: F): Promise<T | F> {
+  if (signal.aborted) {
+    promise.catch(ignore);
+    return Promise.resolve(fallback);
+  }
+  return new Promise((resolve, reject) => {
+    const onAbort = () => resolve(fallback);
+    signal.addEventListener("abort", onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}
+
+/** The promise's value, or `fallback` after the delay. The promise goes on by itself. */
+export function orAfter<T, F>(promise: Promise<T>, delayMs: number, fallback: F): Promise<T | F> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(fallback), delayMs);
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+function ignore(): void {}

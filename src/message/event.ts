@@ -1,0 +1,34 @@
+import type { MessageId, PartId, SessionId } from "./ids.ts";
+import type { AgentError, MessageInfo, ModelRef, Todo } from "./message.ts";
+import type { Part } from "./part.ts";
+
+/** One change of a session. Whoever receives it may await its own work: the turn waits for it. */
+export type SessionEvent = { sessionId: SessionId } & (
+  | { type: "message"; info: MessageInfo }
+  | { type: "part"; messageId: MessageId; part: Part }
+  /** Text appended to a text or reasoning part. */
+  | { type: "delta"; messageId: MessageId; partId: PartId; kind: "text" | "reasoning"; delta: string }
+  /** Live output of a running call; not stored, the call's result has it. */
+  | { type: "tool-output"; messageId: MessageId; partId: PartId; callId: string; delta: string }
+  | { type: "usage"; usage: Usage }
+  | { type: "title"; title: string; updatedAt: number }
+  | { type: "todos"; todos: Todo[] }
+  | { type: "agent"; agent: string }
+  | { type: "model"; model: ModelRef | undefined }
+  | { type: "status"; status: Status }
+  | { type: "notice"; severity: "info" | "warning" | "error"; text: string }
+);
+
+/** Tokens now in the model's context, the size of its window where known, and dollars spent in the session so far. */
+export interface Usage {
+  used: number;
+  size: number | undefined;
+  cost: number | undefined;
+}
+
+/** What a turn is waiting for. Times are milliseconds since 1970. */
+export type Status =
+  | { state: "working" }
+  | { state: "retrying"; attempt: number; attempts: number; error: AgentError; nextAt: number };
+
+export type Emit = (event: SessionEvent) => Promise<void>;

@@ -1,0 +1,30 @@
+import { v7 as uuidv7 } from "uuid";
+import { z } from "zod";
+
+/** Ids are a prefix and a version 7 UUID without dashes: opaque to clients, sortable by the time of their making. */
+const idSchema = <Prefix extends string>(prefix: Prefix) =>
+  z.custom<`${Prefix}_${string}`>(
+    (value) => typeof value === "string" && value.startsWith(`${prefix}_`) && safeRest.test(value.slice(4)),
+    { error: `expected an id that begins with "${prefix}_"` },
+  );
+
+/** Ids become file names, so nothing but letters and digits may follow the prefix. */
+const safeRest = /^[0-9A-Za-z]{1,64}$/;
+
+export const sessionIdSchema = idSchema("ses");
+export const messageIdSchema = idSchema("msg");
+export const partIdSchema = idSchema("prt");
+
+export type SessionId = z.infer<typeof sessionIdSchema>;
+export type MessageId = z.infer<typeof messageIdSchema>;
+export type PartId = z.infer<typeof partIdSchema>;
+
+export const newSessionId = (): SessionId => `ses_${sortable()}`;
+export const newMessageId = (): MessageId => `msg_${sortable()}`;
+export const newPartId = (): PartId => `prt_${sortable()}`;
+
+export const isSessionId = (value: unknown): value is SessionId => sessionIdSchema.safeParse(value).success;
+
+function sortable(): string {
+  return uuidv7().replaceAll("-", "");
+}

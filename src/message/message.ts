@@ -1,0 +1,118 @@
+import { z } from "zod";
+import { messageIdSchema, sessionIdSchema } from "./ids.ts";
+import { partSchema, tokensSchema } from "./part.ts";
+
+/** A model as people write it: `provider/model`, with an optional variant (its reasoning effort). */
+export const modelRefSchema = z.object({
+  provider: z.string(),
+  model: z.string(),
+  variant: z.string().optional(),
+});
+export type ModelRef = z.infer<typeof modelRefSchema>;
+
+/** Why a model call or a turn failed; codes are compared, messages are shown. */
+export const agentErrorSchema = z.object({
+  code: z.enum([
+    "auth",
+    "rate-limit",
+    "overloaded",
+    "context-length",
+    "bad-request",
+    "not-found",
+    "network",
+    "timeout",
+    "server",
+    "invalid-response",
+    "content-filter",
+    "output-length",
+    "no-model",
+    "storage",
+    "cancelled",
+    "internal",
+  ]),
+  message: z.string(),
+  /** The HTTP status, where the failure had one. */
+  status: z.number().optional(),
+  /** The wait that the provider asked for, in milliseconds. */
+  retryAfterMs: z.number().optional(),
+  retryable: z.boolean(),
+});
+export type AgentError = z.infer<typeof agentErrorSchema>;
+
+const userInfoSchema = z.object({
+  id: messageIdSchema,
+  sessionId: sessionIdSchema,
+  role: z.literal("user"),
+  time: z.object({ created: z.number() }),
+  agent: z.string(),
+  model: modelRefSchema.optional(),
+  /** Further system text for the answers to this message. */
+  system: z.string().optional(),
+  /** Tools switched off (false) for the answers to this message. */
+  tools: z.record(z.string(), z.boolean()).optional(),
+});
+
+/** Why a model call ended. */
+export const finishReasonSchema = z.enum([
+  "stop",
+  "tool-calls",
+  "length",
+  "content-filter",
+  "refusal",
+  "error",
+  "cancelled",
+  "unknown",
+]);
+export type FinishReason = z.infer<typeof finishReasonSchema>;
+
+const assistantInfoSchema = z.object({
+  id: messageIdSchema,
+  sessionId: sessionIdSchema,
+  role: z.literal("assistant"),
+  /** The user message that this one answers. */
+  parentId: messageIdSchema,
+  time: z.object({ created: z.number(), completed: z.number().optional() }),
+  agent: z.string(),
+  model: modelRefSchema,
+  /** US dollars. */
+  cost: z.number(),
+  tokens: tokensSchema,
+  finish: finishReasonSchema.optional(),
+  error: agentErrorSchema.optional(),
+  /** True for the summary that a compaction wrote. */
+  summary: z.boolean().optional(),
+});
+
+export const messageInfoSchema = z.discriminatedUnion("role", [userInfoSchema, assistantInfoSchema]);
+export const messageSchema = z.object({ info: messageInfoSchema, parts: z.array(partSchema) });
+
+export type UserInfo = z.infer<typeof userInfoSchema>;
+export type AssistantInfo = z.infer<typeof assistantInfoSchema>;
+export type MessageInfo = z.infer<typeof messageInfoSchema>;
+export type Message = z.infer<typeof messageSchema>;
+
+export const todoSchema = z.object({
+  content: z.string(),
+  status: z.enum(["pending", "in_progress", "completed", "cancelled"]),
+  priority: z.enum(["high", "medium", "low"]),
+});
+export type Todo = z.infer<typeof todoSchema>;
+
+/** What is stored of a session beside its messages. Times are milliseconds since 1970. */
+export const sessionInfoSchema = z.object({
+  id: sessionIdSchema,
+  projectId: z.string(),
+  parentId: sessionIdSchema.optional(),
+  cwd: z.string(),
+  additionalDirectories: z.array(z.string()).optional(),
+  title: z.string().optional(),
+  /** Who gave the title: a person's stays, a generated one replaces the fallback. */
+  titleSource: z.enum(["fallback", "generated", "person"]).optional(),
+  agent: z.string(),
+  model: modelRefSchema.optional(),
+  /** US dollars, child sessions included. */
+  cost: z.number(),
+  time: z.object({ created: z.number(), updated: z.number(), archived: z.number().optional() }),
+  version: z.string(),
+});
+export type SessionInfo = z.infer<typeof sessionInfoSchema>;

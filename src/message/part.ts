@@ -1,0 +1,197 @@
+import { z } from "zod";
+import { messageIdSchema, partIdSchema } from "./ids.ts";
+
+/** Which picture an editor draws for a call; the words are ACP's. */
+export const toolKindSchema = z.enum([
+  "read",
+  "edit",
+  "delete",
+  "move",
+  "search",
+  "execute",
+  "think",
+  "fetch",
+  "switch_mode",
+  "other",
+]);
+export type ToolKind = z.infer<typeof toolKindSchema>;
+
+/** A place in a file. `path` is absolute, `line` counts from 1. */
+export const locationSchema = z.object({ path: z.string(), line: z.number().int().positive().optional() });
+export type Location = z.infer<typeof locationSchema>;
+
+/**
+ * What a call did to one file. `before` and `after` name contents in the snapshot store (SHA-256, hex);
+ * null is "no such file", undefined is "not kept" (too large or not text), which cannot be shown or undone.
+ */
+export const fileChangeSchema = z.object({
+  path: z.string(),
+  operation: z.enum(["add", "update", "delete", "move"]),
+  fromPath: z.string().optional(),
+  before: z.string().nullish(),
+  after: z.string().nullish(),
+  additions: z.number().int().nonnegative(),
+  deletions: z.number().int().nonnegative(),
+});
+export type FileChange = z.infer<typeof fileChangeSchema>;
+
+/** Media that a tool returned or a person attached: base64 in a `data:` URL, or a `file:` URL. */
+export const attachmentSchema = z.object({ mime: z.string(), url: z.string(), filename: z.string().optional() });
+export type Attachment = z.infer<typeof attachmentSchema>;
+
+/** Start and end in milliseconds since 1970. */
+const spanSchema = z.object({ start: z.number(), end: z.number().optional() });
+
+const textPartSchema = z.object({
+  id: partIdSchema,
+  type: z.literal("text"),
+  text: z.string(),
+  /** Written by the program, not by the person or the model: the model sees it, the editor does not. */
+  synthetic: z.boolean().optional(),
+  /** For the person's eyes only: the model does not see it. */
+  ignored: z.boolean().optional(),
+  time: spanSchema.optional(),
+});
+
+const reasoningPartSchema = z.object({
+  id: partIdSchema,
+  type: z.literal("reasoning"),
+  text: z.string(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+  time: spanSchema.optional(),
+});
+
+const filePartSchema = z.object({
+  id: partIdSchema,
+  type: z.literal("file"),
+  mime: z.string(),
+  url: z.string(),
+  filename: z.string().optional(),
+});
+
+const pendingStateSchema = z.object({ status: z.literal("pending"), input: z.unknown() });
+const runningStateSchema = z.object({
+  status: z.literal("running"),
+  input: z.unknown(),
+  time: spanSchema,
+});
+const completedStateSchema = z.object({
+  status: z.literal("completed"),
+  input: z.unknown(),
+  /** What the model reads, already truncated. */
+  output: z.string(),
+  attachments: z.array(attachmentSchema).optional(),
+  changes: z.array(fileChangeSchema).optional(),
+  /** Facts for the editor and for tools that continue (exit code, child session); small. */
+  metadata: z.record(z.string(), z.unknown()).optional(),
+  time: spanSchema,
+  /** When pruning took the output out of the model's view. */
+  compactedAt: z.number().optional(),
+});
+const errorStateSchema = z.object({
+  status: z.literal("error"),
+  input: z.unknown(),
+  /** What the model reads: what went wrong and what to do about it. */
+  error: z.string(),
+  /** Why it did not complete, for callers that compare. */
+  reason: z.enum(["failed", "invalid", "denied", "rejected", "cancelled", "interrupted"]),
+  changes: z.array(fileChangeSchema).optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
+  time: spanSchema.optional(),
+});
+
+export const toolStateSchema = z.discriminatedUnion("status", [
+  pendingStateSchema,
+  runningStateSchema,
+  completedStateSchema,
+  errorStateSchema,
+]);
+export type ToolState = z.infer<typeof toolStateSchema>;
+
+const toolPartSchema = z.object({
+  id: partIdSchema,
+  type: z.literal("tool"),
+  /** Unique in the session, made by us; the provider's own id stands in `providerCallId`. */
+  callId: z.string(),
+  providerCallId: z.string().optional(),
+  tool: z.string(),
+  title: z.string().optional(),
+  kind: toolKindSchema.optional(),
+  locations: z.array(locationSchema).optional(),
+  state: toolStateSchema,
+});
+
+export const tokensSchema = z.object({
+  input: z.number(),
+  output: z.number(),
+  reasoning: z.number(),
+  cache: z.object({ read: z.number(), write: z.number() }),
+});
+/** Tokens of one model call. `input` excludes what came from or went to the cache; `output` excludes reasoning. */
+export type Tokens = z.infer<typeof tokensSchema>;
+
+const stepStartPartSchema = z.object({ id: partIdSchema, type: z.literal("step-start") });
+const stepFinishPartSchema = z.object({
+  id: partIdSchema,
+  type: z.literal("step-finish"),
+  reason: z.string(),
+  tokens: tokensSchema,
+  /** US dollars. */
+  cost: z.number(),
+});
+const snapshotPartSchema = z.object({ id: partIdSchema, type: z.literal("snapshot"), snapshot: z.string() });
+/** The files that one step changed. */
+const patchPartSchema = z.object({
+  id: partIdSchema,
+  type: z.literal("patch"),
+  changes: z.array(fileChangeSchema),
+});
+const compactionPartSchema = z.object({
+  id: partIdSchema,
+  type: z.literal("compaction"),
+  auto: z.boolean(),
+  instruction: z.string().optional(),
+  /** The first of the recent messages that stay verbatim beside the summary. */
+  keepFrom: messageIdSchema.optional(),
+});
+const subtaskPartSchema = z.object({
+  id: partIdSchema,
+  type: z.literal("subtask"),
+  prompt: z.string(),
+  description: z.string(),
+  agent: z.string(),
+  command: z.string().optional(),
+});
+const agentPartSchema = z.object({ id: partIdSchema, type: z.literal("agent"), name: z.string() });
+const retryPartSchema = z.object({
+  id: partIdSchema,
+  type: z.literal("retry"),
+  attempt: z.number().int(),
+  error: z.string(),
+  /** Milliseconds since 1970. */
+  time: z.number(),
+});
+
+export const partSchema = z.discriminatedUnion("type", [
+  textPartSchema,
+  reasoningPartSchema,
+  filePartSchema,
+  toolPartSchema,
+  stepStartPartSchema,
+  stepFinishPartSchema,
+  snapshotPartSchema,
+  patchPartSchema,
+  compactionPartSchema,
+  subtaskPartSchema,
+  agentPartSchema,
+  retryPartSchema,
+]);
+export type Part = z.infer<typeof partSchema>;
+export type TextPart = z.infer<typeof textPartSchema>;
+export type ReasoningPart = z.infer<typeof reasoningPartSchema>;
+export type FilePart = z.infer<typeof filePartSchema>;
+export type ToolPart = z.infer<typeof toolPartSchema>;
+export type StepFinishPart = z.infer<typeof stepFinishPartSchema>;
+
+export const isToolPart = (part: Part): part is ToolPart => part.type === "tool";
+export const isFinished = (state: ToolState): boolean => state.status === "completed" || state.status === "error";

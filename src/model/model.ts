@@ -1,0 +1,69 @@
+import type { Message, AgentError, FinishReason, ModelRef } from "../message/message.ts";
+import type { Tokens } from "../message/part.ts";
+
+/** A model that can be asked, with what is known of it. */
+export interface Model {
+  readonly ref: ModelRef;
+  readonly name: string;
+  /** Chooses the system prompt and the edit tools. */
+  readonly family: "claude" | "gpt" | "codex" | "gemini" | "other";
+  /** Tokens; undefined where unknown. */
+  readonly limit: { context?: number; input?: number; output?: number };
+  /** US dollars per million tokens. */
+  readonly cost?: { input: number; output: number; cacheRead?: number; cacheWrite?: number };
+  readonly abilities: {
+    tools: boolean;
+    reasoning: boolean;
+    images: boolean;
+    pdf: boolean;
+    audio: boolean;
+    temperature: boolean;
+  };
+  /** Names of its variants (reasoning efforts), in order. */
+  readonly variants: readonly string[];
+}
+
+export interface ModelRequest {
+  model: Model;
+  system: readonly string[];
+  /** The visible transcript; turning it into the provider's messages is the model folder's work. */
+  messages: readonly Message[];
+  tools: readonly ToolSpec[];
+  temperature?: number;
+  topP?: number;
+  maxOutputTokens?: number;
+  /** Further provider options of the agent. */
+  options?: Record<string, unknown>;
+  signal: AbortSignal;
+}
+
+export interface ToolSpec {
+  name: string;
+  description: string;
+  /** JSON Schema of the input. */
+  schema: Record<string, unknown>;
+}
+
+/** One model call as it streams. Ends with exactly one `finish` or `failed`; never throws, an abort is `failed` with code `cancelled`. */
+export type StepEvent =
+  | { type: "text-start"; id: string }
+  | { type: "text-delta"; id: string; text: string }
+  | { type: "text-end"; id: string }
+  | { type: "reasoning-start"; id: string }
+  | { type: "reasoning-delta"; id: string; text: string }
+  | { type: "reasoning-end"; id: string; metadata?: Record<string, unknown> }
+  /** The model began to write a call; its arguments still stream. */
+  | { type: "call-start"; providerCallId: string; tool: string }
+  /** The call is whole. `input` is the parsed JSON, or undefined with `problem` saying why it does not parse. */
+  | { type: "call"; providerCallId: string; tool: string; input: unknown; raw: string; problem?: string }
+  | { type: "finish"; reason: FinishReason; tokens: Tokens }
+  | { type: "failed"; error: AgentError };
+
+export interface Models {
+  /** All models that could be used now: configured, with a key or without need of one. */
+  list(): readonly Model[];
+  find(ref: ModelRef): Model | undefined;
+  stream(request: ModelRequest): AsyncIterable<StepEvent>;
+  /** US dollars for these tokens; 0 where prices are unknown. */
+  costOf(model: Model, tokens: Tokens): number;
+}

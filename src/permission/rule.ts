@@ -1,0 +1,40 @@
+import { z } from "zod";
+
+export const actionSchema = z.enum(["allow", "ask", "deny"]);
+export type Action = z.infer<typeof actionSchema>;
+
+/** `permission` and `pattern` take `*` (any run of characters) and `?` (one character). */
+export interface Rule {
+  permission: string;
+  pattern: string;
+  action: Action;
+}
+
+/** Rules in order: the last that matches wins. */
+export type Ruleset = readonly Rule[];
+
+/** One thing that a call touches: a path, a simple command, a URL. */
+export interface Subject {
+  /** What rules are matched against. */
+  text: string;
+  /** Other spellings (the raw text, the name without its folder) on which a deny or ask also bites, an allow never. */
+  also?: readonly string[];
+  /** Why it cannot be known what this will do; then only a rule for `*` can allow it. */
+  opaque?: string;
+}
+
+/** What a call needs permission for. As strict as the strictest of its subjects. */
+export interface PermissionRequest {
+  /** A permission name of the rules: read, edit, bash, external_directory, … */
+  permission: string;
+  subjects: readonly Subject[];
+  /** Patterns that "always" would allow from now on; empty where nothing safe can be offered. */
+  always: readonly string[];
+}
+
+/** The verdict of the gate over a call. */
+export type Decision =
+  | { outcome: "allowed" }
+  | { outcome: "denied"; permission: string; subject: string; rule: Rule }
+  | { outcome: "rejected"; feedback?: string }
+  | { outcome: "cancelled" };

@@ -1,0 +1,92 @@
+import type { z } from "zod";
+import type { SessionId } from "../message/ids.ts";
+import type { Todo } from "../message/message.ts";
+import type { Attachment, FileChange, Location, ToolKind } from "../message/part.ts";
+import type { PermissionRequest } from "../permission/rule.ts";
+import type { Workspace } from "../workspace/workspace.ts";
+
+/**
+ * A tool is defined once. Validation of its input, permission, truncation and the terminal state of each call
+ * belong to the runner, so that no tool can forget them.
+ */
+export interface Tool<Input = unknown> {
+  readonly name: string;
+  /** What the model reads: when to use it, when not, what its limits are. */
+  readonly description: string;
+  readonly input: z.ZodType<Input>;
+  /** Calls of one step run side by side when shared; an exclusive call runs alone. */
+  readonly concurrency: "shared" | "exclusive";
+  /** Says what the call would do. Changes nothing. Throws {@link ToolFailure} for what the model can mend. */
+  prepare(input: Input, context: ToolContext): Promise<PreparedCall>;
+}
+
+/** What a tool may use of the session that calls it. */
+export interface ToolContext {
+  readonly sessionId: SessionId;
+  readonly agent: string;
+  readonly workspace: Workspace;
+  /** What this session has read of each file, for the stale check. */
+  readonly seen: SeenFiles;
+  readonly todos: TodoList;
+  /** Aborts when the turn is cancelled. */
+  readonly signal: AbortSignal;
+}
+
+/** Content hashes (SHA-256, hex) of files as this session last read or wrote them, by absolute real path. */
+export interface SeenFiles {
+  get(path: string): string | undefined;
+  set(path: string, hash: string): void;
+}
+
+export interface TodoList {
+  read(): readonly Todo[];
+  /** Replaces the whole list, stores it and shows it as the editor's plan. */
+  write(todos: Todo[]): Promise<void>;
+}
+
+export interface PreparedCall {
+  /** One line for the editor: a command's own text, a path relative to the workspace. */
+  readonly title: string;
+  readonly kind: ToolKind;
+  readonly locations: readonly Location[];
+  /** What the person sees beside the question whether it may run. */
+  readonly preview?: Preview;
+  readonly permissions: readonly PermissionRequest[];
+  run(context: RunContext): Promise<ToolResult>;
+}
+
+/** Whole texts before and after, for each file that the call would change. */
+export interface Preview {
+  readonly diffs?: readonly { path: string; oldText: string | null; newText: string }[];
+  readonly text?: string;
+}
+
+export interface RunContext {
+  readonly signal: AbortSignal;
+  /** Live output; awaited so that a slow editor slows the tool down instead of filling memory. */
+  output(delta: string): Promise<void>;
+}
+
+/** Expected outcomes are values; a throw from `run` is a bug, {@link ToolFailure} or an abort. */
+export type ToolResult =
+  | {
+      status: "completed";
+      /** For the model; the runner truncates it. */
+      output: string;
+      title?: string;
+      locations?: readonly Location[];
+      attachments?: readonly Attachment[];
+      changes?: readonly FileChange[];
+      metadata?: Record<string, unknown>;
+    }
+  | { status: "failed"; error: string; changes?: readonly FileChange[]; metadata?: Record<string, unknown> };
+
+/** Something the model can mend: a wrong path, a stale file, an ambiguous match. The message says how. */
+export class ToolFailure extends Error {
+  override readonly name = "ToolFailure";
+}
+
+/** Keeps the input's type between schema and `prepare` while definitions stand side by side in one list. */
+export function defineTool<Input>(tool: Tool<Input>): Tool {
+  return tool;
+}
