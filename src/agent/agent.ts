@@ -10,6 +10,8 @@ export interface Agent {
   /** Replaces the prompt of the model's family. */
   readonly prompt?: string;
   readonly model?: ModelRef;
+  /** The variant of the session's model, where the agent names one without a model of its own. */
+  readonly variant?: string;
   readonly temperature?: number;
   readonly topP?: number;
   /** Model calls a turn may take. */

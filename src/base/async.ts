@@ -5,7 +5,7 @@ export interface Deferred<T> {
   reject(reason: unknown): void;
 }
 
-export function deferred<T = void>(): Deferred<T> {
+export function deferred<T>(): Deferred<T> {
   return Promise.withResolvers<T>();
 }
 

@@ -1,5 +1,5 @@
 import type { MessageId, PartId, SessionId } from "./ids.ts";
-import type { AgentError, MessageInfo, ModelRef, Todo } from "./message.ts";
+import type { MessageInfo, ModelRef, Todo } from "./message.ts";
 import type { Part } from "./part.ts";
 
 /** One change of a session. Whoever receives it may await its own work: the turn waits for it. */
@@ -15,7 +15,6 @@ export type SessionEvent = { sessionId: SessionId } & (
   | { type: "todos"; todos: Todo[] }
   | { type: "agent"; agent: string }
   | { type: "model"; model: ModelRef | undefined }
-  | { type: "status"; status: Status }
   | { type: "notice"; severity: "info" | "warning" | "error"; text: string }
 );
 
@@ -25,10 +24,5 @@ export interface Usage {
   size: number | undefined;
   cost: number | undefined;
 }
-
-/** What a turn is waiting for. Times are milliseconds since 1970. */
-export type Status =
-  | { state: "working" }
-  | { state: "retrying"; attempt: number; attempts: number; error: AgentError; nextAt: number };
 
 export type Emit = (event: SessionEvent) => Promise<void>;

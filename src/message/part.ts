@@ -36,7 +36,11 @@ export const fileChangeSchema = z.object({
 export type FileChange = z.infer<typeof fileChangeSchema>;
 
 /** Media that a tool returned or a person attached: base64 in a `data:` URL, or a `file:` URL. */
-export const attachmentSchema = z.object({ mime: z.string(), url: z.string(), filename: z.string().optional() });
+export const attachmentSchema = z.object({
+  mime: z.string(),
+  url: z.string(),
+  filename: z.string().optional(),
+});
 export type Attachment = z.infer<typeof attachmentSchema>;
 
 /** Start and end in milliseconds since 1970. */
@@ -167,7 +171,9 @@ const retryPartSchema = z.object({
   id: partIdSchema,
   type: z.literal("retry"),
   attempt: z.number().int(),
+  attempts: z.number().int(),
   error: z.string(),
+  delayMs: z.number(),
   /** Milliseconds since 1970. */
   time: z.number(),
 });
@@ -194,4 +200,5 @@ export type ToolPart = z.infer<typeof toolPartSchema>;
 export type StepFinishPart = z.infer<typeof stepFinishPartSchema>;
 
 export const isToolPart = (part: Part): part is ToolPart => part.type === "tool";
-export const isFinished = (state: ToolState): boolean => state.status === "completed" || state.status === "error";
+export const isFinished = (state: ToolState): boolean =>
+  state.status === "completed" || state.status === "error";

@@ -56,7 +56,8 @@ export type StepEvent =
   | { type: "call-start"; providerCallId: string; tool: string }
   /** The call is whole. `input` is the parsed JSON, or undefined with `problem` saying why it does not parse. */
   | { type: "call"; providerCallId: string; tool: string; input: unknown; raw: string; problem?: string }
-  | { type: "finish"; reason: FinishReason; tokens: Tokens }
+  /** `estimated` where the provider told no usage. */
+  | { type: "finish"; reason: FinishReason; tokens: Tokens; estimated?: boolean }
   | { type: "failed"; error: AgentError };
 
 export interface Models {

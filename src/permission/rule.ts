@@ -21,6 +21,14 @@ export interface Subject {
   also?: readonly string[];
   /** Why it cannot be known what this will do; then only a rule for `*` can allow it. */
   opaque?: string;
+  /** What makes it opaque, where that is options of a known program: an allow rule that spells all of them out may allow it. */
+  options?: readonly string[];
+  /** `text` and `also` are patterns: a deny or ask bites when it has a text in common with them, an allow must cover them whole. */
+  glob?: boolean;
+  /** The call reaches everything below the folder `text`: a deny or ask that may apply there makes it ask. */
+  below?: boolean;
+  /** Why a person must agree each time, whatever the rules and approvals allow. A deny still denies. */
+  confirm?: string;
 }
 
 /** What a call needs permission for. As strict as the strictest of its subjects. */

@@ -1,3 +1,15 @@
+import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once, setMaxListeners } from "node:events";
+import { constants } from "node:fs";
+import { access, stat } from "node:fs/promises";
+import { basename, delimiter, isAbsolute, join } from "node:path";
+import type { Readable } from "node:stream";
+import { deferred, orAfter } from "../base/async.ts";
+import { codeOf, messageOf } from "../base/errors.ts";
+import { ProcessOutput } from "./process-output.ts";
+import { endTree, hasRunningMember, PROCESS_MARK, type ProcessTree } from "./process-tree.ts";
+
 /** Shell commands, each in a process group of its own with stdin closed. */
 export interface Processes {
   run(command: ShellCommand): Promise<ProcessOutcome>;
@@ -23,4 +35,209 @@ export interface ProcessOutcome {
   error?: string;
   /** Whether processes that it left in the background still run. */
   background: boolean;
+}
+
+/** How long a slow reader may take over the last output of what was ended. */
+const LAST_OUTPUT_MS = 100;
+
+/**
+ * `env` is given to the commands as it is, with a mark added by which all their descendants are found again.
+ * Commands run in `bash` where it is on the PATH, else in `sh`; on Windows in `bash` or `cmd`.
+ */
+export function openProcesses(options: { env: Readonly<Record<string, string | undefined>> }): Processes {
+  return new ShellProcesses(options.env);
+}
+
+type Exit = { code: number | null; signal: string | null };
+type Started = { child: Shell; group: number };
+type Stop = "timed-out" | "cancelled";
+
+class ShellProcesses implements Processes {
+  readonly #env: Readonly<Record<string, string | undefined>>;
+  readonly #mark = `${randomUUID()}/`;
+  readonly #ending = new AbortController();
+  readonly #running = new Set<Promise<ProcessOutcome>>();
+  /** Groups that live on in the background. On Linux the mark finds them, and those that left their group too. */
+  readonly #background = new Set<number>();
+  #shell: Promise<string> | undefined;
+  #count = 0;
+
+  constructor(env: Readonly<Record<string, string | undefined>>) {
+    this.#env = env;
+    // Each running command listens.
+    setMaxListeners(0, this.#ending.signal);
+  }
+
+  async run(command: ShellCommand): Promise<ProcessOutcome> {
+    const run = this.#start(command);
+    this.#running.add(run);
+    try {
+      return await run;
+    } finally {
+      this.#running.delete(run);
+    }
+  }
+
+  async endAll(): Promise<void> {
+    this.#ending.abort();
+    await Promise.allSettled(this.#running);
+    const groups = process.platform === "linux" ? [undefined] : [...this.#background];
+    await Promise.all(groups.map((group) => endTree({ group, mark: this.#mark })));
+    this.#background.clear();
+  }
+
+  async #start(command: ShellCommand): Promise<ProcessOutcome> {
+    if (this.#ending.signal.aborted)
+      return failedToStart("The program is ending; no command starts any more.");
+    this.#shell ??= findShell(this.#env);
+    const shell = await this.#shell;
+    if (command.signal.aborted) return outcome("cancelled");
+    const mark = `${this.#mark}${++this.#count}/`;
+    const env = { ...this.#env, [PROCESS_MARK]: `${this.#env[PROCESS_MARK] ?? ""}${mark}` };
+    const started = await startShell(shell, command, env);
+    if ("error" in started) return failedToStart(await whyNotStarted(started.error, command, shell));
+    return this.#watch(started, command, mark);
+  }
+
+  async #watch({ child, group }: Started, command: ShellCommand, mark: string): Promise<ProcessOutcome> {
+    const exited = exitOf(child);
+    const tree: ProcessTree = { group, mark };
+    const output = new ProcessOutput(child.stdout, (text) => command.onOutput(text));
+    const stop = stopOf(command, this.#ending.signal);
+    const finished = Promise.all([exited, exited.then(() => output.drain())]);
+    try {
+      const first = await Promise.race([finished, stop.promise, rejectionOf(output.done)]);
+      if (typeof first !== "string") return await this.#settle(first[0], first[1].held, group);
+      await endTree(tree);
+      await orAfter(Promise.allSettled([finished]), LAST_OUTPUT_MS, undefined);
+      const exit = await orAfter(exited, 0, undefined);
+      return { ...outcome(first), signalName: exit?.signal ?? null };
+    } catch (error) {
+      await endTree(tree);
+      throw error;
+    } finally {
+      stop.forget();
+      if (stop.happened) output.abandon();
+      child.unref();
+    }
+  }
+
+  async #settle({ code, signal }: Exit, pipeHeld: boolean, group: number): Promise<ProcessOutcome> {
+    const grouped = await hasRunningMember(group);
+    if (grouped) this.#background.add(group);
+    return { end: "exited", exitCode: code, signalName: signal, background: grouped || pipeHeld };
+  }
+}
+
+type Shell = ChildProcessByStdio<null, Readable, null>;
+
+/** Both outputs share one pipe, as on a terminal: only so is their order known. */
+const ONE_PIPE = 'exec "$0" -c "$1" "$2" 2>&1';
+
+function spawnShell(shell: string, { command, cwd }: ShellCommand, env: NodeJS.ProcessEnv): Shell {
+  const windows = process.platform === "win32";
+  const [program, args] = shell.endsWith("cmd.exe")
+    ? [shell, ["/d", "/s", "/c", `"(${command}) 2>&1"`]]
+    : [windows ? shell : "/bin/sh", ["-c", ONE_PIPE, shell, command, basename(shell)]];
+  return spawn(program, args, {
+    cwd,
+    env,
+    stdio: ["ignore", "pipe", "ignore"],
+    // A group of its own; on Windows this would open a window.
+    detached: !windows,
+    windowsHide: true,
+    windowsVerbatimArguments: shell.endsWith("cmd.exe"),
+  });
+}
+
+/** Node throws some of a spawn's errors and emits the others. */
+async function startShell(
+  shell: string,
+  command: ShellCommand,
+  env: NodeJS.ProcessEnv,
+): Promise<Started | { error: unknown }> {
+  try {
+    const child = spawnShell(shell, command, env);
+    if (child.pid !== undefined) return { child, group: child.pid };
+    return { error: (await once(child, "error"))[0] };
+  } catch (error) {
+    return { error };
+  }
+}
+
+function exitOf(child: Shell): Promise<Exit> {
+  return new Promise((resolve) => {
+    child.once("exit", (code, signal) => resolve({ code, signal }));
+  });
+}
+
+/** Resolves when the time is up or a signal aborts, unless it is told to forget about it. */
+function stopOf(command: ShellCommand, ending: AbortSignal) {
+  const end = deferred<Stop>();
+  const stop = { promise: end.promise, happened: false, forget };
+  const happen = (why: Stop) => {
+    stop.happened = true;
+    end.resolve(why);
+  };
+  const cancel = () => happen("cancelled");
+  const timer = setTimeout(() => happen("timed-out"), command.timeoutMs);
+  const signals = [command.signal, ending];
+  for (const signal of signals) signal.addEventListener("abort", cancel, { once: true });
+  if (signals.some((signal) => signal.aborted)) cancel();
+  return stop;
+
+  function forget() {
+    clearTimeout(timer);
+    for (const signal of signals) signal.removeEventListener("abort", cancel);
+  }
+}
+
+/** Never resolves; rejects when the promise does. */
+function rejectionOf(promise: Promise<void>): Promise<never> {
+  return new Promise((_, reject) => {
+    promise.catch(reject);
+  });
+}
+
+function outcome(end: ProcessOutcome["end"]): ProcessOutcome {
+  return { end, exitCode: null, signalName: null, background: false };
+}
+
+function failedToStart(error: string): ProcessOutcome {
+  return { ...outcome("failed-to-start"), error };
+}
+
+async function whyNotStarted(error: unknown, { command, cwd }: ShellCommand, shell: string): Promise<string> {
+  if (codeOf(error) === "E2BIG") {
+    return `The command is too long for this system (${command.length} characters). Write it to a file and run that.`;
+  }
+  if (!(await isFolder(cwd))) return `The working directory ${cwd} is not a folder. Give one that exists.`;
+  return `The shell ${shell} could not be started in ${cwd}: ${messageOf(error)}`;
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+async function findShell(env: Readonly<Record<string, string | undefined>>): Promise<string> {
+  const windows = process.platform === "win32";
+  const folders = (env["PATH"] ?? env["Path"] ?? "/usr/bin:/bin").split(delimiter).filter(isAbsolute);
+  for (const folder of folders) {
+    const path = join(folder, windows ? "bash.exe" : "bash");
+    if (await isExecutable(path)) return path;
+  }
+  return windows ? (env["ComSpec"] ?? "cmd.exe") : "/bin/sh";
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -1,0 +1,22 @@
+import { existsSync, renameSync, rmSync } from "node:fs";
+import { build } from "rolldown";
+
+// Bundles the program into dist/: a small first file, and the rest in parts that load when they are needed.
+// The folder is replaced at once, so that a program that starts meanwhile finds a whole one.
+const fresh = `dist-new-${process.pid}`;
+await build({
+  input: { main: "src/cli/main.ts" },
+  platform: "node",
+  external: ["@vscode/ripgrep", "fs-native-extensions"],
+  moduleTypes: { ".md": "text", ".json": "json" },
+  // jsonc-parser's CommonJS build cannot be bundled; its ES modules can.
+  resolve: { mainFields: ["module", "main"] },
+  // gray-matter can evaluate front matter; the engines that do are switched off where it is called.
+  checks: { eval: false },
+  output: { dir: fresh, format: "esm", minify: true, chunkFileNames: "[name]-[hash].js" },
+  logLevel: "warn",
+});
+const old = `dist-old-${process.pid}`;
+if (existsSync("dist")) renameSync("dist", old);
+renameSync(fresh, "dist");
+rmSync(old, { recursive: true, force: true });

@@ -1,0 +1,18 @@
+import type { ClientCapabilities, InitializeRequest } from "@agentclientprotocol/sdk";
+
+/** What the client said it can take; what is not said is not used. */
+export interface ClientAbilities {
+  /** Draws live terminals from `_meta.terminal_*` of tool calls. */
+  terminalOutput: boolean;
+  notices: boolean;
+}
+
+export const noAbilities: ClientAbilities = { terminalOutput: false, notices: false };
+
+export function abilitiesOf(request: InitializeRequest): ClientAbilities {
+  const capabilities: ClientCapabilities = request.clientCapabilities ?? {};
+  return {
+    terminalOutput: capabilities._meta?.["terminal_output"] === true,
+    notices: capabilities.session?.notices !== undefined && capabilities.session.notices !== null,
+  };
+}

@@ -1,0 +1,57 @@
+import { KeyedSerial } from "../base/async.ts";
+import type { Session } from "../session/session.ts";
+import type { Sessions } from "../session/sessions.ts";
+import { type ClientAbilities, noAbilities } from "./client-abilities.ts";
+import { sessionNotFound } from "./errors.ts";
+import type { Outbox } from "./outbox.ts";
+import { SessionView } from "./session-view.ts";
+
+export interface ConnectionDeps {
+  sessions: Sessions;
+  outbox: Outbox;
+  missingModel(): Promise<string | undefined>;
+}
+
+/** What the handlers of one client's requests share: its abilities, and its views of sessions. */
+export class Connection {
+  readonly sessions: Sessions;
+  readonly outbox: Outbox;
+  readonly missingModel: () => Promise<string | undefined>;
+  /** One setup (load, resume, close, delete) of a session at a time, in the order of arrival. */
+  readonly setups = new KeyedSerial();
+  client: ClientAbilities = noAbilities;
+  readonly #views = new Map<string, SessionView>();
+
+  constructor(deps: ConnectionDeps) {
+    this.sessions = deps.sessions;
+    this.outbox = deps.outbox;
+    this.missingModel = deps.missingModel;
+  }
+
+  /** The view of a session that this client opened. Throws when it did not, or closed it. */
+  view(sessionId: string): SessionView {
+    const view = this.#views.get(sessionId);
+    if (view === undefined) throw sessionNotFound(sessionId);
+    return view;
+  }
+
+  findView(sessionId: string): SessionView | undefined {
+    return this.#views.get(sessionId);
+  }
+
+  addView(session: Session): SessionView {
+    const view = new SessionView({ session, outbox: this.outbox, client: this.client });
+    this.#views.set(session.id, view);
+    return view;
+  }
+
+  removeView(sessionId: string): void {
+    this.#views.delete(sessionId);
+  }
+
+  /** Holds the session's updates back until this request is answered. */
+  holdUntilAnswered(view: SessionView, requestId: string | number | null): void {
+    view.hold();
+    this.outbox.afterResponse(requestId, () => view.release());
+  }
+}

@@ -1,0 +1,69 @@
+import type { ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk";
+import type { Message } from "../message/message.ts";
+import type { FilePart } from "../message/part.ts";
+import type { Audience, PromptBlock } from "../session/prompt-input.ts";
+import { invalidParams } from "./errors.ts";
+
+/** What the client sent, as the engine takes it. Throws for what was not advertised. */
+export function toPromptBlocks(blocks: readonly ContentBlock[]): PromptBlock[] {
+  return blocks.map(toPromptBlock);
+}
+
+function toPromptBlock(block: ContentBlock): PromptBlock {
+  switch (block.type) {
+    case "text":
+      return { type: "text", text: block.text, audience: audienceOf(block.annotations?.audience) };
+    case "image":
+      return { type: "media", mime: block.mimeType, data: block.data };
+    case "resource_link":
+      return {
+        type: "link",
+        uri: block.uri,
+        name: block.name,
+        ...(block.mimeType && { mime: block.mimeType }),
+      };
+    case "resource": {
+      const { resource } = block;
+      const mime = resource.mimeType ?? undefined;
+      if ("text" in resource)
+        return { type: "embedded", uri: resource.uri, text: resource.text, ...(mime && { mime }) };
+      return {
+        type: "media",
+        mime: mime ?? "application/octet-stream",
+        data: resource.blob,
+        name: resource.uri,
+      };
+    }
+    case "audio":
+      throw invalidParams("Audio in prompts is not supported.");
+    default:
+      throw invalidParams("This kind of content in prompts is not supported.");
+  }
+}
+
+function audienceOf(audience: readonly string[] | null | undefined): Audience {
+  if (audience === null || audience === undefined || audience.length === 0) return "both";
+  if (audience.every((who) => who === "assistant")) return "model";
+  return audience.every((who) => who === "user") ? "person" : "both";
+}
+
+/** The updates that show a person's message again. */
+export function userUpdates(message: Message): SessionUpdate[] {
+  const messageId = message.info.id;
+  return message.parts.flatMap((part): SessionUpdate[] => {
+    if (part.type === "text" && part.synthetic !== true) {
+      return [{ sessionUpdate: "user_message_chunk", messageId, content: { type: "text", text: part.text } }];
+    }
+    if (part.type === "file")
+      return [{ sessionUpdate: "user_message_chunk", messageId, content: fileContent(part) }];
+    return [];
+  });
+}
+
+function fileContent(part: FilePart): ContentBlock {
+  const data = /^data:[^,]*;base64,(.*)$/s.exec(part.url)?.[1];
+  if (data !== undefined && part.mime.startsWith("image/"))
+    return { type: "image", mimeType: part.mime, data };
+  const uri = data === undefined ? part.url : `attachment:${part.filename ?? part.id}`;
+  return { type: "resource_link", uri, name: part.filename ?? uri };
+}

@@ -1,0 +1,93 @@
+import type { Readable } from "node:stream";
+import type { AnyMessage } from "@agentclientprotocol/sdk";
+
+/** A line may hold images in base64; a longer one is answered with an error and skipped, not kept. */
+const longestLineBytes = 256 * 1024 * 1024;
+
+const newline = 0x0a;
+const byteOrderMark = "\uFEFF";
+
+export interface InboxHandlers {
+  message(message: AnyMessage): void;
+  /** A line that is no message, with the JSON-RPC code and text to answer (with a null id). */
+  bad(code: number, reason: string): void;
+  end(): void;
+}
+
+/** Reads newline-delimited JSON. Each byte is looked at once, however the chunks are cut. */
+export function readMessages(input: Readable, handlers: InboxHandlers): void {
+  const line = new LineBuffer();
+  input.on("data", (chunk: Buffer) => {
+    let start = 0;
+    for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
+      line.add(chunk.subarray(start, end));
+      takeLine(line, handlers);
+      start = end + 1;
+    }
+    line.add(chunk.subarray(start));
+  });
+  input.on("end", () => {
+    takeLine(line, handlers);
+    handlers.end();
+  });
+  input.on("error", () => handlers.end());
+}
+
+function takeLine(line: LineBuffer, handlers: InboxHandlers): void {
+  if (line.isTooLong) {
+    line.clear();
+    handlers.bad(-32600, `A message may have at most ${longestLineBytes} bytes.`);
+    return;
+  }
+  const text = line.take().trim();
+  if (text === "" || text === byteOrderMark) return;
+  const parsed = parse(text.startsWith(byteOrderMark) ? text.slice(1) : text);
+  if (parsed === undefined) handlers.bad(-32700, "Parse error: the line is not valid JSON.");
+  else if (Array.isArray(parsed.value)) handlers.bad(-32600, "JSON-RPC batches are not supported.");
+  else if (!isMessage(parsed.value))
+    handlers.bad(-32600, "Invalid request: a message is a JSON-RPC 2.0 object.");
+  else handlers.message(parsed.value);
+}
+
+function parse(text: string): { value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** What looks like JSON-RPC; the connection judges the rest. */
+function isMessage(value: unknown): value is AnyMessage {
+  return typeof value === "object" && value !== null && "jsonrpc" in value && value.jsonrpc === "2.0";
+}
+
+class LineBuffer {
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  get isTooLong(): boolean {
+    return this.#bytes > longestLineBytes;
+  }
+
+  add(chunk: Buffer): void {
+    if (chunk.length === 0) return;
+    this.#bytes += chunk.length;
+    if (this.isTooLong) this.#chunks = [];
+    else this.#chunks.push(chunk);
+  }
+
+  take(): string {
+    const text =
+      this.#chunks.length === 1
+        ? (this.#chunks[0] ?? "").toString()
+        : Buffer.concat(this.#chunks).toString("utf8");
+    this.clear();
+    return text;
+  }
+
+  clear(): void {
+    this.#chunks = [];
+    this.#bytes = 0;
+  }
+}

@@ -1,0 +1,150 @@
+import type { Writable } from "node:stream";
+import type { AnyMessage, SessionUpdate } from "@agentclientprotocol/sdk";
+import { type Deferred, deferred } from "../base/async.ts";
+
+/** Bytes that may wait for a client that does not read; beyond it, whoever sends waits. */
+const highWaterBytes = 1024 * 1024;
+
+/**
+ * Everything that goes to the client, in order. The first line goes at once; what comes while a write is under way
+ * waits, text of one message is merged, and all of it goes with the next write.
+ */
+export class Outbox {
+  readonly #output: Writable;
+  readonly #afterResponse = new Map<string, () => void>();
+  readonly #closed: Deferred<void> = deferred<void>();
+  #queue: Entry[] = [];
+  #queuedBytes = 0;
+  #writing = false;
+  #isClosed = false;
+  #drained: Deferred<void> | undefined;
+
+  constructor(output: Writable) {
+    this.#output = output;
+    output.on("error", () => this.close());
+    output.on("close", () => this.close());
+  }
+
+  /** Resolves when the client is gone; what is sent after that goes nowhere. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
+  }
+
+  /** Sends a message of the connection. Resolves when there is room for more. */
+  send(message: AnyMessage): Promise<void> {
+    const room = this.#push({ line: toLine(message) });
+    this.#runAfterResponse(message);
+    return room;
+  }
+
+  /** Sends a `session/update`; text that continues the one before it may be merged with it. */
+  update(sessionId: string, update: SessionUpdate): Promise<void> {
+    if (!isTextChunk(update)) return this.#push({ line: toUpdateLine(sessionId, update) });
+    const last = this.#queue.at(-1);
+    if (
+      last === undefined ||
+      "line" in last ||
+      last.sessionId !== sessionId ||
+      !continues(last.update, update)
+    ) {
+      return this.#push({ sessionId, update: { ...update, content: { ...update.content } } });
+    }
+    last.update.content.text += update.content.text;
+    this.#queuedBytes += update.content.text.length;
+    return this.#room();
+  }
+
+  /** Runs the task directly behind the response to this request, before anything else is sent. */
+  afterResponse(requestId: string | number | null, task: () => void): void {
+    this.#afterResponse.set(JSON.stringify(requestId), task);
+  }
+
+  /** Resolves when all that was sent is written, or the client is gone. */
+  async flush(): Promise<void> {
+    while (!this.#isClosed && (this.#writing || this.#queue.length > 0)) {
+      this.#drained ??= deferred<void>();
+      await this.#drained.promise;
+    }
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#queue = [];
+    this.#drained?.resolve();
+    this.#closed.resolve();
+  }
+
+  #push(entry: Entry): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
+    this.#queue.push(entry);
+    this.#queuedBytes += "line" in entry ? entry.line.length : entry.update.content.text.length;
+    this.#pump();
+    return this.#room();
+  }
+
+  #room(): Promise<void> {
+    if (this.#queuedBytes < highWaterBytes || this.#isClosed) return Promise.resolve();
+    this.#drained ??= deferred<void>();
+    return this.#drained.promise;
+  }
+
+  #pump(): void {
+    if (this.#writing || this.#queue.length === 0) return;
+    const lines = this.#queue.map((entry) =>
+      "line" in entry ? entry.line : toUpdateLine(entry.sessionId, entry.update),
+    );
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    this.#writing = true;
+    this.#output.write(lines.join(""), () => this.#written());
+  }
+
+  #written(): void {
+    this.#writing = false;
+    const drained = this.#drained;
+    this.#drained = undefined;
+    drained?.resolve();
+    this.#pump();
+  }
+
+  #runAfterResponse(message: AnyMessage): void {
+    if ("method" in message || !("id" in message)) return;
+    const key = JSON.stringify(message.id);
+    const task = this.#afterResponse.get(key);
+    if (task === undefined) return;
+    this.#afterResponse.delete(key);
+    task();
+  }
+}
+
+type Entry = { line: string } | { sessionId: string; update: TextChunk };
+
+type Chunk = Extract<SessionUpdate, { sessionUpdate: "agent_message_chunk" | "agent_thought_chunk" }>;
+type TextChunk = Chunk & { content: { type: "text"; text: string } };
+
+function isTextChunk(update: SessionUpdate): update is TextChunk {
+  const { sessionUpdate } = update;
+  if (sessionUpdate !== "agent_message_chunk" && sessionUpdate !== "agent_thought_chunk") return false;
+  return update.content.type === "text";
+}
+
+function continues(last: TextChunk, next: TextChunk): boolean {
+  return last.sessionUpdate === next.sessionUpdate && last.messageId === next.messageId;
+}
+
+/** Written by hand rather than through the connection, whose schemas would walk every update once more. */
+function toUpdateLine(sessionId: string, update: SessionUpdate): string {
+  return `{"jsonrpc":"2.0","method":"session/update","params":${JSON.stringify({ sessionId, update })}}\n`;
+}
+
+/** A message that cannot be written (nested too deep) becomes an error, so that its request is still answered. */
+function toLine(message: AnyMessage): string {
+  try {
+    return `${JSON.stringify(message)}\n`;
+  } catch {
+    const id = "id" in message ? message.id : null;
+    const error = { code: -32603, message: "The answer could not be written as JSON." };
+    return `${JSON.stringify({ jsonrpc: "2.0", id, error })}\n`;
+  }
+}

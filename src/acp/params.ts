@@ -1,0 +1,20 @@
+import { RequestError } from "@agentclientprotocol/sdk";
+import { z } from "zod";
+import { isSessionId, type SessionId } from "../message/ids.ts";
+import { sessionNotFound } from "./errors.ts";
+
+/** An id that we cannot have given names no session. */
+export function parseSessionId(id: string): SessionId {
+  if (!isSessionId(id)) throw sessionNotFound(id);
+  return id;
+}
+
+/** For extension methods: parameters as an object of this shape. */
+export function extensionParams<Shape extends z.ZodType>(schema: Shape): (params: unknown) => z.infer<Shape> {
+  return (params) => {
+    const parsed = schema.safeParse(params);
+    if (!parsed.success)
+      throw new RequestError(-32602, "Invalid params", { details: z.prettifyError(parsed.error) });
+    return parsed.data;
+  };
+}

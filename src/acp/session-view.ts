@@ -1,0 +1,215 @@
+import type { SessionUpdate } from "@agentclientprotocol/sdk";
+import type { SessionEvent } from "../message/event.ts";
+import type { PartId } from "../message/ids.ts";
+import type { Message, Todo } from "../message/message.ts";
+import type { Part } from "../message/part.ts";
+import type { Session } from "../session/session.ts";
+import type { ClientAbilities } from "./client-abilities.ts";
+import { modesOf, optionsOf } from "./config-options.ts";
+import { userUpdates } from "./content.ts";
+import type { Outbox } from "./outbox.ts";
+import { ToolCalls } from "./tool-calls.ts";
+
+/**
+ * One session as the client sees it. What the engine tells and what is replayed from the store go through the same
+ * mapping; this also holds back what must not be sent yet.
+ */
+export class SessionView {
+  readonly session: Session;
+  readonly #outbox: Outbox;
+  readonly #client: ClientAbilities;
+  readonly #calls: ToolCalls;
+  /** Characters already sent of the running turn's text parts. */
+  readonly #sentText = new Map<PartId, number>();
+  #held: SessionUpdate[] | undefined;
+  #turns = 0;
+  #replaying = false;
+
+  constructor(deps: { session: Session; outbox: Outbox; client: ClientAbilities }) {
+    this.session = deps.session;
+    this.#outbox = deps.outbox;
+    this.#client = deps.client;
+    const { workspace } = deps.session.project;
+    this.#calls = new ToolCalls({
+      client: deps.client,
+      cwd: workspace.cwd,
+      loadSnapshot: (hash) => workspace.snapshots.load(hash),
+      send: (update) => this.#sendOfTurn(update),
+    });
+  }
+
+  /** From here on everything is held back, until {@link release}. */
+  hold(): void {
+    this.#held ??= [];
+  }
+
+  /** Sends what was held back. */
+  release(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const update of held) void this.#send(update);
+  }
+
+  /** Outside a turn nothing of a turn is sent any more, whatever still runs in the background. */
+  async runTurn<T>(turn: () => Promise<T>): Promise<T> {
+    this.#turns++;
+    try {
+      return await turn();
+    } finally {
+      this.#turns--;
+      if (this.#turns === 0) this.#sentText.clear();
+    }
+  }
+
+  async receive(event: SessionEvent): Promise<void> {
+    switch (event.type) {
+      case "message":
+        return undefined;
+      case "part":
+        return this.#part(event.part, this.#isUser(event.messageId));
+      case "delta":
+        this.#sentText.set(event.partId, (this.#sentText.get(event.partId) ?? 0) + event.delta.length);
+        return this.#sendOfTurn(chunk(event.kind, event.partId, event.delta));
+      case "tool-output":
+        return this.#calls.output(event.callId, event.delta);
+      case "todos":
+        return this.#sendOfTurn(plan(event.todos));
+      case "usage":
+        return this.sendUsage();
+      case "title":
+        return this.#send(titleUpdate(event.title, event.updatedAt));
+      case "agent":
+        await this.#send({ sessionUpdate: "current_mode_update", currentModeId: event.agent });
+        return this.#sendOptions();
+      case "model":
+        return this.#sendOptions();
+      case "notice":
+        return this.notice(event.severity, event.text);
+    }
+  }
+
+  /** Shows the whole conversation again, each call in its final state. */
+  async replay(messages: AsyncIterable<Message>, signal: AbortSignal): Promise<void> {
+    this.#replaying = true;
+    try {
+      for await (const message of messages) {
+        signal.throwIfAborted();
+        await this.#replayMessage(message);
+      }
+    } finally {
+      this.#replaying = false;
+    }
+    if (this.session.todos.length > 0) await this.#send(plan(this.session.todos));
+  }
+
+  /** What a client wants to know of a session that it just got: title and usage. */
+  async introduce(): Promise<void> {
+    await this.sendUsage();
+    const { title, time } = this.session.info;
+    if (title !== undefined) await this.#send(titleUpdate(title, time.updated));
+  }
+
+  async sendCommands(
+    commands: readonly { name: string; description: string; hint?: string }[],
+  ): Promise<void> {
+    const availableCommands = commands.map(({ name, description, hint }) => ({
+      name,
+      description,
+      ...(hint && { input: { hint } }),
+    }));
+    await this.#send({ sessionUpdate: "available_commands_update", availableCommands });
+  }
+
+  async sendUsage(): Promise<void> {
+    const { usage } = this.session;
+    if (usage?.size === undefined) return;
+    const cost =
+      usage.cost === undefined || usage.cost === 0 ? undefined : { amount: usage.cost, currency: "USD" };
+    await this.#send({
+      sessionUpdate: "usage_update",
+      used: usage.used,
+      size: usage.size,
+      ...(cost && { cost }),
+    });
+  }
+
+  /** As a notice where the client takes them, else as a message of its own. */
+  async notice(severity: "info" | "warning" | "error", text: string): Promise<void> {
+    if (this.#client.notices) return this.#send({ sessionUpdate: "notice", severity, title: text });
+    const content = { type: "text", text: `${text}\n\n` } as const;
+    return this.#send({ sessionUpdate: "agent_thought_chunk", content });
+  }
+
+  async #replayMessage(message: Message): Promise<void> {
+    if (message.info.role === "user") {
+      for (const update of userUpdates(message)) await this.#send(update);
+      return;
+    }
+    if (message.info.summary === true) return;
+    for (const part of message.parts) await this.#part(part, false);
+  }
+
+  async #part(part: Part, isUser: boolean): Promise<void> {
+    if (isUser) return;
+    if (part.type === "tool") {
+      if (this.#turns > 0 || this.#replaying) await this.#calls.show(part);
+      return;
+    }
+    if (part.type === "text" || part.type === "reasoning") return this.#text(part);
+    if (part.type === "retry") return this.#sendOfTurn(chunk("reasoning", part.id, retryText(part)));
+  }
+
+  async #text(part: Part & { type: "text" | "reasoning" }): Promise<void> {
+    const sent = this.#sentText.get(part.id) ?? 0;
+    const rest = part.text.slice(sent);
+    if (rest === "" || (part.type === "text" && part.synthetic === true)) return;
+    await this.#sendOfTurn(chunk(part.type, part.id, rest));
+  }
+
+  async #sendOptions(): Promise<void> {
+    await this.#send({ sessionUpdate: "config_option_update", configOptions: optionsOf(this.session) });
+  }
+
+  #isUser(messageId: string): boolean {
+    return (
+      this.session.transcript.messages.findLast(({ info }) => info.id === messageId)?.info.role === "user"
+    );
+  }
+
+  async #sendOfTurn(update: SessionUpdate): Promise<void> {
+    if (this.#turns > 0 || this.#replaying) await this.#send(update);
+  }
+
+  async #send(update: SessionUpdate): Promise<void> {
+    if (this.#held !== undefined) this.#held.push(update);
+    else await this.#outbox.update(this.session.id, update);
+  }
+}
+
+/** The pickers as they stand, for the answers that carry them. */
+export function pickersOf(session: Session) {
+  return { modes: modesOf(session), configOptions: optionsOf(session) };
+}
+
+function chunk(kind: "text" | "reasoning", messageId: string, text: string): SessionUpdate {
+  const sessionUpdate = kind === "text" ? "agent_message_chunk" : "agent_thought_chunk";
+  return { sessionUpdate, messageId, content: { type: "text", text } };
+}
+
+function plan(todos: readonly Todo[]): SessionUpdate {
+  const entries = todos.map(({ content, priority, status }) => ({
+    content,
+    priority,
+    status: status === "cancelled" ? ("completed" as const) : status,
+  }));
+  return { sessionUpdate: "plan", entries };
+}
+
+function titleUpdate(title: string, updatedAt: number): SessionUpdate {
+  return { sessionUpdate: "session_info_update", title, updatedAt: new Date(updatedAt).toISOString() };
+}
+
+function retryText(retry: Part & { type: "retry" }): string {
+  const seconds = Math.max(1, Math.round(retry.delayMs / 1000));
+  return `${retry.error}\nTrying again in ${seconds} s (attempt ${retry.attempt} of ${retry.attempts}).\n\n`;
+}

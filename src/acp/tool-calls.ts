@@ -1,0 +1,210 @@
+import type { SessionUpdate, ToolCall, ToolCallContent, ToolCallUpdate } from "@agentclientprotocol/sdk";
+import { isFinished, type FileChange, type ToolPart } from "../message/part.ts";
+import type { ClientAbilities } from "./client-abilities.ts";
+import { fenced } from "./fence.ts";
+import { OutputPacer } from "./output-pacer.ts";
+
+/** Tools that show as the editor's plan and have no card of their own. */
+const planTools = new Set(["todowrite", "todoread"]);
+
+/** Characters of live output that a client without terminals sees while a command runs. */
+const tailLength = 2_000;
+/** Characters of a finished call's output that a card holds; the model and the stored session have more. */
+const cardLength = 60_000;
+
+export interface ToolCallsDeps {
+  client: ClientAbilities;
+  cwd: string;
+  loadSnapshot(hash: string): Promise<Buffer | undefined>;
+  send(update: SessionUpdate): Promise<void>;
+}
+
+/**
+ * Shows tool parts as ACP tool calls, live and replayed alike: one `tool_call`, then only what changed, nothing
+ * after the terminal status.
+ */
+export class ToolCalls {
+  readonly #deps: ToolCallsDeps;
+  readonly #open = new Map<string, OpenCall>();
+
+  constructor(deps: ToolCallsDeps) {
+    this.#deps = deps;
+  }
+
+  async show(part: ToolPart): Promise<void> {
+    if (planTools.has(part.tool)) return;
+    const open = this.#open.get(part.callId);
+    const finished = isFinished(part.state);
+    if (open === undefined) {
+      const call = await this.#first(part);
+      if (!finished) this.#open.set(part.callId, new OpenCall(call, this.#pacer(part)));
+      return this.#deps.send({ ...call, sessionUpdate: "tool_call" });
+    }
+    await open.pacer.end();
+    const change = changed(open.sent, await this.#call(part));
+    if (finished) this.#open.delete(part.callId);
+    else open.sent = { ...open.sent, ...change };
+    if (finished || Object.keys(change).length > 0) {
+      await this.#deps.send({ sessionUpdate: "tool_call_update", toolCallId: part.callId, ...change });
+    }
+  }
+
+  /** Live output of a call that runs. */
+  async output(callId: string, delta: string): Promise<void> {
+    await this.#open.get(callId)?.pacer.add(delta);
+  }
+
+  /** Whether the client knows this call and it has not ended. */
+  isOpen(callId: string): boolean {
+    return this.#open.has(callId);
+  }
+
+  async #first(part: ToolPart): Promise<ToolCall> {
+    const call = await this.#call(part);
+    const meta: Record<string, unknown> = { tool_name: part.tool };
+    if (this.#hasTerminal(part)) {
+      meta["terminal_info"] = { terminal_id: part.callId, cwd: this.#deps.cwd };
+      if (part.state.status === "completed") {
+        meta["terminal_output"] = { terminal_id: part.callId, data: terminalText(part.state.output) };
+      }
+    }
+    return { ...call, name: part.tool, _meta: { ...meta, ...call._meta } };
+  }
+
+  async #call(part: ToolPart): Promise<ToolCall> {
+    const { state } = part;
+    const terminal = this.#hasTerminal(part);
+    return {
+      toolCallId: part.callId,
+      title: part.title ?? part.tool,
+      kind: part.kind ?? (terminal ? "execute" : "other"),
+      status: wireStatus(state.status),
+      ...(state.input !== undefined && { rawInput: state.input }),
+      ...(part.locations && { locations: part.locations }),
+      ...(terminal && isFinished(state) && { _meta: { terminal_exit: terminalExit(part) } }),
+      content: await this.#content(part),
+      ...(state.status === "completed" && state.metadata && { rawOutput: state.metadata }),
+    };
+  }
+
+  async #content(part: ToolPart): Promise<ToolCallContent[]> {
+    const { state } = part;
+    const terminal: ToolCallContent[] = this.#hasTerminal(part)
+      ? [{ type: "terminal", terminalId: part.callId }]
+      : [];
+    if (state.status === "pending" || state.status === "running") return terminal;
+    const diffs = await this.#diffs(state.changes ?? []);
+    if (state.status === "error") return [...diffs, ...terminal, textContent(state.error)];
+    const images = (state.attachments ?? []).flatMap(imageContent);
+    if (diffs.length > 0) return [...diffs, ...images];
+    if (terminal.length > 0) return [...terminal, ...images];
+    return [...(state.output === "" ? [] : [textContent(fenced(cut(state.output)))]), ...images];
+  }
+
+  async #diffs(changes: readonly FileChange[]): Promise<ToolCallContent[]> {
+    return Promise.all(changes.map((change) => this.#diff(change)));
+  }
+
+  async #diff(change: FileChange): Promise<ToolCallContent> {
+    const oldText = await this.#text(change.before);
+    const newText = await this.#text(change.after);
+    if (oldText === undefined || newText === undefined) {
+      return textContent(`${change.path}: +${change.additions} -${change.deletions} (too large to show)`);
+    }
+    const kind = change.operation;
+    return { type: "diff", path: change.path, oldText, newText: newText ?? "", _meta: { kind } };
+  }
+
+  /** null where there was no file, undefined where its text was not kept. */
+  async #text(hash: string | null | undefined): Promise<string | null | undefined> {
+    if (hash === null || hash === undefined) return hash;
+    return (await this.#deps.loadSnapshot(hash))?.toString("utf8");
+  }
+
+  #hasTerminal(part: ToolPart): boolean {
+    return this.#deps.client.terminalOutput && part.tool === "bash";
+  }
+
+  #pacer(part: ToolPart): OutputPacer {
+    const { callId } = part;
+    if (this.#hasTerminal(part)) {
+      return new OutputPacer({ intervalMs: 100, keep: "all" }, (data) =>
+        this.#deps.send({
+          sessionUpdate: "tool_call_update",
+          toolCallId: callId,
+          _meta: { terminal_output: { terminal_id: callId, data: terminalText(data) } },
+        }),
+      );
+    }
+    return new OutputPacer({ intervalMs: 250, keep: tailLength }, (tail) =>
+      this.#deps.send({
+        sessionUpdate: "tool_call_update",
+        toolCallId: callId,
+        content: [textContent(fenced(tail))],
+      }),
+    );
+  }
+}
+
+class OpenCall {
+  sent: ToolCallUpdate;
+  readonly pacer: OutputPacer;
+
+  constructor(sent: ToolCallUpdate, pacer: OutputPacer) {
+    this.sent = sent;
+    this.pacer = pacer;
+  }
+}
+
+/** What an editor needs to show and approve a call that waits for permission. */
+export function textContent(text: string): ToolCallContent {
+  return { type: "content", content: { type: "text", text } };
+}
+
+function imageContent({ mime, url }: { mime: string; url: string }): ToolCallContent[] {
+  const data = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1];
+  if (data === undefined || !mime.startsWith("image/")) return [];
+  return [{ type: "content", content: { type: "image", mimeType: mime, data } }];
+}
+
+function wireStatus(status: ToolPart["state"]["status"]): "pending" | "in_progress" | "completed" | "failed" {
+  switch (status) {
+    case "running":
+      return "in_progress";
+    case "error":
+      return "failed";
+    case "pending":
+    case "completed":
+      return status;
+  }
+}
+
+function terminalExit(part: ToolPart): unknown {
+  const { state } = part;
+  const metadata = state.status === "completed" || state.status === "error" ? state.metadata : undefined;
+  return {
+    terminal_id: part.callId,
+    exit_code: metadata?.["exitCode"] ?? null,
+    signal: metadata?.["signal"] ?? null,
+  };
+}
+
+/** A terminal moves to the first column at a carriage return only. */
+function terminalText(text: string): string {
+  return text.replace(/\r?\n/g, "\r\n");
+}
+
+function cut(text: string): string {
+  return text.length <= cardLength
+    ? text
+    : `${text.slice(0, cardLength)}\n… (${text.length - cardLength} characters more)`;
+}
+
+/** The fields of `next` that differ from what the client has. */
+function changed(sent: ToolCallUpdate, next: ToolCallUpdate): Partial<ToolCallUpdate> {
+  const entries = Object.entries(next).filter(
+    ([key, value]) =>
+      key !== "toolCallId" && JSON.stringify(value) !== JSON.stringify(sent[key as keyof ToolCallUpdate]),
+  );
+  return Object.fromEntries(entries);
+}

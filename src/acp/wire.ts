@@ -1,0 +1,80 @@
+import type { Readable, Writable } from "node:stream";
+import type { AnyMessage } from "@agentclientprotocol/sdk";
+import { readMessages } from "./inbox.ts";
+import { initializeResult } from "./initialize.ts";
+import { Outbox } from "./outbox.ts";
+
+/**
+ * The connection to the client before and below the protocol library. It answers `initialize` at once, keeps what
+ * comes until the library is loaded, and drops the library's second answer to the same request.
+ */
+export class Wire {
+  readonly outbox: Outbox;
+  readonly #waiting: AnyMessage[] = [];
+  #receive: ((message: AnyMessage) => void) | undefined;
+  #isFirst = true;
+  #isEnded = false;
+  #onEnd: (() => void) | undefined;
+  #answered: string | undefined;
+
+  constructor(streams: { input: Readable; output: Writable; version: string }) {
+    this.outbox = new Outbox(streams.output);
+    readMessages(streams.input, {
+      message: (message) => this.#take(message, streams.version),
+      bad: (code, message) => void this.outbox.send({ jsonrpc: "2.0", id: null, error: { code, message } }),
+      end: () => this.#end(),
+    });
+    void this.outbox.closed.then(() => this.#end());
+  }
+
+  /** Hands over what came so far and all that comes. `end` is called once, when the client is gone. */
+  connect(receive: (message: AnyMessage) => void, end: () => void): void {
+    this.#receive = receive;
+    this.#onEnd = end;
+    for (const message of this.#waiting.splice(0)) receive(message);
+    if (this.#isEnded) end();
+  }
+
+  /** Sends a message of the library. */
+  send(message: AnyMessage): Promise<void> {
+    if (this.#answered !== undefined && "id" in message && !("method" in message)) {
+      if (JSON.stringify(message.id) === this.#answered) {
+        this.#answered = undefined;
+        return Promise.resolve();
+      }
+    }
+    return this.outbox.send(message);
+  }
+
+  #take(message: AnyMessage, version: string): void {
+    if (this.#isFirst) this.#answerInitialize(message, version);
+    this.#isFirst = false;
+    if (this.#receive === undefined) this.#waiting.push(message);
+    else this.#receive(message);
+  }
+
+  /** Anything unusual is left to the library, which checks it against the schema. */
+  #answerInitialize(message: AnyMessage, version: string): void {
+    if (!("method" in message) || message.method !== "initialize" || !("id" in message)) return;
+    if (!isPlainInitialize(message.params)) return;
+    if (typeof message.id !== "string" && !Number.isInteger(message.id)) return;
+    this.#answered = JSON.stringify(message.id);
+    void this.outbox.send({ jsonrpc: "2.0", id: message.id, result: initializeResult(version) });
+  }
+
+  #end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#onEnd?.();
+  }
+}
+
+/** The protocol's numbers are unsigned 16-bit. */
+function isPlainInitialize(params: unknown): boolean {
+  if (typeof params !== "object" || params === null || !("protocolVersion" in params)) return false;
+  const version = params.protocolVersion;
+  if (typeof version !== "number" || !Number.isInteger(version) || version < 0 || version > 65_535)
+    return false;
+  if (!("clientCapabilities" in params)) return true;
+  return typeof params.clientCapabilities === "object" && params.clientCapabilities !== null;
+}

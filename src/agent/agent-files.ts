@@ -1,0 +1,88 @@
+import { readFile, readdir, stat } from "node:fs/promises";
+import { join, sep } from "node:path";
+import { codeOf, messageOf } from "../base/errors.ts";
+import { parseMarkdown } from "../config/markdown.ts";
+
+/** Agents of one folder; further files are reported and left out. */
+const FILES_LIMIT = 500;
+const FILE_LIMIT_BYTES = 256 * 1024;
+
+/** What one Markdown file says of an agent, not yet checked: its front matter, and its body as `prompt`. */
+export interface AgentFile {
+  readonly name: string;
+  readonly path: string;
+  readonly raw: Record<string, unknown>;
+}
+
+export type ReportFile = (path: string, message: string) => void;
+
+/** Old modes first, so that an agent of the same name wins. */
+const PLACES = [
+  { folder: "mode", isOldMode: true },
+  { folder: "modes", isOldMode: true },
+  { folder: "agent", isOldMode: false },
+  { folder: "agents", isOldMode: false },
+] as const;
+
+/** Reads the agents of a config folder: `{mode,modes}/*.md`, then `{agent,agents}/**\/*.md`. */
+export async function readAgentFiles(configFolder: string, report: ReportFile): Promise<AgentFile[]> {
+  const files: AgentFile[] = [];
+  for (const { folder, isOldMode } of PLACES) {
+    const root = join(configFolder, folder);
+    for (const name of await listMarkdown(root, { recursive: !isOldMode }, report)) {
+      const file = await readAgentFile(root, name, report);
+      if (file) files.push(isOldMode ? { ...file, raw: { mode: "primary", ...file.raw } } : file);
+    }
+  }
+  return files;
+}
+
+/** Paths relative to the root, without their ending. */
+async function listMarkdown(
+  root: string,
+  options: { recursive: boolean },
+  report: ReportFile,
+): Promise<string[]> {
+  try {
+    const entries = (await readdir(root, options)).filter((entry) => entry.endsWith(".md")).sort();
+    if (entries.length > FILES_LIMIT) {
+      report(root, `holds ${entries.length} files; only the first ${FILES_LIMIT} are read`);
+    }
+    return entries.slice(0, FILES_LIMIT).map((entry) => entry.slice(0, -".md".length));
+  } catch (thrown) {
+    if (!isMissing(thrown)) report(root, `cannot be listed: ${messageOf(thrown)}`);
+    return [];
+  }
+}
+
+async function readAgentFile(
+  root: string,
+  entry: string,
+  report: ReportFile,
+): Promise<AgentFile | undefined> {
+  const path = join(root, `${entry}.md`);
+  try {
+    const { settings, body } = parseMarkdown(await readBounded(path), path);
+    const raw = body === "" ? settings : { ...settings, prompt: body };
+    return { name: entry.split(sep).join("/"), path, raw };
+  } catch (thrown) {
+    report(path, messageOf(thrown));
+    return undefined;
+  }
+}
+
+async function readBounded(path: string): Promise<string> {
+  const found = await stat(path);
+  if (!found.isFile()) throw new Error(`${path} is not a file; an agent is a Markdown file`);
+  if (found.size > FILE_LIMIT_BYTES) {
+    throw new Error(
+      `${path} has ${found.size} bytes; an agent may have ${FILE_LIMIT_BYTES}. Make it shorter.`,
+    );
+  }
+  return readFile(path, "utf8");
+}
+
+function isMissing(thrown: unknown): boolean {
+  const code = codeOf(thrown);
+  return code === "ENOENT" || code === "ENOTDIR";
+}

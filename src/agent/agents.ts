@@ -1,0 +1,260 @@
+import type { AgentConfig, PermissionConfig } from "../config/schema.ts";
+import { defaultRules, parseRules, parseToolSwitches } from "../permission/evaluate.ts";
+import type { Rule, Ruleset } from "../permission/rule.ts";
+import { parseAgentConfig, toModelRef } from "./agent-config.ts";
+import { readAgentFiles } from "./agent-files.ts";
+import { mayEdit, tighten } from "./agent-rules.ts";
+import type { Agent } from "./agent.ts";
+import { builtInAgents } from "./built-in.ts";
+
+/** Always there: what starts when nothing else can. */
+const FALLBACK = "build";
+
+export interface AgentSources {
+  readonly config: {
+    /** Agents by name, as in the configuration file. */
+    readonly agent?: Readonly<Record<string, unknown>>;
+    /** The old form of primary agents. */
+    readonly mode?: Readonly<Record<string, unknown>>;
+    readonly default_agent?: string;
+    readonly permission?: PermissionConfig;
+    /** The old form of permission. */
+    readonly tools?: Readonly<Record<string, boolean>>;
+  };
+  /** Config folders, the later the stronger; all of them are stronger than `config`. */
+  readonly folders: readonly string[];
+  /** Those of `folders` that came with a project nobody has trusted yet: their agents may only tighten rules. */
+  readonly untrusted?: readonly string[];
+  /** Where whole outputs of tools are kept; agents may read there. */
+  readonly outputFolder: string;
+  readonly skillFolders: readonly string[];
+  /** The person's home folder, for `~` in patterns. */
+  readonly home: string;
+}
+
+interface AgentProblem {
+  /** The file that is wrong; none where it is the configuration. */
+  path?: string;
+  message: string;
+}
+
+export interface LoadedAgents {
+  agents: Map<string, Agent>;
+  /** Name of the agent that new sessions begin with. */
+  default: string;
+  problems: AgentProblem[];
+}
+
+/** Built-in agents, changed and joined by those of the configuration and of the config folders. Never throws for what they hold. */
+export async function loadAgents(sources: AgentSources): Promise<LoadedAgents> {
+  const problems: AgentProblem[] = [];
+  const definitions = await readDefinitions(sources, problems);
+  const defaults = defaultRules(sources);
+  const person = configuredRules(sources.config, sources.home);
+  const drafts = builtInDrafts(defaults);
+  for (const definition of definitions) {
+    const draft = drafts.get(definition.name) ?? customDraft(definition.name);
+    drafts.set(definition.name, merge(draft, definition, rulesOf(draft, defaults, person), problems));
+  }
+  const kept = withoutDisabled(drafts, problems);
+  protectPlan(kept, defaults, person);
+  const agents = new Map<string, Agent>();
+  for (const [name, draft] of kept) {
+    agents.set(name, { ...draft.agent, rules: rulesOf(draft, defaults, person) });
+  }
+  return { agents, default: chooseDefault(agents, sources.config.default_agent, problems), problems };
+}
+
+/** One place that says something of an agent. */
+interface Definition {
+  readonly name: string;
+  readonly path?: string;
+  readonly config: AgentConfig;
+  /** What goes to the provider. */
+  readonly options: Record<string, unknown>;
+  readonly rules: Ruleset;
+  readonly trusted: boolean;
+}
+
+/** An agent while its definitions are laid over one another. */
+interface Draft {
+  readonly agent: Omit<Agent, "rules">;
+  readonly builtIn: Ruleset;
+  readonly own: Ruleset;
+  readonly disabled: boolean;
+}
+
+async function readDefinitions(sources: AgentSources, problems: AgentProblem[]): Promise<Definition[]> {
+  const { config, folders, untrusted = [], home } = sources;
+  const modes = Object.entries(config.mode ?? {}).map(([name, raw]) => ({
+    name,
+    raw: asPrimary(raw),
+    place: `mode.${name}`,
+  }));
+  const agents = Object.entries(config.agent ?? {}).map(([name, raw]) => ({
+    name,
+    raw,
+    place: `agent.${name}`,
+  }));
+  const written: Written[] = [...modes, ...agents].map((entry) => ({ ...entry, trusted: true }));
+  for (const folder of folders) {
+    const files = await readAgentFiles(folder, (path, message) => problems.push({ path, message }));
+    written.push(...files.map((file) => ({ ...file, trusted: !untrusted.includes(folder) })));
+  }
+  return written.map((entry) => toDefinition(entry, home, problems));
+}
+
+/** What somebody wrote of an agent, not yet checked, and where. */
+interface Written {
+  readonly name: string;
+  readonly raw: unknown;
+  readonly path?: string;
+  /** Dotted name in the configuration, where it is no file of its own. */
+  readonly place?: string;
+  readonly trusted: boolean;
+}
+
+function asPrimary(raw: unknown): unknown {
+  return typeof raw === "object" ? { mode: "primary", ...raw } : raw;
+}
+
+function toDefinition(written: Written, home: string, problems: AgentProblem[]): Definition {
+  const { name, path, place, trusted } = written;
+  const { config, extra, problems: found } = parseAgentConfig(written.raw);
+  for (const message of found) problems.push(path ? { path, message } : { message: `${place}: ${message}` });
+  const options = { ...extra, ...config.options };
+  return { name, path, config, options, rules: configuredRules(config, home), trusted };
+}
+
+/** The old form lies underneath the new one. */
+function configuredRules(config: Pick<AgentSources["config"], "permission" | "tools">, home: string): Rule[] {
+  return [...parseToolSwitches(config.tools ?? {}), ...parseRules(config.permission ?? {}, home)];
+}
+
+function builtInDrafts(defaults: Ruleset): Map<string, Draft> {
+  return new Map(
+    builtInAgents(defaults).map(({ rules, ...agent }) => [
+      agent.name,
+      { agent: { ...agent, options: {}, native: true }, builtIn: rules, own: [], disabled: false },
+    ]),
+  );
+}
+
+function customDraft(name: string): Draft {
+  const description = "Has no description: only for use when the person names it.";
+  return {
+    agent: { name, description, mode: "all", hidden: false, options: {}, native: false },
+    builtIn: [],
+    own: [],
+    disabled: false,
+  };
+}
+
+function merge(draft: Draft, definition: Definition, prior: Ruleset, problems: AgentProblem[]): Draft {
+  const { config, rules, options } = definition.trusted ? definition : withhold(definition, prior, problems);
+  return {
+    agent: mergeSettings(draft.agent, config, options),
+    builtIn: draft.builtIn,
+    own: [...draft.own, ...rules],
+    disabled: config.disable ?? draft.disabled,
+  };
+}
+
+/** Until a project is trusted its agents may describe and tighten only. */
+function withhold(definition: Definition, prior: Ruleset, problems: AgentProblem[]): Definition {
+  const rules = tighten(prior, definition.rules);
+  const waiting = [
+    ...(rules.length < definition.rules.length ? ["permission rules that could loosen others"] : []),
+    ...Object.keys(definition.options).map((key) => `option ${key}`),
+  ];
+  if (waiting.length > 0) {
+    problems.push({
+      path: definition.path,
+      message: `waits until this folder is trusted: ${waiting.join(", ")}`,
+    });
+  }
+  return { ...definition, rules, options: {} };
+}
+
+function mergeSettings(
+  agent: Draft["agent"],
+  config: AgentConfig,
+  options: Record<string, unknown>,
+): Draft["agent"] {
+  return {
+    ...agent,
+    description: config.description ?? agent.description,
+    mode: config.mode ?? agent.mode,
+    hidden: config.hidden ?? agent.hidden,
+    prompt: config.prompt ?? agent.prompt,
+    temperature: config.temperature ?? agent.temperature,
+    topP: config.top_p ?? agent.topP,
+    steps: config.steps ?? config.maxSteps ?? agent.steps,
+    color: config.color ?? agent.color,
+    ...mergeModel(agent, config),
+    options: { ...agent.options, ...options },
+  };
+}
+
+function mergeModel(agent: Draft["agent"], config: AgentConfig): Pick<Agent, "model" | "variant"> {
+  const { model, variant } = config;
+  if (model !== undefined) return { model: toModelRef(model, variant), variant: undefined };
+  if (variant === undefined) return {};
+  return agent.model ? { model: { ...agent.model, variant } } : { variant };
+}
+
+function withoutDisabled(drafts: ReadonlyMap<string, Draft>, problems: AgentProblem[]): Map<string, Draft> {
+  const kept = new Map([...drafts].filter(([, draft]) => !draft.disabled));
+  const fallback = drafts.get(FALLBACK);
+  if (fallback === undefined || [...kept.values()].some(({ agent }) => canStart(agent))) return kept;
+  problems.push({ message: `every primary agent is disabled or hidden; ${FALLBACK} stays` });
+  return new Map([
+    [FALLBACK, { ...fallback, agent: { ...fallback.agent, mode: "primary", hidden: false } }],
+    ...kept,
+  ]);
+}
+
+/** A task from plan must not reach an agent that edits. */
+function protectPlan(drafts: Map<string, Draft>, defaults: Ruleset, person: Ruleset): void {
+  const plan = drafts.get("plan");
+  if (plan === undefined) return;
+  const editing = [...drafts.values()].filter(
+    (draft) => draft.agent.mode !== "primary" && mayEdit(rulesOf(draft, defaults, person)),
+  );
+  const names = editing.map(({ agent }) => agent.name).filter((name) => name !== "general");
+  const denials = names.map((pattern): Rule => ({ permission: "task", pattern, action: "deny" }));
+  drafts.set("plan", { ...plan, builtIn: [...plan.builtIn, ...denials] });
+}
+
+function rulesOf({ builtIn, own }: Draft, defaults: Ruleset, person: Ruleset): Rule[] {
+  return [...defaults, ...builtIn, ...person, ...own];
+}
+
+function chooseDefault(
+  agents: ReadonlyMap<string, Agent>,
+  wanted: string | undefined,
+  problems: AgentProblem[],
+): string {
+  const chosen = wanted === undefined ? undefined : agents.get(wanted);
+  if (chosen && canStart(chosen)) return chosen.name;
+  const instead = fallbackOf(agents);
+  if (wanted !== undefined) {
+    problems.push({ message: `default_agent: ${whyNot(wanted, chosen)}; ${instead} is used` });
+  }
+  return instead;
+}
+
+function fallbackOf(agents: ReadonlyMap<string, Agent>): string {
+  const build = agents.get(FALLBACK);
+  if (build && canStart(build)) return FALLBACK;
+  return [...agents.values()].find(canStart)?.name ?? FALLBACK;
+}
+
+function whyNot(wanted: string, agent: Agent | undefined): string {
+  if (!agent) return `there is no agent "${wanted}"`;
+  return agent.hidden ? `"${wanted}" is hidden` : `"${wanted}" is a subagent`;
+}
+
+function canStart(agent: Pick<Agent, "mode" | "hidden">): boolean {
+  return agent.mode !== "subagent" && !agent.hidden;
+}

@@ -1,0 +1,33 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Logger } from "pino";
+import type { Log, LogFields } from "./log.ts";
+
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+/** Writes JSON lines to a file that only this person can read. Nothing is loaded or opened before the first line. */
+export function openFileLog(path: string, level: LogLevel): Log {
+  let logger: Promise<Logger> | undefined;
+  const write = (line: LogLevel, message: string, fields: LogFields = {}) => {
+    if (levels.indexOf(line) < levels.indexOf(level)) return;
+    logger ??= openLogger(path, level);
+    logger.then(
+      (open) => open[line](fields, message),
+      () => process.stderr.write(`fairlead: ${message}\n`),
+    );
+  };
+  return {
+    debug: (message, fields) => write("debug", message, fields),
+    info: (message, fields) => write("info", message, fields),
+    warn: (message, fields) => write("warn", message, fields),
+    error: (message, fields) => write("error", message, fields),
+  };
+}
+
+const levels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
+
+async function openLogger(path: string, level: LogLevel): Promise<Logger> {
+  const { pino, destination } = await import("pino");
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  return pino({ level, base: { pid: process.pid } }, destination({ dest: path, sync: true, mode: 0o600 }));
+}

@@ -1,0 +1,69 @@
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { messageOf } from "../base/errors.ts";
+import type { UserFolders } from "../config/paths.ts";
+import type { Project } from "../session/project.ts";
+import { localApp } from "./local-app.ts";
+import { type Style, styleFor } from "./style.ts";
+import { version } from "./version.ts";
+
+/** One thing that was looked at. `todo` says what to do where it is not well. */
+interface Finding {
+  what: string;
+  found: string;
+  todo?: string;
+}
+
+/** Says what is configured, what works, and what to do. Answers 1 when something must be done first. */
+export async function doctor(): Promise<number> {
+  const { app, project } = await localApp();
+  const findings = [
+    { what: "Fairlead", found: `${version} on Node ${process.versions.node}` },
+    folderFinding(project),
+    modelFinding(project),
+    ...providerFindings(project),
+    await storeFinding(app.folders),
+    ...project.problems.map((problem) => ({ what: "Configuration", found: "a problem", todo: problem })),
+  ];
+  const style = styleFor(process.stdout, process.env);
+  for (const finding of findings) process.stdout.write(`${toLine(finding, style)}\n`);
+  return findings.some(({ todo }) => todo !== undefined) ? 1 : 0;
+}
+
+function toLine({ what, found, todo }: Finding, style: Style): string {
+  const mark = todo === undefined ? style.green("ok  ") : style.red("todo");
+  return `${mark} ${what.padEnd(14)} ${found}${todo === undefined ? "" : `\n     ${style.yellow(todo)}`}`;
+}
+
+function folderFinding({ workspace }: Project): Finding {
+  const git =
+    workspace.worktree === undefined ? "not in a git repository" : `git repository ${workspace.worktree}`;
+  return { what: "Folder", found: `${workspace.cwd} (${git})` };
+}
+
+function modelFinding({ models }: Project): Finding {
+  const chosen = models.defaultModel();
+  if (chosen.outcome === "none") return { what: "Model", found: "none", todo: chosen.error.message };
+  const { ref, limit } = chosen.model;
+  const context = limit.context === undefined ? "context unknown" : `${limit.context} tokens of context`;
+  return { what: "Model", found: `${ref.provider}/${ref.model} (${context})` };
+}
+
+function providerFindings({ models }: Project): Finding[] {
+  return models.providers().map(({ id, baseURL, keyFrom }) => ({
+    what: "Provider",
+    found: `${id} at ${baseURL}, ${keyFrom === undefined ? "no key" : `key from ${keyFrom}`}`,
+  }));
+}
+
+async function storeFinding({ data }: UserFolders): Promise<Finding> {
+  const probe = join(data, `.probe-${process.pid}`);
+  try {
+    await mkdir(data, { recursive: true, mode: 0o700 });
+    await writeFile(probe, "", { mode: 0o600 });
+    await rm(probe);
+    return { what: "Sessions", found: `kept in ${data}` };
+  } catch (error) {
+    return { what: "Sessions", found: "cannot be kept", todo: `Make ${data} writable: ${messageOf(error)}` };
+  }
+}

@@ -1,0 +1,27 @@
+/** Something is wrong with how a command was called. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+export const usage = `Fairlead: a coding agent that lives behind your editor.
+
+Usage:
+  fairlead acp                 serve an editor on stdin and stdout (editors start this)
+  fairlead run "what to do"    do one thing from the shell and print the answer
+  fairlead demo                see a whole turn with a scripted model: no key, no network
+  fairlead doctor              what is configured, what works, what to do
+  fairlead models              the models that can be used now
+  fairlead --version           the version
+  fairlead --help              this text
+
+fairlead run takes:
+  --cwd DIR                    work there instead of here
+  --mode NAME                  build (default), plan, or an agent of yours
+  --model PROVIDER/MODEL       instead of the configured one
+  --permission ask|allow|deny  what happens where a rule asks (ask on a terminal, else deny)
+  --session ID                 go on in that session
+  --continue                   go on in the newest session of the folder
+  --format text|json           json prints one ACP update a line
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 stopped at a limit, 130 cancelled.
+`;

@@ -1,0 +1,159 @@
+import { basename } from "node:path";
+import {
+  findNodeAtLocation,
+  getNodeValue,
+  parseTree,
+  printParseErrorCode,
+  type Node,
+  type ParseError,
+} from "jsonc-parser";
+import type { z } from "zod";
+import { configSchema, keysWithoutMeaning, type Config } from "./schema.ts";
+
+/** Something wrong in a configuration file. Line and column count from 1; `text` is the whole in one line. */
+export interface ConfigProblem {
+  readonly path: string;
+  readonly line: number;
+  readonly column: number;
+  readonly message: string;
+  readonly text: string;
+}
+
+/** A file as it was written: its value before anything is checked, and where its parts stand. */
+export interface ParsedFile {
+  readonly path: string;
+  readonly text: string;
+  readonly root: Node | undefined;
+  readonly value: unknown;
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** What of a value is right, and what was left out because it is wrong. */
+export interface CheckedConfig {
+  readonly config: Config;
+  readonly problems: readonly ConfigProblem[];
+  readonly notes: readonly string[];
+}
+
+type Path = readonly (string | number)[];
+
+/** How many wrong values of one file are told apart before the whole file is left out. */
+const wrongValuesLimit = 200;
+
+/** Reads JSON with comments; what does not parse is reported and the rest is kept. */
+export function parseConfigFile(path: string, text: string): ParsedFile {
+  const errors: ParseError[] = [];
+  const root = parseTree(text.replace(/^\uFEFF/, " "), errors, { allowTrailingComma: true });
+  const problems = errors.map((error) => problemAt(path, text, error.offset, syntaxMessage(error)));
+  return { path, text, root, value: root === undefined ? {} : getNodeValue(root), problems };
+}
+
+/** Checks a value against the schema. A wrong value is left out by itself and reported where it stands. */
+export function checkConfig(file: ParsedFile, value: unknown): CheckedConfig {
+  if (!isRecord(value)) {
+    return { config: {}, problems: [problemAtPath(file, [], "expected an object { … }")], notes: [] };
+  }
+  const kept: unknown = structuredClone(value);
+  const problems: ConfigProblem[] = [];
+  for (;;) {
+    const result = configSchema.safeParse(kept);
+    if (result.success) return { config: result.data, problems, notes: notesOn(file.path, result.data) };
+    const wrong = result.error.issues.flatMap(placesOf);
+    problems.push(...wrong.map(({ path, message }) => problemAtPath(file, path, message)));
+    // The last item of a list goes first, so that the places of the others stay right.
+    for (const { path } of wrong.toReversed()) mend(kept, path);
+    if (problems.length > wrongValuesLimit) return { config: {}, problems, notes: [] };
+  }
+}
+
+/** A problem with the value at a path, or with the nearest thing around it that was written. */
+export function problemAtPath(file: ParsedFile, path: Path, message: string): ConfigProblem {
+  const where = path.length === 0 ? "" : `${path.join(".")}: `;
+  return problemAt(file.path, file.text, offsetOf(file.root, path), where + message);
+}
+
+function problemAt(path: string, text: string, offset: number, message: string): ConfigProblem {
+  const before = text.slice(0, offset).split("\n");
+  const line = before.length;
+  const column = (before.at(-1)?.length ?? 0) + 1;
+  return { path, line, column, message, text: `${basename(path)}:${line}:${column}: ${message}` };
+}
+
+function offsetOf(root: Node | undefined, path: Path): number {
+  if (root === undefined) return 0;
+  for (let length = path.length; length > 0; length--) {
+    const node = findNodeAtLocation(root, path.slice(0, length));
+    if (node !== undefined) return length === path.length ? node.offset : (node.parent ?? node).offset;
+  }
+  return root.offset;
+}
+
+interface Place {
+  readonly path: Path;
+  readonly message: string;
+}
+
+function placesOf(issue: z.core.$ZodIssue): Place[] {
+  const path = keysOf(issue.path);
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => ({ path: [...path, key], message: "there is no such setting" }));
+  }
+  const meant = issue.code === "invalid_union" ? formMeant(issue.errors) : undefined;
+  if (meant === undefined) return [{ path, message: lowerFirst(issue.message) }];
+  return meant.flatMap(placesOf).map((place) => ({ ...place, path: [...path, ...place.path] }));
+}
+
+/** Of the forms that a value may have, the one with the fewest faults inside it; undefined where all are off. */
+function formMeant(forms: readonly z.core.$ZodIssue[][]): readonly z.core.$ZodIssue[] | undefined {
+  return forms
+    .filter((issues) => issues.every(({ path }) => path.length > 0))
+    .toSorted((one, other) => one.length - other.length)
+    .at(0);
+}
+
+const keysOf = (path: readonly PropertyKey[]): Path =>
+  path.map((key) => (typeof key === "number" ? key : String(key)));
+
+/** A misspelt action counts as "ask": without it a rule below might allow what was meant to be denied. */
+function mend(value: unknown, path: Path): void {
+  const parent = valueAt(value, path.slice(0, -1));
+  const key = path.at(-1);
+  const isRule = path.includes("permission") && key !== undefined && isRecord(parent);
+  if (isRule && typeof parent[key] === "string") parent[key] = "ask";
+  else leaveOut(value, path);
+}
+
+function leaveOut(value: unknown, path: Path): void {
+  const parent = valueAt(value, path.slice(0, -1));
+  const key = path.at(-1);
+  if (key === undefined) return;
+  if (Array.isArray(parent) && typeof key === "number" && key < parent.length) parent.splice(key, 1);
+  else if (isRecord(parent) && Object.hasOwn(parent, key)) delete parent[key];
+  else leaveOut(value, path.slice(0, -1));
+}
+
+function valueAt(value: unknown, path: Path): unknown {
+  let at = value;
+  for (const key of path) {
+    if (Array.isArray(at)) at = at[Number(key)];
+    else if (isRecord(at) && Object.hasOwn(at, key)) at = at[key];
+    else return undefined;
+  }
+  return at;
+}
+
+function notesOn(path: string, config: Config): string[] {
+  return keysWithoutMeaning
+    .filter((key) => Object.hasOwn(config, key))
+    .map((key) => `${basename(path)}: "${key}" has no meaning here and is left alone.`);
+}
+
+function syntaxMessage(error: ParseError): string {
+  const words = printParseErrorCode(error.error).replaceAll(/([a-z])([A-Z])/g, "$1 $2");
+  return words.toLowerCase().replace(/ expected$/, " is missing");
+}
+
+const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,215 @@
+import { readFile, stat } from "node:fs/promises";
+import { dirname, join, relative, resolve, isAbsolute } from "node:path";
+import { codeOf, messageOf } from "../base/errors.ts";
+import { checkConfig, parseConfigFile, problemAtPath, type ConfigProblem } from "./config-file.ts";
+import { mergeConfigs } from "./merge.ts";
+import { configHome, managedFolder, userFolders, type Env } from "./paths.ts";
+import type { Config } from "./schema.ts";
+import { substitute } from "./substitution.ts";
+import { restateDenials, withholdUntrusted } from "./withhold.ts";
+
+/** Whose configuration it is. Only `project` comes with a folder that somebody else may have written. */
+export type ConfigScope = "global" | "home" | "project" | "env" | "managed";
+
+export interface ConfigSource {
+  readonly path: string;
+  readonly scope: ConfigScope;
+}
+
+/** One file's own part, before merging; of an untrusted project already without what is withheld. */
+export interface ConfigLayer {
+  readonly source: string;
+  readonly scope: ConfigScope;
+  readonly value: Config;
+}
+
+export interface LoadConfigOptions {
+  readonly cwd: string;
+  /** The root of the repository, where there is one. */
+  readonly worktree?: string;
+  readonly home: string;
+  readonly env: Env;
+  readonly platform: NodeJS.Platform;
+  /** The person trusts this project: its configuration counts in full. */
+  readonly trusted?: boolean;
+  /** Where the administrator's files are, if not in the system's usual place. */
+  readonly managed?: string;
+}
+
+export interface LoadedConfig {
+  readonly config: Config;
+  readonly problems: readonly ConfigProblem[];
+  readonly notes: readonly string[];
+  /** The files that were there, lowest first. */
+  readonly sources: readonly ConfigSource[];
+  readonly layers: readonly ConfigLayer[];
+  /** Folders that may hold agents, commands, skills and the like, lowest first. */
+  readonly folders: readonly ConfigSource[];
+  /** Dotted names of what the project sets and may not without trust. */
+  readonly withheld: readonly string[];
+}
+
+/** Largest configuration file that is read, in bytes. */
+const fileLimitBytes = 2_000_000;
+
+const contentVariable = "FAIRLEAD_CONFIG_CONTENT";
+
+/** Later names beat earlier ones. */
+const names = ["opencode.json", "opencode.jsonc", "fairlead.json", "fairlead.jsonc"];
+const folderNames = [".opencode", ".fairlead"];
+
+/**
+ * Reads all configuration, lowest first: global, the file in `FAIRLEAD_CONFIG`, project files from the worktree's
+ * root down, configuration folders (home, then outer to inner), `FAIRLEAD_CONFIG_CONTENT`, the administrator's.
+ * Never rejects for what stands in a file: problems are listed and the rest counts.
+ */
+export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
+  const folders = await existingFolders(options);
+  const texts = await readTexts(options, folders);
+  const read = await Promise.all(texts.map((text) => readLayer(text, options)));
+  const layers = read.map(({ layer }) => layer);
+  return {
+    config: mergeLayers(layers, options.trusted ?? false),
+    problems: read.flatMap(({ problems }) => problems),
+    notes: [...new Set(read.flatMap(({ notes }) => notes))],
+    sources: layers.map(({ source, scope }) => ({ path: source, scope })),
+    layers,
+    folders,
+    withheld: [...new Set(read.flatMap(({ withheld }) => withheld))],
+  };
+}
+
+interface ConfigText extends ConfigSource {
+  readonly text: string;
+  /** Set where the file is there and cannot be read. */
+  readonly problem?: string;
+}
+
+interface ReadLayer {
+  readonly layer: ConfigLayer;
+  readonly problems: readonly ConfigProblem[];
+  readonly notes: readonly string[];
+  readonly withheld: readonly string[];
+}
+
+async function readTexts(
+  options: LoadConfigOptions,
+  folders: readonly ConfigSource[],
+): Promise<ConfigText[]> {
+  const { env } = options;
+  const own = userFolders(options).config;
+  const candidates: ConfigSource[] = [
+    ...inFolder(join(configHome(options), "opencode"), "global", ["opencode.json", "opencode.jsonc"]),
+    ...inFolder(own, "global", ["config.json", "fairlead.json", "fairlead.jsonc"]),
+    ...(env.FAIRLEAD_CONFIG
+      ? [{ path: resolve(options.cwd, env.FAIRLEAD_CONFIG), scope: "env" as const }]
+      : []),
+    ...downTo(options).flatMap((folder) => inFolder(folder, "project", names)),
+    ...folders
+      .filter(({ scope }) => scope !== "global")
+      .flatMap(({ path, scope }) => inFolder(path, scope, names)),
+  ];
+  const managed = inFolder(options.managed ?? managedFolder(options), "managed", [
+    "fairlead.json",
+    "fairlead.jsonc",
+  ]);
+  const content = env[contentVariable];
+  const inline: ConfigText[] = content ? [{ path: contentVariable, scope: "env", text: content }] : [];
+  const [below, above] = await Promise.all([readAll(candidates, options), readAll(managed, options)]);
+  return [...below, ...inline, ...above];
+}
+
+async function readAll(sources: ConfigSource[], { env, cwd }: LoadConfigOptions): Promise<ConfigText[]> {
+  const asked = env.FAIRLEAD_CONFIG ? resolve(cwd, env.FAIRLEAD_CONFIG) : undefined;
+  const texts = await Promise.all(sources.map((source) => readText(source, source.path === asked)));
+  return texts.filter((text) => text !== undefined);
+}
+
+async function readText(source: ConfigSource, required: boolean): Promise<ConfigText | undefined> {
+  try {
+    const { size } = await stat(source.path);
+    if (size > fileLimitBytes) {
+      return { ...source, text: "", problem: `larger than ${fileLimitBytes} bytes; it is not read` };
+    }
+    return { ...source, text: await readFile(source.path, "utf8") };
+  } catch (thrown) {
+    const missing = codeOf(thrown) === "ENOENT" || codeOf(thrown) === "ENOTDIR";
+    if (missing && !required) return undefined;
+    const problem = missing ? "there is no such file, but FAIRLEAD_CONFIG names it" : messageOf(thrown);
+    return { ...source, text: "", problem };
+  }
+}
+
+async function readLayer(source: ConfigText, options: LoadConfigOptions): Promise<ReadLayer> {
+  const file = parseConfigFile(source.path, source.problem === undefined ? source.text : "{}");
+  const untrusted = source.scope === "project" && options.trusted !== true;
+  const root = options.worktree ?? options.cwd;
+  const substituted = await substitute(file.value, {
+    env: options.env,
+    home: options.home,
+    path: isAbsolute(source.path) ? source.path : join(options.cwd, source.path),
+    ...(untrusted && { within: root }),
+  });
+  const checked = checkConfig(file, substituted.value);
+  const { config, withheld } = untrusted
+    ? withholdUntrusted(checked.config)
+    : { config: checked.config, withheld: [] };
+  return {
+    layer: { source: source.path, scope: source.scope, value: config },
+    problems: [
+      ...(source.problem === undefined ? [] : [problemAtPath(file, [], source.problem)]),
+      ...file.problems,
+      ...substituted.failures.map(({ path, message }) => problemAtPath(file, path, message)),
+      ...checked.problems,
+    ],
+    notes: checked.notes,
+    withheld: [...withheld, ...substituted.refused.map((path) => path.join("."))],
+  };
+}
+
+function mergeLayers(layers: readonly ConfigLayer[], trusted: boolean): Config {
+  const merged = layers.map(({ value }) => value).reduce(mergeConfigs, {});
+  const tightened = layers.some(({ scope, value }) => scope === "project" && value.permission !== undefined);
+  if (trusted || !tightened || merged.permission === undefined) return merged;
+  const own = layers
+    .filter(({ scope }) => scope !== "project")
+    .map(({ value }) => value)
+    .reduce(mergeConfigs, {});
+  return { ...merged, permission: restateDenials(own.permission, merged.permission) };
+}
+
+async function existingFolders(options: LoadConfigOptions): Promise<ConfigSource[]> {
+  const around = downTo(options).filter((folder) => folder !== options.home);
+  const candidates: ConfigSource[] = [
+    { path: join(configHome(options), "opencode"), scope: "global" },
+    { path: userFolders(options).config, scope: "global" },
+    ...folderNames.map((name) => ({ path: join(options.home, name), scope: "home" as const })),
+    ...around.flatMap((folder) =>
+      folderNames.map((name) => ({ path: join(folder, name), scope: "project" as const })),
+    ),
+  ];
+  const there = await Promise.all(candidates.map(({ path }) => isFolder(path)));
+  return candidates.filter((_, index) => there[index]);
+}
+
+/** The folders from the worktree's root down to the working directory. */
+function downTo({ cwd, worktree }: LoadConfigOptions): string[] {
+  const inner = resolve(cwd);
+  const outer = resolve(worktree ?? cwd);
+  const way = relative(outer, inner);
+  if (way.startsWith("..") || isAbsolute(way)) return [inner];
+  const folders = [inner];
+  for (let folder = inner; folder !== outer; folder = dirname(folder)) folders.unshift(dirname(folder));
+  return folders;
+}
+
+const inFolder = (folder: string, scope: ConfigScope, files: readonly string[]): ConfigSource[] =>
+  files.map((name) => ({ path: join(folder, name), scope }));
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch {
+    return false;
+  }
+}

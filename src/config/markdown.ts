@@ -1,0 +1,34 @@
+import matter from "gray-matter";
+import { messageOf, UserError } from "../base/errors.ts";
+
+/** A Markdown file with front matter: its settings and its text without blank edges. */
+export interface MarkdownFile {
+  readonly settings: Record<string, unknown>;
+  readonly body: string;
+}
+
+/**
+ * Splits front matter (YAML or JSON) from the text. `path` only names the file in errors.
+ * Throws {@link UserError} where the front matter cannot be read.
+ */
+export function parseMarkdown(text: string, path: string): MarkdownFile {
+  try {
+    // Without an options object gray-matter caches by text and shares its results between callers.
+    const { data, content } = matter(text, { engines: { js: refuse, javascript: refuse, coffee: refuse } });
+    if (!isRecord(data)) throw new Error('expected "key: value" lines between the two "---"');
+    return { settings: data, body: content.trim() };
+  } catch (thrown) {
+    throw new UserError(`${path}: the front matter cannot be read: ${firstLine(messageOf(thrown))}`, {
+      cause: thrown,
+    });
+  }
+}
+
+function refuse(): never {
+  throw new Error("front matter that is a script is not run; write YAML");
+}
+
+const firstLine = (text: string): string => text.split("\n", 1)[0] ?? text;
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

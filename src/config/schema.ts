@@ -1,0 +1,252 @@
+import { z } from "zod";
+import { actionSchema } from "../permission/rule.ts";
+
+const patternsSchema = z
+  .union([actionSchema, z.record(z.string(), actionSchema)])
+  .describe("An action for everything, or actions by pattern; the last pattern that matches wins.");
+
+export const permissionSchema = z
+  .union([actionSchema, z.record(z.string(), patternsSchema)])
+  .describe("What may be done: allow, ask or deny, for all or by permission name (read, edit, bash, …).");
+export type PermissionConfig = z.infer<typeof permissionSchema>;
+
+const toolsSchema = z
+  .record(z.string(), z.boolean())
+  .describe("Old form of permission: true allows a tool, false denies it.");
+
+/** Keys beside these are the provider's and are passed on as its options. */
+export const agentConfigSchema = z
+  .looseObject({
+    name: z.string().optional(),
+    description: z.string().optional().describe("When to use it; shown to people and to models."),
+    mode: z.enum(["primary", "subagent", "all"]).optional(),
+    hidden: z.boolean().optional().describe("Left out of lists."),
+    disable: z.boolean().optional().describe("Removes the agent."),
+    prompt: z.string().optional().describe("Replaces the system prompt of the model's family."),
+    model: z.string().optional().describe("provider/model"),
+    variant: z.string().optional().describe("Reasoning effort of the model."),
+    temperature: z.number().optional(),
+    top_p: z.number().optional(),
+    steps: z.number().int().positive().optional().describe("Model calls a turn may take."),
+    maxSteps: z.number().int().positive().optional().describe("Old name of steps."),
+    color: z.string().optional(),
+    options: z.record(z.string(), z.unknown()).optional().describe("Passed to the provider."),
+    permission: permissionSchema.optional(),
+    tools: toolsSchema.optional(),
+  })
+  .describe("An agent: a prompt, a model and rules under a name.");
+export type AgentConfig = z.infer<typeof agentConfigSchema>;
+
+const commandConfigSchema = z.strictObject({
+  template: z.string().describe("The prompt; $ARGUMENTS, $1 …, @file and !`command` are filled in."),
+  description: z.string().optional(),
+  agent: z.string().optional(),
+  model: z.string().optional(),
+  variant: z.string().optional(),
+  subtask: z.boolean().optional().describe("Runs in a child session."),
+});
+
+const modalitySchema = z.enum(["text", "image", "audio", "video", "pdf"]);
+
+const modelConfigSchema = z
+  .looseObject({
+    id: z.string().optional().describe("What the provider calls the model, where the key is another name."),
+    name: z.string().optional(),
+    family: z.string().optional(),
+    limit: z
+      .looseObject({
+        context: z.number().nonnegative().optional(),
+        input: z.number().nonnegative().optional(),
+        output: z.number().nonnegative().optional(),
+      })
+      .optional()
+      .describe("Tokens."),
+    cost: z
+      .looseObject({
+        input: z.number().nonnegative().optional(),
+        output: z.number().nonnegative().optional(),
+        cache_read: z.number().nonnegative().optional(),
+        cache_write: z.number().nonnegative().optional(),
+      })
+      .optional()
+      .describe("US dollars per million tokens."),
+    reasoning: z.boolean().optional(),
+    attachment: z.boolean().optional().describe("Takes files; modalities say which."),
+    tool_call: z.boolean().optional(),
+    temperature: z.boolean().optional().describe("Takes a temperature."),
+    modalities: z
+      .strictObject({ input: z.array(modalitySchema).optional(), output: z.array(modalitySchema).optional() })
+      .optional(),
+    options: z.record(z.string(), z.unknown()).optional().describe("Added to each request."),
+    headers: z.record(z.string(), z.string()).optional(),
+    variants: z
+      .record(z.string(), z.record(z.string(), z.unknown()))
+      .optional()
+      .describe("Options by the name of a variant."),
+  })
+  .describe("What is known of a model.");
+export type ModelConfig = z.infer<typeof modelConfigSchema>;
+
+const providerConfigSchema = z
+  .looseObject({
+    name: z.string().optional(),
+    npm: z.string().optional().describe("Accepted; every provider is spoken to as OpenAI-compatible."),
+    api: z.string().optional().describe("Old place of options.baseURL."),
+    env: z.array(z.string()).optional().describe("Environment variables that may hold the key."),
+    options: z
+      .looseObject({
+        baseURL: z.string().optional().describe("Where the API is, without /chat/completions."),
+        apiKey: z.string().optional().describe("Better {env:NAME} or {file:path} than the key itself."),
+        headers: z.record(z.string(), z.string()).optional(),
+        timeout: z
+          .union([z.number().int().positive(), z.literal(false)])
+          .optional()
+          .describe("Milliseconds without an answer or a part of it after which a call counts as failed."),
+      })
+      .optional(),
+    models: z.record(z.string(), modelConfigSchema).optional(),
+    whitelist: z.array(z.string()).optional().describe("Only these models are listed."),
+    blacklist: z.array(z.string()).optional().describe("These models are not listed."),
+  })
+  .describe("A provider of models, or changes to a known one.");
+export type ProviderConfig = z.infer<typeof providerConfigSchema>;
+
+const oauthSchema = z.union([
+  z.literal(false),
+  z.looseObject({
+    clientId: z.string().optional(),
+    clientSecret: z.string().optional(),
+    scope: z.string().optional(),
+  }),
+]);
+
+export const mcpConfigSchema = z
+  .union([
+    z.strictObject({
+      type: z.literal("local"),
+      command: z.array(z.string()).min(1),
+      cwd: z.string().optional(),
+      environment: z.record(z.string(), z.string()).optional(),
+      enabled: z.boolean().optional(),
+      timeout: z.number().int().positive().optional().describe("Milliseconds."),
+    }),
+    z.strictObject({
+      type: z.literal("remote"),
+      url: z.string(),
+      headers: z.record(z.string(), z.string()).optional(),
+      oauth: oauthSchema.optional(),
+      enabled: z.boolean().optional(),
+      timeout: z.number().int().positive().optional().describe("Milliseconds."),
+    }),
+    z.strictObject({ enabled: z.boolean() }).describe("Switches a server of another file on or off."),
+  ])
+  .describe("An MCP server.");
+export type McpConfig = z.infer<typeof mcpConfigSchema>;
+
+const noMeaning = () =>
+  z.unknown().optional().describe("Accepted from OpenCode's files; has no meaning here.");
+
+const withoutMeaning = {
+  lsp: noMeaning(),
+  formatter: noMeaning(),
+  username: noMeaning(),
+  theme: noMeaning(),
+  keybinds: noMeaning(),
+  tui: noMeaning(),
+  logLevel: noMeaning(),
+  server: noMeaning(),
+  share: noMeaning(),
+  autoshare: noMeaning(),
+  autoupdate: noMeaning(),
+  layout: noMeaning(),
+  watcher: noMeaning(),
+  references: noMeaning(),
+  attachment: noMeaning(),
+  enterprise: noMeaning(),
+};
+
+export const configSchema = z
+  .strictObject({
+    $schema: z.string().optional().describe("Where this schema is, for editors."),
+    model: z.string().optional().describe("The model to start with: provider/model."),
+    small_model: z.string().optional().describe("The model for titles and the like: provider/model."),
+    default_agent: z.string().optional().describe("The agent to start with."),
+    subagent_depth: z.number().int().nonnegative().optional().describe("How deep tasks may start tasks."),
+    agent: z.record(z.string(), agentConfigSchema).optional(),
+    mode: z.record(z.string(), agentConfigSchema).optional().describe("Old name of agent."),
+    command: z.record(z.string(), commandConfigSchema).optional().describe("Commands by name."),
+    provider: z.record(z.string(), providerConfigSchema).optional(),
+    disabled_providers: z.array(z.string()).optional().describe("Providers not to use."),
+    enabled_providers: z.array(z.string()).optional().describe("The only providers to use."),
+    mcp: z.record(z.string(), mcpConfigSchema).optional(),
+    permission: permissionSchema.optional(),
+    tools: toolsSchema.optional(),
+    instructions: z.array(z.string()).optional().describe("Further instructions: paths, globs or URLs."),
+    plugin: z.array(z.string()).optional().describe("Plugin modules."),
+    skills: z
+      .strictObject({
+        paths: z.array(z.string()).optional().describe("Further folders with skills."),
+        urls: z.array(z.string()).optional().describe("Accepted; skills are not downloaded."),
+      })
+      .optional(),
+    snapshot: z
+      .boolean()
+      .optional()
+      .describe("False keeps no copies of changed files; nothing can be undone."),
+    compaction: z
+      .looseObject({
+        auto: z.boolean().optional().describe("Sum up by itself when the context is full (true)."),
+        prune: z.boolean().optional().describe("Take old tool outputs out of the model's view (true)."),
+        reserved: z.number().int().nonnegative().optional().describe("Tokens to keep free."),
+      })
+      .optional(),
+    tool_output: z
+      .strictObject({
+        max_lines: z.number().int().positive().optional(),
+        max_bytes: z.number().int().positive().optional(),
+      })
+      .optional()
+      .describe("Where a tool's output is cut (2000 lines, 51200 bytes)."),
+    retry: z
+      .strictObject({
+        attempts: z.number().int().positive().optional().describe("Tries of one model call (5)."),
+        delay_ms: z
+          .number()
+          .int()
+          .positive()
+          .optional()
+          .describe("The first wait; each is twice the last (2000)."),
+        max_wait_ms: z
+          .number()
+          .int()
+          .positive()
+          .optional()
+          .describe("The longest wait that a provider may ask for (60000)."),
+        stall_ms: z
+          .number()
+          .int()
+          .positive()
+          .optional()
+          .describe("Silence after which a model call counts as failed (120000)."),
+      })
+      .optional(),
+    shell: z.string().optional().describe("The shell that runs commands."),
+    experimental: z
+      .looseObject({
+        continue_loop_on_deny: z.boolean().optional().describe("Go on with the turn after a rejected call."),
+        mcp_timeout: z
+          .number()
+          .int()
+          .positive()
+          .optional()
+          .describe("Milliseconds for a call of an MCP tool."),
+        primary_tools: z.array(z.string()).optional().describe("Tools that child sessions do not get."),
+      })
+      .optional(),
+    ...withoutMeaning,
+  })
+  .describe("Configuration of Fairlead.");
+export type Config = z.infer<typeof configSchema>;
+
+/** Keys of OpenCode's files that are read and do nothing. */
+export const keysWithoutMeaning: readonly string[] = Object.keys(withoutMeaning);

@@ -1,0 +1,232 @@
+import { isAbsolute } from "node:path";
+import type { Action } from "../permission/rule.ts";
+import type { AgentConfig, Config, PermissionConfig, ProviderConfig } from "./schema.ts";
+
+/** What a project may set by itself, and the dotted names of what waits for the person's consent. */
+export interface Withheld {
+  readonly config: Config;
+  readonly withheld: readonly string[];
+}
+
+/** Settings that would start a program or load code. */
+const settingsThatRun = ["plugin", "shell", "formatter", "lsp"] as const;
+
+const agentKeysOfProjects = new Set([
+  "name",
+  "description",
+  "mode",
+  "hidden",
+  "disable",
+  "prompt",
+  "model",
+  "variant",
+  "temperature",
+  "top_p",
+  "steps",
+  "maxSteps",
+  "color",
+  "permission",
+  "tools",
+]);
+
+const modelKeysOfProjects = new Set([
+  "id",
+  "name",
+  "family",
+  "limit",
+  "cost",
+  "reasoning",
+  "attachment",
+  "tool_call",
+  "temperature",
+  "modalities",
+]);
+
+/**
+ * Leaves out of a project's configuration what would run, load or redirect something or loosen a permission.
+ * What remains can describe and tighten only.
+ */
+export function withholdUntrusted(config: Config): Withheld {
+  const withheld: string[] = [];
+  const kept: Config = { ...config };
+
+  for (const key of settingsThatRun) {
+    if (kept[key] !== undefined) withheld.push(key);
+    delete kept[key];
+  }
+  if (kept.permission !== undefined) {
+    kept.permission = restricted(kept.permission, ["ask", "deny"], "permission", withheld);
+  }
+  if (kept.tools !== undefined) kept.tools = switchedOff(kept.tools, "tools", withheld);
+  if (kept.mcp !== undefined) kept.mcp = disabledServers(kept.mcp, withheld);
+  if (kept.provider !== undefined) kept.provider = describedProviders(kept.provider, withheld);
+  if (kept.agent !== undefined) kept.agent = tightenedAgents(kept.agent, "agent", withheld);
+  if (kept.mode !== undefined) kept.mode = tightenedAgents(kept.mode, "mode", withheld);
+  if (kept.command !== undefined) kept.command = commandsWithoutShell(kept.command, withheld);
+  if (kept.instructions !== undefined) {
+    kept.instructions = pathsInside(kept.instructions, "instructions", withheld);
+  }
+  if (kept.skills?.paths !== undefined) {
+    kept.skills = { ...kept.skills, paths: pathsInside(kept.skills.paths, "skills.paths", withheld) };
+  }
+  return { config: withoutUndefined(kept), withheld };
+}
+
+/**
+ * Lays the person's own denials behind the rules that an untrusted project added, because the last rule wins
+ * and a project's "ask" must not lift a "deny".
+ */
+export function restateDenials(
+  own: PermissionConfig | undefined,
+  merged: PermissionConfig,
+): PermissionConfig {
+  if (own === "deny") return "deny";
+  if (own === undefined || typeof own === "string" || typeof merged === "string") return merged;
+  const restated = { ...merged };
+  for (const [permission, rules] of Object.entries(own)) {
+    const denied = typeof rules === "string" ? rules === "deny" : Object.values(rules).includes("deny");
+    if (!denied) continue;
+    const behind = deniedLast(rules, restated[permission]);
+    delete restated[permission];
+    restated[permission] = behind;
+  }
+  return restated;
+}
+
+type Rules = Exclude<PermissionConfig, string>[string];
+
+function deniedLast(own: Rules, merged: Rules | undefined): Rules {
+  if (typeof own === "string") return own;
+  const rules = typeof merged === "object" ? merged : merged === undefined ? {} : { "*": merged };
+  const denials = Object.entries(own).filter(([, action]) => action === "deny");
+  const others = Object.entries(rules).filter(([pattern]) => !denials.some(([denied]) => denied === pattern));
+  return Object.fromEntries([...others, ...denials]);
+}
+
+function restricted(
+  permission: PermissionConfig,
+  actions: readonly Action[],
+  name: string,
+  withheld: string[],
+): PermissionConfig | undefined {
+  const keep = (action: Action, name: string): Action | undefined => {
+    if (actions.includes(action)) return action;
+    withheld.push(name);
+    return undefined;
+  };
+  if (typeof permission === "string") return keep(permission, name);
+  return mapValues(permission, (rules, key) => {
+    if (typeof rules === "string") return keep(rules, `${name}.${key}`);
+    return mapValues(rules, (action, pattern) => keep(action, `${name}.${key}.${pattern}`));
+  });
+}
+
+function switchedOff(
+  tools: Record<string, boolean>,
+  name: string,
+  withheld: string[],
+): Record<string, boolean> {
+  return mapValues(tools, (on, tool) => {
+    if (!on) return false;
+    withheld.push(`${name}.${tool}`);
+    return undefined;
+  });
+}
+
+function disabledServers(mcp: NonNullable<Config["mcp"]>, withheld: string[]): NonNullable<Config["mcp"]> {
+  return mapValues(mcp, (server, name) => {
+    if (server.enabled === false) return { enabled: false };
+    withheld.push(`mcp.${name}`);
+    return undefined;
+  });
+}
+
+function describedProviders(
+  providers: Record<string, ProviderConfig>,
+  withheld: string[],
+): Record<string, ProviderConfig> {
+  return mapValues(providers, ({ name, models, whitelist, blacklist, ...rest }, id) => {
+    withheld.push(...Object.keys(rest).map((key) => `provider.${id}.${key}`));
+    const described =
+      models &&
+      mapValues(models, (model, key) =>
+        only(model, modelKeysOfProjects, `provider.${id}.models.${key}`, withheld),
+      );
+    return withoutUndefined({ name, whitelist, blacklist, models: described });
+  });
+}
+
+function tightenedAgents(
+  agents: Record<string, AgentConfig>,
+  kind: string,
+  withheld: string[],
+): Record<string, AgentConfig> {
+  return mapValues(agents, (agent, key) => {
+    const name = `${kind}.${key}`;
+    const kept = only(agent, agentKeysOfProjects, name, withheld);
+    // An agent's rules stand behind the person's: an "ask" there could lift a denial, so only "deny" is kept.
+    if (kept.permission !== undefined) {
+      kept.permission = restricted(kept.permission, ["deny"], `${name}.permission`, withheld);
+    }
+    if (kept.tools !== undefined) kept.tools = switchedOff(kept.tools, `${name}.tools`, withheld);
+    return withoutUndefined(kept);
+  });
+}
+
+function commandsWithoutShell(
+  commands: NonNullable<Config["command"]>,
+  withheld: string[],
+): NonNullable<Config["command"]> {
+  return mapValues(commands, (command, name) => {
+    if (!command.template.includes("!`")) return command;
+    withheld.push(`command.${name}`);
+    return undefined;
+  });
+}
+
+/** A path that leads out of the project, or a URL, would send what the person did not mean to share. */
+function pathsInside(paths: string[], name: string, withheld: string[]): string[] {
+  const inside = paths.filter((path) => staysInside(path));
+  if (inside.length < paths.length) withheld.push(name);
+  return inside;
+}
+
+function staysInside(path: string): boolean {
+  const out = path.startsWith("~") || path.includes("$") || /^[a-z][a-z0-9+.-]*:/i.test(path);
+  return !out && !isAbsolute(path) && !path.split(/[\\/]/).includes("..");
+}
+
+function only<T extends Record<string, unknown>>(
+  value: T,
+  keys: Set<string>,
+  name: string,
+  withheld: string[],
+): T {
+  const kept = { ...value };
+  for (const key of Object.keys(kept)) {
+    if (keys.has(key)) continue;
+    withheld.push(`${name}.${key}`);
+    delete kept[key];
+  }
+  return kept;
+}
+
+function mapValues<T, R>(
+  record: Record<string, T>,
+  map: (value: T, key: string) => R | undefined,
+): Record<string, R> {
+  const mapped: [string, R][] = [];
+  for (const [key, value] of Object.entries(record)) {
+    const result = map(value, key);
+    if (result !== undefined) mapped.push([key, result]);
+  }
+  return Object.fromEntries(mapped);
+}
+
+function withoutUndefined<T extends object>(value: T): T {
+  const kept = { ...value };
+  for (const key of Object.keys(kept)) {
+    if (Reflect.get(kept, key) === undefined) Reflect.deleteProperty(kept, key);
+  }
+  return kept;
+}

@@ -1,0 +1,96 @@
+import { eventsOfAnswer, tidyEvents } from "./event-stream.ts";
+import { fromAnswer, invalidResponse, isWebPage, ProviderFailure, titleOf } from "./failure.ts";
+
+/** How often a provider may send a request elsewhere on its own host. */
+const redirectLimit = 3;
+
+/** How much of an error's body is read, in bytes. */
+const errorBodyLimitBytes = 64 * 1024;
+
+/** How much of an answer that does not stream is read, in bytes. */
+const answerLimitBytes = 64 * 1024 * 1024;
+
+/**
+ * A fetch that speaks with one provider. It follows redirects on the same origin only, so that keys go nowhere else,
+ * and hands on nothing but a tidy event stream. All else rejects with a {@link ProviderFailure}; what goes wrong
+ * inside the stream is given to `onFailure`.
+ */
+export function providerFetch(
+  fetch: typeof globalThis.fetch,
+  onFailure: (thrown: unknown) => void,
+): typeof globalThis.fetch {
+  return async (input, init) => {
+    const response = await followRedirects(
+      fetch,
+      new URL(input instanceof Request ? input.url : input),
+      init,
+    );
+    if (!response.ok) {
+      const body = await readText(response, errorBodyLimitBytes);
+      throw new ProviderFailure(
+        fromAnswer({ status: response.status, headers: response.headers, body, now: Date.now() }),
+      );
+    }
+    const type = response.headers.get("content-type") ?? "";
+    if (/json/i.test(type) || isWebPage(response.headers, "")) return wholeAnswer(response);
+    if (response.body === null) {
+      throw new ProviderFailure(invalidResponse("The provider answered with nothing.", true));
+    }
+    return eventResponse(tidyEvents(response.body, onFailure));
+  };
+}
+
+async function followRedirects(
+  fetch: typeof globalThis.fetch,
+  url: URL,
+  init: RequestInit | undefined,
+): Promise<Response> {
+  let at = url;
+  for (let redirects = 0; redirects <= redirectLimit; redirects++) {
+    const response = await fetch(at.href, { ...init, redirect: "manual" });
+    const location = response.headers.get("location");
+    if (response.status < 300 || response.status >= 400 || location === null) return response;
+    await response.body?.cancel();
+    const next = URL.canParse(location, at.href) ? new URL(location, at.href) : undefined;
+    if (next?.origin !== url.origin) throw new ProviderFailure(redirected(url, location, response.status));
+    at = next;
+  }
+  throw new ProviderFailure(
+    invalidResponse(`${url.host} redirects in circles. Is the base URL right?`, false),
+  );
+}
+
+const redirected = (from: URL, to: string, status: number) => ({
+  code: "bad-request" as const,
+  message: `${from.host} redirects to ${to.slice(0, 200)}. The key is not sent to another host; if that one is right, set it as base URL.`,
+  status,
+  retryable: false,
+});
+
+async function wholeAnswer(response: Response): Promise<Response> {
+  const text = await readText(response, answerLimitBytes);
+  if (isWebPage(response.headers, text)) {
+    const message = `The provider answered with a web page${titleOf(text)}, not with a model's answer. Is the base URL right?`;
+    throw new ProviderFailure(invalidResponse(message, false));
+  }
+  return eventResponse(eventsOfAnswer(text));
+}
+
+const eventResponse = (body: string | ReadableStream<Uint8Array>): Response =>
+  new Response(body, { headers: { "content-type": "text/event-stream" } });
+
+/** At most the limit of a body; what is beyond is not read. */
+async function readText(response: Response, limitBytes: number): Promise<string> {
+  if (response.body === null) return "";
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (let read = 0; read < limitBytes;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    text += decoder.decode(value.subarray(0, limitBytes - read), { stream: true });
+    read += value.length;
+  }
+  await reader.cancel();
+  return text;
+}

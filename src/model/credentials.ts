@@ -1,0 +1,59 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { codeOf, UserError } from "../base/errors.ts";
+
+const credentialsSchema = z.record(z.string(), z.looseObject({ apiKey: z.string().optional() }));
+
+/** Keys by provider. */
+export type Credentials = z.infer<typeof credentialsSchema>;
+
+export const credentialsPath = (dataFolder: string): string => join(dataFolder, "credentials.json");
+
+/** The stored keys; none where there is no file. Throws {@link UserError} where the file is not what was written. */
+export async function loadCredentials(dataFolder: string): Promise<Credentials> {
+  const path = credentialsPath(dataFolder);
+  const text = await readIfThere(path);
+  if (text === undefined) return {};
+  try {
+    return credentialsSchema.parse(JSON.parse(text));
+  } catch {
+    // The parser's own words quote the file, which holds keys.
+    throw new UserError(
+      `${path} is not valid: expected {"provider": {"apiKey": "…"}}. Mend or delete it, then run "fairlead setup".`,
+    );
+  }
+}
+
+/** Stores a provider's key, or takes it away; the others stay. The file is readable by this person only. */
+export async function saveCredential(
+  dataFolder: string,
+  provider: string,
+  apiKey: string | undefined,
+): Promise<void> {
+  const { [provider]: before, ...others } = await loadCredentials(dataFolder);
+  const credentials = apiKey === undefined ? others : { ...others, [provider]: { ...before, apiKey } };
+  await mkdir(dataFolder, { recursive: true, mode: 0o700 });
+  await replaceFile(credentialsPath(dataFolder), `${JSON.stringify(credentials, undefined, 2)}\n`);
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  try {
+    await writeFile(temporary, text, { mode: 0o600, flush: true, flag: "wx" });
+    await rename(temporary, path);
+  } catch (thrown) {
+    await rm(temporary, { force: true });
+    throw thrown;
+  }
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (thrown) {
+    if (codeOf(thrown) === "ENOENT") return undefined;
+    throw new UserError(`${path} cannot be read: ${codeOf(thrown) ?? "unknown reason"}.`, { cause: thrown });
+  }
+}

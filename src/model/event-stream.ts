@@ -1,0 +1,342 @@
+import { fromAnswer, invalidResponse, ProviderFailure } from "./failure.ts";
+
+/** Longest single event of a provider, in characters. */
+const eventLimit = 64 * 1024 * 1024;
+
+/** How long a provider may keep the connection open after it said that it is done, before it is cut. */
+const drainMs = 1_000;
+
+/** Stands for the name of a call that the provider never named, so that the call is answered and not lost. */
+const unnamedTool = "unnamed";
+
+type Json = Record<string, unknown>;
+
+/**
+ * A provider's event stream as the SDK likes it best: one JSON chunk per event, odd fields mended, comments gone,
+ * and what was read at once merged into as few events as possible. The SDK needs about 15 microseconds for each
+ * event; merged, 20,000 deltas that arrive together cost a tenth of the time.
+ *
+ * An error event, something that is not JSON, a broken connection or an end that came too early is given to
+ * `onFailure` and ends the stream with an error event: a stream that errs would lose the text before the error.
+ */
+export function tidyEvents(
+  body: ReadableStream<Uint8Array>,
+  onFailure: (thrown: unknown) => void,
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  const encoder = new TextEncoder();
+  const events = new EventSplitter();
+  const chunks = new ChunkMerger();
+
+  /** Reads on. Whether that was the end. */
+  const readSome = async (): Promise<boolean> => {
+    const { done, value } = await reader.read();
+    const texts = done ? events.end(decoder.decode()) : events.push(decoder.decode(value, { stream: true }));
+    for (const text of texts) chunks.push(text);
+    if (!done && !chunks.isDone) return false;
+    chunks.end();
+    if (!done) void drain(reader);
+    return true;
+  };
+
+  const failed = (thrown: unknown): true => {
+    onFailure(thrown);
+    chunks.fail();
+    void drain(reader);
+    return true;
+  };
+
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        let output = "";
+        let ended = false;
+        while (output === "" && !ended) {
+          ended = await readSome().catch(failed);
+          output = chunks.take();
+        }
+        if (output !== "") controller.enqueue(encoder.encode(output));
+        if (ended) controller.close();
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** A whole JSON answer of a server that does not stream, as a stream of one event. */
+export function eventsOfAnswer(body: string): string {
+  const chunks = new ChunkMerger();
+  chunks.push(body);
+  chunks.end();
+  return chunks.take();
+}
+
+/** Reads the rest, so that the connection can be used again; cuts it where the rest does not end. Never rejects. */
+async function drain(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  const timer = setTimeout(() => void cut(), drainMs);
+  const cut = () => reader.cancel().catch(() => undefined);
+  try {
+    while (!(await reader.read()).done);
+  } catch {
+    // The answer is whole; how its connection ends does not matter any more.
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Cuts text into the data of server-sent events. Each character is looked at once, however it arrives. */
+class EventSplitter {
+  #pieces: string[] = [];
+  #length = 0;
+  #data: string[] = [];
+
+  push(text: string): string[] {
+    const events: string[] = [];
+    let start = 0;
+    for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", start)) {
+      this.#line(this.#join(text.slice(start, end)), events);
+      start = end + 1;
+    }
+    this.#keep(text.slice(start));
+    return events;
+  }
+
+  /** What is left when the stream ends, even where its last line or event was not closed. */
+  end(text: string): string[] {
+    return [...this.push(text), ...this.push("\n\n")];
+  }
+
+  #keep(piece: string): void {
+    this.#length += piece.length;
+    if (this.#length > eventLimit) {
+      throw new ProviderFailure(
+        invalidResponse(`The provider sent a line of more than ${eventLimit} characters.`, false),
+      );
+    }
+    if (piece !== "") this.#pieces.push(piece);
+  }
+
+  #join(piece: string): string {
+    this.#keep(piece);
+    const line = this.#pieces.length === 1 ? (this.#pieces[0] ?? "") : this.#pieces.join("");
+    this.#pieces = [];
+    this.#length = 0;
+    return line.endsWith("\r") ? line.slice(0, -1) : line;
+  }
+
+  #line(line: string, events: string[]): void {
+    if (line.startsWith("data:")) this.#data.push(line.slice(line[5] === " " ? 6 : 5));
+    if (line !== "" || this.#data.length === 0) return;
+    events.push(this.#data.length === 1 ? (this.#data[0] ?? "") : this.#data.join("\n"));
+    this.#data = [];
+  }
+}
+
+/** A field of a delta whose pieces can be joined, and the piece. */
+interface Piece {
+  readonly key: string;
+  readonly text: string;
+}
+
+/** Collects chunks, joins neighbours that only add text to the same thing, and writes them as events. */
+class ChunkMerger {
+  isDone = false;
+  #hasFinish = false;
+  #hasOutput = false;
+  #output: string[] = [];
+  #key: string | undefined;
+  #texts: string[] = [];
+  /** Calls by index: whether they have a name yet. */
+  readonly #named = new Map<number, boolean>();
+
+  push(data: string): void {
+    const text = data.trim();
+    if (text === "" || this.isDone) return;
+    if (text === "[DONE]") {
+      this.isDone = true;
+      return;
+    }
+    const value = parse(text);
+    const piece = pieceOf(value);
+    if (piece === undefined) this.#write(this.#mend(value));
+    else this.#append(piece);
+  }
+
+  /** Closes the answer, or throws where it was cut off. */
+  end(): void {
+    if (!this.#hasFinish) this.#endWithoutReason();
+    const unnamed = [...this.#named].filter(([, named]) => !named).map(([index]) => index);
+    if (unnamed.length > 0) {
+      const calls = unnamed.map((index) => ({ index, function: { name: unnamedTool } }));
+      this.#write({ choices: [{ index: 0, delta: { tool_calls: calls } }] });
+    }
+  }
+
+  /** Ends with an error event, which is nothing but a sign: what went wrong is told elsewhere. */
+  fail(): void {
+    this.#write({ error: { message: "failed" } });
+  }
+
+  /** The events since the last call. */
+  take(): string {
+    this.#flush();
+    const output = this.#output.join("");
+    this.#output = [];
+    return output;
+  }
+
+  /** "[DONE]" says that the answer is whole although no reason was given; a bare end does not. */
+  #endWithoutReason(): void {
+    if (!this.isDone) {
+      const what = this.#hasOutput ? "broke off before its answer was complete" : "answered with nothing";
+      throw new ProviderFailure(invalidResponse(`The provider ${what}.`, true));
+    }
+    if (!this.#hasOutput)
+      throw new ProviderFailure(invalidResponse("The provider answered with nothing.", true));
+    this.#write({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
+  }
+
+  #append({ key, text }: Piece): void {
+    if (this.#key !== key) this.#flush();
+    this.#key = key;
+    this.#hasOutput = true;
+    this.#texts.push(text);
+  }
+
+  #flush(): void {
+    const key = this.#key;
+    if (key === undefined) return;
+    const text = this.#texts.join("");
+    this.#key = undefined;
+    this.#texts = [];
+    const index = callIndexOf(key);
+    const delta =
+      index === undefined ? { [key]: text } : { tool_calls: [{ index, function: { arguments: text } }] };
+    this.#output.push(eventOf({ choices: [{ index: 0, delta }] }));
+  }
+
+  #write(chunk: Json): void {
+    this.#flush();
+    this.#output.push(eventOf(chunk));
+  }
+
+  /** The chunk with only what the SDK reads, each field in the form that it expects. */
+  #mend(value: Json): Json {
+    failOnError(value);
+    const choice = firstChoice(value);
+    const usage = isRecord(value.usage) ? { usage: value.usage } : {};
+    if (choice === undefined) return { choices: [], ...usage };
+    const reason =
+      typeof choice.finish_reason === "string" && choice.finish_reason !== "" ? choice.finish_reason : null;
+    if (reason !== null) this.#hasFinish = true;
+    // Servers that do not stream send `message` where others send `delta`.
+    const delta = this.#mendDelta(
+      isRecord(choice.delta) ? choice.delta : isRecord(choice.message) ? choice.message : {},
+    );
+    return { choices: [{ index: 0, delta, finish_reason: reason }], ...usage };
+  }
+
+  #mendDelta(delta: Json): Json {
+    const { content, reasoning_content, reasoning, refusal, tool_calls } = delta;
+    const mended: Json = {};
+    if (typeof content === "string" || Array.isArray(content)) mended.content = content;
+    if (typeof reasoning_content === "string") mended.reasoning_content = reasoning_content;
+    else if (typeof reasoning === "string") mended.reasoning = reasoning;
+    if (typeof refusal === "string") mended.refusal = refusal;
+    if (Array.isArray(tool_calls)) {
+      mended.tool_calls = tool_calls.filter(isRecord).map((call) => this.#mendCall(call));
+    }
+    if (Object.keys(mended).length > 0) this.#hasOutput = true;
+    return mended;
+  }
+
+  #mendCall(call: Json): Json {
+    const asked = isRecord(call.function) ? call.function : {};
+    const name = typeof asked.name === "string" && asked.name.trim() !== "" ? asked.name : null;
+    // Google sends no index: whole calls need none.
+    const index = typeof call.index === "number" ? call.index : undefined;
+    if (index !== undefined) this.#named.set(index, (this.#named.get(index) ?? false) || name !== null);
+    return {
+      ...(index !== undefined && { index }),
+      id: typeof call.id === "string" || typeof call.id === "number" ? String(call.id) : null,
+      function: { name, arguments: argumentsText(asked.arguments) },
+    };
+  }
+}
+
+function parse(text: string): Json {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isRecord(value)) return value;
+  } catch {
+    // Told below, with what was sent.
+  }
+  throw new ProviderFailure(
+    invalidResponse(`The provider sent something that is not a JSON object: ${text.slice(0, 200)}`, true),
+  );
+}
+
+/** The one piece of text that a chunk adds and nothing else, or undefined. */
+function pieceOf(value: Json): Piece | undefined {
+  if (isSet(value.error) || isSet(value.usage) || value.type === "error") return undefined;
+  const choice = firstChoice(value);
+  if (choice === undefined || isSet(choice.finish_reason) || !isRecord(choice.delta)) return undefined;
+  let piece: Piece | undefined;
+  for (const key in choice.delta) {
+    const field = choice.delta[key];
+    if (field === null || field === "" || key === "role" || key === "reasoning_details") continue;
+    const next = pieceOfField(key, field);
+    if (next === undefined || (piece !== undefined && !isSameReasoning(piece, next))) return undefined;
+    piece ??= next;
+  }
+  return piece;
+}
+
+function pieceOfField(key: string, field: unknown): Piece | undefined {
+  if (key === "content" || key === "reasoning_content" || key === "reasoning") {
+    return typeof field === "string" ? { key, text: field } : undefined;
+  }
+  return key === "tool_calls" ? pieceOfCall(field) : undefined;
+}
+
+function pieceOfCall(calls: unknown): Piece | undefined {
+  if (!Array.isArray(calls) || calls.length !== 1) return undefined;
+  const call: unknown = calls[0];
+  if (!isRecord(call) || typeof call.index !== "number" || call.id || !isRecord(call.function))
+    return undefined;
+  const { name, arguments: text } = call.function;
+  return typeof text === "string" && !name ? { key: `call ${call.index}`, text } : undefined;
+}
+
+/** Some servers send the same reasoning under both names. */
+const isSameReasoning = (one: Piece, other: Piece): boolean =>
+  one.text === other.text && one.key.startsWith("reasoning") && other.key.startsWith("reasoning");
+
+const callIndexOf = (key: string): number | undefined =>
+  key.startsWith("call ") ? Number(key.slice("call ".length)) : undefined;
+
+function failOnError(value: Json): void {
+  const reason = firstChoice(value)?.finish_reason;
+  const failed = isSet(value.error) || value.type === "error" || reason === "error";
+  if (!failed) return;
+  const body = JSON.stringify(isSet(value.error) ? { error: value.error } : value);
+  throw new ProviderFailure(fromAnswer({ status: undefined, headers: new Headers(), body, now: 0 }));
+}
+
+function firstChoice(value: Json): Json | undefined {
+  const first: unknown = Array.isArray(value.choices) ? value.choices[0] : undefined;
+  return isRecord(first) ? first : undefined;
+}
+
+/** Some servers send the arguments as an object and not as text. */
+const argumentsText = (value: unknown): string =>
+  typeof value === "string" ? value : isSet(value) ? JSON.stringify(value) : "";
+
+const isSet = (value: unknown): boolean => value !== undefined && value !== null;
+
+const eventOf = (chunk: Json): string => `data: ${JSON.stringify(chunk)}\n\n`;
+
+const isRecord = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,234 @@
+import { codeOf, isAbort, messageOf } from "../base/errors.ts";
+import type { AgentError } from "../message/message.ts";
+
+/** A failed call as a value that can travel as a throw through libraries; {@link toAgentError} takes it out again. */
+export class ProviderFailure extends Error {
+  override readonly name = "ProviderFailure";
+  readonly error: AgentError;
+
+  constructor(error: AgentError) {
+    super(error.message);
+    this.error = error;
+  }
+}
+
+/** What a provider answered instead of a stream. */
+export interface FailedAnswer {
+  /** Undefined for an error inside a stream that had begun well. */
+  readonly status: number | undefined;
+  readonly headers: Headers;
+  readonly body: string;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** Longest piece of a provider's own words in a message, in characters. */
+const wordsLimit = 1_000;
+
+/** How often wrapped errors are unwrapped. */
+const causesLimit = 8;
+
+/**
+ * Words by which providers say that the context is full: OpenAI, Azure, DeepSeek, OpenRouter, vLLM ("maximum
+ * context length"), OpenAI ("context window", its code), Anthropic, Bedrock, Gemini, xAI, Groq, Mistral,
+ * llama.cpp, LM Studio, Ollama, Kimi, MiniMax.
+ */
+const contextLengthWords: readonly RegExp[] = [
+  /context[_ ]length[_ ]exceeded/i,
+  /maximum context length/i,
+  /exceeds? (the |your )?(model'?s )?context (window|length|limit)/i,
+  /context (window|length|limit) (is |was )?exceed/i,
+  /exceeds? the (available )?context size/i,
+  /exceed_context_size/i,
+  /exceed context limit/i,
+  /greater than the context length/i,
+  /prompt is too long/i,
+  /prompt too long/i,
+  /input is too long/i,
+  /input token count.*exceeds/i,
+  /exceeds the maximum number of (input )?tokens/i,
+  /maximum prompt length is/i,
+  /reduce the length of (the )?(messages|prompt|input)/i,
+  /longer than the maximum model length/i,
+  /too large for model with \d+ maximum/i,
+  /exceeded model token limit/i,
+  /request_too_large/i,
+];
+
+/** 429 with these words will not pass by waiting. */
+const quotaWords =
+  /insufficient_quota|exceeded your current quota|billing|insufficient balance|out of credits/i;
+
+/** Node's codes for a certificate that is not trusted: trying again does not help. */
+const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME/;
+
+/** What a provider's error answer means. Its own words stay in the message. */
+export function fromAnswer(answer: FailedAnswer): AgentError {
+  const words = wordsOf(answer);
+  const kind = kindOf(answer.status, answer.body);
+  const retryAfterMs = parseRetryAfter(answer.headers, answer.now);
+  return {
+    ...kind,
+    message: `${leadFor(kind.code, answer.status)}${words}`,
+    ...(answer.status !== undefined && { status: answer.status }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  };
+}
+
+/** What was thrown during a call, as an error for the turn. */
+export function toAgentError(thrown: unknown, host: string): AgentError {
+  let at = thrown;
+  for (let depth = 0; depth < causesLimit && at !== undefined; depth++) {
+    if (at instanceof ProviderFailure) return at.error;
+    if (isAbort(at)) return cancelled();
+    const network = networkError(at, host);
+    if (network !== undefined) return network;
+    at = at instanceof Error ? at.cause : undefined;
+  }
+  return {
+    code: "invalid-response",
+    message: `The provider's answer could not be understood: ${messageOf(thrown).slice(0, wordsLimit)}`,
+    retryable: false,
+  };
+}
+
+export const cancelled = (): AgentError => ({ code: "cancelled", message: "Cancelled.", retryable: false });
+
+export const stalled = (stallMs: number): AgentError => ({
+  code: "timeout",
+  message: `The provider sent nothing for ${Math.round(stallMs / 100) / 10} s.`,
+  retryable: true,
+});
+
+export const invalidResponse = (message: string, retryable: boolean): AgentError => ({
+  code: "invalid-response",
+  message,
+  retryable,
+});
+
+/** The wait in `retry-after-ms` (milliseconds) or `retry-after` (seconds or an HTTP date), in milliseconds. */
+export function parseRetryAfter(headers: Headers, now: number): number | undefined {
+  const ms = positive(headers.get("retry-after-ms"));
+  if (ms !== undefined) return Math.round(ms);
+  const after = headers.get("retry-after");
+  const seconds = positive(after);
+  if (seconds !== undefined) return Math.round(seconds * 1_000);
+  const date = after === null ? Number.NaN : Date.parse(after);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+/** The text with each secret in it replaced. */
+export function redact(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((clean, secret) => clean.replaceAll(secret, "[key]"), text);
+}
+
+function positive(text: string | null): number | undefined {
+  if (text === null || !/^\s*\d+(\.\d+)?\s*$/.test(text)) return undefined;
+  return Number(text);
+}
+
+function kindOf(status: number | undefined, body: string): Pick<AgentError, "code" | "retryable"> {
+  if (status === 401 || status === 403) return { code: "auth", retryable: false };
+  if (status === 429) return { code: "rate-limit", retryable: !quotaWords.test(body) };
+  if (status === 413 || contextLengthWords.some((words) => words.test(body))) {
+    return { code: "context-length", retryable: false };
+  }
+  if (status === 529 || status === 503 || /overloaded/i.test(body))
+    return { code: "overloaded", retryable: true };
+  if (status === undefined) return kindInStream(body);
+  if (status === 404) return { code: "not-found", retryable: false };
+  if (status === 408 || status === 504 || status === 524) return { code: "timeout", retryable: true };
+  if (status >= 500) return { code: "server", retryable: true };
+  return { code: "bad-request", retryable: false };
+}
+
+/** An error event has no status of its own, but often a code that says the same. */
+function kindInStream(body: string): Pick<AgentError, "code" | "retryable"> {
+  const status = /"(?:code|status|status_code)"\s*:\s*"?(\d{3})\b/.exec(body)?.[1];
+  if (status !== undefined) return kindOf(Number(status), body);
+  if (/rate.?limit/i.test(body)) return { code: "rate-limit", retryable: true };
+  if (/content.?filter|safety/i.test(body)) return { code: "content-filter", retryable: false };
+  if (/invalid_request|invalid_argument/i.test(body)) return { code: "bad-request", retryable: false };
+  return { code: "server", retryable: true };
+}
+
+const leads: Readonly<Partial<Record<AgentError["code"], string>>> = {
+  auth: 'The provider refused the key{status}; check it or run "fairlead setup"',
+  "rate-limit": "The provider limits requests{status}",
+  overloaded: "The provider is overloaded{status}",
+  "context-length": "The conversation is too long for the model{status}",
+  "not-found": "The provider does not know this model or address{status}",
+  timeout: "The provider ran out of time{status}",
+  "content-filter": "The provider's filter stopped the answer{status}",
+  "bad-request": "The provider refused the request{status}",
+};
+
+function leadFor(code: AgentError["code"], status: number | undefined): string {
+  const lead = leads[code] ?? "The provider failed{status}";
+  return `${lead.replace("{status}", status === undefined ? "" : ` (${status})`)}: `;
+}
+
+/** The provider's own words: the message of its JSON, the title of its web page, or the text. */
+function wordsOf({ body, headers }: FailedAnswer): string {
+  const text = body.trim();
+  if (text === "") return "it gave no reason.";
+  if (isWebPage(headers, text)) return `it answered with a web page${titleOf(text)}. Is the base URL right?`;
+  return (messageIn(parseJson(text)) ?? text).slice(0, wordsLimit);
+}
+
+export function isWebPage(headers: Headers, text: string): boolean {
+  return /text\/html/i.test(headers.get("content-type") ?? "") || /^\s*<(!doctype|html)/i.test(text);
+}
+
+export function titleOf(html: string): string {
+  const title = /<title[^>]*>([^<]{1,200})/i.exec(html)?.[1]?.trim();
+  return title ? ` ("${title}")` : "";
+}
+
+/** Providers put their words into error.message, error, message, detail, or a list with one of these. */
+function messageIn(value: unknown): string | undefined {
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) return value.map(messageIn).find((message) => message !== undefined);
+  if (typeof value !== "object" || value === null) return undefined;
+  const record: Record<string, unknown> = { ...value };
+  const upstream = messageIn(record.metadata) ?? messageIn(record.raw);
+  const own =
+    messageIn(record.error) ?? messageIn(record.message) ?? messageIn(record.detail) ?? messageIn(record.msg);
+  if (own === undefined || upstream === undefined || own.includes(upstream)) return own ?? upstream;
+  return `${own}: ${upstream}`;
+}
+
+function networkError(thrown: unknown, host: string): AgentError | undefined {
+  const code = codeOf(thrown);
+  if (code === undefined) return terminatedError(thrown, host);
+  if (code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT") {
+    return { code: "timeout", message: `${host} sent nothing for too long.`, retryable: true };
+  }
+  if (!/^(E(?!RR_)[A-Z_]+|UND_ERR_.*)$/.test(code) && !certificateCodes.test(code)) return undefined;
+  const untrusted = certificateCodes.test(code);
+  const hint = hintFor(code, untrusted);
+  return { code: "network", message: `Cannot reach ${host} (${code})${hint}`, retryable: !untrusted };
+}
+
+function terminatedError(thrown: unknown, host: string): AgentError | undefined {
+  if (!(thrown instanceof TypeError) || !/terminated|fetch failed|network/i.test(thrown.message))
+    return undefined;
+  if (thrown.cause instanceof Error) return undefined;
+  return { code: "network", message: `The connection to ${host} broke off.`, retryable: true };
+}
+
+function hintFor(code: string, untrusted: boolean): string {
+  if (untrusted)
+    return ": its certificate is not trusted. Set NODE_EXTRA_CA_CERTS if the network has its own.";
+  if (code === "ECONNREFUSED") return ": nothing listens there. Is the server running?";
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return ": the name is not known. Is there a network?";
+  return ": the connection broke off.";
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,75 @@
+import type { Config } from "../config/schema.ts";
+import type { AgentError } from "../message/message.ts";
+
+/** How often and how long a model call is tried again. Times in milliseconds. */
+export interface RetryPolicy {
+  /** Tries in all, the first included. */
+  readonly attempts: number;
+  readonly firstDelayMs: number;
+  /** The longest delay of our own choice. */
+  readonly longestDelayMs: number;
+  /** The longest wait that a provider may ask for; beyond it the turn fails at once and says when. */
+  readonly maxWaitMs: number;
+}
+
+export const defaultRetryPolicy: RetryPolicy = {
+  attempts: 5,
+  firstDelayMs: 2_000,
+  longestDelayMs: 30_000,
+  maxWaitMs: 60_000,
+};
+
+/** Share of a delay by which it may be longer, so that many clients do not come back at once. */
+const jitter = 0.25;
+
+/** The policy with what the configuration says (`retry`). */
+export function toRetryPolicy(retry: Config["retry"]): RetryPolicy {
+  return {
+    ...defaultRetryPolicy,
+    attempts: retry?.attempts ?? defaultRetryPolicy.attempts,
+    maxWaitMs: retry?.max_wait_ms ?? defaultRetryPolicy.maxWaitMs,
+  };
+}
+
+export type RetryDecision = { retry: true; delayMs: number } | { retry: false; error: AgentError };
+
+export interface RetryCircumstances {
+  /** From 0 to below 1. */
+  readonly random: () => number;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly policy?: RetryPolicy;
+}
+
+/** Whether to try again after the failed `attempt` (counted from 1), and when. */
+export function decideRetry(
+  attempt: number,
+  error: AgentError,
+  { random, now, policy = defaultRetryPolicy }: RetryCircumstances,
+): RetryDecision {
+  if (!error.retryable) return { retry: false, error };
+  if (attempt >= policy.attempts) {
+    return { retry: false, error: { ...error, message: `${error.message} (tried ${attempt} times)` } };
+  }
+  if (error.retryAfterMs === undefined) return { retry: true, delayMs: backOff(attempt, random(), policy) };
+  if (error.retryAfterMs <= policy.maxWaitMs) return { retry: true, delayMs: error.retryAfterMs };
+  return { retry: false, error: { ...error, message: tooLongMessage(error, error.retryAfterMs, now) } };
+}
+
+function backOff(attempt: number, random: number, policy: RetryPolicy): number {
+  const delayMs = policy.firstDelayMs * 2 ** (attempt - 1) * (1 + jitter * random);
+  return Math.round(Math.min(delayMs, policy.longestDelayMs));
+}
+
+function tooLongMessage(error: AgentError, waitMs: number, now: number): string {
+  const when = new Date(now + waitMs);
+  const at = Number.isNaN(when.getTime()) ? "" : ` (after ${when.toISOString().replace(/\.\d+Z$/, "Z")})`;
+  return `${error.message} The provider asks to wait ${duration(waitMs)}${at}; try again then or choose another model.`;
+}
+
+function duration(ms: number): string {
+  const minutes = Math.ceil(ms / 60_000);
+  if (minutes < 120) return `${minutes} minutes`;
+  const hours = Math.ceil(minutes / 60);
+  return hours < 48 ? `${hours} hours` : `${Math.ceil(hours / 24)} days`;
+}

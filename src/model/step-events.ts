@@ -1,0 +1,169 @@
+import type { LanguageModelStreamPart } from "ai";
+import type { FinishReason } from "../message/message.ts";
+import type { Tokens } from "../message/part.ts";
+import { CallArguments, parseArguments } from "./call-arguments.ts";
+import type { StepEvent } from "./model.ts";
+import { toTokens } from "./usage.ts";
+
+/** How a provider ended its answer. `tokens` is undefined where it told no usage. */
+export interface StepEnd {
+  readonly reason: FinishReason;
+  readonly tokens: Tokens | undefined;
+}
+
+interface OpenCall {
+  readonly tool: string;
+  readonly arguments: CallArguments;
+  told: boolean;
+}
+
+/**
+ * Turns the SDK's parts of one model call into step events: blocks of text and reasoning get ids of their own and are
+ * closed before a call begins, a call is told the moment its arguments are whole, each call once.
+ */
+export class StepEvents {
+  /** Set by the part that ends the answer. */
+  end: StepEnd | undefined;
+  /** All text, reasoning and arguments, for an estimate where no usage comes. */
+  readonly #written: string[] = [];
+  readonly #calls = new Map<string, OpenCall>();
+  #block: { kind: "text" | "reasoning"; id: string } | undefined;
+  #blocks = 0;
+
+  get written(): string {
+    return this.#written.join("");
+  }
+
+  add(part: LanguageModelStreamPart): StepEvent[] {
+    if (part.type === "text-delta") return this.#append("text", part.text);
+    if (part.type === "reasoning-delta") return this.#append("reasoning", part.text);
+    if (part.type === "tool-input-start") return this.#startCall(part.id, part.toolName);
+    if (part.type === "tool-input-delta") return this.#continueCall(part.id, part.delta);
+    if (part.type !== "model-call-end") return [];
+    return this.#finish(part.finishReason, part.rawFinishReason, part.usage.raw);
+  }
+
+  /** Closes what is open, where an answer ends early. */
+  close(): StepEvent[] {
+    const block = this.#block;
+    this.#block = undefined;
+    return block === undefined ? [] : [{ type: `${block.kind}-end`, id: block.id }];
+  }
+
+  #append(kind: "text" | "reasoning", text: string): StepEvent[] {
+    if (text === "") return [];
+    this.#written.push(text);
+    const events: StepEvent[] = this.#tellEmptyCalls();
+    if (this.#block?.kind !== kind) events.push(...this.close());
+    const id = this.#block?.id ?? `${kind}-${++this.#blocks}`;
+    if (this.#block === undefined) events.push({ type: `${kind}-start`, id });
+    this.#block = { kind, id };
+    events.push({ type: `${kind}-delta`, id, text });
+    return events;
+  }
+
+  #startCall(id: string, tool: string): StepEvent[] {
+    const events = [...this.close(), ...this.#tellEmptyCalls()];
+    this.#calls.set(id, { tool, arguments: new CallArguments(), told: false });
+    events.push({ type: "call-start", providerCallId: id, tool });
+    return events;
+  }
+
+  #continueCall(id: string, delta: string): StepEvent[] {
+    const call = this.#calls.get(id);
+    if (call === undefined || call.told) return [];
+    this.#written.push(delta);
+    call.arguments.add(delta);
+    // Balanced braces around something that does not parse may still be mended by what follows.
+    if (!call.arguments.isWhole || parseArguments(call.arguments.raw).problem !== undefined) return [];
+    return [tell(id, call)];
+  }
+
+  /** An empty object may be a beginning, but not when something else has begun after it. */
+  #tellEmptyCalls(): StepEvent[] {
+    const events: StepEvent[] = [];
+    for (const [id, call] of this.#calls) {
+      if (!call.told && call.arguments.isEmptyObject) events.push(tell(id, call));
+    }
+    return events;
+  }
+
+  #finish(reason: string, raw: string | undefined, usage: unknown): StepEvent[] {
+    const mapped = reasonOf(reason, raw);
+    // After any other end, what looks like a call without arguments may be one whose arguments were cut off.
+    const isWhole = mapped === "stop" || mapped === "tool-calls" || mapped === "unknown";
+    const events = this.close();
+    for (const [id, call] of this.#calls) {
+      if (!call.told) events.push(isWhole ? tell(id, call) : tellCut(id, call, mapped));
+    }
+    const called = this.#calls.size > 0 && isWhole;
+    this.end = {
+      reason: called ? "tool-calls" : mapped === "tool-calls" ? "stop" : mapped,
+      tokens: toTokens(usage),
+    };
+    return events;
+  }
+}
+
+function tell(providerCallId: string, call: OpenCall): StepEvent {
+  call.told = true;
+  const { raw } = call.arguments;
+  const { input, problem } = parseArguments(raw);
+  return {
+    type: "call",
+    providerCallId,
+    tool: call.tool,
+    input,
+    raw,
+    ...(problem !== undefined && { problem }),
+  };
+}
+
+function tellCut(providerCallId: string, call: OpenCall, reason: FinishReason): StepEvent {
+  call.told = true;
+  const why = reason === "length" ? "the limit of output tokens was reached" : `the answer ended (${reason})`;
+  const problem = `The arguments were cut off because ${why}. Nothing was run; make the call again, in smaller pieces if they are long.`;
+  return {
+    type: "call",
+    providerCallId,
+    tool: call.tool,
+    input: undefined,
+    raw: call.arguments.raw,
+    problem,
+  };
+}
+
+/** Other words that providers use for the reasons of OpenAI. */
+const reasons: Readonly<Record<string, FinishReason>> = {
+  end_turn: "stop",
+  eos: "stop",
+  eos_token: "stop",
+  stop_sequence: "stop",
+  completed: "stop",
+  max_tokens: "length",
+  max_output_tokens: "length",
+  model_length: "length",
+  tool_use: "tool-calls",
+  tool_call: "tool-calls",
+  safety: "content-filter",
+  recitation: "content-filter",
+  sensitive: "content-filter",
+  refusal: "refusal",
+};
+
+function reasonOf(reason: string, raw: string | undefined): FinishReason {
+  switch (reason) {
+    case "stop":
+    case "length":
+    case "tool-calls":
+      return reason;
+    case "content-filter":
+      // The SDK says so of an answer that ended well and consists of a refusal.
+      return raw === "stop" ? "refusal" : "content-filter";
+    default:
+      return reasonOfWord(raw?.toLowerCase() ?? "");
+  }
+}
+
+const reasonOfWord = (word: string): FinishReason =>
+  Object.hasOwn(reasons, word) ? (reasons[word] ?? "unknown") : "unknown";

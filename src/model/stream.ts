@@ -1,0 +1,218 @@
+import type { ToolSet } from "ai";
+import type { Log } from "../base/log.ts";
+import type { AgentError } from "../message/message.ts";
+import type { Tokens } from "../message/part.ts";
+import { providerFetch } from "./connection.ts";
+import { cancelled, ProviderFailure, redact, stalled, toAgentError } from "./failure.ts";
+import type { ModelRequest, StepEvent } from "./model.ts";
+import { adaptBody, quirksOf, toolSchema, type Quirks } from "./quirks.ts";
+import { StepEvents } from "./step-events.ts";
+import { toModelMessages } from "./to-model-messages.ts";
+
+/** Where and how a model is asked. */
+export interface Endpoint {
+  readonly provider: string;
+  readonly baseURL: string;
+  readonly apiKey?: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** What the provider calls the model. */
+  readonly modelId: string;
+  /** Options of the model and its variant, added to each request. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** Silence after which the call counts as failed. */
+  readonly stallMs: number;
+}
+
+export interface StreamDeps {
+  readonly fetch: typeof globalThis.fetch;
+  readonly log: Log;
+}
+
+export const defaultStallMs = 120_000;
+
+/** The most output tokens that are asked for where nothing else is said. */
+const outputTokensLimit = 32_000;
+
+/** The name under which options travel through the SDK. */
+const sdkName = "fairlead";
+
+/** Secrets shorter than this are not looked for in messages: they would match anywhere. */
+const shortestSecret = 6;
+
+/**
+ * One model call. Ends with exactly one `finish` or `failed`, and soon after an abort, even where the provider or the
+ * SDK ignores it. Text that streamed before a failure stands; calls that were not whole are not told.
+ */
+export async function* streamStep(
+  request: ModelRequest,
+  endpoint: Endpoint,
+  deps: StreamDeps,
+): AsyncGenerator<StepEvent> {
+  const connection = new AbortController();
+  const forward = () => connection.abort();
+  request.signal.addEventListener("abort", forward, { once: true });
+  const wait = <T>(promise: Promise<T>) => waitFor(promise, request.signal, endpoint.stallMs);
+  const events = new StepEvents();
+  let failure: unknown;
+  const onFailure = (thrown: unknown) => {
+    failure ??= thrown;
+  };
+  try {
+    const stream = await wait(
+      openStream(request, endpoint, { ...deps, onFailure, signal: connection.signal }),
+    );
+    const parts = stream[Symbol.asyncIterator]();
+    for (let next = await wait(parts.next()); next.done !== true; next = await wait(parts.next())) {
+      if (next.value.type === "error") throw failure ?? next.value.error;
+      yield* events.add(next.value);
+    }
+    yield* events.close();
+    yield await finishOf(events, request);
+  } catch (thrown) {
+    const error = request.signal.aborted ? cancelled() : errorOf(thrown, endpoint);
+    deps.log.debug("model call failed", {
+      provider: endpoint.provider,
+      code: error.code,
+      status: error.status,
+    });
+    yield* events.close();
+    yield { type: "failed", error };
+  } finally {
+    request.signal.removeEventListener("abort", forward);
+    if (events.end === undefined) connection.abort();
+  }
+}
+
+/** Loads what the first call needs, so that it need not wait. */
+export async function loadSdk() {
+  const [{ experimental_streamLanguageModelCall, jsonSchema }, { createOpenAICompatible }] =
+    await Promise.all([import("ai"), import("@ai-sdk/openai-compatible")]);
+  // The SDK writes warnings to stdout, where only the protocol may speak.
+  Reflect.set(globalThis, "AI_SDK_LOG_WARNINGS", false);
+  return {
+    streamLanguageModelCall: experimental_streamLanguageModelCall,
+    jsonSchema,
+    createOpenAICompatible,
+  };
+}
+
+interface OpenDeps extends StreamDeps {
+  readonly onFailure: (thrown: unknown) => void;
+  readonly signal: AbortSignal;
+}
+
+async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenDeps) {
+  if (!/^https?:\/\//.test(endpoint.baseURL)) throw new ProviderFailure(badAddress(endpoint));
+  const sdk = await loadSdk();
+  const { model } = request;
+  const quirks = quirksOf(endpoint.provider, hostnameOf(endpoint.baseURL), endpoint.modelId);
+  const provider = sdk.createOpenAICompatible({
+    name: sdkName,
+    baseURL: endpoint.baseURL,
+    apiKey: endpoint.apiKey,
+    headers: endpoint.headers,
+    includeUsage: quirks.asksForUsage,
+    fetch: providerFetch(deps.fetch, deps.onFailure),
+    transformRequestBody: (body) => adaptBody(body, quirks),
+  });
+  const { stream } = await sdk.streamLanguageModelCall({
+    model: provider.chatModel(endpoint.modelId),
+    ...(request.system.length > 0 && { instructions: request.system.join("\n\n") }),
+    messages: toModelMessages(request.messages, { model, quirks }),
+    tools: toToolSet(request, quirks, sdk.jsonSchema),
+    maxOutputTokens: request.maxOutputTokens ?? outputLimitOf(model.limit.output),
+    ...(model.abilities.temperature && { temperature: request.temperature, topP: request.topP }),
+    providerOptions: { [sdkName]: jsonOptions({ ...endpoint.options, ...request.options }) },
+    abortSignal: deps.signal,
+  });
+  return stream;
+}
+
+/** Tools without `execute`: the SDK tells their calls and runs nothing. */
+function toToolSet(
+  { tools }: ModelRequest,
+  quirks: Quirks,
+  jsonSchema: Awaited<ReturnType<typeof loadSdk>>["jsonSchema"],
+): ToolSet | undefined {
+  if (tools.length === 0) return undefined;
+  return Object.fromEntries(
+    tools.map(({ name, description, schema }) => [
+      name,
+      { description, inputSchema: jsonSchema(toolSchema(schema, quirks)) },
+    ]),
+  );
+}
+
+async function finishOf(events: StepEvents, request: ModelRequest): Promise<StepEvent> {
+  const { end } = events;
+  if (end === undefined) throw new Error("the answer ended without an end");
+  if (end.tokens !== undefined) return { type: "finish", reason: end.reason, tokens: end.tokens };
+  return {
+    type: "finish",
+    reason: end.reason,
+    tokens: await estimate(events.written, request),
+    estimated: true,
+  };
+}
+
+async function estimate(written: string, { system, messages, tools }: ModelRequest): Promise<Tokens> {
+  const { estimateTokenCount } = await import("tokenx");
+  const texts = messages.flatMap(({ parts }) =>
+    parts.map((part) => {
+      if (part.type === "text") return part.text;
+      return part.type === "tool" ? JSON.stringify(part.state) : "";
+    }),
+  );
+  const input = [...system, ...texts, JSON.stringify(tools)].join("\n");
+  return {
+    input: estimateTokenCount(input),
+    output: estimateTokenCount(written),
+    reasoning: 0,
+    cache: { read: 0, write: 0 },
+  };
+}
+
+/** Thrown by {@link waitFor} after too long a silence. */
+class Stall extends Error {}
+
+/** The promise's value; throws as soon as the signal aborts or the time is over, whatever the promise does. */
+function waitFor<T>(promise: Promise<T>, signal: AbortSignal, stallMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    const timer = setTimeout(() => reject(new Stall()), stallMs);
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
+    promise.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", abort);
+    });
+  });
+}
+
+function errorOf(thrown: unknown, endpoint: Endpoint): AgentError {
+  if (thrown instanceof Stall) return stalled(endpoint.stallMs);
+  const error = toAgentError(thrown, hostOf(endpoint.baseURL));
+  return { ...error, message: redact(error.message, secretsOf(endpoint)) };
+}
+
+const badAddress = ({ provider, baseURL }: Endpoint): AgentError => ({
+  code: "bad-request",
+  message: `The base URL of ${provider} must begin with http:// or https://, but is "${baseURL}".`,
+  retryable: false,
+});
+
+const secretsOf = ({ apiKey, headers }: Endpoint): string[] =>
+  [apiKey ?? "", ...Object.values(headers).flatMap((value) => [value, value.replace(/^\w+ /, "")])].filter(
+    (secret) => secret.length >= shortestSecret,
+  );
+
+const outputLimitOf = (limit: number | undefined): number | undefined =>
+  limit === undefined ? undefined : Math.min(limit, outputTokensLimit);
+
+/** Options come from files and so are JSON, but their type does not say so. */
+function jsonOptions(options: Record<string, unknown>): Record<string, string> {
+  return JSON.parse(JSON.stringify(options));
+}
+
+const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url);
+const hostnameOf = (url: string): string => (URL.canParse(url) ? new URL(url).hostname : "");

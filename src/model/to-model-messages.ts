@@ -1,0 +1,217 @@
+import { createHash } from "node:crypto";
+import type { AssistantContent, FilePart, ModelMessage, ToolModelMessage, UserContent } from "ai";
+import type { Message } from "../message/message.ts";
+import type { Attachment, Part, ToolPart } from "../message/part.ts";
+import type { Model } from "./model.ts";
+import { quirksOf, type Quirks } from "./quirks.ts";
+
+export const clearedOutput = "[Old tool result content cleared]";
+export const interruptedCall = "[Tool execution was interrupted]";
+export const compactionQuestion = "What did we do so far?";
+
+export interface ModelMessagesOptions {
+  readonly model: Model;
+  readonly quirks?: Quirks;
+}
+
+type AssistantPart = Exclude<AssistantContent, string>[number];
+type UserPart = Exclude<UserContent, string>[number];
+type ToolResult = ToolModelMessage["content"][number];
+
+/**
+ * The visible transcript as messages for a model. Pure. Every call has exactly one result, which follows its message
+ * at once; media that the model does not take become a line of text; media that a tool returned follow the results
+ * in a user message, because a tool's result is text for OpenAI-compatible providers.
+ */
+export function toModelMessages(
+  messages: readonly Message[],
+  { model, quirks = quirksOf(model.ref.provider, "", model.ref.model) }: ModelMessagesOptions,
+): ModelMessage[] {
+  const lastQuestion = messages.findLastIndex(({ info }) => info.role === "user");
+  const callIds = new CallIds(quirks);
+  const converted = messages.flatMap((message, index) => {
+    if (message.info.role === "user") return toUserMessage(message, model);
+    const own = isSameModel(message, model) && quirks.returnsReasoning && index > lastQuestion;
+    return stepsOf(message.parts).flatMap((parts) =>
+      toStepMessages(parts, { model, quirks, callIds, reasoning: own }),
+    );
+  });
+  return quirks.answersTools ? answerTools(converted) : converted;
+}
+
+interface StepContext {
+  readonly model: Model;
+  readonly quirks: Quirks;
+  readonly callIds: CallIds;
+  readonly reasoning: boolean;
+}
+
+function toUserMessage(message: Message, model: Model): ModelMessage[] {
+  const content = message.parts.flatMap((part) => toUserParts(part, model));
+  return content.length === 0 ? [] : [{ role: "user", content }];
+}
+
+function toUserParts(part: Part, model: Model): UserPart[] {
+  if (part.type === "text") return part.ignored || part.text === "" ? [] : [text(part.text)];
+  if (part.type === "file") return isInlined(part.mime) ? [] : [toMedia(part, model)];
+  if (part.type === "compaction") return [text(compactionQuestion)];
+  if (part.type === "subtask") return [text(`Run this task with the agent ${part.agent}: ${part.prompt}`)];
+  return [];
+}
+
+/** A message may hold several model calls: each begins with a step-start. */
+function stepsOf(parts: readonly Part[]): Part[][] {
+  const steps: Part[][] = [[]];
+  for (const part of parts) {
+    if (part.type === "step-start") steps.push([]);
+    else steps.at(-1)?.push(part);
+  }
+  return steps;
+}
+
+function toStepMessages(parts: readonly Part[], context: StepContext): ModelMessage[] {
+  const content: AssistantPart[] = [];
+  const results: ToolResult[] = [];
+  const media: UserPart[] = [];
+  for (const part of parts) {
+    if (part.type === "text" && !part.ignored && part.text.trim() !== "") content.push(text(part.text));
+    if (part.type === "reasoning" && context.reasoning && part.text !== "") {
+      content.push({ type: "reasoning", text: part.text });
+    }
+    if (part.type === "tool") {
+      const { call, result } = toCall(part, context);
+      content.push(call);
+      results.push(result);
+      media.push(...mediaOf(part, context.model));
+    }
+  }
+  // Reasoning alone answers nothing, and no provider takes a message of nothing else.
+  if (!content.some(({ type }) => type !== "reasoning")) return [];
+  const assistant: ModelMessage = { role: "assistant", content };
+  if (results.length === 0) return [assistant];
+  const tool: ModelMessage = { role: "tool", content: results };
+  return media.length === 0 ? [assistant, tool] : [assistant, tool, { role: "user", content: media }];
+}
+
+function toCall(
+  part: ToolPart,
+  { quirks, callIds }: StepContext,
+): { call: AssistantPart; result: ToolResult } {
+  const toolCallId = callIds.idFor(part);
+  const toolName = wireName(part.tool);
+  const signature = quirks.thoughtSignature;
+  return {
+    call: {
+      type: "tool-call",
+      toolCallId,
+      toolName,
+      input: wireInput(part.state.input),
+      ...(signature !== undefined && { providerOptions: { google: { thoughtSignature: signature } } }),
+    },
+    result: { type: "tool-result", toolCallId, toolName, output: outputOf(part) },
+  };
+}
+
+function outputOf({ state }: ToolPart): Extract<ToolResult, { type: "tool-result" }>["output"] {
+  if (state.status === "completed") {
+    return { type: "text", value: state.compactedAt === undefined ? state.output : clearedOutput };
+  }
+  return { type: "error-text", value: state.status === "error" ? state.error : interruptedCall };
+}
+
+function mediaOf(part: ToolPart, model: Model): UserPart[] {
+  const { state } = part;
+  if (state.status !== "completed" || state.compactedAt !== undefined || !state.attachments?.length)
+    return [];
+  return [
+    text(`What ${wireName(part.tool)} returned:`),
+    ...state.attachments.map((one) => toMedia(one, model)),
+  ];
+}
+
+function toMedia(attachment: Attachment, model: Model): UserPart {
+  const { mime, url, filename } = attachment;
+  const name = filename === undefined ? "" : ` "${filename}"`;
+  if (!takesMedium(mime, model)) return text(`[Attached ${mime}${name}: this model cannot see it]`);
+  const data = base64Of(url);
+  if (data !== undefined) return filePart(data, mime, filename);
+  if (/^https?:/.test(url) && mime.startsWith("image/") && URL.canParse(url)) {
+    return filePart(new URL(url), mime, filename);
+  }
+  return text(`[Attached ${mime}${name}: its content is not at hand]`);
+}
+
+function filePart(data: string | URL, mediaType: string, filename: string | undefined): FilePart {
+  return { type: "file", data, mediaType, ...(filename !== undefined && { filename }) };
+}
+
+function takesMedium(mime: string, { abilities }: Model): boolean {
+  if (mime.startsWith("image/")) return abilities.images && mime !== "image/svg+xml";
+  if (mime === "application/pdf") return abilities.pdf;
+  return abilities.audio && (mime === "audio/wav" || mime === "audio/mpeg" || mime === "audio/mp3");
+}
+
+/** Text and directories were written into the message when it was made. */
+const isInlined = (mime: string): boolean => mime.startsWith("text/") || mime.endsWith("directory");
+
+function base64Of(url: string): string | undefined {
+  const comma = url.indexOf(",");
+  if (!url.startsWith("data:") || comma < 0) return undefined;
+  const data = url.slice(comma + 1);
+  return url.slice(0, comma).endsWith(";base64")
+    ? data
+    : Buffer.from(decodeURIComponent(data)).toString("base64");
+}
+
+/** Providers refuse calls whose arguments are not an object, even where the call failed for just that. */
+function wireInput(input: unknown): Record<string, unknown> {
+  return typeof input === "object" && input !== null && !Array.isArray(input) ? { ...input } : {};
+}
+
+/** Providers refuse names that could not be a tool's, even where the call failed for just that. */
+function wireName(tool: string): string {
+  return tool.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed";
+}
+
+function isSameModel({ info }: Message, { ref }: Model): boolean {
+  return info.role === "assistant" && info.model.provider === ref.provider && info.model.model === ref.model;
+}
+
+/** Between a tool's result and a user message stands the word of the assistant that some templates want there. */
+function answerTools(messages: ModelMessage[]): ModelMessage[] {
+  return messages.flatMap((message, index): ModelMessage[] =>
+    message.role === "user" && messages[index - 1]?.role === "tool"
+      ? [{ role: "assistant", content: "Done." }, message]
+      : [message],
+  );
+}
+
+const text = (text: string) => ({ type: "text" as const, text });
+
+/** Gives each call the provider's own id where it can be used, and else one made of ours; no id twice. */
+class CallIds {
+  readonly #quirks: Quirks;
+  readonly #used = new Set<string>();
+
+  constructor(quirks: Quirks) {
+    this.#quirks = quirks;
+  }
+
+  idFor({ providerCallId, callId }: ToolPart): string {
+    const wished = [providerCallId, callId].find((id) => id !== undefined && this.#isFree(id));
+    const id = wished ?? this.#made(callId);
+    this.#used.add(id);
+    return id;
+  }
+
+  #isFree(id: string): boolean {
+    return this.#quirks.callId.test(id) && !this.#used.has(id);
+  }
+
+  #made(callId: string): string {
+    for (let round = 0; ; round++) {
+      const hash = createHash("sha256").update(`${round}:${callId}`).digest("hex").slice(0, 9);
+      if (this.#isFree(hash)) return hash;
+    }
+  }
+}

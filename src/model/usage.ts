@@ -1,0 +1,46 @@
+import type { Tokens } from "../message/part.ts";
+import type { Model } from "./model.ts";
+
+/**
+ * A provider's usage as tokens. `prompt_tokens` counts the cached ones too. `completion_tokens` counts reasoning with
+ * most; where the total shows that it does not (xAI, Gemini), nothing is taken off. Undefined without usage.
+ */
+export function toTokens(raw: unknown): Tokens | undefined {
+  if (!isRecord(raw)) return undefined;
+  const prompt = count(raw.prompt_tokens);
+  const completion = count(raw.completion_tokens);
+  if (prompt === 0 && completion === 0) return undefined;
+  const promptDetails = isRecord(raw.prompt_tokens_details) ? raw.prompt_tokens_details : {};
+  const completionDetails = isRecord(raw.completion_tokens_details) ? raw.completion_tokens_details : {};
+  const read =
+    count(promptDetails.cached_tokens) ||
+    count(raw.prompt_cache_hit_tokens) ||
+    count(raw.cache_read_input_tokens);
+  const write = count(promptDetails.cache_write_tokens) || count(raw.cache_creation_input_tokens);
+  const reasoning = count(completionDetails.reasoning_tokens);
+  const apart = reasoning > completion || count(raw.total_tokens) === prompt + completion + reasoning;
+  return {
+    input: Math.max(0, prompt - read - write),
+    output: apart ? completion : completion - reasoning,
+    reasoning,
+    cache: { read, write },
+  };
+}
+
+/** US dollars for these tokens; reasoning costs as output, an unknown price of the cache as input. */
+export function costOf({ cost }: Model, tokens: Tokens): number {
+  if (cost === undefined) return 0;
+  const { input, output, cacheRead = input, cacheWrite = input } = cost;
+  const perMillion =
+    tokens.input * input +
+    (tokens.output + tokens.reasoning) * output +
+    tokens.cache.read * cacheRead +
+    tokens.cache.write * cacheWrite;
+  return perMillion / 1_000_000;
+}
+
+const count = (value: unknown): number =>
+  typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.round(value) : 0;
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

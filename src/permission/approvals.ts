@@ -1,0 +1,110 @@
+import { z } from "zod";
+import { Serial } from "../base/async.ts";
+import { UserError } from "../base/errors.ts";
+import type { Rule } from "./rule.ts";
+
+/** For how long an approval holds: while the session lives, or for the project until it is revoked. */
+export type ApprovalScope = "session" | "project";
+
+/** What a person allowed "always": it turns an ask into an allow and never lifts a deny. */
+export interface Approval {
+  permission: string;
+  pattern: string;
+  scope: ApprovalScope;
+}
+
+/** Where the approvals of a project are kept. `load` gives undefined where there is nothing yet. */
+export interface ApprovalStore {
+  load(): Promise<unknown>;
+  save(approvals: StoredApprovals): Promise<void>;
+}
+
+const entrySchema = z.object({ permission: z.string().min(1), pattern: z.string().min(1) });
+
+/** The stored form of a project's approvals. */
+export const storedApprovalsSchema = z.object({ approvals: z.array(entrySchema) });
+export type StoredApprovals = z.infer<typeof storedApprovalsSchema>;
+type Entry = z.infer<typeof entrySchema>;
+
+/** More than this and the oldest of a scope is forgotten. */
+const approvalLimit = 1000;
+
+/** The approvals of a session and its project. Without a store, those for the project hold for the session only. */
+export class Approvals {
+  readonly #store: ApprovalStore | undefined;
+  readonly #saving = new Serial();
+  #session: Entry[] = [];
+  #project: Entry[] = [];
+
+  constructor(store?: ApprovalStore) {
+    this.#store = store;
+  }
+
+  /** With what the project remembers. Throws {@link UserError} where that cannot be read. */
+  static async open(store: ApprovalStore): Promise<Approvals> {
+    const approvals = new Approvals(store);
+    approvals.#project = await approvals.#load();
+    return approvals;
+  }
+
+  /** As rules that allow; they count only where the other rules ask. */
+  rules(): Rule[] {
+    return this.list().map(({ permission, pattern }) => ({ permission, pattern, action: "allow" }));
+  }
+
+  list(): Approval[] {
+    const withScope = (entries: readonly Entry[], scope: ApprovalScope) =>
+      entries.map((entry) => ({ ...entry, scope }));
+    return [...withScope(this.#project, "project"), ...withScope(this.#session, "session")];
+  }
+
+  /** Holds at once, even where saving fails; that rejects with the store's error. */
+  async add(entries: readonly Entry[], scope: ApprovalScope): Promise<void> {
+    if (scope === "session" || !this.#store) {
+      this.#session = merged(this.#session, entries);
+      return;
+    }
+    this.#project = merged(this.#project, entries);
+    await this.#change((stored) => merged(stored, entries));
+  }
+
+  /** Whether there was such an approval. */
+  async revoke({ permission, pattern, scope }: Approval): Promise<boolean> {
+    const others = (entries: readonly Entry[]) =>
+      entries.filter((entry) => !isSame(entry, { permission, pattern }));
+    const before = this.list().length;
+    if (scope === "session") this.#session = others(this.#session);
+    else this.#project = others(this.#project);
+    if (scope === "project") await this.#change(others);
+    return this.list().length < before;
+  }
+
+  /** Another process may have saved meanwhile: what it added is kept. */
+  #change(change: (stored: readonly Entry[]) => Entry[]): Promise<void> {
+    return this.#saving.run(async () => {
+      const approvals = change(await this.#load());
+      await this.#store?.save({ approvals });
+    });
+  }
+
+  async #load(): Promise<Entry[]> {
+    const stored = await this.#store?.load();
+    if (stored === undefined) return [];
+    const parsed = storedApprovalsSchema.safeParse(stored);
+    if (parsed.success) return parsed.data.approvals;
+    throw new UserError(
+      `The project's stored approvals cannot be read: ${z.prettifyError(parsed.error)}. Delete them to be asked again.`,
+    );
+  }
+}
+
+function merged(entries: readonly Entry[], added: readonly Entry[]): Entry[] {
+  const fresh = added.filter((entry) => !entries.some((known) => isSame(known, entry)));
+  return [...entries, ...fresh.map(({ permission, pattern }) => ({ permission, pattern }))].slice(
+    -approvalLimit,
+  );
+}
+
+function isSame(left: Entry, right: Entry): boolean {
+  return left.permission === right.permission && left.pattern === right.pattern;
+}

@@ -1,0 +1,187 @@
+import { z } from "zod";
+import { UserError } from "../base/errors.ts";
+import { covers, expandHome, isCatchAll, matches, overlaps } from "./pattern.ts";
+import { actionSchema } from "./rule.ts";
+import type { Action, PermissionRequest, Rule, Ruleset, Subject } from "./rule.ts";
+
+/** What the rules say about a call, with the subject and the rule that decided. */
+export interface Verdict {
+  action: Action;
+  permission: string;
+  subject: string;
+  /** Undefined where no rule matched. */
+  rule?: Rule;
+  reason: string;
+}
+
+const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 };
+
+/** As strict as the strictest subject of all requests; of equally strict ones the first is named. Nothing asked is allowed. */
+export function evaluate(request: PermissionRequest | readonly PermissionRequest[], rules: Ruleset): Verdict {
+  const requests: readonly PermissionRequest[] = "permission" in request ? [request] : request;
+  let strictest: Verdict | undefined;
+  for (const { permission, subjects } of requests) {
+    const relevant = rules.filter((rule) => matches(rule.permission, permission));
+    for (const subject of subjects) {
+      const verdict = evaluateSubject(permission, subject, relevant);
+      if (!strictest || strictness[verdict.action] > strictness[strictest.action]) strictest = verdict;
+    }
+  }
+  return strictest ?? { action: "allow", permission: "*", subject: "", reason: "it needs no permission" };
+}
+
+/** Whether the model need not see a tool at all: the last rule for it denies everything. */
+export function isHidden(permission: string, rules: Ruleset): boolean {
+  const last = rules.findLast((rule) => matches(rule.permission, permission));
+  return last !== undefined && last.action === "deny" && isCatchAll(last.pattern);
+}
+
+/** `rules` hold for the permission already; the last that applies wins. */
+function evaluateSubject(permission: string, subject: Subject, rules: Ruleset): Verdict {
+  const base = { permission, subject: subject.text };
+  let stricterBehind: Rule | undefined;
+  for (const rule of rules.toReversed()) {
+    const action = applies(rule, subject);
+    if (action === "allow" && stricterBehind && needsCatchAll(rule, subject)) {
+      return {
+        ...base,
+        action: "ask",
+        rule: stricterBehind,
+        reason: `${subject.opaque}, and a stricter rule may apply`,
+      };
+    }
+    if (action === "allow" && subject.confirm !== undefined)
+      return { ...base, action: "ask", rule, reason: subject.confirm };
+    if (action) return { ...base, action, rule, reason: reasonFor(action, rule, subject) };
+    if (rule.action !== "allow" && !isCatchAll(rule.pattern)) stricterBehind ??= rule;
+  }
+  return { ...base, action: "ask", reason: subject.opaque ?? "no rule matches" };
+}
+
+/** What the rule says about the subject, undefined where it says nothing. */
+function applies(rule: Rule, subject: Subject): Action | undefined {
+  if (rule.action === "allow") return allows(rule, subject) ? "allow" : undefined;
+  const texts = [subject.text, ...(subject.also ?? [])];
+  if (texts.some((text) => bites(rule.pattern, text, subject.glob))) return rule.action;
+  return subject.below && texts.some((text) => overlaps(rule.pattern, `${text}/*`)) ? "ask" : undefined;
+}
+
+function bites(pattern: string, text: string, glob: boolean | undefined): boolean {
+  return glob ? overlaps(pattern, text) : matches(pattern, text);
+}
+
+function allows(rule: Rule, subject: Subject): boolean {
+  if (isCatchAll(rule.pattern)) return true;
+  if (subject.opaque !== undefined && !spellsOut(rule.pattern, subject.options)) return false;
+  return subject.glob ? covers(rule.pattern, subject.text) : matches(rule.pattern, subject.text);
+}
+
+function needsCatchAll(rule: Rule, subject: Subject): boolean {
+  return subject.opaque !== undefined && isCatchAll(rule.pattern);
+}
+
+/** `sed -i *` spells out `-i`, `sed *` does not. */
+function spellsOut(pattern: string, options: readonly string[] | undefined): boolean {
+  if (!options || options.length === 0) return false;
+  const words = pattern.split(" ").map((word) => word.replace(/[=*].*$/, ""));
+  return options.every((option) => words.includes(option));
+}
+
+function reasonFor(action: Action, rule: Rule, subject: Subject): string {
+  const named = `the rule ${rule.permission}: "${rule.pattern}" says ${rule.action}`;
+  if (action !== "allow" && subject.opaque !== undefined) return `${named}; ${subject.opaque}`;
+  return action === rule.action ? named : `${named} for something below it`;
+}
+
+/** Characters of one pattern; with it a match takes a bounded time whatever the text. */
+const patternLimit = 1000;
+
+const patternSchema = z.string().max(patternLimit);
+const patternsSchema = z.record(patternSchema, actionSchema);
+const permissionConfigSchema = z.union([
+  actionSchema,
+  z.record(patternSchema, z.union([actionSchema, patternsSchema])),
+]);
+const toolsConfigSchema = z.record(z.string(), z.boolean());
+
+/** Tools that change files and go by the permission `edit`. */
+const editTools = new Set(["edit", "write", "multiedit", "apply_patch", "patch"]);
+
+/** The permission under which a tool asks, by the tool's name. */
+export function permissionOf(tool: string): string {
+  return editTools.has(tool) ? "edit" : tool;
+}
+
+/**
+ * Rules from the key `permission` of a configuration: an action for everything, or for each permission an action or
+ * actions by pattern, in the order in which they are written. Throws {@link UserError} for anything else.
+ */
+export function parseRules(config: unknown, home: string): Rule[] {
+  const parsed = permissionConfigSchema.safeParse(config);
+  if (!parsed.success)
+    throw new UserError(`permission: ${z.prettifyError(parsed.error)}. Use "allow", "ask" or "deny".`);
+  if (typeof parsed.data === "string") return [{ permission: "*", pattern: "*", action: parsed.data }];
+  return Object.entries(parsed.data).flatMap(([name, value]) => {
+    const patterns = typeof value === "string" ? { "*": value } : value;
+    return Object.entries(patterns).map(([pattern, action]) => {
+      return { permission: permissionOf(name), pattern: expandHome(pattern, home), action };
+    });
+  });
+}
+
+/** Rules from the older key `tools`, which switches tools on and off by name. Throws {@link UserError}. */
+export function parseToolSwitches(config: unknown): Rule[] {
+  const parsed = toolsConfigSchema.safeParse(config);
+  if (!parsed.success)
+    throw new UserError(`tools: ${z.prettifyError(parsed.error)}. Use true or false for each tool.`);
+  return Object.entries(parsed.data).map(([tool, on]) => {
+    return { permission: permissionOf(tool), pattern: "*", action: on ? "allow" : "deny" };
+  });
+}
+
+/** The first layer of every agent's rules. The folders are absolute real paths that may be used although they lie outside. */
+export function defaultRules(folders: { outputFolder: string; skillFolders: readonly string[] }): Rule[] {
+  const open = [folders.outputFolder, ...folders.skillFolders].flatMap((folder) => [
+    allow("external_directory", folder),
+    allow("external_directory", `${folder}/*`),
+  ]);
+  return [
+    allow("*", "*"),
+    ask("doom_loop", "*"),
+    ask("external_directory", "*"),
+    ...open,
+    ...["question", "plan_enter", "plan_exit"].map((permission): Rule => ({
+      permission,
+      pattern: "*",
+      action: "deny",
+    })),
+    allow("read", "*"),
+    ask("read", "*.env"),
+    ask("read", "*.env.*"),
+    allow("read", "*.env.example"),
+  ];
+}
+
+function allow(permission: string, pattern: string): Rule {
+  return { permission, pattern, action: "allow" };
+}
+
+function ask(permission: string, pattern: string): Rule {
+  return { permission, pattern, action: "ask" };
+}
+
+/** Commands that only read, for agents that may change nothing. Options through which they write are opaque anyway. */
+const readingCommands =
+  "arch, awk, basename, cat, cd, cmp, column, comm, cut, date, df, diff, dirname, du, echo, egrep, false, fgrep, file, find, fmt, fold, gawk, grep, head, hexdump, id, jq, ls, md5sum, nl, od, printf, pwd, readlink, realpath, rg, sed, seq, sha1sum, sha256sum, sort, stat, strings, tac, tail, test, [, tr, tree, true, type, uname, uniq, wc, whereis, which, whoami, " +
+  "git blame, git cat-file, git describe, git diff, git grep, git log, git ls-files, git ls-tree, git merge-base, git name-rev, git rev-list, git rev-parse, git shortlog, git show, git status, git diff-tree, git for-each-ref, git show-ref, git count-objects, git --version, " +
+  "git branch --list, git branch --contains, git branch --merged, git remote show, git remote get-url, git stash list, git stash show, git tag --list, git tag -l, git worktree list, git config --get, git config --list, command -v";
+
+/** Forms of commands that change something in other forms: allowed as they stand only. */
+const readingForms =
+  "git branch, git branch -a, git branch -r, git branch -v, git branch -vv, git branch -avv, git branch --all, git branch --remotes, git branch --show-current, git remote, git remote -v, git tag, git stash list, git reflog";
+
+/** Rules that allow what only reads, to be put behind a rule that asks for or denies every other command. */
+export function readingCommandRules(): Rule[] {
+  const commands = readingCommands.split(", ").map((name) => allow("bash", `${name} *`));
+  return [...commands, ...readingForms.split(", ").map((form) => allow("bash", form))];
+}

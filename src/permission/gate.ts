@@ -1,0 +1,260 @@
+import { z } from "zod";
+import { type Deferred, deferred } from "../base/async.ts";
+import { messageOf } from "../base/errors.ts";
+import { type Log, silentLog } from "../base/log.ts";
+import type { SessionId } from "../message/ids.ts";
+import type { Location, ToolKind } from "../message/part.ts";
+import type { Approvals } from "./approvals.ts";
+import { evaluate } from "./evaluate.ts";
+import type { Decision, PermissionRequest, Rule, Ruleset } from "./rule.ts";
+
+/** A call that wants to run, with everything that a person should see of it. */
+export interface GateCall {
+  readonly sessionId: SessionId;
+  readonly callId: string;
+  readonly agent: string;
+  readonly title: string;
+  readonly kind: ToolKind;
+  readonly locations: readonly Location[];
+  readonly preview?: QuestionPreview | undefined;
+  readonly input: unknown;
+  readonly permissions: readonly PermissionRequest[];
+}
+
+/** Whole texts before and after, for each file that the call would change. */
+export interface QuestionPreview {
+  readonly diffs?: readonly { path: string; oldText: string | null; newText: string }[];
+  readonly text?: string;
+}
+
+/** What the person is asked: only the permissions that the rules and approvals leave open. */
+export interface Question extends GateCall {
+  /** Patterns that "always" would allow; empty where only this one call can be allowed. */
+  readonly always: readonly string[];
+  /** Why it is asked, the first reason of the strictest part. */
+  readonly reason: string;
+}
+
+const answerSchema = z.discriminatedUnion("reply", [
+  z.object({ reply: z.literal("once") }),
+  z.object({ reply: z.literal("always"), scope: z.enum(["session", "project"]) }),
+  z.object({ reply: z.literal("reject"), feedback: z.string().optional() }),
+  z.object({ reply: z.literal("cancelled") }),
+]);
+export type Answer = z.infer<typeof answerSchema>;
+
+/** Puts a question to the person. The signal aborts when nobody needs the answer any more. */
+export type Ask = (question: Question, signal: AbortSignal) => Promise<Answer>;
+
+/** One decision, for the record. Holds no contents of files or commands beyond the subject. */
+export interface AuditEntry {
+  sessionId: SessionId;
+  callId: string;
+  agent: string;
+  outcome: Decision["outcome"];
+  /** Who decided. */
+  by: "rules" | "approval" | "person" | "failure" | "signal" | "close";
+  permission: string;
+  subject: string;
+  rule?: Rule | undefined;
+  /** What went wrong, where something did. */
+  problem?: string;
+}
+
+export interface GateDeps {
+  ask: Ask;
+  approvals: Approvals;
+  log?: Log;
+  /** Must not throw. */
+  audit?: (entry: AuditEntry) => void;
+}
+
+interface Waiting {
+  readonly call: GateCall;
+  readonly rules: Ruleset;
+  readonly settled: Deferred<Decision>;
+  /** Aborts when it is settled, which takes its question back. */
+  readonly withdrawn: AbortController;
+}
+
+type GivenAnswer = Answer | { reply: "failed"; problem: string };
+
+/**
+ * Decides over the calls of a session and its children. One question is open at a time; the others wait. Whatever is
+ * not a clear yes is a no: an error, a strange answer, an answer that comes too late.
+ */
+export class Gate {
+  readonly #deps: GateDeps;
+  readonly #waiting: Waiting[] = [];
+  #isAsking = false;
+  #isClosed = false;
+
+  constructor(deps: GateDeps) {
+    this.#deps = deps;
+  }
+
+  /** Never rejects. Settles as cancelled at once when the signal aborts. */
+  async decide(call: GateCall, rules: Ruleset, signal: AbortSignal): Promise<Decision> {
+    if (signal.aborted) return this.#record(call, { outcome: "cancelled" }, "signal");
+    if (this.#isClosed) return this.#record(call, { outcome: "rejected" }, "close");
+    const known = this.#withoutAsking(call, rules);
+    if (known) return this.#record(call, known.decision, known.by, known.rule);
+    const waiting = { call, rules, settled: deferred<Decision>(), withdrawn: new AbortController() };
+    const onAbort = () => this.#settle(waiting, { outcome: "cancelled" }, "signal");
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#waiting.push(waiting);
+    this.#askNext();
+    return waiting.settled.promise.finally(() => signal.removeEventListener("abort", onAbort));
+  }
+
+  /** Settles every question as rejected; what is decided from now on is rejected too. */
+  close(): void {
+    this.#isClosed = true;
+    for (const waiting of this.#waiting.slice()) this.#settle(waiting, { outcome: "rejected" }, "close");
+  }
+
+  /** What rules and approvals decide, undefined where a person must. */
+  #withoutAsking(
+    call: GateCall,
+    rules: Ruleset,
+  ): { decision: Decision; by: AuditEntry["by"]; rule?: Rule } | undefined {
+    const verdict = evaluate(call.permissions, rules);
+    const { permission, subject, rule } = verdict;
+    if (verdict.action === "deny" && rule)
+      return { decision: { outcome: "denied", permission, subject, rule }, by: "rules", rule };
+    if (verdict.action === "allow")
+      return { decision: { outcome: "allowed" }, by: "rules", ...(rule && { rule }) };
+    return this.#open(call, rules).length === 0
+      ? { decision: { outcome: "allowed" }, by: "approval" }
+      : undefined;
+  }
+
+  /** The requests that neither rules nor approvals allow. Called where nothing is denied, so that approvals lift no deny. */
+  #open(call: GateCall, rules: Ruleset): PermissionRequest[] {
+    const approved = [...rules, ...this.#deps.approvals.rules()];
+    return call.permissions.filter((request) => {
+      return evaluate(request, rules).action !== "allow" && evaluate(request, approved).action !== "allow";
+    });
+  }
+
+  #askNext(): void {
+    const [next] = this.#waiting;
+    if (!next || this.#isAsking) return;
+    this.#isAsking = true;
+    void this.#ask(next).finally(() => {
+      this.#isAsking = false;
+      this.#askNext();
+    });
+  }
+
+  /** Resolves when the question is settled, by its answer or by something else. */
+  async #ask(waiting: Waiting): Promise<void> {
+    const question = this.#question(waiting);
+    const answered = this.#answer(question, waiting.withdrawn.signal).then((answer) =>
+      this.#apply(waiting, question, answer),
+    );
+    await Promise.race([answered, waiting.settled.promise]);
+  }
+
+  #question({ call, rules }: Waiting): Question {
+    const permissions = this.#open(call, rules);
+    const canRemember = permissions.every((request) => request.always.length > 0);
+    const always = canRemember ? [...new Set(permissions.flatMap((request) => request.always))] : [];
+    return { ...call, permissions, always, reason: evaluate(permissions, rules).reason };
+  }
+
+  async #answer(question: Question, signal: AbortSignal): Promise<GivenAnswer> {
+    try {
+      const parsed = answerSchema.safeParse(await this.#deps.ask(question, signal));
+      return parsed.success
+        ? parsed.data
+        : { reply: "failed", problem: "the answer was not one of those offered" };
+    } catch (error) {
+      return { reply: "failed", problem: messageOf(error) };
+    }
+  }
+
+  async #apply(waiting: Waiting, question: Question, answer: GivenAnswer): Promise<void> {
+    if (waiting.withdrawn.signal.aborted) return;
+    switch (answer.reply) {
+      case "once":
+        return this.#settle(waiting, { outcome: "allowed" }, "person");
+      case "always":
+        return this.#approve(waiting, question, answer.scope);
+      case "reject":
+        return this.#reject(waiting, answer.feedback);
+      case "cancelled":
+        return this.#settle(waiting, { outcome: "cancelled" }, "person");
+      case "failed":
+        this.#log.warn("a permission question got no valid answer", { problem: answer.problem });
+        return this.#settle(waiting, { outcome: "rejected" }, "failure", answer.problem);
+    }
+  }
+
+  /** The person's yes counts for this call even where it cannot be remembered. */
+  async #approve(waiting: Waiting, question: Question, scope: "session" | "project"): Promise<void> {
+    const entries = question.always.length === 0 ? [] : question.permissions.flatMap(approvalsOf);
+    const saved = this.#deps.approvals.add(entries, scope);
+    this.#settle(waiting, { outcome: "allowed" }, "person");
+    this.#settleCovered();
+    try {
+      await saved;
+    } catch (error) {
+      this.#log.error("an approval could not be saved and holds for this session only", {
+        problem: messageOf(error),
+      });
+    }
+  }
+
+  #settleCovered(): void {
+    for (const waiting of this.#waiting.slice()) {
+      const known = this.#withoutAsking(waiting.call, waiting.rules);
+      if (known) this.#settle(waiting, known.decision, known.by);
+    }
+  }
+
+  /** The words of the person are about the call that was shown; the others of its session are rejected without. */
+  #reject(waiting: Waiting, feedback: string | undefined): void {
+    this.#settle(waiting, feedback ? { outcome: "rejected", feedback } : { outcome: "rejected" }, "person");
+    const others = this.#waiting.filter((other) => other.call.sessionId === waiting.call.sessionId);
+    for (const other of others) this.#settle(other, { outcome: "rejected" }, "person");
+  }
+
+  /** The first time counts. */
+  #settle(waiting: Waiting, decision: Decision, by: AuditEntry["by"], problem?: string): void {
+    const index = this.#waiting.indexOf(waiting);
+    if (index === -1) return;
+    this.#waiting.splice(index, 1);
+    waiting.settled.resolve(this.#record(waiting.call, decision, by, undefined, problem));
+    waiting.withdrawn.abort();
+  }
+
+  #record(call: GateCall, decision: Decision, by: AuditEntry["by"], rule?: Rule, problem?: string): Decision {
+    const { sessionId, callId, agent } = call;
+    const [first] = call.permissions;
+    const { permission, subject } =
+      decision.outcome === "denied"
+        ? decision
+        : { permission: first?.permission ?? "*", subject: first?.subjects[0]?.text ?? "" };
+    this.#deps.audit?.({
+      sessionId,
+      callId,
+      agent,
+      outcome: decision.outcome,
+      by,
+      permission,
+      subject,
+      rule,
+      ...(problem && { problem }),
+    });
+    return decision;
+  }
+
+  get #log(): Log {
+    return this.#deps.log ?? silentLog;
+  }
+}
+
+function approvalsOf({ permission, always }: PermissionRequest): { permission: string; pattern: string }[] {
+  return always.map((pattern) => ({ permission, pattern }));
+}

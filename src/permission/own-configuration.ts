@@ -1,0 +1,29 @@
+const folders: ReadonlySet<string> = new Set([".fairlead", ".opencode"]);
+const files: ReadonlySet<string> = new Set([
+  "fairlead.json",
+  "fairlead.jsonc",
+  "opencode.json",
+  "opencode.jsonc",
+]);
+
+/**
+ * Whether a change of the path could change what the agent may do or what runs beside it: its configuration, agents,
+ * plugins, and the hooks and the configuration of git. With `below` everything in the folder is changed too. Plans are
+ * no configuration. Case does not count because some file systems ignore it.
+ */
+export function isOwnConfiguration(path: string, below = false): boolean {
+  const parts = path.toLowerCase().split(/[/\\]/);
+  if (files.has(parts.at(-1) ?? "")) return true;
+  const folder = parts.findIndex((part, index) => folders.has(part) || isPersonal(parts, index));
+  if (folder !== -1) return !(parts[folder + 1] === "plans" && path.endsWith(".md"));
+  const git = parts.lastIndexOf(".git");
+  return git !== -1 && (isGitProgram(parts[git + 1]) || (below && git === parts.length - 1));
+}
+
+function isPersonal(parts: readonly string[], index: number): boolean {
+  return parts[index - 1] === ".config" && ["fairlead", "opencode"].includes(parts[index] ?? "");
+}
+
+function isGitProgram(name: string | undefined): boolean {
+  return name === "hooks" || name === "config";
+}

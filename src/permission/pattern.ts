@@ -1,0 +1,95 @@
+/** Comparisons of two patterns that would take longer are answered "they may overlap". */
+const overlapLimit = 4_000_000;
+
+/**
+ * Whether a pattern of the rules fits the whole text. `*` is any run of characters, line breaks included, `?` is one;
+ * a pattern that ends in ` *` also fits the text without anything behind. Takes at most pattern × text steps and
+ * never goes further back than to the last `*`.
+ */
+export function matches(pattern: string, text: string): boolean {
+  return fits(pattern, text) || (pattern.endsWith(" *") && fits(pattern.slice(0, -2), text));
+}
+
+/** Whether the pattern fits every text. */
+export function isCatchAll(pattern: string): boolean {
+  return /^\*+$/.test(pattern);
+}
+
+/** Whether `pattern` fits every text that the pattern `texts` fits. May say no where the answer is yes. */
+export function covers(pattern: string, texts: string): boolean {
+  return isCatchAll(pattern) || (!pattern.includes("?") && matches(pattern, texts));
+}
+
+/** Whether some text fits both patterns. May say yes where the two are too long to be compared. */
+export function overlaps(left: string, right: string): boolean {
+  const [a, b] = [collapse(left), collapse(right)];
+  if (a.length * b.length > overlapLimit) return true;
+  return meet(a, b) || (a.endsWith(" *") && meet(a.slice(0, -2), b));
+}
+
+/** Replaces a leading `~` or `$HOME` of a pattern by the home folder. */
+export function expandHome(pattern: string, home: string): string {
+  return pattern.replace(/^(?:~|\$HOME)(?=\/|$)/, () => home);
+}
+
+/** Greedy: each `*` first stands for nothing and grows by one character where what follows does not fit. */
+function fits(rawPattern: string, text: string): boolean {
+  const pattern = collapse(rawPattern);
+  const pieces = pattern.split("*");
+  const first = pieces[0] ?? "";
+  const last = pieces.at(-1) ?? "";
+  if (pieces.length === 1) return text.length === first.length && fitsAt(first, text, 0);
+  if (text.length < first.length + last.length) return false;
+  if (!fitsAt(first, text, 0) || !fitsAt(last, text, text.length - last.length)) return false;
+  return fitInOrder(pieces.slice(1, -1), text, first.length, text.length - last.length);
+}
+
+function fitInOrder(pieces: readonly string[], text: string, from: number, to: number): boolean {
+  let position = from;
+  for (const piece of pieces) {
+    const found = findPiece(piece, text, position, to);
+    if (found === -1) return false;
+    position = found + piece.length;
+  }
+  return true;
+}
+
+function findPiece(piece: string, text: string, from: number, to: number): number {
+  if (!piece.includes("?")) {
+    const found = text.indexOf(piece, from);
+    return found !== -1 && found + piece.length <= to ? found : -1;
+  }
+  for (let start = from; start + piece.length <= to; start++) if (fitsAt(piece, text, start)) return start;
+  return -1;
+}
+
+function fitsAt(piece: string, text: string, start: number): boolean {
+  for (let index = 0; index < piece.length; index++) {
+    if (piece[index] !== "?" && piece[index] !== text[start + index]) return false;
+  }
+  return true;
+}
+
+/** `reach[j]`: the first i characters of `a` and the first j of `b` have a text in common. */
+function meet(a: string, b: string): boolean {
+  let reach = new Uint8Array(b.length + 1);
+  reach[0] = 1;
+  for (let j = 1; j <= b.length && b[j - 1] === "*"; j++) reach[j] = 1;
+  for (let i = 1; i <= a.length; i++) {
+    const next = new Uint8Array(b.length + 1);
+    const left = a[i - 1];
+    next[0] = left === "*" ? (reach[0] ?? 0) : 0;
+    for (let j = 1; j <= b.length; j++) {
+      const right = b[j - 1];
+      const both = left === right || left === "?" || right === "?";
+      next[j] =
+        left === "*" || right === "*" ? (reach[j] ?? 0) | (next[j - 1] ?? 0) : both ? (reach[j - 1] ?? 0) : 0;
+    }
+    reach = next;
+  }
+  return reach[b.length] === 1;
+}
+
+function collapse(pattern: string): string {
+  return pattern.replace(/\*{2,}/g, "*");
+}

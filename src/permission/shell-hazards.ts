@@ -1,0 +1,74 @@
+import type { ParameterExpansionPart, SyntaxNode, Word, WordPart } from "unbash";
+import type { Sites } from "./shell-sites.ts";
+
+const numericTests = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"]);
+
+/** Why a node (looked at alone, not below it) may evaluate a text that cannot be known; undefined where it does not. */
+export function hazardOf(node: SyntaxNode, sites: Sites): string | undefined {
+  switch (node.type) {
+    case "ParameterExpansion":
+      return expansionHazard(node, sites);
+    case "ArithmeticWord":
+      return arithmeticHazard(node.value, node.parts, sites);
+    case "TestUnary":
+      return /^-[vR]$/.test(node.operator) && node.operand.value.includes("[") ? subscript : undefined;
+    case "TestBinary":
+      if (!numericTests.has(node.operator)) return undefined;
+      return wordHazard(node.left, sites) ?? wordHazard(node.right, sites);
+    case "Assignment":
+      return node.index && wordHazard(node.index, sites);
+    default:
+      return undefined;
+  }
+}
+
+const subscript = "the shell evaluates what stands in [ ]";
+
+function expansionHazard(part: ParameterExpansionPart, sites: Sites): string | undefined {
+  const { operation, index } = part;
+  const isList = index !== undefined && /^[@*]$/.test(index.value);
+  if (part.prefix === "!" && operation?.type !== "Names" && !isList)
+    return "the shell takes a variable's name from another variable";
+  if (operation?.type === "Transform" && operation.operand.value === "P")
+    return "the shell evaluates the variable as a prompt (@P)";
+  if (operation?.type === "Unknown") return "the expansion is not known";
+  if (operation?.type === "Slice") {
+    const hazard =
+      wordHazard(operation.offset, sites) ?? (operation.length && wordHazard(operation.length, sites));
+    if (hazard) return hazard;
+  }
+  return index && !isList ? wordHazard(index, sites) : undefined;
+}
+
+function wordHazard(word: Word, sites: Sites): string | undefined {
+  return arithmeticHazard(word.value, word.parts, sites);
+}
+
+/** Arithmetic evaluates the texts of its variables again, and a subscript in such a text may run a command. */
+function arithmeticHazard(
+  value: string,
+  parts: readonly WordPart[] | undefined,
+  sites: Sites,
+): string | undefined {
+  const literal = parts ? literalText(parts) : value;
+  if (literal.includes("[")) return subscript;
+  const names = [...(literal.match(/[A-Za-z_]\w*/g) ?? []), ...(parts ? expandedNames(parts) : [])];
+  const textual = names.find((name) => !sites.isNumeric(name));
+  return textual && `the shell evaluates the text in ${textual}`;
+}
+
+function literalText(parts: readonly WordPart[]): string {
+  return parts
+    .map((part) =>
+      "value" in part ? part.value : part.type === "DoubleQuoted" ? literalText(part.parts) : " ",
+    )
+    .join("");
+}
+
+function expandedNames(parts: readonly WordPart[]): string[] {
+  return parts.flatMap((part) => {
+    if (part.type === "SimpleExpansion") return [part.text.slice(1)];
+    if (part.type === "ParameterExpansion") return part.prefix === "#" ? [] : [part.parameter];
+    return part.type === "DoubleQuoted" ? expandedNames(part.parts) : [];
+  });
+}

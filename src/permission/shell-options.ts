@@ -1,0 +1,127 @@
+import type { Program } from "./shell-programs.ts";
+import type { Argument } from "./shell-word.ts";
+import { literalArgument } from "./shell-word.ts";
+
+export interface FoundOption {
+  name: string;
+  value?: Argument;
+  /** The value stands in a word of its own and is a text in which no path is looked for. */
+  isText: boolean;
+}
+
+export interface Options {
+  found: readonly FoundOption[];
+  operands: readonly Argument[];
+  /** An argument that cannot be known may be an option. */
+  unsure: boolean;
+}
+
+/** Tells options, their values and operands apart, as getopt does with the program's table. */
+export function readOptions(args: readonly Argument[], program: Program): Options {
+  const reading = new OptionReading(args, program);
+  return reading.run();
+}
+
+class OptionReading {
+  readonly #args: readonly Argument[];
+  readonly #program: Program;
+  readonly #valued: ReadonlySet<string>;
+  readonly #texts: ReadonlySet<string>;
+  readonly #found: FoundOption[] = [];
+  readonly #operands: Argument[] = [];
+  #unsure = false;
+  #next = 0;
+
+  constructor(args: readonly Argument[], program: Program) {
+    this.#args = args;
+    this.#program = program;
+    this.#texts = words(program.texts);
+    this.#valued = new Set([
+      ...words(program.values),
+      ...this.#texts,
+      ...words(program.reads),
+      ...words(program.writes),
+    ]);
+  }
+
+  run(): Options {
+    for (let arg = this.#take(); arg; arg = this.#take()) {
+      if (arg.text === "--") break;
+      const isOption = arg.text.startsWith("-") && arg.text !== "-";
+      if (!isOption && !arg.values && arg.known === "") this.#unsure = true;
+      if (isOption) this.#option(arg);
+      else this.#operands.push(arg);
+      if (!isOption && this.#program.leads) break;
+    }
+    this.#operands.push(...this.#args.slice(this.#next));
+    return { found: this.#found, operands: this.#operands, unsure: this.#unsure };
+  }
+
+  #take(): Argument | undefined {
+    return this.#args[this.#next++];
+  }
+
+  #option(arg: Argument): void {
+    if (arg.text.startsWith("--")) return this.#long(arg);
+    if (this.#program.words || this.#valued.has(arg.text)) return this.#named(arg.text);
+    this.#cluster(arg);
+  }
+
+  #long(arg: Argument): void {
+    const equals = arg.text.indexOf("=");
+    if (equals === -1) return this.#named(arg.text);
+    const name = arg.text.slice(0, equals);
+    this.#found.push({ name, value: rest(arg, equals + 1), isText: this.#texts.has(name) });
+  }
+
+  #cluster(arg: Argument): void {
+    for (let index = 1; index < arg.text.length; index++) {
+      const name = `-${arg.text[index]}`;
+      if (!this.#valued.has(name)) {
+        this.#found.push({ name, isText: false });
+        continue;
+      }
+      if (index + 1 === arg.text.length) return this.#named(name);
+      this.#found.push({ name, value: rest(arg, index + 1), isText: this.#texts.has(name) });
+      return;
+    }
+  }
+
+  #named(name: string): void {
+    const value = this.#valued.has(name) ? this.#take() : undefined;
+    this.#found.push({ name, isText: this.#texts.has(name), ...(value && { value }) });
+    if (value?.splits && !value.values) this.#unsure = true;
+  }
+}
+
+/** The options of a program's table that are there, as the table spells them. */
+export function dangersIn(options: Options, list: string | undefined): string[] {
+  const dangers = words(list);
+  const hits = options.found.flatMap(({ name }) => [...dangers].filter((danger) => isSpelling(name, danger)));
+  return [...new Set(hits)];
+}
+
+export function hasOption(options: Options, list: string | undefined): boolean {
+  return dangersIn(options, list).length > 0;
+}
+
+/** Long options may be shortened to what is still theirs; three letters are the fewest that count. */
+function isSpelling(name: string, option: string): boolean {
+  return (
+    name === option ||
+    (name.startsWith("--") && name.length >= 5 && option.startsWith(name) && option.startsWith("--"))
+  );
+}
+
+export function words(list: string | undefined): ReadonlySet<string> {
+  return new Set(list ? list.split(" ") : []);
+}
+
+function rest(arg: Argument, from: number): Argument {
+  if (!arg.values) return { ...arg, text: arg.text.slice(from), known: arg.known.slice(from) };
+  const [only, ...others] = arg.values;
+  if (others.length === 0 && only?.text === arg.text && !only.glob)
+    return literalArgument(arg.text.slice(from));
+  const values = arg.values.map((value) => ({ ...value, text: value.text.slice(from) }));
+  return { ...arg, text: arg.text.slice(from), values, known: arg.known.slice(from) };
+}

@@ -1,0 +1,160 @@
+import { dirname, isAbsolute, join, normalize, relative, sep } from "node:path";
+import { isOwnConfiguration } from "./own-configuration.ts";
+import type { Place, Scan, ShellPart } from "./shell-part.ts";
+import type { Argument, Value } from "./shell-word.ts";
+
+/** What a command does with a path: `visible` is only named and must not lie outside. */
+export type Access = "read" | "edit" | "visible";
+
+export interface PathUse {
+  access: Access;
+  /** The path is a folder, so that it stands for itself where the folder is asked for. */
+  folder?: boolean;
+  /** Everything below it is touched as well. */
+  below?: boolean;
+}
+
+/** Longer words and such with line breaks are texts, not paths. */
+const pathLimit = 4096;
+
+const harmlessDevice = /^\/dev\/(?:null|zero|full|random|urandom|tty|stdin|stdout|stderr|fd\/\d+)$/;
+const address = /^[a-z][a-z0-9+.-]*:\/\//i;
+const systemFolders = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin"];
+
+/** Whether a program lies in a folder of the system, where nobody but its owner puts programs. */
+export function isSystemProgram(path: string): boolean {
+  return systemFolders.includes(dirname(path));
+}
+
+/** Adds what a command does with the path that an argument names. */
+export function addPath(scan: Scan, argument: Argument, use: PathUse, place: Place): void {
+  if (!argument.values)
+    return addUnknownPath(scan, argument.text, use, "its path cannot be known before it runs");
+  for (const value of argument.values) addValue(scan, value, use, place);
+}
+
+/** A path that cannot be known: only a rule for everything can allow it. */
+export function addUnknownPath(scan: Scan, text: string, use: PathUse, opaque: string): void {
+  const part = { text, opaque, always: [] };
+  if (use.access !== "visible") scan.add({ ...part, permission: use.access, reason: `${verb(use)} ${text}` });
+  scan.add({ ...part, permission: "external_directory", reason: `may use a folder outside the workspace` });
+}
+
+/** Adds the paths that a word of any command names, in whatever form: `/a`, `--out=/a`, `-I/a`, `of=/a`, `@/a`, `file:///a`. */
+export function addVisiblePaths(scan: Scan, argument: Argument, place: Place, folder = false): void {
+  const use: PathUse = { access: "visible", folder };
+  if (!argument.values) {
+    if (argument.text.includes("/") && !address.test(argument.text)) addPath(scan, argument, use, place);
+    return;
+  }
+  for (const value of argument.values) {
+    for (const text of pathsInWord(value.text)) addValue(scan, { ...value, text }, use, place);
+  }
+}
+
+function pathsInWord(word: string): string[] {
+  if (word === "" || word.length > pathLimit || word.includes("\n")) return [];
+  if (/^file:\/\//i.test(word)) return [decodeFileUrl(word)];
+  if (address.test(word)) return [];
+  const assigned = /^(?:--?)?[\w.-]+=(.+)$/s.exec(word)?.[1];
+  if (assigned !== undefined) return pathsInWord(assigned);
+  if (word.startsWith("@")) return [word.slice(1)].filter((path) => path.includes("/"));
+  const attached = /^-[A-Za-z]((?:\/|\.\.\/).*)$/s.exec(word)?.[1];
+  if (attached !== undefined) return [attached];
+  return word.startsWith("-") ? [] : [word];
+}
+
+function decodeFileUrl(url: string): string {
+  const path = url.replace(/^file:\/\/[^/]*/i, "");
+  return path.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+}
+
+function addValue(scan: Scan, value: Value, use: PathUse, place: Place): void {
+  const { text } = value;
+  if (text === "" || text === "-" || text.length > pathLimit) return;
+  if (/^\/dev\/(?:tcp|udp)\//.test(text))
+    return addUnknownPath(scan, text, use, "it opens a network connection");
+  if (isAbsolute(text)) return addAt(scan, "/", value, use);
+  if (!place.bases) {
+    if (use.access === "visible" && !text.includes("/")) return;
+    return addUnknownPath(scan, text, use, "the folder it is in cannot be known before it runs");
+  }
+  for (const base of place.bases) addAt(scan, base, value, use);
+}
+
+function addAt(scan: Scan, base: string, value: Value, use: PathUse): void {
+  const written = isAbsolute(value.text) ? value.text : join(base, value.text);
+  if (!value.glob && harmlessDevice.test(normalize(written))) return;
+  const real = value.glob ? globPath(scan, base, value.text) : scan.realPath(base, value.text);
+  if (real === undefined)
+    return addUnknownPath(scan, value.text, use, "`..` after a wildcard may lead anywhere");
+  const also = others(real, [normalize(written), shortest(scan, normalize(written)), value.text]);
+  const root = scan.context.roots.find((root) => isInside(real, root));
+  if (root === undefined) addExternal(scan, real, value, { ...use, folder: use.folder ?? false }, also);
+  if (use.access === "visible") return;
+  const text = shortest(scan, real);
+  const own =
+    use.access === "edit" && [real, normalize(written)].some((path) => isOwnConfiguration(path, use.below));
+  scan.add({
+    permission: use.access,
+    text,
+    also: others(text, [real, ...also]),
+    ...(value.glob && { glob: true }),
+    ...(use.below && { below: true }),
+    ...(own && { confirm: "it may change the agent's own configuration or what git runs" }),
+    reason: `${verb(use)} ${text}`,
+    always: own ? [] : narrowPattern(text, value.glob),
+  });
+}
+
+function addExternal(scan: Scan, real: string, value: Value, use: PathUse, also: readonly string[]): void {
+  const folder = use.folder ? real : dirname(real);
+  const part: ShellPart = {
+    permission: "external_directory",
+    text: folder,
+    also: others(folder, [real, ...also]),
+    reason: `uses ${real}, which is outside the workspace`,
+    always:
+      value.glob || dirname(folder) === folder || isInside(scan.context.home, folder)
+        ? []
+        : folderPatterns(folder),
+  };
+  scan.add(value.glob ? { ...part, glob: true } : part);
+}
+
+function folderPatterns(folder: string): string[] {
+  return /[*?]/.test(folder) ? [] : [folder, `${folder}/*`];
+}
+
+function narrowPattern(text: string, glob: boolean): string[] {
+  return glob || /[*?]/.test(text) ? [] : [text];
+}
+
+/** Links are resolved up to the first component with a wildcard; undefined where `..` comes behind one. */
+function globPath(scan: Scan, base: string, path: string): string | undefined {
+  const components = path.split("/");
+  const first = components.findIndex((component) => /[*?]/.test(component));
+  const rest = components.slice(first);
+  if (rest.includes("..")) return undefined;
+  const fixed = components.slice(0, first).join("/");
+  const folder = scan.realPath(base, fixed === "" ? (path.startsWith("/") ? "/" : ".") : fixed);
+  return join(folder, ...rest);
+}
+
+/** Relative to the start folder where it lies below it, else absolute. */
+function shortest(scan: Scan, path: string): string {
+  const cwd = scan.context.cwd;
+  return isInside(path, cwd) ? relative(cwd, path) || "." : path;
+}
+
+export function isInside(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+}
+
+function others(text: string, spellings: readonly string[]): string[] {
+  return [...new Set(spellings)].filter((spelling) => spelling !== text);
+}
+
+function verb(use: PathUse): string {
+  return use.access === "edit" ? "writes" : use.access === "read" ? "reads" : "uses";
+}

@@ -1,0 +1,484 @@
+/**
+ * What is known of programs: which of their words are files, and through which options they run or write something
+ * that is not named otherwise. Options are lists with blanks between. A long one counts where it is shortened too,
+ * a short one inside a cluster (`-xi`).
+ */
+export interface Program {
+  /** Options that take the next word. */
+  readonly values?: string;
+  /** Options that take the next word as a text in which no path is looked for. */
+  readonly texts?: string;
+  /** Options that run or write something else. */
+  readonly danger?: string;
+  /** Options whose value is a file that is read, or written. */
+  readonly reads?: string;
+  readonly writes?: string;
+  /** What its operands are. `copy`: the last is written, the others read; `move`: all are written. */
+  readonly operands?: "read" | "write" | "folder" | "copy" | "move" | "link" | "text";
+  /** So many first operands are a pattern or a script, unless one of the options `instead` is there. */
+  readonly skip?: number;
+  readonly instead?: string;
+  /** Options with which it reaches everything below a folder; `*` for always. */
+  readonly below?: string;
+  /** Options are whole words behind one dash (`-delete`). */
+  readonly words?: boolean;
+  /** Why it can never be known what it does. */
+  readonly opaque?: string;
+  /** Without an operand it runs what comes from its input. */
+  readonly runsInput?: boolean;
+  /** Everything is an option's value or text up to the first operand, which names a program of its own. */
+  readonly leads?: boolean;
+}
+
+const interactive = "it can run other programs from inside";
+const remote = "it runs a command on another machine";
+const schedules = "it runs something later or elsewhere";
+
+const grepValues =
+  "-A -B -C -m -D -d --after-context --before-context --context --max-count --binary-files --color";
+const searchValues =
+  "-A -B -C -m -t -T -g -j -M -E -r --after-context --before-context --context --max-count --type --type-not --glob --iglob --max-depth --max-columns --replace --sort --encoding --threads --colors --color";
+
+/** By name; several names share an entry with blanks between. */
+const table: Record<string, Program> = {
+  // Readers
+  "cat tac rev nl fold fmt expand unexpand strings hexdump od base64 base32 cksum sum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum shasum md5":
+    { operands: "read", values: "-w -n -s -b -t -N -j -A -v -e -a --width --length" },
+  "head tail": { operands: "read", values: "-n -c --lines --bytes --pid -s --sleep-interval" },
+  wc: { operands: "read", reads: "--files0-from" },
+  "cut paste comm join": {
+    operands: "read",
+    values: "-d -f -c -b -t -1 -2 -j -o -e --delimiter --fields --characters --output-delimiter",
+  },
+  "cmp diff sdiff diff3 colordiff": {
+    operands: "read",
+    values: "-U -C -W -x -I --unified --context --width --exclude --label -L",
+    danger: "--output --to-file --from-file --diff-program",
+  },
+  sort: {
+    operands: "read",
+    values: "-k -t -S -T --key --field-separator --buffer-size --temporary-directory --parallel --batch-size",
+    danger: "-o --output --compress-program",
+    writes: "-o --output",
+    reads: "--files0-from",
+  },
+  uniq: { operands: "copy", values: "-f -s -w --skip-fields --skip-chars --check-chars" },
+  shuf: {
+    operands: "read",
+    values: "-n -i --head-count --input-range",
+    danger: "-o --output",
+    writes: "-o --output",
+    reads: "--random-source",
+  },
+  tr: { operands: "text" },
+  column: { operands: "read", values: "-t -s -o -c -N --separator --output-separator --table-columns" },
+  file: {
+    operands: "read",
+    values: "-F -P",
+    danger: "-C --compile -m --magic-file",
+    reads: "-f --files-from",
+  },
+  "stat du ls lsd exa eza readlink realpath basename dirname": {
+    operands: "folder",
+    texts:
+      "-c -f --format --printf -I --ignore --exclude -w -T --time-style --block-size -d --max-depth -t --threshold -B",
+  },
+  tree: {
+    operands: "folder",
+    texts: "-P -I -L --filelimit --charset --timefmt",
+    danger: "-o --output",
+    writes: "-o",
+  },
+  "cd pushd": { operands: "folder" },
+  "test [": {},
+  "grep egrep fgrep zgrep": {
+    operands: "read",
+    texts: "-e --regexp --include --exclude --exclude-dir",
+    values: grepValues,
+    reads: "-f --file",
+    skip: 1,
+    instead: "-e --regexp -f --file",
+  },
+  rg: {
+    operands: "read",
+    texts: "-e --regexp",
+    values: searchValues,
+    reads: "-f --file --ignore-file",
+    danger: "--pre --hostname-bin -z --search-zip",
+    skip: 1,
+    instead: "-e --regexp -f --file --files --type-list",
+  },
+  "ag ack": { operands: "read", values: searchValues, danger: "--pager --pre --output", skip: 1 },
+  jq: {
+    operands: "read",
+    texts: "--arg --argjson --indent",
+    reads: "-f --from-file --slurpfile --rawfile",
+    skip: 1,
+    instead: "-f --from-file",
+  },
+  yq: { operands: "read", danger: "-i --inplace -s --split-exp", skip: 1 },
+  "awk gawk mawk nawk": {
+    operands: "read",
+    texts: "-F -v --field-separator --assign",
+    danger:
+      "-f --file -i --include -l --load -E --exec -o --pretty-print -d --dump-variables -p --profile -D --debug",
+    skip: 1,
+  },
+  "sed gsed": {
+    operands: "read",
+    texts: "-e --expression -l --line-length",
+    danger: "-i --in-place -f --file",
+    skip: 1,
+    instead: "-e --expression -f --file",
+  },
+  xxd: { operands: "copy", values: "-l -s -c -g -o -n" },
+  "fd fdfind": { operands: "text", danger: "-x -X --exec --exec-batch" },
+  "less more most pg view": { operands: "read", opaque: interactive },
+  "man info": {
+    operands: "text",
+    danger: "-P --pager -H --html -X --gxditview -C --config-file -l --local-file -p --preprocessor",
+  },
+  // Writers
+  "tee sponge": { operands: "write" },
+  touch: { operands: "write", values: "-d -t --date --time", reads: "-r --reference" },
+  mkdir: { operands: "write", texts: "-m --mode" },
+  rm: { operands: "write", below: "-r -R --recursive" },
+  "rmdir unlink shred mktemp mkfifo mknod": { operands: "write", values: "-m -n -s -p --mode" },
+  truncate: { operands: "write", values: "-s --size", reads: "-r --reference" },
+  "chmod chown chgrp chattr setfacl": {
+    operands: "write",
+    skip: 1,
+    instead: "--reference",
+    reads: "--reference",
+    below: "-R --recursive",
+  },
+  cp: {
+    operands: "copy",
+    values: "-S --suffix",
+    writes: "-t --target-directory",
+    below: "-r -R -a --recursive --archive",
+  },
+  mv: { operands: "move", values: "-S --suffix", writes: "-t --target-directory", below: "*" },
+  install: {
+    operands: "copy",
+    values: "-m -o -g -S --mode --owner --group",
+    writes: "-t --target-directory",
+    danger: "--strip-program",
+  },
+  ln: { operands: "link", values: "-S --suffix", writes: "-t --target-directory" },
+  rsync: {
+    operands: "copy",
+    values: "-f --filter --exclude --include --exclude-from --include-from --bwlimit",
+    danger: "-e --rsh --rsync-path --daemon",
+    writes: "--log-file --backup-dir --partial-dir",
+    below: "*",
+  },
+  "split csplit": { operands: "copy", values: "-l -b -n -a -C -t", danger: "--filter" },
+  dd: {},
+  patch: {
+    operands: "write",
+    reads: "-i --input",
+    writes: "-o --output -r --reject-file",
+    values: "-p -d -F --strip --directory",
+    danger: "-o --output -d --directory",
+  },
+  zip: { operands: "copy", danger: "-T -TT --test --unzip-command -O --output-file" },
+  unzip: { operands: "read", danger: "-d -o" },
+  "gzip gunzip bzip2 bunzip2 xz unxz zstd": { operands: "write", below: "-r --recursive" },
+  "tar bsdtar gtar": {
+    operands: "folder",
+    values: "-C -T -X --directory --files-from --exclude-from",
+    texts: "--exclude --transform --xform",
+    danger:
+      "--checkpoint-action --to-command -I --use-compress-program --rsh-command --rmt-command -F --info-script --new-volume-script -P --absolute-names",
+  },
+  curl: {
+    operands: "text",
+    values: "-X --request -m --max-time --retry --connect-timeout",
+    texts: "-H --header -A --user-agent -e --referer -w --write-out -u --user -b",
+    writes:
+      "-o --output -D --dump-header -c --cookie-jar --trace --trace-ascii --stderr --output-dir --etag-save --hsts --alt-svc --libcurl",
+    reads: "-K --config -T --upload-file --cacert -E --cert --key --netrc-file",
+    danger: "-O --remote-name --remote-name-all -J --remote-header-name -K --config",
+  },
+  wget: {
+    operands: "text",
+    texts: "--header --user-agent -U",
+    values: "-t -T --tries --timeout",
+    writes: "-O --output-document -o --output-file -a --append-output -P --directory-prefix",
+    reads: "-i --input-file --post-file --body-file",
+    danger: "-e --execute --use-askpass --config",
+  },
+  // Texts only
+  "echo printf : true false expr seq sleep date pwd whoami id uname hostname which whereis type hash printenv nproc arch tty yes exit return break continue shift":
+    { operands: "text" },
+  "gh glab aws gcloud az kubectl http https xh redis-cli": {
+    operands: "text",
+    danger: "--pager --exec-credential --plugin",
+  },
+  // Version control, packages, builds
+  hg: { danger: "--config --config-file --debugger --pager -e --ssh --remotecmd" },
+  svn: { danger: "--diff-cmd --diff3-cmd --config-option --editor-cmd --config-dir" },
+  "npm pnpm yarn": {
+    danger: "-c --call --script-shell --node-options --shell-mode --userconfig --globalconfig --git",
+    values: "-w --workspace --filter -F --prefix -C --dir",
+  },
+  "npx bunx pnpx": { danger: "-c --call --script-shell --node-options --shell-mode", values: "-p --package" },
+  "cargo rustc": { danger: "--config --linker -C --codegen" },
+  go: { words: true, danger: "-toolexec -exec -vettool -overlay -modfile --toolexec --exec --vettool" },
+  "make gmake": {
+    danger: "--eval -f --file --makefile -E",
+    values: "-C -I -j -l -o -W --directory --include-dir",
+  },
+  "gcc g++ cc c++ clang clang++": { words: true, danger: "-wrapper -fplugin -B -specs --specs -Xlinker" },
+  ctags: { danger: "--options -o --output" },
+  pandoc: {
+    operands: "read",
+    writes: "-o --output",
+    danger: "-o --output -F --filter -L --lua-filter --pdf-engine",
+    values: "-f -t --from --to",
+  },
+  "mvn gradle gradlew mvnw": { danger: "-I --init-script -f --file -b --build-file -s --settings" },
+  "docker podman nerdctl": { danger: "--privileged" },
+  openssl: {
+    words: true,
+    danger: "-out -engine -provider -config -writerand",
+    writes: "-out",
+    reads: "-in -key -cert",
+  },
+  gpg: { danger: "-o --output --exec-path --photo-viewer" },
+  "psql mysql sqlite3 mariadb": {
+    danger: "-c --command -e --execute -f --file -cmd -init -o --output -L --log-file --pager --tee",
+  },
+  "strace ltrace": { danger: "-o --output -E" },
+  // Interpreters: code in an option or from the input
+  "python python2 python3 pypy pypy3": {
+    danger: "-c",
+    runsInput: true,
+    leads: true,
+    values: "-W -X",
+    texts: "-m",
+    operands: "read",
+  },
+  "node nodejs tsx": {
+    danger: "-e --eval -p --print -r --require --import --loader --experimental-loader -pe",
+    runsInput: true,
+    leads: true,
+    values: "-C --conditions",
+    operands: "read",
+  },
+  "bun deno": { danger: "-e --eval -p --print -r --preload --import", leads: true },
+  perl: { danger: "-e -E -i -M -m -x -d", runsInput: true, leads: true, values: "-I", operands: "read" },
+  ruby: { danger: "-e -i -r -x", runsInput: true, leads: true, values: "-I -C", operands: "read" },
+  php: { danger: "-r -R -B -E -d -z", runsInput: true, leads: true, operands: "read" },
+  "lua luajit": { danger: "-e -l -i", runsInput: true, leads: true, operands: "read" },
+  "Rscript R julia osascript groovy elixir": {
+    danger: "-e --eval -E --expression -g",
+    runsInput: true,
+    leads: true,
+  },
+  // Nothing can be said about these
+  "vi vim nvim gvim ex ed emacs emacsclient nano pico joe micro hx kak code subl gdb lldb pry irb ipython screen tmux expect script scriptreplay mc ranger fzf":
+    { opaque: interactive },
+  "ssh slogin mosh rsh telnet sftp ftp lftp socat nc ncat netcat": { opaque: remote },
+  scp: { operands: "copy", danger: "-S -o -F -D", values: "-i -P -l -c" },
+  "at batch crontab systemd-run launchctl systemctl service nsenter unshare chroot su runuser pkexec gksudo start-stop-daemon dtach abduco":
+    { opaque: schedules },
+  "xdg-open open start": { opaque: "it opens whatever program is set up for the file" },
+  "alias unalias enable complete compgen compopt bind fc history disown suspend ulimit umask shopt dirs popd logout":
+    {
+      operands: "text",
+    },
+};
+
+const programs: ReadonlyMap<string, Program> = new Map(
+  Object.entries(table).flatMap(([names, program]) =>
+    names.split(" ").map((name): [string, Program] => [name, program]),
+  ),
+);
+
+/** What is known of a program by its name without folder; versions (`python3.12`) and `.exe` do not count. */
+export function programOf(name: string): Program | undefined {
+  return (
+    programs.get(name) ??
+    programs.get(name.replace(/\.exe$/i, "")) ??
+    programs.get(name.replace(/-?\d+(?:\.\d+)*$/, ""))
+  );
+}
+
+/** git before its command. */
+export const git: Program = {
+  values: "-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source",
+  danger: "-c --config-env --exec-path --git-dir --work-tree --namespace",
+  leads: true,
+};
+
+const gitDanger = "--upload-pack --receive-pack --exec --output --ext-diff --open-files-in-pager --config";
+const gitTexts =
+  "-m --message --author --date --grep --format --pretty --since --until --after --before -S -G -L --trailer -n --max-count --committer";
+
+/** git's commands with more than the common options. */
+const gitCommands: Record<string, Program> = {
+  grep: { danger: `${gitDanger} -O`, texts: "-e -A -B -C -m --max-depth", operands: "text", skip: 1 },
+  archive: { danger: `${gitDanger} -o --remote`, writes: "-o --output" },
+  "format-patch": { danger: `${gitDanger} -o --output-directory`, writes: "-o --output-directory" },
+  clone: { danger: `${gitDanger} -u -c --template`, values: "-b --branch --depth -o --origin" },
+  init: { danger: `${gitDanger} --template --separate-git-dir` },
+  fetch: { danger: `${gitDanger} -o` },
+  push: { danger: gitDanger, texts: "-o --push-option" },
+  rebase: { danger: `${gitDanger} -x -i --interactive` },
+  branch: {
+    danger: `${gitDanger} --edit-description`,
+    texts: "--format --sort --contains --no-contains --merged --points-at",
+  },
+  commit: { danger: gitDanger, texts: `${gitTexts} -F --file -C --reuse-message` },
+  tag: { danger: gitDanger, texts: `${gitTexts} --sort -u --local-user` },
+  stash: { danger: gitDanger, texts: "-m --message" },
+  switch: { danger: gitDanger, values: "-c -C --create --force-create" },
+  checkout: { danger: gitDanger, values: "-b -B --orphan" },
+  worktree: { danger: gitDanger, values: "-b -B --reason" },
+  difftool: { opaque: interactive },
+  mergetool: { opaque: interactive },
+  gui: { opaque: interactive },
+  instaweb: { opaque: interactive },
+  bisect: { danger: `${gitDanger} run` },
+  submodule: { danger: `${gitDanger} foreach` },
+  "filter-branch": { opaque: "it runs shell text" },
+  "filter-repo": { opaque: "it runs program text" },
+  "send-email": { opaque: "it runs what its configuration names" },
+  hook: { opaque: "it runs a hook of the repository" },
+};
+
+/** What is known of one of git's commands. */
+export function gitCommandOf(name: string): Program {
+  return (
+    (Object.hasOwn(gitCommands, name) ? gitCommands[name] : undefined) ?? {
+      danger: gitDanger,
+      texts: gitTexts,
+    }
+  );
+}
+
+/** `git config` only reads with one of these. */
+export const gitConfigReads = [
+  "--get",
+  "--get-all",
+  "--get-regexp",
+  "--list",
+  "-l",
+  "get",
+  "list",
+  "--show-origin",
+];
+
+/** A program that runs the command in its arguments. */
+export interface Wrapper {
+  readonly values?: string;
+  /** Operands before the command. */
+  readonly skip?: number;
+  /** Assignments may stand before the command. */
+  readonly assigns?: boolean;
+  /** More arguments are added when it runs. */
+  readonly appends?: boolean;
+  /** The arguments are joined and given to a shell. */
+  readonly joins?: boolean;
+  /** It makes shell text out of its arguments and its input. */
+  readonly builds?: boolean;
+  /** Options with which it runs nothing. */
+  readonly looks?: string;
+  /** Options with which it runs or writes something that is not its command. */
+  readonly danger?: string;
+}
+
+const wrappers: Record<string, Wrapper> = {
+  sudo: {
+    values:
+      "-u -g -h -p -C -T -r -t -U -D -R --user --group --host --prompt --close-from --command-timeout --role --type --chdir --chroot",
+    assigns: true,
+    looks: "-l -v -k -K -V --list --validate",
+    danger: "-e -i -s -A -R -D --edit --login --shell --askpass --chroot --chdir",
+  },
+  doas: { values: "-u -C", danger: "-s -C" },
+  env: {
+    values: "-u -C -S --unset --chdir --split-string",
+    assigns: true,
+    danger: "-S -C --split-string --chdir",
+  },
+  "timeout gtimeout": { values: "-k -s --kill-after --signal", skip: 1 },
+  "nohup setsid": {},
+  nice: { values: "-n --adjustment" },
+  ionice: { values: "-c -n --class --classdata", looks: "-p --pid" },
+  chrt: { skip: 1, looks: "-p --pid -m" },
+  taskset: { skip: 1, looks: "-p --pid" },
+  stdbuf: { values: "-i -o -e --input --output --error" },
+  time: { values: "-f -o --format --output", danger: "-o --output" },
+  command: { looks: "-v -V" },
+  builtin: {},
+  exec: { values: "-a" },
+  "xargs gxargs": {
+    values:
+      "-I -n -P -L -d -E -s -a --max-args --max-procs --max-lines --delimiter --arg-file --replace --max-chars --eof --process-slot-var",
+    appends: true,
+  },
+  parallel: {
+    values: "-j -a -S --jobs --arg-file --colsep -N -n",
+    builds: true,
+    danger: "-S --sshlogin --sshloginfile --joblog --results --profile -J --transferfile --return",
+  },
+  watch: { values: "-n --interval -q --equexit", joins: true },
+  flock: { values: "-w -E --timeout --wait --conflict-exit-code", skip: 1, danger: "-c --command" },
+  caffeinate: { values: "-t -w" },
+  "busybox toybox": {},
+  "fakeroot faketime": {},
+  "dbus-run-session xvfb-run": { danger: "-s --server-args -f -e" },
+  "unbuffer winpty catchsegv": {},
+  coproc: {},
+};
+
+const wrapperByName: ReadonlyMap<string, Wrapper> = new Map(
+  Object.entries(wrappers).flatMap(([names, wrapper]) =>
+    names.split(" ").map((name): [string, Wrapper] => [name, wrapper]),
+  ),
+);
+
+export function wrapperOf(name: string): Wrapper | undefined {
+  return wrapperByName.get(name);
+}
+
+const shells = new Set([
+  "sh",
+  "bash",
+  "dash",
+  "zsh",
+  "ksh",
+  "mksh",
+  "ash",
+  "fish",
+  "csh",
+  "tcsh",
+  "rbash",
+  "pwsh",
+  "powershell",
+  "nu",
+  "elvish",
+  "xonsh",
+]);
+
+export function isShell(name: string): boolean {
+  return shells.has(name.replace(/\.exe$/i, ""));
+}
+
+/** Programs that run what their arguments name, beside shells and wrappers: nobody can allow them "always" as such. */
+const runners = new Set(
+  "npx bunx pnpx uvx pipx ssh python node perl ruby php lua tsx ts-node eval source . trap osascript Rscript julia groovy gdb env-cmd dotenv cross-env direnv nix nix-shell vagrant ansible script su doas hyperfine entr watchexec nodemon concurrently git-shell".split(
+    " ",
+  ),
+);
+
+export function isRunner(name: string): boolean {
+  return (
+    runners.has(name) ||
+    runners.has(name.replace(/-?\d+(?:\.\d+)*$/, "")) ||
+    programOf(name)?.runsInput === true
+  );
+}

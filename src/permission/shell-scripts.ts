@@ -1,0 +1,144 @@
+/** What a script of sed does beside printing: files that it names, or that it cannot be read. */
+export interface ScriptEffects {
+  reads: readonly string[];
+  writes: readonly string[];
+  /** Why it cannot be known what it does. */
+  opaque?: string;
+}
+
+/** Reads a script of sed: commands that run (`e`), write (`w`) or read (`r`) are found wherever they may stand. */
+export function readSedScript(script: string): ScriptEffects {
+  const reads: string[] = [];
+  const writes: string[] = [];
+  let at = 0;
+  const stop = (opaque: string): ScriptEffects => ({ reads, writes, opaque });
+  const lineEnd = () => {
+    const end = script.indexOf("\n", at);
+    return end === -1 ? script.length : end;
+  };
+  while (at < script.length) {
+    at = skip(script, at, /[\s;{}]/);
+    const address = skipAddresses(script, at);
+    if (address === undefined) return stop("sed's script cannot be read");
+    at = address;
+    const command = script[at];
+    if (command === undefined) break;
+    at++;
+    if ("#aic".includes(command)) {
+      at = lineEnd();
+    } else if (":btTvqQlL".includes(command)) {
+      at = skip(script, at, /[^;\n}]/);
+    } else if ("=dDgGhHnNpPxzF".includes(command)) {
+      at = skip(script, at, /[ \t]/);
+    } else if ("rRwW".includes(command)) {
+      (command.toLowerCase() === "r" ? reads : writes).push(script.slice(at, lineEnd()).trim());
+      at = lineEnd();
+    } else if (command === "s" || command === "y") {
+      const end = skipParts(script, at);
+      if (end === undefined) return stop("sed's script cannot be read");
+      const flags = /^[0-9gpiImM]*/.exec(script.slice(end))?.[0] ?? "";
+      at = end + flags.length;
+      if (script[at] === "e") return stop("sed runs what it makes (e)");
+      if (script[at] === "w") {
+        writes.push(script.slice(at + 1, lineEnd()).trim());
+        at = lineEnd();
+      }
+    } else return stop(command === "e" ? "sed runs a command (e)" : "sed's script cannot be read");
+  }
+  return writes.length > 0 ? stop("sed writes a file (w)") : { reads, writes };
+}
+
+function skip(text: string, from: number, these: RegExp): number {
+  let at = from;
+  while (at < text.length && these.test(text[at] ?? "")) at++;
+  return at;
+}
+
+function skipAddresses(script: string, from: number): number | undefined {
+  let at = from;
+  while (at < script.length) {
+    const character = script[at] ?? "";
+    if (/[\d$,!~+ \t]/.test(character)) at++;
+    else if (character === "/" || character === "\\") {
+      const start = character === "/" ? at : at + 1;
+      const end = skipDelimited(script, start + 1, script[start] ?? "");
+      if (end === undefined) return undefined;
+      at = skip(script, end, /[IM]/);
+    } else return at;
+  }
+  return at;
+}
+
+/** Behind the two parts of `s/a/b/`; `from` is at the first delimiter. */
+function skipParts(script: string, from: number): number | undefined {
+  const delimiter = script[from];
+  if (delimiter === undefined || delimiter === "\n" || delimiter === "\\") return undefined;
+  const middle = skipDelimited(script, from + 1, delimiter);
+  return middle === undefined ? undefined : skipDelimited(script, middle, delimiter);
+}
+
+/** Behind the closing delimiter; undefined without one, and where one stands in brackets, which not every program takes alike. */
+function skipDelimited(script: string, from: number, delimiter: string): number | undefined {
+  for (let at = from; at < script.length; at++) {
+    if (script[at] === "\\") at++;
+    else if (script[at] === delimiter) return endsInBrackets(script.slice(from, at)) ? undefined : at + 1;
+  }
+  return undefined;
+}
+
+function endsInBrackets(expression: string): boolean {
+  const open = expression.replace(/\\./gs, "").replace(/\[:\w+:\]/g, "");
+  return /\[\^?\]?[^\]]*$/.test(open);
+}
+
+/** Why it cannot be known what a program of awk does, if that is so: it runs, writes or reads by itself. */
+export function opaqueAwk(program: string): string | undefined {
+  const code = withoutLiterals(program);
+  if (code === undefined) return "awk's program cannot be read";
+  if (/\bsystem\b/.test(code)) return "awk runs commands (system)";
+  if (/\bgetline\b/.test(code)) return "awk reads other files or commands (getline)";
+  if (/@/.test(code)) return "awk loads or calls something by name (@)";
+  if (/\|/.test(code.replace(/\|\|/g, ""))) return "awk pipes into a command";
+  if (/\bprintf?\b[^;}\n]*>/.test(code)) return "awk writes a file (print >)";
+  return undefined;
+}
+
+/** Strings and regular expressions taken out; undefined where it cannot be told what is one. */
+function withoutLiterals(program: string): string | undefined {
+  let code = "";
+  for (let at = 0; at < program.length; at++) {
+    const character = program[at] ?? "";
+    if (character === "#") {
+      const end = program.indexOf("\n", at);
+      at = end === -1 ? program.length : end - 1;
+      continue;
+    }
+    const before = character === "/" ? meaningOfSlash(code) : undefined;
+    if (before === "unclear") return undefined;
+    if (character === '"' || before === "expression") {
+      const end = character === '"' ? endOfString(program, at + 1) : skipDelimited(program, at + 1, "/");
+      if (end === undefined) return undefined;
+      code += '""';
+      at = end - 1;
+    } else code += character;
+  }
+  return code;
+}
+
+function endOfString(program: string, from: number): number | undefined {
+  for (let at = from; at < program.length; at++) {
+    if (program[at] === "\\") at++;
+    else if (program[at] === '"') return at + 1;
+  }
+  return undefined;
+}
+
+/** A slash divides behind a value and opens a regular expression behind an operator. */
+function meaningOfSlash(codeBefore: string): "division" | "expression" | "unclear" {
+  const code = codeBefore.replace(/[ \t]+$/, "");
+  if (code === "" || /[(,~!{;&|}]$/.test(code)) return "expression";
+  if (code.endsWith("\n")) return code.endsWith("\\\n") ? "unclear" : "expression";
+  return /[\w)\]]$/.test(code) && !/\b(?:print|printf|return|in|do|else|case|getline|exit|delete)$/.test(code)
+    ? "division"
+    : "unclear";
+}

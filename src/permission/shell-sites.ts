@@ -1,0 +1,138 @@
+import { forEachChild } from "unbash";
+import type { Assignment, Command, SyntaxNode, Word } from "unbash";
+
+/** Where the variables of a script are set, and whether functions may change its folder. */
+export interface Sites {
+  /** In how many places a variable may be set. */
+  count(name: string): number;
+  /** Whether a variable can only hold numbers, or comes from the environment. */
+  isNumeric(name: string): boolean;
+  /** Variables that are set by other means than `NAME=value`. */
+  readonly indirect: readonly string[];
+  /** Functions and `cd` stand in one script, so that any command may run in another folder than it seems. */
+  readonly movesInFunctions: boolean;
+}
+
+const movingCommands = new Set(["cd", "pushd", "popd"]);
+/** Commands that set the variables which their arguments name. */
+const settingCommands = new Set(
+  "read mapfile readarray getopts printf declare typeset local export readonly unset let wait builtin command".split(
+    " ",
+  ),
+);
+/** Commands that may set any variable. */
+const unboundedCommands = new Set("eval source . trap".split(" "));
+
+/** Collects the sites of a script and of all scripts inside of it. */
+export function assignmentSites(script: SyntaxNode): Sites {
+  const survey = new Survey();
+  survey.visit(script);
+  return survey;
+}
+
+/** Whether the shell may be in another folder after the node. */
+export function moves(node: SyntaxNode): boolean {
+  const survey = new Survey();
+  survey.visit(node);
+  return survey.moves;
+}
+
+class Survey implements Sites {
+  readonly indirect: string[] = [];
+  moves = false;
+  readonly #counts = new Map<string, number>();
+  readonly #textual = new Set<string>();
+  #hasFunctions = false;
+  #isUnbounded = false;
+
+  get movesInFunctions(): boolean {
+    return this.#hasFunctions && this.moves;
+  }
+
+  count(name: string): number {
+    return this.#isUnbounded ? Number.POSITIVE_INFINITY : (this.#counts.get(name) ?? 0);
+  }
+
+  isNumeric(name: string): boolean {
+    return !this.#isUnbounded && !this.#textual.has(name);
+  }
+
+  visit(node: SyntaxNode): void {
+    switch (node.type) {
+      case "Assignment":
+        this.#set(node.name, isNumber(node));
+        break;
+      case "For":
+      case "Select":
+        this.#setIndirectly(
+          node.name.value,
+          node.type === "For" && (node.wordlist ?? []).every(isNumberWord),
+        );
+        break;
+      case "ArithmeticWord":
+        for (const name of node.value.match(/[A-Za-z_]\w*/g) ?? []) this.#set(name, true);
+        break;
+      case "ParameterExpansion":
+        if (node.operation?.type === "Default" && node.operation.operator.endsWith("="))
+          this.#set(node.parameter, false);
+        break;
+      case "FileDescriptorVariable":
+        this.#setIndirectly(node.name, true);
+        break;
+      case "Function":
+        this.#hasFunctions = true;
+        if (movingCommands.has(node.name.value)) this.moves = true;
+        break;
+      case "Coproc":
+        this.#setIndirectly(node.name?.value ?? "COPROC", false);
+        break;
+      case "Command":
+        this.#command(node);
+        break;
+      default:
+    }
+    forEachChild(node, (child) => this.visit(child));
+  }
+
+  #command(node: Command): void {
+    const name = node.name?.value ?? "";
+    if (movingCommands.has(name)) this.moves = true;
+    if (unboundedCommands.has(name)) {
+      this.#isUnbounded = true;
+      this.moves ||=
+        name !== "trap" ||
+        node.args.some((arg) => arg.type !== "Word" || /\b(?:cd|pushd|popd)\b/.test(arg.value));
+    }
+    if (!settingCommands.has(name)) return;
+    for (const arg of node.args) if (arg.type === "Word") this.#named(arg, name);
+  }
+
+  #named(arg: Word, command: string): void {
+    const wraps = command === "builtin" || command === "command";
+    if (wraps && movingCommands.has(arg.value)) this.moves = true;
+    if (/^-\w*n/.test(arg.value) && /^(?:declare|typeset|local)$/.test(command)) this.#isUnbounded = true;
+    const name = /^[A-Za-z_]\w*/.exec(arg.value)?.[0];
+    if (name !== undefined && (command !== "printf" || arg.value === name)) this.#setIndirectly(name, false);
+    else if (arg.value.startsWith("$") && command !== "printf") this.#isUnbounded = true;
+  }
+
+  #setIndirectly(name: string, isNumeric: boolean): void {
+    this.indirect.push(name);
+    this.#set(name, isNumeric);
+  }
+
+  #set(name: string, isNumeric: boolean): void {
+    this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
+    if (!isNumeric) this.#textual.add(name);
+  }
+}
+
+function isNumber({ value }: Assignment): boolean {
+  return value.type === "Word" && isNumberWord(value);
+}
+
+function isNumberWord(word: Word): boolean {
+  const [part, ...others] = word.parts ?? [];
+  if (part?.type === "ArithmeticExpansion" && others.length === 0) return true;
+  return /^-?\d*$/.test(word.value) || /^\{\d+\.\.\d+\}$/.test(word.text);
+}

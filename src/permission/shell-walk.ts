@@ -1,0 +1,366 @@
+import { dirname, isAbsolute, resolve } from "node:path";
+import { forEachChild, parse } from "unbash";
+import type {
+  AndOr,
+  Assignment,
+  Command,
+  CommandExpansionPart,
+  CompoundList,
+  For,
+  ParsedScript,
+  Pipeline,
+  Redirect,
+  Statement,
+  SyntaxNode,
+  Word,
+} from "unbash";
+import { addCommand, cdTargets } from "./shell-command.ts";
+import type { ShellAssignment } from "./shell-command.ts";
+import { hazardOf } from "./shell-hazards.ts";
+import type { Place, Scan, ShellContext, ShellPart } from "./shell-part.ts";
+import { addPath } from "./shell-paths.ts";
+import { assignmentSites, moves } from "./shell-sites.ts";
+import type { Sites } from "./shell-sites.ts";
+import { isDangerousVariable } from "./shell-variables.ts";
+import { printedText, toArguments } from "./shell-word.ts";
+import type { Argument, Value } from "./shell-word.ts";
+
+/** A command line with more parts than this, or texts parsed deeper inside of each other, is asked for as a whole. */
+const partLimit = 400;
+const depthLimit = 12;
+/** Folders that the shell may be in before it counts as unknown. */
+const baseLimit = 8;
+
+/** The folders that the shell may be in; undefined where that cannot be known. */
+type Bases = readonly string[] | undefined;
+
+/** Where the shell may be after a command that succeeded, and after one that failed. */
+interface Outcome {
+  success: Bases;
+  failure: Bases;
+}
+
+/** What holds around a node. */
+interface Scope {
+  readonly source: string;
+  readonly sites: Sites;
+  /** Values of variables that are set once and for certain. */
+  readonly variables: Map<string, readonly Value[]>;
+  readonly depth: number;
+  /** It may not run, or run again, or run in a shell of its own: what it assigns is not certain. */
+  readonly uncertain: boolean;
+}
+
+/** Walks the syntax tree of a command line and collects what it does. Throws where that is more than can be read. */
+export class ShellWalk implements Scan {
+  readonly context: ShellContext;
+  readonly #parts = new Map<string, ShellPart>();
+  readonly #resolved = new Map<string, string>();
+
+  constructor(context: ShellContext) {
+    this.context = context;
+  }
+
+  get parts(): ShellPart[] {
+    return [...this.#parts.values()];
+  }
+
+  add(part: ShellPart): void {
+    this.#parts.set(JSON.stringify([part.permission, part.text, part.opaque, part.also, part.below]), part);
+    if (this.#parts.size > partLimit) throw new Error(`it has more than ${partLimit} parts`);
+  }
+
+  realPath(base: string, path: string): string {
+    let current = isAbsolute(path) ? "/" : base;
+    for (const component of path.split("/")) {
+      if (component === "..") current = dirname(this.#resolve(current));
+      else if (component !== "" && component !== ".")
+        current = current === "/" ? `/${component}` : `${current}/${component}`;
+    }
+    return this.#resolve(current);
+  }
+
+  #resolve(path: string): string {
+    const known = this.#resolved.get(path);
+    if (known !== undefined) return known;
+    const real = this.context.resolve(path);
+    this.#resolved.set(path, real);
+    return real;
+  }
+
+  /** Reads a whole text from the given folders. */
+  script(script: ParsedScript, source: string, bases: Bases, depth = 0): void {
+    if (depth > depthLimit) throw new Error(`shell texts are nested more than ${depthLimit} deep`);
+    const sites = assignmentSites(script);
+    const scope: Scope = { source, sites, variables: new Map(), depth, uncertain: false };
+    for (const name of sites.indirect)
+      if (isDangerousVariable(name, undefined)) this.#addVariable(name, name);
+    this.#list(script, scope, sites.movesInFunctions ? undefined : bases);
+  }
+
+  #list(list: ParsedScript | CompoundList, scope: Scope, bases: Bases): Outcome {
+    if ("errors" in list && list.errors && list.errors.length > 0)
+      throw new Error(list.errors[0]?.message ?? "syntax error");
+    let current = bases;
+    let last: Outcome = { success: bases, failure: bases };
+    for (const statement of list.commands) {
+      last = this.#statement(statement, scope, current);
+      current = union(last.success, last.failure);
+    }
+    return last;
+  }
+
+  #statement(statement: Statement, scope: Scope, bases: Bases): Outcome {
+    if (!statement.background) return this.#node(statement.command, scope, bases);
+    this.#node(statement.command, { ...scope, uncertain: true }, bases);
+    return { success: bases, failure: bases };
+  }
+
+  #node(node: SyntaxNode, scope: Scope, bases: Bases): Outcome {
+    const unsure = { ...scope, uncertain: true };
+    switch (node.type) {
+      case "AndOr":
+        return this.#andOr(node, scope, bases);
+      case "Pipeline":
+        return this.#pipeline(node, scope, bases);
+      case "Command":
+        return this.#command(node, scope, bases);
+      case "Statement":
+        return this.#statement(node, scope, bases);
+      case "CompoundList":
+        return this.#list(node, scope, bases);
+      case "BraceGroup":
+        return this.#list(node.body, scope, bases);
+      case "Script":
+      case "Subshell":
+        this.#list(
+          node.type === "Script" ? node : node.body,
+          node.type === "Script" ? inScript(node, unsure) : unsure,
+          bases,
+        );
+        return { success: bases, failure: bases };
+      case "For":
+        return this.#for(node, unsure, bases);
+      case "If":
+      case "While":
+      case "Case":
+      case "Select":
+      case "ArithmeticFor":
+      case "Function":
+      case "Coproc":
+        return this.#branches(node, unsure, bases);
+      case "CommandExpansion":
+        return this.#substitution(node, scope, bases);
+      case "Redirect":
+        this.#redirect(node, scope, bases);
+        return this.#children(node, unsure, bases);
+      case "HereDoc":
+        if (!node.closing) throw new Error("a here-document does not end");
+        return this.#children(node, unsure, bases);
+      default:
+        this.#checkHazard(node, scope);
+        return this.#children(node, scope, bases);
+    }
+  }
+
+  /** Text that is known before it runs needs no command. */
+  #substitution(node: CommandExpansionPart, scope: Scope, bases: Bases): Outcome {
+    const isKnown = node.script && printedText(node.script, this.#place(scope, bases)) !== undefined;
+    return isKnown ? { success: bases, failure: bases } : this.#children(node, scope, bases);
+  }
+
+  #children(node: SyntaxNode, scope: Scope, bases: Bases): Outcome {
+    forEachChild(node, (child) => void this.#node(child, scope, bases));
+    return { success: bases, failure: bases };
+  }
+
+  /** What runs on a condition, later or again: where it leads is known only if it does not move. */
+  #branches(node: SyntaxNode, scope: Scope, bases: Bases): Outcome {
+    const within = moves(node) ? undefined : bases;
+    this.#children(node, scope, within);
+    return { success: within, failure: within };
+  }
+
+  #andOr(node: AndOr, scope: Scope, bases: Bases): Outcome {
+    let outcome: Outcome = { success: bases, failure: bases };
+    for (const [index, command] of node.commands.entries()) {
+      const operator = index === 0 ? undefined : node.operators[index - 1];
+      const inner =
+        operator === undefined
+          ? scope
+          : { ...scope, uncertain: scope.uncertain || operator === "||" || index > 0 };
+      const next = this.#node(command, inner, operator === "||" ? outcome.failure : outcome.success);
+      if (operator === "&&")
+        outcome = { success: next.success, failure: union(outcome.failure, next.failure) };
+      else if (operator === "||")
+        outcome = { success: union(outcome.success, next.success), failure: next.failure };
+      else outcome = next;
+    }
+    return outcome;
+  }
+
+  #pipeline(node: Pipeline, scope: Scope, bases: Bases): Outcome {
+    if (node.commands.length === 1 && node.commands[0])
+      return swap(this.#node(node.commands[0], scope, bases), node);
+    for (const command of node.commands) {
+      this.#node(command, { ...scope, uncertain: true }, bases);
+    }
+    return { success: bases, failure: bases };
+  }
+
+  #for(node: For, scope: Scope, bases: Bases): Outcome {
+    const place = this.#place(scope, bases);
+    const words = node.wordlist?.flatMap((word) => toArguments(word, place));
+    const values = words && wordsValues(words);
+    const isOnlySite = scope.sites.count(node.name.value) === 1;
+    if (values && isOnlySite) scope.variables.set(node.name.value, values);
+    const outcome = this.#branches(node, scope, bases);
+    scope.variables.delete(node.name.value);
+    return outcome;
+  }
+
+  #command(node: Command, scope: Scope, bases: Bases): Outcome {
+    const place = this.#place(scope, bases);
+    this.#children(node, { ...scope, uncertain: true }, bases);
+    const assignments = node.prefix.filter((item) => item.type === "Assignment");
+    if (!node.name) {
+      for (const assignment of assignments) this.#assign(assignment, scope, place);
+      return { success: bases, failure: bases };
+    }
+    const argv = [node.name, ...node.args].flatMap((word) => this.#arguments(word, scope, place));
+    const raw = scope.source.slice(node.pos, node.end);
+    const named = assignments.map((assignment) => toShellAssignment(assignment, place));
+    addCommand(this, { argv, raw, assignments: named }, place);
+    return this.#moved(argv, scope, bases);
+  }
+
+  #arguments(word: Word | Assignment, scope: Scope, place: Place): Argument[] {
+    if (word.type === "Word") return toArguments(word, place);
+    const text = scope.source.slice(word.pos, word.end);
+    if (word.value.type !== "Word")
+      return [{ text, raw: text, values: undefined, known: text, splits: false }];
+    const name = text.slice(0, word.value.pos - word.pos);
+    return toArguments(word.value, place).map((value) => ({
+      text: name + value.text,
+      raw: text,
+      values: value.values?.map((one) => ({ ...one, text: name + one.text })),
+      known: name + value.known,
+      splits: false,
+    }));
+  }
+
+  #assign(assignment: Assignment, scope: Scope, place: Place): void {
+    const shown = toShellAssignment(assignment, place);
+    if (isDangerousVariable(shown.name, shown.value)) this.#addVariable(shown.name, shown.text);
+    if (scope.uncertain || scope.sites.count(assignment.name) !== 1) return;
+    if (assignment.append || assignment.index || assignment.value.type !== "Word") return;
+    const [only, ...others] = toArguments(assignment.value, place);
+    if (others.length === 0 && only?.values && !only.values.some((value) => value.glob)) {
+      scope.variables.set(assignment.name, only.values);
+    }
+  }
+
+  /** A variable that is set for what follows. */
+  #addVariable(name: string, text: string): void {
+    const opaque = `the variable ${name} may make what follows do something else`;
+    this.add({ permission: "bash", text, opaque, reason: `sets ${name}, but ${opaque}`, always: [] });
+  }
+
+  #checkHazard(node: SyntaxNode, scope: Scope): void {
+    const opaque = hazardOf(node, scope.sites);
+    const text = scope.source.slice(node.pos, node.end);
+    if (opaque)
+      this.add({ permission: "bash", text, opaque, reason: `evaluates ${text}, but ${opaque}`, always: [] });
+  }
+
+  #redirect(node: Redirect, scope: Scope, bases: Bases): void {
+    const { operator, target } = node;
+    if (!target) throw new Error("a redirection has no target");
+    const duplicates = operator === "<&" || operator === ">&";
+    if (duplicates && /^(?:\d+-?|-)$/.test(target.value)) return;
+    const place = this.#place(scope, bases);
+    const files = toArguments(target, place);
+    for (const file of files) {
+      if (operator !== ">" && operator !== ">>" && operator !== ">|")
+        addPath(this, file, { access: "read" }, place);
+      if (operator !== "<" && operator !== "<&") addPath(this, file, { access: "edit" }, place);
+    }
+  }
+
+  #moved(argv: readonly Argument[], scope: Scope, bases: Bases): Outcome {
+    if (argv[0]?.values?.length !== 1) return { success: undefined, failure: undefined };
+    const names = argv.map((arg) => arg.text);
+    const at = names.findIndex((name) => name !== "command" && name !== "builtin");
+    if (/^(?:eval|source|\.|trap)$/.test(names[at] ?? ""))
+      return this.#movedByText(argv.slice(at + 1), bases);
+    if (names[at] === "pushd" || names[at] === "popd") return { success: undefined, failure: bases };
+    if (names[at] !== "cd") return { success: bases, failure: bases };
+    return { success: this.#targets(argv.slice(at + 1), scope, bases), failure: bases };
+  }
+
+  #movedByText(args: readonly Argument[], bases: Bases): Outcome {
+    const isHarmless = args.every(
+      (arg) => arg.values && !/\b(?:cd|pushd|popd|source)\b|(?:^|\s)\.\s/.test(arg.text),
+    );
+    const after = isHarmless && args.length > 0 ? bases : undefined;
+    return { success: after, failure: after };
+  }
+
+  #targets(args: readonly Argument[], scope: Scope, bases: Bases): Bases {
+    const [target] = cdTargets(args);
+    if (!target) return scope.sites.count("HOME") === 0 ? [this.context.home] : undefined;
+    if (!target.values || target.text === "-" || target.values.some((value) => value.glob)) return undefined;
+    const texts = target.values.map((value) => value.text);
+    if (!bases && !texts.every((text) => isAbsolute(text))) return undefined;
+    return limited(texts.flatMap((text) => (bases ?? ["/"]).map((base) => resolve(base, text))));
+  }
+
+  #place(scope: Scope, bases: Bases): Place {
+    const { home } = this.context;
+    return {
+      home,
+      bases,
+      depth: scope.depth,
+      variable: (name) => {
+        if (scope.sites.count(name) > 0) return scope.variables.get(name);
+        if (name === "HOME") return [{ text: home, glob: false }];
+        return name === "PWD" ? bases?.map((text) => ({ text, glob: false })) : undefined;
+      },
+      runText: (text) => this.script(parse(text), text, bases, scope.depth + 1),
+    };
+  }
+}
+
+/** Positions in a substitution with escaped backticks count in its own text. */
+function inScript(script: ParsedScript, scope: Scope): Scope {
+  return script.source === undefined ? scope : { ...scope, source: script.source };
+}
+
+function swap(outcome: Outcome, { prefixes }: Pipeline): Outcome {
+  const isNegated = prefixes.filter((prefix) => prefix.type === "Negation").length % 2 === 1;
+  return isNegated ? { success: outcome.failure, failure: outcome.success } : outcome;
+}
+
+function union(left: Bases, right: Bases): Bases {
+  return left && right && limited([...left, ...right]);
+}
+
+function limited(bases: readonly string[]): Bases {
+  const unique = [...new Set(bases)];
+  return unique.length > baseLimit ? undefined : unique;
+}
+
+function wordsValues(words: readonly Argument[]): readonly Value[] | undefined {
+  const values: Value[] = [];
+  for (const word of words) {
+    if (!word.values) return undefined;
+    values.push(...word.values);
+  }
+  return values;
+}
+
+function toShellAssignment(assignment: Assignment, place: Place): ShellAssignment {
+  const words = assignment.value.type === "Word" ? toArguments(assignment.value, place) : [];
+  const value = words.length === 1 && words[0]?.values?.length === 1 ? words[0].values[0]?.text : undefined;
+  return { name: assignment.name, text: assignment.text, value };
+}

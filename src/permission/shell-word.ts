@@ -1,0 +1,214 @@
+import type { CommandExpansionPart, HereDoc, ParsedScript, Word, WordPart } from "unbash";
+
+/** One text that a word may stand for; with `glob` it is a pattern of `*` and `?`. */
+export interface Value {
+  text: string;
+  glob: boolean;
+}
+
+/** A word of a command line as the program will get it. */
+export interface Argument {
+  /** After quote removal; expansions that cannot be known stand as they are written. */
+  readonly text: string;
+  readonly raw: string;
+  /** All texts that it can stand for, undefined where they cannot be known. */
+  readonly values: readonly Value[] | undefined;
+  /** The literal text before the first expansion that cannot be known. */
+  readonly known: string;
+  /** It may become several words, or none. */
+  readonly splits: boolean;
+}
+
+/** What a word may refer to. */
+export interface Names {
+  readonly home: string;
+  /** The texts that a variable can hold, undefined where they cannot be known. */
+  variable(name: string): readonly Value[] | undefined;
+  /** The folders that the shell can be in. */
+  readonly bases: readonly string[] | undefined;
+}
+
+/** A word stands for at most so many texts before it counts as unknown. */
+const valueLimit = 64;
+
+export function literalArgument(text: string): Argument {
+  return { text, raw: text, values: [{ text, glob: false }], known: text, splits: false };
+}
+
+/** What a program adds to the arguments of another when it runs it. */
+export const unknownArguments: Argument = {
+  text: "(arguments from its input)",
+  raw: "",
+  values: undefined,
+  known: "",
+  splits: true,
+};
+
+/** The words that one written word becomes: several for `{a,b}`, else one. */
+export function toArguments(word: Word, names: Names): Argument[] {
+  const alternatives = expandBraces(word.parts ?? [], word.text);
+  if (!alternatives)
+    return [{ text: word.value, raw: word.text, values: undefined, known: "", splits: true }];
+  if (alternatives === "none") return [toArgument(word, names)];
+  return alternatives.map((text) => tildeArgument(text, names));
+}
+
+function toArgument(word: Word, names: Names): Argument {
+  const parts = word.parts ?? [];
+  if (parts.length === 0) return { ...tildeArgument(word.value, names, word.text), raw: word.text };
+  const tilde = word.text.startsWith("~") ? tildeEnd(word.value, names) : undefined;
+  if (word.text.startsWith("~") && !tilde) return unknownTilde(word.value, word.text);
+  const reading = readParts(parts, names, false);
+  const values = reading.values?.map((value) => (tilde ? { ...value, text: tilde(value.text) } : value));
+  return { text: word.value, raw: word.text, values, known: reading.known, splits: reading.splits };
+}
+
+function tildeArgument(text: string, names: Names, raw = text): Argument {
+  if (!raw.startsWith("~")) return literalArgument(text);
+  const expand = tildeEnd(text, names);
+  if (!expand) return unknownTilde(text, raw);
+  return { text, raw, values: [{ text: expand(text), glob: false }], known: text, splits: false };
+}
+
+function unknownTilde(text: string, raw: string): Argument {
+  return { text, raw, values: undefined, known: "~", splits: false };
+}
+
+/** How a leading tilde is replaced; undefined for another user's home and the like. */
+function tildeEnd(text: string, names: Names): ((text: string) => string) | undefined {
+  if (!/^~(?:\/|$)/.test(text)) return undefined;
+  const [home, ...others] = names.variable("HOME") ?? [];
+  if (!home || others.length > 0) return undefined;
+  return (value) => home.text + value.slice(1);
+}
+
+interface Reading {
+  values: readonly Value[] | undefined;
+  known: string;
+  splits: boolean;
+}
+
+function readParts(parts: readonly WordPart[], names: Names, quoted: boolean): Reading {
+  let values: readonly Value[] | undefined = [{ text: "", glob: false }];
+  let known = "";
+  let splits = false;
+  for (const part of parts) {
+    const reading = readPart(part, names, quoted);
+    splits ||= reading.splits;
+    if (values) known += reading.values?.length === 1 ? (reading.values[0]?.text ?? "") : reading.known;
+    values = values && reading.values && combine(values, reading.values);
+  }
+  return { values, known, splits };
+}
+
+function combine(left: readonly Value[], right: readonly Value[]): readonly Value[] | undefined {
+  if (left.length * right.length > valueLimit) return undefined;
+  return left.flatMap((a) => right.map((b) => ({ text: a.text + b.text, glob: a.glob || b.glob })));
+}
+
+const unknown: Reading = { values: undefined, known: "", splits: false };
+const unknownSplit: Reading = { values: undefined, known: "", splits: true };
+
+function readPart(part: WordPart, names: Names, quoted: boolean): Reading {
+  switch (part.type) {
+    case "Literal":
+    case "SingleQuoted":
+    case "AnsiCQuoted":
+      return fixed(part.value);
+    case "DoubleQuoted":
+    case "LocaleString":
+      return readParts(part.parts, names, true);
+    case "Glob":
+      return pattern(part.kind === "star" ? "*" : "?");
+    case "ExtendedGlob":
+      return pattern("*");
+    case "SimpleExpansion":
+      return readVariable(part.text.slice(1), names, quoted);
+    case "ParameterExpansion":
+      if (part.prefix || part.index || part.operation)
+        return quoted || part.prefix === "#" ? unknown : unknownSplit;
+      return readVariable(part.parameter, names, quoted);
+    case "CommandExpansion":
+      return readCommand(part, names, quoted);
+    case "ArithmeticExpansion":
+      return unknown;
+    case "ProcessSubstitution":
+      return fixed("/dev/fd/63");
+    case "BraceExpansion":
+      return unknownSplit;
+  }
+}
+
+function fixed(text: string): Reading {
+  return { values: [{ text, glob: false }], known: text, splits: false };
+}
+
+function pattern(text: string): Reading {
+  return { values: [{ text, glob: true }], known: text, splits: true };
+}
+
+function readVariable(name: string, names: Names, quoted: boolean): Reading {
+  if (/^[?#$!]$/.test(name)) return unknown;
+  if (name === "@") return unknownSplit;
+  const values = names.variable(name);
+  if (!values) return quoted ? unknown : unknownSplit;
+  if (quoted) return { values, known: "", splits: false };
+  return values.some((value) => /[\s*?[\\]/.test(value.text) && !value.glob)
+    ? unknownSplit
+    : { values, known: "", splits: false };
+}
+
+/** Knows what `$(pwd)` and `$(cat <<'EOF' … EOF)` print. */
+function readCommand(part: CommandExpansionPart, names: Names, quoted: boolean): Reading {
+  const printed = part.script && printedText(part.script, names);
+  if (printed === undefined) return quoted ? unknown : unknownSplit;
+  return quoted || !/[\s*?[\\]/.test(printed) ? fixed(printed) : unknownSplit;
+}
+
+/** What a substitution prints, where that is known before it runs: the folder, or a text without expansions. */
+export function printedText(script: ParsedScript, names: Names): string | undefined {
+  const [statement, ...others] = script.commands;
+  const command = statement?.command;
+  if (others.length > 0 || command?.type !== "Command" || command.prefix.length > 0) return undefined;
+  if (command.name?.text === "pwd" && command.suffix.length === 0 && names.bases?.length === 1)
+    return names.bases[0];
+  const [only, ...more] = command.suffix;
+  if (command.name?.text !== "cat" || more.length > 0 || only?.type !== "HereDoc") return undefined;
+  return hereDocText(only)?.replace(/\n+$/, "");
+}
+
+function hereDocText(hereDoc: HereDoc): string | undefined {
+  if (!hereDoc.closing || hereDoc.operator !== "<<") return undefined;
+  const parts = hereDoc.body.parts ?? [];
+  const isLiteral = hereDoc.delimiter?.quoted === true || parts.every((part) => part.type === "Literal");
+  return isLiteral && !hereDoc.body.text.includes("\\") ? hereDoc.body.text : undefined;
+}
+
+/** `"none"` without braces, undefined where they cannot be expanded here (nested, quoted, long or with expansions). */
+function expandBraces(parts: readonly WordPart[], text: string): string[] | "none" | undefined {
+  if (!parts.some((part) => part.type === "BraceExpansion")) return "none";
+  let words = [""];
+  for (const part of parts) {
+    const pieces =
+      part.type === "BraceExpansion"
+        ? bracePieces(part.text)
+        : part.type === "Literal"
+          ? [part.value]
+          : undefined;
+    if (!pieces || words.length * pieces.length > valueLimit) return undefined;
+    words = words.flatMap((word) => pieces.map((piece) => word + piece));
+  }
+  return text.startsWith("~") ? undefined : words.filter((word) => word !== "");
+}
+
+function bracePieces(text: string): string[] | undefined {
+  const inner = text.slice(1, -1);
+  if (inner.includes(",") && /^[\w./@:+,%=-]*$/.test(inner)) return inner.split(",");
+  const range = /^(\d{1,4})\.\.(\d{1,4})$/.exec(inner);
+  if (!range) return undefined;
+  const [from, to] = [Number(range[1]), Number(range[2])];
+  if (Math.abs(to - from) >= valueLimit || /^0\d/.test(range[1] ?? "") || /^0\d/.test(range[2] ?? ""))
+    return undefined;
+  const step = Math.sign(to - from);
+  return Array.from({ length: Math.abs(to - from) + 1 }, (_, index) => String(from + step * index));
+}

@@ -1,0 +1,32 @@
+/**
+ * Which calls may run at the same time: shared ones side by side, an exclusive one alone, in the order in which
+ * they were begun.
+ */
+export class CallSlots {
+  #exclusive: Promise<void> = Promise.resolve();
+  #shared: Promise<void>[] = [];
+
+  async run<T>(concurrency: "shared" | "exclusive", task: () => Promise<T>): Promise<T> {
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    const before = this.#begin(concurrency, ended);
+    try {
+      await before;
+      return await task();
+    } finally {
+      end();
+    }
+  }
+
+  /** What this call has to wait for. */
+  #begin(concurrency: "shared" | "exclusive", ended: Promise<void>): Promise<unknown> {
+    const before = this.#exclusive;
+    if (concurrency === "shared") {
+      this.#shared.push(ended);
+      return before;
+    }
+    const all = Promise.all([before, ...this.#shared]);
+    this.#exclusive = ended;
+    this.#shared = [];
+    return all;
+  }
+}

@@ -1,0 +1,47 @@
+import type { Message } from "../message/message.ts";
+import { isFinished } from "../message/part.ts";
+import type { Transcript } from "./transcript.ts";
+
+/**
+ * Brings a session whose process ended in the middle of a turn into order: calls that were open fail as
+ * interrupted, messages that were being written end. Answers what was cut off, for the person.
+ */
+export async function endInterrupted(transcript: Transcript): Promise<string | undefined> {
+  const cut = transcript.messages.filter(isOpen);
+  const calls: string[] = [];
+  for (const message of cut) {
+    calls.push(...(await failOpenCalls(transcript, message)));
+    if (message.info.role !== "assistant") continue;
+    const error = {
+      code: "cancelled",
+      message: "The program ended while this was being written.",
+      retryable: false,
+    } as const;
+    await transcript.complete({ ...message.info, finish: "error", error });
+  }
+  if (cut.length === 0) return undefined;
+  const what = calls.length > 0 ? ` What was running: ${calls.join(", ")}.` : "";
+  return `The last turn was interrupted before it ended.${what} Send a message to go on.`;
+}
+
+function isOpen(message: Message): boolean {
+  return message.info.role === "assistant" && message.info.time.completed === undefined;
+}
+
+async function failOpenCalls(transcript: Transcript, message: Message): Promise<string[]> {
+  const names: string[] = [];
+  for (const part of message.parts) {
+    if (part.type !== "tool" || isFinished(part.state)) continue;
+    names.push(part.title ?? part.tool);
+    await transcript.putPart(message.info.id, {
+      ...part,
+      state: {
+        status: "error",
+        input: part.state.input,
+        error: "[Tool execution was interrupted]",
+        reason: "interrupted",
+      },
+    });
+  }
+  return names;
+}

@@ -1,0 +1,26 @@
+/** What a person (or a script) says, before it becomes the parts of a user message. */
+export interface PromptInput {
+  blocks: readonly PromptBlock[];
+  /** Only the model sees it, or only the person does; by default both do. */
+  system?: string;
+}
+
+export type Audience = "both" | "model" | "person";
+
+export type PromptBlock =
+  | { type: "text"; text: string; audience: Audience }
+  /** `data` is base64. */
+  | { type: "media"; mime: string; data: string; name?: string }
+  /** A link to something that is read when the message is made. */
+  | { type: "link"; uri: string; name: string; mime?: string }
+  /** A text that came with the message, perhaps an unsaved buffer. */
+  | { type: "embedded"; uri: string; mime?: string; text: string };
+
+/** The person's own words, for titles and commands. */
+export function textOf(input: PromptInput): string {
+  return input.blocks
+    .filter((block) => block.type === "text" && block.audience !== "model")
+    .map((block) => (block.type === "text" ? block.text : ""))
+    .join("\n")
+    .trim();
+}

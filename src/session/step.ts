@@ -1,0 +1,240 @@
+import { sleep } from "../base/async.ts";
+import type { Log } from "../base/log.ts";
+import { type MessageId, newMessageId, newPartId } from "../message/ids.ts";
+import type { AgentError, AssistantInfo, FinishReason } from "../message/message.ts";
+import type { FileChange, Tokens, ToolPart } from "../message/part.ts";
+import type { Model, ModelRequest, Models, StepEvent } from "../model/model.ts";
+import { decideRetry, type RetryPolicy } from "../model/retry.ts";
+import { TextWriter } from "./text-writer.ts";
+import type { CallOutcome, ToolRunner } from "./tool-runner.ts";
+import type { Transcript } from "./transcript.ts";
+import { noTokens } from "./turn-result.ts";
+
+export interface StepDeps {
+  transcript: Transcript;
+  models: Models;
+  runner: ToolRunner;
+  retryPolicy: RetryPolicy;
+  log: Log;
+}
+
+export interface StepInput {
+  /** The user message that this step helps to answer. */
+  parentId: MessageId;
+  agent: string;
+  model: Model;
+  request: Omit<ModelRequest, "model" | "signal">;
+}
+
+/** What one model call and its tool calls came to. */
+export type StepOutcome = { tokens: Tokens; cost: number } & (
+  | { end: "calls" | "finished" | "outputLimit" | "refused" | "rejected" | "cancelled" }
+  | { end: "failed"; error: AgentError }
+);
+
+/** One model call: streams it into a new assistant message and runs the calls in it while it still streams. */
+export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSignal): Promise<StepOutcome> {
+  const { transcript } = deps;
+  let info: AssistantInfo = {
+    id: newMessageId(),
+    sessionId: transcript.sessionId,
+    role: "assistant",
+    parentId: input.parentId,
+    time: { created: Date.now() },
+    agent: input.agent,
+    model: input.model.ref,
+    cost: 0,
+    tokens: noTokens,
+  };
+  await transcript.addMessage(info);
+  await transcript.putPart(info.id, { id: newPartId(), type: "step-start" });
+  const attempt = new Attempt(deps, info.id, signal);
+  const streamed = await streamWithRetries(deps, input, attempt, signal);
+  const calls = await attempt.settle(streamed.end === "failed" ? "interrupted" : "cancelled");
+
+  const tokens = streamed.end === "finish" ? streamed.tokens : noTokens;
+  const cost = deps.models.costOf(input.model, tokens);
+  const outcome = toOutcome(streamed, calls, signal);
+  info = { ...info, tokens, cost, finish: toFinish(outcome, streamed) };
+  if (outcome.end === "failed") info.error = outcome.error;
+  const { changes } = calls;
+  if (changes.length > 0) await transcript.putPart(info.id, { id: newPartId(), type: "patch", changes });
+  const reason = info.finish ?? "unknown";
+  await transcript.putPart(info.id, { id: newPartId(), type: "step-finish", reason, tokens, cost });
+  await transcript.complete(info);
+  return { ...outcome, tokens, cost };
+}
+
+type Streamed =
+  | { end: "finish"; reason: FinishReason; tokens: Tokens }
+  | { end: "failed"; error: AgentError };
+
+async function streamWithRetries(
+  deps: StepDeps,
+  input: StepInput,
+  attempt: Attempt,
+  signal: AbortSignal,
+): Promise<Streamed> {
+  for (let number = 1; ; number++) {
+    const streamed = await attempt.stream(
+      deps.models.stream({ ...input.request, model: input.model, signal }),
+    );
+    if (streamed.end === "finish" || signal.aborted || attempt.hasCalls) return streamed;
+    const policy = deps.retryPolicy;
+    const decision = decideRetry(number, streamed.error, { random: Math.random, now: Date.now(), policy });
+    if (!decision.retry) return { end: "failed", error: decision.error };
+    const { delayMs } = decision;
+    await announceRetry(deps, attempt.messageId, { attempt: number, error: streamed.error, delayMs });
+    await sleep(delayMs, signal);
+    if (signal.aborted) return streamed;
+    await attempt.restart();
+  }
+}
+
+async function announceRetry(
+  deps: StepDeps,
+  messageId: MessageId,
+  retry: { attempt: number; error: AgentError; delayMs: number },
+): Promise<void> {
+  const { attempt, error, delayMs } = retry;
+  deps.log.warn("a model call failed and is tried again", { attempt, code: error.code, delayMs });
+  await deps.transcript.putPart(messageId, {
+    id: newPartId(),
+    type: "retry",
+    attempt,
+    attempts: deps.retryPolicy.attempts,
+    error: error.message,
+    delayMs,
+    time: Date.now(),
+  });
+}
+
+/** The stream of one step: text into parts, calls to the runner. */
+class Attempt {
+  readonly messageId: MessageId;
+  readonly #deps: StepDeps;
+  readonly #signal: AbortSignal;
+  readonly #text: TextWriter;
+  readonly #announced = new Map<string, ToolPart>();
+  readonly #running: Promise<CallOutcome>[] = [];
+
+  constructor(deps: StepDeps, messageId: MessageId, signal: AbortSignal) {
+    this.#deps = deps;
+    this.messageId = messageId;
+    this.#signal = signal;
+    this.#text = new TextWriter(deps.transcript, messageId);
+  }
+
+  /** Whether a whole call was begun: then its result must stand, and the step is not streamed again. */
+  get hasCalls(): boolean {
+    return this.#running.length > 0;
+  }
+
+  async stream(events: AsyncIterable<StepEvent>): Promise<Streamed> {
+    for await (const event of events) {
+      if (event.type === "finish") return { end: "finish", reason: event.reason, tokens: event.tokens };
+      if (event.type === "failed") return { end: "failed", error: event.error };
+      if (!this.#signal.aborted) await this.#write(event);
+    }
+    return {
+      end: "failed",
+      error: { code: "internal", message: "The model call ended without a result.", retryable: false },
+    };
+  }
+
+  async restart(): Promise<void> {
+    await this.#abandonOpenCalls("interrupted");
+    await this.#text.restart();
+  }
+
+  /** Waits for all calls; those that never became whole get their terminal state. */
+  async settle(reason: "cancelled" | "interrupted"): Promise<Settled> {
+    await this.#text.end();
+    await this.#abandonOpenCalls(reason);
+    const outcomes = await Promise.all(this.#running);
+    return {
+      count: outcomes.length,
+      rejected: outcomes.some((outcome) => outcome.rejected),
+      changes: outcomes.flatMap((outcome) => outcome.changes),
+    };
+  }
+
+  async #write(event: Exclude<StepEvent, { type: "finish" | "failed" }>): Promise<void> {
+    switch (event.type) {
+      case "text-start":
+      case "reasoning-start":
+        return;
+      case "text-delta":
+        return this.#text.append("text", event.id, event.text);
+      case "reasoning-delta":
+        return this.#text.append("reasoning", event.id, event.text);
+      case "text-end":
+        return this.#text.end();
+      case "reasoning-end":
+        return this.#text.end(event.metadata);
+      case "call-start":
+        return this.#announce(event.tool, event.providerCallId);
+      case "call":
+        return this.#start(event);
+    }
+  }
+
+  async #announce(tool: string, providerCallId: string): Promise<void> {
+    if (this.#announced.has(providerCallId)) return;
+    await this.#text.end();
+    const part = await this.#deps.runner.announce(this.messageId, tool, providerCallId);
+    this.#announced.set(providerCallId, part);
+  }
+
+  async #start(call: StepEvent & { type: "call" }): Promise<void> {
+    await this.#announce(call.tool, call.providerCallId);
+    const part = this.#announced.get(call.providerCallId);
+    if (part === undefined) return;
+    this.#announced.delete(call.providerCallId);
+    const { tool, input, problem } = call;
+    const running = this.#deps.runner.run(this.messageId, part, { tool, input, problem }, this.#signal);
+    running.catch((error: unknown) => this.#deps.log.error("a call broke", { error: String(error) }));
+    this.#running.push(running);
+  }
+
+  async #abandonOpenCalls(reason: "cancelled" | "interrupted"): Promise<void> {
+    const open = [...this.#announced.values()];
+    this.#announced.clear();
+    for (const part of open) await this.#deps.runner.abandon(this.messageId, part, reason);
+  }
+}
+
+interface Settled {
+  count: number;
+  rejected: boolean;
+  changes: FileChange[];
+}
+
+type End = { end: Exclude<StepOutcome["end"], "failed"> } | { end: "failed"; error: AgentError };
+
+function toOutcome(streamed: Streamed, calls: Settled, signal: AbortSignal): End {
+  if (signal.aborted) return { end: "cancelled" };
+  if (calls.rejected) return { end: "rejected" };
+  if (calls.count > 0) return { end: "calls" };
+  if (streamed.end === "failed") return { end: "failed", error: streamed.error };
+  switch (streamed.reason) {
+    case "length":
+      return { end: "outputLimit" };
+    case "content-filter":
+    case "refusal":
+      return { end: "refused" };
+    case "stop":
+    case "tool-calls":
+    case "unknown":
+    case "error":
+    case "cancelled":
+      return { end: "finished" };
+  }
+}
+
+function toFinish(outcome: End, streamed: Streamed): FinishReason {
+  if (outcome.end === "cancelled") return "cancelled";
+  if (outcome.end === "calls" || outcome.end === "rejected") return "tool-calls";
+  if (outcome.end === "finished") return "stop";
+  return streamed.end === "finish" ? streamed.reason : "error";
+}

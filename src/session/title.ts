@@ -1,0 +1,63 @@
+import type { Agent } from "../agent/agent.ts";
+import { newMessageId, newPartId, type SessionId } from "../message/ids.ts";
+import type { Message } from "../message/message.ts";
+import type { Model, Models } from "../model/model.ts";
+
+/** Characters, for the fallback and for what a model writes (system.md 7). */
+const longestTitle = 50;
+
+/** A title at once, from the first words of the first message. */
+export function fallbackTitle(text: string): string {
+  return shorten(text) || "New session";
+}
+
+/** Asks a model for a title. Undefined when it has none to give; a title is never worth an error. */
+export async function generateTitle(
+  deps: { models: Models; model: Model; agent: Agent },
+  input: { sessionId: SessionId; text: string },
+  signal: AbortSignal,
+): Promise<{ title: string | undefined; cost: number }> {
+  const { models, model, agent } = deps;
+  const request = {
+    model,
+    system: [agent.prompt ?? ""],
+    messages: [userMessage(input.sessionId, agent.name, input.text)],
+    tools: [],
+    signal,
+    ...(model.abilities.temperature && agent.temperature !== undefined && { temperature: agent.temperature }),
+  };
+  let text = "";
+  let cost = 0;
+  for await (const event of models.stream(request)) {
+    if (event.type === "text-delta") text += event.text;
+    if (event.type === "failed") return { title: undefined, cost };
+    if (event.type === "finish") cost = models.costOf(model, event.tokens);
+  }
+  return { title: firstLine(text), cost };
+}
+
+function firstLine(text: string): string | undefined {
+  const answer = text.replace(/<think>[\s\S]*?<\/think>/g, "");
+  const line = answer.split("\n").find((candidate) => candidate.trim() !== "");
+  return line === undefined ? undefined : shorten(line.replace(/^["'#\s]+|["'\s]+$/g, "")) || undefined;
+}
+
+function shorten(text: string): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  const characters = [...line];
+  return characters.length <= longestTitle
+    ? line
+    : `${characters
+        .slice(0, longestTitle - 1)
+        .join("")
+        .trimEnd()}…`;
+}
+
+function userMessage(sessionId: SessionId, agent: string, text: string): Message {
+  return {
+    info: { id: newMessageId(), sessionId, role: "user", time: { created: Date.now() }, agent },
+    parts: [
+      { id: newPartId(), type: "text", text: `Write a title for a conversation that begins so:\n\n${text}` },
+    ],
+  };
+}

@@ -1,0 +1,318 @@
+import { orAfter, orWhenAborted } from "../base/async.ts";
+import { isAbort, messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Emit } from "../message/event.ts";
+import { type MessageId, newPartId } from "../message/ids.ts";
+import type { FileChange, ToolPart, ToolState } from "../message/part.ts";
+import type { Gate } from "../permission/gate.ts";
+import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
+import { describeInputProblem, unknownTool } from "../tool/invalid.ts";
+import { limitOutput, type OutputLimits } from "../tool/output-limit.ts";
+import {
+  type PreparedCall,
+  type Tool,
+  type ToolContext,
+  ToolFailure,
+  type ToolResult,
+} from "../tool/tool.ts";
+import { CallSlots } from "./call-slots.ts";
+import { fingerprint, isDoomLoop } from "./doom-loop.ts";
+import type { Transcript } from "./transcript.ts";
+
+/** How long a running call may take to end by itself after a cancel before it is left behind. */
+const cancelGraceMs = 500;
+
+/** A call as the model wrote it. */
+export interface ModelCall {
+  tool: string;
+  input: unknown;
+  /** Why the arguments are not JSON, if they are not. */
+  problem?: string;
+}
+
+export interface CallOutcome {
+  /** The person said no, which ends the turn. */
+  rejected: boolean;
+  changes: readonly FileChange[];
+}
+
+/**
+ * Takes calls from what the model wrote to one terminal state each, whatever happens: finds the tool, checks the
+ * input, asks for permission, runs, limits the output. One runner serves one turn.
+ */
+export class ToolRunner {
+  readonly #deps: ToolRunnerDeps;
+  #tools: ReadonlyMap<string, Tool> = new Map();
+  readonly #slots = new CallSlots();
+  readonly #fingerprints: string[] = [];
+
+  constructor(deps: ToolRunnerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Says which tools the next step has. */
+  offer(tools: readonly Tool[]): void {
+    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
+  }
+
+  /** Shows a call whose arguments the model still writes. */
+  async announce(messageId: MessageId, tool: string, providerCallId: string): Promise<ToolPart> {
+    const id = newPartId();
+    const name = this.#find(tool)?.name ?? tool;
+    const state = { status: "pending", input: undefined } as const;
+    const part: ToolPart = { id, type: "tool", callId: id, providerCallId, tool: name, state };
+    await this.#deps.transcript.putPart(messageId, part);
+    return part;
+  }
+
+  /** Runs an announced call. Rejects for bugs of the runner only. */
+  async run(
+    messageId: MessageId,
+    announced: ToolPart,
+    call: ModelCall,
+    signal: AbortSignal,
+  ): Promise<CallOutcome> {
+    const card = new CallCard(this.#deps, messageId, {
+      ...announced,
+      state: { status: "pending", input: call.input },
+    });
+    const tool = this.#find(call.tool);
+    if (tool === undefined) {
+      return card.fail("invalid", unknownTool(call.tool, [...this.#tools.keys()]));
+    }
+    if (call.problem !== undefined) {
+      return card.fail(
+        "invalid",
+        `The arguments of ${tool.name} are not valid JSON: ${call.problem}. Call it again.`,
+      );
+    }
+    const parsed = tool.input.safeParse(call.input);
+    if (!parsed.success) return card.fail("invalid", describeInputProblem(parsed.error));
+    this.#fingerprints.push(fingerprint(tool.name, parsed.data));
+    const looping = isDoomLoop(this.#fingerprints);
+    const turn = this.#slots.run(tool.concurrency, () =>
+      this.#take(card, tool, parsed.data, looping, signal),
+    );
+    return (await orWhenAborted(turn, signal, undefined)) ?? this.#afterAbort(card, turn);
+  }
+
+  /** Settles a call that never became whole. */
+  async abandon(
+    messageId: MessageId,
+    announced: ToolPart,
+    reason: "cancelled" | "interrupted",
+  ): Promise<void> {
+    await new CallCard(this.#deps, messageId, announced).fail(reason, abandonedText(reason));
+  }
+
+  #find(name: string): Tool | undefined {
+    return this.#tools.get(name) ?? this.#tools.get(name.toLowerCase());
+  }
+
+  async #afterAbort(card: CallCard, turn: Promise<CallOutcome>): Promise<CallOutcome> {
+    const settled = await orAfter(turn, cancelGraceMs, undefined);
+    return settled ?? card.fail("cancelled", abandonedText("cancelled"));
+  }
+
+  async #take(
+    card: CallCard,
+    tool: Tool,
+    input: unknown,
+    looping: boolean,
+    signal: AbortSignal,
+  ): Promise<CallOutcome> {
+    if (signal.aborted) return card.fail("cancelled", abandonedText("cancelled"));
+    try {
+      const prepared = await tool.prepare(input, this.#deps.context);
+      await card.describe(prepared);
+      const decision = await this.#decide(card, prepared, looping, signal);
+      if (decision.outcome !== "allowed") return await card.refuse(decision);
+      await card.begin();
+      const result = await prepared.run({ signal, output: (delta) => card.output(delta) });
+      return await this.#finish(card, result, signal);
+    } catch (error) {
+      return await this.#failed(card, tool, error, signal);
+    }
+  }
+
+  #decide(card: CallCard, prepared: PreparedCall, looping: boolean, signal: AbortSignal): Promise<Decision> {
+    const { part } = card;
+    const permissions = looping
+      ? [...prepared.permissions, doomLoopRequest(part.tool)]
+      : prepared.permissions;
+    const call = {
+      sessionId: this.#deps.context.sessionId,
+      callId: part.callId,
+      agent: this.#deps.context.agent,
+      tool: part.tool,
+      title: prepared.title,
+      kind: prepared.kind,
+      locations: prepared.locations,
+      preview: prepared.preview,
+      input: part.state.input,
+      permissions,
+    };
+    return this.#deps.gate.decide(call, this.#deps.rules, signal);
+  }
+
+  async #finish(card: CallCard, result: ToolResult, signal: AbortSignal): Promise<CallOutcome> {
+    const changes = result.changes ?? [];
+    if (result.status === "failed") {
+      const reason = signal.aborted ? "cancelled" : "failed";
+      return card.fail(reason, await this.#limit(result.error), { changes, metadata: result.metadata });
+    }
+    if (signal.aborted) {
+      const text = `${abandonedText("cancelled")}\n${result.output}`;
+      return card.fail("cancelled", await this.#limit(text), { changes, metadata: result.metadata });
+    }
+    return card.complete(result, await this.#limit(result.output));
+  }
+
+  async #failed(card: CallCard, tool: Tool, error: unknown, signal: AbortSignal): Promise<CallOutcome> {
+    if (signal.aborted || isAbort(error)) return card.fail("cancelled", abandonedText("cancelled"));
+    if (!(error instanceof ToolFailure)) {
+      this.#deps.log.error("a tool threw", { tool: tool.name, error: messageOf(error) });
+    }
+    return card.fail("failed", messageOf(error));
+  }
+
+  async #limit(text: string): Promise<string> {
+    return (await limitOutput(text, this.#deps.limits)).text;
+  }
+}
+
+export interface ToolRunnerDeps {
+  transcript: Transcript;
+  gate: Gate;
+  rules: Ruleset;
+  context: ToolContext;
+  emit: Emit;
+  limits: OutputLimits;
+  log: Log;
+}
+
+/** One call's part while it runs; the first terminal state counts, what comes after it is dropped. */
+class CallCard {
+  part: ToolPart;
+  readonly #deps: ToolRunnerDeps;
+  readonly #messageId: MessageId;
+  #settled = false;
+  #start: number | undefined;
+
+  constructor(deps: ToolRunnerDeps, messageId: MessageId, part: ToolPart) {
+    this.#deps = deps;
+    this.#messageId = messageId;
+    this.part = part;
+  }
+
+  async describe(prepared: PreparedCall): Promise<void> {
+    const { title, kind, locations } = prepared;
+    await this.#put({ ...this.part, title, kind, locations: [...locations] });
+  }
+
+  async begin(): Promise<void> {
+    this.#start = Date.now();
+    const state = { status: "running", input: this.part.state.input, time: { start: this.#start } } as const;
+    await this.#put({ ...this.part, state });
+  }
+
+  async output(delta: string): Promise<void> {
+    if (this.#settled || delta === "") return;
+    const { callId, id: partId } = this.part;
+    const { sessionId } = this.#deps.context;
+    await this.#deps.emit({
+      sessionId,
+      type: "tool-output",
+      messageId: this.#messageId,
+      partId,
+      callId,
+      delta,
+    });
+  }
+
+  async complete(result: ToolResult & { status: "completed" }, output: string): Promise<CallOutcome> {
+    const { attachments, changes, metadata, title, locations } = result;
+    const part = {
+      ...this.part,
+      title: title ?? this.part.title,
+      locations: locations === undefined ? this.part.locations : [...locations],
+    };
+    await this.#settle(part, {
+      status: "completed",
+      input: part.state.input,
+      output,
+      ...(attachments && { attachments: [...attachments] }),
+      ...(changes && { changes: [...changes] }),
+      ...(metadata && { metadata }),
+      time: this.#span(),
+    });
+    return { rejected: false, changes: changes ?? [] };
+  }
+
+  async fail(
+    reason: (ToolState & { status: "error" })["reason"],
+    error: string,
+    more: { changes?: readonly FileChange[]; metadata?: Record<string, unknown> } = {},
+  ): Promise<CallOutcome> {
+    const changes = more.changes ?? [];
+    await this.#settle(this.part, {
+      status: "error",
+      input: this.part.state.input,
+      error,
+      reason,
+      ...(changes.length > 0 && { changes: [...changes] }),
+      ...(more.metadata && { metadata: more.metadata }),
+      time: this.#span(),
+    });
+    return { rejected: reason === "rejected", changes };
+  }
+
+  refuse(decision: Exclude<Decision, { outcome: "allowed" }>): Promise<CallOutcome> {
+    return this.fail(decision.outcome, refusalText(decision));
+  }
+
+  #span() {
+    const end = Date.now();
+    return { start: this.#start ?? end, end };
+  }
+
+  async #settle(part: ToolPart, state: ToolState): Promise<void> {
+    if (this.#settled) return;
+    this.#settled = true;
+    this.part = { ...part, state };
+    await this.#deps.transcript.putPart(this.#messageId, this.part);
+  }
+
+  async #put(part: ToolPart): Promise<void> {
+    if (this.#settled) return;
+    this.part = part;
+    await this.#deps.transcript.putPart(this.#messageId, part);
+  }
+}
+
+function doomLoopRequest(tool: string): PermissionRequest {
+  return { permission: "doom_loop", subjects: [{ text: tool }], always: [] };
+}
+
+function abandonedText(reason: "cancelled" | "interrupted"): string {
+  return reason === "cancelled"
+    ? "The person cancelled this call before it finished."
+    : "This call was cut off before its arguments were complete; it was not run.";
+}
+
+/** What the model is told of a call that may not run. */
+function refusalText(decision: Exclude<Decision, { outcome: "allowed" }>): string {
+  switch (decision.outcome) {
+    case "denied": {
+      const { rule, subject, permission } = decision;
+      const source = `${rule.permission}: "${rule.pattern}" is set to ${rule.action}`;
+      return `Not run. A rule forbids ${permission} for "${subject}" (${source}). Find a way that does not need it, or tell the person what you would need.`;
+    }
+    case "rejected":
+      return decision.feedback === undefined
+        ? "Not run. The person said no to this call. Do not try it again in another form."
+        : `Not run. The person said no to this call and wrote: ${decision.feedback}`;
+    case "cancelled":
+      return abandonedText("cancelled");
+  }
+}

@@ -1,0 +1,87 @@
+import type { Emit } from "../message/event.ts";
+import type { MessageId, PartId, SessionId } from "../message/ids.ts";
+import type { AssistantInfo, Message, MessageInfo } from "../message/message.ts";
+import { isFinished, type Part } from "../message/part.ts";
+import type { SessionWriter } from "../storage/session-store.ts";
+
+/**
+ * The visible messages of one session and their only writer. Every change goes to memory, to the store and out to
+ * whoever listens, in that order; a finished part is on disk before it is told to anyone.
+ */
+export class Transcript {
+  readonly sessionId: SessionId;
+  readonly #writer: SessionWriter;
+  readonly #emit: Emit;
+  #messages: Message[];
+
+  constructor(deps: { writer: SessionWriter; emit: Emit; messages: Message[] }) {
+    this.sessionId = deps.writer.id;
+    this.#writer = deps.writer;
+    this.#emit = deps.emit;
+    this.#messages = deps.messages;
+  }
+
+  /** Oldest first, from the newest finished compaction on. */
+  get messages(): readonly Message[] {
+    return this.#messages;
+  }
+
+  find(id: MessageId): Message | undefined {
+    return this.#messages.findLast((message) => message.info.id === id);
+  }
+
+  async addMessage(info: MessageInfo): Promise<void> {
+    this.#messages.push({ info, parts: [] });
+    this.#writer.putMessage(info);
+    await this.#emit({ sessionId: this.sessionId, type: "message", info });
+  }
+
+  async updateMessage(info: MessageInfo): Promise<void> {
+    this.#message(info.id).info = info;
+    this.#writer.putMessage(info);
+    await this.#emit({ sessionId: this.sessionId, type: "message", info });
+  }
+
+  /** Creates the part or replaces the one with its id. */
+  async putPart(messageId: MessageId, part: Part): Promise<void> {
+    const { parts } = this.#message(messageId);
+    const index = parts.findLastIndex((other) => other.id === part.id);
+    if (index === -1) parts.push(part);
+    else parts[index] = part;
+    this.#writer.putPart(messageId, part);
+    if (part.type === "tool" && isFinished(part.state)) await this.#writer.flush();
+    await this.#emit({ sessionId: this.sessionId, type: "part", messageId, part });
+  }
+
+  /** Appends to a text or reasoning part; costs what the delta costs, however long the part is. */
+  async append(messageId: MessageId, partId: PartId, delta: string): Promise<void> {
+    const part = this.#message(messageId).parts.findLast((other) => other.id === partId);
+    if (part?.type !== "text" && part?.type !== "reasoning") throw new Error(`no text part ${partId}`);
+    part.text += delta;
+    this.#writer.append(messageId, partId, delta);
+    await this.#emit({ sessionId: this.sessionId, type: "delta", messageId, partId, kind: part.type, delta });
+  }
+
+  /** Tells that the message will not change any more, and waits until it is on disk. */
+  async seal(messageId: MessageId): Promise<void> {
+    this.#writer.seal(messageId);
+    await this.#writer.flush();
+  }
+
+  /** Marks the assistant message as ended and seals it. */
+  async complete(info: AssistantInfo): Promise<void> {
+    await this.updateMessage({ ...info, time: { ...info.time, completed: Date.now() } });
+    await this.seal(info.id);
+  }
+
+  /** Forgets what a finished compaction has summed up; the disk keeps it. */
+  show(messages: Message[]): void {
+    this.#messages = messages;
+  }
+
+  #message(id: MessageId): Message {
+    const message = this.find(id);
+    if (message === undefined) throw new Error(`no message ${id} in session ${this.sessionId}`);
+    return message;
+  }
+}

@@ -1,0 +1,23 @@
+import type { AgentError } from "../message/message.ts";
+import type { Tokens } from "../message/part.ts";
+
+/** How a turn ended. A model's failure is a value: the promise of a turn never rejects for it, nor for a cancel. */
+export type TurnResult = TurnEnd & {
+  /** Tokens of all model calls of the turn. */
+  tokens: Tokens;
+};
+
+export type TurnEnd =
+  | { end: "finished" | "cancelled" | "stepLimit" | "outputLimit" | "refused" }
+  | { end: "failed"; error: AgentError };
+
+export const noTokens: Tokens = { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } };
+
+export function addTokens(left: Tokens, right: Tokens): Tokens {
+  return {
+    input: left.input + right.input,
+    output: left.output + right.output,
+    reasoning: left.reasoning + right.reasoning,
+    cache: { read: left.cache.read + right.cache.read, write: left.cache.write + right.cache.write },
+  };
+}

@@ -1,0 +1,46 @@
+import { Serial } from "../base/async.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+
+/**
+ * Work that is begun without waiting for it, one run at a time; what is asked for during a run shares the next one.
+ * A failure is logged once per streak and never lost: whoever waits with {@link finish} tries again and gets it.
+ */
+export class Background {
+  readonly #work: () => Promise<void>;
+  readonly #log: Log;
+  readonly #name: string;
+  readonly #serial = new Serial();
+  #isWaiting = false;
+  #isFailing = false;
+
+  constructor({ name, work, log }: { name: string; work: () => Promise<void>; log: Log }) {
+    this.#name = name;
+    this.#work = work;
+    this.#log = log;
+  }
+
+  start(): void {
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    this.finish().catch((thrown: unknown) => {
+      if (!this.#isFailing)
+        this.#log.warn(`${this.#name} failed, will be tried again`, { reason: messageOf(thrown) });
+      this.#isFailing = true;
+    });
+  }
+
+  /** Resolves when everything asked for so far is done; rejects when it could not be. */
+  finish(): Promise<void> {
+    return this.#serial.run(async () => {
+      this.#isWaiting = false;
+      await this.#work();
+      this.#isFailing = false;
+    });
+  }
+
+  /** Runs something else while the work does not. */
+  between<T>(task: () => Promise<T>): Promise<T> {
+    return this.#serial.run(task);
+  }
+}

@@ -1,0 +1,98 @@
+import { z } from "zod";
+import { messageIdSchema, partIdSchema, type MessageId } from "../message/ids.ts";
+import { type Message, messageInfoSchema, messageSchema } from "../message/message.ts";
+import { type Part, partSchema } from "../message/part.ts";
+
+const seqSchema = z.number().int().nonnegative();
+
+/** One line of a session's journal. `seq` only grows in a session; a delta that was merged has the last one's. */
+export const changeSchema = z.discriminatedUnion("type", [
+  /** The first line: no change, but where counting goes on. */
+  z.object({ type: z.literal("start"), seq: seqSchema }),
+  z.object({ type: z.literal("message"), seq: seqSchema, info: messageInfoSchema }),
+  z.object({ type: z.literal("part"), seq: seqSchema, messageId: messageIdSchema, part: partSchema }),
+  z.object({
+    type: z.literal("delta"),
+    seq: seqSchema,
+    messageId: messageIdSchema,
+    partId: partIdSchema,
+    delta: z.string(),
+  }),
+  z.object({ type: z.literal("remove"), seq: seqSchema, messageIds: z.array(messageIdSchema) }),
+]);
+export type Change = z.infer<typeof changeSchema>;
+type MessageChange = Extract<Change, { type: "message" }>;
+type PartChange = Extract<Change, { type: "part" | "delta" }>;
+
+/** A message's file: the message with every change up to and including `seq`. */
+export const storedMessageSchema = messageSchema.extend({ seq: seqSchema });
+export type StoredMessage = Message & { seq: number };
+
+/** The messages that a change is about. */
+export function messageIdsOf(change: Change): MessageId[] {
+  if (change.type === "start") return [];
+  if (change.type === "message") return [change.info.id];
+  return change.type === "remove" ? change.messageIds : [change.messageId];
+}
+
+/** What the file says, brought up to date by the journal's changes of that message; undefined when it is gone. */
+export function replay(
+  file: StoredMessage | undefined,
+  changes: readonly Change[],
+): StoredMessage | undefined {
+  const newer = changes.filter((change) => change.seq > (file?.seq ?? 0));
+  const removal = newer.findLastIndex((change) => change.type === "remove");
+  const draft = new Draft();
+  for (const change of newer.slice(removal + 1)) draft.add(change);
+  return draft.applyTo(removal === -1 ? file : undefined);
+}
+
+/** Changes of one message that its file does not have yet, each part's merged into one. */
+export class Draft {
+  #info: MessageChange | undefined;
+  readonly #parts = new Map<string, PartChange>();
+  #seq = 0;
+
+  add(change: Change): void {
+    this.#seq = Math.max(this.#seq, change.seq);
+    if (change.type === "message") this.#info = change;
+    // A copy: the caller goes on appending to its own, and so does this one.
+    else if (change.type === "part") this.#parts.set(change.part.id, { ...change, part: { ...change.part } });
+    else if (change.type === "delta") this.#append(change);
+  }
+
+  /** In an order that gives the same message when they are added again. */
+  changes(): Change[] {
+    return [...(this.#info ? [this.#info] : []), ...this.#parts.values()];
+  }
+
+  /** Undefined when nobody ever said what kind of message it is. */
+  applyTo(file: StoredMessage | undefined): StoredMessage | undefined {
+    const info = this.#info?.info ?? file?.info;
+    if (!info) return undefined;
+    const parts = new Map<string, Part>(file?.parts.map((part) => [part.id, part]));
+    for (const [partId, change] of this.#parts) {
+      const part = change.type === "part" ? change.part : appended(parts.get(partId), change.delta);
+      if (part) parts.set(partId, part);
+    }
+    return { seq: Math.max(this.#seq, file?.seq ?? 0), info, parts: [...parts.values()] };
+  }
+
+  #append(change: Extract<Change, { type: "delta" }>): void {
+    const earlier = this.#parts.get(change.partId);
+    if (!earlier) this.#parts.set(change.partId, { ...change });
+    else if (earlier.type === "delta") earlier.delta += change.delta;
+    else if (isText(earlier.part)) earlier.part.text += change.delta;
+    if (earlier) earlier.seq = change.seq;
+  }
+}
+
+type Text = Extract<Part, { type: "text" | "reasoning" }>;
+
+function isText(part: Part): part is Text {
+  return part.type === "text" || part.type === "reasoning";
+}
+
+function appended(part: Part | undefined, delta: string): Part | undefined {
+  return part && isText(part) ? { ...part, text: part.text + delta } : part;
+}

@@ -1,0 +1,5 @@
+/** The one function that is used of it; the package has no types of its own. */
+declare module "fs-native-extensions" {
+  /** Locks a range of an open file until it is closed; false when another open file has it. */
+  export function tryLock(fd: number, offset?: number, length?: number): boolean;
+}

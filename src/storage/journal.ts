@@ -1,0 +1,205 @@
+import { constants } from "node:fs";
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { MessageId, PartId } from "../message/ids.ts";
+import type { Log } from "../base/log.ts";
+import { Background } from "./background.ts";
+import { type Change, changeSchema, messageIdsOf } from "./change.ts";
+import { withStoreErrors } from "./disk-error.ts";
+import { inFolder, temporaryPath } from "./json-file.ts";
+
+/** What a journal says, oldest change first. */
+export interface JournalContent {
+  changes: Map<MessageId, Change[]>;
+  /** The highest number given so far; undefined when there is no journal to ask. */
+  lastSeq: number | undefined;
+  /** Lines that could not be read; a torn last one does not count, a kill leaves it. */
+  garbageLines: number;
+  /** Whether the last line has no end. */
+  isTorn: boolean;
+}
+
+/** Reads a journal's lines. */
+export function parseJournal(text: string): JournalContent {
+  const content: JournalContent = {
+    changes: new Map(),
+    lastSeq: undefined,
+    garbageLines: 0,
+    isTorn: !/(^|\n)$/.test(text),
+  };
+  const lines = text.split("\n");
+  for (const [index, line] of lines.entries()) {
+    const change = parseLine(line);
+    if (change) addChange(content, change);
+    else if (index < lines.length - 1) content.garbageLines++;
+  }
+  return content;
+}
+
+function addChange(content: JournalContent, change: Change): void {
+  content.lastSeq = Math.max(content.lastSeq ?? 0, change.seq);
+  for (const id of messageIdsOf(change)) {
+    const changes = content.changes.get(id);
+    if (changes) changes.push(change);
+    else content.changes.set(id, [change]);
+  }
+}
+
+function parseLine(line: string): Change | undefined {
+  try {
+    return changeSchema.safeParse(JSON.parse(line)).data;
+  } catch {
+    // Not JSON: the caller counts it.
+    return undefined;
+  }
+}
+
+type Delta = Extract<Change, { type: "delta" }>;
+type Pending = { line: string } | { delta: Delta };
+
+/**
+ * The file that changes are appended to, one JSON line each, before they are in the messages' own files. The first
+ * change is written at once; those that come while a write is under way are merged and go with the next.
+ */
+export class Journal {
+  readonly #path: string;
+  readonly #temporaryFolder: string;
+  readonly #writing: Background;
+  /** The number for the first line of a file that does not exist yet. */
+  readonly #startSeq: number;
+  #pending: Pending[] = [];
+  #file: FileHandle | undefined;
+  /** How many bytes of it are whole lines. */
+  #sizeBytes = 0;
+  #isTorn = false;
+
+  constructor(options: { path: string; temporaryFolder: string; startSeq: number; log: Log }) {
+    this.#path = options.path;
+    this.#temporaryFolder = options.temporaryFolder;
+    this.#startSeq = options.startSeq;
+    const work = () => withStoreErrors(this.#path, () => this.#writePending());
+    this.#writing = new Background({ name: "writing a journal", work, log: options.log });
+  }
+
+  get sizeBytes(): number {
+    return this.#sizeBytes;
+  }
+
+  append(change: Change): void {
+    if (change.type === "delta") this.#appendDelta(change);
+    // Made text at once, because its owner may go on changing it.
+    else this.#pending.push({ line: toLine(change) });
+    this.#writing.start();
+  }
+
+  /** Ends merging: later deltas get a line, and with it a number, of their own. */
+  divide(): void {
+    const last = this.#pending.pop();
+    if (last) this.#pending.push("delta" in last ? { line: toLine(last.delta) } : last);
+  }
+
+  /** Resolves when everything appended so far was given to the system. */
+  flush(): Promise<void> {
+    return this.#writing.finish();
+  }
+
+  /** Begins a new file with only these changes; they must say all that is not in other files. */
+  replace(needed: () => { seq: number; changes: Change[] }): Promise<void> {
+    return this.#writing.between(() => withStoreErrors(this.#path, () => this.#replace(needed())));
+  }
+
+  close(): Promise<void> {
+    return this.#writing.between(async () => {
+      await this.#file?.close();
+      this.#file = undefined;
+    });
+  }
+
+  #appendDelta(change: Delta): void {
+    const last = this.#pending.at(-1);
+    if (last && "delta" in last && isSamePart(last.delta, change)) {
+      last.delta.delta += change.delta;
+      last.delta.seq = change.seq;
+    } else {
+      this.#pending.push({ delta: { ...change } });
+    }
+  }
+
+  async #writePending(): Promise<void> {
+    if (this.#pending.length === 0) return;
+    const batch = this.#pending;
+    this.#pending = [];
+    try {
+      this.#file ??= await this.#open();
+      if (this.#isTorn) await this.#file.truncate(this.#sizeBytes);
+      this.#isTorn = true;
+      const start = this.#sizeBytes === 0 ? toLine({ type: "start", seq: this.#startSeq }) : "";
+      await this.#write(this.#file, start + batch.map(toText).join(""));
+    } catch (thrown) {
+      this.#pending = [...batch, ...this.#pending];
+      throw thrown;
+    }
+  }
+
+  async #write(file: FileHandle, text: string): Promise<void> {
+    const bytes = Buffer.from(text);
+    for (let done = 0; done < bytes.length;) {
+      done += (await file.write(bytes, done, bytes.length - done)).bytesWritten;
+    }
+    this.#sizeBytes += bytes.length;
+    this.#isTorn = false;
+  }
+
+  async #open(): Promise<FileHandle> {
+    const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
+    const file = await inFolder(dirname(this.#path), () => open(this.#path, flags, 0o600));
+    this.#sizeBytes = (await file.stat()).size;
+    return file;
+  }
+
+  async #replace({ seq, changes }: { seq: number; changes: Change[] }): Promise<void> {
+    const covered = this.#pending;
+    this.#pending = [];
+    const temporary = temporaryPath(this.#path, this.#temporaryFolder);
+    try {
+      const text = [{ type: "start" as const, seq }, ...changes].map(toLine).join("");
+      const file = await inFolder(this.#temporaryFolder, () => open(temporary, "ax", 0o600));
+      await this.#adopt(file, temporary, text);
+    } catch (thrown) {
+      this.#pending = [...covered, ...this.#pending];
+      await rm(temporary, { force: true });
+      throw thrown;
+    }
+  }
+
+  /** The new file takes the journal's name; what is appended from now on goes there. */
+  async #adopt(file: FileHandle, temporary: string, text: string): Promise<void> {
+    try {
+      await file.writeFile(text);
+      await inFolder(dirname(this.#path), () => rename(temporary, this.#path));
+    } catch (thrown) {
+      await file.close();
+      throw thrown;
+    }
+    const old = this.#file;
+    this.#file = file;
+    this.#sizeBytes = Buffer.byteLength(text);
+    this.#isTorn = false;
+    await old?.close();
+  }
+}
+
+function isSamePart(
+  a: { messageId: MessageId; partId: PartId },
+  b: { messageId: MessageId; partId: PartId },
+) {
+  return a.messageId === b.messageId && a.partId === b.partId;
+}
+
+function toText(pending: Pending): string {
+  return "line" in pending ? pending.line : toLine(pending.delta);
+}
+
+function toLine(change: Change): string {
+  return `${JSON.stringify(change)}\n`;
+}

@@ -1,0 +1,148 @@
+import { isUtf8 } from "node:buffer";
+import { randomUUID } from "node:crypto";
+import { closeSync, constants, lstatSync, openSync, readFileSync } from "node:fs";
+import { lstat, mkdir, open, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import type { Adapter } from "lowdb";
+import { codeOf, messageOf } from "../base/errors.ts";
+
+/** No single message comes near this; a larger file is not ours and is not read into memory. */
+const fileLimitBytes = 128 * 1024 * 1024;
+
+/** A file that cannot be what the store wrote. The message is its reason, short. */
+export class CorruptFile extends Error {
+  override readonly name = "CorruptFile";
+}
+
+/** lowdb writes no falsy data, so the value stands in a box. */
+export interface Box {
+  value: unknown;
+}
+
+/**
+ * A lowdb adapter for one file, written as temporary file, fsync, rename: readers see the old or the new content,
+ * and a kill or a power cut in between leaves the old one. Temporary files are uniquely named in `temporaryFolder`,
+ * which must be on the same disk.
+ */
+export class JsonFile implements Adapter<Box> {
+  readonly #path: string;
+  readonly #temporaryFolder: string;
+
+  constructor(path: string, temporaryFolder: string) {
+    this.#path = path;
+    this.#temporaryFolder = temporaryFolder;
+  }
+
+  /** Null when there is no file. Throws {@link CorruptFile}. */
+  async read(): Promise<Box | null> {
+    const value = readJson(this.#path);
+    return value === undefined ? null : { value };
+  }
+
+  async write(box: Box): Promise<void> {
+    const text = JSON.stringify(box.value);
+    await replaceFile(this.#path, text, this.#temporaryFolder);
+  }
+}
+
+/**
+ * The parsed content, undefined when there is no file. Synchronous on purpose: the store's files are small, and
+ * four trips to the thread pool per file made loading a long session several times slower.
+ */
+export function readJson(path: string): unknown {
+  const text = readText(path);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch (thrown) {
+    throw new CorruptFile(`not JSON: ${messageOf(thrown).slice(0, 100)}`);
+  }
+}
+
+/** The text of a regular file, undefined when there is none. Links are not followed. Throws {@link CorruptFile}. */
+export function readText(path: string): string | undefined {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (!stat) return undefined;
+  if (stat.isSymbolicLink()) throw new CorruptFile("a symbolic link");
+  if (stat.isDirectory()) throw new CorruptFile("a folder");
+  if (!stat.isFile()) throw new CorruptFile("not a regular file");
+  if (stat.size > fileLimitBytes) throw new CorruptFile(`too large (${stat.size} bytes)`);
+  const bytes = readBytes(path);
+  if (bytes === undefined) return undefined;
+  if (bytes.includes(0)) throw new CorruptFile("contains NUL bytes");
+  if (!isUtf8(bytes)) throw new CorruptFile("not UTF-8");
+  return bytes.toString("utf8");
+}
+
+function readBytes(path: string): Buffer | undefined {
+  try {
+    // The flag is missing on Windows, where the check above has to do.
+    const fd = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
+    try {
+      return readFileSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+  } catch (thrown) {
+    if (codeOf(thrown) === "ENOENT") return undefined;
+    throw thrown;
+  }
+}
+
+/** Writes the whole file or nothing, 0600, in folders 0700 that are made when missing. */
+async function replaceFile(path: string, text: string, temporaryFolder: string): Promise<void> {
+  const temporary = temporaryPath(path, temporaryFolder);
+  try {
+    await inFolder(temporaryFolder, () => writeDurably(temporary, text));
+    await inFolder(dirname(path), () => rename(temporary, path));
+  } catch (thrown) {
+    await rm(temporary, { force: true });
+    throw thrown;
+  }
+}
+
+/** Unique across processes: two writers with one temporary name leave a corrupt file. */
+export function temporaryPath(path: string, temporaryFolder: string): string {
+  return join(temporaryFolder, `.${basename(path)}.${process.pid}-${randomUUID()}.tmp`);
+}
+
+async function writeDurably(path: string, text: string): Promise<void> {
+  const file = await open(path, "wx", 0o600);
+  try {
+    await file.writeFile(text);
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Runs the work again after making the folder, when it was the folder that was missing. */
+export async function inFolder<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (codeOf(thrown) !== "ENOENT") throw thrown;
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    return work();
+  }
+}
+
+/** Renames the file to `<name>.corrupt-<n>` beside it, and returns the new path; undefined when it is gone. */
+export async function moveAside(path: string): Promise<string | undefined> {
+  for (let n = 1; ; n++) {
+    const aside = `${path}.corrupt-${n}`;
+    if (await lstat(aside).catch(missing)) continue;
+    try {
+      await rename(path, aside);
+      return aside;
+    } catch (thrown) {
+      if (codeOf(thrown) === "ENOENT") return undefined;
+      throw thrown;
+    }
+  }
+}
+
+/** For `catch`: undefined when there is no such file, else the same error. */
+export function missing(thrown: unknown): undefined {
+  if (codeOf(thrown) !== "ENOENT") throw thrown;
+}

@@ -1,0 +1,169 @@
+import { rm } from "node:fs/promises";
+import { z } from "zod";
+import { UserError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { SessionId } from "../message/ids.ts";
+import { type Message, type SessionInfo, type Todo, todoSchema } from "../message/message.ts";
+import { withStoreErrors } from "./disk-error.ts";
+import { Journal } from "./journal.ts";
+import { JsonStore } from "./json-store.ts";
+import { acquireLease } from "./lock.ts";
+import { migrate } from "./migrations.ts";
+import { SessionIndex } from "./session-index.ts";
+import { type SessionQuery, type SessionRow, toPage } from "./session-list.ts";
+import { SessionWriter } from "./session-writer.ts";
+import { StoredMessages } from "./stored-messages.ts";
+
+export { InvalidCursor } from "./session-list.ts";
+export type { SessionWriter } from "./session-writer.ts";
+
+export type OpenedSession =
+  | { status: "opened"; writer: SessionWriter }
+  | { status: "missing" }
+  /** Another process, or another place in this one, writes it. */
+  | { status: "busy"; pid?: number };
+
+/** Sessions on disk. Anyone may read; to write, {@link SessionStore.openSession}. */
+export class SessionStore {
+  /** The files that are no session's: `project/<projectId>`, `permission/<projectId>`, `session_diff/<sessionId>`. */
+  readonly files: JsonStore;
+  readonly #log: Log;
+  readonly #index: SessionIndex;
+  readonly #messages: StoredMessages;
+
+  /** Makes or migrates the store and looks at no session. `onWarning` gets what a person should know, as sentences. */
+  static async open(options: {
+    root: string;
+    log: Log;
+    onWarning?: (warning: string) => void;
+  }): Promise<SessionStore> {
+    const { root, log, onWarning } = options;
+    const files = new JsonStore({
+      root,
+      log,
+      onQuarantine: (path, reason) =>
+        onWarning?.(`${path} could not be read (${reason}). It was kept beside its place as .corrupt.`),
+    });
+    await migrate(files, log);
+    await files.removeTemporaries();
+    return new SessionStore(files, log);
+  }
+
+  private constructor(files: JsonStore, log: Log) {
+    this.files = files;
+    this.#log = log;
+    this.#index = new SessionIndex(files);
+    this.#messages = new StoredMessages({ store: files, log });
+  }
+
+  async create(info: SessionInfo): Promise<void> {
+    await this.files.write(["session", info.projectId, info.id], info);
+    this.#index.add(info);
+  }
+
+  load(id: SessionId): Promise<SessionInfo | undefined> {
+    return this.#index.load(id);
+  }
+
+  /** Newest updated first, ties by id, a page at a time. Throws `InvalidCursor`. */
+  async list(query: SessionQuery): Promise<{ sessions: SessionInfo[]; nextCursor?: string }> {
+    const { page, nextCursor } = toPage(await this.#index.rows(query.projectId), query);
+    const sessions: SessionInfo[] = [];
+    for (const row of page) {
+      const info = await this.#index.loadFrom(row.projectId, row.id);
+      if (info) sessions.push(info);
+    }
+    return nextCursor === undefined ? { sessions } : { sessions, nextCursor };
+  }
+
+  /** With its children and all that is stored of them. Nothing happens for an unknown session. */
+  async remove(id: SessionId): Promise<void> {
+    const family = await this.#family(id);
+    const releases: (() => Promise<void>)[] = [];
+    try {
+      for (const row of family) releases.push(await this.#leaseForRemoval(row.id));
+      for (const row of family.reverse()) await this.#removeOne(row);
+    } finally {
+      for (const release of releases) await release();
+    }
+  }
+
+  /** Oldest first. */
+  messages(id: SessionId): AsyncIterable<Message> {
+    return this.#messages.read(id, "oldest");
+  }
+
+  /** Newest first; what is not asked for is not read. */
+  messagesFromNewest(id: SessionId): AsyncIterable<Message> {
+    return this.#messages.read(id, "newest");
+  }
+
+  async todos(id: SessionId): Promise<Todo[]> {
+    return (await this.files.read(["todo", id], z.array(todoSchema))) ?? [];
+  }
+
+  /** Takes the session's lease and repairs what a killed writer left behind. */
+  async openSession(id: SessionId): Promise<OpenedSession> {
+    if (!(await this.load(id))) return { status: "missing" };
+    const path = this.#lockPath(id);
+    const lease = await withStoreErrors(path, () => acquireLease(path));
+    if (lease.status === "busy") return lease;
+    try {
+      const writer = (await this.load(id)) && (await this.#openWriter(id, lease.release));
+      if (writer) return { status: "opened", writer };
+      await lease.release();
+      return { status: "missing" };
+    } catch (thrown) {
+      await lease.release();
+      throw thrown;
+    }
+  }
+
+  async #openWriter(id: SessionId, release: () => Promise<void>): Promise<SessionWriter> {
+    const { seq, isCut } = await this.#messages.recover(id);
+    const journal = new Journal({
+      path: this.#messages.journalPath(id),
+      temporaryFolder: this.files.temporaryFolder,
+      startSeq: seq,
+      log: this.#log,
+    });
+    if (!isCut) await journal.replace(() => ({ seq, changes: [] }));
+    return new SessionWriter({ id, store: this.files, log: this.#log, journal, seq, release });
+  }
+
+  /** The session and its descendants, parents before children. */
+  async #family(id: SessionId): Promise<SessionRow[]> {
+    const rows = await this.#index.rows();
+    const family = rows.filter((row) => row.id === id);
+    for (const member of family) {
+      family.push(...rows.filter((row) => row.parentId === member.id && !family.includes(row)));
+    }
+    return family;
+  }
+
+  async #leaseForRemoval(id: SessionId): Promise<() => Promise<void>> {
+    const path = this.#lockPath(id);
+    const lease = await withStoreErrors(path, () => acquireLease(path));
+    if (lease.status === "held") return lease.release;
+    const holder = lease.pid === undefined ? "another process" : `process ${lease.pid}`;
+    throw new UserError(
+      `Session ${id} cannot be removed while ${holder} has it open. Close it there and try again.`,
+    );
+  }
+
+  /** The session's own file goes last: what is cut off in between can be removed again. */
+  async #removeOne({ id, projectId }: SessionRow): Promise<void> {
+    await this.files.removeAll(["message", id]);
+    await this.files.remove(["todo", id]);
+    await this.files.remove(["session_diff", id]);
+    for (const path of [this.#messages.journalPath(id), this.#lockPath(id)]) {
+      await withStoreErrors(path, () => rm(path, { force: true, recursive: true }));
+    }
+    await this.files.remove(["session", projectId, id]);
+    this.#index.forget(id);
+  }
+
+  #lockPath(id: SessionId): string {
+    return this.files.pathOf(["lock", id], ".lock");
+  }
+}

@@ -1,0 +1,226 @@
+import type { Log } from "../base/log.ts";
+import type { MessageId, PartId, SessionId } from "../message/ids.ts";
+import type { MessageInfo, SessionInfo, Todo } from "../message/message.ts";
+import type { Part } from "../message/part.ts";
+import { Background } from "./background.ts";
+import { type Change, Draft, storedMessageSchema } from "./change.ts";
+import type { Journal } from "./journal.ts";
+import type { JsonStore } from "./json-store.ts";
+
+/** Below this a journal is not worth rewriting while messages in it are still being written. */
+const journalLimitBytes = 512 * 1024;
+
+/** A journal that is this many times larger than what is needed of it is rewritten. */
+const journalGrowth = 4;
+
+/** Work on files that the journal vouches for until it is done. */
+type Settlement =
+  | { type: "file"; messageId: MessageId; draft: Draft }
+  | { type: "remove"; change: Extract<Change, { type: "remove" }> };
+
+/**
+ * The one writer of a session. Changes are given to it without waiting and are written behind; {@link flush} waits
+ * for them and is where a full or read-only disk shows. A message is in memory here until it is sealed and filed.
+ */
+export class SessionWriter {
+  readonly id: SessionId;
+  readonly #store: JsonStore;
+  readonly #log: Log;
+  readonly #journal: Journal;
+  readonly #release: () => Promise<void>;
+  readonly #live = new Map<MessageId, Draft>();
+  readonly #settlements: Settlement[] = [];
+  readonly #settling: Background;
+  readonly #info: Latest<SessionInfo>;
+  readonly #todos: Latest<Todo[]>;
+  #seq: number;
+  #closing: Promise<void> | undefined;
+  /** The journal's size when it was last rewritten; undefined while it holds nothing. */
+  #neededBytes: number | undefined;
+
+  constructor(options: {
+    id: SessionId;
+    store: JsonStore;
+    log: Log;
+    journal: Journal;
+    /** The highest change number that the session has. */
+    seq: number;
+    release: () => Promise<void>;
+  }) {
+    const { id, store, log } = options;
+    this.id = id;
+    this.#store = store;
+    this.#log = log;
+    this.#journal = options.journal;
+    this.#seq = options.seq;
+    this.#release = options.release;
+    this.#settling = new Background({ name: "filing messages", work: () => this.#settle(), log });
+    this.#info = new Latest("saving a session", log, (info) =>
+      store.write(["session", info.projectId, info.id], info),
+    );
+    this.#todos = new Latest("saving todos", log, (todos) => store.write(["todo", id], todos));
+  }
+
+  saveInfo(info: SessionInfo): void {
+    this.#expectOpen();
+    this.#info.set(info);
+  }
+
+  saveTodos(todos: Todo[]): void {
+    this.#expectOpen();
+    this.#todos.set(todos);
+  }
+
+  putMessage(info: MessageInfo): void {
+    this.#change(info.id, { type: "message", seq: this.#nextSeq(), info });
+  }
+
+  /** Creates the part or replaces the one with its id. */
+  putPart(messageId: MessageId, part: Part): void {
+    this.#change(messageId, { type: "part", seq: this.#nextSeq(), messageId, part });
+  }
+
+  /** Appends to a text or reasoning part; costs what the delta costs. */
+  append(messageId: MessageId, partId: PartId, delta: string): void {
+    this.#change(messageId, { type: "delta", seq: this.#nextSeq(), messageId, partId, delta });
+  }
+
+  /** The message is finished: it gets its file and leaves the memory. It may be changed and sealed again later. */
+  seal(messageId: MessageId): void {
+    this.#expectOpen();
+    const draft = this.#live.get(messageId);
+    if (!draft) return;
+    this.#live.delete(messageId);
+    this.#journal.divide();
+    this.#settlements.push({ type: "file", messageId, draft });
+    this.#settling.start();
+  }
+
+  async removeMessages(ids: MessageId[]): Promise<void> {
+    this.#expectOpen();
+    const change = { type: "remove" as const, seq: this.#nextSeq(), messageIds: ids };
+    this.#journal.append(change);
+    for (const id of ids) this.#live.delete(id);
+    this.#settlements.push({ type: "remove", change });
+    await this.flush();
+  }
+
+  /**
+   * Resolves when everything given so far is on disk. Rejects with a `UserError` when the disk does not take it;
+   * what is not written yet stays, and a later flush tries again.
+   */
+  async flush(): Promise<void> {
+    const results = await Promise.allSettled([
+      this.#journal.flush(),
+      this.#settling.finish(),
+      this.#info.flush(),
+      this.#todos.flush(),
+    ]);
+    for (const result of results) if (result.status === "rejected") throw result.reason;
+  }
+
+  /** Flushes and lets others write the session, even when the flush rejects. Nothing may be given from now on. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    try {
+      await this.flush();
+    } finally {
+      await this.#journal.close();
+      await this.#release();
+    }
+  }
+
+  /** Without the lease a write could destroy another writer's. */
+  #expectOpen(): void {
+    if (this.#closing) throw new Error(`session ${this.id} was written after it was closed`);
+  }
+
+  #nextSeq(): number {
+    return ++this.#seq;
+  }
+
+  #change(messageId: MessageId, change: Change): void {
+    this.#expectOpen();
+    this.#journal.append(change);
+    const draft = this.#live.get(messageId) ?? new Draft();
+    this.#live.set(messageId, draft);
+    draft.add(change);
+    this.#neededBytes ??= 0;
+  }
+
+  /** In the order in which they were asked for; one that fails stays first and is tried again. */
+  async #settle(): Promise<void> {
+    for (let next = this.#settlements[0]; next; next = this.#settlements[0]) {
+      if (next.type === "file") await this.#file(next.messageId, next.draft);
+      else await this.#remove(next.change.messageIds);
+      this.#settlements.shift();
+      this.#neededBytes ??= 0;
+    }
+    if (this.#isCutDue()) await this.#cutJournal();
+  }
+
+  async #file(messageId: MessageId, draft: Draft): Promise<void> {
+    const key = ["message", this.id, messageId];
+    const message = draft.applyTo(await this.#store.read(key, storedMessageSchema));
+    if (message) await this.#store.write(key, message);
+    else this.#log.warn("dropped parts of an unknown message", { sessionId: this.id, messageId });
+  }
+
+  async #remove(messageIds: MessageId[]): Promise<void> {
+    // The journal must know first, or a kill between two files would bring the others back.
+    await this.#journal.flush();
+    for (const id of messageIds) await this.#store.remove(["message", this.id, id]);
+  }
+
+  #isCutDue(): boolean {
+    if (this.#neededBytes === undefined) return false;
+    if (this.#live.size === 0) return true;
+    return this.#journal.sizeBytes > Math.max(journalLimitBytes, journalGrowth * this.#neededBytes);
+  }
+
+  async #cutJournal(): Promise<void> {
+    await this.#journal.replace(() => {
+      const filed = this.#settlements.flatMap(toChanges);
+      const live = [...this.#live.values()].flatMap((draft) => draft.changes());
+      this.#neededBytes = undefined;
+      return { seq: this.#seq, changes: [...filed, ...live] };
+    });
+    if (this.#live.size > 0) this.#neededBytes = this.#journal.sizeBytes;
+  }
+}
+
+function toChanges(settlement: Settlement): Change[] {
+  return settlement.type === "file" ? settlement.draft.changes() : [settlement.change];
+}
+
+/** A value of which only the newest matters. */
+class Latest<T> {
+  readonly #saving: Background;
+  readonly #save: (value: T) => Promise<void>;
+  #unsaved: { value: T } | undefined;
+
+  constructor(name: string, log: Log, save: (value: T) => Promise<void>) {
+    this.#save = save;
+    this.#saving = new Background({ name, log, work: () => this.#saveNewest() });
+  }
+
+  set(value: T): void {
+    this.#unsaved = { value };
+    this.#saving.start();
+  }
+
+  flush(): Promise<void> {
+    return this.#saving.finish();
+  }
+
+  async #saveNewest(): Promise<void> {
+    const unsaved = this.#unsaved;
+    if (!unsaved) return;
+    await this.#save(unsaved.value);
+    if (this.#unsaved === unsaved) this.#unsaved = undefined;
+  }
+}

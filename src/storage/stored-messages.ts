@@ -1,0 +1,107 @@
+import type { Log } from "../base/log.ts";
+import { messageIdSchema, type MessageId, type SessionId } from "../message/ids.ts";
+import type { Message } from "../message/message.ts";
+import { type Change, replay, type StoredMessage, storedMessageSchema } from "./change.ts";
+import { type JournalContent, parseJournal } from "./journal.ts";
+import { CorruptFile } from "./json-file.ts";
+import type { JsonStore } from "./json-store.ts";
+
+/** What a session's journal and message files say together. */
+export class StoredMessages {
+  readonly #store: JsonStore;
+  readonly #log: Log;
+
+  constructor({ store, log }: { store: JsonStore; log: Log }) {
+    this.#store = store;
+    this.#log = log;
+  }
+
+  journalPath(id: SessionId): string {
+    return this.#store.pathOf(["journal", id], ".ndjson");
+  }
+
+  /** One message after the other, read when asked for. */
+  async *read(id: SessionId, from: "oldest" | "newest"): AsyncGenerator<Message> {
+    // The journal first: a message that moves from it to its file meanwhile is then seen twice, not never.
+    const { changes } = await this.#readJournal(id);
+    const ids = [...new Set([...changes.keys(), ...(await this.#storedIds(id))])].sort();
+    if (from === "newest") ids.reverse();
+    for await (const { messageId, file } of this.#files(id, ids)) {
+      const message = replay(file, changes.get(messageId) ?? []);
+      if (message) yield { info: message.info, parts: message.parts };
+    }
+  }
+
+  /**
+   * Brings every message file up to date with what a killed process left in the journal. For the session's one writer.
+   * `isCut` says that the journal holds nothing more; `seq` is the highest number given so far.
+   */
+  async recover(id: SessionId): Promise<{ seq: number; isCut: boolean }> {
+    const content = await this.#readJournal(id, (reason) => this.#moveJournalAside(id, reason));
+    for (const [messageId, changes] of content.changes) await this.#bringUpToDate(id, messageId, changes);
+    const seq = content.lastSeq ?? (await this.#highestSeq(id));
+    if (content.garbageLines > 0)
+      await this.#moveJournalAside(id, `${content.garbageLines} lines are damaged`);
+    return { seq, isCut: content.changes.size === 0 && content.garbageLines === 0 && !content.isTorn };
+  }
+
+  async #bringUpToDate(id: SessionId, messageId: MessageId, changes: Change[]): Promise<void> {
+    const key = ["message", id, messageId];
+    const file = await this.#store.read(key, storedMessageSchema);
+    const message = replay(file, changes);
+    if (message === undefined) await this.#store.remove(key);
+    else if (message.seq !== file?.seq) await this.#store.write(key, message);
+  }
+
+  /** A reader only skips a journal that cannot be read; `onUnreadable` is for the writer. */
+  async #readJournal(
+    id: SessionId,
+    onUnreadable?: (reason: string) => Promise<void>,
+  ): Promise<JournalContent> {
+    try {
+      const content = parseJournal((await this.#store.readText(["journal", id], ".ndjson")) ?? "");
+      if (content.garbageLines > 0) this.#warnOfJournal(id, `${content.garbageLines} lines are damaged`);
+      return content;
+    } catch (thrown) {
+      if (!(thrown instanceof CorruptFile)) throw thrown;
+      if (onUnreadable) await onUnreadable(thrown.message);
+      else this.#warnOfJournal(id, thrown.message);
+      return parseJournal("");
+    }
+  }
+
+  #warnOfJournal(id: SessionId, reason: string): void {
+    this.#log.warn("skipped what cannot be read of a journal", { sessionId: id, reason });
+  }
+
+  #moveJournalAside(id: SessionId, reason: string): Promise<void> {
+    return this.#store.quarantine(this.journalPath(id), reason);
+  }
+
+  /** Without a journal the files are asked where counting goes on: older numbers would be taken for done. */
+  async #highestSeq(id: SessionId): Promise<number> {
+    let highest = 0;
+    for await (const { file } of this.#files(id, await this.#storedIds(id))) {
+      highest = Math.max(highest, file?.seq ?? 0);
+    }
+    return highest;
+  }
+
+  async #storedIds(id: SessionId): Promise<MessageId[]> {
+    const entries = await this.#store.entries(["message", id]);
+    return entries.flatMap(({ name }) => messageIdSchema.safeParse(name).data ?? []);
+  }
+
+  async *#files(
+    id: SessionId,
+    ids: MessageId[],
+  ): AsyncGenerator<{ messageId: MessageId; file: StoredMessage | undefined }> {
+    for await (const { name, value } of this.#store.readEach(["message", id], ids, storedMessageSchema)) {
+      const isForeign = value && (value.info.id !== name || value.info.sessionId !== id);
+      if (isForeign) {
+        await this.#store.quarantine(this.#store.pathOf(["message", id, name]), "belongs to another message");
+      }
+      yield { messageId: name, file: isForeign ? undefined : value };
+    }
+  }
+}

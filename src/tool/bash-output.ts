@@ -1,0 +1,233 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, open, type FileHandle } from "node:fs/promises";
+import { join } from "node:path";
+import { messageOf } from "../base/errors.ts";
+import { TerminalText } from "./terminal-text.ts";
+
+/** What the model sees of an output, at most; the end of it is what tells how a command went. */
+const SHOWN_LINES = 2_000;
+const SHOWN_BYTES = 50 * 1024;
+/** Of these, what our own words around the output may take. */
+const NOTES_LINES = 12;
+const NOTES_BYTES = 1_536;
+const LONG_LINE = 2_000;
+/** An endless output must not fill the disk. */
+const KEPT_BYTES = 64 * 1024 * 1024;
+/** The editor gets the beginning at once and of the rest as much as a person can follow. */
+const LIVE_START_CHARACTERS = 64 * 1024;
+const LIVE_CHARACTERS_PER_SECOND = 4 * 1024;
+const LIVE_LEAST_CHARACTERS = 2 * 1024;
+
+/** What is left of a command's output when it has ended. */
+export interface ShownOutput {
+  /** Plain text for the model, empty when nothing was printed. */
+  text: string;
+  truncated: boolean;
+  /** The file that holds the whole output, when the text does not. */
+  path?: string;
+}
+
+/** Takes a command's output as it comes: shows it live, remembers its end, keeps the whole in a file if it is long. */
+export class BashOutput {
+  readonly #terminal = new TerminalText();
+  readonly #live: LiveOutput;
+  readonly #kept: KeptOutput;
+
+  constructor(options: { folder: string; show: (delta: string) => Promise<void> }) {
+    this.#live = new LiveOutput(options.show);
+    this.#kept = new KeptOutput(options.folder);
+  }
+
+  async push(text: string): Promise<void> {
+    const settled = this.#terminal.push(text);
+    await this.#kept.push(settled);
+    if (!this.#terminal.isBinary) await this.#live.push(settled, this.#terminal.openLine);
+  }
+
+  async end(): Promise<ShownOutput> {
+    await this.#kept.push(this.#terminal.end());
+    const shown = await this.#kept.end();
+    if (!this.#terminal.isBinary) return shown;
+    return { ...shown, text: describeBinary(this.#kept.bytes, shown.path) };
+  }
+
+  /** Lets go of the file; to be called however the command ended. */
+  close(): Promise<void> {
+    return this.#kept.close();
+  }
+}
+
+function describeBinary(bytes: number, path: string | undefined): string {
+  const kept = path === undefined ? "" : ` What could be read of it as text is in ${path}.`;
+  return `[The output is binary, about ${formatBytes(bytes)}, and is not shown. Write it to a file, or look at it with a program such as od or strings.${kept}]`;
+}
+
+/** Sends additions only, and skips what is too fast to be read. */
+class LiveOutput {
+  readonly #show: (delta: string) => Promise<void>;
+  readonly #start = performance.now();
+  /** What of the line that is being written has been sent. */
+  #shownLine = "";
+  #sent = 0;
+  #skipped = 0;
+
+  constructor(show: (delta: string) => Promise<void>) {
+    this.#show = show;
+  }
+
+  async push(settled: string, openLine: string): Promise<void> {
+    const text = settled + openLine;
+    const delta = text.startsWith(this.#shownLine) ? text.slice(this.#shownLine.length) : `\n${text}`;
+    this.#shownLine = openLine;
+    if (delta !== "") await this.#send(delta);
+  }
+
+  async #send(delta: string): Promise<void> {
+    const seconds = (performance.now() - this.#start) / 1_000;
+    const room = Math.floor(LIVE_START_CHARACTERS + seconds * LIVE_CHARACTERS_PER_SECOND - this.#sent);
+    if (room < LIVE_LEAST_CHARACTERS) {
+      this.#skipped += delta.length;
+      return;
+    }
+    if (this.#skipped > 0) await this.#resume(delta, room);
+    else await this.#emit(delta.slice(0, room), delta.length - room);
+  }
+
+  /** After a gap the newest is what counts. */
+  async #resume(delta: string, room: number): Promise<void> {
+    const newest = delta.slice(-room);
+    const skipped = this.#skipped + delta.length - newest.length;
+    this.#skipped = 0;
+    await this.#emit(`\n[… ${formatBytes(skipped)} too fast to show …]\n${newest}`, 0);
+  }
+
+  async #emit(text: string, skipped: number): Promise<void> {
+    this.#sent += text.length;
+    this.#skipped += Math.max(0, skipped);
+    await this.#show(text);
+  }
+}
+
+/** Holds a short output whole; of a long one the end, and the whole in a file. */
+class KeptOutput {
+  readonly #folder: string;
+  #pieces: string[] = [];
+  #heldBytes = 0;
+  /** Counted as long as it is short. */
+  #lines = 0;
+  bytes = 0;
+  #file: { path: string; handle: FileHandle; bytes: number } | undefined;
+  /** Why the file does not hold the whole output. */
+  #problem: string | undefined;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async push(text: string): Promise<void> {
+    if (text === "") return;
+    const wasShort = this.#isShort();
+    const bytes = Buffer.from(text);
+    this.bytes += bytes.length;
+    this.#heldBytes += bytes.length;
+    if (wasShort) this.#lines += countLines(text);
+    this.#pieces.push(text);
+    if (this.#isShort()) return;
+    await this.#keep(wasShort ? Buffer.from(this.#pieces.join("")) : bytes);
+    if (this.#heldBytes > 4 * SHOWN_BYTES) this.#hold(endOf(this.#pieces.join("")));
+  }
+
+  async end(): Promise<ShownOutput> {
+    const whole = this.#pieces.join("");
+    if (this.#isShort()) return { text: whole, truncated: false };
+    const text = endOf(whole);
+    return { text: `${this.#note(text)}\n\n${text}`, truncated: true, path: this.#file?.path };
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.handle.close();
+  }
+
+  #note(text: string): string {
+    const size = `Only the last ${countLines(text)} lines of ${formatBytes(this.bytes)} are shown.`;
+    return `[${size} ${this.#whereTheRestIs()}]`;
+  }
+
+  #whereTheRestIs(): string {
+    const path = this.#file?.path;
+    if (this.#problem === undefined)
+      return `The whole output is in ${path}: search it with grep, or read parts of it.`;
+    return path === undefined ? this.#problem : `Its beginning is in ${path}. ${this.#problem}`;
+  }
+
+  #isShort(): boolean {
+    return this.bytes <= SHOWN_BYTES - NOTES_BYTES && this.#lines <= SHOWN_LINES - NOTES_LINES;
+  }
+
+  #hold(text: string): void {
+    this.#pieces = [text];
+    this.#heldBytes = Buffer.byteLength(text);
+  }
+
+  async #keep(bytes: Buffer): Promise<void> {
+    if (this.#problem !== undefined) return;
+    try {
+      this.#file ??= await createFile(this.#folder);
+      const room = KEPT_BYTES - this.#file.bytes;
+      await this.#file.handle.write(bytes.subarray(0, room));
+      this.#file.bytes += bytes.length;
+      if (bytes.length > room) this.#problem = `More than ${formatBytes(KEPT_BYTES)} are not kept.`;
+    } catch (error) {
+      this.#problem = `The rest could not be kept: ${messageOf(error)}.`;
+    }
+  }
+}
+
+async function createFile(folder: string) {
+  await mkdir(folder, { recursive: true });
+  const path = join(folder, `bash-${randomUUID()}.txt`);
+  // Outputs may hold what only this person may read.
+  return { path, handle: await open(path, "wx", 0o600), bytes: 0 };
+}
+
+/** The last lines that fit; of a line that does not, its end. */
+function endOf(text: string): string {
+  const bytes = Buffer.from(text.slice(-SHOWN_BYTES));
+  const cut = bytes.length > SHOWN_BYTES - NOTES_BYTES;
+  const end = cut
+    ? bytes.subarray(firstCharacter(bytes, bytes.length - SHOWN_BYTES + NOTES_BYTES)).toString()
+    : bytes.toString();
+  const whole = end.length === text.length ? end : withoutFirstPart(end);
+  return lastLines(whole, SHOWN_LINES - NOTES_LINES);
+}
+
+/** Bytes of the form 10xxxxxx go on with a character. */
+function firstCharacter(bytes: Buffer, start: number): number {
+  while (start < bytes.length && ((bytes[start] ?? 0) & 0xc0) === 0x80) start++;
+  return start;
+}
+
+/** Half a line at the beginning would mislead, unless it is most of what there is. */
+function withoutFirstPart(text: string): string {
+  const newline = text.indexOf("\n");
+  return newline === -1 || newline > LONG_LINE ? text : text.slice(newline + 1);
+}
+
+function lastLines(text: string, count: number): string {
+  let start = text.endsWith("\n") ? text.length - 1 : text.length;
+  for (; count > 0 && start > 0; count--) start = text.lastIndexOf("\n", start - 1);
+  return start <= 0 ? text : text.slice(start + 1);
+}
+
+function countLines(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) count++;
+  return text.endsWith("\n") ? count : count + 1;
+}
+
+function formatBytes(bytes: number): string {
+  if (bytes < 1_024) return `${bytes} bytes`;
+  return bytes < 1_024 * 1_024
+    ? `${Math.round(bytes / 1_024)} KB`
+    : `${(bytes / 1_024 / 1_024).toFixed(1)} MB`;
+}

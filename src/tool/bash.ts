@@ -1,0 +1,121 @@
+import { z } from "zod";
+import description from "../../prompts/tools/bash.md";
+import type { PermissionRequest } from "../permission/rule.ts";
+import type { ProcessOutcome } from "../workspace/process.ts";
+import { BashOutput, type ShownOutput } from "./bash-output.ts";
+import { resolveFolder } from "./folder.ts";
+import {
+  defineTool,
+  ToolFailure,
+  type RunContext,
+  type Tool,
+  type ToolContext,
+  type ToolResult,
+} from "./tool.ts";
+
+const DEFAULT_TIMEOUT_MS = 120_000;
+const MOST_TIMEOUT_MS = 600_000;
+
+/** Where a command line would run: what its relative paths and `~` mean, and what lies inside. */
+export interface ShellPlace {
+  /** The command's working directory, an absolute real path. */
+  cwd: string;
+  home: string;
+  roots: readonly string[];
+}
+
+/** Says what a command line needs permission for. */
+export type AnalyzeCommand = (
+  command: string,
+  place: ShellPlace,
+) => PermissionRequest[] | Promise<PermissionRequest[]>;
+
+const inputSchema = z.object({
+  command: z.string().trim().min(1).describe("The command line, for bash."),
+  description: z.string().optional().describe("What it does, in 5 to 10 words."),
+  timeout: z
+    .number()
+    .positive()
+    .optional()
+    .describe(
+      `Milliseconds until it is ended. ${DEFAULT_TIMEOUT_MS} unless given, ${MOST_TIMEOUT_MS} at most.`,
+    ),
+  workdir: z
+    .string()
+    .optional()
+    .describe("The folder to run it in, instead of cd. The working directory unless given."),
+});
+type Input = z.infer<typeof inputSchema>;
+
+export function bashTool({ analyze }: { analyze: AnalyzeCommand }): Tool {
+  return defineTool<Input>({
+    name: "bash",
+    description,
+    input: inputSchema,
+    concurrency: "exclusive",
+    prepare: async (input, context) => {
+      const folder = await resolveFolder(context, input.workdir);
+      const { home, roots } = context.workspace;
+      const command = await analyze(input.command, { cwd: folder.path, home, roots });
+      return {
+        title: input.command,
+        kind: "execute",
+        locations: input.workdir === undefined ? [] : [{ path: folder.path }],
+        permissions: [...command, ...folder.external],
+        run: (run) => runCommand(input, folder.path, context, run),
+      };
+    },
+  });
+}
+
+async function runCommand(
+  input: Input,
+  cwd: string,
+  { workspace }: ToolContext,
+  run: RunContext,
+): Promise<ToolResult> {
+  const output = new BashOutput({ folder: workspace.outputFolder, show: (delta) => run.output(delta) });
+  const timeoutMs = Math.min(input.timeout ?? DEFAULT_TIMEOUT_MS, MOST_TIMEOUT_MS);
+  const start = performance.now();
+  const command = { command: input.command, cwd, timeoutMs, signal: run.signal };
+  try {
+    const outcome = await workspace.processes.run({ ...command, onOutput: (text) => output.push(text) });
+    const seconds = ((performance.now() - start) / 1_000).toFixed(1);
+    return toResult(outcome, await output.end(), { seconds, timeoutMs });
+  } finally {
+    await output.close();
+  }
+}
+
+interface Timing {
+  /** How long it ran. */
+  seconds: string;
+  timeoutMs: number;
+}
+
+function toResult(outcome: ProcessOutcome, shown: ShownOutput, timing: Timing): ToolResult {
+  if (outcome.end === "failed-to-start")
+    throw new ToolFailure(outcome.error ?? "The command could not be started.");
+  const text = [shown.text.trimEnd() || "(no output)", ...notes(outcome, timing)].join("\n\n");
+  const metadata = { exitCode: outcome.exitCode, truncated: shown.truncated, outputPath: shown.path };
+  if (outcome.end === "cancelled") return { status: "failed", error: text, metadata };
+  return { status: "completed", output: text, metadata };
+}
+
+/** What the output itself does not say. */
+function notes(outcome: ProcessOutcome, timing: Timing): string[] {
+  const background = outcome.background ? ["[Processes that it started still run in the background.]"] : [];
+  return [...endNotes(outcome, timing), ...background];
+}
+
+function endNotes({ end, exitCode, signalName }: ProcessOutcome, { seconds, timeoutMs }: Timing): string[] {
+  if (end === "cancelled") return [`[Cancelled after ${seconds} s; above is what it had printed.]`];
+  if (end === "timed-out") {
+    const advice = `If it needs longer, give a larger timeout (${MOST_TIMEOUT_MS} at most) or run it in the background.`;
+    return [
+      `[Ended after ${seconds} s because its time of ${timeoutMs} ms was up; above is what it had printed. ${advice}]`,
+    ];
+  }
+  if (exitCode === null) return [`[ended by signal ${signalName ?? "unknown"}]`];
+  return exitCode === 0 ? [] : [`[exit code ${exitCode}]`];
+}

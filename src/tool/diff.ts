@@ -1,0 +1,74 @@
+import { structuredPatch } from "diff";
+import type { StructuredPatchHunk } from "diff";
+import { countLines, headOf } from "./output-limit.ts";
+
+export interface Comparison {
+  /** Lines added and taken away. */
+  readonly additions: number;
+  readonly deletions: number;
+  /** The first line of the new text that differs, counted from 1. */
+  readonly firstLine: number;
+  /** The changed places as they read now, `12: text`, with two lines around each. */
+  readonly excerpt: string;
+}
+
+/** Two unrelated texts of 5,000 lines would hold the process up for seconds. */
+const comparisonLimitMs = 200;
+const editLengthLimit = 4_000;
+const contextLines = 2;
+const excerptLimitLines = 30;
+const excerptLineLimit = 200;
+
+/** Compares two texts line by line; null is "no such file". Gives up on very different ones and counts all lines. */
+export function compareTexts(before: string | null, after: string): Comparison {
+  const hunks = before === null ? undefined : hunksOf(before, after);
+  if (hunks === undefined) return wholeReplaced(before ?? "", after);
+  return {
+    additions: countMarked(hunks, "+"),
+    deletions: countMarked(hunks, "-"),
+    firstLine: firstChangedLine(hunks),
+    excerpt: excerptOf(hunks),
+  };
+}
+
+function hunksOf(before: string, after: string): StructuredPatchHunk[] | undefined {
+  const patch = structuredPatch("", "", before, after, "", "", {
+    context: contextLines,
+    timeout: comparisonLimitMs,
+    maxEditLength: editLengthLimit,
+  });
+  return patch?.hunks;
+}
+
+function wholeReplaced(before: string, after: string): Comparison {
+  return { additions: countLines(after), deletions: countLines(before), firstLine: 1, excerpt: "" };
+}
+
+function countMarked(hunks: readonly StructuredPatchHunk[], mark: string): number {
+  return hunks.reduce((sum, { lines }) => sum + lines.filter((line) => line.startsWith(mark)).length, 0);
+}
+
+function firstChangedLine([first]: readonly StructuredPatchHunk[]): number {
+  if (first === undefined) return 1;
+  const unchanged = first.lines.findIndex((line) => !line.startsWith(" "));
+  return Math.max(1, first.newStart + unchanged);
+}
+
+function excerptOf(hunks: readonly StructuredPatchHunk[]): string {
+  const places = hunks.map(numberedLines).filter((lines) => lines.length > 0);
+  const lines = places.flatMap((place, index) => (index === 0 ? place : ["…", ...place]));
+  if (lines.length <= excerptLimitLines) return lines.join("\n");
+  return [...lines.slice(0, excerptLimitLines), `… (${lines.length - excerptLimitLines} more lines)`].join(
+    "\n",
+  );
+}
+
+function numberedLines({ newStart, lines }: StructuredPatchHunk): string[] {
+  const present = lines.filter((line) => line.startsWith(" ") || line.startsWith("+"));
+  return present.map((line, index) => `${newStart + index}: ${shortened(line.slice(1))}`);
+}
+
+function shortened(line: string): string {
+  const text = line.replace(/\r$/, "");
+  return text.length <= excerptLineLimit ? text : `${headOf(text, excerptLineLimit)}…`;
+}

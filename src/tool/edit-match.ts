@@ -1,0 +1,79 @@
+import { linesOf, Source, withoutReturns } from "./match-source.ts";
+import type { Place, Span, Wanted } from "./match-source.ts";
+import { placeLimit, strategies } from "./match-strategies.ts";
+import type { Strategy } from "./match-strategies.ts";
+
+export interface Edit {
+  readonly oldString: string;
+  readonly newString: string;
+  readonly replaceAll?: boolean;
+}
+
+export type EditOutcome =
+  | { outcome: "replaced"; text: string; strategy: Strategy; spans: readonly Span[] }
+  | { outcome: "missing" }
+  /** `lines` (from 1) where the old text begins; at most {@link placeLimit}, `more` says that there are others. */
+  | { outcome: "ambiguous"; strategy: Strategy; lines: readonly number[]; more: boolean }
+  /** The only likeness found covers far more than the old text. */
+  | { outcome: "oversized"; line: number };
+
+/**
+ * Replaces the old text by the new one. The strictest strategy that finds anything decides, so that a tolerant one
+ * never overrules a literal match. Line endings are compared as `\n` and written as the text around has them.
+ * Nothing outside the returned spans changes.
+ */
+export function applyEdit(text: string, edit: Edit): EditOutcome {
+  if (edit.oldString === "") return { outcome: "missing" };
+  const source = new Source(text);
+  const wanted = {
+    needle: withoutReturns(edit.oldString),
+    replacement: withoutReturns(edit.newString),
+    all: edit.replaceAll === true,
+  };
+  let oversized: Place | undefined;
+  for (const { strategy, find } of strategies) {
+    const found = find(source, wanted);
+    const fitting = found.filter((place) => !isOversized(source, place, wanted.needle));
+    if (fitting.length > 0) return conclude(source, wanted, strategy, fitting);
+    oversized ??= found[0];
+  }
+  if (oversized === undefined) return { outcome: "missing" };
+  return { outcome: "oversized", line: source.lineAt(oversized.start) + 1 };
+}
+
+function conclude(
+  source: Source,
+  { all }: Wanted,
+  strategy: Strategy,
+  places: readonly Place[],
+): EditOutcome {
+  const [first] = places;
+  const several = places.length > 1 && (!all || places.some(({ similar }) => similar));
+  if (first === undefined) return { outcome: "missing" };
+  if (several) return ambiguous(source, strategy, places);
+  const apart = withoutOverlaps(places);
+  const spans = apart.map((place) => source.toRaw(place));
+  return { outcome: "replaced", text: source.replace(apart), strategy, spans };
+}
+
+function ambiguous(source: Source, strategy: Strategy, places: readonly Place[]): EditOutcome {
+  const shown = places.slice(0, placeLimit);
+  const lines = [...new Set(shown.map(({ start }) => source.lineAt(start) + 1))];
+  return { outcome: "ambiguous", strategy, lines, more: places.length > placeLimit };
+}
+
+/** A tolerant match that covers much more than was asked for would take away what nobody meant. */
+function isOversized(source: Source, { start, end }: Span, needle: string): boolean {
+  const lines = source.lineAt(Math.max(start, end - 1)) - source.lineAt(start) + 1;
+  const wanted = linesOf(needle).length;
+  if (lines >= Math.max(wanted + 3, wanted * 2)) return true;
+  return end - start > Math.max(needle.length + 500, needle.length * 4);
+}
+
+function withoutOverlaps(places: readonly Place[]): Place[] {
+  const apart: Place[] = [];
+  for (const place of places) {
+    if (place.start >= (apart.at(-1)?.end ?? 0)) apart.push(place);
+  }
+  return apart;
+}

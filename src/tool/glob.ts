@@ -1,0 +1,56 @@
+import { z } from "zod";
+import description from "../../prompts/tools/glob.md";
+import { relativeTo } from "../workspace/paths.ts";
+import { resolveFolder } from "./folder.ts";
+import { defineTool, type Tool } from "./tool.ts";
+
+const RESULT_LIMIT = 100;
+
+const inputSchema = z.object({
+  pattern: z.string().min(1).describe("The glob that paths have to match."),
+  path: z.string().optional().describe("The folder to look in; the working directory unless given."),
+});
+
+export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
+  name: "glob",
+  description,
+  input: inputSchema,
+  concurrency: "shared",
+  prepare: async ({ pattern, path }, context) => {
+    const folder = await resolveFolder(context, path);
+    const { cwd, search } = context.workspace;
+    return {
+      title: pattern,
+      kind: "search",
+      locations: [{ path: folder.path }],
+      permissions: [{ permission: "glob", subjects: [{ text: pattern }], always: ["*"] }, ...folder.external],
+      run: async ({ signal }) => {
+        const query = {
+          folder: folder.path,
+          globs: [pattern],
+          limit: RESULT_LIMIT,
+          order: "newest",
+          signal,
+        } as const;
+        const { paths, truncated } = await search.files(query);
+        const lines = paths.map((found) => relativeTo(cwd, found));
+        return {
+          status: "completed",
+          output: [
+            ...(lines.length > 0 ? lines : [`No files match in ${folder.title}.`]),
+            ...more(truncated),
+          ].join("\n"),
+          metadata: { count: paths.length, truncated },
+        };
+      },
+    };
+  },
+});
+
+function more(truncated: boolean): string[] {
+  if (!truncated) return [];
+  return [
+    "",
+    `[Only the ${RESULT_LIMIT} files changed last are shown. Narrow the pattern or give a path to see others.]`,
+  ];
+}

@@ -1,0 +1,72 @@
+import { z } from "zod";
+import description from "../../prompts/tools/grep.md";
+import { isAbort, messageOf } from "../base/errors.ts";
+import { relativeTo } from "../workspace/paths.ts";
+import type { LineMatch, LinesQuery, Search } from "../workspace/search.ts";
+import { resolvePlace } from "./folder.ts";
+import { defineTool, ToolFailure, type Tool } from "./tool.ts";
+
+const RESULT_LIMIT = 100;
+/** Of a line; 100 of them fit into what a model sees of one result. */
+const LINE_LIMIT_CHARACTERS = 400;
+
+const inputSchema = z.object({
+  pattern: z.string().min(1).describe("The regular expression that lines have to match."),
+  path: z.string().optional().describe("The folder or file to look in; the working directory unless given."),
+  include: z.string().min(1).optional().describe("A glob that files have to match, such as *.ts."),
+});
+
+export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
+  name: "grep",
+  description,
+  input: inputSchema,
+  concurrency: "shared",
+  prepare: async ({ pattern, path, include }, context) => {
+    const place = await resolvePlace(context, path);
+    const { cwd, search } = context.workspace;
+    return {
+      title: pattern,
+      kind: "search",
+      locations: [{ path: place.path }],
+      permissions: [{ permission: "grep", subjects: [{ text: pattern }], always: ["*"] }, ...place.external],
+      run: async ({ signal }) => {
+        const query = { folder: place.path, pattern, include, limit: RESULT_LIMIT, signal };
+        const { matches, truncated } = await findLines(search, query);
+        const none = `No lines match in ${place.title}${include === undefined ? "" : ` (${include})`}.`;
+        return {
+          status: "completed",
+          output: [matches.length === 0 ? none : showByFile(matches, cwd), ...more(truncated)].join("\n\n"),
+          metadata: { count: matches.length, truncated },
+        };
+      },
+    };
+  },
+});
+
+async function findLines(search: Search, query: LinesQuery): ReturnType<Search["lines"]> {
+  try {
+    return await search.lines(query);
+  } catch (error) {
+    if (query.signal.aborted || isAbort(error)) throw error;
+    throw new ToolFailure(messageOf(error), { cause: error });
+  }
+}
+
+function showByFile(matches: readonly LineMatch[], cwd: string): string {
+  const files = Map.groupBy(matches, ({ path }) => path);
+  return [...files]
+    .map(([path, lines]) => [`${relativeTo(cwd, path)}:`, ...lines.map(showLine)].join("\n"))
+    .join("\n\n");
+}
+
+function showLine({ line, text }: LineMatch): string {
+  const isLong = text.length > LINE_LIMIT_CHARACTERS;
+  return `  ${line}: ${isLong ? `${text.slice(0, LINE_LIMIT_CHARACTERS)} [… line cut]` : text}`;
+}
+
+function more(truncated: boolean): string[] {
+  if (!truncated) return [];
+  return [
+    `[Only ${RESULT_LIMIT} lines are shown, from the files changed last. Narrow the pattern, or give include or path, to see others.]`,
+  ];
+}

@@ -1,0 +1,97 @@
+import { distance } from "fastest-levenshtein";
+import { linesPlace } from "./match-indent.ts";
+import { linesOf } from "./match-source.ts";
+import type { Place, Source, Wanted } from "./match-source.ts";
+
+const sizeTolerance = 0.25;
+const leastLikeness = 0.65;
+/** Between two blocks that overlap, a smaller difference than this decides nothing. */
+const clearMargin = 0.05;
+const candidateLimit = 500;
+/** Middle parts longer than this are not compared: the work grows with the square. */
+const comparedLength = 20_000;
+
+/** First and last line are there, the size is near, and what is between is much alike. */
+export function findBlocks(source: Source, wanted: Wanted): Place[] {
+  const needle = linesOf(wanted.needle).map((line) => line.trim());
+  if (!hasAnchors(needle)) return [];
+  const slack = Math.max(1, Math.floor(needle.length * sizeTolerance));
+  const blocks = anchoredBlocks(source, needle, slack);
+  if (blocks.length > candidateLimit) return [];
+  const alike = blocks
+    .map((block) => ({
+      ...block,
+      likeness: likeness(needle, source.trimmed.slice(block.first, block.first + block.count)),
+    }))
+    .filter((block) => block.likeness >= leastLikeness);
+  return clearWinner(alike).map(({ first, count }) => ({
+    ...linesPlace(source, wanted, first, count),
+    similar: true,
+  }));
+}
+
+/** First and last line are there, and at least half of the lines between are the same. */
+export function findByContext(source: Source, wanted: Wanted): Place[] {
+  const needle = linesOf(wanted.needle).map((line) => line.trim());
+  if (!hasAnchors(needle)) return [];
+  return anchoredBlocks(source, needle, 0)
+    .filter(({ first }) => sharesHalf(needle, source.trimmed, first))
+    .map(({ first, count }) => ({ ...linesPlace(source, wanted, first, count), similar: true }));
+}
+
+interface Block {
+  readonly first: number;
+  readonly count: number;
+}
+
+/** Lines such as `}` alone stand everywhere and anchor nothing. */
+function hasAnchors(needle: readonly string[]): boolean {
+  return needle.length >= 3 && /[\p{L}\p{N}]/u.test(needle[0] ?? "") && needle.at(-1) !== "";
+}
+
+function anchoredBlocks({ trimmed }: Source, needle: readonly string[], slack: number): Block[] {
+  const blocks: Block[] = [];
+  for (
+    let first = trimmed.indexOf(needle[0] ?? "");
+    first !== -1;
+    first = trimmed.indexOf(needle[0] ?? "", first + 1)
+  ) {
+    const shortest = Math.max(3, needle.length - slack);
+    for (let count = shortest; count <= needle.length + slack; count++) {
+      if (first + count <= trimmed.length && trimmed[first + count - 1] === needle.at(-1))
+        blocks.push({ first, count });
+    }
+    if (blocks.length > candidateLimit) break;
+  }
+  return blocks;
+}
+
+/** Likeness of what lies between first and last line, from 0 to 1. */
+function likeness(needle: readonly string[], lines: readonly string[]): number {
+  const wanted = needle.slice(1, -1).join("\n");
+  const found = lines.slice(1, -1).join("\n");
+  const longer = Math.max(wanted.length, found.length);
+  if (longer === 0) return 1;
+  const tooDifferent = Math.abs(wanted.length - found.length) > longer * (1 - leastLikeness);
+  if (tooDifferent || longer > comparedLength) return 0;
+  return 1 - distance(wanted, found) / longer;
+}
+
+/** Of blocks that overlap only in their extent the best counts if it is clearly the best; all others stay rivals. */
+function clearWinner<T extends Block & { likeness: number }>(blocks: readonly T[]): readonly T[] {
+  const [best, ...rest] = [...blocks].sort((one, two) => two.likeness - one.likeness);
+  if (best === undefined) return [];
+  const isRival = (block: T) => !overlaps(best, block) || best.likeness - block.likeness < clearMargin;
+  return [best, ...rest.filter(isRival)].sort((one, two) => one.first - two.first);
+}
+
+function overlaps(one: Block, two: Block): boolean {
+  return one.first < two.first + two.count && two.first < one.first + one.count;
+}
+
+function sharesHalf(needle: readonly string[], trimmed: readonly string[], first: number): boolean {
+  const middle = needle.slice(1, -1);
+  const equal = middle.filter((line, index) => line !== "" && trimmed[first + 1 + index] === line).length;
+  const meaningful = middle.filter((line) => line !== "").length;
+  return meaningful > 0 && equal * 2 >= meaningful;
+}

@@ -1,0 +1,177 @@
+import { findBlocks, findByContext } from "./match-blocks.ts";
+import { commonIndent, linesPlace } from "./match-indent.ts";
+import { linesOf } from "./match-source.ts";
+import type { Find, Place, Source, Span, Wanted } from "./match-source.ts";
+
+/** How the old text was recognised, from the strictest to the most tolerant. */
+export type Strategy =
+  | "exact"
+  | "indentation"
+  | "trimmed lines"
+  | "trimmed boundary"
+  | "whitespace"
+  | "escapes"
+  | "block anchors"
+  | "context";
+
+/** Ambiguity is reported with this many places at most. */
+export const placeLimit = 100;
+
+const wordLimit = 5_000;
+const escapes = /\\[nrt"'`\\$]/g;
+
+STRAT;
+/** In the order in which they are tried. */
+export const strategies: readonly { strategy: Strategy; find: Find }[] = [
+  { strategy: "exact", find: findExact },
+  { strategy: "indentation", find: tolerant(findIndented) },
+  { strategy: "trimmed lines", find: tolerant(findTrimmedLines) },
+  { strategy: "trimmed boundary", find: tolerant(findTrimmedBoundary) },
+  { strategy: "whitespace", find: tolerant(findWhitespace) },
+  { strategy: "escapes", find: tolerant(findEscaped) },
+  { strategy: "block anchors", find: tolerant(findBlocks) },
+  { strategy: "context", find: tolerant(findByContext) },
+];
+
+function findExact({ text }: Source, { needle, replacement, all }: Wanted): Place[] {
+  // Places that overlap count as several: which of them was meant cannot be known.
+  return occurrences(text, needle, all).map((start) => ({ start, end: start + needle.length, replacement }));
+}
+
+/** Blank text has nothing that tolerance could hold on to. */
+function tolerant(find: Find): Find {
+  return (source, wanted) => (wanted.needle.trim() === "" ? [] : find(source, wanted));
+}
+
+/** The block stands deeper or less deep, with the same shape; blanks at line ends do not count. */
+function findIndented(source: Source, wanted: Wanted): Place[] {
+  const needle = linesOf(wanted.needle).map((line) => line.trimEnd());
+  const shift = commonIndent(needle);
+  const bare = needle.map((line) => line.slice(shift.length));
+  const trimmed = needle.map((line) => line.trim());
+  return windows(source, needle.length)
+    .filter((first) => linesEqual(source.trimmed, first, trimmed) && hasShape(source, first, bare))
+    .map((first) => linesPlace(source, wanted, first, needle.length));
+}
+
+function hasShape(source: Source, first: number, bare: readonly string[]): boolean {
+  const lines = source.lines.slice(first, first + bare.length).map((line) => line.trimEnd());
+  const shift = commonIndent(lines);
+  return lines.every((line, index) => line.slice(shift.length) === bare[index]);
+}
+
+function findTrimmedLines(source: Source, wanted: Wanted): Place[] {
+  const needle = linesOf(wanted.needle).map((line) => line.trim());
+  return windows(source, needle.length)
+    .filter((first) => linesEqual(source.trimmed, first, needle))
+    .map((first) => linesPlace(source, wanted, first, needle.length));
+}
+
+/** The needle has blanks around it that the text has not. */
+function findTrimmedBoundary({ text }: Source, wanted: Wanted): Place[] {
+  const core = wanted.needle.trim();
+  if (core === wanted.needle) return [];
+  const replacement = withoutSharedBoundary(wanted);
+  return occurrences(text, core, wanted.all)
+    .map((start) => ({ start, end: start + core.length, replacement }))
+    .filter((span) => isWhole(text, span));
+}
+
+/** Runs of blanks and newlines count as one blank. */
+function findWhitespace(source: Source, wanted: Wanted): Place[] {
+  const needle = linesOf(wanted.needle).map(collapsed);
+  const inLines = windows(source, needle.length)
+    .filter((first) => needle.every((line, index) => collapsed(source.trimmed[first + index] ?? "") === line))
+    .map((first) => linesPlace(source, wanted, first, needle.length));
+  return inLines.length > 0 ? inLines : findWords(source, wanted);
+}
+
+function findWords({ text }: Source, wanted: Wanted): Place[] {
+  const words = wanted.needle.trim().split(/\s+/);
+  if (words.length < 2 || words.length > wordLimit) return [];
+  const replacement = withoutSharedBoundary(wanted);
+  const pattern = new RegExp(words.map(literal).join("\\s+"), "g");
+  return [...text.matchAll(pattern)]
+    .map((match) => ({ start: match.index, end: match.index + match[0].length, replacement }))
+    .filter((span) => isWhole(text, span));
+}
+
+/** The needle has `\n`, `\"` and the like where the text has the character itself. */
+function findEscaped({ text }: Source, { needle, replacement, all }: Wanted): Place[] {
+  const kinds = new Set(needle.match(escapes));
+  if (kinds.size === 0) return [];
+  const plain = unescaped(needle, kinds);
+  if (plain.trim() === "") return [];
+  // Only what was escaped in the old text was escaped by mistake in the new one.
+  const meant = unescaped(replacement, kinds);
+  return occurrences(text, plain, all).map((start) => ({
+    start,
+    end: start + plain.length,
+    replacement: meant,
+  }));
+}
+
+/** The new text without the blanks around it that the old text had too and the file has in its own way. */
+function withoutSharedBoundary({ needle, replacement }: Wanted): string {
+  const before = /^\s*/.exec(needle)?.[0] ?? "";
+  const after = /\s*$/.exec(needle)?.[0] ?? "";
+  const start = replacement.startsWith(before) ? before.length : 0;
+  const rest = replacement.slice(start);
+  return after !== "" && rest.endsWith(after) ? rest.slice(0, -after.length) : rest;
+}
+
+/** A tolerant match must not begin or end in the middle of a word. */
+function isWhole(text: string, { start, end }: Span): boolean {
+  return !isWithinWord(text, start) && !isWithinWord(text, end);
+}
+
+function isWithinWord(text: string, at: number): boolean {
+  return (
+    at > 0 &&
+    at < text.length &&
+    wordCharacter.test(text.charAt(at - 1)) &&
+    wordCharacter.test(text.charAt(at))
+  );
+}
+
+const wordCharacter = /[\p{L}\p{N}_$]/u;
+
+function unescaped(text: string, kinds: ReadonlySet<string>): string {
+  return text.replace(escapes, (escape) =>
+    kinds.has(escape) ? (characters.get(escape) ?? escape.slice(1)) : escape,
+  );
+}
+
+const characters: ReadonlyMap<string, string> = new Map([
+  ["\\n", "\n"],
+  ["\\r", "\r"],
+  ["\\t", "\t"],
+]);
+
+/** The text as a regular expression that matches just it. */
+function literal(text: string): string {
+  return text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+}
+
+function occurrences(text: string, needle: string, apart: boolean): number[] {
+  const found: number[] = [];
+  const step = apart ? needle.length : 1;
+  for (let at = text.indexOf(needle); at !== -1; at = text.indexOf(needle, at + step)) {
+    found.push(at);
+    if (!apart && found.length > placeLimit) break;
+  }
+  return found;
+}
+
+/** First lines of all runs of so many lines. */
+function windows({ lines }: Source, count: number): number[] {
+  return Array.from({ length: Math.max(0, lines.length - count + 1) }, (_, first) => first);
+}
+
+function linesEqual(lines: readonly string[], first: number, wanted: readonly string[]): boolean {
+  return wanted.every((line, index) => lines[first + index] === line);
+}
+
+function collapsed(line: string): string {
+  return line.trim().replaceAll(/\s+/g, " ");
+}

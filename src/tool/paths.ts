@@ -1,0 +1,161 @@
+import { basename, dirname, sep } from "node:path";
+import { readdir } from "node:fs/promises";
+import { distance } from "fastest-levenshtein";
+import { codeOf, messageOf, UserError } from "../base/errors.ts";
+import type { PermissionRequest, Subject } from "../permission/rule.ts";
+import { isInside, relativeTo, resolvePath, withSlashes } from "../workspace/paths.ts";
+import type { ResolvedPath } from "../workspace/paths.ts";
+import type { Workspace } from "../workspace/workspace.ts";
+import { ToolFailure } from "./tool.ts";
+import type { ToolContext } from "./tool.ts";
+
+type InWorkspace = Pick<ToolContext, "workspace">;
+
+/** Resolves a path that the model gave. Throws {@link ToolFailure} for what no tool may touch. */
+export async function resolveToolPath({ workspace }: InWorkspace, raw: string): Promise<ResolvedPath> {
+  const resolved = await resolveOrExplain(raw, workspace);
+  if (resolved.kind !== "special") return resolved;
+  throw new ToolFailure(
+    `${raw} is a device, a pipe, a socket or a file of the kernel. Only files and folders can be used.`,
+  );
+}
+
+/**
+ * What it takes to read or edit the path: the permission itself, on the path relative to the working directory (or
+ * absolute when outside) and with `/`; and `external_directory` on its folder when it lies under no root.
+ */
+export function pathPermissions(
+  { workspace }: InWorkspace,
+  resolved: ResolvedPath,
+  permission: "read" | "edit",
+): PermissionRequest[] {
+  const own: PermissionRequest =
+    permission === "edit" && isOwnConfiguration(resolved.path)
+      ? {
+          permission,
+          subjects: [{ ...subjectOf(workspace, resolved), opaque: ownConfiguration }],
+          always: [],
+        }
+      : requestFor(permission, subjectOf(workspace, resolved));
+  return isInside(resolved.path, workspace.roots) ? [own] : [own, externalRequest(workspace, resolved)];
+}
+
+/** The path as it stands in titles: relative to the working directory where it lies inside. */
+export function titleOf({ workspace }: InWorkspace, resolved: ResolvedPath): string {
+  return relativeTo(workspace.cwd, resolved.path);
+}
+
+/**
+ * Whether a change of the file could change what this agent may do or what runs with it: its configuration, agents,
+ * plugins, and git's hooks. Plans are no configuration. Case is ignored because some file systems ignore it.
+ */
+export function isOwnConfiguration(path: string): boolean {
+  const parts = path.toLowerCase().split(/[/\\]/);
+  if (configurationFiles.has(parts.at(-1) ?? "")) return true;
+  const folder = parts.findIndex(
+    (part, index) => configurationFolders.has(part) || isUserFolder(parts, index),
+  );
+  if (folder !== -1) return !(parts[folder + 1] === "plans" && path.endsWith(".md"));
+  const git = parts.lastIndexOf(".git");
+  return git !== -1 && ["hooks", "config"].includes(parts[git + 1] ?? "");
+}
+
+/** Why a path does not exist, with up to three names beside it that come close. */
+export async function missingPathMessage(
+  { workspace }: InWorkspace,
+  resolved: ResolvedPath,
+  raw: string,
+): Promise<string> {
+  const folder = dirname(resolved.path);
+  // Names outside the workspace are nobody's business before the person was asked.
+  const near = isInside(folder, workspace.roots) ? await nearNames(folder, basename(resolved.path)) : [];
+  if (near.length === 0) return `${raw} does not exist. Look for it with glob or list.`;
+  const names = near.map((name) => relativeTo(workspace.cwd, `${folder}${sep}${name}`));
+  return `${raw} does not exist. Did you mean ${names.join(" or ")}?`;
+}
+
+const ownConfiguration = "changes the agent's own configuration";
+const configurationFolders: ReadonlySet<string> = new Set([".fairlead", ".opencode"]);
+const configurationFiles: ReadonlySet<string> = new Set([
+  "fairlead.json",
+  "fairlead.jsonc",
+  "opencode.json",
+  "opencode.jsonc",
+]);
+
+function isUserFolder(parts: readonly string[], index: number): boolean {
+  return parts[index - 1] === ".config" && ["fairlead", "opencode"].includes(parts[index] ?? "");
+}
+
+async function resolveOrExplain(raw: string, workspace: Workspace): Promise<ResolvedPath> {
+  try {
+    return await resolvePath(raw, workspace);
+  } catch (error) {
+    if (error instanceof UserError) throw new ToolFailure(messageOf(error), { cause: error });
+    throw error;
+  }
+}
+
+/** A deny or ask on the absolute path, or on the link that was asked for, bites too. */
+function subjectOf({ cwd }: Workspace, { path, asked }: ResolvedPath): Subject {
+  const text = relativeTo(cwd, path);
+  return { text, also: others(text, [path, asked, relativeTo(cwd, asked)]) };
+}
+
+function requestFor(permission: string, subject: Subject): PermissionRequest {
+  return { permission, subjects: [subject], always: isLiteral(subject.text) ? [subject.text] : [] };
+}
+
+function externalRequest({ home }: Workspace, { path, asked, kind }: ResolvedPath): PermissionRequest {
+  const folder = kind === "directory" ? path : dirname(path);
+  const text = withSlashes(folder);
+  return {
+    permission: "external_directory",
+    subjects: [{ text, also: others(text, [path, asked]) }],
+    always: isTooWide(folder, home) || !isLiteral(text) ? [] : [text, `${text}/*`],
+  };
+}
+
+/** The root of the disk, the home folder and what holds it are never offered as a whole. */
+function isTooWide(folder: string, home: string): boolean {
+  return dirname(folder) === folder || isInside(home, [folder]);
+}
+
+function others(text: string, spellings: readonly string[]): string[] {
+  return [...new Set(spellings.map(withSlashes))].filter((spelling) => spelling !== text);
+}
+
+/** A name with `*` or `?` in it, offered as a pattern, would allow more than what it names. */
+function isLiteral(text: string): boolean {
+  return !/[*?]/.test(text);
+}
+
+const suggestionLimit = 3;
+
+async function nearNames(folder: string, name: string): Promise<string[]> {
+  const wanted = name.toLowerCase();
+  const ranked = (await namesIn(folder)).map((other) => ({
+    other,
+    apart: apartness(wanted, other.toLowerCase()),
+  }));
+  const near = ranked.filter(({ apart }) => apart <= Math.max(2, wanted.length * 0.4));
+  const closest = near.sort((one, two) => one.apart - two.apart || one.other.localeCompare(two.other));
+  return closest.slice(0, suggestionLimit).map(({ other }) => other);
+}
+
+/** How many letters to change; a name that contains the other counts as close. */
+function apartness(wanted: string, other: string): number {
+  if (other.includes(wanted) || (other.length > 2 && wanted.includes(other)))
+    return Math.min(2, distance(wanted, other));
+  return distance(wanted, other);
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    // Without the folder, or without the right to list it, there is nothing to suggest.
+    if (codeOf(error) === undefined) throw error;
+    return [];
+  }
+}

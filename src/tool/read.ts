@@ -1,0 +1,171 @@
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { basename, extname } from "node:path";
+import { z } from "zod";
+import description from "../../prompts/tools/read.md";
+import { openForReading, withOpenFile } from "../workspace/files.ts";
+import type { ResolvedPath } from "../workspace/paths.ts";
+import { listFolder } from "./folder-listing.ts";
+import { describeWindow, lineLimit, LineWindow } from "./line-window.ts";
+import type { Range } from "./line-window.ts";
+import { missingPathMessage, pathPermissions, resolveToolPath, titleOf } from "./paths.ts";
+import { byteOrderMarkOf, decodeText, explained, isBinary, sampleBytes } from "./text-file.ts";
+import { defineTool, ToolFailure } from "./tool.ts";
+import type { ToolContext, ToolResult } from "./tool.ts";
+
+const inputSchema = z.object({
+  filePath: z
+    .string()
+    .describe("The file or folder to read: absolute, relative to the working directory, or with ~"),
+  offset: z.number().int().nonnegative().optional().describe("The line to begin with, counted from 1"),
+  limit: z.number().int().positive().optional().describe("How many lines to read; 2000 when left out"),
+});
+type Input = z.infer<typeof inputSchema>;
+
+const attachmentLimitBytes = 5 * 1024 * 1024;
+/** Up to here a file is read at once, above it piece by piece. */
+const wholeLimitBytes = 10 * 1024 * 1024;
+/** Up to here a file is read to its end to count its lines and to know it again; above it only as far as shown. */
+const countedLimitBytes = 50 * 1024 * 1024;
+
+export const readTool = defineTool<Input>({
+  name: "read",
+  description,
+  input: inputSchema,
+  concurrency: "shared",
+  async prepare(input, context) {
+    const resolved = await resolveToolPath(context, input.filePath);
+    if (!resolved.exists) throw new ToolFailure(await missingPathMessage(context, resolved, input.filePath));
+    const first = Math.max(1, input.offset ?? 1);
+    return {
+      title: titleOf(context, resolved),
+      kind: "read",
+      locations: [{ path: resolved.path, line: first }],
+      permissions: pathPermissions(context, resolved, "read"),
+      run: ({ signal }) => readPath(context, resolved, { first, count: input.limit ?? lineLimit }, signal),
+    };
+  },
+});
+
+function readPath(context: ToolContext, { path, kind }: ResolvedPath, range: Range, signal: AbortSignal) {
+  return explained(path, () => {
+    if (kind === "directory") return listFolder(path, range, signal);
+    return readFile(context, path, range, signal);
+  });
+}
+
+async function readFile(
+  context: ToolContext,
+  path: string,
+  range: Range,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  const head = await readHead(path);
+  const media = mediaTypeOf(head);
+  if (media !== undefined) return attach(context, path, media);
+  assertText(path, head);
+  const { size } = await stat(path);
+  if (size > wholeLimitBytes) return readLargeFile(context, path, size, range, signal);
+  return readWholeFile(context, path, range);
+}
+
+async function readWholeFile(
+  { workspace, seen }: ToolContext,
+  path: string,
+  range: Range,
+): Promise<ToolResult> {
+  const { bytes, hash } = await workspace.files.read(path);
+  const decoded = decodeText(bytes);
+  if (decoded === undefined) throw new ToolFailure(binaryMessage(path));
+  seen.set(path, hash);
+  const window = new LineWindow(range);
+  window.add(decoded.text);
+  window.end();
+  return { status: "completed", output: describeWindow(window, range, true) };
+}
+
+/** Holds only what is shown in memory, whatever the size of the file. */
+async function readLargeFile(
+  { seen }: ToolContext,
+  path: string,
+  size: number,
+  range: Range,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  const toItsEnd = size <= countedLimitBytes;
+  const window = new LineWindow(range);
+  const hash = createHash("sha256");
+  const decoder = new TextDecoder(encodingOf(await readHead(path)));
+  const chunks: AsyncIterable<Buffer> = createReadStream(path, { signal });
+  for await (const chunk of chunks) {
+    hash.update(chunk);
+    window.add(decoder.decode(chunk, { stream: true }));
+    if (window.full && !toItsEnd)
+      return { status: "completed", output: describeWindow(window, range, false) };
+  }
+  window.add(decoder.decode());
+  window.end();
+  if (toItsEnd) seen.set(path, hash.digest("hex"));
+  return { status: "completed", output: describeWindow(window, range, true) };
+}
+
+async function attach({ workspace, seen }: ToolContext, path: string, mime: string): Promise<ToolResult> {
+  const name = basename(path);
+  const { size } = await stat(path);
+  if (size > attachmentLimitBytes) throw new ToolFailure(attachmentTooLarge(name, size));
+  const { bytes, hash } = await workspace.files.read(path);
+  seen.set(path, hash);
+  return {
+    status: "completed",
+    output: `${name} (${mime}, ${bytes.byteLength} bytes) is attached.`,
+    attachments: [{ mime, url: `data:${mime};base64,${bytes.toString("base64")}`, filename: name }],
+  };
+}
+
+function attachmentTooLarge(name: string, size: number): string {
+  const limit = `${attachmentLimitBytes / 1024 / 1024} MiB`;
+  return `${name} has ${size} bytes; images and PDF files of up to ${limit} can be shown. Make a smaller copy with a command, or extract the part that matters, and read that.`;
+}
+
+function readHead(path: string): Promise<Buffer> {
+  return withOpenFile(path, openForReading, async (file) => {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(sampleBytes), 0, sampleBytes, 0);
+    return buffer.subarray(0, bytesRead);
+  });
+}
+
+/** Judged by the first bytes, because a wrong extension would make the provider refuse the whole conversation. */
+function mediaTypeOf(head: Buffer): string | undefined {
+  const start = head.toString("latin1", 0, 12);
+  if (start.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
+  if (start.startsWith("\xff\xd8\xff")) return "image/jpeg";
+  if (/^GIF8[79]a/.test(start)) return "image/gif";
+  if (start.startsWith("RIFF") && start.endsWith("WEBP")) return "image/webp";
+  if (start.startsWith("%PDF-")) return "application/pdf";
+  return undefined;
+}
+
+function assertText(path: string, head: Buffer): void {
+  if (binaryExtensions.has(extname(path).toLowerCase())) throw new ToolFailure(binaryMessage(path));
+  const mark = byteOrderMarkOf(head);
+  const isUtf16 = mark === "utf16le" || mark === "utf16be";
+  if (!isUtf16 && isBinary(head)) throw new ToolFailure(binaryMessage(path));
+}
+
+function encodingOf(head: Buffer): string {
+  const mark = byteOrderMarkOf(head);
+  if (mark === "utf16le") return "utf-16le";
+  return mark === "utf16be" ? "utf-16be" : "utf-8";
+}
+
+function binaryMessage(path: string): string {
+  return `${path} is binary and cannot be shown as text. Look into it with a command made for its format.`;
+}
+
+/** Formats whose first bytes may look like text. */
+const binaryExtensions: ReadonlySet<string> = new Set(
+  "zip gz tgz bz2 xz zst 7z rar tar jar war class exe dll so dylib o a lib obj pyc pyo wasm doc docx xls xlsx ppt pptx odt ods odp sqlite"
+    .split(" ")
+    .map((name) => `.${name}`),
+);

@@ -1,0 +1,22 @@
+import { z } from "zod";
+import description from "../../prompts/tools/todoread.md";
+import { defineTool } from "./tool.ts";
+import { describeTodos, progressOf } from "./todowrite.ts";
+
+const inputSchema = z.object({});
+
+export const todoreadTool = defineTool({
+  name: "todoread",
+  description,
+  input: inputSchema,
+  concurrency: "shared",
+  async prepare(_input, context) {
+    return {
+      title: progressOf(context.todos.read()),
+      kind: "think",
+      locations: [],
+      permissions: [{ permission: "todoread", subjects: [{ text: "*" }], always: ["*"] }],
+      run: async () => ({ status: "completed", output: describeTodos(context.todos.read()) }),
+    };
+  },
+});

@@ -1,0 +1,43 @@
+import { z } from "zod";
+import description from "../../prompts/tools/todowrite.md";
+import { todoSchema } from "../message/message.ts";
+import type { Todo } from "../message/message.ts";
+import { defineTool } from "./tool.ts";
+
+const todoLimit = 100;
+
+const inputSchema = z.object({
+  todos: z.array(todoSchema).max(todoLimit).describe("The whole list as it is from now on"),
+});
+type Input = z.infer<typeof inputSchema>;
+
+export const todowriteTool = defineTool<Input>({
+  name: "todowrite",
+  description,
+  input: inputSchema,
+  concurrency: "exclusive",
+  async prepare({ todos }, context) {
+    return {
+      title: progressOf(todos),
+      kind: "think",
+      locations: [],
+      permissions: [{ permission: "todowrite", subjects: [{ text: "*" }], always: ["*"] }],
+      run: async () => {
+        await context.todos.write(todos);
+        return { status: "completed", output: describeTodos(todos) };
+      },
+    };
+  },
+});
+
+/** The list as the model reads it. */
+export function describeTodos(todos: readonly Todo[]): string {
+  if (todos.length === 0) return "The list is empty.";
+  const lines = todos.map(({ content, status, priority }) => `- [${status}] ${content} (${priority})`);
+  return [`${progressOf(todos)}:`, ...lines].join("\n");
+}
+
+export function progressOf(todos: readonly Todo[]): string {
+  const done = todos.filter(({ status }) => status === "completed").length;
+  return `${done} of ${todos.length} todos done`;
+}

@@ -1,0 +1,130 @@
+import { lstat, readlink, realpath, stat } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import type { Stats } from "node:fs";
+import { codeOf, UserError } from "../base/errors.ts";
+
+export interface ResolvedPath {
+  /** Real path of the deepest ancestor that exists, followed by what does not exist yet. */
+  readonly path: string;
+  /** The absolute path as it was asked for, links not followed. Differs from `path` when a link is on the way. */
+  readonly asked: string;
+  readonly exists: boolean;
+  /** `special` is a device, a FIFO, a socket, or anything that the kernel makes up (`/proc`, `/sys`, `/dev`). */
+  readonly kind: "file" | "directory" | "special" | "missing";
+}
+
+/** What relative paths and `~` start from. */
+export interface PathBase {
+  readonly cwd: string;
+  readonly home: string;
+}
+
+/** The number of links that Linux follows before it says ELOOP. */
+const linkLimit = 40;
+const kernelFolders = ["/proc", "/sys", "/dev"];
+
+/**
+ * Says where a path really leads, so that what was judged is what is opened.
+ * Throws {@link UserError} for a path that cannot be one: empty, with a NUL, in a loop of links, closed to us.
+ */
+export async function resolvePath(raw: string, base: PathBase): Promise<ResolvedPath> {
+  const asked = toAbsolute(raw, base);
+  const path = await withReadableErrors(raw, () => realPathOf(asked, linkLimit));
+  const found = await withReadableErrors(raw, () => statOrMissing(path));
+  return { path, asked, exists: found !== undefined, kind: kindOf(found, [path, asked]) };
+}
+
+/** Whether the path is one of the folders or lies under one. All are absolute real paths. */
+export function isInside(path: string, folders: readonly string[]): boolean {
+  return folders.some((folder) => {
+    const rest = relative(folder, path);
+    return rest !== ".." && !rest.startsWith(`..${sep}`) && !isAbsolute(rest);
+  });
+}
+
+/** The path as people and rules write it: relative to the folder where it lies inside, else absolute; with `/`. */
+export function relativeTo(folder: string, path: string): string {
+  if (!isInside(path, [folder])) return withSlashes(path);
+  return withSlashes(relative(folder, path)) || ".";
+}
+
+function toAbsolute(raw: string, { cwd, home }: PathBase): string {
+  if (raw === "") throw new UserError("The path is empty. Give the path of a file or folder.");
+  if (raw.includes("\0")) throw new UserError("The path contains a NUL character, which no file name can.");
+  if (raw === "~") return home;
+  if (raw.startsWith("~/") || raw.startsWith(`~${sep}`)) return resolve(home, raw.slice(2));
+  return resolve(cwd, raw);
+}
+
+async function realPathOf(path: string, linksLeft: number): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+  const parent = dirname(path);
+  if (parent === path) return path;
+  const place = join(await realPathOf(parent, linksLeft), basename(path));
+  return followDanglingLink(place, linksLeft);
+}
+
+/** Writing to a link whose target is missing creates the target, so the target is what counts. */
+async function followDanglingLink(path: string, linksLeft: number): Promise<string> {
+  const target = await linkTarget(path);
+  if (target === undefined) return path;
+  if (linksLeft === 0) throw new UserError(`${path} leads through too many links.`);
+  return realPathOf(resolve(dirname(path), target), linksLeft - 1);
+}
+
+async function linkTarget(path: string): Promise<string | undefined> {
+  try {
+    return (await lstat(path)).isSymbolicLink() ? await readlink(path) : undefined;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+async function statOrMissing(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+function kindOf(found: Stats | undefined, spellings: readonly string[]): ResolvedPath["kind"] {
+  if (spellings.some((path) => isInside(path, kernelFolders))) return "special";
+  if (found === undefined) return "missing";
+  if (found.isFile()) return "file";
+  return found.isDirectory() ? "directory" : "special";
+}
+
+/** ENOTDIR: a file stands where a folder would have to be, so there is nothing under it. */
+function isMissing(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === "ENOENT" || code === "ENOTDIR";
+}
+
+async function withReadableErrors<T>(raw: string, task: () => Promise<T>): Promise<T> {
+  try {
+    return await task();
+  } catch (error) {
+    const problem = pathProblems.get(codeOf(error) ?? "");
+    if (problem === undefined) throw error;
+    throw new UserError(`${raw}: ${problem}`, { cause: error });
+  }
+}
+
+const pathProblems: ReadonlyMap<string, string> = new Map([
+  ["EACCES", "a folder on the way may not be entered by this user."],
+  ["EPERM", "the system does not let this user look at it."],
+  ["ELOOP", "the links on the way go round in a circle."],
+  ["ENAMETOOLONG", "the name is longer than the file system allows."],
+]);
+
+/** The same path with `/` between its parts, whatever the system writes. */
+export function withSlashes(path: string): string {
+  return sep === "/" ? path : path.replaceAll(sep, "/");
+}

@@ -1,0 +1,139 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdir, readFile } from "node:fs/promises";
+import { codeOf } from "../base/errors.ts";
+import { sleep } from "../base/async.ts";
+
+/** The variable that marks a command's processes, so that those which left its group are found. */
+export const PROCESS_MARK = "FAIRLEAD_PROCESS";
+
+/** Time between TERM and KILL: enough for a server to close its files, short enough for a person who cancelled. */
+const KILL_AFTER_MS = 3_000;
+/** How long KILL may take before the tree is given up: a process in an uninterruptible wait cannot be ended. */
+const GIVE_UP_AFTER_MS = 400;
+const FIRST_LOOK_MS = 10;
+const SLOWEST_LOOK_MS = 160;
+
+interface ProcessEntry {
+  pid: number;
+  parent: number;
+  group: number;
+}
+
+/**
+ * Which processes are meant: the members of `group`, those with `mark` in their environment, and all their
+ * descendants. Marks and descendants are found on Linux only; elsewhere the group is all there is.
+ */
+export interface ProcessTree {
+  group?: number;
+  mark: string;
+}
+
+/** Ends the whole tree: TERM, and KILL after 3 s. Resolves when nothing of it is left, at most 3.4 s later. */
+export async function endTree(tree: ProcessTree): Promise<void> {
+  if (process.platform === "win32") return endWindowsTree(tree);
+  const start = performance.now();
+  const elapsed = () => performance.now() - start;
+  const told = new Set<number>();
+  for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, SLOWEST_LOOK_MS)) {
+    const kill = elapsed() >= KILL_AFTER_MS;
+    const alive = await survivors(tree);
+    if (alive.length === 0 || elapsed() >= KILL_AFTER_MS + GIVE_UP_AFTER_MS) return;
+    if (kill) for (const pid of alive) send(pid, "SIGKILL");
+    else terminate(alive, told);
+    await sleep(kill ? FIRST_LOOK_MS : Math.max(1, Math.min(pauseMs, KILL_AFTER_MS - elapsed())));
+  }
+}
+
+/** Whether a member of the group, zombies aside, still runs. */
+export async function hasRunningMember(group: number): Promise<boolean> {
+  if (process.platform === "win32" || !isAlive(-group)) return false;
+  if (process.platform !== "linux") return true;
+  return (await runningProcesses()).some((entry) => entry.group === group);
+}
+
+function terminate(pids: readonly number[], told: Set<number>): void {
+  for (const pid of pids.filter((pid) => !told.has(pid))) {
+    told.add(pid);
+    send(pid, "SIGTERM");
+    // A stopped process learns of TERM only when it goes on.
+    send(pid, "SIGCONT");
+  }
+}
+
+/** Process ids of the tree; off Linux the group as one negative number, as kill(2) takes it. */
+async function survivors({ group, mark }: ProcessTree): Promise<number[]> {
+  if (process.platform !== "linux") return group !== undefined && isAlive(-group) ? [-group] : [];
+  const entries = await runningProcesses();
+  const marked = await Promise.all(
+    entries.map(async (entry) => entry.group === group || (await hasMark(entry.pid, mark))),
+  );
+  const members = new Set(entries.filter((_, index) => marked[index]).map((entry) => entry.pid));
+  addDescendants(members, entries);
+  members.delete(process.pid);
+  return [...members];
+}
+
+/** Catches those that emptied their environment and left the group while a parent of theirs still runs. */
+function addDescendants(members: Set<number>, entries: readonly ProcessEntry[]): void {
+  let size: number;
+  do {
+    size = members.size;
+    for (const { pid, parent } of entries) if (members.has(parent)) members.add(pid);
+  } while (members.size > size);
+}
+
+async function runningProcesses(): Promise<ProcessEntry[]> {
+  const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const entries = await Promise.all(names.map((name) => readEntry(Number(name))));
+  return entries.filter((entry) => entry !== undefined);
+}
+
+/** From /proc/PID/stat, see proc_pid_stat(5); undefined for zombies and for processes that are gone. */
+async function readEntry(pid: number): Promise<ProcessEntry | undefined> {
+  const stat = await readProcFile(pid, "stat");
+  // The name may hold blanks and brackets, so the fields are counted from its last bracket.
+  const [state, parent, group] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  if (!state || state === "Z" || state === "X") return undefined;
+  return { pid, parent: Number(parent), group: Number(group) };
+}
+
+async function hasMark(pid: number, mark: string): Promise<boolean> {
+  const environment = await readProcFile(pid, "environ");
+  const start = environment.startsWith(`${PROCESS_MARK}=`)
+    ? 0
+    : environment.indexOf(`\0${PROCESS_MARK}=`) + 1;
+  if (start === 0 && !environment.startsWith(PROCESS_MARK)) return false;
+  return environment.slice(start).split("\0", 1)[0]?.includes(mark) ?? false;
+}
+
+/** Empty when the process is gone or belongs to somebody else. */
+async function readProcFile(pid: number, name: string): Promise<string> {
+  try {
+    return await readFile(`/proc/${pid}/${name}`, "latin1");
+  } catch {
+    return "";
+  }
+}
+
+function isAlive(pid: number): boolean {
+  return send(pid, 0);
+}
+
+function send(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch (error) {
+    return codeOf(error) === "EPERM";
+  }
+}
+
+async function endWindowsTree({ group }: ProcessTree): Promise<void> {
+  if (group === undefined) return;
+  const taskkill = spawn("taskkill", ["/pid", String(group), "/T", "/F"], {
+    stdio: "ignore",
+    windowsHide: true,
+  });
+  // It fails where the tree has already ended, which is what was wanted.
+  await Promise.race([once(taskkill, "exit"), once(taskkill, "error"), sleep(KILL_AFTER_MS)]);
+}

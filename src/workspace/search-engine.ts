@@ -1,0 +1,32 @@
+import type { PathFilter } from "./glob.ts";
+
+/** Larger files are not searched. */
+export const MOST_FILE_BYTES = 64 * 1024 * 1024;
+
+/** So many files are looked at, not more. */
+export const MOST_FILES = 500_000;
+
+/**
+ * What it takes to search, by a program or without. Both see the same files: hidden ones too, not `.git`, not what
+ * .gitignore, .ignore, .rgignore and .git/info/exclude exclude; no links. Outside git .gitignore counts from the
+ * searched folder on. Personal excludes of git and settings of ripgrep do not count. Paths are with `/`.
+ */
+export interface SearchEngine {
+  /** Paths of all files, relative to the folder. */
+  files(folder: string, signal: AbortSignal): AsyncGenerator<string>;
+  /** Those that hold a matching line. `glob` may spare work: the filter decides. Some may turn out to be binary. */
+  filesWithMatch(query: {
+    folder: string;
+    pattern: string;
+    glob: string | undefined;
+    filter: PathFilter;
+    signal: AbortSignal;
+  }): Promise<string[]>;
+  /** Up to `limit` matching lines of each of these files, given by absolute paths; of binary files none. */
+  matches(query: {
+    paths: readonly string[];
+    pattern: string;
+    limit: number;
+    signal: AbortSignal;
+  }): Promise<Map<string, { line: number; text: string }[]>>;
+}

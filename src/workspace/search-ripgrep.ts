@@ -1,0 +1,189 @@
+import { spawn } from "node:child_process";
+import { delimiter, isAbsolute, join } from "node:path";
+import { access, constants } from "node:fs/promises";
+import { z } from "zod";
+import { codeOf } from "../base/errors.ts";
+import { MOST_FILE_BYTES, MOST_FILES, type SearchEngine } from "./search-engine.ts";
+import { findWorktree } from "./worktree.ts";
+
+/** More than this of a single record is not taken into memory. */
+const RECORD_LIMIT_BYTES = 256 * 1024;
+const ERROR_LIMIT_CHARACTERS = 4_096;
+/** Enough for 200 paths on a command line of any system. */
+const PATHS_PER_RUN = 200;
+
+const SAME_FILES = ["--no-config", "--hidden", "--no-ignore-global", "--no-messages", "--glob", "!.git"];
+const COMMON = [...SAME_FILES, "--color=never", `--max-filesize=${MOST_FILE_BYTES}`];
+/** PCRE2 is used for what only it can do, such as looking ahead. */
+const EXPRESSION = ["--engine=auto", "--crlf", "--no-mmap"];
+
+export function ripgrepEngine(program: string): SearchEngine {
+  return {
+    async *files(folder, signal) {
+      yield* records({
+        program,
+        args: [...COMMON, ...(await outsideGit(folder)), "--files", "--null"],
+        cwd: folder,
+        end: 0,
+        signal,
+      });
+    },
+
+    async filesWithMatch({ folder, pattern, glob, filter, signal }) {
+      const type = glob === undefined ? [] : ["--type-add", `wanted:${glob}`, "--type", "wanted"];
+      const search = [...EXPRESSION, ...type, "--files-with-matches", "--null", `--regexp=${pattern}`];
+      const args = [...COMMON, ...(await outsideGit(folder)), ...search];
+      const found: string[] = [];
+      for await (const path of records({ program, args, cwd: folder, end: 0, signal, pattern })) {
+        if (filter(path)) found.push(path);
+        if (found.length === MOST_FILES) break;
+      }
+      return found;
+    },
+
+    async matches({ paths, pattern, limit, signal }) {
+      const found = new Map<string, { line: number; text: string }[]>();
+      for (let start = 0; start < paths.length; start += PATHS_PER_RUN) {
+        const some = paths.slice(start, start + PATHS_PER_RUN);
+        const args = [
+          ...COMMON,
+          ...EXPRESSION,
+          "--json",
+          `--max-count=${limit}`,
+          `--regexp=${pattern}`,
+          "--",
+          ...some,
+        ];
+        const lines = records({ program, args, cwd: undefined, end: 10, signal, pattern });
+        for await (const line of lines) collect(line, found);
+      }
+      return found;
+    },
+  };
+}
+
+/** There .gitignore counts too, but not those of folders above: a home folder's may exclude all there is. */
+async function outsideGit(folder: string): Promise<string[]> {
+  return (await findWorktree(folder)) === undefined ? ["--no-require-git", "--no-ignore-parent"] : [];
+}
+
+/** The program that came with us, else one on the PATH. */
+export async function findRipgrep(
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<string | undefined> {
+  const candidates = [await bundledRipgrep(), ...programsOnPath(env)].filter((path) => path !== undefined);
+  for (const path of candidates) if (await isExecutable(path)) return path;
+  return undefined;
+}
+
+async function bundledRipgrep(): Promise<string | undefined> {
+  try {
+    return (await import("@vscode/ripgrep")).rgPath;
+  } catch {
+    // It throws where its part for this platform is not installed.
+    return undefined;
+  }
+}
+
+function programsOnPath(env: Readonly<Record<string, string | undefined>>): string[] {
+  const folders = (env["PATH"] ?? env["Path"] ?? "").split(delimiter).filter(isAbsolute);
+  return folders.map((folder) => join(folder, process.platform === "win32" ? "rg.exe" : "rg"));
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const textSchema = z.object({ text: z.string().optional(), bytes: z.string().optional() });
+/** As described in the documentation of `grep_printer::JSON`. */
+const messageSchema = z.object({
+  type: z.string(),
+  data: z.object({
+    path: textSchema.optional(),
+    lines: textSchema.optional(),
+    line_number: z.number().nullish(),
+    binary_offset: z.number().nullish(),
+  }),
+});
+
+function collect(record: string, found: Map<string, { line: number; text: string }[]>): void {
+  const { type, data } = messageSchema.parse(JSON.parse(record));
+  const path = textOf(data.path);
+  const matches = found.get(path) ?? [];
+  if (type === "begin") found.set(path, matches);
+  if (type === "match")
+    matches.push({ line: data.line_number ?? 0, text: textOf(data.lines).replace(/\r?\n$/, "") });
+  if (type === "end" && typeof data.binary_offset === "number") found.delete(path);
+}
+
+/** ripgrep gives what is no UTF-8 as base64. */
+function textOf(value: z.infer<typeof textSchema> | undefined): string {
+  return value?.text ?? Buffer.from(value?.bytes ?? "", "base64").toString();
+}
+
+interface RipgrepRun {
+  program: string;
+  args: string[];
+  cwd: string | undefined;
+  /** The byte that ends a record. */
+  end: number;
+  signal: AbortSignal;
+  pattern?: string;
+}
+
+/** What ripgrep prints, record by record. It is ended when the reader stops or the signal aborts. */
+async function* records({ program, args, cwd, end, signal, pattern }: RipgrepRun): AsyncGenerator<string> {
+  signal.throwIfAborted();
+  const child = spawn(program, args, { cwd, stdio: ["ignore", "pipe", "pipe"], windowsHide: true, signal });
+  const ended = new Promise<number | null>((resolve, reject) =>
+    child.once("close", resolve).once("error", reject),
+  );
+  let problem = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    if (problem.length < ERROR_LIMIT_CHARACTERS) problem += text;
+  });
+  try {
+    yield* split(child.stdout, end);
+    const code = await ended;
+    if (code === 2 && problem.trim() !== "") throw new Error(explain(problem, pattern));
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    child.kill("SIGKILL");
+    // Whoever stopped reading has no use for how it ended.
+    ended.catch(codeOf);
+  }
+}
+
+async function* split(chunks: AsyncIterable<Buffer>, end: number): AsyncGenerator<string> {
+  let held: Buffer[] = [];
+  let heldBytes = 0;
+  for await (const chunk of chunks) {
+    let start = 0;
+    for (let at = chunk.indexOf(end); at !== -1; at = chunk.indexOf(end, start)) {
+      const last = chunk.subarray(start, at);
+      if (heldBytes <= RECORD_LIMIT_BYTES)
+        yield heldBytes === 0 ? last.toString() : Buffer.concat([...held, last]).toString();
+      held = [];
+      heldBytes = 0;
+      start = at + 1;
+    }
+    heldBytes += chunk.length - start;
+    if (heldBytes <= RECORD_LIMIT_BYTES) held.push(chunk.subarray(start));
+    else held = [];
+  }
+  if (heldBytes > 0 && heldBytes <= RECORD_LIMIT_BYTES) yield Buffer.concat(held).toString();
+}
+
+/** ripgrep's own words about an expression, without its drawing. */
+function explain(problem: string, pattern: string | undefined): string {
+  const why = /^error: (.+)$/m.exec(problem)?.[1] ?? /^rg: (.+)$/m.exec(problem)?.[1] ?? problem.trim();
+  if (pattern === undefined) return `ripgrep could not search: ${why}`;
+  return `The regular expression ${JSON.stringify(pattern)} is not valid: ${why}`;
+}

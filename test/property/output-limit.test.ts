@@ -1,0 +1,47 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { countLines, cutText } from "../../src/tool/output-limit.ts";
+
+const text = fc
+  .array(fc.oneof(fc.string({ unit: "grapheme", maxLength: 12 }), fc.constant("\n"), fc.constant("😀é")), {
+    maxLength: 40,
+  })
+  .map((pieces) => pieces.join(""));
+const limits = { lines: fc.integer({ min: 0, max: 12 }), bytes: fc.integer({ min: 0, max: 80 }) };
+
+test("a cut keeps a beginning or an end, within both limits, of whole characters", () => {
+  fc.assert(
+    fc.property(
+      text,
+      limits.lines,
+      limits.bytes,
+      fc.constantFrom("head", "tail"),
+      (whole, maxLines, maxBytes, keep) => {
+        const kept = cutText(whole, maxLines, maxBytes, keep);
+        expect(keep === "head" ? whole.startsWith(kept) : whole.endsWith(kept)).toBe(true);
+        expect(countLines(kept)).toBeLessThanOrEqual(maxLines);
+        expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(maxBytes);
+        expect(kept.isWellFormed()).toBe(true);
+      },
+    ),
+    { numRuns: 2000 },
+  );
+});
+
+test("a text within the limits is not cut", () => {
+  fc.assert(
+    fc.property(text, fc.constantFrom("head", "tail"), (whole, keep) => {
+      expect(cutText(whole, countLines(whole), Buffer.byteLength(whole), keep)).toBe(whole);
+    }),
+  );
+});
+
+test("no whole character more would have fitted", () => {
+  fc.assert(
+    fc.property(text, limits.bytes, (whole, maxBytes) => {
+      const kept = cutText(whole, Number.MAX_SAFE_INTEGER, maxBytes, "head");
+      const [next] = whole.slice(kept.length);
+      if (next !== undefined) expect(Buffer.byteLength(kept + next)).toBeGreaterThan(maxBytes);
+    }),
+  );
+});

@@ -1,0 +1,18 @@
+import { join } from "node:path";
+
+/** No more of this machine than a program needs, and a home of its own. */
+export function environment(home: string): Record<string, string> {
+  const kept = ["PATH", "TMPDIR", "TEMP", "TMP", "SystemRoot", "ComSpec", "PATHEXT"];
+  const own = kept.flatMap((name) =>
+    process.env[name] === undefined ? [] : [[name, process.env[name]] as const],
+  );
+  return {
+    ...Object.fromEntries(own),
+    HOME: home,
+    USERPROFILE: home,
+    XDG_CONFIG_HOME: join(home, ".config"),
+    XDG_DATA_HOME: join(home, ".local", "share"),
+    XDG_CACHE_HOME: join(home, ".cache"),
+    XDG_STATE_HOME: join(home, ".local", "state"),
+  };
+}

@@ -1,0 +1,151 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect } from "vitest";
+import { codeOf } from "../../src/base/errors.ts";
+import { isObject, objectOf, type JsonObject } from "./json.ts";
+import type { Direction, WireLog } from "./wire-log.ts";
+
+export interface GoldenPlaces {
+  cwd: string;
+  home: string;
+}
+
+const updating = process.env.UPDATE_GOLDEN === "1";
+
+const folder = new URL("../golden/", import.meta.url);
+const fileEnds: Record<Direction, string> = { fromAgent: "from-agent", toAgent: "to-agent" };
+
+/** Keys whose values are ids, and what the ids are called in the golden file. */
+const idKeys = new Map([
+  ["sessionId", "session"],
+  ["messageId", "msg"],
+  ["toolCallId", "call"],
+  ["terminalId", "terminal"],
+  ["terminal_id", "terminal"],
+  ["elicitationId", "elicitation"],
+]);
+const timeText = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
+const durationText = /\b\d+(\.\d+)? ?(ms|s|seconds)\b/g;
+const durationKey = /(Ms|duration|elapsed)$/i;
+
+/**
+ * Compares what passed on the wire with `test/golden/<name>.from-agent.json` and `.to-agent.json`, the directions
+ * apart since their interleaving is not fixed. `UPDATE_GOLDEN=1` writes the files; a missing one fails.
+ */
+export async function expectGolden(
+  name: string,
+  wire: WireLog,
+  places: GoldenPlaces,
+  update = updating,
+): Promise<void> {
+  const golden = normalise(wire, places);
+  for (const direction of ["fromAgent", "toAgent"] as const) {
+    const path = fileURLToPath(new URL(`${name}.${fileEnds[direction]}.json`, folder));
+    const text = toLines(golden[direction]);
+    if (update) await write(path, text);
+    else expect(text, path).toBe(await readGolden(path));
+  }
+}
+
+/** The messages of each direction without what differs from run to run. */
+export function normalise(wire: WireLog, places: GoldenPlaces): Record<Direction, unknown[]> {
+  const messages = wire.entries.flatMap(({ direction, message }) =>
+    message ? [{ direction, json: message.json }] : [],
+  );
+  const names = namesOfIds(messages.map(({ json }) => json));
+  const clean = cleaner([...names, [places.cwd, "<cwd>"], [places.home, "<home>"]]);
+  const of = (wanted: Direction) => {
+    const wantedMessages = messages.filter(({ direction }) => direction === wanted);
+    return mergeChunks(wantedMessages.map(({ json }) => clean(json)));
+  };
+  return { fromAgent: of("fromAgent"), toAgent: of("toAgent") };
+}
+
+async function write(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text);
+}
+
+async function readGolden(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") throw error;
+    throw new Error(`${path} is missing. Run the test with UPDATE_GOLDEN=1 and read what it wrote.`, {
+      cause: error,
+    });
+  }
+}
+
+/** A JSON array with one message on each line. */
+const toLines = (messages: unknown[]): string =>
+  `[\n${messages.map((message) => JSON.stringify(message)).join(",\n")}\n]\n`;
+
+/** Each id in the order of appearance, with its name. */
+function namesOfIds(messages: unknown[]): [string, string][] {
+  const names = new Map<string, string>();
+  const counts = new Map<string, number>();
+  visit(messages, (key, value) => {
+    const kind = idKeys.get(key);
+    if (kind === undefined || typeof value !== "string" || names.has(value)) return;
+    const count = (counts.get(kind) ?? 0) + 1;
+    counts.set(kind, count);
+    names.set(value, `<${kind}-${count}>`);
+  });
+  return [...names];
+}
+
+function visit(value: unknown, look: (key: string, value: unknown) => void): void {
+  if (typeof value !== "object" || value === null) return;
+  for (const [key, inner] of Object.entries(value)) {
+    look(key, inner);
+    visit(inner, look);
+  }
+}
+
+/** Replaces whole names in every string, the longest first, in one pass. */
+function cleaner(replacements: [string, string][]): (value: unknown) => unknown {
+  const names = new Map(replacements);
+  const longestFirst = [...names.keys()].sort((one, other) => other.length - one.length);
+  const anyName = new RegExp(`(?<![\\w-])(${longestFirst.map(escape).join("|")})(?![\\w-])`, "g");
+  const cleanText = (text: string) =>
+    text
+      .replaceAll(timeText, "<time>")
+      .replaceAll(durationText, "<duration>")
+      .replaceAll(anyName, (found) => names.get(found) ?? found);
+  const clean = (value: unknown, key = ""): unknown => {
+    if (typeof value === "string") return key === "version" ? "<version>" : cleanText(value);
+    if (typeof value === "number") return durationKey.test(key) ? "<duration>" : value;
+    if (Array.isArray(value)) return value.map((item) => clean(item));
+    if (!isObject(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, inner]) => [cleanText(name), clean(inner, name)]),
+    );
+  };
+  return clean;
+}
+
+const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/** Where a text is cut into chunks depends on how fast the client reads, so neighbours of one message become one. */
+function mergeChunks(messages: unknown[]): unknown[] {
+  const merged: unknown[] = [];
+  for (const message of messages) {
+    const text = chunkOf(message);
+    const before = chunkOf(merged.at(-1));
+    if (text && before && text.key === before.key)
+      before.content.text = String(before.content.text) + String(text.content.text);
+    else merged.push(message);
+  }
+  return merged;
+}
+
+function chunkOf(message: unknown): { key: string; content: JsonObject } | undefined {
+  const params = objectOf(objectOf(message).params);
+  const update = objectOf(params.update);
+  const content = objectOf(update.content);
+  if (!String(update.sessionUpdate).endsWith("_chunk") || content.type !== "text") return undefined;
+  const key = JSON.stringify([params.sessionId, update.sessionUpdate, update.messageId]);
+  return { key, content };
+}

@@ -1,0 +1,240 @@
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { text as readText } from "node:stream/consumers";
+import { isObject, listOf, objectOf, parseJson, textOf, type JsonObject } from "./json.ts";
+import { requestViolations } from "./model-checks.ts";
+import { failure, Gate, say, type Step } from "./reply.ts";
+import { writeReply } from "./reply-writer.ts";
+import { Bell } from "./waiting.ts";
+
+/** One answer: text, a step, or steps in any nesting. */
+export type Reply = string | Step | readonly Reply[];
+export type ReplyFunction = (request: ModelRequest) => Reply | Promise<Reply>;
+
+/** A request for a completion, as the server received it. */
+export interface ModelRequest {
+  /** Counts from 1; titles are counted apart. */
+  readonly number: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: JsonObject;
+  readonly messages: readonly JsonObject[];
+  /** The system texts, joined. */
+  readonly system: string;
+  /** The text of the last user message. */
+  readonly userText: string;
+  readonly toolNames: readonly string[];
+  /** The contents of the tool messages at the end of the request, in order. */
+  readonly toolResults: readonly string[];
+  /** How the exchange ended: with the whole answer sent, or cut off by either side. */
+  readonly ended: Promise<"answered" | "cut">;
+}
+
+/** What the scripted model calls every conversation unless told otherwise. */
+export const usualTitle = "A scripted title";
+
+/** Starts an OpenAI-compatible server on this machine that says what the test wrote and checks what it is sent. */
+export async function startModelServer(): Promise<ModelServer> {
+  const server = createServer();
+  const model = new ModelServer(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return model;
+}
+
+export class ModelServer {
+  readonly requests: ModelRequest[] = [];
+  readonly titleRequests: ModelRequest[] = [];
+  /** What was wrong with requests, as sentences. Tests of bad requests may empty it. */
+  readonly violations: string[] = [];
+  readonly #server: Server;
+  readonly #bell = new Bell();
+  readonly #queue: (Reply | ReplyFunction)[] = [];
+  readonly #standing: { matches: (request: ModelRequest) => boolean; reply: Reply | ReplyFunction }[] = [];
+  readonly #gates = new Set<Gate>();
+  #otherwise: Reply | ReplyFunction | undefined;
+  #title: Reply | ReplyFunction = usualTitle;
+  #callIds = 0;
+
+  constructor(server: Server) {
+    this.#server = server;
+    server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+      this.#answer(request, response).catch((error: unknown) => {
+        this.violations.push(`The model's script failed: ${String(error)}`);
+        response.destroy();
+      });
+    });
+  }
+
+  /** The provider's base URL, as a configuration has it. */
+  get url(): string {
+    const address = this.#server.address();
+    if (typeof address !== "object" || address === null) throw new Error("The model server is closed.");
+    return `http://127.0.0.1:${address.port}/v1`;
+  }
+
+  /** Queues one answer for the next request that nothing else answers. */
+  reply(...reply: Reply[]): this {
+    this.#queue.push(reply);
+    return this;
+  }
+
+  /** Queues an answer that depends on its request. */
+  replyWith(reply: ReplyFunction): this {
+    this.#queue.push(reply);
+    return this;
+  }
+
+  /** Answers every request that matches, whatever the queue says: for requests whose order is not fixed. */
+  when(matches: (request: ModelRequest) => boolean, reply: Reply | ReplyFunction): this {
+    this.#standing.push({ matches, reply });
+    return this;
+  }
+
+  /** Answers every request for which the queue has nothing left. */
+  otherwise(reply: Reply | ReplyFunction): this {
+    this.#otherwise = reply;
+    return this;
+  }
+
+  /** Answers requests for a title. */
+  title(reply: Reply | ReplyFunction): this {
+    this.#title = reply;
+    return this;
+  }
+
+  /** The n-th request, counted from 1, as soon as it arrives. */
+  request(number: number, deadlineMs?: number): Promise<ModelRequest> {
+    return this.#bell.until(() => this.requests[number - 1], `request ${number} to the model`, deadlineMs);
+  }
+
+  /** The n-th request for a title. */
+  titleRequest(number: number, deadlineMs?: number): Promise<ModelRequest> {
+    return this.#bell.until(() => this.titleRequests[number - 1], `title request ${number}`, deadlineMs);
+  }
+
+  /** Throws when a request broke the provider's rules, or when queued answers were never asked for. */
+  assertClean(): void {
+    const unused = this.#queue.length;
+    const problems =
+      unused > 0 ? [...this.violations, `${unused} scripted replies were never asked for.`] : this.violations;
+    if (problems.length > 0)
+      throw new Error(`The model server found:\n${problems.map((text) => `- ${text}`).join("\n")}`);
+  }
+
+  async close(): Promise<void> {
+    for (const gate of this.#gates) gate.release();
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = `${request.method} ${request.url}`;
+    if (path === "GET /v1/models") return this.#listModels(response);
+    if (path === "POST /v1/chat/completions") return this.#complete(request, response);
+    this.violations.push(`The model server has no ${path}.`);
+    response.writeHead(404, { "content-type": "application/json" }).end('{"error":{"message":"Not found"}}');
+    return undefined;
+  }
+
+  #listModels(response: ServerResponse): void {
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify({ object: "list", data: [{ id: "scripted", object: "model", created: 0 }] }));
+  }
+
+  async #complete(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = parseJson(await readText(incoming));
+    if (!isObject(body)) {
+      this.violations.push("A request's body is no JSON object.");
+      response.writeHead(400).end();
+      return;
+    }
+    const request = this.#record(incoming, response, body);
+    const steps = flatten(await this.#replyTo(request));
+    for (const step of steps) if (step instanceof Gate) this.#gates.add(step);
+    await writeReply(response, steps, {
+      stream: body.stream === true,
+      model: String(body.model),
+      newCallId: () => `call_${++this.#callIds}`,
+    });
+  }
+
+  #record(incoming: IncomingMessage, response: ServerResponse, body: JsonObject): ModelRequest {
+    const list = isTitleRequest(body) ? this.titleRequests : this.requests;
+    const request = {
+      number: list.length + 1,
+      headers: incoming.headers,
+      ...describe(body),
+      ended: endOf(response),
+    };
+    const name = list === this.requests ? `Request ${request.number}` : `Title request ${request.number}`;
+    this.violations.push(...requestViolations(body).map((text) => `${name}: ${text}`));
+    list.push(request);
+    this.#bell.ring();
+    return request;
+  }
+
+  async #replyTo(request: ModelRequest): Promise<Reply> {
+    const reply = this.#replyFor(request);
+    return typeof reply === "function" ? reply(request) : reply;
+  }
+
+  #replyFor(request: ModelRequest): Reply | ReplyFunction {
+    if (isTitleRequest(request.body)) return this.#title;
+    const standing = this.#standing.find(({ matches }) => matches(request));
+    const reply = standing?.reply ?? this.#queue.shift() ?? this.#otherwise;
+    if (reply !== undefined) return reply;
+    this.violations.push(
+      `Request ${request.number} has no scripted reply; its user text is: ${request.userText}`,
+    );
+    return failure(400, "The test's script has no reply for this request.");
+  }
+}
+
+function flatten(reply: Reply): Step[] {
+  if (typeof reply === "string") return say(reply);
+  return "do" in reply ? [reply] : reply.flatMap(flatten);
+}
+
+/** Titles are asked for without tools, under a system text that begins by speaking of titles. */
+function isTitleRequest(body: JsonObject): boolean {
+  const [opening = ""] = systemOf(body).split("\n");
+  return listOf(body.tools).length === 0 && /\btitles?\b/i.test(opening);
+}
+
+function describe(body: JsonObject): Omit<ModelRequest, "number" | "headers" | "ended"> {
+  const messages = listOf(body.messages).map(objectOf);
+  const lastOther = messages.findLastIndex((message) => message.role !== "tool");
+  return {
+    body,
+    messages,
+    system: systemOf(body),
+    userText: contentText(messages.findLast((message) => message.role === "user")?.content),
+    toolNames: listOf(body.tools).map((tool) => String(objectOf(objectOf(tool).function).name)),
+    toolResults: messages.slice(lastOther + 1).map((message) => contentText(message.content)),
+  };
+}
+
+function systemOf(body: JsonObject): string {
+  const system = listOf(body.messages)
+    .map(objectOf)
+    .filter(({ role }) => role === "system" || role === "developer");
+  return system.map((message) => contentText(message.content)).join("\n");
+}
+
+function contentText(content: unknown): string {
+  if (typeof content === "string") return content;
+  return listOf(content)
+    .map((part) => textOf(objectOf(part).text) ?? "")
+    .join("");
+}
+
+function endOf(response: ServerResponse): Promise<"answered" | "cut"> {
+  return new Promise((resolve) => {
+    response.once("close", () => resolve(response.writableFinished ? "answered" : "cut"));
+  });
+}

@@ -1,0 +1,69 @@
+import type {
+  PermissionOptionKind,
+  RequestPermissionOutcome,
+  RequestPermissionRequest,
+} from "@agentclientprotocol/sdk";
+
+/** How the person answers: a kind of option, a whole outcome, or never. */
+type PermissionAnswer = PermissionOptionKind | "cancelled" | "never" | RequestPermissionOutcome;
+
+export type PermissionPolicy =
+  | PermissionAnswer
+  | ((request: RequestPermissionRequest) => PermissionAnswer | Promise<PermissionAnswer>);
+
+/** The person before the editor: is asked for permissions, and answers by a policy. */
+export class Person {
+  /** Without a policy, being asked is a problem of the test. */
+  policy: PermissionPolicy | undefined;
+  readonly requests: RequestPermissionRequest[] = [];
+  readonly problems: string[] = [];
+  /** Requests that wait for their answer, with what answers them when their session is cancelled. */
+  readonly #asked = new Set<{ sessionId: string; cancel: () => void }>();
+
+  constructor(policy: PermissionPolicy | undefined) {
+    this.policy = policy;
+  }
+
+  /** Answers the session's open requests with "cancelled". A person who never answers stays silent. */
+  cancel(sessionId: string): void {
+    for (const asked of this.#asked) if (asked.sessionId === sessionId) asked.cancel();
+  }
+
+  async ask(request: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionOutcome> {
+    this.requests.push(request);
+    if (this.policy === "never") return outcomeOf(this.policy, request);
+    const cancelled = Promise.withResolvers<RequestPermissionOutcome>();
+    const asked = { sessionId: request.sessionId, cancel: () => cancelled.resolve({ outcome: "cancelled" }) };
+    signal.addEventListener("abort", asked.cancel, { once: true });
+    this.#asked.add(asked);
+    try {
+      return await Promise.race([this.#decide(request), cancelled.promise]);
+    } finally {
+      this.#asked.delete(asked);
+    }
+  }
+
+  async #decide(request: RequestPermissionRequest): Promise<RequestPermissionOutcome> {
+    try {
+      if (this.policy !== undefined) return await outcomeOf(this.policy, request);
+      this.problems.push(`Permission was asked for, but the test has no answer: ${request.toolCall.title}`);
+    } catch (error) {
+      this.problems.push(`The permission policy failed: ${String(error)}`);
+    }
+    return { outcome: "cancelled" };
+  }
+}
+
+/** The outcome on the wire; never resolves for "never". Rejects when the option was not offered. */
+async function outcomeOf(
+  policy: PermissionPolicy,
+  request: RequestPermissionRequest,
+): Promise<RequestPermissionOutcome> {
+  const answer = typeof policy === "function" ? await policy(request) : policy;
+  if (answer === "never") return new Promise(() => {});
+  if (typeof answer === "object") return answer;
+  if (answer === "cancelled") return { outcome: "cancelled" };
+  const option = request.options.find(({ kind }) => kind === answer);
+  if (!option) throw new Error(`The agent offered no option of the kind ${answer}.`);
+  return { outcome: "selected", optionId: option.optionId };
+}

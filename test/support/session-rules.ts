@@ -1,0 +1,145 @@
+import { objectOf, textOf, type JsonObject } from "./json.ts";
+import type { RuleName, Violation } from "./violation.ts";
+import { isUpdate, sessionOf, type Answer, type Call, type Notice, type Traffic } from "./wire-traffic.ts";
+
+const kindsOfTurns = new Set([
+  "user_message_chunk",
+  "agent_message_chunk",
+  "agent_thought_chunk",
+  "tool_call",
+  "tool_call_update",
+  "plan",
+]);
+
+const opening = new Set(["session/new", "session/fork", "session/load", "session/resume"]);
+const closing = new Set(["session/close", "session/delete"]);
+
+/** The rules about the order of a session's updates. */
+export function sessionRules(traffic: readonly Traffic[]): Violation[] {
+  const sessions = new Map<string, SessionWatch>();
+  const watch = (id: string) => {
+    const found = sessions.get(id) ?? new SessionWatch(id);
+    sessions.set(id, found);
+    return found;
+  };
+  return traffic.flatMap((item) => {
+    if (item.type === "call" && item.by === "toAgent")
+      for (const session of sessions.values()) session.quiet = undefined;
+    const id = sessionOf(item) ?? createdSession(item);
+    return id === undefined ? [] : watch(id).see(item);
+  });
+}
+
+/** New sessions get their id with the answer. */
+function createdSession(item: Traffic): string | undefined {
+  return item.type === "answer" ? textOf(objectOf(item.result).sessionId) : undefined;
+}
+
+/** What the client knows of one session while the messages pass. */
+class SessionWatch {
+  /** Why no update may come before the next request. */
+  quiet: string | undefined;
+  readonly #id: string;
+  readonly #open = new Set<Call>();
+  readonly #tools = new Map<string, "open" | "ended">();
+  #known = false;
+  #knownBeforeLoad = false;
+
+  constructor(id: string) {
+    this.#id = id;
+  }
+
+  see(item: Traffic): Violation[] {
+    if (item.by === "toAgent") return this.#seeClient(item);
+    if (item.type === "answer") return this.#seeAnswer(item);
+    const unknown = this.#known
+      ? []
+      : [this.#violation("session", item, `${describe(item)} is about an unknown session`)];
+    return [...unknown, ...(isUpdate(item) ? this.#seeUpdate(item) : this.#seeQuestion(item))];
+  }
+
+  #seeClient(item: Traffic): Violation[] {
+    if (item.type !== "call") return [];
+    this.#open.add(item);
+    if (item.method !== "session/load") return [];
+    this.#knownBeforeLoad = this.#known;
+    this.#known = true;
+    this.#tools.clear();
+    return [];
+  }
+
+  #seeAnswer(item: Answer): Violation[] {
+    const { call, error } = item;
+    if (!call) return [];
+    this.#open.delete(call);
+    if (opening.has(call.method) && !error) this.#known = true;
+    if (call.method === "session/load" && error) this.#known = this.#knownBeforeLoad;
+    if (closing.has(call.method) && !error) this.#known = false;
+    this.#listen(call, item);
+    return call.method === "session/prompt" || call.method === "session/load" ? this.#endTurn(item) : [];
+  }
+
+  #listen(call: Call, { result, error }: Answer): void {
+    if (error || this.#open.size > 0) return;
+    if (call.method === "session/load") this.quiet = "the answer to session/load";
+    if (objectOf(result).stopReason === "cancelled") this.quiet = "a cancelled turn";
+  }
+
+  #endTurn(item: Answer): Violation[] {
+    const open = [...this.#tools].filter(([, state]) => state === "open");
+    for (const [id] of open) this.#tools.set(id, "ended");
+    return open.map(([id]) =>
+      this.#violation("tool", item, `The call ${id} had no terminal status when its turn ended`),
+    );
+  }
+
+  #seeUpdate(item: Notice): Violation[] {
+    const update = objectOf(item.params.update);
+    const kind = String(update.sessionUpdate);
+    const violations: Violation[] = [];
+    if (this.quiet) violations.push(this.#violation("silence", item, `${kind} came after ${this.quiet}`));
+    else if (kindsOfTurns.has(kind) && !this.#inTurn()) {
+      violations.push(this.#violation("turn", item, `${kind} came outside of a turn`));
+    }
+    if (kind === "tool_call" || kind === "tool_call_update")
+      violations.push(...this.#seeTool(item, kind, update));
+    return violations;
+  }
+
+  #seeTool(item: Notice, kind: string, update: JsonObject): Violation[] {
+    const id = String(update.toolCallId);
+    const before = this.#tools.get(id);
+    const ended = update.status === "completed" || update.status === "failed";
+    this.#tools.set(id, ended || before === "ended" ? "ended" : "open");
+    if (kind === "tool_call") {
+      return before ? [this.#violation("tool", item, `The call ${id} was announced twice`)] : [];
+    }
+    if (!before) return [this.#violation("tool", item, `The call ${id} was updated before it was announced`)];
+    return before === "ended"
+      ? [this.#violation("tool", item, `The call ${id} changed after its terminal status`)]
+      : [];
+  }
+
+  #seeQuestion(item: Call | Notice): Violation[] {
+    if (item.method !== "session/request_permission") return [];
+    const id = String(objectOf(item.params.toolCall).toolCallId);
+    const violations: Violation[] = [];
+    if (!this.#inTurn())
+      violations.push(this.#violation("turn", item, "A permission was asked for outside of a turn"));
+    if (!this.#tools.has(id))
+      violations.push(this.#violation("tool", item, `The call ${id} asks before it was announced`));
+    return violations;
+  }
+
+  #inTurn(): boolean {
+    return [...this.#open].some(({ method }) => method === "session/prompt" || method === "session/load");
+  }
+
+  #violation(rule: RuleName, { order }: Traffic, text: string): Violation {
+    return { rule, order, text: `${text} (session ${this.#id}).` };
+  }
+}
+
+function describe(item: Call | Notice): string {
+  return isUpdate(item) ? `The update ${String(objectOf(item.params.update).sessionUpdate)}` : item.method;
+}

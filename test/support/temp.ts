@@ -1,0 +1,84 @@
+import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { execa } from "execa";
+
+/** Contents by path, relative to the folder. */
+export type Files = Readonly<Record<string, string | Uint8Array>>;
+
+/** A folder that is removed when it goes out of scope (`await using`) or by `remove`. */
+export interface TemporaryFolder extends AsyncDisposable {
+  /** Absolute, without symbolic links. */
+  readonly path: string;
+  write(files: Files): Promise<void>;
+  remove(): Promise<void>;
+}
+
+export interface GitRepository extends TemporaryFolder {
+  /** Runs git in it and returns what it printed, without the last newline. */
+  git(...args: string[]): Promise<string>;
+}
+
+export async function temporaryFolder(files: Files = {}, name = "fairlead-test-"): Promise<TemporaryFolder> {
+  const path = await realpath(await mkdtemp(join(tmpdir(), name)));
+  const remove = () => rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  const folder = {
+    path,
+    write: (more: Files) => writeFiles(path, more),
+    remove,
+    [Symbol.asyncDispose]: remove,
+  };
+  await folder.write(files);
+  return folder;
+}
+
+/** A repository with one commit that holds the files. The person's git configuration plays no part. */
+export async function gitRepository(files: Files = { "README.md": "# Sample\n" }): Promise<GitRepository> {
+  const folder = await temporaryFolder(files, "fairlead-repository-");
+  const git = async (...args: string[]) => {
+    const { stdout } = await execa("git", [...settings, ...args], { cwd: folder.path, env: gitEnv });
+    return stdout;
+  };
+  await git("init", "--quiet", "--initial-branch=main");
+  await git("add", "--all");
+  await git("commit", "--quiet", "--allow-empty", "--message=First");
+  return { ...folder, git };
+}
+
+/** Writes the global configuration that makes the scripted model the only one. */
+export async function writeConfig(
+  home: string,
+  modelServerUrl: string,
+  more: Record<string, unknown> = {},
+): Promise<void> {
+  const config = {
+    model: "test/scripted",
+    provider: {
+      test: {
+        options: { baseURL: modelServerUrl, apiKey: "test-key" },
+        models: {
+          scripted: { name: "Scripted", limit: { context: 100_000, output: 8_000 }, tool_call: true },
+        },
+      },
+    },
+    ...more,
+  };
+  await writeFiles(home, { ".config/fairlead/fairlead.json": JSON.stringify(config, undefined, 2) });
+}
+
+const settings = [
+  "user.name=Test",
+  "user.email=test@example.com",
+  "commit.gpgsign=false",
+  "core.autocrlf=false",
+].flatMap((setting) => ["-c", setting]);
+const nowhere = process.platform === "win32" ? "NUL" : "/dev/null";
+const gitEnv = { GIT_CONFIG_GLOBAL: nowhere, GIT_CONFIG_NOSYSTEM: "1" };
+
+async function writeFiles(root: string, files: Files): Promise<void> {
+  for (const [name, content] of Object.entries(files)) {
+    const path = join(root, name);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, content);
+  }
+}

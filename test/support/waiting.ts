@@ -1,0 +1,53 @@
+/** Milliseconds that a test waits for something that must happen. Generous, since a busy machine is no failure. */
+const defaultDeadlineMs = 10_000;
+
+/** Tells everyone who waits that something changed, so that nobody needs to poll. */
+export class Bell {
+  readonly #waiting = new Set<() => void>();
+
+  ring(): void {
+    for (const look of this.#waiting) look();
+  }
+
+  /** The first value that `probe` finds, now or after a later ring. Rejects after the deadline, naming `what`. */
+  until<T>(probe: () => T | undefined, what: string, deadlineMs = defaultDeadlineMs): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const stop = () => {
+        clearTimeout(timer);
+        this.#waiting.delete(look);
+      };
+      const look = () => {
+        try {
+          const found = probe();
+          if (found === undefined) return;
+          stop();
+          resolve(found);
+        } catch (error) {
+          stop();
+          reject(error instanceof Error ? error : new Error(String(error)));
+        }
+      };
+      const timer = setTimeout(() => {
+        stop();
+        reject(new Error(`Waited ${deadlineMs} ms for ${what}.`));
+      }, deadlineMs);
+      this.#waiting.add(look);
+      look();
+    });
+  }
+}
+
+/** The promise's value, or a rejection that names `what` after the deadline. */
+export async function within<T>(
+  promise: Promise<T>,
+  what: string,
+  deadlineMs = defaultDeadlineMs,
+): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`Waited ${deadlineMs} ms for ${what}.`)), deadlineMs);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,172 @@
+import { AcpSchema } from "./acp-schema.ts";
+import { sessionRules } from "./session-rules.ts";
+import { isObject, listOf, objectOf, textOf, type JsonObject } from "./json.ts";
+import type { Violation } from "./violation.ts";
+import type { WireLog } from "./wire-log.ts";
+import { isUpdate, sessionOf, trafficOf, type Traffic } from "./wire-traffic.ts";
+
+/** Bytes; some clients break on 10 MiB, so that 1 MiB is a safe bound. */
+const lineLimitBytes = 1024 * 1024;
+
+const schema = new AcpSchema();
+
+/** Everything that a strict client would find wrong with what the agent sent. */
+export function wireViolations(log: WireLog): Violation[] {
+  const traffic = trafficOf(log.entries);
+  const violations = [
+    ...lineViolations(log),
+    ...answerViolations(log, traffic),
+    ...traffic.flatMap(schemaViolations),
+    ...capabilityViolations(traffic),
+    ...selectionViolations(traffic),
+    ...sessionRules(traffic),
+  ];
+  return violations.sort((one, other) => one.order - other.order);
+}
+
+function lineViolations(log: WireLog): Violation[] {
+  const violations: Violation[] = [];
+  for (const { order, direction, line, problem } of log.entries) {
+    if (direction === "toAgent") continue;
+    if (problem) violations.push({ rule: "line", order, text: `A line ${problem}: ${line.slice(0, 200)}` });
+    const bytes = Buffer.byteLength(line);
+    if (bytes > lineLimitBytes) violations.push({ rule: "size", order, text: `A line has ${bytes} bytes.` });
+  }
+  if (log.unfinished !== "" && !log.cut) {
+    violations.push({
+      rule: "line",
+      order: log.entries.length,
+      text: `The last line has no end: ${log.unfinished}`,
+    });
+  }
+  return violations;
+}
+
+function answerViolations(log: WireLog, traffic: Traffic[]): Violation[] {
+  const violations: Violation[] = [];
+  const open = new Map(
+    traffic.filter((item) => item.type === "call").map((call) => [call.order, call] as const),
+  );
+  for (const item of traffic) {
+    if (item.type !== "answer") continue;
+    if (item.call) open.delete(item.call.order);
+    else if (item.by === "fromAgent" && !isProtocolError(item.id, item.error)) {
+      violations.push({
+        rule: "answer",
+        order: item.order,
+        text: `The id ${item.id} answers no open request.`,
+      });
+    }
+  }
+  for (const call of open.values()) {
+    if (call.by === "fromAgent" || log.cut) continue;
+    violations.push({
+      rule: "answer",
+      order: call.order,
+      text: `${call.method} (id ${call.id}) was never answered.`,
+    });
+  }
+  return violations;
+}
+
+/** A message whose id cannot be known is answered with the id null (JSON-RPC 2.0, 5). */
+const isProtocolError = (id: unknown, error: JsonObject | undefined): boolean =>
+  id === null && (error?.code === -32700 || error?.code === -32600);
+
+function schemaViolations(item: Traffic): Violation[] {
+  if (item.by === "toAgent") return [];
+  return schemaProblems(item).map((text) => ({ rule: "schema", order: item.order, text }));
+}
+
+function schemaProblems(item: Traffic): string[] {
+  if (item.type !== "answer") return schema.ofCall(item.method, item.params);
+  if (item.error) return schema.ofError(item.error);
+  return item.call ? schema.ofResult(item.call.method, item.result) : [];
+}
+
+function capabilityViolations(traffic: Traffic[]): Violation[] {
+  const violations: Violation[] = [];
+  let capabilities: JsonObject = {};
+  for (const item of traffic) {
+    if (item.type === "call" && item.method === "initialize")
+      capabilities = objectOf(item.params.clientCapabilities);
+    if (item.by === "toAgent") continue;
+    for (const used of capabilitiesUsed(item)) {
+      if (hasCapability(capabilities, used)) continue;
+      violations.push({
+        rule: "capability",
+        order: item.order,
+        text: `The client did not advertise ${used}.`,
+      });
+    }
+  }
+  return violations;
+}
+
+/** The client capabilities that a message needs, as paths. */
+function capabilitiesUsed(item: Traffic): string[] {
+  if (item.type === "answer") {
+    const result = objectOf(item.result);
+    const methods = listOf(result.authMethods).map(objectOf);
+    return [
+      ...optionCapabilities(result.configOptions),
+      ...methods.filter(({ type }) => type === "terminal").map(() => "auth.terminal"),
+    ];
+  }
+  if (item.method.startsWith("terminal/")) return ["terminal"];
+  if (item.method === "fs/read_text_file") return ["fs.readTextFile"];
+  if (item.method === "fs/write_text_file") return ["fs.writeTextFile"];
+  if (item.method === "elicitation/create") return [`elicitation.${textOf(item.params.mode) ?? "form"}`];
+  return isUpdate(item) ? updateCapabilities(objectOf(item.params.update)) : [];
+}
+
+function updateCapabilities(update: JsonObject): string[] {
+  const kind = String(update.sessionUpdate);
+  const meta = Object.keys(objectOf(update._meta));
+  return [
+    ...(kind === "notice" ? ["session.notices"] : []),
+    ...(kind.startsWith("compaction_") ? ["session.compaction"] : []),
+    ...optionCapabilities(update.configOptions),
+    ...(meta.some((key) => /^terminal_(info|output|exit)$/.test(key)) ? ["_meta.terminal_output"] : []),
+  ];
+}
+
+const optionCapabilities = (options: unknown): string[] =>
+  listOf(options).some((option) => objectOf(option).type === "boolean")
+    ? ["session.configOptions.boolean"]
+    : [];
+
+function hasCapability(capabilities: JsonObject, path: string): boolean {
+  let value: unknown = capabilities;
+  for (const key of path.split(".")) value = objectOf(value)[key];
+  return value === true || isObject(value);
+}
+
+function selectionViolations(traffic: Traffic[]): Violation[] {
+  const modes = new Map<string | undefined, string[]>();
+  return traffic.flatMap((item): Violation[] => {
+    if (item.by === "toAgent" || item.type === "call") return [];
+    const carried = item.type === "answer" ? objectOf(item.result) : objectOf(item.params.update);
+    const session = sessionOf(item) ?? textOf(carried.sessionId);
+    if (isObject(carried.modes)) modes.set(session, idsOf(carried.modes.availableModes, "id"));
+    const current = textOf(objectOf(carried.modes).currentModeId) ?? textOf(carried.currentModeId);
+    const problems = listOf(carried.configOptions).map(objectOf).flatMap(optionProblems);
+    if (current !== undefined && !modes.get(session)?.includes(current))
+      problems.push(`The mode ${current} is not offered.`);
+    return problems.map((text) => ({ rule: "selection", order: item.order, text }));
+  });
+}
+
+function optionProblems(option: JsonObject): string[] {
+  if (option.type === "boolean") return [];
+  const values = listOf(option.options).flatMap((entry) =>
+    "group" in objectOf(entry) ? idsOf(objectOf(entry).options, "value") : idsOf([entry], "value"),
+  );
+  const current = String(option.currentValue);
+  return values.includes(current)
+    ? []
+    : [`The option ${String(option.id)} has the value ${current}, which is not offered.`];
+}
+
+const idsOf = (list: unknown, key: string): string[] =>
+  listOf(list).map((entry) => String(objectOf(entry)[key]));

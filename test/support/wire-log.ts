@@ -1,0 +1,129 @@
+import type { SessionUpdate } from "@agentclientprotocol/sdk";
+import { isObject, objectOf, parseJson, textOf, type JsonObject } from "./json.ts";
+import { Bell } from "./waiting.ts";
+
+export type Direction = "toAgent" | "fromAgent";
+
+/** One line of the connection. `problem` says why it is no JSON-RPC message. */
+export interface WireEntry {
+  readonly order: number;
+  /** Milliseconds since the log began. */
+  readonly atMs: number;
+  readonly direction: Direction;
+  readonly line: string;
+  readonly message: WireMessage | undefined;
+  readonly problem: string | undefined;
+}
+
+export type WireMessage =
+  | { kind: "request"; id: WireId; method: string; params: JsonObject; json: JsonObject }
+  | { kind: "notification"; method: string; params: JsonObject; json: JsonObject }
+  | { kind: "response"; id: WireId; result: unknown; error: JsonObject | undefined; json: JsonObject };
+
+export interface WireUpdate {
+  readonly order: number;
+  readonly sessionId: string;
+  readonly update: SessionUpdate;
+}
+
+export type WireId = string | number | null;
+
+/** Lines that a failure's report shows, and how long each may be. */
+const excerptLines = 40;
+const excerptWidth = 400;
+
+/** Everything that one connection carried, in both directions and in order. */
+export class WireLog {
+  readonly entries: WireEntry[] = [];
+  /** The session updates among the entries. */
+  readonly updates: WireUpdate[] = [];
+  readonly bell = new Bell();
+  /** True when the process was killed: what it still owed is no fault then. */
+  cut = false;
+  readonly #beganAt = performance.now();
+  readonly #pending: Record<Direction, Buffer[]> = { toAgent: [], fromAgent: [] };
+
+  /** Takes bytes as they pass and returns the lines that they complete. */
+  receive(direction: Direction, bytes: Uint8Array): WireEntry[] {
+    const completed: WireEntry[] = [];
+    let start = 0;
+    for (let at = bytes.indexOf(0x0a); at !== -1; at = bytes.indexOf(0x0a, start)) {
+      const line = Buffer.concat([...this.#pending[direction], bytes.subarray(start, at)]);
+      this.#pending[direction] = [];
+      completed.push(this.#append(direction, line));
+      start = at + 1;
+    }
+    if (start < bytes.length) this.#pending[direction].push(Buffer.from(bytes.subarray(start)));
+    return completed;
+  }
+
+  /** Records a whole message. */
+  record(direction: Direction, json: unknown): WireEntry {
+    return this.#append(direction, Buffer.from(JSON.stringify(json)));
+  }
+
+  /** The agent's output that no newline ended. */
+  get unfinished(): string {
+    return Buffer.concat(this.#pending.fromAgent).toString();
+  }
+
+  /** The last lines, for a failure's report. */
+  excerpt(): string {
+    return this.entries.slice(-excerptLines).map(entryText).join("\n");
+  }
+
+  #append(direction: Direction, bytes: Buffer): WireEntry {
+    const line = bytes.toString();
+    const parsed = bytes.equals(Buffer.from(line)) ? parseMessage(line) : "is not UTF-8";
+    const entry: WireEntry = {
+      order: this.entries.length,
+      atMs: performance.now() - this.#beganAt,
+      direction,
+      line,
+      message: typeof parsed === "string" ? undefined : parsed,
+      problem: typeof parsed === "string" ? parsed : undefined,
+    };
+    this.entries.push(entry);
+    this.#keepUpdate(entry);
+    this.bell.ring();
+    return entry;
+  }
+
+  #keepUpdate({ order, direction, message }: WireEntry): void {
+    if (direction === "toAgent" || message?.kind !== "notification" || message.method !== "session/update")
+      return;
+    const { sessionId, update } = message.params;
+    if (isSessionUpdate(update)) this.updates.push({ order, sessionId: String(sessionId), update });
+  }
+}
+
+/** The line's message, or why it is none. */
+function parseMessage(line: string): WireMessage | string {
+  const json = parseJson(line);
+  if (!isObject(json)) return "is no JSON object";
+  if (json.jsonrpc !== "2.0") return 'has no "jsonrpc": "2.0"';
+  const method = textOf(json.method);
+  const params = isObject(json.params) ? json.params : {};
+  if (!("id" in json))
+    return method ? { kind: "notification", method, params, json } : "has neither an id nor a method";
+  const { id } = json;
+  if (!isWireId(id)) return "has an id of a wrong type";
+  if (method) return { kind: "request", id, method, params, json };
+  if ("result" in json === "error" in json) return "is a response without exactly one of result and error";
+  if ("error" in json && !isObject(json.error)) return "has an error that is no object";
+  const error = isObject(json.error) ? json.error : undefined;
+  return { kind: "response", id, result: json.result, error, json };
+}
+
+const isWireId = (id: unknown): id is WireId => id === null || typeof id === "string" || Number.isInteger(id);
+
+/** Only the tag is looked at; whether the rest is valid is the schema's question. */
+const isSessionUpdate = (value: unknown): value is SessionUpdate =>
+  typeof objectOf(value).sessionUpdate === "string";
+
+function entryText({ atMs, direction, line }: WireEntry): string {
+  const arrow = direction === "toAgent" ? "→" : "←";
+  const shown =
+    line.length > excerptWidth ? `${line.slice(0, excerptWidth)}… (${line.length} characters)` : line;
+  return `${atMs.toFixed(0).padStart(6)} ${arrow} ${shown}`;
+}

@@ -1,0 +1,240 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { newSessionId } from "../../src/message/ids.ts";
+import type { Files } from "../../src/workspace/files.ts";
+import { openProcesses, type Processes } from "../../src/workspace/process.ts";
+import type { Search } from "../../src/workspace/search.ts";
+import type { Snapshots } from "../../src/workspace/snapshot.ts";
+import { bashTool, type ShellPlace } from "../../src/tool/bash.ts";
+import { ToolFailure, type PreparedCall, type ToolContext, type ToolResult } from "../../src/tool/tool.ts";
+
+let folder: string;
+let processes: Processes;
+let analyzed: { command: string; place: ShellPlace }[];
+
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-bash-")));
+  mkdirSync(join(folder, "work", "sub"), { recursive: true });
+  mkdirSync(join(folder, "elsewhere"));
+  processes = openProcesses({ env: { PATH: process.env["PATH"] } });
+  analyzed = [];
+});
+
+afterEach(async () => {
+  await processes.endAll();
+  rmSync(folder, { recursive: true });
+});
+
+const unused = (): never => {
+  throw new Error("bash uses its processes only");
+};
+
+function context(): ToolContext {
+  const cwd = join(folder, "work");
+  return {
+    sessionId: newSessionId(),
+    agent: "build",
+    workspace: {
+      cwd,
+      roots: [cwd],
+      worktree: undefined,
+      home: folder,
+      outputFolder: join(folder, "outputs"),
+      files: { read: unused, write: unused, remove: unused, lock: unused } satisfies Files,
+      processes,
+      search: { files: unused, lines: unused } satisfies Search,
+      snapshots: { save: unused, load: unused } satisfies Snapshots,
+    },
+    seen: { get: () => undefined, set: unused },
+    todos: { read: unused, write: unused },
+    signal: new AbortController().signal,
+  };
+}
+
+function prepare(input: Record<string, unknown>): Promise<PreparedCall> {
+  const tool = bashTool({
+    analyze: (command, place) => {
+      analyzed.push({ command, place });
+      return [{ permission: "bash", subjects: [{ text: command }], always: [] }];
+    },
+  });
+  return tool.prepare(tool.input.parse(input), context());
+}
+
+interface Ran {
+  result: ToolResult;
+  deltas: string[];
+}
+
+async function run(input: Record<string, unknown>, signal = new AbortController().signal): Promise<Ran> {
+  const call = await prepare(input);
+  const deltas: string[] = [];
+  const result = await call.run({
+    signal,
+    output: async (delta) => {
+      deltas.push(delta);
+    },
+  });
+  return { result, deltas };
+}
+
+const completed = (output: string, exitCode: number | null = 0): ToolResult => ({
+  status: "completed",
+  output,
+  metadata: { exitCode, truncated: false, outputPath: undefined },
+});
+
+test("says what it would run and where, and asks the analysis for permissions", async () => {
+  const call = await prepare({ command: "  git status ", workdir: "sub" });
+  const place = { cwd: join(folder, "work", "sub"), home: folder, roots: [join(folder, "work")] };
+  expect(analyzed).toEqual([{ command: "git status", place }]);
+  expect({ ...call, run: undefined }).toEqual({
+    title: "git status",
+    kind: "execute",
+    locations: [{ path: place.cwd }],
+    permissions: [{ permission: "bash", subjects: [{ text: "git status" }], always: [] }],
+    run: undefined,
+  });
+});
+
+test("a working directory outside the roots needs its own permission", async () => {
+  const { permissions } = await prepare({ command: "ls", workdir: "../elsewhere" });
+  expect(permissions.map(({ permission, subjects }) => [permission, subjects[0]?.text])).toEqual([
+    ["bash", "ls"],
+    ["external_directory", expect.stringContaining(join(folder, "elsewhere"))],
+  ]);
+});
+
+test("refuses a working directory that is none", async () => {
+  writeFileSync(join(folder, "work", "file"), "");
+  await expect(prepare({ command: "ls", workdir: "missing" })).rejects.toThrow(ToolFailure);
+  await expect(prepare({ command: "ls", workdir: "file" })).rejects.toThrow("file is a file.");
+});
+
+test("runs where it was told to", async () => {
+  expect((await run({ command: "pwd", workdir: "sub" })).result).toEqual(
+    completed(join(folder, "work", "sub")),
+  );
+});
+
+test("tells the model an exit code that is not 0", async () => {
+  expect((await run({ command: "echo no; exit 3" })).result).toEqual(completed("no\n\n[exit code 3]", 3));
+});
+
+test("says that there was no output", async () => {
+  expect((await run({ command: "true" })).result).toEqual(completed("(no output)"));
+  expect((await run({ command: "exit 3" })).result).toEqual(completed("(no output)\n\n[exit code 3]", 3));
+});
+
+test("shows output as it comes, additions only", async () => {
+  const { deltas } = await run({ command: "printf 'a\\nb'; sleep 0.2; printf 'c\\n'; sleep 0.2; echo d" });
+  expect(deltas.join("")).toBe("a\nbc\nd\n");
+  expect(deltas.slice(-2)).toEqual(["c\n", "d\n"]);
+});
+
+test("takes colours and overwritten progress out", async () => {
+  const command =
+    "printf '\\033[31mred\\033[0m\\n'; printf '10%%\\r50%%\\r'; printf '100%%\\n'; printf '\\033]0;title\\007end\\r\\n'";
+  expect((await run({ command })).result).toEqual(completed("red\n100%\nend"));
+});
+
+test("keeps an escape sequence apart that comes in two pieces", async () => {
+  const { result, deltas } = await run({ command: "printf 'x\\033[3'; sleep 0.2; printf '1mred\\n'" });
+  expect({ result, live: deltas.join("") }).toEqual({ result: completed("xred"), live: "xred\n" });
+});
+
+test("describes binary output instead of showing it", async () => {
+  const { result, deltas } = await run({ command: "head -c 20000 /dev/urandom; head -c 3000 /dev/zero" });
+  expect(result).toMatchObject({
+    status: "completed",
+    output: expect.stringMatching(/^\[The output is binary, about/),
+  });
+  expect(deltas.join("").length).toBeLessThan(100_000);
+});
+
+test("shows NUL as a visible character where the rest is text", async () => {
+  const command = "printf 'a-rather-long-name.txt\\0another-rather-long-name.txt\\n'";
+  expect((await run({ command })).result).toEqual(
+    completed("a-rather-long-name.txt␀another-rather-long-name.txt"),
+  );
+});
+
+test("shows the end of a long output and keeps the whole in a file", async () => {
+  const { result } = await run({ command: "seq 5000; exit 2" });
+  const files = readdirSync(join(folder, "outputs")).map((name) => join(folder, "outputs", name));
+  const shown = Array.from({ length: 1_988 }, (_, index) => 3_013 + index).join("\n");
+  const where = `The whole output is in ${files[0]}: search it with grep, or read parts of it.`;
+  expect(result).toEqual({
+    status: "completed",
+    output: `[Only the last 1988 lines of 23 KB are shown. ${where}]\n\n${shown}\n\n[exit code 2]`,
+    metadata: { exitCode: 2, truncated: true, outputPath: files[0] },
+  });
+  const whole = Array.from({ length: 5_000 }, (_, index) => `${index + 1}\n`).join("");
+  expect(readFileSync(files[0] ?? "", "utf8")).toBe(whole);
+});
+
+test("what the model sees of long lines fits into 50 KB, whole characters only", async () => {
+  const { result } = await run({ command: "for i in $(seq 3000); do printf '€€€€€€€€€€'; done; echo end" });
+  if (result.status !== "completed") throw new Error(result.error);
+  expect(Buffer.byteLength(result.output)).toBeLessThanOrEqual(50 * 1024);
+  expect(result.output).toMatch(/\n\n€+end$/);
+});
+
+test("bounds endless output on disk, live and for the model", async () => {
+  const { result, deltas } = await run({ command: "yes endless output", timeout: 1_500 });
+  if (result.status !== "completed") throw new Error(result.error);
+  expect(Buffer.byteLength(result.output)).toBeLessThanOrEqual(50 * 1024);
+  expect(result.output).toMatch(/\[Ended after [\d.]+ s because its time of 1500 ms was up; /);
+  expect(deltas.join("").length).toBeLessThan(100_000);
+  const [name = ""] = readdirSync(join(folder, "outputs"));
+  expect(readFileSync(join(folder, "outputs", name)).length).toBeLessThanOrEqual(64 * 1024 * 1024);
+});
+
+test("goes on with the newest when output was too fast to show", async () => {
+  const { deltas } = await run({ command: "seq 30000; sleep 1; echo last" });
+  expect(deltas.join("").slice(0, 6)).toBe("1\n2\n3\n");
+  expect(deltas.at(-1)).toMatch(/^\n\[… \d+ KB too fast to show …\]\nlast\n$/);
+});
+
+test("says after how long it was ended and what was seen", async () => {
+  const { result } = await run({ command: "echo begin; sleep 100", timeout: 300 });
+  expect(result).toEqual(completed(expect.stringMatching(/^begin\n\n\[Ended after 0\.\d s because/), null));
+});
+
+test("a cancelled command fails with what was seen", async () => {
+  const controller = new AbortController();
+  const call = await prepare({ command: "echo begin; sleep 100" });
+  const result = await call.run({ signal: controller.signal, output: async () => controller.abort() });
+  expect(result).toEqual({
+    status: "failed",
+    error: expect.stringMatching(/^begin\n\n\[Cancelled after 0\.\d s; /),
+    metadata: { exitCode: null, truncated: false, outputPath: undefined },
+  });
+});
+
+test("says that something runs on in the background", async () => {
+  const { result } = await run({ command: "sleep 1000 & echo started" });
+  expect(result).toEqual(completed("started\n\n[Processes that it started still run in the background.]"));
+});
+
+test("handles 50 MB in bounded time and sends little of it", async () => {
+  const start = performance.now();
+  const { result, deltas } = await run({
+    command: "yes 'a line of output, as long as lines are' | head -c 52428800",
+  });
+  expect(performance.now() - start).toBeLessThan(5_000);
+  expect(result).toMatchObject({ status: "completed", metadata: { exitCode: 0, truncated: true } });
+  expect(deltas.join("").length).toBeLessThan(100_000);
+  const [name = ""] = readdirSync(join(folder, "outputs"));
+  expect(readFileSync(join(folder, "outputs", name)).length).toBe(52_428_800);
+});

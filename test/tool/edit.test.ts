@@ -1,0 +1,176 @@
+import { rm } from "node:fs/promises";
+import { expect, test } from "vitest";
+import { editTool } from "../../src/tool/edit.ts";
+import { readTool } from "../../src/tool/read.ts";
+import { sha256 } from "../../src/workspace/files.ts";
+import { call, description, prepare, run, toolPlace } from "./tool-place.ts";
+import type { ToolPlace } from "./tool-place.ts";
+
+const read = (filePath: string, place: ToolPlace) => call(readTool, { filePath }, place);
+const hashOf = (text: string) => sha256(Buffer.from(text));
+
+test("a piece is replaced and the answer shows the place", async () => {
+  await using place = await toolPlace({ "src/a.ts": "1\n2\n3\n4\n5\n6\n" });
+  await read("src/a.ts", place);
+  expect(
+    await call(editTool, { filePath: "src/a.ts", oldString: "4\n", newString: "four\nand more\n" }, place),
+  ).toEqual({
+    status: "completed",
+    output: "Changed src/a.ts (+2 -1 lines).\n\n2: 2\n3: 3\n4: four\n5: and more\n6: 5\n7: 6",
+    changes: [
+      {
+        path: place.path("src/a.ts"),
+        operation: "update",
+        before: hashOf("1\n2\n3\n4\n5\n6\n"),
+        after: hashOf("1\n2\n3\nfour\nand more\n5\n6\n"),
+        additions: 2,
+        deletions: 1,
+      },
+    ],
+  });
+  expect(await place.text("src/a.ts")).toBe("1\n2\n3\nfour\nand more\n5\n6\n");
+});
+
+test("the question shows the whole texts before and after, and nothing has changed yet", async () => {
+  await using place = await toolPlace({ a: "one\ntwo\n" });
+  await read("a", place);
+  const described = await description(editTool, { filePath: "a", oldString: "two", newString: "2" }, place);
+  expect(described).toEqual({
+    title: "a",
+    kind: "edit",
+    locations: [{ path: place.path("a"), line: 2 }],
+    preview: { diffs: [{ path: place.path("a"), oldText: "one\ntwo\n", newText: "one\n2\n" }] },
+    permissions: [{ permission: "edit", subjects: [{ text: "a", also: [place.path("a")] }], always: ["a"] }],
+  });
+  expect(await place.text("a")).toBe("one\ntwo\n");
+});
+
+test("a tolerant match is told", async () => {
+  await using place = await toolPlace({ a: "if (x) {\n\treturn 1;\n}\n" });
+  await read("a", place);
+  const { output } = await call(
+    editTool,
+    { filePath: "a", oldString: "  return  1;", newString: "  return 2;" },
+    place,
+  );
+  expect(output).toBe(
+    "Changed a (+1 -1 lines). oldString was not there exactly; it was matched by whitespace: check the result.\n\n" +
+      "1: if (x) {\n2: \treturn 2;\n3: }",
+  );
+});
+
+test.each([
+  [
+    { oldString: "none", newString: "x" },
+    "oldString does not stand in the file. Read that part of the file again",
+  ],
+  [{ oldString: "1: one\n2: two", newString: "x" }, "line numbers that read shows: leave them out"],
+  [
+    { oldString: "one", newString: "x" },
+    "oldString stands in 2 places (line 1, 3). Give more of the text around",
+  ],
+  [{ oldString: "one", newString: "one" }, "oldString and newString are the same."],
+  [{ oldString: "", newString: "x" }, "oldString is empty, but the file exists."],
+])("an edit that does not fit fails with the next step: %j", async (edit, message) => {
+  await using place = await toolPlace({ a: "one\ntwo\none\n" });
+  await read("a", place);
+  await expect(prepare(editTool, { filePath: "a", ...edit }, place)).rejects.toThrow(message);
+  expect(await place.text("a")).toBe("one\ntwo\none\n");
+});
+
+test("many places are named up to a number", async () => {
+  await using place = await toolPlace({ a: "x\n".repeat(300) });
+  await read("a", place);
+  await expect(prepare(editTool, { filePath: "a", oldString: "x", newString: "y" }, place)).rejects.toThrow(
+    "oldString stands in more than 100 places (line 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and others).",
+  );
+});
+
+test("an empty old text makes a new file", async () => {
+  await using place = await toolPlace();
+  const { output } = await call(editTool, { filePath: "new/a", oldString: "", newString: "text\n" }, place);
+  expect({ output, text: await place.text("new/a") }).toEqual({
+    output: "Created new/a (+1 -0 lines).",
+    text: "text\n",
+  });
+});
+
+test("missing files and folders are told", async () => {
+  await using place = await toolPlace({ "d/name.ts": "" });
+  const edit = { oldString: "a", newString: "b" };
+  await expect(prepare(editTool, { filePath: "d/nam.ts", ...edit }, place)).rejects.toThrow(
+    "Did you mean d/name.ts?",
+  );
+  await expect(prepare(editTool, { filePath: "d", ...edit }, place)).rejects.toThrow("d is a folder.");
+});
+
+test("byte order mark, line endings and encoding stay", async () => {
+  await using place = await toolPlace({
+    crlf: Buffer.from("\uFEFFone\r\ntwo\r\n"),
+    utf16: Buffer.from("\uFEFFone\r\ntwo\r\n", "utf16le"),
+    latin1: Buffer.from("ä\none\ntwo\n", "latin1"),
+  });
+  for (const filePath of ["crlf", "utf16", "latin1"]) {
+    await read(filePath, place);
+    await call(editTool, { filePath, oldString: "one\ntwo", newString: "zwölf\n2" }, place);
+  }
+  expect(await place.bytes("crlf")).toEqual(Buffer.from("\uFEFFzwölf\r\n2\r\n"));
+  expect(await place.bytes("utf16")).toEqual(Buffer.from("\uFEFFzwölf\r\n2\r\n", "utf16le"));
+  expect(await place.bytes("latin1")).toEqual(Buffer.from("ä\nzwölf\n2\n", "latin1"));
+});
+
+test("a file that was not read, or changed since, is not edited", async () => {
+  await using place = await toolPlace({ a: "one\n" });
+  const edit = { filePath: "a", oldString: "one", newString: "two" };
+  await expect(prepare(editTool, edit, place)).rejects.toThrow(
+    "was not read in this session. Read it first.",
+  );
+  await read("a", place);
+  await place.write({ a: "one more\n" });
+  await expect(prepare(editTool, edit, place)).rejects.toThrow(
+    "was changed since it was read. Read it again",
+  );
+});
+
+test("what a person changes between question and answer stays", async () => {
+  await using place = await toolPlace({ a: "one\n", b: "one\n" });
+  await read("a", place);
+  await read("b", place);
+  const changed = await prepare(editTool, { filePath: "a", oldString: "one", newString: "two" }, place);
+  const removed = await prepare(editTool, { filePath: "b", oldString: "one", newString: "two" }, place);
+  await place.write({ a: "one by hand\n" });
+  await rm(place.path("b"));
+  await expect(run(changed, place)).rejects.toThrow("was changed since it was read. Read it again");
+  await expect(run(removed, place)).rejects.toThrow("no such file");
+  expect(await place.text("a")).toBe("one by hand\n");
+});
+
+test("edits of one step that were prepared together all take effect, also side by side", async () => {
+  await using place = await toolPlace({ a: "one\ntwo\nthree\nfour\n" });
+  await read("a", place);
+  const words = ["one", "two", "three", "four"];
+  const prepared = await Promise.all(
+    words.map((word) => prepare(editTool, { filePath: "a", oldString: word, newString: `${word}!` }, place)),
+  );
+  const results = await Promise.all(prepared.map((edit) => run(edit, place)));
+  expect(results.map(({ status }) => status)).toEqual(words.map(() => "completed"));
+  expect(await place.text("a")).toBe("one!\ntwo!\nthree!\nfour!\n");
+});
+
+test("an edit whose text an earlier one of the step took away fails", async () => {
+  await using place = await toolPlace({ a: "one\ntwo\n" });
+  await read("a", place);
+  const first = await prepare(editTool, { filePath: "a", oldString: "one\ntwo", newString: "three" }, place);
+  const second = await prepare(editTool, { filePath: "a", oldString: "two", newString: "2" }, place);
+  await run(first, place);
+  await expect(run(second, place)).rejects.toThrow("oldString does not stand in the file.");
+  expect(await place.text("a")).toBe("three\n");
+});
+
+test("a file edited just now can be edited again without reading it", async () => {
+  await using place = await toolPlace({ a: "one\n" });
+  await read("a", place);
+  await call(editTool, { filePath: "a", oldString: "one", newString: "two" }, place);
+  await call(editTool, { filePath: "a", oldString: "two", newString: "three" }, place);
+  expect(await place.text("a")).toBe("three\n");
+});

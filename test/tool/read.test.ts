@@ -1,0 +1,165 @@
+import { createHash } from "node:crypto";
+import { mkdir, symlink, truncate, writeFile } from "node:fs/promises";
+import { expect, test } from "vitest";
+import { outputLimitBytes, outputLimitLines, limitOutput } from "../../src/tool/output-limit.ts";
+import { readTool } from "../../src/tool/read.ts";
+import { call, description, prepare, toolPlace } from "./tool-place.ts";
+
+const sha256 = (bytes: string | Buffer) => createHash("sha256").update(bytes).digest("hex");
+const png = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
+
+test("a file comes with numbered lines and is known from then on", async () => {
+  await using place = await toolPlace({ "src/a.ts": "one\n\nthree\n" });
+  expect(await call(readTool, { filePath: "src/a.ts" }, place)).toEqual({
+    status: "completed",
+    output: "1: one\n2: \n3: three\n\n(End of file: 3 lines.)",
+  });
+  expect(place.context.seen.get(place.path("src/a.ts"))).toBe(sha256("one\n\nthree\n"));
+});
+
+test("the call is described before it runs", async () => {
+  await using place = await toolPlace({ "src/a.ts": "one\n" });
+  const described = await description(readTool, { filePath: place.path("src/a.ts"), offset: 3 }, place);
+  expect(described).toEqual({
+    title: "src/a.ts",
+    kind: "read",
+    locations: [{ path: place.path("src/a.ts"), line: 3 }],
+    permissions: [
+      {
+        permission: "read",
+        subjects: [{ text: "src/a.ts", also: [place.path("src/a.ts")] }],
+        always: ["src/a.ts"],
+      },
+    ],
+  });
+});
+
+test("a part is read, with the way to go on", async () => {
+  await using place = await toolPlace({ a: "1\n2\n3\n4\n5" });
+  const part = await call(readTool, { filePath: "a", offset: 2, limit: 2 }, place);
+  expect(part.output).toBe("2: 2\n3: 3\n\n(Lines 2-3 of 5. Go on with offset 4.)");
+  const rest = await call(readTool, { filePath: "a", offset: 4 }, place);
+  expect(rest.output).toBe("4: 4\n5: 5\n\n(Lines 4-5, end of file.)");
+});
+
+test("no more than 2,000 lines come at once, and the runner has nothing to cut from them", async () => {
+  await using place = await toolPlace({ a: "x\n".repeat(5000) });
+  const { output } = await call(readTool, { filePath: "a" }, place);
+  expect(output.split("\n")).toHaveLength(outputLimitLines + 2);
+  expect(output.endsWith("\n(Lines 1-2000 of 5000. Go on with offset 2001.)")).toBe(true);
+  expect((await limitOutput(output, { folder: place.outside })).truncated).toBe(false);
+});
+
+test("no more than 50 KB come at once", async () => {
+  await using place = await toolPlace({ a: `${"é".repeat(500)}\n`.repeat(100) });
+  const { output } = await call(readTool, { filePath: "a" }, place);
+  expect(output.endsWith("\n(Lines 1-50 of 100, cut at 50 KB. Go on with offset 51.)")).toBe(true);
+  expect(Buffer.byteLength(output)).toBeLessThan(outputLimitBytes + 200);
+});
+
+test("a long line is cut at a whole character, and says so", async () => {
+  await using place = await toolPlace({
+    a: `${"x".repeat(1999)}😀y\nnext\n`,
+    exact: `${"x".repeat(2000)}\r\n`,
+  });
+  const { output } = await call(readTool, { filePath: "a" }, place);
+  expect(output).toBe(
+    `1: ${"x".repeat(1999)}… (line cut at 2000 of 2002 characters)\n2: next\n\n(End of file: 2 lines.)`,
+  );
+  expect((await call(readTool, { filePath: "exact" }, place)).output).toBe(
+    `1: ${"x".repeat(2000)}\n\n(End of file: 1 lines.)`,
+  );
+});
+
+test("an empty file and an offset behind the end are told", async () => {
+  await using place = await toolPlace({ empty: "", short: "a\nb\n" });
+  expect((await call(readTool, { filePath: "empty" }, place)).output).toBe("(The file is empty.)");
+  await expect(call(readTool, { filePath: "short", offset: 9 }, place)).rejects.toThrow(
+    "There is no line 9: the file has 2 lines.",
+  );
+});
+
+test("a file too large to hold is read piece by piece, counted and known", async () => {
+  await using place = await toolPlace();
+  const content = "0123456789abcdefghi\n".repeat(600_000);
+  await writeFile(place.path("large"), content);
+  const { output } = await call(readTool, { filePath: "large", offset: 599_999, limit: 1 }, place);
+  expect(output).toBe(
+    "599999: 0123456789abcdefghi\n\n(Lines 599999-599999 of 600000. Go on with offset 600000.)",
+  );
+  expect(place.context.seen.get(place.path("large"))).toBe(sha256(content));
+});
+
+test("of an enormous file only what is shown is read", async () => {
+  await using place = await toolPlace({ huge: "first\nsecond\n".repeat(400) });
+  await truncate(place.path("huge"), 3_000_000_000_000);
+  const begin = performance.now();
+  const { output } = await call(readTool, { filePath: "huge", limit: 2 }, place);
+  expect(output).toBe(
+    "1: first\n2: second\n\n(Lines 1-2 of a file too large to count. Go on with offset 3.)",
+  );
+  expect(performance.now() - begin).toBeLessThan(5_000);
+  expect(place.context.seen.get(place.path("huge"))).toBeUndefined();
+});
+
+test("UTF-16 and files that are not UTF-8 are read as text", async () => {
+  await using place = await toolPlace({
+    utf16: Buffer.from("\uFEFFgrün\r\nrot\r\n", "utf16le"),
+    big: Buffer.from("\uFEFFgrün\n", "utf16le").swap16(),
+    latin1: Buffer.from("grün\n", "latin1"),
+    marked: "\uFEFFgrün\n",
+  });
+  expect((await call(readTool, { filePath: "utf16" }, place)).output).toBe(
+    "1: grün\n2: rot\n\n(End of file: 2 lines.)",
+  );
+  for (const filePath of ["big", "latin1", "marked"]) {
+    expect((await call(readTool, { filePath }, place)).output).toBe("1: grün\n\n(End of file: 1 lines.)");
+  }
+});
+
+test("binary files are refused, by their bytes and by their names", async () => {
+  await using place = await toolPlace({ nul: "a\0b", controls: "\u0001\u0002\u0003abc", "a.zip": "PK text" });
+  for (const filePath of ["nul", "controls", "a.zip"]) {
+    await expect(call(readTool, { filePath }, place)).rejects.toThrow(
+      "is binary and cannot be shown as text",
+    );
+  }
+});
+
+test("an image is attached, whatever it is called", async () => {
+  await using place = await toolPlace({ "shot.txt": png });
+  expect(await call(readTool, { filePath: "shot.txt" }, place)).toEqual({
+    status: "completed",
+    output: "shot.txt (image/png, 16 bytes) is attached.",
+    attachments: [
+      { mime: "image/png", url: `data:image/png;base64,${png.toString("base64")}`, filename: "shot.txt" },
+    ],
+  });
+});
+
+test("an image that is too large says what to do", async () => {
+  await using place = await toolPlace({ "a.png": png });
+  await truncate(place.path("a.png"), 6 * 1024 * 1024);
+  await expect(call(readTool, { filePath: "a.png" }, place)).rejects.toThrow(
+    /up to 5 MiB can be shown. Make a smaller/,
+  );
+});
+
+test("a folder is listed, folders and links to folders with a slash", async () => {
+  await using place = await toolPlace({ "d/b.txt": "", "d/a/x": "" });
+  await symlink("a", place.path("d/link"));
+  await symlink("nowhere", place.path("d/lost"));
+  const listed = await call(readTool, { filePath: "d" }, place);
+  expect(listed.output).toBe("a/\nb.txt\nlink/\nlost\n\n(4 entries.)");
+  const part = await call(readTool, { filePath: "d", offset: 2, limit: 2 }, place);
+  expect(part.output).toBe("b.txt\nlink/\n\n(Entries 2-3 of 4. Go on with offset 4.)");
+  await mkdir(place.path("empty"));
+  expect((await call(readTool, { filePath: "empty" }, place)).output).toBe("(The folder is empty.)");
+});
+
+test("a missing file names what comes near", async () => {
+  await using place = await toolPlace({ "src/index.ts": "", "src/indent.ts": "", "src/zebra.md": "" });
+  await expect(prepare(readTool, { filePath: "src/Index.tsx" }, place)).rejects.toThrow(
+    "src/Index.tsx does not exist. Did you mean src/index.ts or src/indent.ts?",
+  );
+});

@@ -1,0 +1,193 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { newSessionId } from "../../src/message/ids.ts";
+import { openSearch } from "../../src/workspace/search.ts";
+import { globTool } from "../../src/tool/glob.ts";
+import { grepTool } from "../../src/tool/grep.ts";
+import { listTool } from "../../src/tool/list.ts";
+import { ToolFailure, type PreparedCall, type Tool, type ToolContext } from "../../src/tool/tool.ts";
+
+let folder: string;
+let cwd: string;
+let clock: number;
+
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-tools-")));
+  cwd = join(folder, "work");
+  clock = 1_000;
+  mkdirSync(join(cwd, ".git"), { recursive: true });
+  write("work/.gitignore", "dist/\n");
+  write("work/dist/out.ts", "const answer = 42;\n");
+  write("work/src/old.ts", "const answer = 1;\n\nconst other = answer;\n");
+  write("work/src/new file.ts", "const answer = 2;\n");
+  write("work/readme.md", "# Answer\n");
+  write("outside/secret.ts", "const answer = 3;\n");
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(join(folder, path)), { recursive: true });
+  writeFileSync(join(folder, path), text);
+  clock++;
+  utimesSync(join(folder, path), clock, clock);
+}
+
+const unused = (): never => {
+  throw new Error("searching uses the search only");
+};
+
+function context(): ToolContext {
+  return {
+    sessionId: newSessionId(),
+    agent: "build",
+    workspace: {
+      cwd,
+      roots: [cwd],
+      worktree: cwd,
+      home: folder,
+      outputFolder: join(folder, "outputs"),
+      files: { read: unused, write: unused, remove: unused, lock: unused },
+      processes: { run: unused, endAll: unused },
+      search: openSearch({ env: {} }),
+      snapshots: { save: unused, load: unused },
+    },
+    seen: { get: () => undefined, set: unused },
+    todos: { read: unused, write: unused },
+    signal: new AbortController().signal,
+  };
+}
+
+const prepare = (tool: Tool, input: unknown): Promise<PreparedCall> =>
+  tool.prepare(tool.input.parse(input), context());
+
+async function run(tool: Tool, input: unknown, signal = new AbortController().signal): Promise<string> {
+  const call = await prepare(tool, input);
+  const result = await call.run({ signal, output: async () => {} });
+  return result.status === "completed" ? result.output : result.error;
+}
+
+test("glob says what it looks for", async () => {
+  const call = await prepare(globTool, { pattern: "**/*.ts", path: "src" });
+  expect({ ...call, run: undefined }).toEqual({
+    title: "**/*.ts",
+    kind: "search",
+    locations: [{ path: join(cwd, "src") }],
+    permissions: [{ permission: "glob", subjects: [{ text: "**/*.ts" }], always: ["*"] }],
+    run: undefined,
+  });
+});
+
+test("glob lists files newest first, relative to the working directory", async () => {
+  expect(await run(globTool, { pattern: "*.ts" })).toBe("src/new file.ts\nsrc/old.ts");
+  expect(await run(globTool, { pattern: "*.ts", path: "src" })).toBe("src/new file.ts\nsrc/old.ts");
+});
+
+test("glob gives absolute paths outside", async () => {
+  expect(await run(globTool, { pattern: "*", path: "../outside" })).toBe(
+    join(folder, "outside", "secret.ts"),
+  );
+});
+
+test("glob says that nothing matches and where it looked", async () => {
+  expect(await run(globTool, { pattern: "*.rs", path: "src" })).toBe("No files match in src.");
+});
+
+test("glob says when it shows only some, and how to see others", async () => {
+  for (let index = 0; index < 101; index++) write(`work/many/${index}.txt`, "");
+  const lines = (await run(globTool, { pattern: "*.txt" })).split("\n");
+  expect(lines.slice(0, 2)).toEqual(["many/100.txt", "many/99.txt"]);
+  expect(lines.slice(100)).toEqual([
+    "",
+    "[Only the 100 files changed last are shown. Narrow the pattern or give a path to see others.]",
+  ]);
+});
+
+test("grep groups lines by file, newest file first", async () => {
+  expect(await run(grepTool, { pattern: "answer" })).toBe(
+    "src/new file.ts:\n  1: const answer = 2;\n\nsrc/old.ts:\n  1: const answer = 1;\n  3: const other = answer;",
+  );
+});
+
+test("grep looks where and in what it is told to", async () => {
+  expect(await run(grepTool, { pattern: "(?i)answer", include: "*.md" })).toBe("readme.md:\n  1: # Answer");
+  expect(await run(grepTool, { pattern: "other", path: "src/old.ts" })).toBe(
+    "src/old.ts:\n  3: const other = answer;",
+  );
+  expect(await run(grepTool, { pattern: "answer", path: "dist" })).toBe(
+    "dist/out.ts:\n  1: const answer = 42;",
+  );
+  expect(await run(grepTool, { pattern: "nothing", include: "*.md" })).toBe("No lines match in . (*.md).");
+});
+
+test("grep tells the model what is wrong with an expression", async () => {
+  await expect(run(grepTool, { pattern: "answer(" })).rejects.toThrow(ToolFailure);
+  await expect(run(grepTool, { pattern: "answer(" })).rejects.toThrow(
+    'The regular expression "answer(" is not valid: unclosed group',
+  );
+});
+
+test("grep cuts long lines and says when it shows only some", async () => {
+  write("work/long.txt", `${"x".repeat(1_000)}\n`.repeat(101));
+  const blocks = (await run(grepTool, { pattern: "xxx" })).split("\n\n");
+  expect(blocks[0]?.split("\n").slice(0, 2)).toEqual(["long.txt:", `  1: ${"x".repeat(400)} [… line cut]`]);
+  expect(blocks[0]?.split("\n")).toHaveLength(101);
+  expect(blocks[1]).toMatch(/^\[Only 100 lines are shown, from the files changed last\./);
+});
+
+test("list shows a tree of folders and files", async () => {
+  const call = await prepare(listTool, {});
+  expect([call.title, call.kind, call.permissions]).toEqual([
+    ".",
+    "read",
+    [{ permission: "list", subjects: [{ text: "." }], always: ["*"] }],
+  ]);
+  expect(await run(listTool, {})).toBe(
+    `${cwd}/\n  src/\n    new file.ts\n    old.ts\n  .gitignore\n  readme.md`,
+  );
+  expect(await run(listTool, { ignore: ["src", "*.md"] })).toBe(`${cwd}/\n  .gitignore`);
+});
+
+test("list closes the folders that do not fit and counts what is in them", async () => {
+  for (let index = 0; index < 200; index++) write(`work/many/${index}.txt`, "");
+  expect(await run(listTool, {})).toBe(
+    [
+      `${cwd}/`,
+      "  many/ (200 files)",
+      "  src/",
+      "    new file.ts",
+      "    old.ts",
+      "  .gitignore",
+      "  readme.md",
+      "[Not all of it fits. List one of the folders, or use glob, to see more.]",
+    ].join("\n"),
+  );
+  expect((await run(listTool, { path: "many" })).split("\n")).toHaveLength(102);
+});
+
+test("list says that a folder holds nothing", async () => {
+  mkdirSync(join(cwd, "empty"));
+  expect(await run(listTool, { path: "empty" })).toBe(`${cwd}/empty/\n  (no files)`);
+});
+
+test.each([
+  ["glob", globTool, { pattern: "*" }],
+  ["grep", grepTool, { pattern: "x" }],
+  ["list", listTool, {}],
+])("%s needs permission to look outside", async (name, tool, input) => {
+  const { permissions } = await prepare(tool, { ...input, path: "../outside" });
+  expect(permissions.map(({ permission }) => permission)).toEqual([name, "external_directory"]);
+  expect(permissions[1]?.subjects[0]?.text).toContain(join(folder, "outside"));
+});
+
+test.each([
+  ["glob", globTool, { pattern: "*" }],
+  ["grep", grepTool, { pattern: "x" }],
+  ["list", listTool, {}],
+])("%s says that a folder is missing, and stops when it is cancelled", async (_, tool, input) => {
+  await expect(prepare(tool, { ...input, path: "scr" })).rejects.toThrow(
+    "scr does not exist. Did you mean src?",
+  );
+  await expect(run(tool, input, AbortSignal.abort())).rejects.toThrow("aborted");
+});

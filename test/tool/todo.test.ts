@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import { describeInputProblem, unknownTool } from "../../src/tool/invalid.ts";
+import { todoreadTool } from "../../src/tool/todoread.ts";
+import { todowriteTool } from "../../src/tool/todowrite.ts";
+import { call, prepare, toolPlace } from "./tool-place.ts";
+
+const todos = [
+  { content: "Look", status: "completed", priority: "high" },
+  { content: "Mend", status: "in_progress", priority: "medium" },
+];
+const described = "1 of 2 todos done:\n- [completed] Look (high)\n- [in_progress] Mend (medium)";
+
+test("the list is replaced, shown and read again", async () => {
+  await using place = await toolPlace();
+  expect(await call(todoreadTool, {}, place)).toEqual({ status: "completed", output: "The list is empty." });
+  expect(await call(todowriteTool, { todos }, place)).toEqual({ status: "completed", output: described });
+  expect(place.context.todos.read()).toEqual(todos);
+  expect(await call(todoreadTool, {}, place)).toEqual({ status: "completed", output: described });
+  await call(todowriteTool, { todos: [] }, place);
+  expect(place.context.todos.read()).toEqual([]);
+});
+
+test("each asks under its own name, and nothing is written before", async () => {
+  await using place = await toolPlace();
+  const write = await prepare(todowriteTool, { todos }, place);
+  const read = await prepare(todoreadTool, {}, place);
+  expect([...write.permissions, ...read.permissions]).toEqual([
+    { permission: "todowrite", subjects: [{ text: "*" }], always: ["*"] },
+    { permission: "todoread", subjects: [{ text: "*" }], always: ["*"] },
+  ]);
+  expect(place.context.todos.read()).toEqual([]);
+});
+
+test("arguments that do not fit are named field by field", () => {
+  const parsed = todowriteTool.input.safeParse({ todos: [{ content: 1, status: "done", priority: "low" }] });
+  expect(parsed.success ? "" : describeInputProblem(parsed.error)).toBe(
+    [
+      "The arguments do not fit. Call the tool again with these put right:",
+      "- todos[0].content: Invalid input: expected string, received number",
+      '- todos[0].status: Invalid option: expected one of "pending"|"in_progress"|"completed"|"cancelled"',
+    ].join("\n"),
+  );
+  const none = todowriteTool.input.safeParse("text");
+  expect(none.success ? "" : describeInputProblem(none.error)).toContain(
+    "- the arguments: Invalid input: expected object",
+  );
+});
+
+test("of many problems the first are told, and how many there are more", () => {
+  const parsed = todowriteTool.input.safeParse({ todos: Array.from({ length: 30 }, () => 1) });
+  const lines = parsed.success ? [] : describeInputProblem(parsed.error).split("\n");
+  expect([lines.length, lines.at(-1)]).toEqual([12, "- and 20 more problems"]);
+});
+
+test("for an unknown tool all there are come, the nearest first", () => {
+  expect(unknownTool("Todo_Write", ["bash", "read", "todowrite"])).toBe(
+    'There is no tool "Todo_Write". Use one of these: todowrite, read, bash.',
+  );
+  expect(unknownTool("x", [])).toBe('There is no tool "x", and no other can be used now.');
+});

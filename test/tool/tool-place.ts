@@ -1,0 +1,104 @@
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { newSessionId } from "../../src/message/ids.ts";
+import type { Todo } from "../../src/message/message.ts";
+import type { Tool, ToolContext, ToolResult } from "../../src/tool/tool.ts";
+import { openFiles } from "../../src/workspace/files.ts";
+import type { Processes } from "../../src/workspace/process.ts";
+import type { Search } from "../../src/workspace/search.ts";
+import { openSnapshots } from "../../src/workspace/snapshot.ts";
+import { temporaryFolder } from "../support/temp.ts";
+import type { Files } from "../support/temp.ts";
+
+/** A working directory `work` in a folder of its own, and a session that calls file tools in it. */
+export interface ToolPlace extends AsyncDisposable {
+  /** Holds `work` and what lies outside of it. */
+  readonly outside: string;
+  readonly cwd: string;
+  readonly context: ToolContext;
+  path(name: string): string;
+  bytes(name: string): Promise<Buffer>;
+  text(name: string): Promise<string>;
+  write(files: Files): Promise<void>;
+}
+
+export async function toolPlace(files: Files = {}): Promise<ToolPlace> {
+  const folder = await temporaryFolder();
+  const cwd = join(folder.path, "work");
+  await mkdir(cwd);
+  const path = (name: string) => join(cwd, name);
+  const place: ToolPlace = {
+    outside: folder.path,
+    cwd,
+    context: toolContext(folder.path, cwd),
+    path,
+    bytes: (name) => readFile(path(name)),
+    text: (name) => readFile(path(name), "utf8"),
+    write: (more) =>
+      folder.write(Object.fromEntries(Object.entries(more).map(([name, text]) => [`work/${name}`, text]))),
+    [Symbol.asyncDispose]: () => folder.remove(),
+  };
+  await place.write(files);
+  return place;
+}
+
+/** Parses, prepares and runs a call as the runner does once it is permitted. */
+export async function call(tool: Tool, input: unknown, { context }: ToolPlace): Promise<Completed> {
+  const prepared = await tool.prepare(tool.input.parse(input), context);
+  return completed(await prepared.run({ signal: context.signal, output: async () => {} }));
+}
+
+export function prepare(tool: Tool, input: unknown, { context }: ToolPlace) {
+  return tool.prepare(tool.input.parse(input), context);
+}
+
+/** What a prepared call says about itself. */
+export async function description(tool: Tool, input: unknown, place: ToolPlace) {
+  const { title, kind, locations, preview, permissions } = await prepare(tool, input, place);
+  return { title, kind, locations, ...(preview && { preview }), permissions };
+}
+
+export function run(
+  prepared: Awaited<ReturnType<typeof prepare>>,
+  { context }: ToolPlace,
+): Promise<ToolResult> {
+  return prepared.run({ signal: context.signal, output: async () => {} });
+}
+
+type Completed = ToolResult & { status: "completed" };
+
+function completed(result: ToolResult): Completed {
+  if (result.status === "completed") return result;
+  throw new Error(`the call failed: ${result.error}`);
+}
+
+function toolContext(folder: string, cwd: string): ToolContext {
+  let todos: readonly Todo[] = [];
+  return {
+    sessionId: newSessionId(),
+    agent: "build",
+    workspace: {
+      cwd,
+      roots: [cwd],
+      worktree: undefined,
+      home: join(folder, "home"),
+      outputFolder: join(folder, "outputs"),
+      files: openFiles(),
+      processes: { run: unused, endAll: unused } satisfies Processes,
+      search: { files: unused, lines: unused } satisfies Search,
+      snapshots: openSnapshots(join(folder, "snapshots")),
+    },
+    seen: new Map<string, string>(),
+    todos: {
+      read: () => todos,
+      write: async (list) => {
+        todos = list;
+      },
+    },
+    signal: new AbortController().signal,
+  };
+}
+
+const unused = (): never => {
+  throw new Error("file tools use no processes and no search");
+};

@@ -1,0 +1,443 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type AgentSources, loadAgents } from "../../src/agent/agents.ts";
+import { defaultRules, evaluate, readingCommandRules } from "../../src/permission/evaluate.ts";
+import type { Action, Rule, Ruleset } from "../../src/permission/rule.ts";
+
+const outputFolder = "/data/output";
+const skillFolders = ["/data/skills"];
+const defaults = defaultRules({ outputFolder, skillFolders });
+
+let base: string;
+
+beforeEach(async () => {
+  base = await mkdtemp(join(tmpdir(), "fairlead-agents-"));
+});
+
+afterEach(() => rm(base, { recursive: true }));
+
+describe("built-in agents", () => {
+  test("are build, plan, general, explore and three hidden ones", async () => {
+    const { agents, default: first, problems } = await load({});
+    const shown = [...agents.values()].map(({ name, mode, hidden, native }) => ({
+      name,
+      mode,
+      hidden,
+      native,
+    }));
+    expect(shown).toEqual([
+      { name: "build", mode: "primary", hidden: false, native: true },
+      { name: "plan", mode: "primary", hidden: false, native: true },
+      { name: "general", mode: "subagent", hidden: false, native: true },
+      { name: "explore", mode: "subagent", hidden: false, native: true },
+      { name: "compaction", mode: "primary", hidden: true, native: true },
+      { name: "title", mode: "primary", hidden: true, native: true },
+      { name: "summary", mode: "primary", hidden: true, native: true },
+    ]);
+    expect(first).toBe("build");
+    expect(problems).toEqual([]);
+  });
+
+  test("have exactly these rules behind the defaults", async () => {
+    const { agents } = await load({});
+    const own = (name: string) => rulesOf(agents, name).slice(defaults.length);
+    const keptByExplore = defaults.filter(({ permission }) =>
+      ["read", "external_directory", "doom_loop"].includes(permission),
+    );
+    expect([...agents.values()].map(({ rules }) => rules.slice(0, defaults.length))).toEqual(
+      Array.from({ length: 7 }, () => defaults),
+    );
+    expect(own("build")).toEqual([rule("question", "*", "allow"), rule("plan_enter", "*", "allow")]);
+    expect(own("plan")).toEqual([
+      rule("question", "*", "allow"),
+      rule("plan_exit", "*", "allow"),
+      rule("task", "general", "deny"),
+      rule("edit", "*", "deny"),
+      rule("edit", ".opencode/plans/*.md", "allow"),
+      rule("edit", ".fairlead/plans/*.md", "allow"),
+      rule("bash", "*", "ask"),
+      ...readingCommandRules(),
+    ]);
+    expect(own("general")).toEqual([rule("todowrite", "*", "deny"), rule("todoread", "*", "deny")]);
+    expect(own("explore")).toEqual([
+      rule("*", "*", "deny"),
+      ...["grep", "glob", "list", "read", "webfetch", "websearch", "codesearch"].map((name) =>
+        rule(name, "*", "allow"),
+      ),
+      rule("bash", "*", "ask"),
+      ...readingCommandRules(),
+      ...keptByExplore,
+    ]);
+    for (const name of ["compaction", "title", "summary"])
+      expect(own(name)).toEqual([rule("*", "*", "deny")]);
+  });
+
+  test("decide as their names say", async () => {
+    const { agents } = await load({});
+    const decisions = {
+      "build edits": decide(agents, "build", "edit", "src/a.ts"),
+      "build asks a question": decide(agents, "build", "question", "*"),
+      "plan edits": decide(agents, "plan", "edit", "src/a.ts"),
+      "plan writes a plan": decide(agents, "plan", "edit", ".fairlead/plans/cart.md"),
+      "plan reads with a command": decide(agents, "plan", "bash", "git log --oneline"),
+      "plan removes with a command": decide(agents, "plan", "bash", "rm -rf src"),
+      "plan starts explore": decide(agents, "plan", "task", "explore"),
+      "plan starts general": decide(agents, "plan", "task", "general"),
+      "general writes todos": decide(agents, "general", "todowrite", "*"),
+      "explore reads": decide(agents, "explore", "read", "src/a.ts"),
+      "explore reads a secret": decide(agents, "explore", "read", ".env"),
+      "explore leaves the folder": decide(agents, "explore", "external_directory", "/etc"),
+      "explore edits": decide(agents, "explore", "edit", "src/a.ts"),
+      "explore starts a task": decide(agents, "explore", "task", "general"),
+      "title reads": decide(agents, "title", "read", "src/a.ts"),
+    };
+    expect(decisions).toEqual({
+      "build edits": "allow",
+      "build asks a question": "allow",
+      "plan edits": "deny",
+      "plan writes a plan": "allow",
+      "plan reads with a command": "allow",
+      "plan removes with a command": "ask",
+      "plan starts explore": "allow",
+      "plan starts general": "deny",
+      "general writes todos": "deny",
+      "explore reads": "allow",
+      "explore reads a secret": "ask",
+      "explore leaves the folder": "ask",
+      "explore edits": "deny",
+      "explore starts a task": "deny",
+      "title reads": "deny",
+    });
+  });
+});
+
+describe("agents of the configuration", () => {
+  test("take every field, and unknown keys as options of the provider", async () => {
+    const { agents, problems } = await load({
+      agent: {
+        review: {
+          description: "Reviews code.",
+          mode: "subagent",
+          hidden: true,
+          prompt: "You review.",
+          model: "local/qwen/coder:30b",
+          variant: "high",
+          temperature: 0.2,
+          top_p: 0.9,
+          steps: 12,
+          color: "#ff8800",
+          options: { reasoningEffort: "low" },
+          textVerbosity: "low",
+          permission: { edit: "deny", bash: { "git *": "allow" } },
+        },
+      },
+    });
+    expect(problems).toEqual([]);
+    expect(agents.get("review")).toEqual({
+      name: "review",
+      description: "Reviews code.",
+      mode: "subagent",
+      hidden: true,
+      prompt: "You review.",
+      model: { provider: "local", model: "qwen/coder:30b", variant: "high" },
+      temperature: 0.2,
+      topP: 0.9,
+      steps: 12,
+      color: "#ff8800",
+      options: { reasoningEffort: "low", textVerbosity: "low" },
+      native: false,
+      rules: [...defaults, rule("edit", "*", "deny"), rule("bash", "git *", "allow")],
+    });
+  });
+
+  test("are open to tasks and to the person unless they say otherwise", async () => {
+    const { agents } = await load({ agent: { helper: {} } });
+    expect(agents.get("helper")).toEqual({
+      name: "helper",
+      description: "Has no description: only for use when the person names it.",
+      mode: "all",
+      hidden: false,
+      options: {},
+      native: false,
+      rules: defaults,
+    });
+  });
+
+  test("change a built-in one of the same name and leave the rest of it", async () => {
+    const { agents } = await load({
+      agent: { plan: { model: "local/small", variant: null }, build: { variant: "low" } },
+    });
+    const untouched = await load({});
+    expect(agents.get("plan")).toEqual({
+      ...untouched.agents.get("plan"),
+      model: { provider: "local", model: "small" },
+    });
+    expect(agents.get("build")).toEqual({ ...untouched.agents.get("build"), variant: "low" });
+  });
+
+  test("are removed by disable", async () => {
+    const { agents } = await load({ agent: { general: { disable: true }, helper: { disable: true } } });
+    expect([...agents.keys()]).toEqual(["build", "plan", "explore", "compaction", "title", "summary"]);
+  });
+
+  test("rules stand in order: defaults, built-in, the person's, the agent's, old switches under new rules", async () => {
+    const { agents } = await load({
+      permission: { bash: "ask" },
+      tools: { webfetch: false, write: true },
+      agent: { build: { tools: { bash: true }, permission: { bash: { "npm *": "deny" } } } },
+    });
+    expect(agents.get("build")?.rules).toEqual([
+      ...defaults,
+      rule("question", "*", "allow"),
+      rule("plan_enter", "*", "allow"),
+      rule("webfetch", "*", "deny"),
+      rule("edit", "*", "allow"),
+      rule("bash", "*", "ask"),
+      rule("bash", "*", "allow"),
+      rule("bash", "npm *", "deny"),
+    ]);
+  });
+
+  test("the old key mode makes primary agents", async () => {
+    const { agents } = await load({ mode: { docs: { description: "Writes documentation." } } });
+    expect(agents.get("docs")).toEqual({
+      name: "docs",
+      description: "Writes documentation.",
+      mode: "primary",
+      hidden: false,
+      options: {},
+      native: false,
+      rules: defaults,
+    });
+  });
+
+  test("wrong fields are named and the right ones count", async () => {
+    const { agents, problems } = await load({
+      agent: { helper: { description: "Helps.", mode: "boss", model: "gpt", steps: 0 }, odd: "text" },
+    });
+    expect(problems.map(({ message }) => message.split(":", 2).join(":"))).toEqual([
+      "agent.helper: model",
+      "agent.helper: mode",
+      "agent.helper: steps",
+      "agent.odd: must be an object with the agent's settings",
+    ]);
+    expect(agents.get("helper")).toEqual({
+      name: "helper",
+      description: "Helps.",
+      mode: "all",
+      hidden: false,
+      options: {},
+      native: false,
+      rules: defaults,
+    });
+  });
+
+  test("a permission that cannot be read asks, and switches that cannot be read are off", async () => {
+    const { agents, problems } = await load({
+      agent: {
+        one: { permission: { edit: "deny", bash: { "rm *": "dney" }, read: 3 } },
+        two: { permission: ["bash"] },
+        three: { tools: "Read, Grep" },
+      },
+    });
+    expect(problems).toEqual([
+      { message: "agent.one: permission.bash.rm *: must be allow, ask or deny; it asks until it is" },
+      { message: "agent.one: permission.read: must be allow, ask or deny; it asks until it is" },
+      { message: "agent.two: permission: must be allow, ask or deny; it asks until it is" },
+      {
+        message:
+          "agent.three: tools: must be an object of true and false; no tool is allowed by it until it is",
+      },
+    ]);
+    expect(ownRules(agents, "one")).toEqual([
+      rule("edit", "*", "deny"),
+      rule("bash", "rm *", "ask"),
+      rule("read", "*", "ask"),
+    ]);
+    expect(ownRules(agents, "two")).toEqual([rule("*", "*", "ask")]);
+    expect(ownRules(agents, "three")).toEqual([rule("*", "*", "deny")]);
+  });
+
+  test("plan cannot hand a task to one that edits", async () => {
+    const { agents } = await load({
+      agent: {
+        writer: { mode: "subagent" },
+        asker: { permission: { edit: { "*": "deny", "docs/*": "ask" } } },
+        reader: { mode: "subagent", permission: { edit: "deny" } },
+        chosen: { mode: "primary" },
+      },
+    });
+    const reached = ["writer", "asker", "reader", "explore", "general"].map((name) => [
+      name,
+      decide(agents, "plan", "task", name),
+    ]);
+    expect(Object.fromEntries(reached)).toEqual({
+      writer: "deny",
+      asker: "deny",
+      reader: "allow",
+      explore: "allow",
+      general: "deny",
+    });
+  });
+});
+
+describe("the default agent", () => {
+  test("is the configured one", async () => {
+    const loaded = await load({ default_agent: "plan" });
+    expect([loaded.default, loaded.problems]).toEqual(["plan", []]);
+  });
+
+  test("must exist, be visible and be primary, otherwise build begins and the reason is told", async () => {
+    const wanted = ["nobody", "explore", "title"];
+    const loaded = await Promise.all(wanted.map((name) => load({ default_agent: name })));
+    expect(loaded.map((result) => [result.default, result.problems])).toEqual([
+      ["build", [{ message: 'default_agent: there is no agent "nobody"; build is used' }]],
+      ["build", [{ message: 'default_agent: "explore" is a subagent; build is used' }]],
+      ["build", [{ message: 'default_agent: "title" is hidden; build is used' }]],
+    ]);
+  });
+
+  test("is the next primary one where build is disabled", async () => {
+    const loaded = await load({ agent: { build: { disable: true } } });
+    expect(loaded.default).toBe("plan");
+  });
+
+  test("stays build where every primary one is disabled", async () => {
+    const loaded = await load({ agent: { build: { disable: true }, plan: { disable: true } } });
+    expect(loaded.default).toBe("build");
+    expect(loaded.agents.get("build")?.native).toBe(true);
+    expect(loaded.problems).toEqual([{ message: "every primary agent is disabled or hidden; build stays" }]);
+  });
+});
+
+describe("agents in files", () => {
+  test("are named by their path, with the body as prompt", async () => {
+    await write(
+      "agents/frontend/react.md",
+      "---\ndescription: Knows React.\ntemperature: 0.3\n---\n\nYou know React.\n",
+    );
+    await write("agent/plain.md", "Only a prompt.");
+    await write("agents/notes.txt", "no agent");
+    const { agents, problems } = await load({}, { folders: [base, join(base, "absent")] });
+    expect(problems).toEqual([]);
+    expect([agents.get("frontend/react"), agents.get("plain")]).toEqual([
+      {
+        name: "frontend/react",
+        description: "Knows React.",
+        mode: "all",
+        hidden: false,
+        prompt: "You know React.",
+        temperature: 0.3,
+        options: {},
+        native: false,
+        rules: defaults,
+      },
+      {
+        name: "plain",
+        description: "Has no description: only for use when the person names it.",
+        mode: "all",
+        hidden: false,
+        prompt: "Only a prompt.",
+        options: {},
+        native: false,
+        rules: defaults,
+      },
+    ]);
+    expect([...agents.keys()].slice(7).sort()).toEqual(["frontend/react", "plain"]);
+  });
+
+  test("in the old mode folders are primary, and nested ones are not read there", async () => {
+    await write("modes/docs.md", "---\ndescription: Docs.\n---\nWrite docs.");
+    await write("mode/sub/deep.md", "Deep.");
+    const { agents } = await load({}, { folders: [base] });
+    expect([...agents.keys()].slice(7)).toEqual(["docs"]);
+    expect(agents.get("docs")?.mode).toBe("primary");
+  });
+
+  test("later folders and files win over earlier ones and over the configuration", async () => {
+    await write(
+      "outer/agent/review.md",
+      "---\ndescription: Outer.\nsteps: 3\npermission:\n  bash: ask\n---\nOuter.",
+    );
+    await write("inner/agent/review.md", "---\ndescription: Inner.\npermission:\n  bash: deny\n---\n");
+    const { agents } = await load(
+      { agent: { review: { description: "Configured.", color: "red" } } },
+      { folders: [join(base, "outer"), join(base, "inner")] },
+    );
+    expect(agents.get("review")).toEqual({
+      name: "review",
+      description: "Inner.",
+      mode: "all",
+      hidden: false,
+      prompt: "Outer.",
+      steps: 3,
+      color: "red",
+      options: {},
+      native: false,
+      rules: [...defaults, rule("bash", "*", "ask"), rule("bash", "*", "deny")],
+    });
+  });
+
+  test("that are broken are named and do not take the others down", async () => {
+    const broken = await write("agent/broken.md", "---\ndescription: [\n---\nText.");
+    const wrong = await write("agent/wrong.md", "---\nmode: boss\n---\nText.");
+    await write("agent/right.md", "Text.");
+    await mkdir(join(base, "agent/folder.md"));
+    const { agents, problems } = await load({}, { folders: [base] });
+    expect([...agents.keys()].slice(7)).toEqual(["right", "wrong"]);
+    expect(problems.map(({ path }) => path)).toEqual([broken, join(base, "agent/folder.md"), wrong]);
+  });
+
+  test("of a project that nobody trusts may describe and tighten, not loosen or set options", async () => {
+    const path = await write(
+      "agent/plan.md",
+      "---\ndescription: Ours.\nreasoningEffort: high\npermission:\n  edit: ask\n  bash: allow\n  webfetch: ask\n  read: deny\n---\n",
+    );
+    const sources = { folders: [base], untrusted: [base] };
+    const { agents, problems } = await load({}, sources);
+    const before = (await load({})).agents;
+    expect(agents.get("plan")).toEqual({
+      ...before.get("plan"),
+      description: "Ours.",
+      rules: [...rulesOf(before, "plan"), rule("webfetch", "*", "ask"), rule("read", "*", "deny")],
+    });
+    expect(problems).toEqual([
+      {
+        path,
+        message:
+          "waits until this folder is trusted: permission rules that could loosen others, option reasoningEffort",
+      },
+    ]);
+  });
+});
+
+type Agents = Awaited<ReturnType<typeof loadAgents>>["agents"];
+
+function load(config: AgentSources["config"], more: { folders?: string[]; untrusted?: string[] } = {}) {
+  return loadAgents({ config, folders: [], outputFolder, skillFolders, home: "/home/person", ...more });
+}
+
+function rulesOf(agents: Agents, name: string): Ruleset {
+  return agents.get(name)?.rules ?? [];
+}
+
+function ownRules(agents: Agents, name: string): Rule[] {
+  return rulesOf(agents, name).slice(defaults.length);
+}
+
+function decide(agents: Agents, name: string, permission: string, text: string): Action {
+  return evaluate({ permission, subjects: [{ text }], always: [] }, rulesOf(agents, name)).action;
+}
+
+function rule(permission: string, pattern: string, action: Action): Rule {
+  return { permission, pattern, action };
+}
+
+async function write(path: string, text: string): Promise<string> {
+  const absolute = join(base, path);
+  await mkdir(dirname(absolute), { recursive: true });
+  await writeFile(absolute, text);
+  return absolute;
+}

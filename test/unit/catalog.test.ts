@@ -1,0 +1,188 @@
+import { expect, test } from "vitest";
+import { silentLog } from "../../src/base/log.ts";
+import type { Config } from "../../src/config/schema.ts";
+import { formatModelRef, keyVariables, parseModelRef, presets } from "../../src/model/catalog.ts";
+import type { Credentials } from "../../src/model/credentials.ts";
+import { openModels } from "../../src/model/providers.ts";
+
+type Env = Record<string, string>;
+const open = (env: Env = {}, config: Config = {}, credentials: Credentials = {}) =>
+  openModels({ env, config, credentials, log: silentLog });
+const ids = (models: ReturnType<typeof open>) => models.providers().map(({ id }) => id);
+const chosen = (models: ReturnType<typeof open>, wishes?: Parameters<typeof models.defaultModel>[0]) => {
+  const choice = models.defaultModel(wishes);
+  return choice.outcome === "found" ? formatModelRef(choice.model.ref) : choice.error;
+};
+
+test("presets have unique ids, an address, a way to a key, and a default among their models", () => {
+  expect(new Set(presets.map(({ id }) => id)).size).toBe(presets.length);
+  for (const preset of presets) {
+    expect(new URL(preset.baseURL).protocol).toBe(preset.local ? "http:" : "https:");
+    expect(preset.keyVariables.length).toBeGreaterThan(0);
+    if (!preset.local) expect(preset.models.map(({ id }) => id)).toContain(preset.defaultModel);
+  }
+  expect(keyVariables).toEqual(
+    expect.arrayContaining(["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"]),
+  );
+});
+
+test.each([
+  ["openai/gpt-5", { provider: "openai", model: "gpt-5" }],
+  ["openai/gpt-5:high", { provider: "openai", model: "gpt-5", variant: "high" }],
+  ["openrouter/a/b:free", { provider: "openrouter", model: "a/b:free" }],
+  ["ollama/qwen3:8b", { provider: "ollama", model: "qwen3:8b" }],
+  ["ollama/gpt-oss:20b:low", { provider: "ollama", model: "gpt-oss:20b", variant: "low" }],
+])("the name %s is read and written again", (text, ref) => {
+  expect(parseModelRef(text)).toEqual(ref);
+  expect(formatModelRef(ref)).toBe(text);
+});
+
+test.each(["gpt-5", "/x", "openai/", ""])("%j is no model", (text) => {
+  expect(parseModelRef(text)).toBeUndefined();
+});
+
+test("without key, configuration or address no provider can be used, and the error says what to do", () => {
+  const models = open();
+  expect(models.list()).toEqual([]);
+  expect(chosen(models)).toMatchObject({ code: "no-model", retryable: false });
+  expect(chosen(models)).toMatchObject({ message: expect.stringContaining("fairlead setup") });
+  expect(chosen(models)).toMatchObject({ message: expect.stringContaining("OPENAI_BASE_URL") });
+});
+
+test("keys come from configuration, environment or the credentials file, in that order", () => {
+  const config: Config = { provider: { groq: { options: { apiKey: "c" } } } };
+  const models = open({ GROQ_API_KEY: "e", XAI_API_KEY: "e" }, config, {
+    xai: { apiKey: "s" },
+    mistral: { apiKey: "s" },
+  });
+  expect(models.providers().map(({ id, keyFrom }) => [id, keyFrom])).toEqual([
+    ["mistral", "credentials.json"],
+    ["groq", "configuration"],
+    ["xai", "XAI_API_KEY"],
+  ]);
+  expect(JSON.stringify(models.providers())).not.toContain("apiKey");
+});
+
+test("local servers count where somebody pointed at them", () => {
+  const config: Config = {
+    provider: { lmstudio: { models: { "qwen/qwen3": { limit: { context: 32_768 } } } } },
+  };
+  const models = open({ OLLAMA_HOST: "0.0.0.0:11434" }, config);
+  expect(models.providers().map(({ id, baseURL }) => [id, baseURL])).toEqual([
+    ["ollama", "http://localhost:11434/v1"],
+    ["lmstudio", "http://localhost:1234/v1"],
+  ]);
+  expect(models.find({ provider: "lmstudio", model: "qwen/qwen3" })?.limit.context).toBe(32_768);
+  expect(models.find({ provider: "ollama", model: "anything:7b" })?.name).toBe("anything:7b");
+});
+
+test("providers can be switched off and limited", () => {
+  const env = { OPENAI_API_KEY: "a", GROQ_API_KEY: "b", XAI_API_KEY: "c" };
+  expect(ids(open(env, { disabled_providers: ["groq"] }))).toEqual(["openai", "xai"]);
+  expect(ids(open(env, { enabled_providers: ["xai"] }))).toEqual(["xai"]);
+  expect(chosen(open(env, { disabled_providers: ["groq"], model: "groq/x" }))).toMatchObject({
+    message: expect.stringContaining("switched off"),
+  });
+});
+
+test("another OpenAI address takes any model, needs no key and does not have the catalog's models", () => {
+  const models = open({ OPENAI_BASE_URL: "http://localhost:9/v1", OPENAI_MODEL: "my/model" });
+  expect(models.list().map(({ ref }) => formatModelRef(ref))).toEqual(["openai/my/model"]);
+  expect(chosen(models)).toBe("openai/my/model");
+  const named = open({ OPENAI_BASE_URL: "http://localhost:9/v1", FAIRLEAD_MODEL: "org/other" });
+  expect(chosen(named)).toBe("openai/org/other");
+  expect(named.find({ provider: "openai", model: "gpt-5" })?.limit).toEqual({});
+});
+
+test("the default is what was named, then the last used, then the only provider's own", () => {
+  const openai = { OPENAI_API_KEY: "a" };
+  const both = { ...openai, GROQ_API_KEY: "b" };
+  const lastUsed = { provider: "groq", model: "openai/gpt-oss-20b" };
+  expect(chosen(open(openai))).toBe("openai/gpt-5");
+  expect(chosen(open(both))).toMatchObject({
+    code: "no-model",
+    message: expect.stringContaining("openai, groq"),
+  });
+  expect(chosen(open(both), { lastUsed })).toBe("groq/openai/gpt-oss-20b");
+  expect(chosen(open(both, { model: "openai/gpt-5-mini" }), { lastUsed })).toBe("openai/gpt-5-mini");
+  expect(chosen(open({ ...both, FAIRLEAD_MODEL: "groq/x" }, { model: "openai/gpt-5" }))).toBe("groq/x");
+  expect(chosen(open(openai), { lastUsed })).toBe("openai/gpt-5");
+});
+
+test("a named model that cannot be used is an error and nothing takes its place", () => {
+  const env = { OPENAI_API_KEY: "a" };
+  expect(chosen(open(env, { model: "anthropic/claude-opus-4-5" }))).toEqual({
+    code: "no-model",
+    message:
+      'The model anthropic/claude-opus-4-5 cannot be used: Anthropic has no key. Run "fairlead setup" or set ANTHROPIC_API_KEY.',
+    retryable: false,
+  });
+  expect(chosen(open(env, { model: "gpt-5" }))).toMatchObject({
+    message: expect.stringContaining("provider/model"),
+  });
+  expect(chosen(open(env, { model: "mine/x" }))).toMatchObject({
+    message: expect.stringContaining("baseURL"),
+  });
+});
+
+test("configuration describes models and beats the catalog", () => {
+  const models = open(
+    {},
+    {
+      provider: {
+        mine: {
+          name: "Mine",
+          options: { baseURL: "http://gpu:8000/v1" },
+          models: {
+            big: {
+              name: "Big",
+              limit: { context: 1_000, output: 100 },
+              cost: { input: 1, output: 2, cache_read: 0.5 },
+              modalities: { input: ["text", "image"] },
+              tool_call: false,
+              variants: { deep: { reasoningEffort: "high" } },
+            },
+          },
+        },
+      },
+    },
+  );
+  expect(models.list()).toEqual([
+    {
+      ref: { provider: "mine", model: "big" },
+      name: "Big",
+      family: "other",
+      limit: { context: 1_000, output: 100 },
+      cost: { input: 1, output: 2, cacheRead: 0.5 },
+      abilities: { tools: false, reasoning: true, images: true, pdf: false, audio: false, temperature: true },
+      variants: ["deep"],
+    },
+  ]);
+  expect(chosen(models)).toBe("mine/big");
+});
+
+test("families are told by name, and cost by tokens", () => {
+  const models = open({ OPENROUTER_API_KEY: "a" });
+  const family = (model: string) => models.find({ provider: "openrouter", model })?.family;
+  expect(
+    ["anthropic/claude-x", "openai/gpt-9", "openai/gpt-9-codex", "google/gemini-9", "qwen/q"].map(family),
+  ).toEqual(["claude", "gpt", "codex", "gemini", "other"]);
+  const model = models.findByName("openrouter/anthropic/claude-haiku-4.5");
+  const tokens = {
+    input: 1_000_000,
+    output: 100_000,
+    reasoning: 100_000,
+    cache: { read: 1_000_000, write: 0 },
+  };
+  expect(model && models.costOf(model, tokens)).toBeCloseTo(1 + 1 + 0.1);
+});
+
+test("asking a model whose provider cannot be used fails as a value", async () => {
+  const model = open({ OPENAI_API_KEY: "a" }).findByName("openai/gpt-5");
+  if (model === undefined) throw new Error("no model");
+  const events = [];
+  const signal = new AbortController().signal;
+  for await (const event of open().stream({ model, system: [], messages: [], tools: [], signal }))
+    events.push(event);
+  expect(events).toMatchObject([{ type: "failed", error: { code: "no-model" } }]);
+});

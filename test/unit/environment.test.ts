@@ -1,0 +1,116 @@
+import { expect, test } from "vitest";
+import { childEnvironment } from "../../src/workspace/environment.ts";
+
+const quiet = childEnvironment({});
+
+/** What of the given variables reaches a command. */
+function passed(env: Record<string, string>, keep?: string[]): string[] {
+  return Object.keys(childEnvironment(env, { keep })).filter((name) => !(name in quiet));
+}
+
+const named = (...names: string[]) => Object.fromEntries(names.map((name) => [name, "x"]));
+
+test("withholds what is named as a credential", () => {
+  const secrets = named(
+    "OPENAI_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "GITHUB_TOKEN",
+    "GH_TOKEN",
+    "NPM_TOKEN",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SESSION_TOKEN",
+    "PGPASSWORD_SECRET",
+    "DB_PASSWORD",
+    "MYSQL_PWD",
+    "GOOGLE_CREDENTIALS",
+    "myServiceApiKey",
+    "apikey",
+    "SENTRY_DSN",
+    "GITLAB_PAT",
+    "PGPASSWORD",
+    "REDISCLI_AUTH",
+    "DOCKER_AUTH_CONFIG",
+    "OPENAI_KEY2",
+  );
+  expect(passed(secrets)).toEqual([]);
+});
+
+test("passes on what only looks like one", () => {
+  const harmless = named(
+    "KEYBOARD",
+    "SSH_AUTH_SOCK",
+    "GPG_TTY",
+    "XDG_RUNTIME_DIR",
+    "TOKENIZERS_PARALLELISM",
+    "PATH",
+    "HOME",
+    "PWD",
+    "OLDPWD",
+    "MONKEY",
+    "COMPASS",
+    "GOOGLE_APPLICATION_CREDENTIALS_FILE",
+    "GIT_ASKPASS",
+    "MAX_OUTPUT_TOKENS",
+    "LANG",
+    "VIRTUAL_ENV",
+  );
+  expect(passed(harmless)).toEqual(Object.keys(harmless));
+});
+
+test("withholds addresses with a password in them, and passes on others", () => {
+  const env = {
+    DATABASE_URL: "postgres://me:secret@db/x",
+    HOMEPAGE: "https://example.org/a:b@c",
+    PROXY: "http://p:80",
+  };
+  expect(passed(env)).toEqual(["HOMEPAGE", "PROXY"]);
+});
+
+test("passes on credentials that the configuration names", () => {
+  const env = named("GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "OTHER_TOKEN");
+  expect(passed(env, ["GITHUB_TOKEN", "AWS_*"])).toEqual([
+    "GITHUB_TOKEN",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+  ]);
+});
+
+test("drops what the launcher and package runners set", () => {
+  const env = named(
+    "NODE_OPTIONS",
+    "NODE_COMPILE_CACHE",
+    "npm_lifecycle_event",
+    "FAIRLEAD_LOG",
+    "FORCE_COLOR",
+  );
+  expect(passed(env)).toEqual([]);
+});
+
+test("nothing in it waits for a person", () => {
+  expect(childEnvironment({ PAGER: "less", EDITOR: "vim", TERM: "xterm-256color" })).toEqual({
+    GIT_TERMINAL_PROMPT: "0",
+    GCM_INTERACTIVE: "never",
+    PAGER: "cat",
+    GIT_PAGER: "cat",
+    MANPAGER: "cat",
+    SYSTEMD_PAGER: "cat",
+    EDITOR: "true",
+    VISUAL: "true",
+    GIT_EDITOR: "true",
+    GIT_SEQUENCE_EDITOR: "true",
+    DEBIAN_FRONTEND: "noninteractive",
+    TERM: "dumb",
+    NO_COLOR: "1",
+  });
+});
+
+test("a quiet setting that the configuration names stays as the person set it", () => {
+  expect(childEnvironment({ TERM: "xterm" }, { keep: ["TERM"] })["TERM"]).toBe("xterm");
+});
+
+test("leaves its input alone", () => {
+  const env = Object.freeze({ A: "1", B: undefined });
+  expect(childEnvironment(env)["A"]).toBe("1");
+  expect("B" in childEnvironment(env)).toBe(false);
+});

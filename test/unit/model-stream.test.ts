@@ -1,0 +1,690 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { afterEach, expect, test } from "vitest";
+import { silentLog } from "../../src/base/log.ts";
+import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
+import type { Message } from "../../src/message/message.ts";
+import { describeModel } from "../../src/model/catalog.ts";
+import type { ModelRequest, StepEvent } from "../../src/model/model.ts";
+import { streamStep, type Endpoint } from "../../src/model/stream.ts";
+
+type Answer = (response: ServerResponse, request: IncomingMessage, body: Record<string, unknown>) => void;
+
+const open: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0)) await close();
+});
+
+async function serve(answer: Answer): Promise<string> {
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => answer(response, request, JSON.parse(Buffer.concat(chunks).toString() || "{}")));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  open.push(async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, "close");
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the server has no port");
+  return `http://127.0.0.1:${address.port}`;
+}
+
+const key = "sk-very-secret-key";
+const sessionId = newSessionId();
+const question: Message = {
+  info: { id: newMessageId(), sessionId, role: "user", time: { created: 1 }, agent: "build" },
+  parts: [{ id: newPartId(), type: "text", text: "hello" }],
+};
+const model = describeModel({ provider: "test", model: "m" }, undefined);
+const tool = (name: string) => ({ name, description: name, schema: { type: "object", properties: {} } });
+
+function ask(
+  baseURL: string,
+  { endpoint = {}, ...request }: Partial<ModelRequest> & { endpoint?: Partial<Endpoint> } = {},
+): AsyncIterable<StepEvent> {
+  return streamStep(
+    {
+      model,
+      system: ["be kind"],
+      messages: [question],
+      tools: [tool("read"), tool("bash")],
+      signal: new AbortController().signal,
+      ...request,
+    },
+    {
+      provider: "test",
+      baseURL,
+      apiKey: key,
+      headers: {},
+      modelId: "m",
+      options: {},
+      stallMs: 20_000,
+      ...endpoint,
+    },
+    { fetch: globalThis.fetch, log: silentLog },
+  );
+}
+
+async function all(events: AsyncIterable<StepEvent>): Promise<StepEvent[]> {
+  const list: StepEvent[] = [];
+  for await (const event of events) list.push(event);
+  return list;
+}
+
+const stream = (response: ServerResponse) =>
+  response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
+const data = (value: unknown) => `data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`;
+const delta = (fields: object, finish_reason: string | null = null) =>
+  data({ id: "c", object: "chat.completion.chunk", choices: [{ index: 0, delta: fields, finish_reason }] });
+const say = (content: string) => delta({ content });
+const callPiece = (index: number, fields: { id?: string | null; name?: string | null; arguments?: string }) =>
+  delta({ tool_calls: [{ index, id: fields.id, type: "function", function: { ...fields, id: undefined } }] });
+const usage = data({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 4, total_tokens: 14 } });
+const done = "data: [DONE]\n\n";
+const ending = (reason = "stop") => delta({}, reason) + usage + done;
+
+/** Asks a server that streams just this. */
+async function answered(text: string, request: Parameters<typeof ask>[1] = {}): Promise<StepEvent[]> {
+  return all(ask(await serve((response) => stream(response).end(text)), request));
+}
+
+async function refused(
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<StepEvent[]> {
+  const base = await serve((response) =>
+    response
+      .writeHead(status, { "content-type": "application/json", ...headers })
+      .end(typeof body === "string" ? body : JSON.stringify(body)),
+  );
+  return all(ask(base));
+}
+
+const tokens = { input: 10, output: 4, reasoning: 0, cache: { read: 0, write: 0 } };
+const textOf = (events: StepEvent[]) =>
+  events.map((event) => (event.type === "text-delta" ? event.text : "")).join("");
+const callsOf = (events: StepEvent[]) => events.filter((event) => event.type === "call");
+const failureOf = (events: StepEvent[]) => {
+  const last = events.at(-1);
+  return last?.type === "failed" ? last.error : undefined;
+};
+
+test("text, reasoning and usage arrive as blocks with one finish", async () => {
+  const text =
+    delta({ role: "assistant", content: "" }) +
+    delta({ reasoning_content: "hm" }) +
+    say("Hel") +
+    say("lo") +
+    delta({}, "stop") +
+    data({
+      choices: [],
+      usage: {
+        prompt_tokens: 100,
+        completion_tokens: 30,
+        prompt_tokens_details: { cached_tokens: 60 },
+        completion_tokens_details: { reasoning_tokens: 20 },
+      },
+    }) +
+    done;
+  expect(await answered(text)).toEqual([
+    { type: "reasoning-start", id: "reasoning-1" },
+    { type: "reasoning-delta", id: "reasoning-1", text: "hm" },
+    { type: "reasoning-end", id: "reasoning-1" },
+    { type: "text-start", id: "text-2" },
+    { type: "text-delta", id: "text-2", text: "Hello" },
+    { type: "text-end", id: "text-2" },
+    {
+      type: "finish",
+      reason: "stop",
+      tokens: { input: 40, output: 10, reasoning: 20, cache: { read: 60, write: 0 } },
+    },
+  ]);
+});
+
+test("the request carries system text, history, tools and options, and the key as bearer", async () => {
+  let seen:
+    | { authorization: string | undefined; url: string | undefined; body: Record<string, unknown> }
+    | undefined;
+  const base = await serve((response, request, body) => {
+    seen = { authorization: request.headers.authorization, url: request.url, body };
+    stream(response).end(say("ok") + ending());
+  });
+  await all(
+    ask(`${base}/v1/`, {
+      temperature: 0.5,
+      options: { seed: 7 },
+      endpoint: { options: { reasoningEffort: "high" } },
+      tools: [{ name: "read", description: "Reads.", schema: { $schema: "x", properties: { a: {} } } }],
+    }),
+  );
+  expect(seen).toEqual({
+    authorization: `Bearer ${key}`,
+    url: "/v1/chat/completions",
+    body: {
+      model: "m",
+      temperature: 0.5,
+      seed: 7,
+      reasoning_effort: "high",
+      messages: [
+        { role: "system", content: "be kind" },
+        { role: "user", content: "hello" },
+      ],
+      tools: [
+        {
+          type: "function",
+          function: {
+            name: "read",
+            description: "Reads.",
+            parameters: { type: "object", properties: { a: {} } },
+          },
+        },
+      ],
+      tool_choice: "auto",
+      stream: true,
+      stream_options: { include_usage: true },
+    },
+  });
+});
+
+test("a call is told the moment its arguments are whole, while later text still streams", async () => {
+  let proceed = () => {};
+  const base = await serve((response) => {
+    stream(response).write(
+      say("Let me look.") +
+        callPiece(0, { id: "a", name: "read", arguments: "" }) +
+        callPiece(0, { arguments: '{"path":' }) +
+        callPiece(0, { arguments: '"x}"}' }),
+    );
+    proceed = () => response.end(say("More.") + ending("tool_calls"));
+  });
+  const events: StepEvent[] = [];
+  for await (const event of ask(base)) {
+    events.push(event);
+    if (event.type === "call") proceed();
+  }
+  expect(events).toEqual([
+    { type: "text-start", id: "text-1" },
+    { type: "text-delta", id: "text-1", text: "Let me look." },
+    { type: "text-end", id: "text-1" },
+    { type: "call-start", providerCallId: "a", tool: "read" },
+    { type: "call", providerCallId: "a", tool: "read", input: { path: "x}" }, raw: '{"path":"x}"}' },
+    { type: "text-start", id: "text-2" },
+    { type: "text-delta", id: "text-2", text: "More." },
+    { type: "text-end", id: "text-2" },
+    { type: "finish", reason: "tool-calls", tokens },
+  ]);
+});
+
+test("fifty calls at once come whole and in order, with ids of their own where they are missing, odd or repeated", async () => {
+  const ids = ["__proto__", "", "same", "same", null, "constructor"];
+  const calls = Array.from({ length: 50 }, (_, index) => ({
+    index,
+    id: ids[index % ids.length],
+    function: { name: "read", arguments: `{"n":${index}}` },
+  }));
+  const events = await answered(delta({ tool_calls: calls }) + ending("tool_calls"));
+  const told = callsOf(events);
+  expect(told.map(({ input }) => input)).toEqual(calls.map((_, n) => ({ n })));
+  expect(new Set(told.map(({ providerCallId }) => providerCallId)).size).toBe(50);
+  expect(told.every(({ providerCallId }) => providerCallId !== "")).toBe(true);
+});
+
+test("interleaved calls keep their own arguments", async () => {
+  const events = await answered(
+    callPiece(0, { id: "a", name: "read", arguments: "" }) +
+      callPiece(1, { id: "b", name: "bash", arguments: '{"c"' }) +
+      callPiece(0, { arguments: '{"p":1}' }) +
+      callPiece(1, { arguments: ":2}" }) +
+      ending("tool_calls"),
+  );
+  expect(callsOf(events).map(({ tool, input }) => [tool, input])).toEqual([
+    ["read", { p: 1 }],
+    ["bash", { c: 2 }],
+  ]);
+});
+
+test("arguments that do not parse come with a problem and their raw text", async () => {
+  const events = await answered(
+    callPiece(0, { id: "a", name: "read", arguments: '{"path": x}' }) +
+      callPiece(1, { id: "b", name: "read", arguments: "[1]" }) +
+      ending("tool_calls"),
+  );
+  expect(callsOf(events)).toEqual([
+    {
+      type: "call",
+      providerCallId: "a",
+      tool: "read",
+      input: undefined,
+      raw: '{"path": x}',
+      problem: expect.stringContaining("not valid JSON"),
+    },
+    {
+      type: "call",
+      providerCallId: "b",
+      tool: "read",
+      input: undefined,
+      raw: "[1]",
+      problem: "The arguments must be a JSON object.",
+    },
+  ]);
+});
+
+test("a call without arguments has an empty object, and an empty object before the real one is dropped", async () => {
+  const events = await answered(
+    callPiece(0, { id: "a", name: "read", arguments: "" }) +
+      callPiece(1, { id: "b", name: "read", arguments: "{}" }) +
+      callPiece(1, { arguments: '{"p":1}' }) +
+      callPiece(2, { id: "c", name: "read", arguments: "{}" }) +
+      ending("stop"),
+  );
+  expect(
+    callsOf(events).map(({ providerCallId, input, problem }) => [providerCallId, input, problem]),
+  ).toEqual([
+    ["b", { p: 1 }, undefined],
+    ["a", {}, undefined],
+    ["c", {}, undefined],
+  ]);
+  expect(events.at(-1)).toMatchObject({ type: "finish", reason: "tool-calls" });
+});
+
+test("calls that share an index are told apart by their ids", async () => {
+  const events = await answered(
+    callPiece(0, { id: "a", name: "read", arguments: '{"p":1}' }) +
+      callPiece(0, { id: "b", name: "read", arguments: '{"p":2}' }) +
+      ending("tool_calls"),
+  );
+  expect(callsOf(events).map(({ input }) => input)).toEqual([{ p: 1 }, { p: 2 }]);
+});
+
+test("history with calls, results and images goes over the wire in the provider's form", async () => {
+  let seen: unknown;
+  const base = await serve((response, _, body) => {
+    seen = body.messages;
+    stream(response).end(say("ok") + ending());
+  });
+  const image = { mime: "image/png", url: "data:image/png;base64,iVBORw0KGgo=", filename: "a.png" };
+  const answer: Message = {
+    info: {
+      id: newMessageId(),
+      sessionId,
+      role: "assistant",
+      parentId: question.info.id,
+      time: { created: 1 },
+      agent: "build",
+      model: model.ref,
+      cost: 0,
+      tokens,
+    },
+    parts: [
+      { id: newPartId(), type: "text", text: "Look:" },
+      {
+        id: newPartId(),
+        type: "tool",
+        callId: "own",
+        providerCallId: "a",
+        tool: "read",
+        state: {
+          status: "completed",
+          input: { path: "a.png" },
+          output: "an image",
+          attachments: [image],
+          time: { start: 1, end: 2 },
+        },
+      },
+    ],
+  };
+  await all(
+    ask(base, {
+      model: { ...model, abilities: { ...model.abilities, images: true } },
+      system: [],
+      messages: [question, answer],
+    }),
+  );
+  expect(seen).toEqual([
+    { role: "user", content: "hello" },
+    {
+      role: "assistant",
+      content: "Look:",
+      tool_calls: [{ id: "a", type: "function", function: { name: "read", arguments: '{"path":"a.png"}' } }],
+    },
+    { role: "tool", tool_call_id: "a", content: "an image" },
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "What read returned:" },
+        { type: "image_url", image_url: { url: image.url } },
+      ],
+    },
+  ]);
+});
+
+test("a base URL without its scheme is named as the mistake", async () => {
+  expect(failureOf(await all(ask("localhost:1/v1")))?.message).toBe(
+    'The base URL of test must begin with http:// or https://, but is "localhost:1/v1".',
+  );
+});
+
+test("a name that comes late or never does not lose the call", async () => {
+  const events = await answered(
+    callPiece(0, { id: "a", name: "", arguments: '{"p"' }) +
+      callPiece(0, { name: "read", arguments: ":1}" }) +
+      callPiece(1, { id: "b", name: null, arguments: "{}" }) +
+      ending("tool_calls"),
+  );
+  expect(callsOf(events).map(({ tool, input }) => [tool, input])).toEqual([
+    ["read", { p: 1 }],
+    ["unnamed", {}],
+  ]);
+});
+
+test("a call that the output limit cut off is told with its problem", async () => {
+  const events = await answered(
+    callPiece(0, { id: "a", name: "bash", arguments: '{"command":"rm -rf /tm' }) +
+      callPiece(1, { id: "b", name: "bash", arguments: "" }) +
+      ending("length"),
+  );
+  expect(callsOf(events).map(({ input, problem }) => [input, problem?.slice(0, 28)])).toEqual([
+    [undefined, "The arguments were cut off b"],
+    [undefined, "The arguments were cut off b"],
+  ]);
+  expect(events.at(-1)).toEqual({ type: "finish", reason: "length", tokens });
+});
+
+test.each([
+  ["stop", "stop"],
+  ["end_turn", "stop"],
+  ["length", "length"],
+  ["max_tokens", "length"],
+  ["content_filter", "content-filter"],
+  ["SAFETY", "content-filter"],
+  ["refusal", "refusal"],
+  ["something new", "unknown"],
+])("the finish reason %s means %s", async (given, meant) => {
+  expect((await answered(say("x") + ending(given))).at(-1)).toEqual({
+    type: "finish",
+    reason: meant,
+    tokens,
+  });
+});
+
+test("a refusal is text and ends as one", async () => {
+  const events = await answered(delta({ content: null, refusal: "I will not." }) + ending("stop"));
+  expect(textOf(events)).toBe("I will not.");
+  expect(events.at(-1)).toMatchObject({ type: "finish", reason: "refusal" });
+});
+
+test("tokens are estimated where the provider tells none", async () => {
+  const last = (await answered(say("some words of an answer") + delta({}, "stop") + done)).at(-1);
+  expect(last).toEqual({
+    type: "finish",
+    reason: "stop",
+    estimated: true,
+    tokens: { input: expect.any(Number), output: 5, reasoning: 0, cache: { read: 0, write: 0 } },
+  });
+});
+
+test("[DONE] without a finish reason ends an answer that has something in it", async () => {
+  expect((await answered(say("x") + usage + done)).at(-1)).toEqual({
+    type: "finish",
+    reason: "stop",
+    tokens,
+  });
+});
+
+test("the answer ends at [DONE] even where the connection stays open", async () => {
+  const base = await serve((response) => void stream(response).write(say("x") + ending()));
+  expect((await all(ask(base))).at(-1)).toEqual({ type: "finish", reason: "stop", tokens });
+});
+
+test.each([
+  ["an end without a reason", say("x"), "broke off"],
+  ["an empty answer", "", "answered with nothing"],
+  ["[DONE] alone", done, "answered with nothing"],
+  ["garbage", `${say("x")}data: {"choices":[{\n\n`, "not a JSON object"],
+  ["a call cut in half", callPiece(0, { id: "a", name: "bash", arguments: '{"command":"rm' }), "broke off"],
+])("%s is an invalid response that may be tried again, and tells no call", async (_, text, words) => {
+  const events = await answered(text);
+  expect(failureOf(events)).toMatchObject({ code: "invalid-response", retryable: true });
+  expect(failureOf(events)?.message).toContain(words);
+  expect(callsOf(events)).toEqual([]);
+});
+
+test.each([
+  [{ error: { message: "Overloaded", type: "overloaded_error" } }, { code: "overloaded", retryable: true }],
+  [{ error: { message: "slow down", code: 429 } }, { code: "rate-limit", retryable: true }],
+  [{ error: "it broke" }, { code: "server", retryable: true }],
+  [
+    { error: { message: "maximum context length is 10 tokens" } },
+    { code: "context-length", retryable: false },
+  ],
+  [
+    { type: "error", message: "bad", code: 400 },
+    { code: "bad-request", retryable: false },
+  ],
+])("an error event inside a good answer ends it: %j", async (event, expected) => {
+  const events = await answered(say("begun") + data(event) + say("never"));
+  expect(textOf(events)).toBe("begun");
+  expect(failureOf(events)).toMatchObject(expected);
+});
+
+test.each([
+  [401, { error: { message: "bad key" } }, { code: "auth", retryable: false }],
+  [403, { error: { message: "no" } }, { code: "auth", retryable: false }],
+  [400, { error: { message: "no such field" } }, { code: "bad-request", retryable: false }],
+  [404, { error: { message: "no model m" } }, { code: "not-found", retryable: false }],
+  [408, {}, { code: "timeout", retryable: true }],
+  [422, { detail: [{ msg: "wrong" }] }, { code: "bad-request", retryable: false }],
+  [429, { error: { message: "slow" } }, { code: "rate-limit", retryable: true }],
+  [429, { error: { message: "x", code: "insufficient_quota" } }, { code: "rate-limit", retryable: false }],
+  [500, { error: { message: "oops" } }, { code: "server", retryable: true }],
+  [502, "bad gateway", { code: "server", retryable: true }],
+  [503, {}, { code: "overloaded", retryable: true }],
+  [
+    529,
+    { type: "error", error: { type: "overloaded_error", message: "busy" } },
+    { code: "overloaded", retryable: true },
+  ],
+])("status %i with %j is told as what it is", async (status, body, expected) => {
+  expect(failureOf(await refused(status, body))).toMatchObject({ ...expected, status });
+});
+
+test.each([
+  "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens",
+  "Your input exceeds the context window of this model",
+  "prompt is too long: 201000 tokens > 200000 maximum",
+  "input length and `max_tokens` exceed context limit: 1 + 2 > 2",
+  "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+  "This model's maximum prompt length is 131072 but the request contains 537812 tokens",
+  "Please reduce the length of the messages or completion.",
+  "Prompt contains 40000 tokens: too large for model with 32768 maximum context length",
+  "the request exceeds the available context size, try increasing it",
+  "The number of tokens to keep from the initial prompt is greater than the context length",
+])("a full context is recognised by the provider's words: %s", async (message) => {
+  expect(failureOf(await refused(400, { error: { message } }))).toMatchObject({
+    code: "context-length",
+    retryable: false,
+    message: expect.stringContaining(message),
+  });
+});
+
+test("the wait that a provider asks for is told in milliseconds", async () => {
+  const failed = failureOf(await refused(429, { error: { message: "slow" } }, { "retry-after-ms": "1500" }));
+  expect(failed).toMatchObject({ retryAfterMs: 1500 });
+});
+
+test("the provider's words are in the message and the key is not", async () => {
+  const failed = failureOf(await refused(401, { error: { message: `Incorrect key ${key} given` } }));
+  expect(failed?.message).toBe(
+    'The provider refused the key (401); check it or run "fairlead setup": Incorrect key [key] given',
+  );
+});
+
+test.each([500, 200])("a web page with status %i is named as one", async (status) => {
+  const page = "<!doctype html><html><head><title>Proxy login</title></head></html>";
+  const failed = failureOf(await refused(status, page, { "content-type": "text/html" }));
+  expect(failed?.message).toContain('a web page ("Proxy login")');
+});
+
+test("a JSON error with status 200 and an answer that does not stream are understood", async () => {
+  expect(failureOf(await refused(200, { error: { message: "maximum context length" } }))).toMatchObject({
+    code: "context-length",
+  });
+  const message = {
+    role: "assistant",
+    content: "whole",
+    tool_calls: [{ id: "a", type: "function", function: { name: "read", arguments: '{"p":1}' } }],
+  };
+  const events = await refused(200, { choices: [{ index: 0, message, finish_reason: "tool_calls" }] });
+  expect(textOf(events)).toBe("whole");
+  expect(callsOf(events).map(({ input }) => input)).toEqual([{ p: 1 }]);
+});
+
+test("odd fields of lesser servers do no harm", async () => {
+  const chunks = [
+    { choices: [{ delta: { role: "model", content: "a" } }], error: null, usage: null },
+    { choices: [{ delta: { tool_calls: [{ id: 5, function: { name: "read", arguments: { p: 1 } } }] } }] },
+    { object: "ping" },
+    { choices: [{ finish_reason: "tool_calls" }] },
+  ];
+  const events = await answered(chunks.map(data).join(""));
+  expect(textOf(events)).toBe("a");
+  expect(callsOf(events).map(({ providerCallId, input }) => [providerCallId, input])).toEqual([
+    ["5", { p: 1 }],
+  ]);
+});
+
+test("a connection reset before and inside the stream is a network error", async () => {
+  const before = await serve((response) => response.socket?.resetAndDestroy());
+  expect(failureOf(await all(ask(before)))).toMatchObject({ code: "network", retryable: true });
+  const inside = await serve((response) =>
+    stream(response).write(say("begun"), () => setImmediate(() => response.socket?.resetAndDestroy())),
+  );
+  const events = await all(ask(inside));
+  expect(failureOf(events)).toMatchObject({ code: "network", retryable: true });
+});
+
+test("a server that is not there is named with its address", async () => {
+  const base = await serve(() => {});
+  for (const close of open.splice(0)) await close();
+  const failed = failureOf(await all(ask(base)));
+  expect(failed).toMatchObject({ code: "network", retryable: true });
+  expect(failed?.message).toBe(
+    `Cannot reach ${new URL(base).host} (ECONNREFUSED): nothing listens there. Is the server running?`,
+  );
+});
+
+test("silence before or inside the stream fails, and comments are not life", async () => {
+  const silent = await serve(() => {});
+  expect(failureOf(await all(ask(silent, { endpoint: { stallMs: 60 } })))).toEqual({
+    code: "timeout",
+    message: "The provider sent nothing for 0.1 s.",
+    retryable: true,
+  });
+  const timers: NodeJS.Timeout[] = [];
+  const commenting = await serve((response) => {
+    stream(response).write(say("begun"));
+    timers.push(setInterval(() => response.write(": still here\n\n"), 10));
+  });
+  const events = await all(ask(commenting, { endpoint: { stallMs: 200 } }));
+  timers.forEach(clearInterval);
+  expect(textOf(events)).toBe("begun");
+  expect(failureOf(events)).toMatchObject({ code: "timeout" });
+});
+
+test("an abort ends the call at once, before and inside the stream, whatever the provider does", async () => {
+  const silent = await serve((response) => void stream(response).write(say("begun")));
+  for (const fetch of [globalThis.fetch, () => new Promise<never>(() => {})]) {
+    const controller = new AbortController();
+    const events = streamStep(
+      { model, system: [], messages: [question], tools: [], signal: controller.signal },
+      { provider: "test", baseURL: silent, headers: {}, modelId: "m", options: {}, stallMs: 20_000 },
+      { fetch, log: silentLog },
+    );
+    const started = performance.now();
+    setTimeout(() => controller.abort(), 50);
+    expect(failureOf(await all(events))).toEqual({
+      code: "cancelled",
+      message: "Cancelled.",
+      retryable: false,
+    });
+    expect(performance.now() - started).toBeLessThan(2_000);
+  }
+  const aborted = AbortSignal.abort();
+  expect(await all(ask(silent, { signal: aborted }))).toEqual([
+    { type: "failed", error: { code: "cancelled", message: "Cancelled.", retryable: false } },
+  ]);
+});
+
+test("a reader that stops early closes the connection", async () => {
+  let closed: Promise<unknown> | undefined;
+  const base = await serve((response) => {
+    closed = once(response, "close");
+    stream(response).write(say("begun"));
+  });
+  for await (const event of ask(base)) if (event.type === "text-delta") break;
+  await closed;
+  expect(closed).toBeDefined();
+});
+
+test("the key does not follow a redirect to another host, and follows one on its own", async () => {
+  const thief: (string | undefined)[] = [];
+  const other = await serve((response, request) => {
+    thief.push(request.headers.authorization);
+    response.end();
+  });
+  const away = await serve((response) => response.writeHead(307, { location: `${other}/v1` }).end());
+  const failed = failureOf(await all(ask(away)));
+  expect(failed).toMatchObject({ code: "bad-request", retryable: false, status: 307 });
+  expect(failed?.message).toContain("The key is not sent to another host");
+  expect(thief).toEqual([]);
+
+  const near = await serve((response, request) => {
+    if (request.url === "/chat/completions")
+      response.writeHead(308, { location: "/v1/chat/completions" }).end();
+    else stream(response).end(say(request.headers.authorization ?? "") + ending());
+  });
+  expect(textOf(await all(ask(near)))).toBe(`Bearer ${key}`);
+});
+
+test("bytes split inside a character and lines with CRLF arrive whole", async () => {
+  const bytes = Buffer.from((say("héllo 🌍") + ending()).replaceAll("\n", "\r\n"));
+  const base = await serve((response) => {
+    stream(response);
+    const send = (index: number): void => {
+      if (index === bytes.length) response.end();
+      else response.write(bytes.subarray(index, index + 1), () => send(index + 1));
+    };
+    send(0);
+  });
+  const events = await all(ask(base));
+  expect(textOf(events)).toBe("héllo 🌍");
+  expect(events.at(-1)).toMatchObject({ type: "finish" });
+});
+
+test("a line of 20 MB and 20,000 deltas at once are no burden", async () => {
+  const long = "x".repeat(20_000_000);
+  expect(textOf(await answered(say(long) + ending()))).toHaveLength(long.length);
+  const words = Array.from({ length: 20_000 }, (_, index) => `word ${index} `);
+  const before = process.cpuUsage();
+  const events = await answered(words.map(say).join("") + ending());
+  const { user, system } = process.cpuUsage(before);
+  expect(textOf(events)).toBe(words.join(""));
+  expect((user + system) / 1_000).toBeLessThan(1_500);
+});
+
+test("a large call that arrives in tiny pieces is joined in linear time", async () => {
+  const content = "line of a file\\n".repeat(20_000);
+  const raw = `{"content":"${content}"}`;
+  const pieces = raw.match(/[^]{1,10}/g) ?? [];
+  const events = await answered(
+    callPiece(0, { id: "a", name: "bash", arguments: "" }) +
+      pieces.map((piece) => callPiece(0, { arguments: piece })).join("") +
+      ending("tool_calls"),
+  );
+  expect(callsOf(events).map((call) => call.raw)).toEqual([raw]);
+});

@@ -1,0 +1,325 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openSearch, type FilesQuery, type LinesQuery } from "../../src/workspace/search.ts";
+
+let root: string;
+
+/** The texts hold `needle` where a search could see them. */
+const corpus: Record<string, string | Buffer> = {
+  ".gitignore": "*.log\n!keep.log\nbuild/\n/only-top.txt\nsecret dir/\ndocs/*.tmp\n# a comment\n\\#odd\n",
+  ".git/HEAD": "ref: refs/heads/main\n",
+  ".git/config": "needle\n",
+  ".git/info/exclude": "excluded.txt\n",
+  ".hidden": "needle in a hidden file\n",
+  ".config/settings.json": "needle\n",
+  "a.log": "needle\n",
+  "keep.log": "needle kept\n",
+  "#odd": "needle\n",
+  "only-top.txt": "needle\n",
+  "excluded.txt": "needle\n",
+  "build/out.js": "needle\n",
+  "secret dir/x.txt": "needle\n",
+  "docs/a.tmp": "needle\n",
+  "docs/deep/b.tmp": "needle in deep\n",
+  "src/main.ts": "first\n  const needle = 1;\nlast needle",
+  "src/main.test.ts": "needle\r\nneedle two\r\n",
+  "src/only-top.txt": "needle below\n",
+  "src/nested/.gitignore": "*.ts\n!wanted.ts\n/local\n",
+  "src/nested/gone.ts": "needle\n",
+  "src/nested/wanted.ts": "needle wanted\n",
+  "src/nested/local": "needle\n",
+  "src/nested/deeper/local": "needle deeper\n",
+  "src/nested/deeper/other.log": "needle\n",
+  ".ignore": "ignored-by-ignore.txt\n!vendor.log\n!revived/\n",
+  "ignored-by-ignore.txt": "needle\n",
+  "vendor.log": "needle in vendor\n",
+  "revive.gitignore": "",
+  "other/.gitignore": "revived/\n",
+  "other/revived/file.txt": "needle revived\n",
+  "with blank/ünï çødé 文件.txt": "needle mit Ümlaut\n",
+  "odd [names]/{a}.txt": "needle odd\n",
+  "binary.bin": Buffer.from("needle\nab\0needle\n"),
+  "latin1.txt": Buffer.from([0x6e, 0x65, 0x65, 0x64, 0x6c, 0x65, 0x20, 0xe9, 0x0a]),
+  "utf16.txt": Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from("needle sixteen\n", "utf16le")]),
+  "empty.txt": "",
+  "long.txt": `needle${"x".repeat(5_000)}\n`,
+  "no-newline.md": "needle",
+  "sub/.git/HEAD": "ref: refs/heads/main\n",
+  "sub/.gitignore": "inner.txt\n",
+  "sub/inner.txt": "needle\n",
+  "sub/outer.log": "needle of a repository inside\n",
+};
+
+beforeAll(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+  for (const [index, [path, content]] of Object.entries(corpus).entries()) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), content);
+    utimesSync(join(root, path), 1_000 + index, 1_000 + index);
+  }
+  symlinkSync(join(root, "keep.log"), join(root, "link.txt"));
+  symlinkSync(join(root, "src"), join(root, "linked"));
+  chmodSync(join(root, "empty.txt"), 0o644);
+});
+afterAll(() => rmSync(root, { recursive: true }));
+
+const engines = ["ripgrep", "javascript"] as const;
+const searches = engines.map((engine) => openSearch({ env: {}, engine }));
+
+/** What both engines find, relative to the corpus; fails when they differ. */
+async function files(query: Partial<FilesQuery>): Promise<{ paths: string[]; truncated: boolean }> {
+  const whole = {
+    folder: root,
+    globs: [],
+    limit: 1_000,
+    order: "path" as const,
+    signal: new AbortController().signal,
+  };
+  const [one, two] = await Promise.all(searches.map((search) => search.files({ ...whole, ...query })));
+  expect(two).toEqual(one);
+  if (!one) throw new Error("no engine");
+  return { ...one, paths: one.paths.map((path) => path.slice(root.length + 1)) };
+}
+
+async function lines(query: Partial<LinesQuery>): Promise<{ matches: string[]; truncated: boolean }> {
+  const whole = { folder: root, pattern: "needle", limit: 1_000, signal: new AbortController().signal };
+  const [one, two] = await Promise.all(searches.map((search) => search.lines({ ...whole, ...query })));
+  expect(two).toEqual(one);
+  if (!one) throw new Error("no engine");
+  const matches = one.matches.map(({ path, line, text }) => `${path.slice(root.length + 1)}:${line}:${text}`);
+  return { ...one, matches };
+}
+
+const visible = [
+  ".config/settings.json",
+  ".gitignore",
+  ".hidden",
+  ".ignore",
+  "binary.bin",
+  "docs/deep/b.tmp",
+  "empty.txt",
+  "keep.log",
+  "latin1.txt",
+  "long.txt",
+  "no-newline.md",
+  "odd [names]/{a}.txt",
+  "other/.gitignore",
+  "other/revived/file.txt",
+  "revive.gitignore",
+  "src/main.test.ts",
+  "src/main.ts",
+  "src/nested/.gitignore",
+  "src/nested/deeper/local",
+  "src/nested/wanted.ts",
+  "src/only-top.txt",
+  "sub/.gitignore",
+  "sub/outer.log",
+  "utf16.txt",
+  "vendor.log",
+  "with blank/ünï çødé 文件.txt",
+];
+
+describe("files", () => {
+  test("are all but .git, links, and what ignore files exclude", async () => {
+    expect(await files({})).toEqual({ paths: visible, truncated: false });
+  });
+
+  test("come newest first and cut at the limit", async () => {
+    expect(await files({ order: "newest", limit: 3 })).toEqual({
+      paths: ["sub/outer.log", "sub/.gitignore", "no-newline.md"],
+      truncated: true,
+    });
+    expect((await files({ limit: visible.length })).truncated).toBe(false);
+  });
+
+  test.each<[string[], string[]]>([
+    [["*.ts"], ["src/main.test.ts", "src/main.ts", "src/nested/wanted.ts"]],
+    [["**/*.ts"], ["src/main.test.ts", "src/main.ts", "src/nested/wanted.ts"]],
+    [["src/*.ts"], ["src/main.test.ts", "src/main.ts"]],
+    [["/src/**/*.ts"], ["src/main.test.ts", "src/main.ts", "src/nested/wanted.ts"]],
+    [["./src/*.{ts,txt}"], ["src/main.test.ts", "src/main.ts", "src/only-top.txt"]],
+    [
+      ["*.ts", "!*.test.ts"],
+      ["src/main.ts", "src/nested/wanted.ts"],
+    ],
+    [["*.log"], ["keep.log", "sub/outer.log", "vendor.log"]],
+    [["nested"], []],
+    [["nested/**"], []],
+    [["**/nested/**"], ["src/nested/.gitignore", "src/nested/deeper/local", "src/nested/wanted.ts"]],
+    [["[no]*.md"], ["no-newline.md"]],
+    [["*文件*"], ["with blank/ünï çødé 文件.txt"]],
+    [["with blank/*"], ["with blank/ünï çødé 文件.txt"]],
+    [[".h*"], [".hidden"]],
+    [["?inary.bin"], ["binary.bin"]],
+  ])("match the globs %j", async (globs, expected) => {
+    expect(await files({ globs })).toEqual({ paths: expected, truncated: false });
+  });
+
+  test("leave out a folder with all in it when a glob excludes it", async () => {
+    const { paths } = await files({ globs: ["!src", "!*.txt"] });
+    expect(paths).toEqual(visible.filter((path) => !path.startsWith("src/") && !path.endsWith(".txt")));
+  });
+
+  test("below a folder obey the rules above it", async () => {
+    const { paths } = await files({ folder: join(root, "src", "nested") });
+    expect(paths).toEqual(["src/nested/.gitignore", "src/nested/deeper/local", "src/nested/wanted.ts"]);
+  });
+
+  test("of an excluded folder are found when it is asked for by name", async () => {
+    expect((await files({ folder: join(root, "build") })).paths).toEqual(["build/out.js"]);
+    expect((await files({ folder: join(root, "secret dir") })).paths).toEqual(["secret dir/x.txt"]);
+  });
+
+  test("of a repository inside another obey its own rules only", async () => {
+    expect((await files({ folder: join(root, "sub") })).paths).toEqual(["sub/.gitignore", "sub/outer.log"]);
+  });
+
+  test("outside git obey .gitignore too, but not those of the folders above", async () => {
+    const plain = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-plain-")));
+    try {
+      mkdirSync(join(plain, "home", "project", "src"), { recursive: true });
+      writeFileSync(join(plain, "home", ".gitignore"), "*\n");
+      writeFileSync(join(plain, "home", "project", ".gitignore"), "*.log\n");
+      for (const name of ["a.log", "b.txt", "src/c.log"])
+        writeFileSync(join(plain, "home", "project", name), "");
+      for (const search of searches) {
+        const query = { folder: join(plain, "home", "project"), globs: [], limit: 9, order: "path" as const };
+        const { paths } = await search.files({ ...query, signal: new AbortController().signal });
+        expect(paths).toEqual([".gitignore", "b.txt"].map((name) => join(plain, "home", "project", name)));
+      }
+    } finally {
+      rmSync(plain, { recursive: true });
+    }
+  });
+
+  test("are not looked for after an abort", async () => {
+    for (const search of searches) {
+      const query = {
+        folder: root,
+        globs: [],
+        limit: 10,
+        order: "path" as const,
+        signal: AbortSignal.abort(),
+      };
+      await expect(search.files(query)).rejects.toThrow("aborted");
+    }
+  });
+});
+
+describe("lines", () => {
+  test("are found in text files, newest file first", async () => {
+    expect(await lines({})).toEqual({
+      matches: [
+        "sub/outer.log:1:needle of a repository inside",
+        "no-newline.md:1:needle",
+        `long.txt:1:needle${"x".repeat(1_994)}`,
+        "utf16.txt:1:needle sixteen",
+        "latin1.txt:1:needle \uFFFD",
+        "odd [names]/{a}.txt:1:needle odd",
+        "with blank/ünï çødé 文件.txt:1:needle mit Ümlaut",
+        "other/revived/file.txt:1:needle revived",
+        "vendor.log:1:needle in vendor",
+        "src/nested/deeper/local:1:needle deeper",
+        "src/nested/wanted.ts:1:needle wanted",
+        "src/only-top.txt:1:needle below",
+        "src/main.test.ts:1:needle",
+        "src/main.test.ts:2:needle two",
+        "src/main.ts:2:  const needle = 1;",
+        "src/main.ts:3:last needle",
+        "docs/deep/b.tmp:1:needle in deep",
+        "keep.log:1:needle kept",
+        ".config/settings.json:1:needle",
+        ".hidden:1:needle in a hidden file",
+      ],
+      truncated: false,
+    });
+  });
+
+  test("are cut at the limit", async () => {
+    expect(await lines({ limit: 1 })).toEqual({
+      matches: ["sub/outer.log:1:needle of a repository inside"],
+      truncated: true,
+    });
+    expect((await lines({ limit: 20 })).truncated).toBe(false);
+  });
+
+  test.each<[string, string[]]>([
+    ["*.ts", ["src/nested/wanted.ts:1:needle wanted", "src/main.test.ts:2:needle two"]],
+    ["src/*.{ts,tsx}", ["src/main.test.ts:2:needle two"]],
+    ["**/nested/**", ["src/nested/deeper/local:1:needle deeper", "src/nested/wanted.ts:1:needle wanted"]],
+    ["*.log", ["vendor.log:1:needle in vendor", "keep.log:1:needle kept"]],
+    ["!src/**", ["vendor.log:1:needle in vendor"]],
+  ])("are found in files that match %j", async (include, expected) => {
+    const { matches } = await lines({ include, pattern: "needle (wanted|two|deeper|in vendor|kept)$" });
+    expect(matches.filter((match) => expected.includes(match))).toEqual(expected);
+    expect(matches.every((match) => expected.includes(match) || include.startsWith("!"))).toBe(true);
+  });
+
+  test.each<[string, number]>([
+    ["^needle$", 3],
+    ["(?i)NEEDLE t", 1],
+    ["needle(?= two)", 1],
+    ["\\bconst\\s+\\w+ =", 1],
+    ["[[:upper:]]ml", 0],
+    ["(?P<word>needle) (?:kept|odd)", 2],
+    ["needle \\- nothing", 0],
+    ["Ümlaut", 1],
+    ["--version", 0],
+  ])("match the expression %j", async (pattern, count) => {
+    expect((await lines({ pattern })).matches).toHaveLength(count);
+  });
+
+  test("of one file are found, whatever excludes it", async () => {
+    expect((await lines({ folder: join(root, "a.log") })).matches).toEqual(["a.log:1:needle"]);
+    expect((await lines({ folder: join(root, "binary.bin") })).matches).toEqual([]);
+  });
+
+  test.each(["needle(", "[z-a]", "*x"])("the expression %j is refused with a reason", async (pattern) => {
+    for (const search of searches) {
+      const query = { folder: root, pattern, limit: 10, signal: new AbortController().signal };
+      await expect(search.lines(query)).rejects.toThrow(
+        `The regular expression ${JSON.stringify(pattern)} is not valid: `,
+      );
+    }
+  });
+});
+
+test("without any ripgrep it searches all the same", async () => {
+  const search = openSearch({ env: {} });
+  const query = { folder: root, globs: ["keep.log"], limit: 10, order: "path" as const };
+  const { paths } = await search.files({ ...query, signal: new AbortController().signal });
+  expect(paths).toEqual([join(root, "keep.log")]);
+});
+
+test("thousands of files are searched in bounded time, and an abort ends it", async () => {
+  const many = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-many-")));
+  try {
+    for (let folder = 0; folder < 30; folder++) {
+      mkdirSync(join(many, `f${folder}`));
+      for (let file = 0; file < 100; file++)
+        writeFileSync(join(many, `f${folder}`, `${file}.txt`), "needle\n".repeat(50));
+    }
+    for (const search of searches) {
+      const query = { folder: many, pattern: "needle", limit: 100, signal: new AbortController().signal };
+      const { matches, truncated } = await search.lines(query);
+      expect({ count: matches.length, truncated }).toEqual({ count: 100, truncated: true });
+      const controller = new AbortController();
+      const aborted = search.lines({ ...query, signal: controller.signal });
+      controller.abort();
+      await expect(aborted).rejects.toThrow("aborted");
+    }
+  } finally {
+    rmSync(many, { recursive: true });
+  }
+});
