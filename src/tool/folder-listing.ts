@@ -18,8 +18,11 @@ export async function listFolder(
   const { names, isComplete } = await entriesOf(path, signal);
   if (names.length === 0) return { status: "completed", output: "(The folder is empty.)" };
   const shown = fitting(names.slice(first - 1, first - 1 + Math.min(count, lineLimit)));
-  if (shown.length === 0)
-    throw new ToolFailure(`There is no entry ${first}: the folder has ${names.length} entries.`);
+  if (shown.length === 0) {
+    throw new ToolFailure(
+      `There is no entry ${first}: the last one is ${names.length}. Use a smaller offset.`,
+    );
+  }
   const total = isComplete ? `${names.length}` : `more than ${entryLimit}`;
   return {
     status: "completed",
@@ -28,7 +31,7 @@ export async function listFolder(
 }
 
 function entriesNotice(first: number, shown: number, known: number, total: string): string {
-  if (shown === known && total === `${known}`) return `(${total} entries.)`;
+  if (shown === known && total === `${known}`) return `(All entries: ${total}.)`;
   const last = first + shown - 1;
   return `(Entries ${first}-${last} of ${total}.${last < known ? ` Go on with offset ${last + 1}.` : ""})`;
 }

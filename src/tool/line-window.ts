@@ -79,7 +79,7 @@ export function describeWindow(window: LineWindow, { first }: Range, isCounted: 
   if (isCounted && window.lines === 0) return "(The file is empty.)";
   if (window.shown.length === 0) {
     throw new ToolFailure(
-      `There is no line ${first}: the file has ${window.lines} lines. Use a smaller offset.`,
+      `There is no line ${first}: the file ends at line ${window.lines}. Use a smaller offset.`,
     );
   }
   const last = first + window.shown.length - 1;
@@ -93,8 +93,7 @@ function positionNotice(
   isCounted: boolean,
 ): string {
   const total = isCounted ? `${lines}` : "a file too large to count";
-  if (isCounted && last === lines)
-    return first === 1 ? `(End of file: ${lines} lines.)` : `(Lines ${first}-${last}, end of file.)`;
+  if (isCounted && last === lines) return `(End of file at line ${lines}.)`;
   const why = cutByBytes ? `, cut at ${readLimitBytes / 1024} KB` : "";
   return `(Lines ${first}-${last} of ${total}${why}. Go on with offset ${last + 1}.)`;
 }

@@ -7,6 +7,7 @@ const sizeTolerance = 0.25;
 const leastLikeness = 0.65;
 /** Between two blocks that overlap, a smaller difference than this decides nothing. */
 const clearMargin = 0.05;
+/** Anchors that stand in more places than these say nothing. */
 const candidateLimit = 500;
 /** Middle parts longer than this are not compared: the work grows with the square. */
 const comparedLength = 20_000;
@@ -17,7 +18,6 @@ export function findBlocks(source: Source, wanted: Wanted): Place[] {
   if (!hasAnchors(needle)) return [];
   const slack = Math.max(1, Math.floor(needle.length * sizeTolerance));
   const blocks = anchoredBlocks(source, needle, slack);
-  if (blocks.length > candidateLimit) return [];
   const alike = blocks
     .map((block) => ({
       ...block,
@@ -50,18 +50,14 @@ function hasAnchors(needle: readonly string[]): boolean {
 }
 
 function anchoredBlocks({ trimmed }: Source, needle: readonly string[], slack: number): Block[] {
+  const [opening = "", closing = ""] = [needle[0], needle.at(-1)];
+  const shortest = Math.max(3, needle.length - slack);
   const blocks: Block[] = [];
-  for (
-    let first = trimmed.indexOf(needle[0] ?? "");
-    first !== -1;
-    first = trimmed.indexOf(needle[0] ?? "", first + 1)
-  ) {
-    const shortest = Math.max(3, needle.length - slack);
+  for (let first = trimmed.indexOf(opening); first !== -1; first = trimmed.indexOf(opening, first + 1)) {
     for (let count = shortest; count <= needle.length + slack; count++) {
-      if (first + count <= trimmed.length && trimmed[first + count - 1] === needle.at(-1))
-        blocks.push({ first, count });
+      if (trimmed[first + count - 1] === closing) blocks.push({ first, count });
     }
-    if (blocks.length > candidateLimit) break;
+    if (blocks.length > candidateLimit) return [];
   }
   return blocks;
 }

@@ -20,12 +20,12 @@ function reindented({ needle, replacement }: Wanted, found: readonly string[]): 
 
 function indentTranslations(needle: readonly string[], found: readonly string[]): Map<string, string> {
   const translations = new Map<string, string>();
-  if (needle.length !== found.length)
-    return translations.set(indentOf(needle[0] ?? ""), indentOf(found[0] ?? ""));
-  for (const [index, line] of needle.entries()) {
+  // Where lines are more or fewer, only the first ones surely belong together.
+  const pairs = needle.length === found.length ? needle : needle.slice(0, 1);
+  for (const [index, line] of pairs.entries()) {
     const indent = indentOf(line);
-    if (line.trim() !== "" && !translations.has(indent))
-      translations.set(indent, indentOf(found[index] ?? ""));
+    if (line.trim() === "" || translations.has(indent)) continue;
+    translations.set(indent, indentOf(found[index] ?? ""));
   }
   return translations;
 }

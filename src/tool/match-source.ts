@@ -103,8 +103,9 @@ function startsOf(lines: readonly string[]): number[] {
 
 function returnsOf(raw: string): number[] {
   const found: number[] = [];
-  for (let at = raw.indexOf("\r\n"); at !== -1; at = raw.indexOf("\r\n", at + 2))
+  for (let at = raw.indexOf("\r\n"); at !== -1; at = raw.indexOf("\r\n", at + 2)) {
     found.push(at - found.length);
+  }
   return found;
 }
 

@@ -20,7 +20,6 @@ export const placeLimit = 100;
 const wordLimit = 5_000;
 const escapes = /\\[nrt"'`\\$]/g;
 
-STRAT;
 /** In the order in which they are tried. */
 export const strategies: readonly { strategy: Strategy; find: Find }[] = [
   { strategy: "exact", find: findExact },

@@ -25,8 +25,8 @@ export interface LimitedOutput {
 export const outputLimitLines = 2_000;
 export const outputLimitBytes = 50 * 1024;
 /** What the notice about a cut takes: a text that is over by no more than that stays whole. */
-export const noticeLines = 4;
-export const noticeBytes = 512;
+const noticeLines = 4;
+const noticeBytes = 512;
 const defaultHint = "Read it in parts with read, or search it with grep.";
 
 /** Cuts what is too long for the model at whole characters, keeps the whole in a file and says how to get at it. */

@@ -10,7 +10,14 @@ import { listFolder } from "./folder-listing.ts";
 import { describeWindow, lineLimit, LineWindow } from "./line-window.ts";
 import type { Range } from "./line-window.ts";
 import { missingPathMessage, pathPermissions, resolveToolPath, titleOf } from "./paths.ts";
-import { byteOrderMarkOf, decodeText, explained, isBinary, sampleBytes } from "./text-file.ts";
+import {
+  assertSamePlace,
+  byteOrderMarkOf,
+  decodeText,
+  explained,
+  isBinary,
+  sampleBytes,
+} from "./text-file.ts";
 import { defineTool, ToolFailure } from "./tool.ts";
 import type { ToolContext, ToolResult } from "./tool.ts";
 
@@ -43,13 +50,15 @@ export const readTool = defineTool<Input>({
       kind: "read",
       locations: [{ path: resolved.path, line: first }],
       permissions: pathPermissions(context, resolved, "read"),
-      run: ({ signal }) => readPath(context, resolved, { first, count: input.limit ?? lineLimit }, signal),
+      run: ({ signal }) =>
+        readPath(context, resolved, { first, count: Math.min(input.limit ?? lineLimit, lineLimit) }, signal),
     };
   },
 });
 
 function readPath(context: ToolContext, { path, kind }: ResolvedPath, range: Range, signal: AbortSignal) {
-  return explained(path, () => {
+  return explained(path, async () => {
+    await assertSamePlace(context.workspace, path);
     if (kind === "directory") return listFolder(path, range, signal);
     return readFile(context, path, range, signal);
   });

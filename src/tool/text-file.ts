@@ -156,8 +156,8 @@ const fileProblems: ReadonlyMap<string, string> = new Map([
   ["ENAMETOOLONG", "the name is longer than the file system allows."],
 ]);
 
-/** A link put on the way after the question would lead the write to a place that nobody was asked about. */
-async function assertSamePlace(workspace: Workspace, path: string): Promise<void> {
+/** A link put on the way after the question would lead to a place that nobody was asked about. */
+export async function assertSamePlace(workspace: Workspace, path: string): Promise<void> {
   const now = await resolvePath(path, workspace);
   if (now.path !== path) throw new ToolFailure(`${path} now leads to ${now.path}. Use that path instead.`);
 }

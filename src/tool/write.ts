@@ -86,9 +86,6 @@ async function writeFile(
   });
   const title = titleOf(context, resolved);
   const counts = `+${saved.additions} -${saved.deletions} lines`;
-  const output =
-    saved.operation === "add"
-      ? `Created ${title} (${saved.additions} lines).`
-      : `Wrote ${title} (${counts}).`;
+  const output = `${saved.operation === "add" ? "Created" : "Wrote"} ${title} (${counts}).`;
   return { status: "completed", output, changes: [saved] };
 }

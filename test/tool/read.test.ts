@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { mkdir, symlink, truncate, writeFile } from "node:fs/promises";
+import { mkdir, rename, symlink, truncate, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { outputLimitBytes, outputLimitLines, limitOutput } from "../../src/tool/output-limit.ts";
 import { readTool } from "../../src/tool/read.ts";
-import { call, description, prepare, toolPlace } from "./tool-place.ts";
+import { call, description, prepare, run, toolPlace } from "./tool-place.ts";
 
 const sha256 = (bytes: string | Buffer) => createHash("sha256").update(bytes).digest("hex");
 const png = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
@@ -12,7 +12,7 @@ test("a file comes with numbered lines and is known from then on", async () => {
   await using place = await toolPlace({ "src/a.ts": "one\n\nthree\n" });
   expect(await call(readTool, { filePath: "src/a.ts" }, place)).toEqual({
     status: "completed",
-    output: "1: one\n2: \n3: three\n\n(End of file: 3 lines.)",
+    output: "1: one\n2: \n3: three\n\n(End of file at line 3.)",
   });
   expect(place.context.seen.get(place.path("src/a.ts"))).toBe(sha256("one\n\nthree\n"));
 });
@@ -39,7 +39,7 @@ test("a part is read, with the way to go on", async () => {
   const part = await call(readTool, { filePath: "a", offset: 2, limit: 2 }, place);
   expect(part.output).toBe("2: 2\n3: 3\n\n(Lines 2-3 of 5. Go on with offset 4.)");
   const rest = await call(readTool, { filePath: "a", offset: 4 }, place);
-  expect(rest.output).toBe("4: 4\n5: 5\n\n(Lines 4-5, end of file.)");
+  expect(rest.output).toBe("4: 4\n5: 5\n\n(End of file at line 5.)");
 });
 
 test("no more than 2,000 lines come at once, and the runner has nothing to cut from them", async () => {
@@ -64,10 +64,10 @@ test("a long line is cut at a whole character, and says so", async () => {
   });
   const { output } = await call(readTool, { filePath: "a" }, place);
   expect(output).toBe(
-    `1: ${"x".repeat(1999)}… (line cut at 2000 of 2002 characters)\n2: next\n\n(End of file: 2 lines.)`,
+    `1: ${"x".repeat(1999)}… (line cut at 2000 of 2002 characters)\n2: next\n\n(End of file at line 2.)`,
   );
   expect((await call(readTool, { filePath: "exact" }, place)).output).toBe(
-    `1: ${"x".repeat(2000)}\n\n(End of file: 1 lines.)`,
+    `1: ${"x".repeat(2000)}\n\n(End of file at line 1.)`,
   );
 });
 
@@ -75,7 +75,7 @@ test("an empty file and an offset behind the end are told", async () => {
   await using place = await toolPlace({ empty: "", short: "a\nb\n" });
   expect((await call(readTool, { filePath: "empty" }, place)).output).toBe("(The file is empty.)");
   await expect(call(readTool, { filePath: "short", offset: 9 }, place)).rejects.toThrow(
-    "There is no line 9: the file has 2 lines.",
+    "There is no line 9: the file ends at line 2.",
   );
 });
 
@@ -110,10 +110,10 @@ test("UTF-16 and files that are not UTF-8 are read as text", async () => {
     marked: "\uFEFFgrün\n",
   });
   expect((await call(readTool, { filePath: "utf16" }, place)).output).toBe(
-    "1: grün\n2: rot\n\n(End of file: 2 lines.)",
+    "1: grün\n2: rot\n\n(End of file at line 2.)",
   );
   for (const filePath of ["big", "latin1", "marked"]) {
-    expect((await call(readTool, { filePath }, place)).output).toBe("1: grün\n\n(End of file: 1 lines.)");
+    expect((await call(readTool, { filePath }, place)).output).toBe("1: grün\n\n(End of file at line 1.)");
   }
 });
 
@@ -150,11 +150,21 @@ test("a folder is listed, folders and links to folders with a slash", async () =
   await symlink("a", place.path("d/link"));
   await symlink("nowhere", place.path("d/lost"));
   const listed = await call(readTool, { filePath: "d" }, place);
-  expect(listed.output).toBe("a/\nb.txt\nlink/\nlost\n\n(4 entries.)");
+  expect(listed.output).toBe("a/\nb.txt\nlink/\nlost\n\n(All entries: 4.)");
   const part = await call(readTool, { filePath: "d", offset: 2, limit: 2 }, place);
   expect(part.output).toBe("b.txt\nlink/\n\n(Entries 2-3 of 4. Go on with offset 4.)");
   await mkdir(place.path("empty"));
   expect((await call(readTool, { filePath: "empty" }, place)).output).toBe("(The folder is empty.)");
+});
+
+test("a link put in the way after the question is not followed", async () => {
+  await using place = await toolPlace({ "d/a": "mine" });
+  const prepared = await prepare(readTool, { filePath: "d/a" }, place);
+  await mkdir(`${place.outside}/secret`);
+  await writeFile(`${place.outside}/secret/a`, "theirs");
+  await rename(place.path("d"), place.path("moved"));
+  await symlink(`${place.outside}/secret`, place.path("d"));
+  await expect(run(prepared, place)).rejects.toThrow("now leads to");
 });
 
 test("a missing file names what comes near", async () => {

@@ -12,7 +12,7 @@ test("a new file is made with its folders", async () => {
   await using place = await toolPlace();
   expect(await call(writeTool, { filePath: "src/new/a.ts", content: "one\ntwo\n" }, place)).toEqual({
     status: "completed",
-    output: "Created src/new/a.ts (2 lines).",
+    output: "Created src/new/a.ts (+2 -0 lines).",
     changes: [
       {
         path: place.path("src/new/a.ts"),
