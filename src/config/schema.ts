@@ -141,7 +141,6 @@ export const mcpConfigSchema = z
     z.strictObject({ enabled: z.boolean() }).describe("Switches a server of another file on or off."),
   ])
   .describe("An MCP server.");
-export type McpConfig = z.infer<typeof mcpConfigSchema>;
 
 const noMeaning = () =>
   z.unknown().optional().describe("Accepted from OpenCode's files; has no meaning here.");

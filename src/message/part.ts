@@ -197,8 +197,6 @@ export type TextPart = z.infer<typeof textPartSchema>;
 export type ReasoningPart = z.infer<typeof reasoningPartSchema>;
 export type FilePart = z.infer<typeof filePartSchema>;
 export type ToolPart = z.infer<typeof toolPartSchema>;
-export type StepFinishPart = z.infer<typeof stepFinishPartSchema>;
 
-export const isToolPart = (part: Part): part is ToolPart => part.type === "tool";
 export const isFinished = (state: ToolState): boolean =>
   state.status === "completed" || state.status === "error";

@@ -10,21 +10,28 @@ const errorBodyLimitBytes = 64 * 1024;
 /** How much of an answer that does not stream is read, in bytes. */
 const answerLimitBytes = 64 * 1024 * 1024;
 
+type Fetch = typeof globalThis.fetch;
+
 /**
- * A fetch that speaks with one provider. It follows redirects on the same origin only, so that keys go nowhere else,
- * and hands on nothing but a tidy event stream. All else rejects with a {@link ProviderFailure}; what goes wrong
- * inside the stream is given to `onFailure`.
+ * The way to one provider. Its fetch follows redirects on the same origin only, so that keys go nowhere else, and
+ * hands on nothing but a tidy event stream; all else rejects with a {@link ProviderFailure}.
  */
-export function providerFetch(
-  fetch: typeof globalThis.fetch,
-  onFailure: (thrown: unknown) => void,
-): typeof globalThis.fetch {
-  return async (input, init) => {
-    const response = await followRedirects(
-      fetch,
-      new URL(input instanceof Request ? input.url : input),
-      init,
-    );
+export class Connection {
+  readonly #fetch: Fetch;
+  readonly #failures = new WeakMap<AbortSignal, (thrown: unknown) => void>();
+
+  constructor(fetch: Fetch) {
+    this.#fetch = fetch;
+  }
+
+  /** What goes wrong inside the stream of the call with this signal is given to `onFailure`. */
+  watch(signal: AbortSignal, onFailure: (thrown: unknown) => void): void {
+    this.#failures.set(signal, onFailure);
+  }
+
+  readonly fetch: Fetch = async (input, init) => {
+    const url = new URL(input instanceof Request ? input.url : input);
+    const response = await followRedirects(this.#fetch, url, init);
     if (!response.ok) {
       const body = await readText(response, errorBodyLimitBytes);
       throw new ProviderFailure(
@@ -36,15 +43,12 @@ export function providerFetch(
     if (response.body === null) {
       throw new ProviderFailure(invalidResponse("The provider answered with nothing.", true));
     }
-    return eventResponse(tidyEvents(response.body, onFailure));
+    const onFailure = init?.signal ? this.#failures.get(init.signal) : undefined;
+    return eventResponse(tidyEvents(response.body, onFailure ?? (() => undefined)));
   };
 }
 
-async function followRedirects(
-  fetch: typeof globalThis.fetch,
-  url: URL,
-  init: RequestInit | undefined,
-): Promise<Response> {
+async function followRedirects(fetch: Fetch, url: URL, init: RequestInit | undefined): Promise<Response> {
   let at = url;
   for (let redirects = 0; redirects <= redirectLimit; redirects++) {
     const response = await fetch(at.href, { ...init, redirect: "manual" });

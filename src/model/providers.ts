@@ -10,9 +10,10 @@ import {
   type KnownModel,
   type Preset,
 } from "./catalog.ts";
+import { Clients, loadSdk, type Endpoint } from "./client.ts";
 import type { Credentials } from "./credentials.ts";
 import type { Model, Models } from "./model.ts";
-import { defaultStallMs, loadSdk, streamStep, type Endpoint } from "./stream.ts";
+import { defaultStallMs, streamStep } from "./stream.ts";
 import { costOf } from "./usage.ts";
 
 export interface OpenModelsOptions {
@@ -58,6 +59,7 @@ export function openModels({
 }: OpenModelsOptions): OpenModels {
   const providers = usableProviders(config, env, credentials);
   const listed = [...providers.values()].flatMap(listModels);
+  const clients = new Clients(fetch);
   const stallMs = config.retry?.stall_ms ?? defaultStallMs;
 
   const find = (ref: ModelRef): Model | undefined => {
@@ -82,7 +84,7 @@ export function openModels({
     stream(request) {
       const provider = providers.get(request.model.ref.provider);
       if (provider === undefined) return failedAtOnce(unusable(formatModelRef(request.model.ref), config));
-      return streamStep(request, endpointOf(provider, request.model.ref, stallMs), { fetch, log });
+      return streamStep(request, endpointOf(provider, request.model.ref, stallMs), { clients, log });
     },
   };
 }
@@ -282,7 +284,7 @@ function noModel(providers: readonly string[]): AgentError {
   const message =
     providers.length === 0
       ? 'No model is set up. Run "fairlead setup", or set a key such as OPENAI_API_KEY, or OPENAI_BASE_URL and OPENAI_MODEL for another server, or add a provider to fairlead.json.'
-      : `No model is chosen, and there is more than one to choose from (${providers.join(", ")}). Choose one in the editor, or set "model": "provider/model" in fairlead.json or FAIRLEAD_MODEL.`;
+      : `No model is chosen among those of ${providers.join(", ")}. Choose one in the editor, or set "model": "provider/model" in fairlead.json, or FAIRLEAD_MODEL.`;
   return { code: "no-model", message, retryable: false };
 }
 

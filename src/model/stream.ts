@@ -2,29 +2,15 @@ import type { ToolSet } from "ai";
 import type { Log } from "../base/log.ts";
 import type { AgentError } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
-import { providerFetch } from "./connection.ts";
+import { loadSdk, sdkName, type Clients, type Endpoint, type Sdk } from "./client.ts";
 import { cancelled, ProviderFailure, redact, stalled, toAgentError } from "./failure.ts";
 import type { ModelRequest, StepEvent } from "./model.ts";
-import { adaptBody, quirksOf, toolSchema, type Quirks } from "./quirks.ts";
+import { toolSchema, type Quirks } from "./quirks.ts";
 import { StepEvents } from "./step-events.ts";
 import { toModelMessages } from "./to-model-messages.ts";
 
-/** Where and how a model is asked. */
-export interface Endpoint {
-  readonly provider: string;
-  readonly baseURL: string;
-  readonly apiKey?: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** What the provider calls the model. */
-  readonly modelId: string;
-  /** Options of the model and its variant, added to each request. */
-  readonly options: Readonly<Record<string, unknown>>;
-  /** Silence after which the call counts as failed. */
-  readonly stallMs: number;
-}
-
 export interface StreamDeps {
-  readonly fetch: typeof globalThis.fetch;
+  readonly clients: Clients;
   readonly log: Log;
 }
 
@@ -32,9 +18,6 @@ export const defaultStallMs = 120_000;
 
 /** The most output tokens that are asked for where nothing else is said. */
 const outputTokensLimit = 32_000;
-
-/** The name under which options travel through the SDK. */
-const sdkName = "fairlead";
 
 /** Secrets shorter than this are not looked for in messages: they would match anywhere. */
 const shortestSecret = 6;
@@ -83,40 +66,21 @@ export async function* streamStep(
   }
 }
 
-/** Loads what the first call needs, so that it need not wait. */
-export async function loadSdk() {
-  const [{ experimental_streamLanguageModelCall, jsonSchema }, { createOpenAICompatible }] =
-    await Promise.all([import("ai"), import("@ai-sdk/openai-compatible")]);
-  // The SDK writes warnings to stdout, where only the protocol may speak.
-  Reflect.set(globalThis, "AI_SDK_LOG_WARNINGS", false);
-  return {
-    streamLanguageModelCall: experimental_streamLanguageModelCall,
-    jsonSchema,
-    createOpenAICompatible,
-  };
-}
-
 interface OpenDeps extends StreamDeps {
   readonly onFailure: (thrown: unknown) => void;
   readonly signal: AbortSignal;
 }
 
 async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenDeps) {
-  if (!/^https?:\/\//.test(endpoint.baseURL)) throw new ProviderFailure(badAddress(endpoint));
+  if (!/^https?:\/\//.test(endpoint.baseURL) || !URL.canParse(endpoint.baseURL)) {
+    throw new ProviderFailure(badAddress(endpoint));
+  }
   const sdk = await loadSdk();
   const { model } = request;
-  const quirks = quirksOf(endpoint.provider, hostnameOf(endpoint.baseURL), endpoint.modelId);
-  const provider = sdk.createOpenAICompatible({
-    name: sdkName,
-    baseURL: endpoint.baseURL,
-    apiKey: endpoint.apiKey,
-    headers: endpoint.headers,
-    includeUsage: quirks.asksForUsage,
-    fetch: providerFetch(deps.fetch, deps.onFailure),
-    transformRequestBody: (body) => adaptBody(body, quirks),
-  });
+  const { model: client, connection, quirks } = deps.clients.for(endpoint, sdk);
+  connection.watch(deps.signal, deps.onFailure);
   const { stream } = await sdk.streamLanguageModelCall({
-    model: provider.chatModel(endpoint.modelId),
+    model: client,
     ...(request.system.length > 0 && { instructions: request.system.join("\n\n") }),
     messages: toModelMessages(request.messages, { model, quirks }),
     tools: toToolSet(request, quirks, sdk.jsonSchema),
@@ -132,7 +96,7 @@ async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenD
 function toToolSet(
   { tools }: ModelRequest,
   quirks: Quirks,
-  jsonSchema: Awaited<ReturnType<typeof loadSdk>>["jsonSchema"],
+  jsonSchema: Sdk["jsonSchema"],
 ): ToolSet | undefined {
   if (tools.length === 0) return undefined;
   return Object.fromEntries(
@@ -215,4 +179,3 @@ function jsonOptions(options: Record<string, unknown>): Record<string, string> {
 }
 
 const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url);
-const hostnameOf = (url: string): string => (URL.canParse(url) ? new URL(url).hostname : "");

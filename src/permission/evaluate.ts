@@ -62,8 +62,14 @@ function evaluateSubject(permission: string, subject: Subject, rules: Ruleset): 
 function applies(rule: Rule, subject: Subject): Action | undefined {
   if (rule.action === "allow") return allows(rule, subject) ? "allow" : undefined;
   const texts = [subject.text, ...(subject.also ?? [])];
-  if (texts.some((text) => bites(rule.pattern, text, subject.glob))) return rule.action;
-  return subject.below && texts.some((text) => overlaps(rule.pattern, `${text}/*`)) ? "ask" : undefined;
+  const bitten = subject.names ? [subject.text, ...subject.names] : texts;
+  const glob = subject.glob && !subject.names;
+  if (bitten.some((text) => bites(rule.pattern, text, glob))) return rule.action;
+  return subject.below && texts.some((text) => overlaps(rule.pattern, everythingBelow(text))) ? "ask" : undefined;
+}
+
+function everythingBelow(folder: string): string {
+  return folder === "." ? "*" : `${folder}/*`;
 }
 
 function bites(pattern: string, text: string, glob: boolean | undefined): boolean {

@@ -25,6 +25,8 @@ export interface Subject {
   options?: readonly string[];
   /** `text` and `also` are patterns: a deny or ask bites when it has a text in common with them, an allow must cover them whole. */
   glob?: boolean;
+  /** The texts that the pattern stands for where they are known: then a deny or ask bites on these alone. */
+  names?: readonly string[];
   /** The call reaches everything below the folder `text`: a deny or ask that may apply there makes it ask. */
   below?: boolean;
   /** Why a person must agree each time, whatever the rules and approvals allow. A deny still denies. */

@@ -209,14 +209,19 @@ function programDoubt(options: Options, program: Program): Doubt | undefined {
   const dangers = dangersIn(options, program.danger);
   if (dangers.length > 0) return doubts.option(dangers);
   if (options.unsure && program.danger) return doubts.unsure;
-  return program.runsInput && runsItsInput(options) ? doubts.input : undefined;
+  return program.runsInput && runsItsInput(options) ? { reason: doubts.input.reason } : undefined;
+}
+
+/** A script that comes from a pipe or a process: `-`, `/dev/stdin`, `<(…)`. */
+function isInput(script: Argument): boolean {
+  return script.text === "-" || (script.values ?? []).some((value) => /^\/(?:dev|proc)\//.test(value.text));
 }
 
 const answersOnly = "--version -V -v --help -h --test -m --run --check";
 
 function runsItsInput(options: Options): boolean {
   const [script] = options.operands;
-  return script ? script.text === "-" || script.text === "/dev/stdin" : !hasOption(options, answersOnly);
+  return script ? isInput(script) : !hasOption(options, answersOnly);
 }
 
 function addOptionFiles(scan: Scan, options: Options, program: Program, place: Place): void {
@@ -233,10 +238,12 @@ function addOperands(scan: Scan, options: Options, program: Program, place: Plac
   const skipped = program.skip && !hasOption(options, program.instead) ? program.skip : 0;
   const operands = options.operands.slice(skipped);
   const below = program.below === "*" || hasOption(options, program.below);
-  const edit: PathUse = { access: "edit", below };
+  const edit: PathUse = { access: "edit", below, removes: program.removes ?? false };
   switch (program.operands) {
     case "text":
       return;
+    case "address":
+      return operands.filter((arg) => /^file:/i.test(arg.text)).forEach((arg) => addVisiblePaths(scan, arg, place));
     case "read":
       return operands
         .slice(0, program.leads ? 1 : undefined)
@@ -265,16 +272,15 @@ function addCopies(
 ): void {
   const target = hasTarget || operands.length < 2 ? undefined : operands.at(-1);
   const sources = target ? operands.slice(0, -1) : operands;
-  const sourceUse: PathUse =
-    program.operands === "move" ? edit : { access: program.operands === "link" ? "visible" : "read" };
   for (const source of sources) {
     if (/^[\w.@-]+:(?!\/\/)/.test(source.text)) continue;
-    addPath(scan, source, sourceUse, place);
+    addPath(scan, source, { access: "read" }, place);
+    if (program.operands === "move") addPath(scan, source, edit, place);
   }
   if (!target || /^[\w.@-]+:/.test(target.text)) return;
-  addPath(scan, target, edit, place);
+  addPath(scan, target, { ...edit, removes: false }, place);
   for (const source of sources)
-    for (const inside of namesInside(target, source)) addPath(scan, inside, edit, place);
+    for (const inside of namesInside(target, source)) addPath(scan, inside, { access: "edit" }, place);
 }
 
 /** `cp x/.env folder` may write `folder/.env`. */
@@ -425,9 +431,10 @@ function describeShell(
   if (dangersIn(options, "--rcfile --init-file -i -l --login").some((name) => name.endsWith("file")))
     return doubts.unseen;
   if (!hasText && hasOption(options, "--version --help")) return undefined;
+  if (hasOption(options, "-O +O")) return doubts.unseen;
   if (hasText) return runShellText(args, place);
   const [script] = options.operands;
-  if (!script || hasOption(options, "-s") || script.text === "-" || script.text.startsWith("/dev/"))
+  if (!script || hasOption(options, "-s") || isInput(script))
     return doubts.input;
   addPath(scan, script, { access: "read" }, place);
   for (const arg of args) addVisiblePaths(scan, arg, place);
@@ -577,7 +584,6 @@ function describePrintf(
   scan: Scan,
   args: readonly Argument[],
   command: SimpleCommand,
-  place: Place,
 ): Doubt | undefined {
   return args[0]?.text === "-v" ? describeSubscripts(scan, args, command) : undefined;
 }
@@ -586,7 +592,6 @@ function describeMapfile(
   scan: Scan,
   args: readonly Argument[],
   command: SimpleCommand,
-  place: Place,
 ): Doubt | undefined {
   const runs = args.some((arg) => arg.text.startsWith("-C"));
   return runs ? doubts.unseen : describeSubscripts(scan, args, command);

@@ -10,6 +10,8 @@ export interface ShellContext {
   home: string;
   /** The real path of an absolute path: links resolved as far as it exists. */
   resolve(path: string): string;
+  /** Names in a folder, empty where there is none. Without it a wildcard stands for every name that it may fit. */
+  list?(folder: string): readonly string[];
 }
 
 /** One thing that a command line does, with the permission that it needs. */
@@ -33,6 +35,8 @@ export interface Scan {
 export interface Place extends Names {
   /** How many texts were parsed inside of each other. */
   readonly depth: number;
+  /** Wildcards may fit more than usual (`shopt -s dotglob`). */
+  readonly widerGlobs: boolean;
   /** Reads a text that the command gives to a shell. */
   runText(text: string): void;
 }

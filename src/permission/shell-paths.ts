@@ -1,5 +1,6 @@
 import { dirname, isAbsolute, join, normalize, relative, sep } from "node:path";
 import { isOwnConfiguration } from "./own-configuration.ts";
+import { matches } from "./pattern.ts";
 import type { Place, Scan, ShellPart } from "./shell-part.ts";
 import type { Argument, Value } from "./shell-word.ts";
 
@@ -12,6 +13,8 @@ export interface PathUse {
   folder?: boolean;
   /** Everything below it is touched as well. */
   below?: boolean;
+  /** It is gone afterwards. */
+  removes?: boolean;
 }
 
 /** Longer words and such with line breaks are texts, not paths. */
@@ -74,36 +77,41 @@ function addValue(scan: Scan, value: Value, use: PathUse, place: Place): void {
   if (text === "" || text === "-" || text.length > pathLimit) return;
   if (/^\/dev\/(?:tcp|udp)\//.test(text))
     return addUnknownPath(scan, text, use, "it opens a network connection");
-  if (isAbsolute(text)) return addAt(scan, "/", value, use);
+  if (isAbsolute(text)) return addAt(scan, "/", value, use, place);
   if (!place.bases) {
     if (use.access === "visible" && !text.includes("/")) return;
     return addUnknownPath(scan, text, use, "the folder it is in cannot be known before it runs");
   }
-  for (const base of place.bases) addAt(scan, base, value, use);
+  for (const base of place.bases) addAt(scan, base, value, use, place);
 }
 
-function addAt(scan: Scan, base: string, value: Value, use: PathUse): void {
+function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: Place): void {
   const written = isAbsolute(value.text) ? value.text : join(base, value.text);
   if (!value.glob && harmlessDevice.test(normalize(written))) return;
   const real = value.glob ? globPath(scan, base, value.text) : scan.realPath(base, value.text);
   if (real === undefined)
     return addUnknownPath(scan, value.text, use, "`..` after a wildcard may lead anywhere");
   const also = others(real, [normalize(written), shortest(scan, normalize(written)), value.text]);
-  const root = scan.context.roots.find((root) => isInside(real, root));
-  if (root === undefined) addExternal(scan, real, value, { ...use, folder: use.folder ?? false }, also);
+  if (!isInRoots(scan, real)) addExternal(scan, real, value, { ...use, folder: use.folder ?? false }, also);
   if (use.access === "visible") return;
   const text = shortest(scan, real);
-  const own =
-    use.access === "edit" && [real, normalize(written)].some((path) => isOwnConfiguration(path, use.below));
+  const found = value.glob && !place.widerGlobs ? findNames(scan, real) : undefined;
+  for (const name of found ?? []) {
+    const target = scan.realPath("/", name);
+    if (!isInRoots(scan, target)) addExternal(scan, target, { text: name, glob: false }, use, [name]);
+  }
+  const names = found?.flatMap((name) => [name, scan.realPath("/", name)]).flatMap((name) => [name, shortest(scan, name)]);
+  const confirm = use.access === "edit" ? confirmation(scan, [real, normalize(written), ...(names ?? [])], use) : undefined;
   scan.add({
     permission: use.access,
     text,
     also: others(text, [real, ...also]),
     ...(value.glob && { glob: true }),
+    ...(names && { names: [...new Set(names)] }),
     ...(use.below && { below: true }),
-    ...(own && { confirm: "it may change the agent's own configuration or what git runs" }),
+    ...(confirm && { confirm }),
     reason: `${verb(use)} ${text}`,
-    always: own ? [] : narrowPattern(text, value.glob),
+    always: confirm ? [] : narrowPattern(text, value.glob),
   });
 }
 
@@ -120,6 +128,40 @@ function addExternal(scan: Scan, real: string, value: Value, use: PathUse, also:
         : folderPatterns(folder),
   };
   scan.add(value.glob ? { ...part, glob: true } : part);
+}
+
+/** Why a change needs a person's yes each time. */
+function confirmation(scan: Scan, paths: readonly string[], use: PathUse): string | undefined {
+  if (paths.some((path) => isOwnConfiguration(path, use.below))) {
+    return "it may change the agent's own configuration or what git runs";
+  }
+  const isWhole = use.removes && paths.some((path) => scan.context.roots.some((root) => isInside(root, path)));
+  return isWhole ? "it removes the whole workspace" : undefined;
+}
+
+/** More files than this are not looked at one by one. */
+const namesLimit = 1000;
+
+/** The files that a pattern fits now, undefined where that cannot be told. Hidden ones only where it says so. */
+function findNames(scan: Scan, pattern: string): string[] | undefined {
+  const { list } = scan.context;
+  if (!list) return undefined;
+  let found = [""];
+  for (const component of pattern.split("/").slice(1)) {
+    found = /[*?]/.test(component)
+      ? found.flatMap((folder) => fitting(list(folder || "/"), component).map((name) => `${folder}/${name}`))
+      : found.map((folder) => `${folder}/${component}`);
+    if (found.length > namesLimit) return undefined;
+  }
+  return found;
+}
+
+function fitting(names: readonly string[], component: string): string[] {
+  return names.filter((name) => (!name.startsWith(".") || component.startsWith(".")) && matches(component, name));
+}
+
+function isInRoots(scan: Scan, path: string): boolean {
+  return scan.context.roots.some((root) => isInside(path, root));
 }
 
 function folderPatterns(folder: string): string[] {

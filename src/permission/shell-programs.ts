@@ -13,13 +13,15 @@ export interface Program {
   /** Options whose value is a file that is read, or written. */
   readonly reads?: string;
   readonly writes?: string;
-  /** What its operands are. `copy`: the last is written, the others read; `move`: all are written. */
-  readonly operands?: "read" | "write" | "folder" | "copy" | "move" | "link" | "text";
+  /** What its operands are. `copy`: the last is written, the others read; `move`: all are written. `address`: URLs. */
+  readonly operands?: "read" | "write" | "folder" | "copy" | "move" | "link" | "text" | "address";
   /** So many first operands are a pattern or a script, unless one of the options `instead` is there. */
   readonly skip?: number;
   readonly instead?: string;
   /** Options with which it reaches everything below a folder; `*` for always. */
   readonly below?: string;
+  /** What it writes is gone afterwards. */
+  readonly removes?: boolean;
   /** Options are whole words behind one dash (`-delete`). */
   readonly words?: boolean;
   /** Why it can never be known what it does. */
@@ -142,7 +144,7 @@ const table: Record<string, Program> = {
   "tee sponge": { operands: "write" },
   touch: { operands: "write", values: "-d -t --date --time", reads: "-r --reference" },
   mkdir: { operands: "write", texts: "-m --mode" },
-  rm: { operands: "write", below: "-r -R --recursive" },
+  rm: { operands: "write", removes: true, below: "-r -R --recursive" },
   "rmdir unlink shred mktemp mkfifo mknod": { operands: "write", values: "-m -n -s -p --mode" },
   truncate: { operands: "write", values: "-s --size", reads: "-r --reference" },
   "chmod chown chgrp chattr setfacl": {
@@ -158,7 +160,7 @@ const table: Record<string, Program> = {
     writes: "-t --target-directory",
     below: "-r -R -a --recursive --archive",
   },
-  mv: { operands: "move", values: "-S --suffix", writes: "-t --target-directory", below: "*" },
+  mv: { operands: "move", removes: true, values: "-S --suffix", writes: "-t --target-directory", below: "*" },
   install: {
     operands: "copy",
     values: "-m -o -g -S --mode --owner --group",
@@ -193,7 +195,7 @@ const table: Record<string, Program> = {
       "--checkpoint-action --to-command -I --use-compress-program --rsh-command --rmt-command -F --info-script --new-volume-script -P --absolute-names",
   },
   curl: {
-    operands: "text",
+    operands: "address",
     values: "-X --request -m --max-time --retry --connect-timeout",
     texts: "-H --header -A --user-agent -e --referer -w --write-out -u --user -b",
     writes:
@@ -202,7 +204,7 @@ const table: Record<string, Program> = {
     danger: "-O --remote-name --remote-name-all -J --remote-header-name -K --config",
   },
   wget: {
-    operands: "text",
+    operands: "address",
     texts: "--header --user-agent -U",
     values: "-t -T --tries --timeout",
     writes: "-O --output-document -o --output-file -a --append-output -P --directory-prefix",
@@ -257,21 +259,22 @@ const table: Record<string, Program> = {
     runsInput: true,
     leads: true,
     values: "-W -X",
-    texts: "-m",
+    texts: "-c -m",
     operands: "read",
   },
   "node nodejs tsx": {
     danger: "-e --eval -p --print -r --require --import --loader --experimental-loader -pe",
     runsInput: true,
     leads: true,
-    values: "-C --conditions",
+    values: "-C --conditions -r --require --import --loader --experimental-loader",
+    texts: "-e --eval -p --print",
     operands: "read",
   },
   "bun deno": { danger: "-e --eval -p --print -r --preload --import", leads: true },
-  perl: { danger: "-e -E -i -M -m -x -d", runsInput: true, leads: true, values: "-I", operands: "read" },
-  ruby: { danger: "-e -i -r -x", runsInput: true, leads: true, values: "-I -C", operands: "read" },
-  php: { danger: "-r -R -B -E -d -z", runsInput: true, leads: true, operands: "read" },
-  "lua luajit": { danger: "-e -l -i", runsInput: true, leads: true, operands: "read" },
+  perl: { danger: "-e -E -i -M -m -x -d", runsInput: true, leads: true, values: "-I", texts: "-e -E", operands: "read" },
+  ruby: { danger: "-e -i -r -x", runsInput: true, leads: true, values: "-I -C", texts: "-e", operands: "read" },
+  php: { danger: "-r -R -B -E -d -z", runsInput: true, leads: true, texts: "-r -R -B -E -d", operands: "read" },
+  "lua luajit": { danger: "-e -l -i", runsInput: true, leads: true, texts: "-e -l", operands: "read" },
   "Rscript R julia osascript groovy elixir": {
     danger: "-e --eval -E --expression -g",
     runsInput: true,

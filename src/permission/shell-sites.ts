@@ -11,6 +11,8 @@ export interface Sites {
   readonly indirect: readonly string[];
   /** Functions and `cd` stand in one script, so that any command may run in another folder than it seems. */
   readonly movesInFunctions: boolean;
+  /** Something changes what wildcards fit. */
+  readonly widensGlobs: boolean;
 }
 
 const movingCommands = new Set(["cd", "pushd", "popd"]);
@@ -40,6 +42,7 @@ export function moves(node: SyntaxNode): boolean {
 class Survey implements Sites {
   readonly indirect: string[] = [];
   moves = false;
+  widensGlobs = false;
   readonly #counts = new Map<string, number>();
   readonly #textual = new Set<string>();
   #hasFunctions = false;
@@ -61,6 +64,7 @@ class Survey implements Sites {
     switch (node.type) {
       case "Assignment":
         this.#set(node.name, isNumber(node));
+        if (node.name === "GLOBIGNORE") this.widensGlobs = true;
         break;
       case "For":
       case "Select":
@@ -97,6 +101,7 @@ class Survey implements Sites {
   #command(node: Command): void {
     const name = node.name?.value ?? "";
     if (movingCommands.has(name)) this.moves = true;
+    if (name === "shopt" || name === "command" || name === "builtin") this.widensGlobs = true;
     if (unboundedCommands.has(name)) {
       this.#isUnbounded = true;
       this.moves ||=

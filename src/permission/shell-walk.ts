@@ -321,6 +321,7 @@ export class ShellWalk implements Scan {
       home,
       bases,
       depth: scope.depth,
+      widerGlobs: scope.sites.widensGlobs,
       variable: (name) => {
         if (scope.sites.count(name) > 0) return scope.variables.get(name);
         if (name === "HOME") return [{ text: home, glob: false }];

@@ -91,6 +91,9 @@ test("another OpenAI address takes any model, needs no key and does not have the
   expect(chosen(models)).toBe("openai/my/model");
   const named = open({ OPENAI_BASE_URL: "http://localhost:9/v1", FAIRLEAD_MODEL: "org/other" });
   expect(chosen(named)).toBe("openai/org/other");
+  expect(chosen(open({ OPENAI_BASE_URL: "http://localhost:9/v1" }))).toMatchObject({
+    message: expect.stringContaining("among those of openai"),
+  });
   expect(named.find({ provider: "openai", model: "gpt-5" })?.limit).toEqual({});
 });
 

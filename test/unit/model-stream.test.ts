@@ -6,7 +6,8 @@ import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts"
 import type { Message } from "../../src/message/message.ts";
 import { describeModel } from "../../src/model/catalog.ts";
 import type { ModelRequest, StepEvent } from "../../src/model/model.ts";
-import { streamStep, type Endpoint } from "../../src/model/stream.ts";
+import { Clients, type Endpoint } from "../../src/model/client.ts";
+import { streamStep } from "../../src/model/stream.ts";
 
 type Answer = (response: ServerResponse, request: IncomingMessage, body: Record<string, unknown>) => void;
 
@@ -65,7 +66,7 @@ function ask(
       stallMs: 20_000,
       ...endpoint,
     },
-    { fetch: globalThis.fetch, log: silentLog },
+    { clients: new Clients(globalThis.fetch), log: silentLog },
   );
 }
 
@@ -590,7 +591,7 @@ test("silence before or inside the stream fails, and comments are not life", asy
     stream(response).write(say("begun"));
     timers.push(setInterval(() => response.write(": still here\n\n"), 10));
   });
-  const events = await all(ask(commenting, { endpoint: { stallMs: 200 } }));
+  const events = await all(ask(commenting, { endpoint: { stallMs: 500 } }));
   timers.forEach(clearInterval);
   expect(textOf(events)).toBe("begun");
   expect(failureOf(events)).toMatchObject({ code: "timeout" });
@@ -603,7 +604,7 @@ test("an abort ends the call at once, before and inside the stream, whatever the
     const events = streamStep(
       { model, system: [], messages: [question], tools: [], signal: controller.signal },
       { provider: "test", baseURL: silent, headers: {}, modelId: "m", options: {}, stallMs: 20_000 },
-      { fetch, log: silentLog },
+      { clients: new Clients(fetch), log: silentLog },
     );
     const started = performance.now();
     setTimeout(() => controller.abort(), 50);

@@ -1,0 +1,78 @@
+import type { LanguageModel } from "ai";
+import { Connection } from "./connection.ts";
+import { adaptBody, quirksOf, type Quirks } from "./quirks.ts";
+
+/** Where and how a model is asked. */
+export interface Endpoint {
+  readonly provider: string;
+  readonly baseURL: string;
+  readonly apiKey?: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** What the provider calls the model. */
+  readonly modelId: string;
+  /** Options of the model and its variant, added to each request. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** Silence after which the call counts as failed. */
+  readonly stallMs: number;
+}
+
+/** The SDK's model at an endpoint. */
+export interface Client {
+  readonly model: LanguageModel;
+  readonly connection: Connection;
+  readonly quirks: Quirks;
+}
+
+/** The name under which options travel through the SDK. */
+export const sdkName = "fairlead";
+
+/** Loads what the first call needs, so that it need not wait. */
+export async function loadSdk() {
+  const [{ experimental_streamLanguageModelCall, jsonSchema }, { createOpenAICompatible }] =
+    await Promise.all([import("ai"), import("@ai-sdk/openai-compatible")]);
+  // The SDK writes warnings to stdout, where only the protocol may speak.
+  Reflect.set(globalThis, "AI_SDK_LOG_WARNINGS", false);
+  return {
+    streamLanguageModelCall: experimental_streamLanguageModelCall,
+    jsonSchema,
+    createOpenAICompatible,
+  };
+}
+
+export type Sdk = Awaited<ReturnType<typeof loadSdk>>;
+
+/**
+ * One client for each model that is asked, as long as the configuration lives. The SDK builds its parsers anew for
+ * each client, which takes longer than all else before a request.
+ */
+export class Clients {
+  readonly #fetch: typeof globalThis.fetch;
+  readonly #clients = new Map<string, Client>();
+
+  constructor(fetch: typeof globalThis.fetch) {
+    this.#fetch = fetch;
+  }
+
+  for(endpoint: Endpoint, sdk: Sdk): Client {
+    const { provider, baseURL, modelId, headers } = endpoint;
+    const name = JSON.stringify([provider, baseURL, modelId, headers]);
+    const client = this.#clients.get(name) ?? this.#create(endpoint, sdk);
+    this.#clients.set(name, client);
+    return client;
+  }
+
+  #create({ provider, baseURL, apiKey, headers, modelId }: Endpoint, sdk: Sdk): Client {
+    const quirks = quirksOf(provider, new URL(baseURL).hostname, modelId);
+    const connection = new Connection(this.#fetch);
+    const compatible = sdk.createOpenAICompatible({
+      name: sdkName,
+      baseURL,
+      apiKey,
+      headers,
+      includeUsage: quirks.asksForUsage,
+      fetch: connection.fetch,
+      transformRequestBody: (body) => adaptBody(body, quirks),
+    });
+    return { model: compatible.chatModel(modelId), connection, quirks };
+  }
+}
