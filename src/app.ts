@@ -7,19 +7,17 @@ import { loadAgents } from "./agent/agents.ts";
 import { type LogLevel, openFileLog } from "./base/file-log.ts";
 import type { Log } from "./base/log.ts";
 import { type LoadedConfig, loadConfig } from "./config/load.ts";
-import type { Config } from "./config/schema.ts";
 import { type Env, userFolders, type UserFolders } from "./config/paths.ts";
 import { loadInstructions } from "./instruction/instructions.ts";
 import { modelRefSchema } from "./message/message.ts";
 import { loadCredentials } from "./model/credentials.ts";
-import { defaultRetryPolicy, type RetryPolicy } from "./model/retry.ts";
+import { toRetryPolicy } from "./model/retry.ts";
 import { openModels } from "./model/providers.ts";
 import { Approvals } from "./permission/approvals.ts";
-import { analyzeShell } from "./permission/shell.ts";
 import type { Project } from "./session/project.ts";
 import { type Door, type Folders, Sessions } from "./session/sessions.ts";
 import { SessionStore } from "./storage/session-store.ts";
-import { builtInTools } from "./tool/registry.ts";
+import type { Tool } from "./tool/tool.ts";
 import { childEnvironment } from "./workspace/environment.ts";
 import { openFiles } from "./workspace/files.ts";
 import { realPathSync } from "./workspace/real-path.ts";
@@ -46,6 +44,7 @@ export class App {
   readonly #shared: Pick<Workspace, "files" | "search" | "snapshots" | "processes" | "outputFolder" | "home">;
   #store: Promise<SessionStore> | undefined;
   #sessions: Sessions | undefined;
+  #tools: Promise<readonly Tool[]> | undefined;
 
   constructor(surroundings: Surroundings) {
     const { env, platform } = surroundings;
@@ -111,10 +110,8 @@ export class App {
       }),
       agents: agents.agents,
       defaultAgent: agents.default,
-      tools: builtInTools({
-        analyze: (command, place) => analyzeShell(command, { ...place, resolve: realPathSync }),
-      }),
-      retryPolicy: retryPolicyOf(config),
+      tools: () => this.#loadTools(),
+      retryPolicy: toRetryPolicy(config.retry),
       instructions: async () => {
         const { instructions } = await loadInstructions({
           cwd: folder,
@@ -161,6 +158,19 @@ export class App {
     return this.#store;
   }
 
+  /** Tools and the grammar of the shell are large: they load behind the first answers, not before. */
+  #loadTools(): Promise<readonly Tool[]> {
+    this.#tools ??= import("./tool/registry.ts").then(({ builtInTools }) =>
+      builtInTools({
+        analyze: async (command, place) => {
+          const { analyzeShell } = await import("./permission/shell.ts");
+          return analyzeShell(command, { ...place, resolve: realPathSync });
+        },
+      }),
+    );
+    return this.#tools;
+  }
+
   #loadAgents(loaded: LoadedConfig) {
     return loadAgents({
       config: loaded.config,
@@ -186,15 +196,6 @@ function homeOfUser(): string {
   } catch {
     return homedir();
   }
-}
-
-function retryPolicyOf({ retry }: Config): RetryPolicy {
-  return {
-    ...defaultRetryPolicy,
-    ...(retry?.attempts !== undefined && { attempts: retry.attempts }),
-    ...(retry?.delay_ms !== undefined && { firstDelayMs: retry.delay_ms }),
-    ...(retry?.max_wait_ms !== undefined && { maxWaitMs: retry.max_wait_ms }),
-  };
 }
 
 function logLevel(name: string | undefined): LogLevel {

@@ -10,15 +10,19 @@ import { Outbox } from "./outbox.ts";
  */
 export class Wire {
   readonly outbox: Outbox;
+  /** Resolves with the first message, answered if it is `initialize`; also when the client goes without a word. */
+  readonly begun: Promise<void>;
   readonly #waiting: AnyMessage[] = [];
   #receive: ((message: AnyMessage) => void) | undefined;
   #isFirst = true;
+  #begin: () => void = () => undefined;
   #isEnded = false;
   #onEnd: (() => void) | undefined;
   #answered: string | undefined;
 
   constructor(streams: { input: Readable; output: Writable; version: string }) {
     this.outbox = new Outbox(streams.output);
+    this.begun = new Promise((resolve) => (this.#begin = resolve));
     readMessages(streams.input, {
       message: (message) => this.#take(message, streams.version),
       bad: (code, message) => void this.outbox.send({ jsonrpc: "2.0", id: null, error: { code, message } }),
@@ -51,6 +55,7 @@ export class Wire {
     this.#isFirst = false;
     if (this.#receive === undefined) this.#waiting.push(message);
     else this.#receive(message);
+    this.#begin();
   }
 
   /** Anything unusual is left to the library, which checks it against the schema. */
@@ -65,6 +70,7 @@ export class Wire {
   #end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
+    this.#begin();
     this.#onEnd?.();
   }
 }

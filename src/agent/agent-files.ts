@@ -1,7 +1,6 @@
 import { readFile, readdir, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { codeOf, messageOf } from "../base/errors.ts";
-import { parseMarkdown } from "../config/markdown.ts";
 
 /** Agents of one folder; further files are reported and left out. */
 const FILES_LIMIT = 500;
@@ -62,6 +61,7 @@ async function readAgentFile(
 ): Promise<AgentFile | undefined> {
   const path = join(root, `${entry}.md`);
   try {
+    const { parseMarkdown } = await import("../config/markdown.ts");
     const { settings, body } = parseMarkdown(await readBounded(path), path);
     const raw = body === "" ? settings : { ...settings, prompt: body };
     return { name: entry.split(sep).join("/"), path, raw };

@@ -11,6 +11,8 @@ export async function serveEditor(args: readonly string[]): Promise<void> {
   keepStdoutClean();
   const wire = new Wire({ input: process.stdin, output, version });
   if (args.length > 0) process.stderr.write(`fairlead acp takes no arguments; ignored: ${args.join(" ")}\n`);
+  // Loading blocks this thread: it waits until the first answer is out.
+  await wire.begun;
   const { openServer } = await import("./acp-server.ts");
   const server = await openServer({ wire, version, env: process.env, platform: process.platform });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)

@@ -27,6 +27,7 @@ export function toRetryPolicy(retry: Config["retry"]): RetryPolicy {
   return {
     ...defaultRetryPolicy,
     attempts: retry?.attempts ?? defaultRetryPolicy.attempts,
+    firstDelayMs: retry?.delay_ms ?? defaultRetryPolicy.firstDelayMs,
     maxWaitMs: retry?.max_wait_ms ?? defaultRetryPolicy.maxWaitMs,
   };
 }

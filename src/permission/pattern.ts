@@ -20,9 +20,9 @@ export function covers(pattern: string, texts: string): boolean {
   return isCatchAll(pattern) || (!pattern.includes("?") && matches(pattern, texts));
 }
 
-/** Whether some text fits both patterns. May say yes where the two are too long to be compared. */
-export function overlaps(left: string, right: string): boolean {
-  const [a, b] = [collapse(left), collapse(right)];
+/** Whether some text fits both a pattern of the rules and the pattern `texts`. Says yes where they are too long to compare. */
+export function overlaps(pattern: string, texts: string): boolean {
+  const [a, b] = [collapse(pattern), collapse(texts)];
   if (a.length * b.length > overlapLimit) return true;
   return meet(a, b) || (a.endsWith(" *") && meet(a.slice(0, -2), b));
 }

@@ -245,9 +245,7 @@ function addOperands(scan: Scan, options: Options, program: Program, place: Plac
     case "address":
       return operands.filter((arg) => /^file:/i.test(arg.text)).forEach((arg) => addVisiblePaths(scan, arg, place));
     case "read":
-      return operands
-        .slice(0, program.leads ? 1 : undefined)
-        .forEach((file) => addPath(scan, file, { access: "read" }, place));
+      return addReads(scan, operands, program, place);
     case "write":
       return operands.forEach((file) => addPath(scan, file, edit, place));
     case "folder":
@@ -258,6 +256,14 @@ function addOperands(scan: Scan, options: Options, program: Program, place: Plac
       return addCopies(scan, operands, program, hasOption(options, program.writes), edit, place);
     default:
       return operands.forEach((operand) => addVisiblePaths(scan, operand, place));
+  }
+}
+
+/** Of a program that runs a script only the script is known to be read. */
+function addReads(scan: Scan, operands: readonly Argument[], program: Program, place: Place): void {
+  for (const [index, file] of operands.entries()) {
+    if (program.leads && index > 0) addVisiblePaths(scan, file, place);
+    else addPath(scan, file, { access: "read" }, place);
   }
 }
 

@@ -107,7 +107,7 @@ function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: Plac
     text,
     also: others(text, [real, ...also]),
     ...(value.glob && { glob: true }),
-    ...(names && { names: [...new Set(names)] }),
+    ...(names && use.access === "read" && { names: [...new Set(names)] }),
     ...(use.below && { below: true }),
     ...(confirm && { confirm }),
     reason: `${verb(use)} ${text}`,
@@ -135,7 +135,8 @@ function confirmation(scan: Scan, paths: readonly string[], use: PathUse): strin
   if (paths.some((path) => isOwnConfiguration(path, use.below))) {
     return "it may change the agent's own configuration or what git runs";
   }
-  const isWhole = use.removes && paths.some((path) => scan.context.roots.some((root) => isInside(root, path)));
+  const gone = use.removes ? paths.map((path) => (path.endsWith("/*") ? dirname(path) : path)) : [];
+  const isWhole = gone.some((path) => scan.context.roots.some((root) => isInside(root, path)));
   return isWhole ? "it removes the whole workspace" : undefined;
 }
 

@@ -2,7 +2,6 @@ import initTemplate from "../../prompts/commands/init.md";
 import reviewTemplate from "../../prompts/commands/review.md";
 import type { Usage } from "../message/event.ts";
 import type { SessionInfo } from "../message/message.ts";
-import { fill } from "./reminders.ts";
 
 /** What a person can begin a message with, after a slash. */
 interface Command {
@@ -63,8 +62,9 @@ export function parseCommand(text: string): { command: Command; rest: string } |
   return command && { command, rest: match?.[2]?.trim() ?? "" };
 }
 
+/** The template with what was typed behind the command's name, whose own text means nothing to it. */
 export function commandPrompt(template: string, rest: string): string {
-  return fill(template, { arguments: rest });
+  return template.replaceAll("$ARGUMENTS", () => rest).trim();
 }
 
 async function rename(session: Commanded, title: string): Promise<string> {

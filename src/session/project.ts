@@ -16,7 +16,8 @@ export interface Project {
   readonly agents: ReadonlyMap<string, Agent>;
   /** The name of the primary agent that a new session begins with. */
   readonly defaultAgent: string;
-  readonly tools: readonly Tool[];
+  /** Loaded when they are first asked for: a session opens without them. */
+  tools(): Promise<readonly Tool[]>;
   readonly retryPolicy: RetryPolicy;
   /** The instruction files as they are now. */
   instructions(): Promise<readonly Instruction[]>;

@@ -10,7 +10,6 @@ import type { Model } from "../model/model.ts";
 import type { Gate } from "../permission/gate.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
 import type { SeenFiles, TodoList, ToolContext } from "../tool/tool.ts";
-import { toParts } from "./attachments.ts";
 import { type AnswerEffect, commandPrompt, parseCommand } from "./commands.ts";
 import { chooseModel } from "./model-choice.ts";
 import type { Project } from "./project.ts";
@@ -20,7 +19,6 @@ import type { StepOutcome } from "./step.ts";
 import { fallbackTitle, generateTitle } from "./title.ts";
 import type { ToolSpecs } from "./tool-set.ts";
 import type { Transcript } from "./transcript.ts";
-import { runTurn } from "./turn.ts";
 import { noTokens, type TurnResult } from "./turn-result.ts";
 
 /** After a cancel the turn's answer comes within this time, whatever a provider or a tool does (acp.md 1). */
@@ -188,6 +186,7 @@ export class Session {
     await this.#addUserMessage(said, context);
     if (signal.aborted) return { end: "cancelled", tokens: noTokens };
     await this.#giveTitle(textOf(input), signal);
+    const { runTurn } = await import("./turn.ts");
     const result = await runTurn(
       {
         ...this.#deps,
@@ -234,6 +233,7 @@ export class Session {
 
   async #addUserMessage(input: PromptInput, context: ToolContext, reminder?: string): Promise<void> {
     const info = this.#userInfo(input);
+    const { toParts } = await import("./attachments.ts");
     const parts = await toParts(input.blocks, context);
     const reminders = [reminder, planReminder(this.agent.name, this.#previousAgent())].filter(
       (text) => text !== undefined,

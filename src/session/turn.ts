@@ -35,6 +35,7 @@ export interface TurnDeps {
 export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<TurnResult> {
   const { models, retryPolicy } = deps.project;
   const instructions = await deps.project.instructions();
+  const known = await deps.project.tools();
   let tokens = noTokens;
   let runner: ToolRunner | undefined;
   for (let steps = 0; ; steps++) {
@@ -48,7 +49,7 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
     if ("code" in model) return { end: "failed", error: model, tokens };
 
     const isLast = agent.steps !== undefined && steps >= agent.steps - 1;
-    const tools = isLast ? [] : offeredTools(deps.project.tools, agent.rules, model, question);
+    const tools = isLast ? [] : offeredTools(known, agent.rules, model, question);
     runner ??= toolRunner(deps, agent);
     runner.offer(tools);
     const system = systemPrompt({

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { evaluate } from "../../src/permission/evaluate.ts";
-import { analyzeShell, explainShell } from "../../src/permission/shell.ts";
+import { analyzeShell, commandLimit, explainShell, hasInvisible } from "../../src/permission/shell.ts";
 import { context, groups, rows, ruleSets } from "./shell-table.ts";
 
 describe("a command line under rules", () => {
@@ -18,4 +18,98 @@ describe("a command line under rules", () => {
       expect(verdicts.filter((verdict) => verdict.action !== action)).toEqual([]);
     });
   }
+});
+
+describe("what a command line does", () => {
+  const parts = (command: string) =>
+    explainShell(command, context).map(({ permission, text, opaque }) => [permission, text, ...(opaque ? ["opaque"] : [])]);
+
+  test("is named by canonical text, without quotes, redirections and assignments", () => {
+    expect(parts("X=1 'git'  log   --format=\"%h %s\" 2>&1 >out.txt")).toEqual([
+      ["edit", "out.txt"],
+      ["bash", "git log --format=%h %s"],
+    ]);
+  });
+
+  test("keeps the other spellings for deny and ask", () => {
+    const [part] = explainShell("X=1 /usr/bin/git -C src 'push'", context).filter((one) => one.permission === "bash");
+    expect(part).toEqual({
+      permission: "bash",
+      text: "/usr/bin/git -C src push",
+      also: ["X=1 /usr/bin/git -C src 'push'", "git -C src push", "X=1", "git push"],
+      reason: "runs /usr/bin/git -C src push",
+      always: [],
+    });
+  });
+
+  test("is a file read and a file written with the folder outside", () => {
+    expect(parts("cp src/a.ts /opt/b.ts")).toEqual([
+      ["read", "src/a.ts"],
+      ["external_directory", "/opt"],
+      ["edit", "/opt/b.ts"],
+      ["external_directory", "/opt/b.ts"],
+      ["edit", "/opt/b.ts/a.ts"],
+      ["bash", "cp src/a.ts /opt/b.ts"],
+    ]);
+  });
+
+  test("follows links to the real path and keeps the written one", () => {
+    expect(explainShell("cat notes.txt", context)[0]).toEqual({
+      permission: "read",
+      text: ".env",
+      also: ["/work/app/.env", "/work/app/notes.txt", "notes.txt"],
+      reason: "reads .env",
+      always: [".env"],
+    });
+  });
+
+  test("knows the folder after cd, and both where cd may fail", () => {
+    expect(parts("cd src && touch a")).toEqual([["edit", "src/a"], ["bash", "touch a"]]);
+    expect(parts("cd src; touch a")).toEqual([["edit", "a"], ["edit", "src/a"], ["bash", "touch a"]]);
+    expect(parts("(cd src); touch a")).toEqual([["edit", "a"], ["bash", "touch a"]]);
+    expect(parts("cd src || touch a")).toEqual([["edit", "a"], ["bash", "touch a"]]);
+    expect(parts("! cd src && touch a")).toEqual([["edit", "a"], ["bash", "touch a"]]);
+  });
+
+  test("resolves a variable only where it is set once and for certain", () => {
+    const edits = (command: string) => parts(command).filter(([permission]) => permission === "edit");
+    expect(edits("D=src; touch $D/a")).toEqual([["edit", "src/a"]]);
+    expect(edits("D=src; D=$X; touch $D/a")).toEqual([["edit", "$D/a", "opaque"]]);
+    expect(edits("false && D=src; touch $D/a")).toEqual([["edit", "$D/a", "opaque"]]);
+    expect(edits("(D=src); touch $D/a")).toEqual([["edit", "$D/a", "opaque"]]);
+    expect(edits("D=src touch $D/a")).toEqual([["edit", "$D/a", "opaque"]]);
+    expect(edits("D=src; read D; touch $D/a")).toEqual([["edit", "$D/a", "opaque"]]);
+    expect(edits("D='a b'; touch $D")).toEqual([["edit", "$D", "opaque"]]);
+    expect(edits("D='a b'; touch \"$D\"")).toEqual([["edit", "a b"]]);
+    expect(edits("for f in a b; do touch $f; done")).toEqual([["edit", "a"], ["edit", "b"]]);
+  });
+
+  test("is judged as a whole by its own text where no command runs", () => {
+    expect(parts("X=1")).toEqual([["bash", "X=1"]]);
+    expect(parts("cd src")).toEqual([["bash", "cd src"]]);
+    expect(parts("> out")).toEqual([["edit", "out"], ["bash", "> out"]]);
+    expect(parts("")).toEqual([["bash", ""]]);
+  });
+
+  test("may be anything where it cannot be read", () => {
+    for (const command of ["echo 'open", "a\u0007", "x".repeat(commandLimit + 1)]) {
+      expect(parts(command)).toEqual(
+        ["bash", "external_directory", "edit", "read"].map((permission) => [permission, command, "opaque"]),
+      );
+    }
+  });
+
+  test("may be anything where a path cannot be resolved", () => {
+    const broken = { ...context, resolve: () => { throw new Error("ELOOP"); } };
+    expect(explainShell("cat a", broken).map((part) => part.opaque)).toEqual(
+      Array.from({ length: 4 }, () => "it cannot be read as shell text (ELOOP)"),
+    );
+  });
+
+  test("lets emoji through and nothing else that is invisible", () => {
+    expect(["❤️", "👩‍👩‍👧", "é", "日本", "a\tb\n"].map(hasInvisible)).toEqual([false, false, false, false, false]);
+    expect(["a\u200db", "a\ufe0f", "\u202e", "\u200b", "\u2066", "\ufeff", "\u001b", "\r", "\u{e0041}", "\u00ad", "\ud800"].map(hasInvisible)).toEqual(
+      Array.from({ length: 11 }, () => true),
+    );
+  });
 });

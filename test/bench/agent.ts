@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+
+type Message = { id?: number; method?: string; params?: { update?: { content?: { text?: string } } }; result?: unknown; error?: unknown };
+
+/** An agent process driven by hand, so that the client's own work does not count. */
+export class BenchAgent {
+  readonly #child: ChildProcess;
+  readonly #answers = new Map<number, (message: Message) => void>();
+  #rest = "";
+  #nextId = 0;
+  /** Characters of text that arrived. */
+  text = "";
+  onText: (() => void) | undefined;
+
+  constructor(program: readonly string[], env: Record<string, string | undefined>) {
+    this.#child = spawn(process.execPath, program, { stdio: ["pipe", "pipe", "inherit"], env });
+    this.#child.stdout?.setEncoding("utf8").on("data", (chunk: string) => this.#read(chunk));
+  }
+
+  request(method: string, params: unknown): Promise<Message> {
+    const id = this.#nextId++;
+    const answer = new Promise<Message>((resolve) => this.#answers.set(id, resolve));
+    this.#child.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
+    return answer;
+  }
+
+  initialize(): Promise<Message> {
+    return this.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
+  }
+
+  async newSession(cwd: string): Promise<string> {
+    const { result } = await this.request("session/new", { cwd, mcpServers: [] });
+    return (result as { sessionId: string }).sessionId;
+  }
+
+  async prompt(sessionId: string, text: string): Promise<void> {
+    const { error } = await this.request("session/prompt", { sessionId, prompt: [{ type: "text", text }] });
+    if (error !== undefined) throw new Error(JSON.stringify(error));
+  }
+
+  /** Resident memory of the process and its children, in MB. */
+  residentMb(): number {
+    return treeOf(this.#child.pid ?? 0).reduce((sum, pid) => sum + residentKb(pid), 0) / 1024;
+  }
+
+  /** Processor time of the process so far, in ms. */
+  cpuMs(): number {
+    const fields = readFileSync(`/proc/${this.#child.pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+    return (Number(fields[11]) + Number(fields[12])) * 10;
+  }
+
+  async close(): Promise<void> {
+    const exited = new Promise((resolve) => this.#child.once("exit", resolve));
+    this.#child.stdin?.end();
+    await exited;
+  }
+
+  #read(chunk: string): void {
+    const lines = (this.#rest + chunk).split("\n");
+    this.#rest = lines.pop() ?? "";
+    for (const line of lines) this.#take(JSON.parse(line) as Message);
+  }
+
+  #take(message: Message): void {
+    const text = message.params?.update?.content?.text;
+    if (text !== undefined) {
+      this.text += text;
+      this.onText?.();
+    }
+    if (message.id === undefined || message.method !== undefined) return;
+    this.#answers.get(message.id)?.(message);
+    this.#answers.delete(message.id);
+  }
+}
+
+function treeOf(root: number): number[] {
+  const parents = new Map<number, number>();
+  for (const name of readdirSync("/proc").filter((entry) => /^\d+$/.test(entry))) {
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, "utf8");
+      parents.set(Number(name), Number(stat.split(") ")[1]?.split(" ")[1]));
+    } catch {
+      // It ended while we looked.
+    }
+  }
+  const tree = [root];
+  for (const pid of tree) for (const [child, parent] of parents) if (parent === pid) tree.push(child);
+  return tree;
+}
+
+function residentKb(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0);
+}
