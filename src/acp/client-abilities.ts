@@ -5,14 +5,21 @@ export interface ClientAbilities {
   /** Draws live terminals from `_meta.terminal_*` of tool calls. */
   terminalOutput: boolean;
   notices: boolean;
+  /** Shows compactions of its own. */
+  compaction: boolean;
 }
 
-export const noAbilities: ClientAbilities = { terminalOutput: false, notices: false };
+export const noAbilities: ClientAbilities = { terminalOutput: false, notices: false, compaction: false };
 
 export function abilitiesOf(request: InitializeRequest): ClientAbilities {
   const capabilities: ClientCapabilities = request.clientCapabilities ?? {};
   return {
     terminalOutput: capabilities._meta?.["terminal_output"] === true,
-    notices: capabilities.session?.notices !== undefined && capabilities.session.notices !== null,
+    notices: isGiven(capabilities.session?.notices),
+    compaction: isGiven(capabilities.session?.compaction),
   };
+}
+
+function isGiven(capability: unknown): boolean {
+  return capability !== undefined && capability !== null && capability !== false;
 }

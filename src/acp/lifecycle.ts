@@ -42,6 +42,7 @@ export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
       view.release();
       await view.replay(sessions.history(session.id), signal);
       await greet(view, session, params.mcpServers.length, notice);
+      await view.tell();
       view.hold();
       return pickersOf(session);
     }),

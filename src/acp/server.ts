@@ -1,4 +1,5 @@
 import { agent, type AgentConnection, type AnyMessage } from "@agentclientprotocol/sdk";
+import { deferred } from "../base/async.ts";
 import type { Log } from "../base/log.ts";
 import type { Door, Sessions } from "../session/sessions.ts";
 import { abilitiesOf } from "./client-abilities.ts";
@@ -19,7 +20,7 @@ export interface ServerDeps {
   missingModel(): Promise<string | undefined>;
 }
 
-/** Serves one client. Resolves `closed` when it is gone. */
+/** Serves one client. `closed` resolves when it is gone; what it still waits for may be answered after that. */
 export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
   const { wire, version } = deps;
   let library: AgentConnection | undefined;
@@ -36,20 +37,15 @@ export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
   });
   lifecycleHandlers(app, connection);
   promptHandlers(app, connection);
-  library = app.connect(streamOver(wire));
-  return { closed: library.closed };
+  const closed = deferred<void>();
+  library = app.connect(streamOver(wire, () => closed.resolve()));
+  return { closed: closed.promise };
 }
 
-function streamOver(wire: Wire) {
+/** The stream stays open when the client's input ended: the library would forget the requests that still run. */
+function streamOver(wire: Wire, end: () => void) {
   const readable = new ReadableStream<AnyMessage>({
-    start: (controller) => {
-      let open = true;
-      const end = () => {
-        if (open) controller.close();
-        open = false;
-      };
-      wire.connect((message) => controller.enqueue(message), end);
-    },
+    start: (controller) => wire.connect((message) => controller.enqueue(message), end),
   });
   const writable = new WritableStream<AnyMessage>({
     write: (message) => wire.send(withHumanMessage(message)),

@@ -1,10 +1,11 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import type { SessionEvent } from "../message/event.ts";
-import type { PartId } from "../message/ids.ts";
-import type { Message, Todo } from "../message/message.ts";
+import { newPartId, type PartId } from "../message/ids.ts";
+import type { Message, MessageInfo, Todo } from "../message/message.ts";
 import type { Part } from "../message/part.ts";
 import type { Session } from "../session/session.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
+import { Compactions } from "./compactions.ts";
 import { modesOf, optionsOf } from "./config-options.ts";
 import { userUpdates } from "./content.ts";
 import type { Outbox } from "./outbox.ts";
@@ -19,8 +20,11 @@ export class SessionView {
   readonly #outbox: Outbox;
   readonly #client: ClientAbilities;
   readonly #calls: ToolCalls;
+  readonly #compactions: Compactions;
   /** Characters already sent of the running turn's text parts. */
   readonly #sentText = new Map<PartId, number>();
+  /** Notices for a client that has no place for them outside of turns. */
+  readonly #untold = new Set<string>();
   #held: SessionUpdate[] | undefined;
   #turns = 0;
   #replaying = false;
@@ -30,6 +34,10 @@ export class SessionView {
     this.#outbox = deps.outbox;
     this.#client = deps.client;
     const { workspace } = deps.session.project;
+    this.#compactions = new Compactions({
+      client: deps.client,
+      send: (update) => this.#sendOfTurn(update),
+    });
     this.#calls = new ToolCalls({
       client: deps.client,
       cwd: workspace.cwd,
@@ -53,9 +61,11 @@ export class SessionView {
   /** Outside a turn nothing of a turn is sent any more, whatever still runs in the background. */
   async runTurn<T>(turn: () => Promise<T>): Promise<T> {
     this.#turns++;
+    const told = this.tell();
     try {
       return await turn();
     } finally {
+      await told;
       this.#turns--;
       if (this.#turns === 0) this.#sentText.clear();
     }
@@ -64,9 +74,9 @@ export class SessionView {
   async receive(event: SessionEvent): Promise<void> {
     switch (event.type) {
       case "message":
-        return undefined;
+        return this.#message(event.info);
       case "part":
-        return this.#part(event.part, this.#isUser(event.messageId));
+        return this.#part(event.part, this.session.transcript.find(event.messageId)?.info);
       case "delta":
         this.#sentText.set(event.partId, (this.#sentText.get(event.partId) ?? 0) + event.delta.length);
         return this.#sendOfTurn(chunk(event.kind, event.partId, event.delta));
@@ -96,6 +106,7 @@ export class SessionView {
         signal.throwIfAborted();
         await this.#replayMessage(message);
       }
+      await this.#compactions.endOpen();
     } finally {
       this.#replaying = false;
     }
@@ -133,24 +144,36 @@ export class SessionView {
     });
   }
 
-  /** As a notice where the client takes them, else as a message of its own. */
+  /** As a notice where the client takes them, else as a thought, which waits for the next turn if none runs. */
   async notice(severity: "info" | "warning" | "error", text: string): Promise<void> {
     if (this.#client.notices) return this.#send({ sessionUpdate: "notice", severity, title: text });
-    const content = { type: "text", text: `${text}\n\n` } as const;
-    return this.#send({ sessionUpdate: "agent_thought_chunk", content });
+    this.#untold.add(text);
+    if (this.#turns > 0) await this.tell();
+  }
+
+  /** Shows the notices that wait. */
+  async tell(): Promise<void> {
+    const texts = [...this.#untold];
+    this.#untold.clear();
+    await Promise.all(texts.map((text) => this.#send(chunk("reasoning", newPartId(), `${text}\n\n`))));
   }
 
   async #replayMessage(message: Message): Promise<void> {
     if (message.info.role === "user") {
       for (const update of userUpdates(message)) await this.#send(update);
-      return;
     }
-    if (message.info.summary === true) return;
-    for (const part of message.parts) await this.#part(part, false);
+    for (const part of message.parts) await this.#part(part, message.info);
+    await this.#message(message.info);
   }
 
-  async #part(part: Part, isUser: boolean): Promise<void> {
-    if (isUser) return;
+  async #message(info: MessageInfo): Promise<void> {
+    if (info.role !== "assistant" || info.summary !== true || info.time.completed === undefined) return;
+    await this.#compactions.end(info.parentId, info.error);
+  }
+
+  async #part(part: Part, info: MessageInfo | undefined): Promise<void> {
+    if (part.type === "compaction" && info !== undefined) return this.#compactions.begin(info.id);
+    if (info?.role === "user" || info?.summary === true) return;
     if (part.type === "tool") {
       if (this.#turns > 0 || this.#replaying) await this.#calls.show(part);
       return;
@@ -168,12 +191,6 @@ export class SessionView {
 
   async #sendOptions(): Promise<void> {
     await this.#send({ sessionUpdate: "config_option_update", configOptions: optionsOf(this.session) });
-  }
-
-  #isUser(messageId: string): boolean {
-    return (
-      this.session.transcript.messages.findLast(({ info }) => info.id === messageId)?.info.role === "user"
-    );
   }
 
   async #sendOfTurn(update: SessionUpdate): Promise<void> {

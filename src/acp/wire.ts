@@ -1,5 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import type { AnyMessage } from "@agentclientprotocol/sdk";
+import { deferred, type Deferred } from "../base/async.ts";
 import { readMessages } from "./inbox.ts";
 import { initializeResult } from "./initialize.ts";
 import { Outbox } from "./outbox.ts";
@@ -19,6 +20,9 @@ export class Wire {
   #isEnded = false;
   #onEnd: (() => void) | undefined;
   #answered: string | undefined;
+  /** Ids of the client's requests that the library has not answered yet. */
+  readonly #unanswered = new Set<string | number>();
+  #settled: Deferred<void> | undefined;
 
   constructor(streams: { input: Readable; output: Writable; version: string }) {
     this.outbox = new Outbox(streams.output);
@@ -41,6 +45,7 @@ export class Wire {
 
   /** Sends a message of the library. */
   send(message: AnyMessage): Promise<void> {
+    if ("id" in message && !("method" in message)) this.#markAnswered(message.id);
     if (this.#answered !== undefined && "id" in message && !("method" in message)) {
       if (JSON.stringify(message.id) === this.#answered) {
         this.#answered = undefined;
@@ -50,7 +55,27 @@ export class Wire {
     return this.outbox.send(message);
   }
 
+  /** Resolves when every request that came is answered. */
+  async settled(): Promise<void> {
+    if (this.#unanswered.size === 0) return;
+    this.#settled ??= deferred<void>();
+    await this.#settled.promise;
+  }
+
+  /** Answers every request that is still open with an error, for a program that cannot wait any longer. */
+  abandon(reason: string): void {
+    const error = { code: -32603, message: reason, data: { details: reason } };
+    for (const id of this.#unanswered) void this.outbox.send({ jsonrpc: "2.0", id, error });
+    this.#unanswered.clear();
+  }
+
+  #markAnswered(id: string | number | null): void {
+    if (id !== null) this.#unanswered.delete(id);
+    if (this.#unanswered.size === 0) this.#settled?.resolve();
+  }
+
   #take(message: AnyMessage, version: string): void {
+    if ("method" in message && "id" in message && message.id !== null) this.#unanswered.add(message.id);
     if (this.#isFirst) this.#answerInitialize(message, version);
     this.#isFirst = false;
     if (this.#receive === undefined) this.#waiting.push(message);

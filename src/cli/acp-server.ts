@@ -7,6 +7,8 @@ export interface RunningServer {
   /** Resolves when the client is gone. */
   readonly closed: Promise<void>;
   close(): Promise<void>;
+  /** Answers what is still open with an error. */
+  abandon(reason: string): void;
   report(what: string, error: unknown): void;
 }
 
@@ -27,8 +29,10 @@ export async function openServer({
     closed,
     close: async () => {
       await app.close();
+      await wire.settled();
       await wire.outbox.flush();
     },
+    abandon: (reason) => wire.abandon(reason),
     report: (what, error) => app.log.error(what, { error: messageOf(error) }),
   };
 }

@@ -1,5 +1,6 @@
 import { Console } from "node:console";
 import { Wire } from "../acp/wire.ts";
+import type { RunningServer } from "./acp-server.ts";
 import { version } from "./version.ts";
 
 /** How long ending may take once the client is gone; clients kill after about 100 ms. */
@@ -15,12 +16,13 @@ export async function serveEditor(args: readonly string[]): Promise<void> {
   await wire.begun;
   const { openServer } = await import("./acp-server.ts");
   const server = await openServer({ wire, version, env: process.env, platform: process.platform });
+  const { promise: over, resolve: end } = Promise.withResolvers<Ending>();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-    process.on(signal, () => void end(server, 0));
-  process.on("uncaughtException", (error) => void end(server, 1, error));
+    process.on(signal, () => end({ code: 0, reason: `The program was ended by ${signal}.` }));
+  process.on("uncaughtException", (error) => end(brokenBy(server, error)));
   process.on("unhandledRejection", (error) => server.report("an unexpected error", error));
-  await server.closed;
-  await end(server, 0);
+  void server.closed.then(() => end({ code: 0, reason: "The program ended because its input did." }));
+  await leave(server, await over);
 }
 
 /** Whatever prints goes to stderr: stdout carries the protocol only. */
@@ -29,20 +31,22 @@ function keepStdoutClean(): void {
   globalThis.console = new Console(process.stderr, process.stderr);
 }
 
-let ending = false;
+/** Why the program ends, in words for whoever still waits for an answer. */
+interface Ending {
+  code: number;
+  reason: string;
+}
 
-async function end(
-  server: { close(): Promise<void>; report(what: string, error: unknown): void },
-  code: number,
-  error?: unknown,
-): Promise<void> {
-  if (ending) return;
-  ending = true;
-  if (error !== undefined) {
-    server.report("the program ends for an unexpected error", error);
-    process.stderr.write(`fairlead: ${error instanceof Error ? error.message : String(error)}\n`);
-  }
+function brokenBy(server: RunningServer, error: Error): Ending {
+  server.report("the program ends for an unexpected error", error);
+  process.stderr.write(`fairlead: ${error.message}\n`);
+  return { code: 1, reason: `The program ended for an unexpected error: ${error.message}` };
+}
+
+async function leave(server: RunningServer, { code, reason }: Ending): Promise<void> {
+  const closed = server.close().catch((error: unknown) => server.report("the end was not clean", error));
   const limit = new Promise((resolve) => setTimeout(resolve, endLimitMs));
-  await Promise.race([server.close(), limit]);
+  await Promise.race([closed, limit]);
+  server.abandon(reason);
   process.exit(code);
 }

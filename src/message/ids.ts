@@ -23,8 +23,23 @@ export const newSessionId = (): SessionId => `ses_${sortable()}`;
 export const newMessageId = (): MessageId => `msg_${sortable()}`;
 export const newPartId = (): PartId => `prt_${sortable()}`;
 
+/** A new id that sorts behind `last`, also when the clock was set back since that was made. */
+export function messageIdAfter(last: MessageId): MessageId {
+  const id = newMessageId();
+  return id > last ? id : `msg_${withoutDashes(uuidv7({ msecs: timeOf(last) + 1 }))}`;
+}
+
 export const isSessionId = (value: unknown): value is SessionId => sessionIdSchema.safeParse(value).success;
 
 function sortable(): string {
-  return uuidv7().replaceAll("-", "");
+  return withoutDashes(uuidv7());
+}
+
+function withoutDashes(uuid: string): string {
+  return uuid.replaceAll("-", "");
+}
+
+/** Milliseconds since 1970: the first 48 bits of a version 7 UUID (RFC 9562, 5.7). */
+function timeOf(id: MessageId): number {
+  return Number.parseInt(id.slice("msg_".length, "msg_".length + 12), 16);
 }

@@ -73,15 +73,18 @@ const filePartSchema = z.object({
   filename: z.string().optional(),
 });
 
-const pendingStateSchema = z.object({ status: z.literal("pending"), input: z.unknown() });
+/** Absent while the model still writes the arguments, and for good when it was cut off there. */
+const inputSchema = z.unknown().optional();
+
+const pendingStateSchema = z.object({ status: z.literal("pending"), input: inputSchema });
 const runningStateSchema = z.object({
   status: z.literal("running"),
-  input: z.unknown(),
+  input: inputSchema,
   time: spanSchema,
 });
 const completedStateSchema = z.object({
   status: z.literal("completed"),
-  input: z.unknown(),
+  input: inputSchema,
   /** What the model reads, already truncated. */
   output: z.string(),
   attachments: z.array(attachmentSchema).optional(),
@@ -94,7 +97,7 @@ const completedStateSchema = z.object({
 });
 const errorStateSchema = z.object({
   status: z.literal("error"),
-  input: z.unknown(),
+  input: inputSchema,
   /** What the model reads: what went wrong and what to do about it. */
   error: z.string(),
   /** Why it did not complete, for callers that compare. */
@@ -157,6 +160,8 @@ const compactionPartSchema = z.object({
   instruction: z.string().optional(),
   /** The first of the recent messages that stay verbatim beside the summary. */
   keepFrom: messageIdSchema.optional(),
+  /** The person's unanswered message, which stays verbatim however old it is. */
+  question: messageIdSchema.optional(),
 });
 const subtaskPartSchema = z.object({
   id: partIdSchema,

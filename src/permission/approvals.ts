@@ -99,10 +99,11 @@ export class Approvals {
 }
 
 function merged(entries: readonly Entry[], added: readonly Entry[]): Entry[] {
-  const fresh = added.filter((entry) => !entries.some((known) => isSame(known, entry)));
-  return [...entries, ...fresh.map(({ permission, pattern }) => ({ permission, pattern }))].slice(
-    -approvalLimit,
-  );
+  const all = [...entries];
+  for (const { permission, pattern } of added) {
+    if (!all.some((known) => isSame(known, { permission, pattern }))) all.push({ permission, pattern });
+  }
+  return all.slice(-approvalLimit);
 }
 
 function isSame(left: Entry, right: Entry): boolean {

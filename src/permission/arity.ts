@@ -71,18 +71,23 @@ export function alwaysPattern(argv: readonly Argument[]): string[] {
   const base = name.slice(name.lastIndexOf("/") + 1);
   if (isShell(base) || wrapperOf(base) || isRunner(base)) return [];
   const second = argv[1]?.text ?? "";
-  if (runningWords.has(second) && wordCounts.has(name)) return [];
-  if (runningPairs.has(`${name} ${second}`)) return [];
-  const words = argv.slice(0, wordCount(name, second));
-  if (containerPrograms.has(name) && words.some((word) => /^(?:run|exec|attach|cp|debug)$/.test(word.text)))
+  if (runningWords.has(second) && wordCounts.has(base)) return [];
+  if (runningPairs.has(`${base} ${second}`)) return [];
+  const words = argv.slice(0, wordCount(base, second));
+  if (containerPrograms.has(base) && words.some((word) => /^(?:run|exec|attach|cp|debug)$/.test(word.text)))
     return [];
   if (!words.every(isFixed)) return [];
   if (words.slice(1).some((word) => word.text.startsWith("-"))) return exactPattern(argv);
   return [`${words.map((word) => word.text).join(" ")} *`];
 }
 
+/** Whether the program's name alone does not say what is run. */
+export function isNamedByWords(name: string): boolean {
+  return wordCounts.has(name);
+}
+
 /** How many words name what is run by `first second …`. */
-export function wordCount(first: string, second: string): number {
+function wordCount(first: string, second: string): number {
   return wordCounts.get(`${first} ${second}`) ?? wordCounts.get(first) ?? 1;
 }
 

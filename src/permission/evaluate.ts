@@ -36,54 +36,74 @@ export function isHidden(permission: string, rules: Ruleset): boolean {
   return last !== undefined && last.action === "deny" && isCatchAll(last.pattern);
 }
 
-/** `rules` hold for the permission already; the last that applies wins. */
+/**
+ * `rules` hold for the permission already; the last that applies to the subject itself wins. An ask that applies only
+ * to a part of it, or to another spelling, does not hide a deny that stands before.
+ */
 function evaluateSubject(permission: string, subject: Subject, rules: Ruleset): Verdict {
   const base = { permission, subject: subject.text };
+  let partly: Verdict | undefined;
   let stricterBehind: Rule | undefined;
   for (const rule of rules.toReversed()) {
-    const action = applies(rule, subject);
-    if (action === "allow" && stricterBehind && needsCatchAll(rule, subject)) {
-      return {
-        ...base,
-        action: "ask",
-        rule: stricterBehind,
-        reason: `${subject.opaque}, and a stricter rule may apply`,
-      };
-    }
-    if (action === "allow" && subject.confirm !== undefined)
-      return { ...base, action: "ask", rule, reason: subject.confirm };
-    if (action) return { ...base, action, rule, reason: reasonFor(action, rule, subject) };
+    const found = applies(rule, subject);
+    const verdict = found && {
+      ...base,
+      action: found.action,
+      rule,
+      reason: reasonFor(found.action, rule, subject),
+    };
+    if (verdict?.action === "deny") return verdict;
+    if (verdict?.action === "allow") return partly ?? allowed(verdict, subject, stricterBehind);
+    if (verdict && found?.wholly) return partly ?? verdict;
+    partly ??= verdict;
     if (rule.action !== "allow" && !isCatchAll(rule.pattern)) stricterBehind ??= rule;
   }
-  return { ...base, action: "ask", reason: subject.opaque ?? "no rule matches" };
+  return partly ?? { ...base, action: "ask", reason: subject.opaque ?? "no rule matches" };
+}
+
+/** What a rule for everything allows may still need a person. */
+function allowed(verdict: Verdict, subject: Subject, stricterBehind: Rule | undefined): Verdict {
+  if (subject.confirm !== undefined) return { ...verdict, action: "ask", reason: subject.confirm };
+  if (!stricterBehind || subject.opaque === undefined || !isCatchAll(verdict.rule?.pattern ?? ""))
+    return verdict;
+  const reason = `${subject.opaque}, and a stricter rule may apply`;
+  return { ...verdict, action: "ask", rule: stricterBehind, reason };
+}
+
+interface Application {
+  action: Action;
+  /** It holds for the subject itself and for all that the subject stands for. */
+  wholly: boolean;
 }
 
 /** What the rule says about the subject, undefined where it says nothing. */
-function applies(rule: Rule, subject: Subject): Action | undefined {
-  if (rule.action === "allow") return allows(rule, subject) ? "allow" : undefined;
+function applies(rule: Rule, subject: Subject): Application | undefined {
+  const { action, pattern } = rule;
+  if (action === "allow") return allows(rule, subject) ? { action, wholly: true } : undefined;
+  if (fitsWhole(pattern, subject)) return { action, wholly: true };
+  if (fitsPartly(pattern, subject)) return { action, wholly: false };
   const texts = [subject.text, ...(subject.also ?? [])];
-  const bitten = subject.names ? [subject.text, ...subject.names] : texts;
-  const glob = subject.glob && !subject.names;
-  if (bitten.some((text) => bites(rule.pattern, text, glob))) return rule.action;
-  return subject.below && texts.some((text) => overlaps(rule.pattern, everythingBelow(text))) ? "ask" : undefined;
+  const below = subject.below && texts.some((text) => overlaps(pattern, everythingBelow(text)));
+  return below ? { action: "ask", wholly: false } : undefined;
+}
+
+function fitsWhole(pattern: string, { text, glob }: Subject): boolean {
+  return glob ? covers(pattern, text) : matches(pattern, text);
+}
+
+function fitsPartly(pattern: string, { text, also = [], glob, names }: Subject): boolean {
+  if (glob && names) return names.some((name) => matches(pattern, name));
+  return [text, ...also].some((one) => (glob ? overlaps(pattern, one) : matches(pattern, one)));
 }
 
 function everythingBelow(folder: string): string {
   return folder === "." ? "*" : `${folder}/*`;
 }
 
-function bites(pattern: string, text: string, glob: boolean | undefined): boolean {
-  return glob ? overlaps(pattern, text) : matches(pattern, text);
-}
-
 function allows(rule: Rule, subject: Subject): boolean {
   if (isCatchAll(rule.pattern)) return true;
   if (subject.opaque !== undefined && !spellsOut(rule.pattern, subject.options)) return false;
-  return subject.glob ? covers(rule.pattern, subject.text) : matches(rule.pattern, subject.text);
-}
-
-function needsCatchAll(rule: Rule, subject: Subject): boolean {
-  return subject.opaque !== undefined && isCatchAll(rule.pattern);
+  return fitsWhole(rule.pattern, subject);
 }
 
 /** `sed -i *` spells out `-i`, `sed *` does not. */
@@ -180,7 +200,7 @@ function ask(permission: string, pattern: string): Rule {
 const readingCommands =
   "arch, awk, basename, cat, cd, cmp, column, comm, cut, date, df, diff, dirname, du, echo, egrep, false, fgrep, file, find, fmt, fold, gawk, grep, head, hexdump, id, jq, ls, md5sum, nl, od, printf, pwd, readlink, realpath, rg, sed, seq, sha1sum, sha256sum, sort, stat, strings, tac, tail, test, [, tr, tree, true, type, uname, uniq, wc, whereis, which, whoami, " +
   "git blame, git cat-file, git describe, git diff, git grep, git log, git ls-files, git ls-tree, git merge-base, git name-rev, git rev-list, git rev-parse, git shortlog, git show, git status, git diff-tree, git for-each-ref, git show-ref, git count-objects, git --version, " +
-  "git branch --list, git branch --contains, git branch --merged, git remote show, git remote get-url, git stash list, git stash show, git tag --list, git tag -l, git worktree list, git config --get, git config --list, command -v";
+  "git branch --list, git remote show, git remote get-url, git stash list, git stash show, git tag --list, git tag -l, git worktree list, git config --get, git config --list, command -v";
 
 /** Forms of commands that change something in other forms: allowed as they stand only. */
 const readingForms =

@@ -19,6 +19,8 @@ export interface Subject {
   text: string;
   /** Other spellings (the raw text, the name without its folder) on which a deny or ask also bites, an allow never. */
   also?: readonly string[];
+  /** What the call does with it, for a person: "writes a.txt". */
+  reason?: string;
   /** Why it cannot be known what this will do; then only a rule for `*` can allow it. */
   opaque?: string;
   /** What makes it opaque, where that is options of a known program: an allow rule that spells all of them out may allow it. */

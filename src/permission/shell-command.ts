@@ -1,6 +1,6 @@
 import { basename } from "node:path";
-import { alwaysPattern } from "./arity.ts";
-import { dangersIn, hasOption, readOptions, words } from "./shell-options.ts";
+import { alwaysPattern, isNamedByWords } from "./arity.ts";
+import { dangersIn, hasOption, readOptions, unknownIn, words } from "./shell-options.ts";
 import type { Options } from "./shell-options.ts";
 import type { Place, Scan, ShellPart } from "./shell-part.ts";
 import { addPath, addUnknownPath, addVisiblePaths, isSystemProgram } from "./shell-paths.ts";
@@ -34,8 +34,12 @@ interface Doubt {
   unseen?: boolean;
 }
 
+/** Commands that run each other (`sudo env nice …`) deeper than this are asked for as a whole. */
+const wrapLimit = 32;
+
 /** Adds everything that a simple command does, and what the command does that it wraps. */
 export function addCommand(scan: Scan, command: SimpleCommand, place: Place): void {
+  if (place.depth > wrapLimit) throw new Error(`commands wrap each other more than ${wrapLimit} deep`);
   const name = commandName(command);
   if (typeof name !== "string") return addBash(scan, command, name);
   if (isSteering(name, command)) return addFolders(scan, command, place);
@@ -106,13 +110,17 @@ function otherSpellings({ argv, raw, assignments }: SimpleCommand, text: string)
     named.join(" "),
     ...assignments.map((assignment) => assignment.text),
   ];
-  if (named[0] === "git")
-    spellings.push(["git", ...afterGitOptions(argv.slice(1)).map((arg) => arg.text)].join(" "));
+  const plain = withoutLeadingOptions(named[0] ?? "", known.slice(1));
+  if (plain) spellings.push(plain);
   return [...new Set(spellings)].filter((spelling) => spelling !== text && spelling !== "");
 }
 
-function afterGitOptions(args: readonly Argument[]): readonly Argument[] {
-  return readOptions(args, git).operands;
+/** `git -C a push` is `git push` for a rule that forbids it. */
+function withoutLeadingOptions(name: string, args: readonly Argument[]): string | undefined {
+  const program = name === "git" ? git : programOf(name);
+  if (!args[0]?.text.startsWith("-") || !isNamedByWords(name)) return undefined;
+  const { operands } = readOptions(args, { ...program, leads: true });
+  return [name, ...operands.map((arg) => arg.text)].join(" ");
 }
 
 /** `IFS` before `read` only says how it splits its line. */
@@ -195,7 +203,7 @@ function describeProgram(
   place: Place,
 ): Doubt | undefined {
   if (!program) {
-    for (const arg of args) addVisiblePaths(scan, arg, place);
+    for (const arg of args) addVisiblePaths(scan, arg, place, "read");
     return undefined;
   }
   const options = readOptions(args, program);
@@ -225,12 +233,26 @@ function runsItsInput(options: Options): boolean {
 }
 
 function addOptionFiles(scan: Scan, options: Options, program: Program, place: Place): void {
-  const [reads, writes] = [words(program.reads), words(program.writes)];
+  const [reads, writes, uploads] = [words(program.reads), words(program.writes), words(program.uploads)];
   for (const { name, value, isText } of options.found) {
     if (!value || isText) continue;
+    if (uploads.has(name)) addUpload(scan, value, place);
     if (writes.has(name)) addPath(scan, value, { access: "edit" }, place);
     else if (reads.has(name)) addPath(scan, value, { access: "read" }, place);
-    else addVisiblePaths(scan, value, place);
+    else if (!uploads.has(name))
+      addVisiblePaths(scan, value, place, program.operands === undefined ? "read" : "visible");
+  }
+}
+
+/** `@file`, `<file` or `name=@file;type=…`; another text is sent as it is. */
+function addUpload(scan: Scan, value: Argument, place: Place): void {
+  if (!value.values)
+    return /[@<]/.test(value.known) || value.known === ""
+      ? addPath(scan, value, { access: "read" }, place)
+      : undefined;
+  for (const { text } of value.values) {
+    const file = /^[^@<]*[@<]([^;]+)/.exec(text)?.[1];
+    if (file && !text.includes("://")) addPath(scan, literalArgument(file), { access: "read" }, place);
   }
 }
 
@@ -243,7 +265,9 @@ function addOperands(scan: Scan, options: Options, program: Program, place: Plac
     case "text":
       return;
     case "address":
-      return operands.filter((arg) => /^file:/i.test(arg.text)).forEach((arg) => addVisiblePaths(scan, arg, place));
+      return operands
+        .filter((arg) => /^file:/i.test(arg.text))
+        .forEach((arg) => addVisiblePaths(scan, arg, place));
     case "read":
       return addReads(scan, operands, program, place);
     case "write":
@@ -254,8 +278,8 @@ function addOperands(scan: Scan, options: Options, program: Program, place: Plac
     case "move":
     case "link":
       return addCopies(scan, operands, program, hasOption(options, program.writes), edit, place);
-    default:
-      return operands.forEach((operand) => addVisiblePaths(scan, operand, place));
+    case undefined:
+      return operands.forEach((operand) => addVisiblePaths(scan, operand, place, "read"));
   }
 }
 
@@ -440,8 +464,7 @@ function describeShell(
   if (hasOption(options, "-O +O")) return doubts.unseen;
   if (hasText) return runShellText(args, place);
   const [script] = options.operands;
-  if (!script || hasOption(options, "-s") || isInput(script))
-    return doubts.input;
+  if (!script || hasOption(options, "-s") || isInput(script)) return doubts.input;
   addPath(scan, script, { access: "read" }, place);
   for (const arg of args) addVisiblePaths(scan, arg, place);
   return script.values ? undefined : doubts.unseen;
@@ -476,8 +499,11 @@ function describeWrapper(
   const inner = wrappedCommand(options.operands, wrapper, ["{}", ...marks], command);
   if (wrapper.builds) return { reason: "it builds commands from its input", unseen: true };
   const doubt = wrapper.joins ? runTexts(inner.argv, place) : undefined;
-  if (!wrapper.joins && inner.argv.length > 0) addCommand(scan, inner, place);
+  if (!wrapper.joins && inner.argv.length > 0) addCommand(scan, inner, { ...place, depth: place.depth + 1 });
   if (dangers.length > 0) return doubts.option(dangers);
+  const [unknown] = unknownIn(options, wrapper.values, wrapper.flags, wrapper.looks, wrapper.danger);
+  if (unknown)
+    return { reason: `${unknown} may take the next word, so that the command is not known`, unseen: true };
   return doubt ?? assignmentDoubt(inner) ?? (options.unsure ? doubts.unsure : undefined);
 }
 
@@ -570,6 +596,8 @@ function describeDeclaration(
 ): Doubt | undefined {
   const assignments = args.filter((arg) => /^\w+\+?=/.test(arg.text)).map(toAssignment);
   for (const arg of args) addVisiblePaths(scan, arg, place);
+  const array = args.find((arg) => /=\(/.test(arg.text) && /[$`]/.test(arg.text));
+  if (array) return { reason: "the shell evaluates the text of the array" };
   return assignmentDoubt({ ...command, assignments }) ?? describeSubscripts(scan, args, command);
 }
 
@@ -586,19 +614,11 @@ function describeSubscripts(
   return evaluates ? { reason: "the shell evaluates what stands in [ ]" } : undefined;
 }
 
-function describePrintf(
-  scan: Scan,
-  args: readonly Argument[],
-  command: SimpleCommand,
-): Doubt | undefined {
+function describePrintf(scan: Scan, args: readonly Argument[], command: SimpleCommand): Doubt | undefined {
   return args[0]?.text === "-v" ? describeSubscripts(scan, args, command) : undefined;
 }
 
-function describeMapfile(
-  scan: Scan,
-  args: readonly Argument[],
-  command: SimpleCommand,
-): Doubt | undefined {
+function describeMapfile(scan: Scan, args: readonly Argument[], command: SimpleCommand): Doubt | undefined {
   const runs = args.some((arg) => arg.text.startsWith("-C"));
   return runs ? doubts.unseen : describeSubscripts(scan, args, command);
 }
@@ -613,10 +633,7 @@ function describeTar(
   const program: Program = { ...programOf("tar"), texts: `${programOf("tar")?.texts ?? ""} -f --file` };
   const [first, ...rest] = args;
   const isBundle = first !== undefined && /^[A-Za-z]+$/.test(first.text);
-  const options = readOptions(
-    isBundle ? [literalArgument(`-${first.text.replace("f", "")}f`), ...rest] : args,
-    program,
-  );
+  const options = readOptions(isBundle ? [bundled(first.text), ...rest] : args, program);
   const mode = options.found.map(({ name }) => name);
   const extracts = mode.some((name) => /^-(?:x|-extract|-get)$/.test(name));
   const creates = mode.some((name) => /^-(?:c|r|u|A|-create|-append|-update|-delete)$/.test(name));
@@ -629,4 +646,9 @@ function describeTar(
   if (extracts && !hasOption(options, "-C --directory")) addDeletions(scan, [], place);
   for (const operand of options.operands) if (!extracts) addPath(scan, operand, { access: "read" }, place);
   return programDoubt(options, program);
+}
+
+/** `xfz` as `-xzf`: the file's name is the next word wherever `f` stands. */
+function bundled(letters: string): Argument {
+  return literalArgument(`-${letters.replace("f", "")}${letters.includes("f") ? "f" : ""}`);
 }

@@ -41,6 +41,7 @@ class OptionReading {
       ...this.#texts,
       ...words(program.reads),
       ...words(program.writes),
+      ...words(program.uploads),
     ]);
   }
 
@@ -87,9 +88,17 @@ class OptionReading {
     }
   }
 
+  /** A shortened long option takes its word too. */
+  #fullName(name: string): string {
+    if (!name.startsWith("--") || name.length < 4 || this.#valued.has(name)) return name;
+    const full = [...this.#valued].filter((option) => option.startsWith(name));
+    return full.length === 1 && full[0] !== undefined ? full[0] : name;
+  }
+
   #named(name: string): void {
-    const value = this.#valued.has(name) ? this.#take() : undefined;
-    this.#found.push({ name, isText: this.#texts.has(name), ...(value && { value }) });
+    const full = this.#fullName(name);
+    const value = this.#valued.has(full) ? this.#take() : undefined;
+    this.#found.push({ name: full, isText: this.#texts.has(full), ...(value && { value }) });
     if (value?.splits && !value.values) this.#unsure = true;
   }
 }
@@ -103,6 +112,12 @@ export function dangersIn(options: Options, list: string | undefined): string[] 
 
 export function hasOption(options: Options, list: string | undefined): boolean {
   return dangersIn(options, list).length > 0;
+}
+
+/** Options that none of the lists has. */
+export function unknownIn(options: Options, ...lists: (string | undefined)[]): string[] {
+  const known = new Set(lists.flatMap((list) => [...words(list)]));
+  return options.found.map(({ name }) => name).filter((name) => !known.has(name) && !/^-\d$/.test(name));
 }
 
 /** Long options may be shortened to what is still theirs; three letters are the fewest that count. */

@@ -5,7 +5,7 @@ import type { Place, Scan, ShellPart } from "./shell-part.ts";
 import type { Argument, Value } from "./shell-word.ts";
 
 /** What a command does with a path: `visible` is only named and must not lie outside. */
-export type Access = "read" | "edit" | "visible";
+type Access = "read" | "edit" | "visible";
 
 export interface PathUse {
   access: Access;
@@ -43,15 +43,25 @@ export function addUnknownPath(scan: Scan, text: string, use: PathUse, opaque: s
   scan.add({ ...part, permission: "external_directory", reason: `may use a folder outside the workspace` });
 }
 
-/** Adds the paths that a word of any command names, in whatever form: `/a`, `--out=/a`, `-I/a`, `of=/a`, `@/a`, `file:///a`. */
-export function addVisiblePaths(scan: Scan, argument: Argument, place: Place, folder = false): void {
-  const use: PathUse = { access: "visible", folder };
+/**
+ * Adds the paths that a word of any command names, in whatever form: `/a`, `--out=/a`, `-I/a`, `of=/a`, `@/a`,
+ * `file:///a`. With `read` the command may read what looks like a file: what has a dot or a slash.
+ */
+export function addVisiblePaths(
+  scan: Scan,
+  argument: Argument,
+  place: Place,
+  access: "visible" | "read" = "visible",
+): void {
   if (!argument.values) {
-    if (argument.text.includes("/") && !address.test(argument.text)) addPath(scan, argument, use, place);
+    const isPath = argument.text.includes("/") && !address.test(argument.text);
+    if (isPath) addPath(scan, argument, { access: "visible" }, place);
     return;
   }
   for (const value of argument.values) {
-    for (const text of pathsInWord(value.text)) addValue(scan, { ...value, text }, use, place);
+    for (const text of pathsInWord(value.text)) {
+      addValue(scan, { ...value, text }, { access: /[./]/.test(text) ? access : "visible" }, place);
+    }
   }
 }
 
@@ -100,8 +110,11 @@ function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: Plac
     const target = scan.realPath("/", name);
     if (!isInRoots(scan, target)) addExternal(scan, target, { text: name, glob: false }, use, [name]);
   }
-  const names = found?.flatMap((name) => [name, scan.realPath("/", name)]).flatMap((name) => [name, shortest(scan, name)]);
-  const confirm = use.access === "edit" ? confirmation(scan, [real, normalize(written), ...(names ?? [])], use) : undefined;
+  const names = found
+    ?.flatMap((name) => [name, scan.realPath("/", name)])
+    .flatMap((name) => [name, shortest(scan, name)]);
+  const confirm =
+    use.access === "edit" ? confirmation(scan, [real, normalize(written), ...(names ?? [])], use) : undefined;
   scan.add({
     permission: use.access,
     text,
@@ -145,12 +158,14 @@ const namesLimit = 1000;
 
 /** The files that a pattern fits now, undefined where that cannot be told. Hidden ones only where it says so. */
 function findNames(scan: Scan, pattern: string): string[] | undefined {
-  const { list } = scan.context;
-  if (!list) return undefined;
+  const { context } = scan;
+  if (!context.list) return undefined;
   let found = [""];
   for (const component of pattern.split("/").slice(1)) {
     found = /[*?]/.test(component)
-      ? found.flatMap((folder) => fitting(list(folder || "/"), component).map((name) => `${folder}/${name}`))
+      ? found.flatMap((folder) =>
+          fitting(context.list?.(folder || "/") ?? [], component).map((name) => `${folder}/${name}`),
+        )
       : found.map((folder) => `${folder}/${component}`);
     if (found.length > namesLimit) return undefined;
   }
@@ -158,7 +173,9 @@ function findNames(scan: Scan, pattern: string): string[] | undefined {
 }
 
 function fitting(names: readonly string[], component: string): string[] {
-  return names.filter((name) => (!name.startsWith(".") || component.startsWith(".")) && matches(component, name));
+  return names.filter(
+    (name) => (!name.startsWith(".") || component.startsWith(".")) && matches(component, name),
+  );
 }
 
 function isInRoots(scan: Scan, path: string): boolean {
@@ -190,7 +207,7 @@ function shortest(scan: Scan, path: string): string {
   return isInside(path, cwd) ? relative(cwd, path) || "." : path;
 }
 
-export function isInside(path: string, folder: string): boolean {
+function isInside(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
 

@@ -13,6 +13,8 @@ export interface Program {
   /** Options whose value is a file that is read, or written. */
   readonly reads?: string;
   readonly writes?: string;
+  /** Options whose value names a file behind `@` or `<`. */
+  readonly uploads?: string;
   /** What its operands are. `copy`: the last is written, the others read; `move`: all are written. `address`: URLs. */
   readonly operands?: "read" | "write" | "folder" | "copy" | "move" | "link" | "text" | "address";
   /** So many first operands are a pattern or a script, unless one of the options `instead` is there. */
@@ -88,7 +90,7 @@ const table: Record<string, Program> = {
   tree: {
     operands: "folder",
     texts: "-P -I -L --filelimit --charset --timefmt",
-    danger: "-o --output",
+    danger: "-o --output -R",
     writes: "-o",
   },
   "cd pushd": { operands: "folder" },
@@ -197,10 +199,12 @@ const table: Record<string, Program> = {
   curl: {
     operands: "address",
     values: "-X --request -m --max-time --retry --connect-timeout",
-    texts: "-H --header -A --user-agent -e --referer -w --write-out -u --user -b",
+    texts: "-A --user-agent -e --referer -u --user",
     writes:
       "-o --output -D --dump-header -c --cookie-jar --trace --trace-ascii --stderr --output-dir --etag-save --hsts --alt-svc --libcurl",
     reads: "-K --config -T --upload-file --cacert -E --cert --key --netrc-file",
+    uploads:
+      "-d --data --data-ascii --data-binary --data-urlencode -F --form --json --url-query -H --header -w --write-out",
     danger: "-O --remote-name --remote-name-all -J --remote-header-name -K --config",
   },
   wget: {
@@ -212,7 +216,8 @@ const table: Record<string, Program> = {
     danger: "-e --execute --use-askpass --config",
   },
   // Texts only
-  "echo printf : true false expr seq sleep date pwd whoami id uname hostname which whereis type hash printenv nproc arch tty yes exit return break continue shift":
+  date: { operands: "text", reads: "-f --file -r --reference", danger: "-s --set" },
+  "echo printf : true false expr seq sleep pwd whoami id uname hostname which whereis type hash printenv nproc arch tty yes exit return break continue shift":
     { operands: "text" },
   "gh glab aws gcloud az kubectl http https xh redis-cli": {
     operands: "text",
@@ -271,9 +276,29 @@ const table: Record<string, Program> = {
     operands: "read",
   },
   "bun deno": { danger: "-e --eval -p --print -r --preload --import", leads: true },
-  perl: { danger: "-e -E -i -M -m -x -d", runsInput: true, leads: true, values: "-I", texts: "-e -E", operands: "read" },
-  ruby: { danger: "-e -i -r -x", runsInput: true, leads: true, values: "-I -C", texts: "-e", operands: "read" },
-  php: { danger: "-r -R -B -E -d -z", runsInput: true, leads: true, texts: "-r -R -B -E -d", operands: "read" },
+  perl: {
+    danger: "-e -E -i -M -m -x -d",
+    runsInput: true,
+    leads: true,
+    values: "-I",
+    texts: "-e -E",
+    operands: "read",
+  },
+  ruby: {
+    danger: "-e -i -r -x",
+    runsInput: true,
+    leads: true,
+    values: "-I -C",
+    texts: "-e",
+    operands: "read",
+  },
+  php: {
+    danger: "-r -R -B -E -d -z",
+    runsInput: true,
+    leads: true,
+    texts: "-r -R -B -E -d",
+    operands: "read",
+  },
   "lua luajit": { danger: "-e -l -i", runsInput: true, leads: true, texts: "-e -l", operands: "read" },
   "Rscript R julia osascript groovy elixir": {
     danger: "-e --eval -E --expression -g",
@@ -282,7 +307,7 @@ const table: Record<string, Program> = {
   },
   // Nothing can be said about these
   "vi vim nvim gvim ex ed emacs emacsclient nano pico joe micro hx kak code subl gdb lldb pry irb ipython screen tmux expect script scriptreplay mc ranger fzf":
-    { opaque: interactive },
+    { operands: "read", opaque: interactive },
   "ssh slogin mosh rsh telnet sftp ftp lftp socat nc ncat netcat": { opaque: remote },
   scp: { operands: "copy", danger: "-S -o -F -D", values: "-i -P -l -c" },
   "at batch crontab systemd-run launchctl systemctl service nsenter unshare chroot su runuser pkexec gksudo start-stop-daemon dtach abduco":
@@ -389,36 +414,49 @@ export interface Wrapper {
   readonly builds?: boolean;
   /** Options with which it runs nothing. */
   readonly looks?: string;
+  /** Options that change nothing of this. Others than the listed ones may take a word, so that the command is not known. */
+  readonly flags?: string;
   /** Options with which it runs or writes something that is not its command. */
   readonly danger?: string;
 }
 
 const wrappers: Record<string, Wrapper> = {
   sudo: {
+    flags: "-E -n -H -P -b -B -S -N --non-interactive --preserve-env --set-home --background --stdin --bell",
     values:
       "-u -g -h -p -C -T -r -t -U -D -R --user --group --host --prompt --close-from --command-timeout --role --type --chdir --chroot",
     assigns: true,
     looks: "-l -v -k -K -V --list --validate",
     danger: "-e -i -s -A -R -D --edit --login --shell --askpass --chroot --chdir",
   },
-  doas: { values: "-u -C", danger: "-s -C" },
+  doas: { flags: "-n -L", values: "-u -C", danger: "-s -C" },
   env: {
+    flags: "-i -0 -v --ignore-environment --null --debug -",
     values: "-u -C -S --unset --chdir --split-string",
     assigns: true,
     danger: "-S -C --split-string --chdir",
   },
-  "timeout gtimeout": { values: "-k -s --kill-after --signal", skip: 1 },
-  "nohup setsid": {},
+  "timeout gtimeout": {
+    flags: "-v -f -p --preserve-status --foreground --verbose",
+    values: "-k -s --kill-after --signal",
+    skip: 1,
+  },
+  "nohup setsid": { flags: "-c -f -w --ctty --fork --wait" },
   nice: { values: "-n --adjustment" },
-  ionice: { values: "-c -n --class --classdata", looks: "-p --pid" },
-  chrt: { skip: 1, looks: "-p --pid -m" },
-  taskset: { skip: 1, looks: "-p --pid" },
+  ionice: { flags: "-t --ignore", values: "-c -n --class --classdata", looks: "-p --pid" },
+  chrt: { flags: "-b -f -i -o -r -a", skip: 1, looks: "-p --pid -m" },
+  taskset: { flags: "-a -c", skip: 1, looks: "-p --pid" },
   stdbuf: { values: "-i -o -e --input --output --error" },
-  time: { values: "-f -o --format --output", danger: "-o --output" },
-  command: { looks: "-v -V" },
+  time: {
+    flags: "-p -v -a -l -h -q --portability --verbose --append --quiet",
+    values: "-f -o --format --output",
+    danger: "-o --output",
+  },
+  command: { flags: "-p", looks: "-v -V" },
   builtin: {},
-  exec: { values: "-a" },
+  exec: { flags: "-c -l", values: "-a" },
   "xargs gxargs": {
+    flags: "-0 -r -t -p -x -o -i -l -e --null --no-run-if-empty --verbose --interactive --exit --open-tty",
     values:
       "-I -n -P -L -d -E -s -a --max-args --max-procs --max-lines --delimiter --arg-file --replace --max-chars --eof --process-slot-var",
     appends: true,
@@ -428,9 +466,19 @@ const wrappers: Record<string, Wrapper> = {
     builds: true,
     danger: "-S --sshlogin --sshloginfile --joblog --results --profile -J --transferfile --return",
   },
-  watch: { values: "-n --interval -q --equexit", joins: true },
-  flock: { values: "-w -E --timeout --wait --conflict-exit-code", skip: 1, danger: "-c --command" },
-  caffeinate: { values: "-t -w" },
+  watch: {
+    flags:
+      "-d -t -b -e -g -c -x -w --differences --no-title --beep --errexit --chgexit --color --exec --precise -p",
+    values: "-n --interval -q --equexit",
+    joins: true,
+  },
+  flock: {
+    flags: "-s -x -u -n -o -e -F --shared --exclusive --unlock --nonblock --nb --close --no-fork --verbose",
+    values: "-w -E --timeout --wait --conflict-exit-code",
+    skip: 1,
+    danger: "-c --command",
+  },
+  caffeinate: { flags: "-d -i -m -s -u", values: "-t -w" },
   "busybox toybox": {},
   "fakeroot faketime": {},
   "dbus-run-session xvfb-run": { danger: "-s --server-args -f -e" },

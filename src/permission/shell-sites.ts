@@ -61,6 +61,7 @@ class Survey implements Sites {
   }
 
   visit(node: SyntaxNode): void {
+    // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- most kinds only lead to their children
     switch (node.type) {
       case "Assignment":
         this.#set(node.name, isNumber(node));

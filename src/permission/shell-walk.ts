@@ -22,7 +22,7 @@ import { addPath } from "./shell-paths.ts";
 import { assignmentSites, moves } from "./shell-sites.ts";
 import type { Sites } from "./shell-sites.ts";
 import { isDangerousVariable } from "./shell-variables.ts";
-import { printedText, toArguments } from "./shell-word.ts";
+import { quotedText, toArguments } from "./shell-word.ts";
 import type { Argument, Value } from "./shell-word.ts";
 
 /** A command line with more parts than this, or texts parsed deeper inside of each other, is asked for as a whole. */
@@ -118,6 +118,7 @@ export class ShellWalk implements Scan {
 
   #node(node: SyntaxNode, scope: Scope, bases: Bases): Outcome {
     const unsure = { ...scope, uncertain: true };
+    // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the other kinds only lead to their children
     switch (node.type) {
       case "AndOr":
         return this.#andOr(node, scope, bases);
@@ -163,10 +164,10 @@ export class ShellWalk implements Scan {
     }
   }
 
-  /** Text that is known before it runs needs no command. */
+  /** A text that is only quoted runs nothing that could do harm. */
   #substitution(node: CommandExpansionPart, scope: Scope, bases: Bases): Outcome {
-    const isKnown = node.script && printedText(node.script, this.#place(scope, bases)) !== undefined;
-    return isKnown ? { success: bases, failure: bases } : this.#children(node, scope, bases);
+    const isText = node.script && quotedText(node.script) !== undefined;
+    return isText ? { success: bases, failure: bases } : this.#children(node, scope, bases);
   }
 
   #children(node: SyntaxNode, scope: Scope, bases: Bases): Outcome {

@@ -1,4 +1,4 @@
-import type { CommandExpansionPart, HereDoc, ParsedScript, Word, WordPart } from "unbash";
+import type { Command, CommandExpansionPart, HereDoc, ParsedScript, Word, WordPart } from "unbash";
 
 /** One text that a word may stand for; with `glob` it is a pattern of `*` and `?`. */
 export interface Value {
@@ -165,16 +165,26 @@ function readCommand(part: CommandExpansionPart, names: Names, quoted: boolean):
   return quoted || !/[\s*?[\\]/.test(printed) ? fixed(printed) : unknownSplit;
 }
 
-/** What a substitution prints, where that is known before it runs: the folder, or a text without expansions. */
-export function printedText(script: ParsedScript, names: Names): string | undefined {
+function printedText(script: ParsedScript, names: Names): string | undefined {
+  const command = onlyCommand(script);
+  const isPwd = command?.name?.text === "pwd" && command.suffix.length === 0;
+  return isPwd && names.bases?.length === 1 ? names.bases[0] : quotedText(script);
+}
+
+/** The text of `$(cat <<'EOF' … EOF)`, which only quotes it; undefined for every other substitution. */
+export function quotedText(script: ParsedScript): string | undefined {
+  const command = onlyCommand(script);
+  const [only, ...more] = command?.suffix ?? [];
+  if (command?.name?.text !== "cat" || more.length > 0 || only?.type !== "HereDoc") return undefined;
+  return hereDocText(only)?.replace(/\n+$/, "");
+}
+
+function onlyCommand(script: ParsedScript): Command | undefined {
   const [statement, ...others] = script.commands;
   const command = statement?.command;
-  if (others.length > 0 || command?.type !== "Command" || command.prefix.length > 0) return undefined;
-  if (command.name?.text === "pwd" && command.suffix.length === 0 && names.bases?.length === 1)
-    return names.bases[0];
-  const [only, ...more] = command.suffix;
-  if (command.name?.text !== "cat" || more.length > 0 || only?.type !== "HereDoc") return undefined;
-  return hereDocText(only)?.replace(/\n+$/, "");
+  return others.length === 0 && command?.type === "Command" && command.prefix.length === 0
+    ? command
+    : undefined;
 }
 
 function hereDocText(hereDoc: HereDoc): string | undefined {

@@ -13,7 +13,7 @@ export const commandLimit = 20_000;
  * cannot be read becomes a request that only a rule for everything allows.
  */
 export function analyzeShell(command: string, context: ShellContext): PermissionRequest[] {
-  return explainShell(command, context).map(({ permission, always, reason: _, ...subject }) => {
+  return explainShell(command, context).map(({ permission, always, ...subject }) => {
     return { permission, subjects: [subject], always };
   });
 }
@@ -60,7 +60,21 @@ export function hasInvisible(text: string): boolean {
     /(?<=\p{Extended_Pictographic}\p{Emoji_Modifier}?)[\u{FE0F}]|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\u{FE0F}])\u{200D}(?=\p{Extended_Pictographic})/gu,
     "",
   );
-  return /[^\P{Cc}\t\n]|\p{Cf}|[\u{115F}\u{1160}\u{2028}\u{2029}\u{3164}\u{FFA0}\u{FE00}-\u{FE0F}\u{E0000}-\u{E0FFF}\u{2800}\u{180B}-\u{180F}]|\p{Cs}/u.test(
-    rest,
-  );
+  return /[^\P{Cc}\t\n]|\p{Cf}|\p{Cs}|\p{Zl}|\p{Zp}/u.test(rest) || Array.from(rest).some(hasNoPicture);
+}
+
+/** Letters, selectors and fillers that are drawn as nothing though their class does not say so (first and last code point). */
+const blankRanges: readonly (readonly [number, number])[] = [
+  [0x115f, 0x1160],
+  [0x180b, 0x180f],
+  [0x2800, 0x2800],
+  [0x3164, 0x3164],
+  [0xfe00, 0xfe0f],
+  [0xffa0, 0xffa0],
+  [0xe0000, 0xe0fff],
+];
+
+function hasNoPicture(character: string): boolean {
+  const code = character.codePointAt(0) ?? 0;
+  return code > 0x115e && blankRanges.some(([first, last]) => code >= first && code <= last);
 }

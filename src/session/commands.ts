@@ -9,7 +9,7 @@ interface Command {
   readonly description: string;
   /** What may follow the name. */
   readonly hint?: string;
-  readonly effect: { kind: "prompt"; template: string } | AnswerEffect;
+  readonly effect: { kind: "prompt"; template: string } | { kind: "compact" } | AnswerEffect;
 }
 
 /** Done at once without a model; the text is the answer. */
@@ -37,6 +37,12 @@ const builtIn: readonly Command[] = [
     description: "Review uncommitted changes, a commit or a branch",
     hint: "commit, branch or focus",
     effect: { kind: "prompt", template: reviewTemplate },
+  },
+  {
+    name: "compact",
+    description: "Sum up the conversation to make room in the model's context",
+    hint: "what the summary must keep",
+    effect: { kind: "compact" },
   },
   {
     name: "rename",

@@ -4,10 +4,12 @@ import type { Transcript } from "./transcript.ts";
 
 /**
  * Brings a session whose process ended in the middle of a turn into order: calls that were open fail as
- * interrupted, messages that were being written end. Answers what was cut off, for the person.
+ * interrupted, messages that were being written end. Answers what was cut off, for the person. `wasLeft` says that
+ * the process did not end the session itself.
  */
-export async function endInterrupted(transcript: Transcript): Promise<string | undefined> {
+export async function endInterrupted(transcript: Transcript, wasLeft: boolean): Promise<string | undefined> {
   const cut = transcript.messages.filter(isOpen);
+  const isCut = cut.length > 0 || (wasLeft && endsInTurn(transcript.messages));
   const calls: string[] = [];
   for (const message of cut) {
     calls.push(...(await failOpenCalls(transcript, message)));
@@ -19,13 +21,20 @@ export async function endInterrupted(transcript: Transcript): Promise<string | u
     } as const;
     await transcript.complete({ ...message.info, finish: "error", error });
   }
-  if (cut.length === 0) return undefined;
+  if (!isCut) return undefined;
   const what = calls.length > 0 ? ` What was running: ${calls.join(", ")}.` : "";
   return `The last turn was interrupted before it ended.${what} Send a message to go on.`;
 }
 
 function isOpen(message: Message): boolean {
   return message.info.role === "assistant" && message.info.time.completed === undefined;
+}
+
+/** Whether more was to come: an answer, the step after the last calls, or the rest of what was cut off before. */
+function endsInTurn(messages: readonly Message[]): boolean {
+  const last = messages.at(-1)?.info;
+  if (last?.role !== "assistant") return last !== undefined;
+  return last.finish === "tool-calls" || last.error?.code === "cancelled";
 }
 
 async function failOpenCalls(transcript: Transcript, message: Message): Promise<string[]> {

@@ -3,14 +3,16 @@ import { messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Emit, Usage } from "../message/event.ts";
-import { newMessageId, newPartId, type SessionId } from "../message/ids.ts";
+import { newPartId, type SessionId } from "../message/ids.ts";
 import type { AgentError, AssistantInfo, ModelRef, SessionInfo, Todo, UserInfo } from "../message/message.ts";
-import type { Part, Tokens } from "../message/part.ts";
+import type { Part } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
 import type { Gate } from "../permission/gate.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
 import type { SeenFiles, TodoList, ToolContext } from "../tool/tool.ts";
 import { type AnswerEffect, commandPrompt, parseCommand } from "./commands.ts";
+import { requestCompaction } from "./compaction.ts";
+import { contextTokens } from "./context-budget.ts";
 import { chooseModel } from "./model-choice.ts";
 import type { Project } from "./project.ts";
 import { type PromptInput, textOf } from "./prompt-input.ts";
@@ -50,7 +52,8 @@ export class Session {
   readonly #steering: PromptInput[] = [];
   #info: SessionInfo;
   #todos: Todo[];
-  #usage: Usage | undefined;
+  /** Tokens in the model's context after its newest call. */
+  #used: number | undefined;
   #running: { abort: AbortController; ended: Promise<void> } | undefined;
   #background = new AbortController();
 
@@ -61,7 +64,7 @@ export class Session {
     this.transcript = deps.transcript;
     this.#info = deps.info;
     this.#todos = deps.todos;
-    this.#usage = usageOf(deps.transcript, deps.info);
+    this.#used = usedContext(deps.transcript);
   }
 
   get info(): SessionInfo {
@@ -74,8 +77,8 @@ export class Session {
 
   /** Context in use after the newest model call, with the window of the model that would answer now. */
   get usage(): Usage | undefined {
-    if (this.#usage === undefined) return undefined;
-    return { ...this.#usage, size: this.model?.limit.context, cost: this.#info.cost };
+    if (this.#used === undefined) return undefined;
+    return { used: this.#used, size: this.model?.limit.context, cost: this.#info.cost };
   }
 
   get agent(): Agent {
@@ -176,16 +179,16 @@ export class Session {
 
   async #turn(input: PromptInput, signal: AbortSignal): Promise<TurnResult> {
     const called = parseCommand(textOf(input));
-    if (called?.command.effect.kind === "answer")
-      return this.#answer(input, called.command.effect, called.rest);
+    const effect = called?.command.effect;
+    if (effect?.kind === "answer") return this.#answer(input, effect, called?.rest ?? "");
     const context = this.#toolContext(signal);
-    const said =
-      called?.command.effect.kind === "prompt"
-        ? withPrompt(input, called.command.effect.template, called.rest)
-        : input;
-    await this.#addUserMessage(said, context);
+    if (effect?.kind === "compact") await this.#askToCompact(input, called?.rest ?? "");
+    else {
+      const said = effect === undefined ? input : withPrompt(input, effect.template, called?.rest ?? "");
+      await this.#addUserMessage(said, context);
+      await this.#giveTitle(textOf(input), signal);
+    }
     if (signal.aborted) return { end: "cancelled", tokens: noTokens };
-    await this.#giveTitle(textOf(input), signal);
     const { runTurn } = await import("./turn.ts");
     const result = await runTurn(
       {
@@ -193,12 +196,19 @@ export class Session {
         context,
         takeSteering: () => this.#takeSteering(context),
         modelFor: (message) => this.#modelFor(message),
-        onStep: (outcome, model) => this.#account(outcome, model),
+        onStep: (outcome) => this.#account(outcome),
+        onCompacted: (cost, left) => this.#spend(cost, left),
       },
       signal,
     );
     await this.#deps.writer.flush();
     return signal.aborted ? { end: "cancelled", tokens: result.tokens } : result;
+  }
+
+  async #askToCompact(input: PromptInput, instruction: string): Promise<void> {
+    const { transcript, project, model } = this;
+    const wish = { auto: false, said: textOf(input), instruction, model };
+    await requestCompaction({ transcript, project }, this.#userInfo(input), wish);
   }
 
   /** Question and answer stand in the session for the person; the model sees neither. */
@@ -208,7 +218,7 @@ export class Session {
     await this.transcript.putPart(question.id, ignoredText(textOf(input)));
     await this.transcript.seal(question.id);
     const info: AssistantInfo = {
-      id: newMessageId(),
+      id: this.transcript.newMessageId(),
       sessionId: this.id,
       role: "assistant",
       parentId: question.id,
@@ -246,7 +256,7 @@ export class Session {
 
   #userInfo(input: PromptInput): UserInfo {
     return {
-      id: newMessageId(),
+      id: this.transcript.newMessageId(),
       sessionId: this.id,
       role: "user",
       time: { created: Date.now() },
@@ -274,12 +284,17 @@ export class Session {
     return chooseModel(project, { chosen, agent: agent.model, lastUsed: lastUsedModel });
   }
 
-  async #account(outcome: StepOutcome, model: Model): Promise<void> {
-    await this.#save({ cost: this.#info.cost + outcome.cost });
-    const used = contextOf(outcome.tokens);
-    if (used > 0) this.#usage = { used, size: model.limit.context, cost: this.#info.cost };
-    if (this.usage !== undefined)
-      await this.#deps.emit({ sessionId: this.id, type: "usage", usage: this.usage });
+  async #account({ tokens, cost }: StepOutcome): Promise<void> {
+    const used = contextTokens(tokens);
+    await this.#spend(cost, used > 0 ? used : this.#used);
+  }
+
+  /** Counts dollars and says how full the context is now. */
+  async #spend(cost: number, used: number | undefined): Promise<void> {
+    await this.#save({ cost: this.#info.cost + cost });
+    this.#used = used;
+    const { usage } = this;
+    if (usage !== undefined) await this.#deps.emit({ sessionId: this.id, type: "usage", usage });
   }
 
   /** A fallback at once, a better one from a model beside the turn. */
@@ -291,7 +306,8 @@ export class Session {
     const model = (small_model && this.project.models.findByName(small_model)) || this.model;
     if (agent === undefined || model === undefined) return;
     const either = AbortSignal.any([signal, this.#background.signal]);
-    const deps = { models: this.project.models, model, agent };
+    const { models, retryPolicy } = this.project;
+    const deps = { models, retryPolicy, model, agent };
     void generateTitle(deps, { sessionId: this.id, text }, either)
       .then(async ({ title, cost }) => {
         if (either.aborted) return;
@@ -369,14 +385,7 @@ function withPrompt(input: PromptInput, template: string, rest: string): PromptI
   };
 }
 
-function contextOf(tokens: Tokens): number {
-  return tokens.input + tokens.cache.read + tokens.cache.write + tokens.output + tokens.reasoning;
-}
-
-function usageOf(transcript: Transcript, info: SessionInfo): Usage | undefined {
-  const last = transcript.messages.findLast(
-    (message) => message.info.role === "assistant" && contextOf(message.info.tokens) > 0,
-  )?.info;
-  if (last?.role !== "assistant") return undefined;
-  return { used: contextOf(last.tokens), size: undefined, cost: info.cost };
+function usedContext({ messages }: Transcript): number | undefined {
+  const used = messages.map(({ info }) => (info.role === "assistant" ? contextTokens(info.tokens) : 0));
+  return used.findLast((tokens) => tokens > 0);
 }

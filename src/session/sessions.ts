@@ -131,11 +131,11 @@ export class Sessions {
     const opened = await store.openSession(info.id);
     if (opened.status === "busy") return { status: "busy", pid: opened.pid };
     if (opened.status === "missing") return { status: "missing" };
-    const { writer } = opened;
+    const { writer, wasLeft } = opened;
     const messages = await loadVisible(store.messagesFromNewest(info.id));
     const emit = (event: SessionEvent) => door.emit(event);
     const quiet = async () => {};
-    const notice = await endInterrupted(new Transcript({ writer, emit: quiet, messages }));
+    const notice = await endInterrupted(new Transcript({ writer, emit: quiet, messages }), wasLeft);
     const approvals = await this.#deps.openApprovals(project.id);
     const gate = new Gate({ ask: (question, signal) => door.ask(question, signal), approvals, log });
     const session = new Session({

@@ -1,6 +1,6 @@
 import { sleep } from "../base/async.ts";
 import type { Log } from "../base/log.ts";
-import { type MessageId, newMessageId, newPartId } from "../message/ids.ts";
+import { type MessageId, newPartId } from "../message/ids.ts";
 import type { AgentError, AssistantInfo, FinishReason } from "../message/message.ts";
 import type { FileChange, Tokens, ToolPart } from "../message/part.ts";
 import type { Model, ModelRequest, Models, StepEvent } from "../model/model.ts";
@@ -35,8 +35,10 @@ export type StepOutcome = { tokens: Tokens; cost: number } & (
 /** One model call: streams it into a new assistant message and runs the calls in it while it still streams. */
 export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSignal): Promise<StepOutcome> {
   const { transcript } = deps;
+  // As it is now: the answer that begins here is no part of what is asked, however often it is asked.
+  const request = { ...input.request, messages: [...input.request.messages] };
   let info: AssistantInfo = {
-    id: newMessageId(),
+    id: transcript.newMessageId(),
     sessionId: transcript.sessionId,
     role: "assistant",
     parentId: input.parentId,
@@ -49,7 +51,7 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
   await transcript.addMessage(info);
   await transcript.putPart(info.id, { id: newPartId(), type: "step-start" });
   const attempt = new Attempt(deps, info.id, signal);
-  const streamed = await streamWithRetries(deps, input, attempt, signal);
+  const streamed = await streamWithRetries(deps, { ...input, request }, attempt, signal);
   const calls = await attempt.settle(streamed.end === "failed" ? "interrupted" : "cancelled");
 
   const tokens = streamed.end === "finish" ? streamed.tokens : noTokens;
@@ -154,7 +156,7 @@ class Attempt {
     const outcomes = await Promise.all(this.#running);
     return {
       count: outcomes.length,
-      rejected: outcomes.some((outcome) => outcome.rejected),
+      stops: outcomes.flatMap(({ stop }) => stop ?? []),
       changes: outcomes.flatMap((outcome) => outcome.changes),
     };
   }
@@ -206,15 +208,15 @@ class Attempt {
 
 interface Settled {
   count: number;
-  rejected: boolean;
+  stops: readonly ("rejected" | "cancelled")[];
   changes: FileChange[];
 }
 
 type End = { end: Exclude<StepOutcome["end"], "failed"> } | { end: "failed"; error: AgentError };
 
 function toOutcome(streamed: Streamed, calls: Settled, signal: AbortSignal): End {
-  if (signal.aborted) return { end: "cancelled" };
-  if (calls.rejected) return { end: "rejected" };
+  if (signal.aborted || calls.stops.includes("cancelled")) return { end: "cancelled" };
+  if (calls.stops.includes("rejected")) return { end: "rejected" };
   if (calls.count > 0) return { end: "calls" };
   if (streamed.end === "failed") return { end: "failed", error: streamed.error };
   switch (streamed.reason) {

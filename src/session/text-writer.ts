@@ -1,6 +1,10 @@
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { ReasoningPart, TextPart } from "../message/part.ts";
+import { headOf } from "../tool/output-limit.ts";
 import type { Transcript } from "./transcript.ts";
+
+/** Characters written at once; what a provider sends in one longer piece is taken apart. */
+const longestPiece = 64 * 1024;
 
 type Kind = "text" | "reasoning";
 type Written = TextPart | ReasoningPart;
@@ -31,7 +35,7 @@ export class TextWriter {
       await this.end();
       this.#open = { kind, streamId, text: "", repeats: this.#takeEarlier(kind), part: undefined };
     }
-    await this.#grow(this.#open, text);
+    for (const piece of piecesOf(text)) await this.#grow(this.#open, piece);
   }
 
   /** Ends the part that is being written. */
@@ -100,4 +104,13 @@ interface Open {
   repeats: Written | undefined;
   /** Where it goes; undefined while it only repeats. */
   part: Written | undefined;
+}
+
+/** The text in pieces, never cut inside a surrogate pair. */
+function* piecesOf(text: string): Iterable<string> {
+  for (let start = 0; start < text.length; ) {
+    const piece = headOf(text.slice(start, start + longestPiece + 1), longestPiece);
+    yield piece;
+    start += piece.length;
+  }
 }

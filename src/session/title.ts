@@ -2,6 +2,8 @@ import type { Agent } from "../agent/agent.ts";
 import { newMessageId, newPartId, type SessionId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
 import type { Model, Models } from "../model/model.ts";
+import type { RetryPolicy } from "../model/retry.ts";
+import { askModel } from "./model-answer.ts";
 
 /** Characters, for the fallback and for what a model writes (system.md 7). */
 const longestTitle = 50;
@@ -13,11 +15,11 @@ export function fallbackTitle(text: string): string {
 
 /** Asks a model for a title. Undefined when it has none to give; a title is never worth an error. */
 export async function generateTitle(
-  deps: { models: Models; model: Model; agent: Agent },
+  deps: { models: Models; retryPolicy: RetryPolicy; model: Model; agent: Agent },
   input: { sessionId: SessionId; text: string },
   signal: AbortSignal,
 ): Promise<{ title: string | undefined; cost: number }> {
-  const { models, model, agent } = deps;
+  const { models, retryPolicy, model, agent } = deps;
   const request = {
     model,
     system: [agent.prompt ?? ""],
@@ -26,14 +28,9 @@ export async function generateTitle(
     signal,
     ...(model.abilities.temperature && agent.temperature !== undefined && { temperature: agent.temperature }),
   };
-  let text = "";
-  let cost = 0;
-  for await (const event of models.stream(request)) {
-    if (event.type === "text-delta") text += event.text;
-    if (event.type === "failed") return { title: undefined, cost };
-    if (event.type === "finish") cost = models.costOf(model, event.tokens);
-  }
-  return { title: firstLine(text), cost };
+  const answer = await askModel({ models, retryPolicy }, request);
+  if (answer.outcome === "failed") return { title: undefined, cost: 0 };
+  return { title: firstLine(answer.text), cost: answer.cost };
 }
 
 function firstLine(text: string): string | undefined {

@@ -31,8 +31,8 @@ export interface ModelCall {
 }
 
 export interface CallOutcome {
-  /** The person said no, which ends the turn. */
-  rejected: boolean;
+  /** What the person said that ends the turn: no to this call, or that the turn is cancelled. */
+  stop?: "rejected" | "cancelled";
   changes: readonly FileChange[];
 }
 
@@ -58,9 +58,16 @@ export class ToolRunner {
   /** Shows a call whose arguments the model still writes. */
   async announce(messageId: MessageId, tool: string, providerCallId: string): Promise<ToolPart> {
     const id = newPartId();
-    const name = this.#find(tool)?.name ?? tool;
-    const state = { status: "pending", input: undefined } as const;
-    const part: ToolPart = { id, type: "tool", callId: id, providerCallId, tool: name, state };
+    const known = this.#find(tool);
+    const part: ToolPart = {
+      id,
+      type: "tool",
+      callId: id,
+      providerCallId,
+      tool: known?.name ?? tool,
+      kind: known?.kind ?? "other",
+      state: { status: "pending", input: undefined },
+    };
     await this.#deps.transcript.putPart(messageId, part);
     return part;
   }
@@ -146,7 +153,7 @@ export class ToolRunner {
       agent: this.#deps.context.agent,
       tool: part.tool,
       title: prepared.title,
-      kind: prepared.kind,
+      kind: part.kind ?? "other",
       locations: prepared.locations,
       preview: prepared.preview,
       input: part.state.input,
@@ -206,8 +213,8 @@ class CallCard {
   }
 
   async describe(prepared: PreparedCall): Promise<void> {
-    const { title, kind, locations } = prepared;
-    await this.#put({ ...this.part, title, kind, locations: [...locations] });
+    const { title, locations } = prepared;
+    await this.#put({ ...this.part, title, locations: [...locations] });
   }
 
   async begin(): Promise<void> {
@@ -246,7 +253,7 @@ class CallCard {
       ...(metadata && { metadata }),
       time: this.#span(),
     });
-    return { rejected: false, changes: changes ?? [] };
+    return { changes: changes ?? [] };
   }
 
   async fail(
@@ -264,7 +271,7 @@ class CallCard {
       ...(more.metadata && { metadata: more.metadata }),
       time: this.#span(),
     });
-    return { rejected: reason === "rejected", changes };
+    return { ...((reason === "rejected" || reason === "cancelled") && { stop: reason }), changes };
   }
 
   refuse(decision: Exclude<Decision, { outcome: "allowed" }>): Promise<CallOutcome> {

@@ -1,5 +1,5 @@
 import type { Emit } from "../message/event.ts";
-import type { MessageId, PartId, SessionId } from "../message/ids.ts";
+import { type MessageId, messageIdAfter, newMessageId, type PartId, type SessionId } from "../message/ids.ts";
 import type { AssistantInfo, Message, MessageInfo } from "../message/message.ts";
 import { isFinished, type Part } from "../message/part.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
@@ -13,17 +13,25 @@ export class Transcript {
   readonly #writer: SessionWriter;
   readonly #emit: Emit;
   #messages: Message[];
+  /** The highest id so far; messages are read in the order of their ids. */
+  #lastId: MessageId | undefined;
 
   constructor(deps: { writer: SessionWriter; emit: Emit; messages: Message[] }) {
     this.sessionId = deps.writer.id;
     this.#writer = deps.writer;
     this.#emit = deps.emit;
     this.#messages = deps.messages;
+    for (const { info } of deps.messages) this.#noteId(info.id);
   }
 
   /** Oldest first, from the newest finished compaction on. */
   get messages(): readonly Message[] {
     return this.#messages;
+  }
+
+  /** Sorts behind every message of the session, whatever the clock says. */
+  newMessageId(): MessageId {
+    return this.#lastId === undefined ? newMessageId() : messageIdAfter(this.#lastId);
   }
 
   find(id: MessageId): Message | undefined {
@@ -32,6 +40,7 @@ export class Transcript {
 
   async addMessage(info: MessageInfo): Promise<void> {
     this.#messages.push({ info, parts: [] });
+    this.#noteId(info.id);
     this.#writer.putMessage(info);
     await this.#emit({ sessionId: this.sessionId, type: "message", info });
   }
@@ -77,6 +86,10 @@ export class Transcript {
   /** Forgets what a finished compaction has summed up; the disk keeps it. */
   show(messages: Message[]): void {
     this.#messages = messages;
+  }
+
+  #noteId(id: MessageId): void {
+    if (this.#lastId === undefined || id > this.#lastId) this.#lastId = id;
   }
 
   #message(id: MessageId): Message {

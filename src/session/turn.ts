@@ -1,18 +1,24 @@
 import type { Agent } from "../agent/agent.ts";
 import type { Log } from "../base/log.ts";
+import type { Config } from "../config/schema.ts";
+import type { Instruction } from "../instruction/instructions.ts";
 import type { Emit } from "../message/event.ts";
 import type { AgentError, Message, UserInfo } from "../message/message.ts";
-import { isFinished } from "../message/part.ts";
+import { isFinished, type Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
 import type { Gate } from "../permission/gate.ts";
-import type { ToolContext } from "../tool/tool.ts";
+import type { Tool, ToolContext } from "../tool/tool.ts";
+import { compact, prune, requestCompaction } from "./compaction.ts";
+import { contextTokens, estimateMessages, usableWindow } from "./context-budget.ts";
 import type { Project } from "./project.ts";
+import { hardPruneLimits, pruneLimits } from "./prune.ts";
 import { stepLimitReminder } from "./reminders.ts";
 import { runStep, type StepOutcome } from "./step.ts";
 import { systemPrompt } from "./system-prompt.ts";
 import { offeredTools, type ToolSpecs } from "./tool-set.ts";
 import { ToolRunner } from "./tool-runner.ts";
 import type { Transcript } from "./transcript.ts";
+import { compactionOf } from "./visible-messages.ts";
 import { addTokens, noTokens, type TurnEnd, type TurnResult } from "./turn-result.ts";
 
 export interface TurnDeps {
@@ -28,52 +34,113 @@ export interface TurnDeps {
   /** The model that answers a message; a string says why there is none. */
   modelFor(message: UserInfo): Model | AgentError;
   /** Told after each model call, so that usage is known while the turn goes on. */
-  onStep(outcome: StepOutcome, model: Model): Promise<void>;
+  onStep(outcome: StepOutcome): Promise<void>;
+  /** Told after a compaction, with its dollars and the tokens that are left, estimated. */
+  onCompacted(cost: number, left: number): Promise<void>;
 }
+
+/** Compactions without progress before the turn fails (system.md 4). */
+const mostVainCompactions = 3;
 
 /** Answers the last user message: step after step, decided from the transcript alone. */
 export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<TurnResult> {
-  const { models, retryPolicy } = deps.project;
-  const instructions = await deps.project.instructions();
-  const known = await deps.project.tools();
-  let tokens = noTokens;
-  let runner: ToolRunner | undefined;
-  for (let steps = 0; ; steps++) {
-    if (signal.aborted) return { end: "cancelled", tokens };
-    await deps.takeSteering();
-    const question = lastUser(deps.transcript.messages);
-    if (question === undefined || isAnswered(deps.transcript.messages, question))
-      return { end: "finished", tokens };
-    const agent = agentOf(deps.project, question);
-    const model = deps.modelFor(question);
-    if ("code" in model) return { end: "failed", error: model, tokens };
+  const turn = new Turn(deps, await deps.project.tools(), await deps.project.instructions());
+  const end = await turn.run(signal);
+  const { compaction } = deps.project.config;
+  if (compaction?.prune !== false) await prune(deps.transcript, pruneLimits);
+  return { ...end, tokens: turn.tokens };
+}
 
-    const isLast = agent.steps !== undefined && steps >= agent.steps - 1;
-    const tools = isLast ? [] : offeredTools(known, agent.rules, model, question);
-    runner ??= toolRunner(deps, agent);
-    runner.offer(tools);
+class Turn {
+  readonly #deps: TurnDeps;
+  readonly #tools: readonly Tool[];
+  readonly #instructions: readonly Instruction[];
+  #runner: ToolRunner | undefined;
+  #steps = 0;
+  /** Compactions in a row that did not make the context smaller. */
+  #vainCompactions = 0;
+  tokens: Tokens = noTokens;
+
+  constructor(deps: TurnDeps, tools: readonly Tool[], instructions: readonly Instruction[]) {
+    this.#deps = deps;
+    this.#tools = tools;
+    this.#instructions = instructions;
+  }
+
+  async run(signal: AbortSignal): Promise<TurnEnd> {
+    const { transcript } = this.#deps;
+    for (;;) {
+      if (signal.aborted) return { end: "cancelled" };
+      await this.#deps.takeSteering();
+      const message = transcript.messages.findLast(({ info }) => info.role === "user");
+      if (message?.info.role !== "user" || isAnswered(transcript.messages, message.info))
+        return { end: "finished" };
+      const model = this.#deps.modelFor(message.info);
+      if ("code" in model) return { end: "failed", error: model };
+      const end =
+        compactionOf(message) === undefined
+          ? await this.#step(message.info, model, signal)
+          : await this.#compact(message, model, signal);
+      if (end !== undefined) return end;
+    }
+  }
+
+  /** One model call with its tool calls. Undefined is "go on". */
+  async #step(question: UserInfo, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
+    const { project, transcript } = this.#deps;
+    const agent = agentOf(project, question);
+    const isLast = agent.steps !== undefined && this.#steps >= agent.steps - 1;
+    this.#steps++;
+    const tools = isLast ? [] : offeredTools(this.#tools, agent.rules, model, question);
+    this.#runner ??= toolRunner(this.#deps, agent);
+    this.#runner.offer(tools);
+    const request = this.#request({ question, agent, model, tools, isLast });
+    const step = { parentId: question.id, agent: agent.name, model, request };
+    const { models, retryPolicy } = project;
+    const outcome = await runStep({ ...this.#deps, models, retryPolicy, runner: this.#runner }, step, signal);
+    this.tokens = addTokens(this.tokens, outcome.tokens);
+    await this.#deps.onStep(outcome);
+    if (isLast && outcome.end === "finished") return { end: "stepLimit" };
+    const isTooLong = outcome.end === "failed" && outcome.error.code === "context-length";
+    const isFull = outcome.end === "calls" && isOverflow(outcome.tokens, model, project.config);
+    if (!isTooLong && !isFull) return endAfter(outcome, project);
+    if (project.config.compaction?.auto === false) return isTooLong ? endAfter(outcome, project) : undefined;
+    if (this.#vainCompactions >= mostVainCompactions) return { end: "failed", error: tooLongError(model) };
+    await requestCompaction({ project, transcript }, question, { auto: true, model });
+    return undefined;
+  }
+
+  /** Makes room, as the message asks. An automatic compaction is followed by the rest of the work. */
+  async #compact(message: Message, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
+    const { project, transcript } = this.#deps;
+    const outcome = await compact({ project, transcript }, message, model, signal);
+    if (outcome.outcome === "cancelled") return { end: "cancelled" };
+    if (outcome.outcome === "failed") return { end: "failed", error: outcome.error };
+    this.tokens = addTokens(this.tokens, outcome.tokens);
+    await this.#deps.onCompacted(outcome.cost, estimateMessages(transcript.messages));
+    this.#vainCompactions = outcome.hasShrunk ? 0 : this.#vainCompactions + 1;
+    if (this.#vainCompactions === mostVainCompactions) await prune(transcript, hardPruneLimits);
+    return compactionOf(message)?.auto ? undefined : { end: "finished" };
+  }
+
+  #request(step: { question: UserInfo; agent: Agent; model: Model; tools: Tool[]; isLast: boolean }) {
+    const { question, agent, model, tools, isLast } = step;
+    const { project, transcript, specs } = this.#deps;
     const system = systemPrompt({
       agent,
       family: model.family,
-      environment: environmentOf(deps.project, model),
+      environment: environmentOf(project, model),
       skills: [],
-      instructions,
+      instructions: this.#instructions,
       system: question.system,
     });
-    const request = {
+    return {
       system: isLast ? [...system, stepLimitReminder()] : system,
-      messages: deps.transcript.messages,
-      tools: deps.specs.of(tools),
+      messages: transcript.messages,
+      tools: specs.of(tools),
       ...(model.abilities.temperature && { temperature: agent.temperature, topP: agent.topP }),
       options: agent.options,
     };
-    const step = { parentId: question.id, agent: agent.name, model, request };
-    const outcome = await runStep({ ...deps, models, retryPolicy, runner }, step, signal);
-    tokens = addTokens(tokens, outcome.tokens);
-    await deps.onStep(outcome, model);
-    const end =
-      isLast && outcome.end === "finished" ? { end: "stepLimit" as const } : endAfter(outcome, deps.project);
-    if (end !== undefined) return { ...end, tokens };
   }
 }
 
@@ -94,17 +161,26 @@ function endAfter(outcome: StepOutcome, project: Project): TurnEnd | undefined {
   }
 }
 
-function lastUser(messages: readonly Message[]): UserInfo | undefined {
-  const info = messages.findLast((message) => message.info.role === "user")?.info;
-  return info?.role === "user" ? info : undefined;
+function isOverflow(tokens: Tokens, model: Model, config: Config): boolean {
+  const usable = usableWindow(model, config);
+  return usable !== undefined && contextTokens(tokens) >= usable;
+}
+
+function tooLongError(model: Model): AgentError {
+  return {
+    code: "context-length",
+    message: `The conversation does not fit into the context of ${model.name}, and summing it up did not make it smaller. Start a new session, undo what made it so long, or choose a model with a larger context.`,
+    retryable: false,
+  };
 }
 
 /** Whether the newest assistant message answers the question, finished, with nothing left to do in it. */
 export function isAnswered(messages: readonly Message[], question: UserInfo): boolean {
   const last = messages.at(-1);
   if (last?.info.role !== "assistant" || last.info.parentId !== question.id) return false;
-  if (last.info.finish === undefined || last.info.finish === "tool-calls" || last.info.finish === "error")
+  if (last.info.finish === undefined || last.info.finish === "tool-calls" || last.info.finish === "error") {
     return false;
+  }
   return last.parts.every((part) => part.type !== "tool" || isFinished(part.state));
 }
 

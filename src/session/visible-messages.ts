@@ -13,29 +13,51 @@ export function isFinishedSummary(message: Message): boolean {
   );
 }
 
+/** Whether the message is part of an older compaction, which a newer one replaces. */
+function isOfCompaction(message: Message): boolean {
+  return (
+    compactionOf(message) !== undefined ||
+    (message.info.role === "assistant" && message.info.summary === true)
+  );
+}
+
+/** The messages that a compaction leaves verbatim, in their order. */
+export function keptBy(compaction: Message, messages: readonly Message[]): Message[] {
+  const { keepFrom, question } = compactionOf(compaction) ?? {};
+  return messages.filter(
+    (message) =>
+      message.info.id < compaction.info.id &&
+      !isOfCompaction(message) &&
+      (message.info.id === question || (keepFrom !== undefined && message.info.id >= keepFrom)),
+  );
+}
+
 /**
- * What the model still sees, oldest first, read lazily from the newest message back: everything after the newest
- * finished compaction, that compaction's question and summary, and the messages it kept verbatim.
+ * What the model still sees, oldest first, read lazily from the newest message back: the newest finished
+ * compaction's question and summary, the messages that it kept verbatim, and everything after it.
  */
 export async function loadVisible(newestFirst: AsyncIterable<Message>): Promise<Message[]> {
   const after: Message[] = [];
-  const kept: Message[] = [];
+  const before: Message[] = [];
   let summary: Message | undefined;
-  let question: Message | undefined;
-  let keepFrom: string | undefined;
+  let compaction: Message | undefined;
   for await (const message of newestFirst) {
-    if (question !== undefined) {
-      if (keepFrom === undefined || message.info.id < keepFrom) break;
-      kept.push(message);
+    if (compaction !== undefined) {
+      if (message.info.id < oldestKept(compaction)) break;
+      before.push(message);
     } else if (summary === undefined) {
       if (isFinishedSummary(message)) summary = message;
       else after.push(message);
     } else if (summary.info.role === "assistant" && message.info.id === summary.info.parentId) {
-      question = message;
-      keepFrom = compactionOf(message)?.keepFrom;
-      if (keepFrom === undefined) break;
+      compaction = message;
     }
   }
-  const compacted = [question, summary].filter((message) => message !== undefined);
-  return [...compacted, ...kept.reverse(), ...after.reverse()];
+  if (compaction === undefined || summary === undefined) return after.reverse();
+  return [compaction, summary, ...keptBy(compaction, before.reverse()), ...after.reverse()];
+}
+
+/** No message older than this is kept; greater than any id where nothing is. */
+function oldestKept(compaction: Message): string {
+  const { keepFrom, question } = compactionOf(compaction) ?? {};
+  return [keepFrom, question].filter((id) => id !== undefined).sort()[0] ?? "n";
 }

@@ -7,8 +7,13 @@ import { codeOf } from "../base/errors.ts";
 import { sleep } from "../base/async.ts";
 import { inFolder, missing } from "./json-file.ts";
 
-/** Only one process, and only one holder in it, has the lease of a path at a time. */
-export type Lease = { status: "held"; release: () => Promise<void> } | { status: "busy"; pid?: number };
+/**
+ * Only one process, and only one holder in it, has the lease of a path at a time. `wasLeft` says that the holder
+ * before ended without giving it back: it was killed, or crashed.
+ */
+export type Lease =
+  | { status: "held"; wasLeft: boolean; release: () => Promise<void> }
+  | { status: "busy"; pid?: number };
 
 /** Far behind the content, so that others can still read the holder where locks are mandatory (Windows). */
 const lockedByte = 2 ** 30;
@@ -35,12 +40,15 @@ export async function acquireLease(path: string): Promise<Lease> {
 
 /** For machines that the native lock was not built for: a lease whose holder is gone is taken over at once. */
 export async function acquireFileLease(path: string): Promise<Lease> {
+  let wasLeft = false;
   for (let attempt = 1; attempt <= attempts; attempt++) {
-    if (await createHolderFile(path)) return { status: "held", release: () => rm(path, { force: true }) };
+    if (await createHolderFile(path))
+      return { status: "held", wasLeft, release: () => rm(path, { force: true }) };
     const content = await readFile(path, "utf8").catch(missing);
     if (content === undefined) continue;
     const holder = toHolder(content);
     if (holder && isRunning(holder)) return { status: "busy", pid: holder.pid };
+    wasLeft ||= holder !== undefined;
     if (!holder && (await ageMs(path)) < staleMs) await sleep(staleMs / 2);
     else await removeStale(path, content);
   }
@@ -82,7 +90,7 @@ async function lockFile(path: string, file: FileHandle, tryLock: TryLock): Promi
   if ((await stat(path).catch(missing))?.ino !== (await file.stat()).ino) return undefined;
   await file.truncate(0);
   await file.write(toContent(true), 0);
-  return { status: "held", release: () => releaseKernelLease(file) };
+  return { status: "held", wasLeft: holder !== undefined, release: () => releaseKernelLease(file) };
 }
 
 async function releaseKernelLease(file: FileHandle): Promise<void> {

@@ -18,7 +18,8 @@ export { InvalidCursor } from "./session-list.ts";
 export type { SessionWriter } from "./session-writer.ts";
 
 export type OpenedSession =
-  | { status: "opened"; writer: SessionWriter }
+  /** `wasLeft` says that its last writer ended without closing it. */
+  | { status: "opened"; writer: SessionWriter; wasLeft: boolean }
   | { status: "missing" }
   /** Another process, or another place in this one, writes it. */
   | { status: "busy"; pid?: number };
@@ -110,7 +111,7 @@ export class SessionStore {
     if (lease.status === "busy") return lease;
     try {
       const writer = (await this.load(id)) && (await this.#openWriter(id, lease.release));
-      if (writer) return { status: "opened", writer };
+      if (writer) return { status: "opened", writer, wasLeft: lease.wasLeft };
       await lease.release();
       return { status: "missing" };
     } catch (thrown) {

@@ -52,6 +52,7 @@ export function bashTool({ analyze }: { analyze: AnalyzeCommand }): Tool {
     name: "bash",
     description,
     input: inputSchema,
+    kind: "execute",
     concurrency: "exclusive",
     prepare: async (input, context) => {
       const folder = await resolveFolder(context, input.workdir);
@@ -59,7 +60,6 @@ export function bashTool({ analyze }: { analyze: AnalyzeCommand }): Tool {
       const command = await analyze(input.command, { cwd: folder.path, home, roots });
       return {
         title: input.command,
-        kind: "execute",
         locations: input.workdir === undefined ? [] : [{ path: folder.path }],
         permissions: [...command, ...folder.external],
         run: (run) => runCommand(input, folder.path, context, run),

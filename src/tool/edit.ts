@@ -35,6 +35,7 @@ export const editTool = defineTool<Input>({
   name: "edit",
   description,
   input: inputSchema,
+  kind: "edit",
   concurrency: "exclusive",
   prepare: ({ filePath, ...edit }, context) => prepareEdits(context, filePath, [edit]),
 });
@@ -51,7 +52,6 @@ export async function prepareEdits(
   const { path } = resolved;
   return {
     title: titleOf(context, resolved),
-    kind: "edit",
     locations: [{ path, line: edited.comparison.firstLine }],
     preview: { diffs: [{ path, oldText: before?.text ?? null, newText: edited.text }] },
     permissions: pathPermissions(context, resolved, "edit"),

@@ -15,13 +15,13 @@ export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
   name: "glob",
   description,
   input: inputSchema,
+  kind: "search",
   concurrency: "shared",
   prepare: async ({ pattern, path }, context) => {
     const folder = await resolveFolder(context, path);
     const { cwd, search } = context.workspace;
     return {
       title: pattern,
-      kind: "search",
       locations: [{ path: folder.path }],
       permissions: [{ permission: "glob", subjects: [{ text: pattern }], always: ["*"] }, ...folder.external],
       run: async ({ signal }) => {

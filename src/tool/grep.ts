@@ -20,13 +20,13 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
   name: "grep",
   description,
   input: inputSchema,
+  kind: "search",
   concurrency: "shared",
   prepare: async ({ pattern, path, include }, context) => {
     const place = await resolvePlace(context, path);
     const { cwd, search } = context.workspace;
     return {
       title: pattern,
-      kind: "search",
       locations: [{ path: place.path }],
       permissions: [{ permission: "grep", subjects: [{ text: pattern }], always: ["*"] }, ...place.external],
       run: async ({ signal }) => {

@@ -16,12 +16,12 @@ export const listTool: Tool = defineTool<z.infer<typeof inputSchema>>({
   name: "list",
   description,
   input: inputSchema,
+  kind: "read",
   concurrency: "shared",
   prepare: async ({ path, ignore = [] }, context) => {
     const folder = await resolveFolder(context, path);
     return {
       title: folder.title,
-      kind: "read",
       locations: [{ path: folder.path }],
       permissions: [
         { permission: "list", subjects: [{ text: folder.title }], always: ["*"] },

@@ -19,6 +19,7 @@ export const multieditTool = defineTool<Input>({
   name: "multiedit",
   description,
   input: inputSchema,
+  kind: "edit",
   concurrency: "exclusive",
   prepare: ({ filePath, edits }, context) => prepareEdits(context, filePath, edits),
 });

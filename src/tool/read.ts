@@ -40,6 +40,7 @@ export const readTool = defineTool<Input>({
   name: "read",
   description,
   input: inputSchema,
+  kind: "read",
   concurrency: "shared",
   async prepare(input, context) {
     const resolved = await resolveToolPath(context, input.filePath);
@@ -47,7 +48,6 @@ export const readTool = defineTool<Input>({
     const first = Math.max(1, input.offset ?? 1);
     return {
       title: titleOf(context, resolved),
-      kind: "read",
       locations: [{ path: resolved.path, line: first }],
       permissions: pathPermissions(context, resolved, "read"),
       run: ({ signal }) =>

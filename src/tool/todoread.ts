@@ -9,11 +9,11 @@ export const todoreadTool = defineTool({
   name: "todoread",
   description,
   input: inputSchema,
+  kind: "think",
   concurrency: "shared",
   async prepare(_input, context) {
     return {
       title: progressOf(context.todos.read()),
-      kind: "think",
       locations: [],
       permissions: [{ permission: "todoread", subjects: [{ text: "*" }], always: ["*"] }],
       run: async () => ({ status: "completed", output: describeTodos(context.todos.read()) }),

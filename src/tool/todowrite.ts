@@ -15,11 +15,11 @@ export const todowriteTool = defineTool<Input>({
   name: "todowrite",
   description,
   input: inputSchema,
+  kind: "think",
   concurrency: "exclusive",
   async prepare({ todos }, context) {
     return {
       title: progressOf(todos),
-      kind: "think",
       locations: [],
       permissions: [{ permission: "todowrite", subjects: [{ text: "*" }], always: ["*"] }],
       run: async () => {

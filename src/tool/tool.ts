@@ -14,6 +14,8 @@ export interface Tool<Input = unknown> {
   /** What the model reads: when to use it, when not, what its limits are. */
   readonly description: string;
   readonly input: z.ZodType<Input>;
+  /** Which picture an editor draws for its calls. */
+  readonly kind: ToolKind;
   /** Calls of one step run side by side when shared; an exclusive call runs alone. */
   readonly concurrency: "shared" | "exclusive";
   /** Says what the call would do. Changes nothing. Throws {@link ToolFailure} for what the model can mend. */
@@ -47,7 +49,6 @@ export interface TodoList {
 export interface PreparedCall {
   /** One line for the editor: a command's own text, a path relative to the workspace. */
   readonly title: string;
-  readonly kind: ToolKind;
   readonly locations: readonly Location[];
   /** What the person sees beside the question whether it may run. */
   readonly preview?: Preview;

@@ -18,6 +18,7 @@ export const writeTool = defineTool<Input>({
   name: "write",
   description,
   input: inputSchema,
+  kind: "edit",
   concurrency: "exclusive",
   async prepare(input, context) {
     const resolved = await resolveToolPath(context, input.filePath);
@@ -48,7 +49,6 @@ function asInFile({ format }: TextFile, content: string): string {
 function unchanged(context: ToolContext, resolved: ResolvedPath, { path, hash }: TextFile): PreparedCall {
   return {
     title: titleOf(context, resolved),
-    kind: "edit",
     locations: [{ path }],
     permissions: pathPermissions(context, resolved, "read"),
     run: async () => {
@@ -66,7 +66,6 @@ function replacement(context: ToolContext, resolved: ResolvedPath, change: TextC
   const comparison = compareTexts(before?.text ?? null, text);
   return {
     title: titleOf(context, resolved),
-    kind: "edit",
     locations: [{ path, line: comparison.firstLine }],
     preview: { diffs: [{ path, oldText: before?.text ?? null, newText: text }] },
     permissions: pathPermissions(context, resolved, "edit"),

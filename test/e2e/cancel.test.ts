@@ -1,9 +1,8 @@
-import { execFile } from "node:child_process";
-import { join } from "node:path";
-import { methods, type SessionUpdate } from "@agentclientprotocol/sdk";
+import { basename } from "node:path";
+import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
 import type { Editor } from "../support/editor.ts";
-import { processesWith } from "../support/processes.ts";
+import { leftoversWith } from "../support/processes.ts";
 import * as reply from "../support/reply.ts";
 import { story, type Stage, type StoryOptions } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
@@ -14,15 +13,18 @@ const cancelLimitMs = 3_000;
 interface Cancelled {
   sessionId: string;
   turn: Promise<{ stopReason: string }>;
+  /** What else holds as soon as the turn has ended. */
+  afterwards?: () => Promise<void>;
 }
 
 /** Cancels a turn in the state into which `reach` brings it, and checks what holds after every cancel. */
 async function cancelStory(options: StoryOptions, reach: (stage: Stage) => Promise<Cancelled>): Promise<void> {
   await story(options, async (stage) => {
     const { editor, model } = stage;
-    const { sessionId, turn } = await reach(stage);
+    const { sessionId, turn, afterwards } = await reach(stage);
     const requests = model.requests.length;
     await expectCancelled(editor, sessionId, turn);
+    await afterwards?.();
     const open = toolCalls(editor.updates(sessionId)).filter(
       ({ status }) => status === "pending" || status === "in_progress",
     );
@@ -64,8 +66,8 @@ test("cancels in the middle of a thought, and tells the provider", async () => {
     model.reply(reply.think("Let me see"), reply.stall());
     const turn = editor.prompt(sessionId, "Think");
     await editor.waitFor(sessionId, says("Let me see"));
-    void turn.then(async () => expect(await model.requests[0]?.ended).toBe("cut"));
-    return { sessionId, turn };
+    const afterwards = async () => expect(await model.requests[0]?.ended).toBe("cut");
+    return { sessionId, turn, afterwards };
   });
 });
 
@@ -76,5 +78,188 @@ test("cancels while the model is silent", async () => {
     const turn = editor.prompt(sessionId, "Think");
     await model.request(1);
     return { sessionId, turn };
+  });
+});
+
+test("cancels while the model sends nothing but signs that the line is open", async () => {
+  await cancelStory({}, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(reply.headers(), reply.commentsOnly(5));
+    const turn = editor.prompt(sessionId, "Think");
+    await model.request(1);
+    return { sessionId, turn };
+  });
+});
+
+test("cancels while a call is being written, which is never run", async () => {
+  await cancelStory({ files: {} }, async ({ editor, model, repository }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(reply.call("bash", '{"command":"touch made', { pieces: 1 }), reply.stall());
+    const turn = editor.prompt(sessionId, "Make it");
+    await editor.waitForKind(sessionId, "tool_call");
+    const afterwards = async () => expect(await repository.git("status", "--porcelain")).toBe("");
+    return { sessionId, turn, afterwards };
+  });
+});
+
+test("cancels a command with everything that it started", async () => {
+  await cancelStory({ config: { permission: { bash: "allow" } } }, async ({ editor, model, home }) => {
+    const { sessionId } = await editor.newSession();
+    const mark = basename(home.path);
+    const command = `export STORY=${mark}; sleep 300 & (trap '' TERM; sleep 301 & setsid sleep 302 & wait) & echo up; wait`;
+    model.reply(reply.call("bash", { command }));
+    const turn = editor.prompt(sessionId, "Run it");
+    await editor.waitFor(sessionId, says("```\\nup"));
+    const afterwards = async () => expect(await leftoversWith("STORY", mark, 5_000)).toEqual([]);
+    return { sessionId, turn, afterwards };
+  });
+});
+
+test("tells the model of the next turn what had been printed by a command that was cancelled", async () => {
+  await story({}, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(reply.call("bash", { command: "echo so far; sleep 300" })).reply("I see.");
+    const turn = editor.prompt(sessionId, "Run it");
+    await editor.waitFor(sessionId, says("```\\nso far"));
+    await expectCancelled(editor, sessionId, turn);
+    await editor.prompt(sessionId, "What did it print?");
+    const told = model.requests[1]?.messages.find(({ role }) => role === "tool")?.content;
+    expect(told).toMatch(/^so far\n\n\[Cancelled after/);
+  });
+});
+
+test("cancels a question that nobody answers, and takes it back", async () => {
+  const config = { permission: { bash: "ask" } };
+  await cancelStory({ config, permission: "never" }, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(reply.call("bash", { command: "touch made" }));
+    const turn = editor.prompt(sessionId, "Make it");
+    await editor.permissionRequest(1);
+    const asked = editor.wire.entries.find(
+      ({ message }) => message?.kind === "request" && message.method === "session/request_permission",
+    )?.message;
+    const afterwards = async () => {
+      const taken = await editor.waitForEntry(
+        ({ direction, message }) =>
+          direction === "fromAgent" &&
+          message?.kind === "notification" &&
+          message.method === "$/cancel_request",
+        "the question to be taken back",
+      );
+      expect(taken.message?.json.params).toMatchObject({
+        requestId: asked?.kind === "request" ? asked.id : "none",
+      });
+    };
+    return { sessionId, turn, afterwards };
+  });
+});
+
+test("cancels a question that the client answers with cancelled", async () => {
+  const config = { permission: { bash: "ask" } };
+  const waiting = new Promise<"reject_once">(() => {});
+  await cancelStory({ config, permission: () => waiting }, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(
+      reply.call("bash", { command: "touch made" }),
+      reply.call("bash", { command: "touch more" }),
+    );
+    const turn = editor.prompt(sessionId, "Make it");
+    await editor.permissionRequest(1);
+    return { sessionId, turn };
+  });
+});
+
+test("takes the answer cancelled to a question for the end of the turn, before any notice of it", async () => {
+  const config = { permission: { bash: "ask" } };
+  await story({ config, permission: "cancelled" }, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(reply.call("bash", { command: "touch made" }));
+    expect((await editor.prompt(sessionId, "Make it")).stopReason).toBe("cancelled");
+    expect(toolCalls(editor.updates(sessionId))).toMatchObject([{ status: "failed" }]);
+    model.reply("Hello.");
+    expect((await editor.prompt(sessionId, "Hi")).stopReason).toBe("end_turn");
+    expect(model.requests).toHaveLength(2);
+  });
+});
+
+test("cancels a prompt that has arrived but not begun", async () => {
+  await story({}, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    const prompt = [{ type: "text", text: "Hi" }];
+    const lines = [
+      { jsonrpc: "2.0", id: "early", method: "session/prompt", params: { sessionId, prompt } },
+      { jsonrpc: "2.0", method: "session/cancel", params: { sessionId } },
+    ];
+    await editor.write(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    expect((await editor.response("early")).result).toMatchObject({ stopReason: "cancelled" });
+    expect(model.requests).toEqual([]);
+    model.reply("Hello.");
+    expect((await editor.prompt(sessionId, "Hi")).stopReason).toBe("end_turn");
+  });
+});
+
+test("cancels the wait before another try", async () => {
+  await cancelStory({ config: { retry: { delay_ms: 30_000 } } }, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(reply.failure(500, "out of order"));
+    const turn = editor.prompt(sessionId, "Hi");
+    await editor.waitFor(sessionId, says("out of order"));
+    return { sessionId, turn };
+  });
+});
+
+test("cancels the turn that runs and the two that wait", async () => {
+  await cancelStory({}, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(reply.say("Once upon"), reply.stall());
+    const turns = ["One", "Two", "Three"].map((text) => editor.prompt(sessionId, text));
+    await editor.waitFor(sessionId, says("Once upon"));
+    const all = Promise.all(turns).then((answers) => {
+      expect(answers.map(({ stopReason }) => stopReason)).toEqual(["cancelled", "cancelled", "cancelled"]);
+      return { stopReason: "cancelled" };
+    });
+    return { sessionId, turn: all };
+  });
+});
+
+test("cancels by the protocol's way to take a request back", async () => {
+  await story({}, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(reply.say("Once upon"), reply.stall()).reply("Hello.");
+    const leaving = new AbortController();
+    const turn = editor.prompt(sessionId, "Tell", leaving.signal);
+    await editor.waitFor(sessionId, says("Once upon"));
+    leaving.abort();
+    expect((await turn).stopReason).toBe("cancelled");
+    expect((await editor.prompt(sessionId, "Hi")).stopReason).toBe("end_turn");
+  });
+});
+
+test("a cancel with nothing running changes nothing", async () => {
+  await story({}, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    await editor.cancel(sessionId);
+    model.reply("Hello.");
+    expect((await editor.prompt(sessionId, "Hi")).stopReason).toBe("end_turn");
+    await editor.cancel(sessionId);
+    model.reply("Still here.");
+    expect((await editor.prompt(sessionId, "And now")).stopReason).toBe("end_turn");
+  });
+});
+
+test("nothing of a cancelled turn comes late, not even a title, until the next request", async () => {
+  await story({}, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    const gate = reply.gate();
+    model.title([gate, reply.say("A late title")]).reply(reply.say("Once"), reply.stall()).reply("Hello.");
+    const turn = editor.prompt(sessionId, "Tell");
+    await editor.waitFor(sessionId, says("Once"));
+    await expectCancelled(editor, sessionId, turn);
+    const count = editor.updates(sessionId).length;
+    gate.release();
+    await model.titleRequests[0]?.ended;
+    await editor.list();
+    expect(editor.updates(sessionId)).toHaveLength(count);
+    await editor.prompt(sessionId, "Hi");
   });
 });

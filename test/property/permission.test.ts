@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Approvals } from "../../src/permission/approvals.ts";
 import { evaluate } from "../../src/permission/evaluate.ts";
@@ -17,7 +17,11 @@ const letters = fc.string({ unit: fc.constantFrom("a", "b", "/", ".", " "), maxL
 const pattern = fc.string({ unit: fc.constantFrom("a", "b", "/", ".", " ", "*", "?"), maxLength: 8 });
 const actions = fc.constantFrom<Action>("allow", "ask", "deny");
 const permission = fc.constantFrom("bash", "edit", "read");
-const rule = fc.record({ permission: fc.constantFrom("bash", "edit", "read", "*"), pattern, action: actions });
+const rule = fc.record({
+  permission: fc.constantFrom("bash", "edit", "read", "*"),
+  pattern,
+  action: actions,
+});
 const rules = fc.array(rule, { maxLength: 8 });
 const subject = fc.record(
   {
@@ -31,20 +35,30 @@ const subject = fc.record(
   },
   { requiredKeys: ["text"] },
 );
-const request = fc.record({ permission, subjects: fc.array(subject, { minLength: 1, maxLength: 3 }), always: fc.array(pattern, { maxLength: 2 }) });
+const request = fc.record({
+  permission,
+  subjects: fc.array(subject, { minLength: 1, maxLength: 3 }),
+  always: fc.array(pattern, { maxLength: 2 }),
+});
 const requests = fc.array(request, { minLength: 1, maxLength: 4 });
 const ruleSet = fc.constantFrom(...Object.values(ruleSets));
 const command = fc.constantFrom(...rows.map((row) => row.command));
 
 /** What a pattern means, told by a regular expression. */
 function meaning(text: string): RegExp {
-  const source = text.replace(/[\\^$.|+()[\]{}/]/g, "\\$&").replaceAll("*", "[^]*").replaceAll("?", "[^]");
+  const source = text
+    .replace(/[\\^$.|+()[\]{}/]/g, "\\$&")
+    .replaceAll("*", "[^]*")
+    .replaceAll("?", "[^]");
   return new RegExp(`^${source.endsWith(" [^]*") ? `${source.slice(0, -5)}(?: [^]*)?` : source}$`);
 }
 
 describe("patterns", () => {
   test("mean what a regular expression would", () => {
-    fc.assert(fc.property(pattern, letters, (glob, text) => matches(glob, text) === meaning(glob).test(text)), { numRuns: 5000 });
+    fc.assert(
+      fc.property(pattern, letters, (glob, text) => matches(glob, text) === meaning(glob).test(text)),
+      { numRuns: 5000 },
+    );
   });
 
   test("overlap where a text fits both, and one that covers the other fits its texts", () => {
@@ -61,7 +75,8 @@ describe("patterns", () => {
   test("take a bounded time on long texts", () => {
     const text = "a".repeat(100_000);
     const start = performance.now();
-    for (const hard of ["*a*a*a*a*a*a*b", "a*".repeat(400) + "b", "*?a?".repeat(200) + "b", "*b"]) matches(hard, text);
+    for (const hard of ["*a*a*a*a*a*a*b", "a*".repeat(400) + "b", "*?a?".repeat(200) + "b", "*b"])
+      matches(hard, text);
     overlaps("*a".repeat(400), text);
     expect(performance.now() - start).toBeLessThan(2000);
   });
@@ -72,7 +87,9 @@ describe("verdicts", () => {
     fc.assert(
       fc.property(requests, rules, (list, set) => {
         const whole = evaluate(list, set).action;
-        const each = list.flatMap((one) => one.subjects.map((text) => evaluate({ ...one, subjects: [text] }, set).action));
+        const each = list.flatMap((one) =>
+          one.subjects.map((text) => evaluate({ ...one, subjects: [text] }, set).action),
+        );
         expect(whole).toBe(strictest(each));
         expect(evaluate(list.toReversed(), set).action).toBe(whole);
       }),
@@ -112,7 +129,11 @@ describe("verdicts", () => {
     fc.assert(
       fc.property(letters, rules, (text, set) => {
         const narrow = set.filter((one) => !/^\*+$/.test(one.pattern));
-        const opaque: PermissionRequest = { permission: "bash", subjects: [{ text, opaque: "unknown" }], always: [] };
+        const opaque: PermissionRequest = {
+          permission: "bash",
+          subjects: [{ text, opaque: "unknown" }],
+          always: [],
+        };
         expect(evaluate(opaque, narrow).action).not.toBe("allow");
       }),
     );
@@ -126,10 +147,25 @@ describe("approvals", () => {
         fc.pre(evaluate(list, set).action === "deny");
         const approvals = new Approvals();
         const names = ["bash", "edit", "read", "*"];
-        await approvals.add(approved.concat("*").filter(Boolean).flatMap((text) => names.map((name) => ({ permission: name, pattern: text }))), "session");
+        await approvals.add(
+          approved
+            .concat("*")
+            .filter(Boolean)
+            .flatMap((text) => names.map((name) => ({ permission: name, pattern: text }))),
+          "session",
+        );
         const gate = new Gate({ approvals, ask: async () => ({ reply: "once" }) });
         const sessionId = newSessionId();
-        const call = { sessionId, callId: "1", agent: "build", title: "x", kind: "execute" as const, locations: [], input: {}, permissions: list };
+        const call = {
+          sessionId,
+          callId: "1",
+          agent: "build",
+          title: "x",
+          kind: "execute" as const,
+          locations: [],
+          input: {},
+          permissions: list,
+        };
         expect((await gate.decide(call, set, new AbortController().signal)).outcome).toBe("denied");
       }),
     );
@@ -140,22 +176,41 @@ describe("command lines", () => {
   const decide = (text: string, set: readonly Rule[]) => evaluate(analyzeShell(text, context), set).action;
   const isWhole = (text: string) => {
     const parts = analyzeShell(text, context);
-    return !parts.some((part) => part.subjects.some((one) => one.opaque && one.text === text && text.length > 0)) && !/#|<<|\n|\bcd\b|^\W*$|[&|]\s*$|(?:^|\W)\w+=|\b(?:read|export|declare|for|set|shopt|eval|source|trap|pushd|f\(\))\b/.test(text);
+    return (
+      !parts.some((part) =>
+        part.subjects.some((one) => one.opaque && one.text === text && text.length > 0),
+      ) &&
+      !/#|<<|^\s*>|\n|\bcd\b|^\W*$|[&|]\s*$|(?:^|\W)\w+=|\b(?:read|export|declare|for|set|shopt|eval|source|trap|pushd|f\(\))\b/.test(
+        text,
+      )
+    );
   };
 
   test("joined are as strict as the stricter one, in any order", () => {
     fc.assert(
-      fc.property(command.filter(isWhole), command.filter(isWhole), ruleSet, fc.constantFrom(" && ", "; ", " || "), (left, right, set, operator) => {
-        const expected = strictest([decide(left, set), decide(right, set)]);
-        expect(decide(left + operator + right, set)).toBe(expected);
-        expect(decide(right + operator + left, set)).toBe(expected);
-      }),
+      fc.property(
+        command.filter(isWhole),
+        command.filter(isWhole),
+        ruleSet,
+        fc.constantFrom(" && ", "; ", " || "),
+        (left, right, set, operator) => {
+          const expected = strictest([decide(left, set), decide(right, set)]);
+          expect(decide(left + operator + right, set)).toBe(expected);
+          expect(decide(right + operator + left, set)).toBe(expected);
+        },
+      ),
       { numRuns: 1000 },
     );
   });
 
   test("inside of a subshell, a substitution or a group are no laxer than alone", () => {
-    const frames = [(x: string) => `(${x})`, (x: string) => `echo "$(${x})"`, (x: string) => `{ ${x}; }`, (x: string) => `if ${x}; then ${x}; fi`, (x: string) => `f() { ${x}; }; f`];
+    const frames = [
+      (x: string) => `( ${x} )`,
+      (x: string) => `echo "$( ${x} )"`,
+      (x: string) => `{ ${x}; }`,
+      (x: string) => `if ${x}; then ${x}; fi`,
+      (x: string) => `f() { ${x}; }; f`,
+    ];
     fc.assert(
       fc.property(command.filter(isWhole), ruleSet, fc.constantFrom(...frames), (text, set, frame) => {
         expect(strictness[decide(frame(text), set)]).toBeGreaterThanOrEqual(strictness[decide(text, set)]);
@@ -165,8 +220,65 @@ describe("command lines", () => {
   });
 
   test("never throw and always need something, whatever they are", () => {
-    const piece = fc.constantFrom("$(", ")", "`", "'", '"', "\\", "{", "}", "[[", "]]", "((", "))", "<<E", "E", "\n", ";", "&&", "|", ">", "<", "&", "rm", "a", " ", "*", "~", "$x", "${x", "}", "=", "!", "#", "if", "then", "fi", "do", "done", "for", "case", "esac", "in", "()", "-c", "sh", "find", "-exec", "xargs", "cd", "..", "/", "\u0000", "é");
-    const text = fc.oneof(fc.string({ unit: "binary", maxLength: 60 }), fc.array(piece, { maxLength: 25 }).map((list) => list.join(" ")), fc.array(piece, { maxLength: 25 }).map((list) => list.join("")));
+    const piece = fc.constantFrom(
+      "$(",
+      ")",
+      "`",
+      "'",
+      '"',
+      "\\",
+      "{",
+      "}",
+      "[[",
+      "]]",
+      "((",
+      "))",
+      "<<E",
+      "E",
+      "\n",
+      ";",
+      "&&",
+      "|",
+      ">",
+      "<",
+      "&",
+      "rm",
+      "a",
+      " ",
+      "*",
+      "~",
+      "$x",
+      "${x",
+      "}",
+      "=",
+      "!",
+      "#",
+      "if",
+      "then",
+      "fi",
+      "do",
+      "done",
+      "for",
+      "case",
+      "esac",
+      "in",
+      "()",
+      "-c",
+      "sh",
+      "find",
+      "-exec",
+      "xargs",
+      "cd",
+      "..",
+      "/",
+      "\u0000",
+      "é",
+    );
+    const text = fc.oneof(
+      fc.string({ unit: "binary", maxLength: 60 }),
+      fc.array(piece, { maxLength: 25 }).map((list) => list.join(" ")),
+      fc.array(piece, { maxLength: 25 }).map((list) => list.join("")),
+    );
     fc.assert(
       fc.property(text, (line) => {
         expect(analyzeShell(line, context).some((one) => one.permission === "bash")).toBe(true);
@@ -197,7 +309,10 @@ describe("command lines", () => {
     for (const line of long) {
       const start = performance.now();
       evaluate(analyzeShell(line, context), ruleSets.chosen);
-      expect({ line: line.slice(0, 20), slow: performance.now() - start > 1500 }).toEqual({ line: line.slice(0, 20), slow: false });
+      expect({ line: line.slice(0, 20), slow: performance.now() - start > 1500 }).toEqual({
+        line: line.slice(0, 20),
+        slow: false,
+      });
     }
   });
 });

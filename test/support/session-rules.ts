@@ -74,7 +74,7 @@ class SessionWatch {
     this.#open.delete(call);
     if (opening.has(call.method) && !error) this.#known = true;
     if (call.method === "session/load" && error) this.#known = this.#knownBeforeLoad;
-    if (closing.has(call.method) && !error) this.#known = false;
+    if (closing.has(call.method) && !error) this.#known = this.#isLoading();
     this.#listen(call, item);
     return call.method === "session/prompt" || call.method === "session/load" ? this.#endTurn(item) : [];
   }
@@ -129,6 +129,11 @@ class SessionWatch {
     if (!this.#tools.has(id))
       violations.push(this.#violation("tool", item, `The call ${id} asks before it was announced`));
     return violations;
+  }
+
+  /** A client that sends a load right behind a close knows the session again. */
+  #isLoading(): boolean {
+    return [...this.#open].some(({ method }) => method === "session/load");
   }
 
   #inTurn(): boolean {

@@ -1,4 +1,4 @@
-import type { SessionUpdate, ToolCall } from "@agentclientprotocol/sdk";
+import type { ContentBlock, SessionUpdate, ToolCall } from "@agentclientprotocol/sdk";
 
 /** The text of the agent's messages among the updates. */
 export const agentText = (updates: readonly SessionUpdate[]): string =>
@@ -18,6 +18,32 @@ export function toolCalls(updates: readonly SessionUpdate[]): ToolCall[] {
   }
   return [...calls.values()];
 }
+
+/** What the person reads from top to bottom: a message is where it began, a call where it was announced. */
+export function shown(updates: readonly SessionUpdate[]): unknown[] {
+  const items: { key: string; item: unknown }[] = [];
+  const calls = new Map(toolCalls(updates).map((call) => [call.toolCallId, call]));
+  for (const update of updates) {
+    if (update.sessionUpdate === "tool_call")
+      items.push({ key: update.toolCallId, item: calls.get(update.toolCallId) });
+    if (!isChunk(update)) continue;
+    const { sessionUpdate: kind, messageId, content } = update;
+    const last = items.at(-1);
+    const key = `${kind} ${messageId}`;
+    const before = last?.key === key && isText(last.item) ? last.item : undefined;
+    if (before && content.type === "text") before.text += content.text;
+    else if (content.type === "text") items.push({ key, item: { kind, messageId, text: content.text } });
+    else items.push({ key, item: { kind, messageId, content } });
+  }
+  return items.map(({ item }) => item);
+}
+
+type Chunk = Extract<SessionUpdate, { content: ContentBlock }>;
+
+const isChunk = (update: SessionUpdate): update is Chunk => update.sessionUpdate.endsWith("_chunk");
+
+const isText = (item: unknown): item is { text: string } =>
+  typeof item === "object" && item !== null && "text" in item;
 
 function chunkText(
   updates: readonly SessionUpdate[],

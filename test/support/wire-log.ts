@@ -43,6 +43,11 @@ export class WireLog {
   readonly #beganAt = performance.now();
   readonly #pending: Record<Direction, Buffer[]> = { toAgent: [], fromAgent: [] };
 
+  /** The time now, in the unit of `atMs`. */
+  get nowMs(): number {
+    return performance.now() - this.#beganAt;
+  }
+
   /** Takes bytes as they pass and returns the lines that they complete. */
   receive(direction: Direction, bytes: Uint8Array): WireEntry[] {
     const completed: WireEntry[] = [];
@@ -77,7 +82,7 @@ export class WireLog {
     const parsed = bytes.equals(Buffer.from(line)) ? parseMessage(line) : "is not UTF-8";
     const entry: WireEntry = {
       order: this.entries.length,
-      atMs: performance.now() - this.#beganAt,
+      atMs: this.nowMs,
       direction,
       line,
       message: typeof parsed === "string" ? undefined : parsed,

@@ -100,7 +100,6 @@ test("says what it would run and where, and asks the analysis for permissions", 
   expect(analyzed).toEqual([{ command: "git status", place }]);
   expect({ ...call, run: undefined }).toEqual({
     title: "git status",
-    kind: "execute",
     locations: [{ path: place.cwd }],
     permissions: [{ permission: "bash", subjects: [{ text: "git status" }], always: [] }],
     run: undefined,

@@ -72,7 +72,6 @@ test("glob says what it looks for", async () => {
   const call = await prepare(globTool, { pattern: "**/*.ts", path: "src" });
   expect({ ...call, run: undefined }).toEqual({
     title: "**/*.ts",
-    kind: "search",
     locations: [{ path: join(cwd, "src") }],
     permissions: [{ permission: "glob", subjects: [{ text: "**/*.ts" }], always: ["*"] }],
     run: undefined,
@@ -138,7 +137,7 @@ test("grep cuts long lines and says when it shows only some", async () => {
 
 test("list shows a tree of folders and files", async () => {
   const call = await prepare(listTool, {});
-  expect([call.title, call.kind, call.permissions]).toEqual([
+  expect([call.title, listTool.kind, call.permissions]).toEqual([
     ".",
     "read",
     [{ permission: "list", subjects: [{ text: "." }], always: ["*"] }],

@@ -54,8 +54,8 @@ export function prepare(tool: Tool, input: unknown, { context }: ToolPlace) {
 
 /** What a prepared call says about itself. */
 export async function description(tool: Tool, input: unknown, place: ToolPlace) {
-  const { title, kind, locations, preview, permissions } = await prepare(tool, input, place);
-  return { title, kind, locations, ...(preview && { preview }), permissions };
+  const { title, locations, preview, permissions } = await prepare(tool, input, place);
+  return { title, kind: tool.kind, locations, ...(preview && { preview }), permissions };
 }
 
 export function run(

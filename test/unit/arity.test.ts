@@ -56,7 +56,9 @@ describe('"always" offers', () => {
     "LD_PRELOAD=x ls",
     "/bin/bash a.sh",
   ])("nothing for %j", (command) => {
-    const [own] = explainShell(command, context).filter((part) => part.permission === "bash").slice(-1);
+    const [own] = explainShell(command, context)
+      .filter((part) => part.permission === "bash")
+      .slice(-1);
     expect(own?.always).toEqual([]);
   });
 
@@ -67,7 +69,9 @@ describe('"always" offers', () => {
 
   test("a folder and what is below it for a path outside, but not the root or the home folder", () => {
     const folders = (command: string) =>
-      explainShell(command, context).flatMap((part) => (part.permission === "external_directory" ? part.always : []));
+      explainShell(command, context).flatMap((part) =>
+        part.permission === "external_directory" ? part.always : [],
+      );
     expect(folders("cat /opt/data/a")).toEqual(["/opt/data", "/opt/data/*"]);
     expect(folders("cat /a")).toEqual([]);
     expect(folders("cat ~/a")).toEqual([]);

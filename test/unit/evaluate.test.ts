@@ -67,21 +67,20 @@ describe("a pattern", () => {
 
   test("knows the catch-all and the home folder", () => {
     expect(["*", "**", "* ", "?*", ""].filter(isCatchAll)).toEqual(["*", "**"]);
-    expect(["~/a", "$HOME/a", "~", "~ada/a", "a/~", "$HOMES"].map((text) => expandHome(text, "/home/$&"))).toEqual([
-      "/home/$&/a",
-      "/home/$&/a",
-      "/home/$&",
-      "~ada/a",
-      "a/~",
-      "$HOMES",
-    ]);
+    expect(
+      ["~/a", "$HOME/a", "~", "~ada/a", "a/~", "$HOMES"].map((text) => expandHome(text, "/home/$&")),
+    ).toEqual(["/home/$&/a", "/home/$&/a", "/home/$&", "~ada/a", "a/~", "$HOMES"]);
   });
 });
 
 describe("evaluate", () => {
   test("takes the last rule that matches and asks where none does", () => {
-    expect(action([rule("bash", "*", "deny"), rule("bash", "git *", "allow")], request("bash", "git status"))).toBe("allow");
-    expect(action([rule("bash", "git *", "allow"), rule("bash", "*", "deny")], request("bash", "git status"))).toBe("deny");
+    expect(
+      action([rule("bash", "*", "deny"), rule("bash", "git *", "allow")], request("bash", "git status")),
+    ).toBe("allow");
+    expect(
+      action([rule("bash", "git *", "allow"), rule("bash", "*", "deny")], request("bash", "git status")),
+    ).toBe("deny");
     expect(action([], request("bash", "git status"))).toBe("ask");
     expect(action([rule("*", "*", "allow")], request("github_search", "*"))).toBe("allow");
     expect(action([rule("github_*", "*", "deny")], request("github_search", "*"))).toBe("deny");
@@ -104,9 +103,15 @@ describe("evaluate", () => {
 
   test("lets deny and ask bite on other spellings, allow never", () => {
     const subject = { text: "/bin/rm a", also: ["rm a"] };
-    expect(action([rule("bash", "*", "allow"), rule("bash", "rm *", "deny")], request("bash", subject))).toBe("deny");
-    expect(action([rule("bash", "*", "ask"), rule("bash", "rm *", "allow")], request("bash", subject))).toBe("ask");
-    expect(action([rule("bash", "*", "ask"), rule("bash", "/bin/* *", "allow")], request("bash", subject))).toBe("allow");
+    expect(action([rule("bash", "*", "allow"), rule("bash", "rm *", "deny")], request("bash", subject))).toBe(
+      "deny",
+    );
+    expect(action([rule("bash", "*", "ask"), rule("bash", "rm *", "allow")], request("bash", subject))).toBe(
+      "ask",
+    );
+    expect(
+      action([rule("bash", "*", "ask"), rule("bash", "/bin/* *", "allow")], request("bash", subject)),
+    ).toBe("allow");
   });
 
   test("lets only a rule for everything allow what is opaque", () => {
@@ -135,7 +140,9 @@ describe("evaluate", () => {
     expect(action(rules, request("read", { text: "src/*.ts", glob: true }))).toBe("allow");
     expect(action(rules, request("read", { text: "*", glob: true, names: ["a.ts"] }))).toBe("allow");
     expect(action(rules, request("read", { text: "*", glob: true, names: ["a.ts", "b.env"] }))).toBe("deny");
-    expect(action([rule("read", "src/?", "allow")], request("read", { text: "src/*", glob: true }))).toBe("ask");
+    expect(action([rule("read", "src/?", "allow")], request("read", { text: "src/*", glob: true }))).toBe(
+      "ask",
+    );
   });
 
   test("asks where something below a folder may be protected", () => {
@@ -144,6 +151,24 @@ describe("evaluate", () => {
     expect(action(rules, request("edit", { text: ".", below: true }))).toBe("ask");
     expect(action(rules, request("edit", { text: "src", below: true }))).toBe("allow");
     expect(action(rules, request("edit", { text: "config/prod/a", below: true }))).toBe("deny");
+  });
+
+  test("does not let an ask for a part hide an earlier deny", () => {
+    const deny = rule("edit", "build*", "deny");
+    expect(
+      action([deny, rule("edit", "*/prod/*", "ask")], request("edit", { text: "build", below: true })),
+    ).toBe("deny");
+    expect(action([deny, rule("edit", "*.env", "ask")], request("edit", { text: "*", glob: true }))).toBe(
+      "deny",
+    );
+    expect(
+      action([deny, rule("edit", "/w/*", "ask")], request("edit", { text: "build", also: ["/w/build"] })),
+    ).toBe("deny");
+    expect(action([deny, rule("edit", "*", "ask")], request("edit", "build"))).toBe("ask");
+    const names = { text: "*", glob: true, names: ["a.key", "b.env"] };
+    expect(
+      action([rule("read", "*.key", "deny"), rule("read", "*.env", "ask")], request("read", names)),
+    ).toBe("deny");
   });
 
   test("never allows without a person what must be confirmed", () => {
@@ -157,7 +182,10 @@ describe("rules", () => {
   test("come from an action, actions by permission, or actions by pattern, in order", () => {
     expect(parseRules("deny", "/home/ada")).toEqual([rule("*", "*", "deny")]);
     expect(
-      parseRules({ edit: "ask", bash: { "*": "ask", "git *": "allow" }, read: { "~/notes/*": "deny" }, write: "deny" }, "/home/ada"),
+      parseRules(
+        { edit: "ask", bash: { "*": "ask", "git *": "allow" }, read: { "~/notes/*": "deny" }, write: "deny" },
+        "/home/ada",
+      ),
     ).toEqual([
       rule("edit", "*", "ask"),
       rule("bash", "*", "ask"),
@@ -167,12 +195,16 @@ describe("rules", () => {
     ]);
   });
 
-  test.each([[{ edit: "maybe" }], [{ edit: { "*": true } }], [7], [null], [["ask"]], [{ edit: { ["a".repeat(2000)]: "ask" } }]])(
-    "refuse %j and say what is possible",
-    (config) => {
-      expect(() => parseRules(config, "/home/ada")).toThrow(/Use "allow", "ask" or "deny"/);
-    },
-  );
+  test.each([
+    [{ edit: "maybe" }],
+    [{ edit: { "*": true } }],
+    [7],
+    [null],
+    [["ask"]],
+    [{ edit: { ["a".repeat(2000)]: "ask" } }],
+  ])("refuse %j and say what is possible", (config) => {
+    expect(() => parseRules(config, "/home/ada")).toThrow(/Use "allow", "ask" or "deny"/);
+  });
 
   test("come from the older switches too", () => {
     expect(parseToolSwitches({ bash: false, write: false, webfetch: true })).toEqual([
@@ -181,7 +213,13 @@ describe("rules", () => {
       rule("webfetch", "*", "allow"),
     ]);
     expect(() => parseToolSwitches({ bash: "no" })).toThrow(/Use true or false/);
-    expect(["edit", "write", "multiedit", "apply_patch", "bash"].map(permissionOf)).toEqual(["edit", "edit", "edit", "edit", "bash"]);
+    expect(["edit", "write", "multiedit", "apply_patch", "bash"].map(permissionOf)).toEqual([
+      "edit",
+      "edit",
+      "edit",
+      "edit",
+      "bash",
+    ]);
   });
 
   test("of the defaults decide as documented", () => {
@@ -220,6 +258,8 @@ describe("rules", () => {
   });
 
   test("for reading commands only allow", () => {
-    expect(new Set(readingCommandRules().map((entry) => `${entry.permission} ${entry.action}`))).toEqual(new Set(["bash allow"]));
+    expect(new Set(readingCommandRules().map((entry) => `${entry.permission} ${entry.action}`))).toEqual(
+      new Set(["bash allow"]),
+    );
   });
 });

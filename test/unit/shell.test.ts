@@ -22,7 +22,11 @@ describe("a command line under rules", () => {
 
 describe("what a command line does", () => {
   const parts = (command: string) =>
-    explainShell(command, context).map(({ permission, text, opaque }) => [permission, text, ...(opaque ? ["opaque"] : [])]);
+    explainShell(command, context).map(({ permission, text, opaque }) => [
+      permission,
+      text,
+      ...(opaque ? ["opaque"] : []),
+    ]);
 
   test("is named by canonical text, without quotes, redirections and assignments", () => {
     expect(parts("X=1 'git'  log   --format=\"%h %s\" 2>&1 >out.txt")).toEqual([
@@ -32,13 +36,15 @@ describe("what a command line does", () => {
   });
 
   test("keeps the other spellings for deny and ask", () => {
-    const [part] = explainShell("X=1 /usr/bin/git -C src 'push'", context).filter((one) => one.permission === "bash");
+    const [part] = explainShell("X=1 /usr/bin/git -C src 'push'", context).filter(
+      (one) => one.permission === "bash",
+    );
     expect(part).toEqual({
       permission: "bash",
       text: "/usr/bin/git -C src push",
       also: ["X=1 /usr/bin/git -C src 'push'", "git -C src push", "X=1", "git push"],
       reason: "runs /usr/bin/git -C src push",
-      always: [],
+      always: ["/usr/bin/git -C src push"],
     });
   });
 
@@ -64,11 +70,27 @@ describe("what a command line does", () => {
   });
 
   test("knows the folder after cd, and both where cd may fail", () => {
-    expect(parts("cd src && touch a")).toEqual([["edit", "src/a"], ["bash", "touch a"]]);
-    expect(parts("cd src; touch a")).toEqual([["edit", "a"], ["edit", "src/a"], ["bash", "touch a"]]);
-    expect(parts("(cd src); touch a")).toEqual([["edit", "a"], ["bash", "touch a"]]);
-    expect(parts("cd src || touch a")).toEqual([["edit", "a"], ["bash", "touch a"]]);
-    expect(parts("! cd src && touch a")).toEqual([["edit", "a"], ["bash", "touch a"]]);
+    expect(parts("cd src && touch a")).toEqual([
+      ["edit", "src/a"],
+      ["bash", "touch a"],
+    ]);
+    expect(parts("cd src; touch a")).toEqual([
+      ["edit", "src/a"],
+      ["edit", "a"],
+      ["bash", "touch a"],
+    ]);
+    expect(parts("(cd src); touch a")).toEqual([
+      ["edit", "a"],
+      ["bash", "touch a"],
+    ]);
+    expect(parts("cd src || touch a")).toEqual([
+      ["edit", "a"],
+      ["bash", "touch a"],
+    ]);
+    expect(parts("! cd src && touch a")).toEqual([
+      ["edit", "a"],
+      ["bash", "touch a"],
+    ]);
   });
 
   test("resolves a variable only where it is set once and for certain", () => {
@@ -81,13 +103,19 @@ describe("what a command line does", () => {
     expect(edits("D=src; read D; touch $D/a")).toEqual([["edit", "$D/a", "opaque"]]);
     expect(edits("D='a b'; touch $D")).toEqual([["edit", "$D", "opaque"]]);
     expect(edits("D='a b'; touch \"$D\"")).toEqual([["edit", "a b"]]);
-    expect(edits("for f in a b; do touch $f; done")).toEqual([["edit", "a"], ["edit", "b"]]);
+    expect(edits("for f in a b; do touch $f; done")).toEqual([
+      ["edit", "a"],
+      ["edit", "b"],
+    ]);
   });
 
   test("is judged as a whole by its own text where no command runs", () => {
     expect(parts("X=1")).toEqual([["bash", "X=1"]]);
     expect(parts("cd src")).toEqual([["bash", "cd src"]]);
-    expect(parts("> out")).toEqual([["edit", "out"], ["bash", "> out"]]);
+    expect(parts("> out")).toEqual([
+      ["bash", "> out"],
+      ["edit", "out"],
+    ]);
     expect(parts("")).toEqual([["bash", ""]]);
   });
 
@@ -100,16 +128,39 @@ describe("what a command line does", () => {
   });
 
   test("may be anything where a path cannot be resolved", () => {
-    const broken = { ...context, resolve: () => { throw new Error("ELOOP"); } };
+    const broken = {
+      ...context,
+      resolve: () => {
+        throw new Error("ELOOP");
+      },
+    };
     expect(explainShell("cat a", broken).map((part) => part.opaque)).toEqual(
       Array.from({ length: 4 }, () => "it cannot be read as shell text (ELOOP)"),
     );
   });
 
   test("lets emoji through and nothing else that is invisible", () => {
-    expect(["❤️", "👩‍👩‍👧", "é", "日本", "a\tb\n"].map(hasInvisible)).toEqual([false, false, false, false, false]);
-    expect(["a\u200db", "a\ufe0f", "\u202e", "\u200b", "\u2066", "\ufeff", "\u001b", "\r", "\u{e0041}", "\u00ad", "\ud800"].map(hasInvisible)).toEqual(
-      Array.from({ length: 11 }, () => true),
-    );
+    expect(["❤️", "👩‍👩‍👧", "é", "日本", "a\tb\n"].map(hasInvisible)).toEqual([
+      false,
+      false,
+      false,
+      false,
+      false,
+    ]);
+    expect(
+      [
+        "a\u200db",
+        "a\ufe0f",
+        "\u202e",
+        "\u200b",
+        "\u2066",
+        "\ufeff",
+        "\u001b",
+        "\r",
+        "\u{e0041}",
+        "\u00ad",
+        "\ud800",
+      ].map(hasInvisible),
+    ).toEqual(Array.from({ length: 11 }, () => true));
   });
 });

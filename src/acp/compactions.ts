@@ -1,0 +1,58 @@
+import type { SessionUpdate } from "@agentclientprotocol/sdk";
+import type { AgentError } from "../message/message.ts";
+import type { ClientAbilities } from "./client-abilities.ts";
+
+/**
+ * Shows that a conversation is summed up: as the protocol's own update where the client takes it, else as a quiet
+ * call. The summary itself is never shown as an answer.
+ */
+export class Compactions {
+  readonly #client: ClientAbilities;
+  readonly #send: (update: SessionUpdate) => Promise<void>;
+  readonly #open = new Set<string>();
+
+  constructor(deps: { client: ClientAbilities; send(update: SessionUpdate): Promise<void> }) {
+    this.#client = deps.client;
+    this.#send = (update) => deps.send(update);
+  }
+
+  async begin(id: string): Promise<void> {
+    if (this.#open.has(id)) return;
+    this.#open.add(id);
+    await this.#send(
+      this.#client.compaction
+        ? { sessionUpdate: "compaction_update", compactionId: id, status: "in_progress" }
+        : {
+            sessionUpdate: "tool_call",
+            toolCallId: id,
+            title: "Summing up the conversation",
+            kind: "other",
+            status: "in_progress",
+          },
+    );
+  }
+
+  async end(id: string, error: AgentError | undefined): Promise<void> {
+    if (!this.#open.delete(id)) return;
+    const status = error === undefined ? "completed" : "failed";
+    if (this.#client.compaction) {
+      const cause = error && { error: error.message };
+      return this.#send({ sessionUpdate: "compaction_update", compactionId: id, status, ...cause });
+    }
+    const content = error && [
+      { type: "content" as const, content: { type: "text" as const, text: error.message } },
+    ];
+    return this.#send({
+      sessionUpdate: "tool_call_update",
+      toolCallId: id,
+      status,
+      ...(content && { content }),
+    });
+  }
+
+  /** Ends what was cut off before its summary was written. */
+  async endOpen(): Promise<void> {
+    const error = { code: "cancelled", message: "It was cut off.", retryable: false } as const;
+    for (const id of this.#open) await this.end(id, error);
+  }
+}

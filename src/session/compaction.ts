@@ -1,0 +1,249 @@
+import form from "../../prompts/compaction.md";
+import goOn from "../../prompts/reminders/compacted.md";
+import { newMessageId, newPartId } from "../message/ids.ts";
+import type { AgentError, AssistantInfo, Message, UserInfo } from "../message/message.ts";
+import type { Part, Tokens } from "../message/part.ts";
+import type { Model } from "../model/model.ts";
+import { estimateMessage, estimateMessages, usableWindow } from "./context-budget.ts";
+import { askModel } from "./model-answer.ts";
+import type { Project } from "./project.ts";
+import { findPrunable, type PruneLimits } from "./prune.ts";
+import type { Transcript } from "./transcript.ts";
+import { noTokens } from "./turn-result.ts";
+import { compactionOf, isFinishedSummary, keptBy } from "./visible-messages.ts";
+
+/** Share of the usable window that the newest messages may keep verbatim, between these bounds (system.md 4). */
+const tailShare = 0.25;
+const shortestTail = 2_000;
+const longestTail = 15_000;
+/** Characters of one call's output or of one text that the summary is made from. */
+const excerptLength = 2_000;
+/** A summary that leaves more than this share of what there was has not helped. */
+const leastProgress = 0.9;
+/** Characters per token, low on purpose: the request for the summary must fit. */
+const charactersPerToken = 2;
+/** Where the window is unknown. */
+const assumedWindow = 100_000;
+/** How often the request for a summary is made smaller when the provider says that it is too long. */
+const mostShrinks = 4;
+
+export interface CompactionDeps {
+  project: Project;
+  transcript: Transcript;
+}
+
+export type CompactionOutcome =
+  | { outcome: "compacted"; tokens: Tokens; cost: number; hasShrunk: boolean }
+  | { outcome: "cancelled" }
+  | { outcome: "failed"; error: AgentError };
+
+export interface CompactionWish {
+  auto: boolean;
+  /** What the person wrote to ask for it. */
+  said?: string;
+  instruction?: string;
+  model: Model | undefined;
+}
+
+/** Puts the wish to compact into the transcript, where the loop finds it. */
+export async function requestCompaction(
+  { transcript, project }: CompactionDeps,
+  question: UserInfo,
+  wish: CompactionWish,
+): Promise<void> {
+  const window = wish.model && usableWindow(wish.model, project.config);
+  const tail = tailOf(transcript.messages, window ?? assumedWindow, wish.auto);
+  const info: UserInfo = { ...question, id: newMessageId(), time: { created: Date.now() } };
+  await transcript.addMessage(info);
+  if (wish.said !== undefined) {
+    await transcript.putPart(info.id, { id: newPartId(), type: "text", text: wish.said, ignored: true });
+  }
+  await transcript.putPart(info.id, {
+    id: newPartId(),
+    type: "compaction",
+    auto: wish.auto,
+    ...(wish.instruction && { instruction: wish.instruction }),
+    ...tail,
+  });
+  await transcript.seal(info.id);
+}
+
+/** Writes the summary that the message asks for, and leaves only it and the newest messages visible. */
+export async function compact(
+  deps: CompactionDeps,
+  message: Message,
+  model: Model,
+  signal: AbortSignal,
+): Promise<CompactionOutcome> {
+  const { transcript } = deps;
+  const part = compactionOf(message);
+  if (message.info.role !== "user" || part === undefined) throw new Error("not a compaction");
+  const before = estimateMessages(transcript.messages);
+  const kept = keptBy(message, transcript.messages);
+  const old = transcript.messages.filter((other) => other !== message && !kept.includes(other));
+  const info = summaryInfo(message.info, model);
+  await transcript.addMessage(info);
+  const answer = await summarise(deps, { model, messages: old, instruction: part.instruction }, signal);
+  if (answer.outcome === "failed") {
+    await transcript.complete({
+      ...info,
+      finish: signal.aborted ? "cancelled" : "error",
+      error: answer.error,
+    });
+    return signal.aborted ? { outcome: "cancelled" } : answer;
+  }
+  const { text, tokens, cost } = answer;
+  await transcript.putPart(info.id, { id: newPartId(), type: "text", text });
+  await transcript.complete({ ...info, finish: "stop", tokens, cost });
+  const summary = transcript.find(info.id);
+  transcript.show([message, ...(summary ? [summary] : []), ...kept]);
+  if (part.auto) await continueAfter(transcript, message.info);
+  const hasShrunk = estimateMessages(transcript.messages) <= before * leastProgress;
+  return { outcome: "compacted", tokens, cost, hasShrunk };
+}
+
+/** Takes old outputs out of the model's view. Answers whether there were any. */
+export async function prune(transcript: Transcript, limits: PruneLimits): Promise<boolean> {
+  const prunable = findPrunable(transcript.messages, limits);
+  const compactedAt = Date.now();
+  for (const { messageId, part } of prunable) {
+    await transcript.putPart(messageId, { ...part, state: { ...part.state, compactedAt } });
+  }
+  for (const id of new Set(prunable.map(({ messageId }) => messageId))) await transcript.seal(id);
+  return prunable.length > 0;
+}
+
+/** The newest messages that fit, and the unanswered question itself, however old it is. */
+function tailOf(messages: readonly Message[], window: number, keepsQuestion: boolean) {
+  const limit = Math.min(longestTail, Math.max(shortestTail, Math.round(window * tailShare)));
+  let size = 0;
+  let keepFrom: Message | undefined;
+  for (const message of messages.toReversed()) {
+    size += estimateMessage(message);
+    if (size > limit || isFinishedSummary(message)) break;
+    keepFrom = message;
+  }
+  const question = keepsQuestion ? messages.findLast(isAsked) : undefined;
+  return {
+    ...(keepFrom && { keepFrom: keepFrom.info.id }),
+    ...(question && { question: question.info.id }),
+  };
+}
+
+/** A message of the person's own, not one that the program wrote. */
+function isAsked({ info, parts }: Message): boolean {
+  if (info.role !== "user") return false;
+  return parts.some((part) => part.type === "text" && part.synthetic !== true && part.ignored !== true);
+}
+
+function summaryInfo(question: UserInfo, model: Model): AssistantInfo {
+  return {
+    id: newMessageId(),
+    sessionId: question.sessionId,
+    role: "assistant",
+    parentId: question.id,
+    time: { created: Date.now() },
+    agent: "compaction",
+    model: model.ref,
+    cost: 0,
+    tokens: noTokens,
+    summary: true,
+  };
+}
+
+/** An automatic compaction came in the middle of work, which goes on. */
+async function continueAfter(transcript: Transcript, question: UserInfo): Promise<void> {
+  const info: UserInfo = { ...question, id: newMessageId(), time: { created: Date.now() } };
+  await transcript.addMessage(info);
+  await transcript.putPart(info.id, { id: newPartId(), type: "text", text: goOn.trim(), synthetic: true });
+  await transcript.seal(info.id);
+}
+
+interface Material {
+  model: Model;
+  messages: readonly Message[];
+  instruction: string | undefined;
+}
+
+async function summarise({ project }: CompactionDeps, material: Material, signal: AbortSignal) {
+  const { models, agents, config, retryPolicy } = project;
+  const { model, instruction } = material;
+  const window = usableWindow(model, config) ?? assumedWindow;
+  const system = [agents.get("compaction")?.prompt ?? ""].filter((text) => text !== "");
+  const end = instruction === undefined ? form : `${form}\n\nThe person asks of this summary: ${instruction}`;
+  let length = Math.max(4_000, (window - outputOf(model)) * charactersPerToken);
+  for (let shrinks = 0; ; shrinks++) {
+    const text = `${materialText(material.messages, length)}\n\n---\n\n${end}`;
+    const request = { model, system, messages: [asMessage(text)], tools: [], signal };
+    const answer = await askModel({ models, retryPolicy }, request);
+    const isTooLong = answer.outcome === "failed" && answer.error.code === "context-length";
+    if (!isTooLong || shrinks >= mostShrinks) return nonEmpty(answer);
+    length = Math.round(length / 2);
+  }
+}
+
+/** Nothing must be forgotten for an empty summary. */
+function nonEmpty(answer: Awaited<ReturnType<typeof askModel>>): Awaited<ReturnType<typeof askModel>> {
+  if (answer.outcome === "failed" || answer.text.trim() !== "") return answer;
+  const message =
+    "The model wrote no summary of the conversation. Try /compact again, perhaps with another model.";
+  return { outcome: "failed", error: { code: "invalid-response", message, retryable: false } };
+}
+
+function outputOf(model: Model): number {
+  return Math.min(model.limit.output ?? 4_000, 8_000);
+}
+
+/** The conversation as plain text, its middle left out where it is longer than the model could read. */
+function materialText(messages: readonly Message[], length: number): string {
+  const text = messages
+    .map(messageText)
+    .filter((part) => part !== "")
+    .join("\n\n");
+  if (text.length <= length) return text;
+  const head = Math.round(length / 4);
+  return `${text.slice(0, head)}\n\n[… ${text.length - length} characters left out …]\n\n${text.slice(head - length)}`;
+}
+
+function messageText({ info, parts }: Message): string {
+  const who = info.role === "user" ? "Person" : info.summary ? "Earlier summary" : "Agent";
+  const text = parts
+    .map((part) => partText(part, info.role === "assistant" && info.summary === true))
+    .filter((line) => line !== "")
+    .join("\n");
+  return text === "" ? "" : `${who}:\n${text}`;
+}
+
+function partText(part: Part, whole: boolean): string {
+  switch (part.type) {
+    case "text":
+      return part.ignored ? "" : whole ? part.text : excerpt(part.text);
+    case "file":
+      return `[attached ${part.filename ?? part.mime}]`;
+    case "tool": {
+      const { state } = part;
+      const result =
+        state.status === "completed"
+          ? state.output
+          : state.status === "error"
+            ? `failed: ${state.error}`
+            : "";
+      return `[${part.tool} ${excerpt(JSON.stringify(state.input ?? {}))}]\n${excerpt(result)}`;
+    }
+    default:
+      return "";
+  }
+}
+
+function excerpt(text: string): string {
+  if (text.length <= excerptLength) return text;
+  return `${text.slice(0, excerptLength)} [… ${text.length - excerptLength} characters]`;
+}
+
+function asMessage(text: string): Message {
+  const id = newMessageId();
+  return {
+    info: { id, sessionId: "ses_0", role: "user", time: { created: 0 }, agent: "compaction" },
+    parts: [{ id: newPartId(), type: "text", text }],
+  };
+}

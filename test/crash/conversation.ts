@@ -1,0 +1,53 @@
+import type { SessionUpdate } from "@agentclientprotocol/sdk";
+
+/** One thing that a person sees in a session: a message's text, or a call as it stands in the end. */
+export interface Item {
+  kind: "text" | "call";
+  id: string;
+  role: string;
+  text: string;
+  status: string;
+}
+
+/** What the updates come to, in order. Notices belong to a moment and not to the session: they have no id. */
+export function itemsOf(updates: readonly SessionUpdate[]): Item[] {
+  const items = new Map<string, Item>();
+  for (const update of updates) {
+    switch (update.sessionUpdate) {
+      case "user_message_chunk":
+      case "agent_message_chunk":
+      case "agent_thought_chunk":
+        addText(items, update);
+        break;
+      case "tool_call":
+      case "tool_call_update":
+        addCall(items, update);
+        break;
+    }
+  }
+  return [...items.values()];
+}
+
+type Chunk = Extract<
+  SessionUpdate,
+  { sessionUpdate: `${"user_message" | "agent_message" | "agent_thought"}_chunk` }
+>;
+
+function addText(items: Map<string, Item>, { messageId, content, sessionUpdate }: Chunk): void {
+  if (!messageId || content.type !== "text") return;
+  const role = sessionUpdate.split("_")[0] ?? "";
+  const item = items.get(messageId) ?? { kind: "text", id: messageId, role, text: "", status: "" };
+  item.text += content.text;
+  items.set(messageId, item);
+}
+
+type Call = Extract<SessionUpdate, { sessionUpdate: "tool_call" | "tool_call_update" }>;
+
+function addCall(items: Map<string, Item>, update: Call): void {
+  const id = update.toolCallId;
+  const item = items.get(id) ?? { kind: "call", id, role: "agent", text: "", status: "" };
+  if (update.status) item.status = update.status;
+  if (update.content) item.text = JSON.stringify(update.content);
+  if (update.title) item.role = update.title;
+  items.set(id, item);
+}

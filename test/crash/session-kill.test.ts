@@ -1,0 +1,183 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, expect, test } from "vitest";
+import type { RequestPermissionRequest } from "@agentclientprotocol/sdk";
+import type { Editor } from "../support/editor.ts";
+import type { ModelServer } from "../support/model-server.ts";
+import { story } from "../support/story.ts";
+import { thoughtText } from "../support/transcript.ts";
+import { type Item, itemsOf } from "./conversation.ts";
+import { goOn, type KillScene, killScenes, playScenes } from "./kill-scenes.ts";
+
+/** All kills of this file; CRASH_KILLS=200 for the long run. */
+const kills = Number(process.env["CRASH_KILLS"] ?? 40);
+const killsPerSession = 8;
+/** What of streamed text a kill may take (system.md 2). */
+const lossLimitMs = 200;
+/** A kill comes after at most so many lines or milliseconds, whichever is first. */
+const mostLines = 60;
+const mostMs = 700;
+const interrupted = "The last turn was interrupted";
+
+const options = {
+  files: { "a.txt": "one\n".repeat(300), "b.txt": "two\n", "c.txt": "three\n" },
+  config: { permission: { "*": "allow", bash: { "*": "allow", "echo ask-first": "ask" } } },
+  permission: (request: RequestPermissionRequest) =>
+    request.toolCall.title?.includes("sleep") ? "allow_once" : "never",
+} as const;
+
+const done: string[] = [];
+afterAll(() => console.info(`${done.length} of ${kills} kills survived`));
+
+const sessions = Math.ceil(kills / killsPerSession);
+test.each(Array.from({ length: sessions }, (_, number) => number))(
+  "session %i, killed again and again, loses nothing that was finished and goes on",
+  { timeout: 240_000 },
+  async (number) => {
+    await story(options, async ({ editor, model, home }) => {
+      playScenes(model);
+      const { sessionId } = await editor.newSession();
+      await ask(editor, sessionId);
+      await editor.closeSession(sessionId);
+      let kept = (await load(editor, sessionId)).items;
+      const first = number * killsPerSession;
+      for (let kill = first; kill < Math.min(kills, first + killsPerSession); kill++) {
+        const scene = killScenes[kill % killScenes.length];
+        if (!scene) throw new Error("no scene");
+        kept = await killIn(scene, {
+          editor,
+          model,
+          sessionId,
+          kept,
+          note: `kill ${kill}, in ${scene.name}`,
+        });
+        done.push(scene.name);
+      }
+      expect(movedAside(join(home.path, ".local/share/fairlead/storage"))).toEqual([]);
+    });
+  },
+);
+
+interface Stage {
+  editor: Editor;
+  model: ModelServer;
+  sessionId: string;
+  /** What the session shows so far. */
+  kept: Item[];
+  note: string;
+}
+
+/** Plays the scene, kills in it, loads the session, checks it and lets it go on. Answers what it shows then. */
+async function killIn(scene: KillScene, { editor, model, sessionId, kept, note }: Stage): Promise<Item[]> {
+  const { ended, seen } = await playUntilKilled(scene, editor, sessionId);
+  await restart(editor);
+  const { items, notices } = await load(editor, sessionId);
+  expect(items.slice(0, kept.length), `${note}: earlier turns`).toEqual(kept);
+  const turn = items.slice(kept.length);
+  expectNothingLost(turn, seen, note);
+  expect(
+    turn.filter(({ kind, status }) => kind === "call" && !isTerminal(status)),
+    `${note}: open calls`,
+  ).toEqual([]);
+  const isTold = notices.includes(interrupted);
+  const isBegun = turn.length > 0;
+  if (scene.prompt !== undefined && isBegun)
+    expect([note, isTold]).toEqual([note, !ended && !isAnswered(turn)]);
+  const before = model.requests.length;
+  await ask(editor, sessionId);
+  expect(model.requests.length, note).toBe(before + 1);
+  await editor.closeSession(sessionId);
+  const { items: again } = await load(editor, sessionId);
+  expect(again.slice(0, items.length), `${note}: after going on`).toEqual(items);
+  return again;
+}
+
+interface Killed {
+  /** Whether the turn was answered before the kill. */
+  ended: boolean;
+  /** What the editor had seen of the scene, and what of it long enough before the kill. */
+  seen: { all: Item[]; old: Item[] };
+}
+
+async function playUntilKilled(scene: KillScene, editor: Editor, sessionId: string): Promise<Killed> {
+  if (scene.prompt === undefined) await restart(editor);
+  const { wire } = editor;
+  const start = wire.updates.length;
+  const begun = wire.entries.length;
+  let ended = false;
+  const work = (
+    scene.prompt === undefined ? editor.load(sessionId) : editor.prompt(sessionId, scene.prompt)
+  ).then(
+    () => (ended = true),
+    () => false,
+  );
+  const stop = new AbortController();
+  const lines = 1 + Math.floor(Math.random() * mostLines);
+  const enough = wire.bell.until(() => wire.entries.length >= begun + lines || undefined, "lines", mostMs);
+  const time = delay(Math.random() * mostMs, undefined, { signal: stop.signal });
+  await Promise.race([work, ...[enough, time].map((moment) => moment.catch(() => undefined))]);
+  stop.abort();
+  const killedAtMs = wire.nowMs;
+  const isAnsweredBefore = ended;
+  await editor.kill();
+  const updates = wire.updates.slice(start).filter((update) => update.sessionId === sessionId);
+  const old = updates.filter(({ order }) => (wire.entries[order]?.atMs ?? 0) < killedAtMs - lossLimitMs);
+  const seen = scene.prompt === undefined ? [[], []] : [updates, old];
+  const [all = [], before = []] = seen.map((list) => itemsOf(list.map(({ update }) => update)));
+  return { ended: isAnsweredBefore || (await work), seen: { all, old: before } };
+}
+
+/** Each finished call as it was shown, and each text at least as far as it had come a moment before the kill. */
+function expectNothingLost(turn: Item[], { all, old }: Killed["seen"], note: string): void {
+  for (const item of all) {
+    if (item.kind !== "call" || !isTerminal(item.status)) continue;
+    expect(
+      turn.find(({ id }) => id === item.id),
+      `${note}: a finished call`,
+    ).toEqual(item);
+  }
+  for (const item of old) {
+    if (item.kind !== "text") continue;
+    const found = turn.find(({ id }) => id === item.id)?.text ?? "";
+    expect(found.slice(0, item.text.length), `${note}: streamed text`).toBe(item.text);
+  }
+}
+
+const isTerminal = (status: string): boolean => status === "completed" || status === "failed";
+
+/** The turn's last words were said: only the answer to the prompt was still on its way. */
+function isAnswered(turn: Item[]): boolean {
+  const last = turn.at(-1);
+  return (
+    last?.kind === "text" &&
+    last.role === "agent" &&
+    /(Done|Written|Counted|Thank you)\.$|word69 $/.test(last.text)
+  );
+}
+
+async function restart(editor: Editor): Promise<void> {
+  await editor.restart();
+  await editor.initialize();
+}
+
+/** What the session shows when it is loaded: the conversation, and behind the commands what is told beside it. */
+async function load(editor: Editor, sessionId: string): Promise<{ items: Item[]; notices: string }> {
+  const before = editor.updates(sessionId).length;
+  await editor.load(sessionId);
+  const updates = editor.updates(sessionId).slice(before);
+  const end = updates.findIndex(({ sessionUpdate }) => sessionUpdate === "available_commands_update");
+  return { items: itemsOf(updates.slice(0, end)), notices: thoughtText(updates.slice(end)) };
+}
+
+async function ask(editor: Editor, sessionId: string): Promise<void> {
+  const answer = await editor.prompt(sessionId, goOn);
+  expect(answer.stopReason).toBe("end_turn");
+}
+
+function movedAside(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.includes(".corrupt-"),
+  );
+}

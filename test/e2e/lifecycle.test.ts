@@ -1,0 +1,476 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import type { SessionUpdate } from "@agentclientprotocol/sdk";
+import { describe, expect, test } from "vitest";
+import { codeOf } from "../../src/base/errors.ts";
+import { plain, zedLike, type ClientKind } from "../support/clients.ts";
+import { Editor } from "../support/editor.ts";
+import { failureOf } from "../support/failure.ts";
+import { objectOf } from "../support/json.ts";
+import { processesWith } from "../support/processes.ts";
+import * as reply from "../support/reply.ts";
+import { sentUnasked } from "../support/silence.ts";
+import { story, type Stage } from "../support/story.ts";
+import { temporaryFolder } from "../support/temp.ts";
+import { agentText, shown, thoughtText, toolCalls } from "../support/transcript.ts";
+
+/** Milliseconds of streamed text that may be lost when the process is killed. */
+const lossLimitMs = 200;
+const askBash = { permission: { bash: "ask" } };
+
+const kinds = (updates: readonly SessionUpdate[]) => updates.map(({ sessionUpdate }) => sessionUpdate);
+const hasText = (text: string) => (update: SessionUpdate) =>
+  update.sessionUpdate === "agent_message_chunk" &&
+  update.content.type === "text" &&
+  update.content.text.includes(text);
+const isRunning = (update: SessionUpdate) =>
+  update.sessionUpdate === "tool_call_update" && update.status === "in_progress";
+
+/** The updates of a load alone. */
+async function replayOf(editor: Editor, sessionId: string): Promise<SessionUpdate[]> {
+  const before = editor.updates(sessionId).length;
+  await editor.load(sessionId);
+  return editor.updates(sessionId).slice(before);
+}
+
+async function reopened(editor: Editor): Promise<void> {
+  await editor.restart();
+  await editor.initialize();
+}
+
+/** Kills the agent, and what ran under it, which nobody else is left to end. */
+async function killAll({ editor, home }: Stage): Promise<void> {
+  await editor.kill();
+  for (const { pid } of await processesWith("HOME", home.path)) endIfThere(pid);
+}
+
+function endIfThere(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if (codeOf(error) !== "ESRCH") throw error;
+  }
+}
+
+/** A turn with everything that an editor shows. */
+async function playRichTurn({ editor, model }: Stage, sessionId: string): Promise<void> {
+  const todos = (status: string) => [{ id: "1", content: "Look", status, priority: "high" }];
+  model
+    .reply(
+      reply.think("First ", "I look."),
+      reply.say("I read ", "it."),
+      reply.together(
+        reply.callScript("read", { filePath: "a.txt" }),
+        reply.callScript("grep", { pattern: "one" }),
+      ),
+    )
+    .reply(reply.call("todowrite", { todos: todos("in_progress") }))
+    .reply(
+      reply.say("Now I change."),
+      reply.call("edit", { filePath: "a.txt", oldString: "one", newString: "two" }),
+      reply.call("write", { filePath: "new/b.txt", content: "fresh\n" }),
+    )
+    .reply(reply.call("edit", { filePath: "a.txt", oldString: "not there", newString: "x" }))
+    .reply(reply.call("bash", { command: "printf 'out ``` put\\n'; exit 3" }))
+    .reply(reply.call("todowrite", { todos: todos("completed") }))
+    .reply(reply.think("Good."), reply.say("All ", "done."));
+  await editor.prompt(sessionId, "Change a.txt");
+}
+
+describe("a loaded session", () => {
+  test.each<[string, () => ClientKind]>([
+    ["a plain editor", plain],
+    ["an editor with terminals", zedLike],
+  ])("shows exactly what the live one showed, to %s", async (_name, client) => {
+    await story({ files: { "a.txt": "one\n" }, client: client() }, async (stage) => {
+      const { editor } = stage;
+      const { sessionId } = await editor.newSession();
+      await playRichTurn(stage, sessionId);
+      const live = shown(editor.updates(sessionId));
+      const calls = toolCalls(editor.updates(sessionId));
+      expect(calls.map(({ name, status }) => [name, status])).toEqual([
+        ["read", "completed"],
+        ["grep", "completed"],
+        ["edit", "completed"],
+        ["write", "completed"],
+        ["edit", "failed"],
+        ["bash", "completed"],
+      ]);
+      const [lastPlan] = editor.updates(sessionId, "plan").slice(-1);
+      const prompt = { kind: "user_message_chunk", text: "Change a.txt" };
+      const expected = [expect.objectContaining(prompt), ...live.map(settled)];
+
+      const again = await replayOf(editor, sessionId);
+      expect(shown(again).map(settled)).toEqual(expected);
+      expect(again.filter(({ sessionUpdate }) => sessionUpdate === "plan")).toEqual([lastPlan]);
+
+      await reopened(editor);
+      const later = await replayOf(editor, sessionId);
+      expect(later).toEqual(again);
+    });
+  });
+
+  test("shows what was streamed into an editor's terminal", async () => {
+    await story({ client: zedLike() }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("bash", { command: "echo one; echo two" })).reply("Done.");
+      await editor.prompt(sessionId, "Say it");
+      expect(terminalOutput(editor.updates(sessionId))).toBe("one\r\ntwo\r\n");
+      expect(terminalOutput(await replayOf(editor, sessionId)).trimEnd()).toBe("one\r\ntwo");
+    });
+  });
+
+  test("is whole after it was closed, and can be talked to", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("Hello.").reply("Again.");
+      await editor.prompt(sessionId, "Hi");
+      await editor.closeSession(sessionId);
+      expect(await failureOf(editor.prompt(sessionId, "Hi"))).toMatchObject({ code: -32002 });
+      expect(agentText(await replayOf(editor, sessionId))).toBe("Hello.");
+      await editor.prompt(sessionId, "Once more");
+      expect(model.requests[1]?.messages.map(({ role }) => role)).toEqual([
+        "system",
+        "user",
+        "assistant",
+        "user",
+      ]);
+    });
+  });
+
+  test("is shown once for each of two loads at the same time", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("Hello.");
+      await editor.prompt(sessionId, "Hi");
+      await reopened(editor);
+      await Promise.all([editor.load(sessionId), editor.load(sessionId)]);
+      const history = kinds(editor.updates(sessionId)).filter((kind) => kind.endsWith("_chunk"));
+      expect(history).toEqual([
+        "user_message_chunk",
+        "agent_message_chunk",
+        "user_message_chunk",
+        "agent_message_chunk",
+      ]);
+      expect(await sentUnasked(editor)).toEqual([]);
+    });
+  });
+
+  test("survives close and load sent together, in either order", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("Hello.").reply("Still here.");
+      await editor.prompt(sessionId, "Hi");
+      await Promise.all([editor.closeSession(sessionId), editor.load(sessionId)]);
+      await editor.prompt(sessionId, "Are you there?");
+      expect(agentText(editor.updates(sessionId))).toBe("Hello.Hello.Still here.");
+      await Promise.all([editor.load(sessionId), editor.closeSession(sessionId)]);
+      expect(await failureOf(editor.prompt(sessionId, "And now?"))).toMatchObject({ code: -32002 });
+    });
+  });
+
+  test("keeps its mode and its model", async () => {
+    await story({}, async ({ editor }) => {
+      const { sessionId } = await editor.newSession();
+      await editor.setMode(sessionId, "plan");
+      await reopened(editor);
+      const loaded = await editor.load(sessionId);
+      expect(loaded.modes?.currentModeId).toBe("plan");
+      await editor.closeSession(sessionId);
+      expect(await editor.resume(sessionId)).toEqual(loaded);
+    });
+  });
+
+  test("of 300 turns comes quickly and in order", { timeout: 60_000 }, async () => {
+    const turns = 300;
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.otherwise(({ userText }) => `Answer to ${userText}.`);
+      for (let turn = 1; turn <= turns; turn++) await editor.prompt(sessionId, `question ${turn}`);
+      await reopened(editor);
+      const began = performance.now();
+      const updates = await replayOf(editor, sessionId);
+      expect(performance.now() - began).toBeLessThan(1_500);
+      const texts = updates.flatMap((update) =>
+        update.sessionUpdate.endsWith("_message_chunk") ? [objectOf(objectOf(update).content).text] : [],
+      );
+      const expected = Array.from({ length: turns }, (_, at) => [
+        `question ${at + 1}`,
+        `Answer to question ${at + 1}.`,
+      ]);
+      expect(texts).toEqual(expected.flat());
+    });
+  });
+});
+
+describe("a resumed session", () => {
+  test("of an earlier process shows nothing of its history and knows all of it", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("Hello.").reply("I know.");
+      await editor.prompt(sessionId, "My name is Ada");
+      await reopened(editor);
+      await editor.resume(sessionId);
+      await editor.prompt(sessionId, "What is my name?");
+      expect(agentText(editor.updates(sessionId))).toBe("I know.");
+      expect(JSON.stringify(model.requests[1]?.messages)).toContain("My name is Ada");
+    });
+  });
+});
+
+describe("the list of sessions", () => {
+  test("is paged over 250 sessions, filtered by folder, each exactly once", { timeout: 60_000 }, async () => {
+    await using elsewhere = await temporaryFolder();
+    await story({}, async ({ editor, repository }) => {
+      const created = await createMany(editor, 250, [repository.path, elsewhere.path]);
+      const pages = await allPages(editor);
+      expect(pages.map((page) => page.length)).toEqual([100, 100, 50]);
+      expect(pages.flat().sort()).toEqual(created.map(({ sessionId }) => sessionId).sort());
+      const here = created.filter(({ cwd }) => cwd === elsewhere.path).map(({ sessionId }) => sessionId);
+      expect((await allPages(editor, elsewhere.path)).flat().sort()).toEqual(here.sort());
+    });
+  });
+
+  test("begins with the session that was used last and carries its title", async () => {
+    await story({}, async ({ editor, model, repository }) => {
+      const { sessionId: first } = await editor.newSession();
+      const { sessionId: second } = await editor.newSession();
+      model.reply("Hello.").title("Greeting");
+      await editor.prompt(first, "Hi");
+      await editor.waitFor(
+        first,
+        (update) => update.sessionUpdate === "session_info_update" && update.title === "Greeting",
+      );
+      const updatedAt = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+      expect(await editor.list()).toEqual({
+        sessions: [
+          { sessionId: first, cwd: repository.path, title: "Greeting", updatedAt },
+          { sessionId: second, cwd: repository.path, title: null, updatedAt },
+        ],
+      });
+    });
+  });
+
+  test.each(["nonsense", "-1", "e30=", "__proto__", "x".repeat(100_000)])(
+    "refuses the cursor %.20s",
+    async (cursor) => {
+      await story({}, async ({ editor }) => {
+        expect(await failureOf(editor.list({ cursor }))).toMatchObject({ code: -32602 });
+        expect(await failureOf(editor.list({ cwd: "relative" }))).toMatchObject({ code: -32602 });
+      });
+    },
+  );
+});
+
+describe("deleting", () => {
+  test("a busy session cancels its turn and leaves nothing behind", async () => {
+    await story({}, async ({ editor, model, home }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.say("Working"), reply.gate());
+      const turn = editor.prompt(sessionId, "Work");
+      await editor.waitFor(sessionId, hasText("Working"));
+      expect(await editor.delete(sessionId)).toEqual({});
+      expect(await turn).toMatchObject({ stopReason: "cancelled" });
+      expect(await failureOf(editor.prompt(sessionId, "Hi"))).toMatchObject({
+        code: -32002,
+        message: `Session not found: ${sessionId}`,
+      });
+      await reopened(editor);
+      expect(await editor.list()).toEqual({ sessions: [] });
+      expect(await filesNaming(home.path, sessionId)).toEqual([]);
+    });
+  });
+});
+
+describe("two processes", () => {
+  test("do not share a session: the second is told which process has it, and gets it afterwards", async () => {
+    await story({}, async ({ editor, model, home, repository }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("Hello.");
+      await editor.prompt(sessionId, "Hi");
+      const other = new Editor({ home: home.path, cwd: repository.path });
+      try {
+        await other.initialize();
+        const refused = await failureOf(other.load(sessionId));
+        expect(refused.message).toContain(`pid ${editor.pid}`);
+        expect((await failureOf(other.resume(sessionId))).message).toBe(refused.message);
+        expect((await other.newSession()).sessionId).not.toBe(sessionId);
+        await editor.closeSession(sessionId);
+        await other.load(sessionId);
+        expect(agentText(other.updates(sessionId))).toBe("Hello.");
+        expect(await failureOf(editor.load(sessionId))).toMatchObject({
+          message: expect.stringContaining(`pid ${other.pid}`),
+        });
+      } finally {
+        await other.close();
+      }
+      other.assertClean();
+      await editor.load(sessionId);
+    });
+  });
+});
+
+describe("after a kill", () => {
+  test("in the middle of text, what was shown is there and the person is told", async () => {
+    await story({}, async (stage) => {
+      const { editor, model } = stage;
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.think("Hm."), reply.say("Half an ", "answer"), reply.gate());
+      const turn = editor.prompt(sessionId, "Tell me");
+      await editor.waitFor(sessionId, hasText("answer"));
+      await delay(lossLimitMs);
+      await killAll(stage);
+      await expect(turn).rejects.toThrow();
+      await reopened(editor);
+      const updates = await replayOf(editor, sessionId);
+      expect(agentText(updates)).toBe("Half an answer");
+      expect(thoughtText(updates)).toMatch(/^Hm\..*interrupted/s);
+      model.reply("The rest.");
+      expect(await editor.prompt(sessionId, "Go on")).toMatchObject({ stopReason: "end_turn" });
+      expect(JSON.stringify(model.requests[1]?.messages)).toContain("Half an answer");
+    });
+  });
+
+  test("in the middle of a tool, its call has failed", async () => {
+    await story({ files: { "a.txt": "one\n" } }, async (stage) => {
+      const { editor, model } = stage;
+      const { sessionId } = await editor.newSession();
+      model.reply(
+        reply.call("read", { filePath: "a.txt" }),
+        reply.call("bash", { command: "echo begun; sleep 300" }),
+      );
+      const turn = editor.prompt(sessionId, "Wait");
+      await editor.waitFor(
+        sessionId,
+        (update) => isRunning(update) && JSON.stringify(editor.updates(sessionId)).includes("begun"),
+      );
+      await killAll(stage);
+      await expect(turn).rejects.toThrow();
+      await reopened(editor);
+      const updates = await replayOf(editor, sessionId);
+      expect(toolCalls(updates)).toMatchObject([
+        { kind: "read", status: "completed" },
+        { kind: "execute", status: "failed", title: "echo begun; sleep 300" },
+      ]);
+      expect(thoughtText(updates)).toMatch(/interrupted.*echo begun; sleep 300/);
+      model.reply("I try again.");
+      await editor.prompt(sessionId, "Go on");
+      expect(model.requests[1]?.messages.filter(({ role }) => role === "tool")).toHaveLength(2);
+    });
+  });
+
+  test("while the person is asked, the call has failed and changed nothing", async () => {
+    await story({ config: askBash, permission: "never" }, async (stage) => {
+      const { editor, model, repository } = stage;
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("bash", { command: "touch made" }));
+      const turn = editor.prompt(sessionId, "Make it");
+      await editor.permissionRequest(1);
+      await killAll(stage);
+      await expect(turn).rejects.toThrow();
+      await reopened(editor);
+      const updates = await replayOf(editor, sessionId);
+      expect(toolCalls(updates)).toMatchObject([{ title: "touch made", status: "failed" }]);
+      expect(thoughtText(updates)).toContain("interrupted");
+      await expect(readFile(join(repository.path, "made"))).rejects.toThrow("ENOENT");
+      editor.permission = "allow_once";
+      model.reply(reply.call("bash", { command: "touch made" })).reply("Made.");
+      await editor.prompt(sessionId, "Make it now");
+      expect(await readFile(join(repository.path, "made"), "utf8")).toBe("");
+    });
+  });
+
+  test("a resumed session tells of the interruption with its next turn, and once", async () => {
+    await story({}, async (stage) => {
+      const { editor, model } = stage;
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.say("Half"), reply.gate());
+      const turn = editor.prompt(sessionId, "Tell me");
+      await editor.waitFor(sessionId, hasText("Half"));
+      await killAll(stage);
+      await expect(turn).rejects.toThrow();
+      await reopened(editor);
+      await editor.resume(sessionId);
+      expect((await sentUnasked(editor)).map(({ line }) => line).join()).not.toContain("_chunk");
+      model.reply("The rest.").reply("More.");
+      await editor.prompt(sessionId, "Go on");
+      await editor.prompt(sessionId, "And on");
+      expect(thoughtText(editor.updates(sessionId)).match(/interrupted/g)).toHaveLength(1);
+    });
+  });
+});
+
+describe("the end of stdin", () => {
+  test("answers what cannot be ended in time with an error, and leaves no process", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(
+        reply.call("bash", { command: "trap '' TERM INT HUP; echo begun; while :; do sleep 1; done" }),
+      );
+      const turn = failureOf(editor.prompt(sessionId, "Wait"));
+      await editor.waitFor(sessionId, () => JSON.stringify(editor.updates(sessionId)).includes("begun\\"));
+      const began = performance.now();
+      expect(await editor.close()).toEqual({ code: 0, signal: null });
+      expect(performance.now() - began).toBeLessThan(400);
+      expect(await turn).toMatchObject({
+        code: -32603,
+        message: "The program ended because its input did.",
+      });
+    });
+  });
+
+  test.each([
+    ["a command runs", "echo begun; sleep 300"],
+    ["a command runs with children in the background", "sleep 300 & sleep 300 & echo begun; wait"],
+  ])("while %s ends the agent fast and leaves no process", async (_name, command) => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("bash", { command }));
+      const turn = editor.prompt(sessionId, "Wait");
+      await editor.waitFor(sessionId, () => JSON.stringify(editor.updates(sessionId)).includes("begun\\"));
+      const began = performance.now();
+      expect(await editor.close()).toEqual({ code: 0, signal: null });
+      expect(performance.now() - began).toBeLessThan(400);
+      expect(await turn).toMatchObject({ stopReason: "cancelled" });
+    });
+  });
+});
+
+/** What a terminal in the editor holds. */
+function terminalOutput(updates: readonly SessionUpdate[]): string {
+  return updates.map((update) => objectOf(objectOf(update._meta).terminal_output).data ?? "").join("");
+}
+
+/** A call as it stands at its end; how it was drawn in a terminal is another test's. */
+function settled(item: unknown): unknown {
+  const { _meta, ...rest } = objectOf(item);
+  return rest;
+}
+
+async function createMany(editor: Editor, count: number, folders: string[]) {
+  const created: { sessionId: string; cwd: string }[] = [];
+  for (let at = 0; at < count; at++) {
+    const cwd = folders[at % folders.length] ?? "";
+    const { sessionId } = await editor.newSession({ cwd });
+    created.push({ sessionId, cwd });
+  }
+  return created;
+}
+
+/** The ids on each page. */
+async function allPages(editor: Editor, cwd?: string): Promise<string[][]> {
+  const pages: string[][] = [];
+  let cursor: string | null | undefined;
+  do {
+    const page = await editor.list({ ...(cwd && { cwd }), ...(cursor && { cursor }) });
+    pages.push(page.sessions.map(({ sessionId }) => sessionId));
+    cursor = page.nextCursor;
+  } while (cursor);
+  return pages;
+}
+
+async function filesNaming(folder: string, name: string): Promise<string[]> {
+  const all = await readdir(folder, { recursive: true });
+  return all.filter((path) => path.includes(name));
+}

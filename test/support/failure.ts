@@ -1,0 +1,18 @@
+import { RequestError } from "@agentclientprotocol/sdk";
+
+export interface Failure {
+  code: number;
+  message: string;
+  data: unknown;
+}
+
+/** The error with which a request was answered. Throws when it succeeded or failed otherwise. */
+export async function failureOf(answer: Promise<unknown>): Promise<Failure> {
+  const outcome = await answer.then(
+    (result) => new Error(`An error was expected, but the answer is ${JSON.stringify(result)}.`),
+    (error: unknown) => error,
+  );
+  if (!(outcome instanceof RequestError)) throw outcome;
+  const { code, message, data } = outcome;
+  return { code, message, data };
+}

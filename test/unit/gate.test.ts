@@ -1,0 +1,287 @@
+import { describe, expect, test } from "vitest";
+import { type Deferred, deferred } from "../../src/base/async.ts";
+import { newSessionId } from "../../src/message/ids.ts";
+import { Approvals } from "../../src/permission/approvals.ts";
+import {
+  type Answer,
+  type Ask,
+  type AuditEntry,
+  Gate,
+  type GateCall,
+  type Question,
+} from "../../src/permission/gate.ts";
+import type { PermissionRequest, Rule } from "../../src/permission/rule.ts";
+
+const session = newSessionId();
+const other = newSessionId();
+const askAll: Rule[] = [{ permission: "*", pattern: "*", action: "ask" }];
+const never = new AbortController().signal;
+
+function call(callId: string, text = callId, options: Partial<GateCall> = {}): GateCall {
+  const permissions: PermissionRequest[] = [
+    { permission: "bash", subjects: [{ text }], always: [`${text.split(" ")[0]} *`] },
+  ];
+  return {
+    sessionId: session,
+    callId,
+    agent: "build",
+    title: text,
+    kind: "execute",
+    locations: [],
+    input: {},
+    permissions,
+    ...options,
+  };
+}
+
+/** A person who answers when the test says so. */
+function person() {
+  const asked: { question: Question; signal: AbortSignal; answer: Deferred<Answer> }[] = [];
+  const arrivals: Deferred<void>[] = [];
+  const ask: Ask = (question, signal) => {
+    const answer = deferred<Answer>();
+    asked.push({ question, signal, answer });
+    arrivals[asked.length - 1]?.resolve();
+    return answer.promise;
+  };
+  const questionNumber = async (number: number) => {
+    if (!asked[number]) await (arrivals[number] = deferred()).promise;
+    const found = asked[number];
+    if (!found) throw new Error(`question ${number} was not asked`);
+    return found;
+  };
+  return { ask, asked, questionNumber };
+}
+
+function setUp(options: { ask?: Ask; approvals?: Approvals } = {}) {
+  const someone = person();
+  const entries: AuditEntry[] = [];
+  const approvals = options.approvals ?? new Approvals();
+  const gate = new Gate({
+    ask: options.ask ?? someone.ask,
+    approvals,
+    audit: (entry) => entries.push(entry),
+  });
+  return { ...someone, gate, approvals, entries };
+}
+
+describe("the gate", () => {
+  test("allows and denies by rule without asking", async () => {
+    const { gate, asked, entries } = setUp();
+    const deny: Rule = { permission: "bash", pattern: "rm *", action: "deny" };
+    const rules: Rule[] = [{ permission: "*", pattern: "*", action: "allow" }, deny];
+    expect(await gate.decide(call("1", "ls"), rules, never)).toEqual({ outcome: "allowed" });
+    expect(await gate.decide(call("2", "rm a"), rules, never)).toEqual({
+      outcome: "denied",
+      permission: "bash",
+      subject: "rm a",
+      rule: deny,
+    });
+    expect(asked).toEqual([]);
+    expect(entries.map(({ callId, outcome, by, subject }) => [callId, outcome, by, subject])).toEqual([
+      ["1", "allowed", "rules", "ls"],
+      ["2", "denied", "rules", "rm a"],
+    ]);
+  });
+
+  test("never asks for a call of which one part is denied", async () => {
+    const { gate, asked } = setUp();
+    const permissions = ["ls", "rm a"].map((text) => ({
+      permission: "bash",
+      subjects: [{ text }],
+      always: [],
+    }));
+    const rules: Rule[] = [...askAll, { permission: "bash", pattern: "rm *", action: "deny" }];
+    expect((await gate.decide(call("1", "x", { permissions }), rules, never)).outcome).toBe("denied");
+    expect(asked).toEqual([]);
+  });
+
+  test("asks with what is open, what always would allow, and why", async () => {
+    const { gate, questionNumber } = setUp();
+    const edit: PermissionRequest = { permission: "edit", subjects: [{ text: "a" }], always: ["a"] };
+    const bash = call("1", "git push").permissions;
+    const rules: Rule[] = [...askAll, { permission: "edit", pattern: "*", action: "allow" }];
+    const decision = gate.decide(call("1", "git push", { permissions: [edit, ...bash] }), rules, never);
+    const { question, answer } = await questionNumber(0);
+    expect(question).toEqual({
+      ...call("1", "git push"),
+      always: ["git *"],
+      reason: 'the rule *: "*" says ask',
+    });
+    answer.resolve({ reply: "once" });
+    expect(await decision).toEqual({ outcome: "allowed" });
+  });
+
+  test("offers no always where one open part has none", async () => {
+    const { gate, questionNumber, approvals } = setUp();
+    const permissions = [
+      ...call("1", "git push").permissions,
+      { permission: "bash", subjects: [{ text: "sh" }], always: [] },
+    ];
+    const decision = gate.decide(call("1", "x", { permissions }), askAll, never);
+    const { question, answer } = await questionNumber(0);
+    expect(question.always).toEqual([]);
+    answer.resolve({ reply: "always", scope: "session" });
+    expect(await decision).toEqual({ outcome: "allowed" });
+    expect(approvals.list()).toEqual([]);
+  });
+
+  test("asks one question at a time, in order", async () => {
+    const { gate, asked, questionNumber } = setUp();
+    const decisions = [gate.decide(call("1"), askAll, never), gate.decide(call("2"), askAll, never)];
+    (await questionNumber(0)).answer.resolve({ reply: "once" });
+    expect(await decisions[0]).toEqual({ outcome: "allowed" });
+    const second = await questionNumber(1);
+    expect(asked.map(({ question }) => question.callId)).toEqual(["1", "2"]);
+    second.answer.resolve({ reply: "once" });
+    expect(await decisions[1]).toEqual({ outcome: "allowed" });
+  });
+
+  test("after always settles what waits and is covered, and asks for the rest", async () => {
+    const { gate, asked, approvals, questionNumber } = setUp();
+    const first = gate.decide(call("1", "git push"), askAll, never);
+    const covered = gate.decide(call("2", "git pull"), askAll, never);
+    const rest = gate.decide(call("3", "npm test"), askAll, never);
+    (await questionNumber(0)).answer.resolve({ reply: "always", scope: "session" });
+    expect(await Promise.all([first, covered])).toEqual([{ outcome: "allowed" }, { outcome: "allowed" }]);
+    (await questionNumber(1)).answer.resolve({ reply: "once" });
+    expect(await rest).toEqual({ outcome: "allowed" });
+    expect(asked.map(({ question }) => question.callId)).toEqual(["1", "3"]);
+    expect(approvals.list()).toEqual([{ permission: "bash", pattern: "git *", scope: "session" }]);
+    expect(await gate.decide(call("4", "git log"), askAll, never)).toEqual({ outcome: "allowed" });
+    expect(asked.length).toBe(2);
+  });
+
+  test("does not let an approval allow what is opaque", async () => {
+    const approvals = new Approvals();
+    await approvals.add([{ permission: "bash", pattern: "git *" }], "session");
+    const { gate, questionNumber } = setUp({ approvals });
+    const permissions = [
+      { permission: "bash", subjects: [{ text: "git -c x log", opaque: "-c" }], always: [] },
+    ];
+    const decision = gate.decide(call("1", "x", { permissions }), askAll, never);
+    (await questionNumber(0)).answer.resolve({ reply: "reject" });
+    expect(await decision).toEqual({ outcome: "rejected" });
+  });
+
+  test("allows the call though the approval could not be saved", async () => {
+    const broken = new Approvals({
+      load: async () => undefined,
+      save: async () => {
+        throw new Error("disk full");
+      },
+    });
+    const { gate } = setUp({ approvals: broken, ask: async () => ({ reply: "always", scope: "project" }) });
+    expect(await gate.decide(call("1", "git push"), askAll, never)).toEqual({ outcome: "allowed" });
+  });
+
+  test("after reject settles what waits of that session, with the words for the first only", async () => {
+    const { gate, asked, questionNumber } = setUp();
+    const first = gate.decide(call("1"), askAll, never);
+    const same = gate.decide(call("2"), askAll, never);
+    const elsewhere = gate.decide(call("3", "3", { sessionId: other }), askAll, never);
+    (await questionNumber(0)).answer.resolve({ reply: "reject", feedback: "use npm" });
+    expect(await first).toEqual({ outcome: "rejected", feedback: "use npm" });
+    expect(await same).toEqual({ outcome: "rejected" });
+    (await questionNumber(1)).answer.resolve({ reply: "once" });
+    expect(await elsewhere).toEqual({ outcome: "allowed" });
+    expect(asked.map(({ question }) => question.callId)).toEqual(["1", "3"]);
+  });
+
+  test("settles as cancelled at once on abort, though the person never answers, and goes on with the next", async () => {
+    const { gate, questionNumber, entries } = setUp();
+    const abort = new AbortController();
+    const first = gate.decide(call("1"), askAll, abort.signal);
+    const next = gate.decide(call("2"), askAll, never);
+    const { signal, answer } = await questionNumber(0);
+    abort.abort();
+    expect(await first).toEqual({ outcome: "cancelled" });
+    expect(signal.aborted).toBe(true);
+    answer.resolve({ reply: "always", scope: "session" });
+    (await questionNumber(1)).answer.resolve({ reply: "once" });
+    expect(await next).toEqual({ outcome: "allowed" });
+    expect(entries.map(({ callId, outcome, by }) => [callId, outcome, by])).toEqual([
+      ["1", "cancelled", "signal"],
+      ["2", "allowed", "person"],
+    ]);
+  });
+
+  test("ignores an answer that comes too late", async () => {
+    const { gate, questionNumber, approvals, asked } = setUp();
+    const abort = new AbortController();
+    const first = gate.decide(call("1", "git push"), askAll, abort.signal);
+    const { answer } = await questionNumber(0);
+    abort.abort();
+    await first;
+    answer.resolve({ reply: "always", scope: "session" });
+    const again = gate.decide(call("2", "git push"), askAll, never);
+    (await questionNumber(1)).answer.resolve({ reply: "once" });
+    await again;
+    expect(approvals.list()).toEqual([]);
+    expect(asked.length).toBe(2);
+  });
+
+  test("cancels a call that waits behind another, and one whose signal aborted before", async () => {
+    const { gate, asked, questionNumber } = setUp();
+    const abort = new AbortController();
+    const first = gate.decide(call("1"), askAll, never);
+    const waiting = gate.decide(call("2"), askAll, abort.signal);
+    abort.abort();
+    expect(await waiting).toEqual({ outcome: "cancelled" });
+    expect(await gate.decide(call("3"), askAll, abort.signal)).toEqual({ outcome: "cancelled" });
+    (await questionNumber(0)).answer.resolve({ reply: "cancelled" });
+    expect(await first).toEqual({ outcome: "cancelled" });
+    expect(asked.length).toBe(1);
+  });
+
+  test("settles everything as rejected when it is closed, and what comes after", async () => {
+    const { gate, questionNumber } = setUp();
+    const decisions = [gate.decide(call("1"), askAll, never), gate.decide(call("2"), askAll, never)];
+    const { signal } = await questionNumber(0);
+    gate.close();
+    expect(await Promise.all(decisions)).toEqual([{ outcome: "rejected" }, { outcome: "rejected" }]);
+    expect(signal.aborted).toBe(true);
+    expect(await gate.decide(call("3"), askAll, never)).toEqual({ outcome: "rejected" });
+  });
+
+  test("takes a question that fails for a no, at once or later", async () => {
+    const failures: Ask[] = [
+      async () => {
+        throw new Error("the editor is gone");
+      },
+      () => {
+        throw new Error("no editor");
+      },
+    ];
+    for (const ask of failures) {
+      const { gate, entries } = setUp({ ask });
+      expect(await gate.decide(call("1"), askAll, never)).toEqual({ outcome: "rejected" });
+      expect(entries.map(({ by }) => by)).toEqual(["failure"]);
+    }
+  });
+
+  test.each([
+    [null],
+    ["once"],
+    [{}],
+    [{ reply: "yes" }],
+    [{ reply: "always" }],
+    [{ reply: "always", scope: "world" }],
+    [{ reply: "ONCE" }],
+  ])("takes the strange answer %j for a no", async (answer) => {
+    const { gate } = setUp({ ask: async () => JSON.parse(JSON.stringify(answer ?? null)) });
+    expect(await gate.decide(call("1"), askAll, never)).toEqual({ outcome: "rejected" });
+  });
+
+  test("goes on asking after a failure", async () => {
+    let failed = false;
+    const ask: Ask = async () => {
+      if (failed) return { reply: "once" };
+      failed = true;
+      throw new Error("once");
+    };
+    const { gate } = setUp({ ask });
+    const decisions = [gate.decide(call("1"), askAll, never), gate.decide(call("2"), askAll, never)];
+    expect(await Promise.all(decisions)).toEqual([{ outcome: "rejected" }, { outcome: "allowed" }]);
+  });
+});
