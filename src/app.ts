@@ -15,6 +15,7 @@ import { toRetryPolicy } from "./model/retry.ts";
 import { openModels } from "./model/providers.ts";
 import { Approvals } from "./permission/approvals.ts";
 import type { Project } from "./session/project.ts";
+import { Housekeeping, type SessionAges } from "./session/housekeeping.ts";
 import { type Door, type Folders, Sessions } from "./session/sessions.ts";
 import { SessionStore } from "./storage/session-store.ts";
 import type { Tool } from "./tool/tool.ts";
@@ -43,6 +44,7 @@ export class App {
   readonly #processes: Processes;
   readonly #shared: Pick<Workspace, "files" | "search" | "snapshots" | "processes" | "outputFolder" | "home">;
   #store: Promise<SessionStore> | undefined;
+  readonly #housekeeping: Housekeeping;
   #sessions: Sessions | undefined;
   #tools: Promise<readonly Tool[]> | undefined;
 
@@ -62,6 +64,13 @@ export class App {
       snapshots: openSnapshots(join(this.folders.data, "snapshot"), this.log),
       processes: this.#processes,
     };
+    this.#housekeeping = new Housekeeping({
+      store: () => this.#openStore(),
+      outputFolder: this.#shared.outputFolder,
+      snapshotFolder: join(this.folders.data, "snapshot"),
+      ages: () => this.#sessionAges(),
+      log: this.log,
+    });
   }
 
   openSessions(door: Door): Sessions {
@@ -72,6 +81,7 @@ export class App {
       log: this.log,
       openProject: (folders) => this.openProject(folders),
       openApprovals: async () => new Approvals(),
+      onTurnEnd: () => this.#housekeeping.onTurnEnd(),
       memory: {
         lastUsedModel: async (id) => {
           const { files } = await this.#openStore();
@@ -131,7 +141,7 @@ export class App {
   async close(): Promise<void> {
     const ended = this.#processes.endAll();
     await this.#sessions?.closeAll();
-    await ended;
+    await Promise.all([ended, this.#housekeeping.close()]);
   }
 
   /** Why no model could be asked by somebody without a project, in words for the person. */
@@ -146,6 +156,15 @@ export class App {
     });
     const chosen = models.defaultModel();
     return chosen.outcome === "none" ? chosen.error.message : undefined;
+  }
+
+  /** Only the person's own configuration says what is deleted, no project's. */
+  async #sessionAges(): Promise<SessionAges> {
+    const { env, platform } = this.#surroundings;
+    const { config } = await loadConfig({ cwd: this.home, home: this.home, env, platform });
+    const { archive_after_days: archiveAfterDays, remove_after_days: removeAfterDays } =
+      config.sessions ?? {};
+    return { archiveAfterDays, removeAfterDays };
   }
 
   /** A store that could not be opened (a full disk) is tried again with the next request. */

@@ -1,11 +1,20 @@
-import type { SessionConfigOption, SessionModeState } from "@agentclientprotocol/sdk";
+import type {
+  SessionConfigOption,
+  SessionConfigSelectOption,
+  SessionModeState,
+} from "@agentclientprotocol/sdk";
 import type { Agent } from "../agent/agent.ts";
 import type { ModelRef } from "../message/message.ts";
+import type { Model } from "../model/model.ts";
 import type { Session } from "../session/session.ts";
 import { invalidParams } from "./errors.ts";
 
 const modeOption = "mode";
 const modelOption = "model";
+/** Stands in the picker while nothing says which of the models is meant; no model's value is without a slash. */
+const noModel: SessionConfigSelectOption = { value: "none", name: "Choose a model" };
+/** How many of the valid names an error lists. */
+const listLimit = 20;
 
 /** The same state twice: as modes for clients that know no options, and as options. */
 export function modesOf(session: Session): SessionModeState {
@@ -38,37 +47,45 @@ export function optionsOf(session: Session): SessionConfigOption[] {
 
 /** Changes the state behind an option. Throws for an option or a value that is not there. */
 export async function setOption(session: Session, optionId: string, value: unknown): Promise<void> {
-  if (typeof value !== "string") throw invalidParams(`The option "${optionId}" takes one of its values.`);
-  if (optionId === modeOption) return setMode(session, value);
-  if (optionId !== modelOption) throw invalidParams(`There is no option "${optionId}".`);
+  const options = optionsOf(session);
+  const option = options.find(({ id }) => id === optionId);
+  if (option === undefined)
+    throw invalidParams(`There is no option "${optionId}". Options: ${listed(options.map(({ id }) => id))}.`);
+  const values = valuesOf(option);
+  if (typeof value !== "string" || !values.includes(value))
+    throw invalidParams(
+      `The option "${optionId}" has no value ${JSON.stringify(value)}. Values: ${listed(values)}.`,
+    );
+  if (optionId === modeOption) return session.setAgent(value);
   const model = session.project.models.list().find((candidate) => modelValue(candidate.ref) === value);
-  if (model === undefined) throw invalidParams(`There is no model "${value}".`);
-  await session.setModel(model.ref);
+  if (model !== undefined) await session.setModel(model.ref);
 }
 
 export async function setMode(session: Session, name: string): Promise<void> {
   const known = primaryAgents(session).map((agent) => agent.name);
-  if (!known.includes(name)) throw invalidParams(`There is no mode "${name}". Modes: ${known.join(", ")}.`);
+  if (!known.includes(name)) throw invalidParams(`There is no mode "${name}". Modes: ${listed(known)}.`);
   await session.setAgent(name);
 }
 
 function modelSelect(session: Session): SessionConfigOption | undefined {
   const current = session.model;
-  if (current === undefined) return undefined;
   const models = session.project.models.list();
-  const known = models.some((model) => modelValue(model.ref) === modelValue(current.ref));
+  if (current === undefined && models.length === 0) return undefined;
+  const choices = models.map(modelChoice);
+  const currentChoice = current === undefined ? noModel : modelChoice(current);
+  const isListed = choices.some(({ value }) => value === currentChoice.value);
   return {
     type: "select",
     id: modelOption,
     name: "Model",
     category: "model",
-    currentValue: modelValue(current.ref),
-    options: (known ? models : [current, ...models]).map(({ ref, name }) => ({
-      value: modelValue(ref),
-      name,
-      description: ref.provider,
-    })),
+    currentValue: currentChoice.value,
+    options: isListed ? choices : [currentChoice, ...choices],
   };
+}
+
+function modelChoice({ ref, name }: Model): SessionConfigSelectOption {
+  return { value: modelValue(ref), name, description: ref.provider };
 }
 
 function primaryAgents(session: Session): Agent[] {
@@ -77,6 +94,18 @@ function primaryAgents(session: Session): Agent[] {
 
 function modelValue({ provider, model }: ModelRef): string {
   return `${provider}/${model}`;
+}
+
+function valuesOf(option: SessionConfigOption): string[] {
+  if (option.type !== "select") return [];
+  return option.options.flatMap((choice) =>
+    "value" in choice ? [choice.value] : choice.options.map(({ value }) => value),
+  );
+}
+
+function listed(names: readonly string[]): string {
+  const more = names.length - listLimit;
+  return more <= 0 ? names.join(", ") : `${names.slice(0, listLimit).join(", ")} and ${more} more`;
 }
 
 function titled(name: string): string {

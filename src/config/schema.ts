@@ -206,6 +206,23 @@ export const configSchema = z
       })
       .optional()
       .describe("Where a tool's output is cut (2000 lines, 51200 bytes)."),
+    sessions: z
+      .strictObject({
+        archive_after_days: z
+          .number()
+          .positive()
+          .optional()
+          .describe("Days without use after which a session leaves the list (never)."),
+        remove_after_days: z
+          .number()
+          .positive()
+          .optional()
+          .describe(
+            "Days without use after which a session is deleted with all that is stored of it (never).",
+          ),
+      })
+      .optional()
+      .describe("What becomes of old sessions. Counts in your own configuration only, not in a project's."),
     retry: z
       .strictObject({
         attempts: z.number().int().positive().optional().describe("Tries of one model call (5)."),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { messageIdSchema, sessionIdSchema } from "./ids.ts";
+import { type MessageId, messageIdSchema, sessionIdSchema } from "./ids.ts";
 import { partSchema, tokensSchema } from "./part.ts";
 
 /** A model as people write it: `provider/model`, with an optional variant (its reasoning effort). */
@@ -50,6 +50,8 @@ const userInfoSchema = z.object({
   system: z.string().optional(),
   /** Tools switched off (false) for the answers to this message. */
   tools: z.record(z.string(), z.boolean()).optional(),
+  /** True for what the person said into a running turn: it begins none of its own. */
+  steering: z.boolean().optional(),
 });
 
 /** Why a model call ended. */
@@ -98,6 +100,25 @@ export const todoSchema = z.object({
 });
 export type Todo = z.infer<typeof todoSchema>;
 
+/**
+ * What of a session is taken back. Its messages from the last of `from` up to `through` do not count: the model does
+ * not see them and nobody is shown them; they stay on disk for as long as they can be brought again. `from` has the
+ * first message of each undo, the newest undo last; each goes further back than the one before. Any other state than
+ * "undone" was cut off in the middle and is completed when the session is opened.
+ */
+export const revertSchema = z.object({
+  state: z.enum(["undoing", "undone", "redoing", "discarding"]),
+  from: z.array(messageIdSchema).min(1),
+  through: messageIdSchema,
+});
+export type Revert = z.infer<typeof revertSchema>;
+
+/** Whether a message is taken back. */
+export function isReverted(id: MessageId, revert: Revert | undefined): boolean {
+  const from = revert?.from.at(-1);
+  return revert !== undefined && from !== undefined && id >= from && id <= revert.through;
+}
+
 /** What is stored of a session beside its messages. Times are milliseconds since 1970. */
 export const sessionInfoSchema = z.object({
   id: sessionIdSchema,
@@ -114,5 +135,8 @@ export const sessionInfoSchema = z.object({
   cost: z.number(),
   time: z.object({ created: z.number(), updated: z.number(), archived: z.number().optional() }),
   version: z.string(),
+  revert: revertSchema.optional(),
+  /** Lines added and taken away, and files changed, in all; the files themselves stand in `session_diff/<id>`. */
+  summary: z.object({ additions: z.number(), deletions: z.number(), files: z.number() }).optional(),
 });
 export type SessionInfo = z.infer<typeof sessionInfoSchema>;

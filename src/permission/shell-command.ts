@@ -173,8 +173,8 @@ const specials: Record<string, Describe> = {
   typeset: describeDeclaration,
   local: describeDeclaration,
   readonly: describeDeclaration,
-  test: describeSubscripts,
-  "[": describeSubscripts,
+  test: describeTest,
+  "[": describeTest,
   read: describeSubscripts,
   unset: describeSubscripts,
   let: describeSubscripts,
@@ -278,6 +278,8 @@ function addOperands(scan: Scan, options: Options, program: Program, place: Plac
     case "move":
     case "link":
       return addCopies(scan, operands, program, hasOption(options, program.writes), edit, place);
+    case "name":
+      return operands.forEach((operand) => addVisiblePaths(scan, operand, place));
     case undefined:
       return operands.forEach((operand) => addVisiblePaths(scan, operand, place, "read"));
   }
@@ -602,6 +604,15 @@ function describeDeclaration(
 }
 
 /** These evaluate the text in `name[…]`, which may run a command. */
+function describeTest(
+  scan: Scan,
+  args: readonly Argument[],
+  command: SimpleCommand,
+  place: Place,
+): Doubt | undefined {
+  return describeSubscripts(scan, args, command) ?? describeProgram(scan, args, programOf("test"), place);
+}
+
 function describeSubscripts(
   _scan: Scan,
   args: readonly Argument[],

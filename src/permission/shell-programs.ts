@@ -15,8 +15,8 @@ export interface Program {
   readonly writes?: string;
   /** Options whose value names a file behind `@` or `<`. */
   readonly uploads?: string;
-  /** What its operands are. `copy`: the last is written, the others read; `move`: all are written. `address`: URLs. */
-  readonly operands?: "read" | "write" | "folder" | "copy" | "move" | "link" | "text" | "address";
+  /** What its operands are. `copy`: the last is written, the others read; `move`: all are written. `address`: URLs. `name`: no more than names. */
+  readonly operands?: "read" | "write" | "folder" | "copy" | "move" | "link" | "text" | "address" | "name";
   /** So many first operands are a pattern or a script, unless one of the options `instead` is there. */
   readonly skip?: number;
   readonly instead?: string;
@@ -94,7 +94,7 @@ const table: Record<string, Program> = {
     writes: "-o",
   },
   "cd pushd": { operands: "folder" },
-  "test [": {},
+  "test [": { operands: "name" },
   "grep egrep fgrep zgrep": {
     operands: "read",
     texts: "-e --regexp --include --exclude --exclude-dir",

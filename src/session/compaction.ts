@@ -53,7 +53,7 @@ export async function requestCompaction(
 ): Promise<void> {
   const window = wish.model && usableWindow(wish.model, project.config);
   const tail = tailOf(transcript.messages, window ?? assumedWindow, wish.auto);
-  const info: UserInfo = { ...question, id: newMessageId(), time: { created: Date.now() } };
+  const info: UserInfo = { ...question, id: transcript.newMessageId(), time: { created: Date.now() } };
   await transcript.addMessage(info);
   if (wish.said !== undefined) {
     await transcript.putPart(info.id, { id: newPartId(), type: "text", text: wish.said, ignored: true });
@@ -81,7 +81,7 @@ export async function compact(
   const before = estimateMessages(transcript.messages);
   const kept = keptBy(message, transcript.messages);
   const old = transcript.messages.filter((other) => other !== message && !kept.includes(other));
-  const info = summaryInfo(message.info, model);
+  const info = summaryInfo(transcript, message.info, model);
   await transcript.addMessage(info);
   const answer = await summarise(deps, { model, messages: old, instruction: part.instruction }, signal);
   if (answer.outcome === "failed") {
@@ -113,21 +113,34 @@ export async function prune(transcript: Transcript, limits: PruneLimits): Promis
   return prunable.length > 0;
 }
 
-/** The newest messages that fit, and the unanswered question itself, however old it is. */
+/**
+ * The newest messages that fit, and the unanswered question itself, however old it is. Where all would fit, keeping
+ * them would win nothing: then they are summed up too.
+ */
 function tailOf(messages: readonly Message[], window: number, keepsQuestion: boolean) {
   const limit = Math.min(longestTail, Math.max(shortestTail, Math.round(window * tailShare)));
-  let size = 0;
-  let keepFrom: Message | undefined;
-  for (const message of messages.toReversed()) {
-    size += estimateMessage(message);
-    if (size > limit || isFinishedSummary(message)) break;
-    keepFrom = message;
-  }
-  const question = keepsQuestion ? messages.findLast(isAsked) : undefined;
+  const question = keepsQuestion ? messages.findLastIndex(isAsked) : -1;
+  const isStart = ({ info }: Message, index: number) =>
+    info.role === "user" || (question !== -1 && index > question);
+  const fitting = newestThatFit(messages, limit);
+  const isAll = fitting === messages.findLastIndex(isFinishedSummary) + 1;
+  const keepFrom = isAll
+    ? undefined
+    : messages.find((message, index) => index >= fitting && isStart(message, index));
   return {
     ...(keepFrom && { keepFrom: keepFrom.info.id }),
-    ...(question && { question: question.info.id }),
+    ...(question !== -1 && { question: messages[question]?.info.id }),
   };
+}
+
+/** The index from which on the messages have at most so many tokens. An older compaction is no part of a tail. */
+function newestThatFit(messages: readonly Message[], limit: number): number {
+  let size = 0;
+  const tooOld = messages.findLastIndex((message) => {
+    size += estimateMessage(message);
+    return size > limit || isFinishedSummary(message);
+  });
+  return tooOld + 1;
 }
 
 /** A message of the person's own, not one that the program wrote. */
@@ -136,9 +149,9 @@ function isAsked({ info, parts }: Message): boolean {
   return parts.some((part) => part.type === "text" && part.synthetic !== true && part.ignored !== true);
 }
 
-function summaryInfo(question: UserInfo, model: Model): AssistantInfo {
+function summaryInfo(transcript: Transcript, question: UserInfo, model: Model): AssistantInfo {
   return {
-    id: newMessageId(),
+    id: transcript.newMessageId(),
     sessionId: question.sessionId,
     role: "assistant",
     parentId: question.id,
@@ -153,7 +166,7 @@ function summaryInfo(question: UserInfo, model: Model): AssistantInfo {
 
 /** An automatic compaction came in the middle of work, which goes on. */
 async function continueAfter(transcript: Transcript, question: UserInfo): Promise<void> {
-  const info: UserInfo = { ...question, id: newMessageId(), time: { created: Date.now() } };
+  const info: UserInfo = { ...question, id: transcript.newMessageId(), time: { created: Date.now() } };
   await transcript.addMessage(info);
   await transcript.putPart(info.id, { id: newPartId(), type: "text", text: goOn.trim(), synthetic: true });
   await transcript.seal(info.id);

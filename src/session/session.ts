@@ -39,6 +39,8 @@ export interface SessionDeps {
   /** Remembers the model for new sessions of the project. */
   rememberModel(model: ModelRef): Promise<void>;
   lastUsedModel: ModelRef | undefined;
+  /** Told when a turn was answered. Must not throw. */
+  onTurnEnd(): void;
 }
 
 /** One live conversation: its turns in order, who answers them, and how they are stopped. */
@@ -175,6 +177,7 @@ export class Session {
     const ended = await Promise.race([turn, limit.promise]);
     limit.stop();
     result.resolve(ended ?? { end: "cancelled", tokens: noTokens });
+    this.#deps.onTurnEnd();
   }
 
   async #turn(input: PromptInput, signal: AbortSignal): Promise<TurnResult> {

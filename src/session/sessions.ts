@@ -27,6 +27,8 @@ export interface SessionsDeps {
   log: Log;
   openProject(folders: Folders): Promise<Project>;
   openApprovals(projectId: string): Promise<Approvals>;
+  /** Told when a turn of any session was answered. Must not throw. */
+  onTurnEnd(): void;
   /** What is remembered of a project between processes. */
   memory: {
     lastUsedModel(projectId: string): Promise<ModelRef | undefined>;
@@ -92,9 +94,11 @@ export class Sessions {
       if (live !== undefined) return { status: "opened", session: live, notice: undefined };
       const info = await (await this.#deps.store()).load(id);
       if (info === undefined) return { status: "missing" };
+      // Who opens a session that was put away wants it back.
+      const { archived: _, ...time } = info.time;
       const additionalDirectories = folders?.additionalDirectories ?? info.additionalDirectories ?? [];
       const project = await this.#deps.openProject({ cwd: folders?.cwd ?? info.cwd, additionalDirectories });
-      return this.#open({ ...info, additionalDirectories: [...additionalDirectories] }, project);
+      return this.#open({ ...info, time, additionalDirectories: [...additionalDirectories] }, project);
     });
   }
 
@@ -149,6 +153,7 @@ export class Sessions {
       emit,
       log,
       rememberModel: (model) => memory.rememberModel(project.id, model),
+      onTurnEnd: this.#deps.onTurnEnd,
       lastUsedModel: await memory.lastUsedModel(project.id),
     });
     this.#live.set(info.id, session);

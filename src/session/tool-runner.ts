@@ -84,21 +84,15 @@ export class ToolRunner {
       state: { status: "pending", input: call.input },
     });
     const tool = this.#find(call.tool);
-    if (tool === undefined) {
-      return card.fail("invalid", unknownTool(call.tool, [...this.#tools.keys()]));
+    const checked = check(call, tool, [...this.#tools.keys()]);
+    if ("problem" in checked) {
+      const looping = this.#isLooping(call.tool, call.input ?? call.problem);
+      return this.#answerInvalid(card, checked.problem, looping, signal);
     }
-    if (call.problem !== undefined) {
-      return card.fail(
-        "invalid",
-        `The arguments of ${tool.name} are not valid JSON: ${call.problem}. Call it again.`,
-      );
-    }
-    const parsed = tool.input.safeParse(call.input);
-    if (!parsed.success) return card.fail("invalid", describeInputProblem(parsed.error));
-    this.#fingerprints.push(fingerprint(tool.name, parsed.data));
-    const looping = isDoomLoop(this.#fingerprints);
-    const turn = this.#slots.run(tool.concurrency, () =>
-      this.#take(card, tool, parsed.data, looping, signal),
+    const { input } = checked;
+    const looping = this.#isLooping(checked.tool.name, input);
+    const turn = this.#slots.run(checked.tool.concurrency, () =>
+      this.#take(card, checked.tool, input, looping, signal),
     );
     return (await orWhenAborted(turn, signal, undefined)) ?? this.#afterAbort(card, turn);
   }
@@ -114,6 +108,23 @@ export class ToolRunner {
 
   #find(name: string): Tool | undefined {
     return this.#tools.get(name) ?? this.#tools.get(name.toLowerCase());
+  }
+
+  /** Calls that cannot be run count too: a model may make them for ever. */
+  #isLooping(tool: string, input: unknown): boolean {
+    this.#fingerprints.push(fingerprint(tool, input));
+    return isDoomLoop(this.#fingerprints);
+  }
+
+  async #answerInvalid(
+    card: CallCard,
+    problem: string,
+    looping: boolean,
+    signal: AbortSignal,
+  ): Promise<CallOutcome> {
+    const asked = { title: card.part.tool, locations: [], permissions: [] };
+    const decision = await this.#decide(card, asked, looping, signal);
+    return decision.outcome === "allowed" ? card.fail("invalid", problem) : card.refuse(decision);
   }
 
   async #afterAbort(card: CallCard, turn: Promise<CallOutcome>): Promise<CallOutcome> {
@@ -142,20 +153,18 @@ export class ToolRunner {
     }
   }
 
-  #decide(card: CallCard, prepared: PreparedCall, looping: boolean, signal: AbortSignal): Promise<Decision> {
+  #decide(card: CallCard, asked: Asked, looping: boolean, signal: AbortSignal): Promise<Decision> {
     const { part } = card;
-    const permissions = looping
-      ? [...prepared.permissions, doomLoopRequest(part.tool)]
-      : prepared.permissions;
+    const permissions = looping ? [...asked.permissions, doomLoopRequest(part.tool)] : asked.permissions;
     const call = {
       sessionId: this.#deps.context.sessionId,
       callId: part.callId,
       agent: this.#deps.context.agent,
       tool: part.tool,
-      title: prepared.title,
+      title: asked.title,
       kind: part.kind ?? "other",
-      locations: prepared.locations,
-      preview: prepared.preview,
+      locations: asked.locations,
+      preview: asked.preview,
       input: part.state.input,
       permissions,
     };
@@ -295,6 +304,23 @@ class CallCard {
     this.part = part;
     await this.#deps.transcript.putPart(this.#messageId, part);
   }
+}
+
+/** What the gate needs to know of a call. */
+type Asked = Pick<PreparedCall, "title" | "locations" | "preview" | "permissions">;
+
+/** The tool with the input as it takes it, or what the model is told instead. */
+function check(
+  call: ModelCall,
+  tool: Tool | undefined,
+  available: readonly string[],
+): { tool: Tool; input: unknown } | { problem: string } {
+  if (tool === undefined) return { problem: unknownTool(call.tool, available) };
+  if (call.problem !== undefined) {
+    return { problem: `The arguments of ${tool.name} are not valid JSON: ${call.problem}. Call it again.` };
+  }
+  const parsed = tool.input.safeParse(call.input);
+  return parsed.success ? { tool, input: parsed.data } : { problem: describeInputProblem(parsed.error) };
 }
 
 function doomLoopRequest(tool: string): PermissionRequest {

@@ -77,6 +77,11 @@ export class SessionStore {
     return nextCursor === undefined ? { sessions } : { sessions, nextCursor };
   }
 
+  /** Every session, children and archived ones too. */
+  async sessionIds(): Promise<SessionId[]> {
+    return (await this.#index.rows()).map(({ id }) => id);
+  }
+
   /** With its children and all that is stored of them. Nothing happens for an unknown session. */
   async remove(id: SessionId): Promise<void> {
     const family = await this.#family(id);

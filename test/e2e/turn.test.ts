@@ -167,45 +167,6 @@ describe("a turn", () => {
       expect(model.requests[1]?.toolResults).toEqual(["begun\nover\n\n[exit code 3]"]);
     });
   });
-
-  test("tells the usage after each model call, and the turn's sum with its answer", async () => {
-    await story({ files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
-      const { sessionId } = await editor.newSession();
-      const first = { promptTokens: 500, completionTokens: 10, cachedTokens: 100, reasoningTokens: 4 };
-      model
-        .reply(reply.call("read", { filePath: "a.txt" }), reply.usage(first))
-        .reply("Done.", reply.usage({ promptTokens: 700, completionTokens: 20 }));
-      const answer = await editor.prompt(sessionId, "Read");
-      expect(editor.updates(sessionId, "usage_update")).toMatchObject([
-        { used: 510, size: 100_000 },
-        { used: 720, size: 100_000 },
-      ]);
-      expect(answer._meta?.usage).toEqual({
-        inputTokens: 1100,
-        outputTokens: 30,
-        thoughtTokens: 4,
-        cachedReadTokens: 100,
-        cachedWriteTokens: 0,
-        totalTokens: 1230,
-      });
-    });
-  });
-
-  test("names the session at once by the first words, and later as a model says", async () => {
-    await story({}, async ({ editor, model }) => {
-      const { sessionId } = await editor.newSession();
-      const gate = reply.gate();
-      model.title([gate, reply.say('<think>Hm.</think>\n"Counting sheep"\n')]).reply("One.").reply("Two.");
-      await editor.prompt(sessionId, "Please count the sheep that stand upon the hill over there");
-      const titles = () => editor.updates(sessionId, "session_info_update").map(({ title }) => title);
-      expect(titles()).toEqual(["Please count the sheep that stand upon the hill o…"]);
-      gate.release();
-      await editor.waitFor(sessionId, (update) => JSON.stringify(update).includes("Counting sheep"));
-      await editor.prompt(sessionId, "And the goats");
-      expect(titles()).toEqual(["Please count the sheep that stand upon the hill o…", "Counting sheep"]);
-      expect(model.titleRequests).toHaveLength(1);
-    });
-  });
 });
 
 describe("the ends of a turn", () => {

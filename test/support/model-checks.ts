@@ -125,11 +125,24 @@ function schemaViolations(tool: JsonObject): string[] {
   const schema = objectOf(tool.parameters);
   if (schema.type !== "object") return [`The schema of the tool ${String(tool.name)} is not of type object.`];
   const { $schema: _, ...rest } = schema;
+  const problem = schemaProblem(JSON.stringify(rest));
+  return problem === undefined ? [] : [`The schema of the tool ${String(tool.name)} is broken: ${problem}`];
+}
+
+/** Compiling costs milliseconds, and every request of a story has the same schemas. */
+const judged = new Map<string, string | undefined>();
+
+function schemaProblem(schema: string): string | undefined {
+  if (!judged.has(schema)) judged.set(schema, compileProblem(schema));
+  return judged.get(schema);
+}
+
+function compileProblem(schema: string): string | undefined {
   try {
-    new Ajv2020({ strict: false, validateFormats: false }).compile(rest);
-    return [];
+    new Ajv2020({ strict: false, validateFormats: false }).compile(JSON.parse(schema));
+    return undefined;
   } catch (error) {
-    return [`The schema of the tool ${String(tool.name)} is broken: ${String(error)}`];
+    return String(error);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ContentBlock, SessionUpdate, ToolCall } from "@agentclientprotocol/sdk";
+import type { SessionUpdate, ToolCall } from "@agentclientprotocol/sdk";
 
 /** The text of the agent's messages among the updates. */
 export const agentText = (updates: readonly SessionUpdate[]): string =>
@@ -38,7 +38,10 @@ export function shown(updates: readonly SessionUpdate[]): unknown[] {
   return items.map(({ item }) => item);
 }
 
-type Chunk = Extract<SessionUpdate, { content: ContentBlock }>;
+type Chunk = Extract<
+  SessionUpdate,
+  { sessionUpdate: "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" }
+>;
 
 const isChunk = (update: SessionUpdate): update is Chunk => update.sessionUpdate.endsWith("_chunk");
 

@@ -197,6 +197,8 @@ export const groups: readonly Group[] = [
       "for f in a b c; do cat $f.txt; done",
       "for ((i=0; i<3; i++)); do echo $i; done",
       "if [ -f package.json ]; then cat package.json; fi",
+      "[ -f .env ] && echo there",
+      '[ "$x" = here ] || echo other',
       '[[ -f a && -n "$x" ]] && echo yes',
       "case $1 in a) echo a;; *) echo b;; esac",
       "if git diff --quiet; then echo clean; else git status; fi",
@@ -489,6 +491,7 @@ export const groups: readonly Group[] = [
     commands: [
       "head /etc/passwd",
       "ls /etc",
+      "test -f /etc/passwd",
       "grep root /etc/passwd",
       "echo x > /outside",
       "echo x >> /outside",

@@ -1,0 +1,225 @@
+import { describe, expect, test } from "vitest";
+import { zedLike } from "../support/clients.ts";
+import type { ModelRequest, ModelServer } from "../support/model-server.ts";
+import * as reply from "../support/reply.ts";
+import { story } from "../support/story.ts";
+import { agentText, toolCalls } from "../support/transcript.ts";
+
+const isSummary = (request: ModelRequest) =>
+  request.toolNames.length === 0 && request.userText.includes("Summarise our conversation");
+const textOf = (request: ModelRequest | undefined) => JSON.stringify(request?.messages);
+
+const full = (tokens: number) => reply.usage({ promptTokens: tokens, completionTokens: 10 });
+
+/** Answers summaries with the text and counts them. */
+function summaries(model: ModelServer, text: string): ModelRequest[] {
+  const asked: ModelRequest[] = [];
+  model.when(isSummary, (request) => {
+    asked.push(request);
+    return [reply.say(text), full(500)];
+  });
+  return asked;
+}
+
+describe("an automatic compaction", () => {
+  test("comes when a step fills the window; the work goes on from summary and recent messages", async () => {
+    await story(
+      { files: { "a.txt": "fact: 42\n" }, config: { compaction: { reserved: 0 } } },
+      async ({ editor, model }) => {
+        const { sessionId } = await editor.newSession();
+        const asked = summaries(model, "## Goal\n\nFind the fact. It is 42.");
+        model
+          .reply(reply.call("read", { filePath: "a.txt" }), full(99_500))
+          .reply(reply.say("The fact is 42."), full(900));
+        const { stopReason } = await editor.prompt(sessionId, "What is the fact in a.txt? Word: rosebud");
+        expect(stopReason).toBe("end_turn");
+        expect(asked).toHaveLength(1);
+        const after = textOf(model.requests.at(-1));
+        expect(after).toContain("What did we do so far?");
+        expect(after).toContain("It is 42.");
+        expect(after, "the person's own message stays").toContain("Word: rosebud");
+        const updates = editor.updates(sessionId);
+        expect(agentText(updates)).toBe("The fact is 42.");
+        expect(toolCalls(updates).map(({ title, status }) => [title, status])).toContainEqual([
+          "Summing up the conversation",
+          "completed",
+        ]);
+      },
+    );
+  });
+
+  test("comes on a provider's context-length error, and the question is asked again", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.say("Hello."), full(100));
+      await editor.prompt(sessionId, "Hi");
+      const asked = summaries(model, "They said hi.");
+      model
+        .reply(
+          reply.status(400, {
+            error: {
+              message: "This model's maximum context length is 100000 tokens.",
+              code: "context_length_exceeded",
+            },
+          }),
+        )
+        .reply(reply.say("Blue."));
+      const { stopReason } = await editor.prompt(sessionId, "Which colour? Word: rosebud");
+      expect([stopReason, asked.length]).toEqual(["end_turn", 1]);
+      expect(textOf(model.requests.at(-1))).toContain("Word: rosebud");
+      expect(agentText(editor.updates(sessionId))).toBe("Hello.Blue.");
+    });
+  });
+
+  test("is not tried for ever: without progress the turn fails and says what to do", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const asked = summaries(model, "Still long.");
+      model.otherwise(
+        reply.status(400, { error: { message: "prompt is too long", code: "context_length_exceeded" } }),
+      );
+      const failed = editor.prompt(sessionId, "Word");
+      await expect(failed).rejects.toMatchObject({
+        code: -32603,
+        message: expect.stringContaining("does not fit"),
+      });
+      expect(asked.length).toBeLessThanOrEqual(3);
+      model.otherwise(reply.say("Fine."));
+      expect((await editor.prompt(sessionId, "Again")).stopReason).toBe("end_turn");
+    });
+  });
+
+  test("switched off, leaves the provider's error to the person", async () => {
+    await story({ config: { compaction: { auto: false } } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(
+        reply.status(400, {
+          error: { message: "maximum context length is 5 tokens", code: "context_length_exceeded" },
+        }),
+      );
+      await expect(editor.prompt(sessionId, "Word")).rejects.toMatchObject({
+        code: -32603,
+        message: expect.stringContaining("maximum context length"),
+      });
+      expect(model.requests.filter(isSummary)).toEqual([]);
+    });
+  });
+
+  test("that fails says why, and the session goes on", async () => {
+    await story({ config: { retry: { delay_ms: 10, attempts: 2 } } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.when(isSummary, reply.failure(401, "The key was revoked"));
+      model.reply(reply.call("list", {}), full(99_900));
+      await expect(editor.prompt(sessionId, "Look around")).rejects.toMatchObject({
+        message: expect.stringContaining("The key was revoked"),
+      });
+      expect(toolCalls(editor.updates(sessionId)).map(({ status }) => status)).toEqual([
+        "completed",
+        "failed",
+      ]);
+    });
+  });
+});
+
+describe("/compact", () => {
+  test("sums up with the person's instruction; what is loaded later shows no summary as an answer", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.say("The password of the door is swordfish."));
+      await editor.prompt(sessionId, "Tell me the password of the door");
+      const asked = summaries(model, "The password is swordfish.");
+      const { stopReason } = await editor.prompt(sessionId, "/compact keep the password");
+      expect(stopReason).toBe("end_turn");
+      expect(asked[0]?.userText).toContain("keep the password");
+      expect(asked[0]?.userText).toContain("The password of the door is swordfish.");
+      model.reply(reply.say("Swordfish."));
+      await editor.prompt(sessionId, "And now?");
+      expect(textOf(model.requests.at(-1))).toContain("The password is swordfish.");
+
+      await editor.closeSession(sessionId);
+      const before = editor.updates(sessionId).length;
+      await editor.load(sessionId);
+      const replayed = editor.updates(sessionId).slice(before);
+      expect(agentText(replayed)).toBe("The password of the door is swordfish.Swordfish.");
+      expect(toolCalls(replayed).map(({ title, status }) => [title, status])).toEqual([
+        ["Summing up the conversation", "completed"],
+      ]);
+      model.reply(reply.say("Still swordfish."));
+      await editor.prompt(sessionId, "After loading?");
+      expect(textOf(model.requests.at(-1)), "the compaction holds after loading").toContain(
+        "What did we do so far?",
+      );
+    });
+  });
+
+  test("is a compaction update for a client that shows those", async () => {
+    const client = zedLike();
+    const capabilities = {
+      ...client.capabilities,
+      session: { ...client.capabilities.session, compaction: {} },
+    };
+    await story({ client: { ...client, capabilities } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.say("Hello."));
+      await editor.prompt(sessionId, "Hi");
+      summaries(model, "They said hi.");
+      await editor.prompt(sessionId, "/compact");
+      const shown = editor.updates(sessionId, "compaction_update").map(({ status }) => status);
+      expect(shown).toEqual(["in_progress", "completed"]);
+    });
+  });
+
+  test("can be cancelled; the conversation stays as it was", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.say("Hello."));
+      await editor.prompt(sessionId, "Hi");
+      const gate = reply.gate();
+      model.when(isSummary, [reply.say("They "), gate, reply.say("said hi.")]);
+      const turn = editor.prompt(sessionId, "/compact");
+      await gate.reached();
+      await editor.cancel(sessionId);
+      expect((await turn).stopReason).toBe("cancelled");
+      gate.release();
+      model.reply(reply.say("Yes."));
+      await editor.prompt(sessionId, "Still there?");
+      const request = textOf(model.requests.at(-1));
+      expect(request).toContain("Hello.");
+      expect(request).not.toContain("They ");
+    });
+  });
+});
+
+describe("a long session", () => {
+  test("of 300 turns compacts several times, keeps its facts and sends bounded requests", async () => {
+    const config = { compaction: { reserved: 80_000 } };
+    await story({ files: { "notes.txt": "x ".repeat(2_000) }, config }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const asked: ModelRequest[] = [];
+      model.when(isSummary, (request) => {
+        asked.push(request);
+        const known = request.userText.match(/FACT-\d+/g) ?? [];
+        return [reply.say(`Facts: ${[...new Set(known)].join(", ")}`), full(400)];
+      });
+      let longest = 0;
+      model.otherwise((request) => {
+        const size = JSON.stringify(request.body).length;
+        longest = Math.max(longest, size);
+        const tokens = reply.usage({ promptTokens: Math.round(size / 4), completionTokens: 20 });
+        return request.toolResults.length > 0
+          ? [reply.say("Noted."), tokens]
+          : [reply.call("read", { filePath: "notes.txt" }), tokens];
+      });
+      for (let turn = 1; turn <= 300; turn++) {
+        const { stopReason } = await editor.prompt(
+          sessionId,
+          turn % 100 === 1 ? `Keep FACT-${turn}` : `Turn ${turn}`,
+        );
+        expect(stopReason).toBe("end_turn");
+      }
+      expect(asked.length).toBeGreaterThan(2);
+      expect(textOf(model.requests.at(-1))).toContain("FACT-1");
+      expect(longest, "characters of the longest request").toBeLessThan(200_000);
+    });
+  }, 120_000);
+});

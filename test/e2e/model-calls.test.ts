@@ -1,0 +1,235 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { listOf, objectOf } from "../support/json.ts";
+import type { ModelRequest } from "../support/model-server.ts";
+import * as reply from "../support/reply.ts";
+import { story, type Stage } from "../support/story.ts";
+import { agentText, toolCalls } from "../support/transcript.ts";
+
+const read = (filePath: string) => reply.callScript("read", { filePath });
+
+/** Lets the model make these calls in one step; answers the request in which it reads their results. */
+async function resultsOf(
+  steps: readonly reply.Step[],
+  check?: (stage: Stage & { sessionId: string }) => Promise<void>,
+  files: Record<string, string> = { "a.txt": "one\n", "b.txt": "two\n" },
+): Promise<ModelRequest> {
+  let answer: ModelRequest | undefined;
+  await story({ files }, async (stage) => {
+    const { editor, model } = stage;
+    const { sessionId } = await editor.newSession();
+    model.reply(steps).reply("Went on.");
+    expect((await editor.prompt(sessionId, "Do it")).stopReason).toBe("end_turn");
+    expect(agentText(editor.updates(sessionId))).toMatch(/Went on\.$/);
+    answer = model.requests[1];
+    await check?.({ ...stage, sessionId });
+  });
+  if (answer === undefined) throw new Error("The model was not asked again.");
+  return answer;
+}
+
+describe("calls that cannot be run as they are", () => {
+  test("a tool that there is not is answered with those that there are, the nearest first", async () => {
+    const { toolResults } = await resultsOf([reply.call("reed", { filePath: "a.txt" })], async ({ editor, sessionId }) => {
+      expect(toolCalls(editor.updates(sessionId))).toMatchObject([{ title: "reed", status: "failed" }]);
+    });
+    expect(toolResults).toEqual([expect.stringMatching(/There is no tool "reed"\. Use one of these: read, /)]);
+  });
+
+  test("a tool's name in capitals is understood", async () => {
+    const { toolResults } = await resultsOf([reply.call("READ", { filePath: "a.txt" })]);
+    expect(toolResults).toEqual([expect.stringContaining("1: one")]);
+  });
+
+  test("arguments that are no JSON are answered with what is wrong", async () => {
+    const { toolResults } = await resultsOf([reply.call("read", '{"filePath": a.txt}')]);
+    expect(toolResults).toEqual([expect.stringMatching(/arguments of read are not valid JSON/)]);
+  });
+
+  test("fields that are wrong or missing are answered by their names", async () => {
+    const { toolResults } = await resultsOf([
+      reply.call("read", { filePath: "a.txt", offset: "first" }),
+      reply.call("read", { path: "a.txt" }),
+      reply.call("read", [1]),
+    ]);
+    expect(toolResults).toEqual([
+      expect.stringMatching(/- offset: /),
+      expect.stringMatching(/- filePath: /),
+      expect.any(String),
+    ]);
+  });
+
+  test.each(["__proto__", "constructor", "toString", "hasOwnProperty", "", "a tool / with spaces"])(
+    "the odd name %j is answered as an unknown tool",
+    async (name) => {
+      const { toolResults } = await resultsOf([reply.call(name, {})]);
+      expect(toolResults).toEqual([expect.stringMatching(/There is no tool/)]);
+    },
+  );
+
+  test("odd fields do no harm", async () => {
+    const { toolResults } = await resultsOf([
+      reply.call("read", '{"__proto__":{"filePath":"b.txt"},"constructor":1,"filePath":"a.txt"}'),
+    ]);
+    expect(toolResults).toEqual([expect.stringContaining("1: one")]);
+  });
+
+  test("missing and repeated ids are told apart", async () => {
+    const { toolResults } = await resultsOf([
+      reply.together(
+        reply.callScript("read", { filePath: "a.txt" }, { id: "same" }),
+        reply.callScript("read", { filePath: "b.txt" }, { id: "same" }),
+        reply.callScript("read", { filePath: "a.txt" }, { id: null }),
+        reply.callScript("read", { filePath: "b.txt" }, { id: null }),
+      ),
+    ]);
+    const [one, two] = [expect.stringContaining("1: one"), expect.stringContaining("1: two")];
+    expect(toolResults).toEqual([one, two, one, two]);
+  });
+
+  test("an id of an earlier step is told apart from it", async () => {
+    await story({ files: { "a.txt": "one\n", "b.txt": "two\n" } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model
+        .reply(reply.call("read", { filePath: "a.txt" }, { id: "same" }))
+        .reply(reply.call("read", { filePath: "b.txt" }, { id: "same" }))
+        .reply("Both.");
+      await editor.prompt(sessionId, "Read");
+      const ids = toolCalls(editor.updates(sessionId)).map(({ toolCallId }) => toolCallId);
+      expect(new Set(ids).size).toBe(2);
+      expect(model.requests[2]?.toolResults).toEqual([expect.stringContaining("1: two")]);
+    });
+  });
+
+  test("an end for tool calls without any call ends the turn", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.say("Nothing to do."), reply.finish("tool_calls"));
+      expect((await editor.prompt(sessionId, "Do it")).stopReason).toBe("end_turn");
+      expect(model.requests).toHaveLength(1);
+    });
+  });
+});
+
+describe("many calls", () => {
+  test("fifty at once are all answered, in their order", async () => {
+    const files = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`${at}.txt`, `number ${at}\n`]));
+    const { toolResults, messages } = await resultsOf(
+      [reply.together(...Object.keys(files).map(read))],
+      async ({ editor, sessionId }) => {
+        const titles = toolCalls(editor.updates(sessionId)).map(({ title, status }) => `${title} ${status}`);
+        expect(titles).toEqual(Object.keys(files).map((name) => `${name} completed`));
+      },
+      files,
+    );
+    expect(toolResults.map((text) => text.split("\n")[0])).toEqual(
+      Object.values(files).map((text) => `1: ${text.trim()}`),
+    );
+    const calls = listOf(messages.find(({ role }) => role === "assistant")?.tool_calls).map(objectOf);
+    expect(calls).toHaveLength(50);
+  });
+
+  test("two edits of one file in one step both happen", async () => {
+    await story({ files: { "a.txt": "one\ntwo\n" } }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      const edit = (oldString: string, newString: string) =>
+        reply.callScript("edit", { filePath: "a.txt", oldString, newString });
+      model.reply(reply.call("read", { filePath: "a.txt" }));
+      model.reply(reply.together(edit("one", "1"), edit("two", "2"))).reply("Done.");
+      await editor.prompt(sessionId, "Write digits");
+      expect(await readFile(join(repository.path, "a.txt"), "utf8")).toBe("1\n2\n");
+      const [, first, second] = toolCalls(editor.updates(sessionId));
+      expect(first?.content).toMatchObject([{ oldText: "one\ntwo\n", newText: "1\ntwo\n" }]);
+      expect(second?.content).toMatchObject([{ oldText: "1\ntwo\n", newText: "1\n2\n" }]);
+    });
+  });
+
+  test("good and bad calls of one step are each answered in their place", async () => {
+    const { toolResults } = await resultsOf([
+      reply.together(
+        read("a.txt"),
+        reply.callScript("nothing", {}),
+        reply.callScript("read", "{"),
+        reply.callScript("bash", { command: "exit 7" }),
+        read("missing.txt"),
+        read("b.txt"),
+      ),
+    ]);
+    expect(toolResults).toEqual([
+      expect.stringContaining("1: one"),
+      expect.stringContaining("There is no tool"),
+      expect.stringContaining("not valid JSON"),
+      expect.stringContaining("[exit code 7]"),
+      expect.stringContaining("missing.txt"),
+      expect.stringContaining("1: two"),
+    ]);
+  });
+});
+
+describe("loops", () => {
+  const again = (times: number) => Array.from({ length: times }, () => reply.call("read", { filePath: "a.txt" }));
+
+  test("the same call for the third time in a row asks; the first two do not", async () => {
+    await story({ files: { "a.txt": "one\n" }, permission: "allow_once" }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      for (const step of again(3)) model.reply(step);
+      model.reply("Read thrice.");
+      await editor.prompt(sessionId, "Read");
+      const calls = toolCalls(editor.updates(sessionId));
+      expect(editor.permissionRequests.map(({ toolCall }) => toolCall.toolCallId)).toEqual([calls[2]?.toolCallId]);
+      expect(calls.map(({ status }) => status)).toEqual(["completed", "completed", "completed"]);
+    });
+  });
+
+  test("a cycle of two calls asks when it comes round for the third time", async () => {
+    await story({ files: { "a.txt": "1\n", "b.txt": "2\n" }, permission: "allow_once" }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      for (const name of ["a.txt", "b.txt", "a.txt", "b.txt", "a.txt", "b.txt"]) {
+        model.reply(reply.say("Let me see. "), reply.call("read", { filePath: name }));
+      }
+      model.reply("Enough.");
+      await editor.prompt(sessionId, "Read");
+      const calls = toolCalls(editor.updates(sessionId));
+      expect(editor.permissionRequests.map(({ toolCall }) => toolCall.toolCallId)).toEqual([calls[5]?.toolCallId]);
+    });
+  });
+
+  test("a no is told to the model, and the call is not made", async () => {
+    const config = { experimental: { continue_loop_on_deny: true } };
+    const options = { config, files: { "a.txt": "one\n" }, permission: "reject_once" } as const;
+    await story(options, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      for (const step of again(3)) model.reply(step);
+      model.reply("I stop.");
+      expect((await editor.prompt(sessionId, "Read")).stopReason).toBe("end_turn");
+      expect(toolCalls(editor.updates(sessionId)).map(({ status }) => status)).toEqual([
+        "completed",
+        "completed",
+        "failed",
+      ]);
+      expect(model.requests[3]?.toolResults).toEqual([expect.stringContaining("The person said no")]);
+    });
+  });
+
+  test("calls that cannot be run are a loop too", async () => {
+    await story({ permission: "reject_once" }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      for (let step = 0; step < 3; step++) model.reply(reply.call("nothing", {}));
+      expect((await editor.prompt(sessionId, "Read")).stopReason).toBe("end_turn");
+      expect(editor.permissionRequests.map(({ toolCall }) => toolCall.title)).toEqual(["nothing"]);
+      expect(model.requests).toHaveLength(3);
+    });
+  });
+
+  test("the same call in another turn is no loop", async () => {
+    await story({ files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      for (let turn = 0; turn < 3; turn++) {
+        model.reply(reply.call("read", { filePath: "a.txt" })).reply("Read.");
+        await editor.prompt(sessionId, "Read");
+      }
+      expect(editor.permissionRequests).toEqual([]);
+    });
+  });
+});
