@@ -3,24 +3,30 @@ import { realpath } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
-import { loadAgents } from "./agent/agents.ts";
+import { loadAgents, type LoadedAgents } from "./agent/agents.ts";
+import { messageOf, UserError } from "./base/errors.ts";
 import { type LogLevel, openFileLog } from "./base/file-log.ts";
 import type { Log } from "./base/log.ts";
-import { type LoadedConfig, loadConfig } from "./config/load.ts";
+import { Secrets } from "./base/secrets.ts";
+import { readConsentContent } from "./config/consent.ts";
+import { type LoadConfigOptions, type LoadedConfig, loadConfig } from "./config/load.ts";
 import { type Env, userFolders, type UserFolders } from "./config/paths.ts";
 import { loadInstructions } from "./instruction/instructions.ts";
 import { modelRefSchema } from "./message/message.ts";
-import { loadCredentials } from "./model/credentials.ts";
+import { type Credentials, loadCredentials } from "./model/credentials.ts";
+import { knownKeys } from "./model/known-keys.ts";
 import { toRetryPolicy } from "./model/retry.ts";
 import { openModels } from "./model/providers.ts";
-import { Approvals } from "./permission/approvals.ts";
-import type { Project } from "./session/project.ts";
+import { Approvals, storedApprovalsSchema } from "./permission/approvals.ts";
+import { Trust, trustedFolderSchema } from "./permission/trust.ts";
+import type { PendingConsent, Project } from "./session/project.ts";
 import { Housekeeping, type SessionAges } from "./session/housekeeping.ts";
 import { type Door, type Folders, Sessions } from "./session/sessions.ts";
 import { SessionStore } from "./storage/session-store.ts";
 import type { Tool } from "./tool/tool.ts";
 import { childEnvironment } from "./workspace/environment.ts";
 import { openFiles } from "./workspace/files.ts";
+import { namesInSync } from "./workspace/folder-names.ts";
 import { realPathSync } from "./workspace/real-path.ts";
 import { openProcesses, type Processes } from "./workspace/process.ts";
 import { openSearch } from "./workspace/search.ts";
@@ -42,6 +48,9 @@ export class App {
   readonly log: Log;
   readonly #surroundings: Surroundings;
   readonly #processes: Processes;
+  readonly #secrets = new Secrets();
+  /** The folders whose own configuration the person agreed to. */
+  readonly trust: Trust;
   readonly #shared: Pick<Workspace, "files" | "search" | "snapshots" | "processes" | "outputFolder" | "home">;
   #store: Promise<SessionStore> | undefined;
   readonly #housekeeping: Housekeeping;
@@ -53,9 +62,16 @@ export class App {
     this.#surroundings = surroundings;
     this.home = env["HOME"] || env["USERPROFILE"] || homeOfUser();
     this.folders = userFolders({ env, home: this.home, platform });
-    this.log = openFileLog(join(this.folders.state, "fairlead.log"), logLevel(env["FAIRLEAD_LOG"]));
+    const level = logLevel(env["FAIRLEAD_LOG"]);
+    this.log = openFileLog(join(this.folders.state, "fairlead.log"), level, this.#secrets);
     const childEnv = childEnvironment(env);
-    this.#processes = openProcesses({ env: childEnv });
+    this.#processes = openProcesses({ env: childEnv, secrets: this.#secrets });
+    this.trust = new Trust({
+      load: async (id) => (await this.#openStore()).files.read(["trust", id], trustedFolderSchema),
+      save: async (id, trusted) => (await this.#openStore()).files.write(["trust", id], trusted),
+      remove: async (id) => (await this.#openStore()).files.remove(["trust", id]),
+      ids: async () => (await (await this.#openStore()).files.entries(["trust"])).map(({ name }) => name),
+    });
     this.#shared = {
       home: this.home,
       outputFolder: join(this.folders.data, "tool-output"),
@@ -80,7 +96,7 @@ export class App {
       door,
       log: this.log,
       openProject: (folders) => this.openProject(folders),
-      openApprovals: async () => new Approvals(),
+      openApprovals: (id) => this.openApprovals(id),
       onTurnEnd: () => this.#housekeeping.onTurnEnd(),
       memory: {
         lastUsedModel: async (id) => {
@@ -104,9 +120,11 @@ export class App {
     );
     if (folder === undefined) throw new Error("no working directory");
     const worktree = await findWorktree(folder);
-    const loaded = await loadConfig({ cwd: folder, worktree, home: this.home, env, platform });
-    const agents = await this.#loadAgents(loaded);
+    const options = { cwd: folder, worktree, home: this.home, env, platform };
+    const { loaded, agents, consent, problem } = await this.#loadConfigured(options, worktree ?? folder);
+    const keys = await this.#loadCredentials();
     const { config } = loaded;
+    this.#secrets.add(knownKeys(config, env, keys.credentials));
     const workspace: Workspace = { ...this.#shared, cwd: folder, roots: [folder, ...others], worktree };
     return {
       id: projectId(worktree ?? folder),
@@ -115,12 +133,14 @@ export class App {
       models: openModels({
         config,
         env,
-        credentials: await loadCredentials(this.folders.data),
+        credentials: keys.credentials,
         log: this.log,
       }),
       agents: agents.agents,
       defaultAgent: agents.default,
       tools: () => this.#loadTools(),
+      consent,
+      secrets: this.#secrets,
       retryPolicy: toRetryPolicy(config.retry),
       instructions: async () => {
         const { instructions } = await loadInstructions({
@@ -133,8 +153,52 @@ export class App {
         });
         return instructions;
       },
-      problems: problemsOf(loaded, agents.problems),
+      problems: [...problemsOf(loaded, agents.problems), ...(problem ? [problem] : []), ...keys.problems],
     };
+  }
+
+  /** What was approved for good in a project. */
+  async openApprovals(projectId: string): Promise<Approvals> {
+    const { files } = await this.#openStore();
+    const key = ["permission", projectId];
+    return Approvals.open({
+      load: () => files.read(key, storedApprovalsSchema),
+      save: (approvals) => files.write(key, approvals),
+    });
+  }
+
+  /** Configuration and agents, in full where the person agreed to just what they are now. */
+  async #loadConfigured(options: LoadConfigOptions, root: string): Promise<Configured> {
+    const loaded = await loadConfig(options);
+    const agents = await this.#loadAgents(loaded, projectFolders(loaded));
+    const content = await readConsentContent(root, loaded);
+    const wants = [
+      ...content.wants,
+      ...agents.waiting.map(({ path, message }) => `${path ?? "an agent"}: ${message}`),
+    ];
+    if (wants.length === 0) return { loaded, agents };
+    const { hash } = content;
+    if (hash === undefined) return { loaded, agents, problem: tooMuchToTrust(root) };
+    const known = await this.#checkTrust(root, hash);
+    if (known === "trusted") {
+      const full = await loadConfig({ ...options, trusted: true });
+      const fullAgents = await this.#loadAgents(full, []);
+      // What was changed while it was read is not what was agreed to.
+      const after = await readConsentContent(root, loaded);
+      if (after.hash === hash) return { loaded: full, agents: fullAgents };
+    }
+    const accept = () => this.trust.add(root, hash);
+    return { loaded, agents, consent: { folder: root, wants, hasChanged: known !== "new", accept } };
+  }
+
+  /** Without a readable record nothing is trusted. */
+  async #checkTrust(root: string, hash: string) {
+    try {
+      return await this.trust.check(root, hash);
+    } catch (error) {
+      this.log.warn("what is trusted could not be read", { error: messageOf(error) });
+      return "new";
+    }
   }
 
   /** Ends every session and every process. */
@@ -151,7 +215,7 @@ export class App {
     const models = openModels({
       config,
       env,
-      credentials: await loadCredentials(this.folders.data),
+      credentials: (await this.#loadCredentials()).credentials,
       log: this.log,
     });
     const chosen = models.defaultModel();
@@ -165,6 +229,16 @@ export class App {
     const { archive_after_days: archiveAfterDays, remove_after_days: removeAfterDays } =
       config.sessions ?? {};
     return { archiveAfterDays, removeAfterDays };
+  }
+
+  /** Without the stored keys a session still opens, and models whose key stands elsewhere answer. */
+  async #loadCredentials(): Promise<{ credentials: Credentials; problems: string[] }> {
+    try {
+      return { credentials: await loadCredentials(this.folders.data), problems: [] };
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      return { credentials: {}, problems: [error.message] };
+    }
   }
 
   /** A store that could not be opened (a full disk) is tried again with the next request. */
@@ -183,18 +257,18 @@ export class App {
       builtInTools({
         analyze: async (command, place) => {
           const { analyzeShell } = await import("./permission/shell.ts");
-          return analyzeShell(command, { ...place, resolve: realPathSync });
+          return analyzeShell(command, { ...place, resolve: realPathSync, list: namesInSync });
         },
       }),
     );
     return this.#tools;
   }
 
-  #loadAgents(loaded: LoadedConfig) {
+  #loadAgents(loaded: LoadedConfig, untrusted: readonly string[]) {
     return loadAgents({
       config: loaded.config,
       folders: loaded.folders.map(({ path }) => path),
-      untrusted: loaded.folders.filter(({ scope }) => scope === "project").map(({ path }) => path),
+      untrusted,
       outputFolder: this.#shared.outputFolder,
       skillFolders: [],
       home: this.home,
@@ -225,13 +299,21 @@ function problemsOf(loaded: LoadedConfig, agents: readonly { path?: string; mess
   return [
     ...loaded.problems.map(({ path, line, column, message }) => `${path}:${line}:${column}: ${message}`),
     ...agents.map(({ path, message }) => (path === undefined ? message : `${path}: ${message}`)),
-    ...withheldNote(loaded.withheld),
   ];
 }
 
-function withheldNote(withheld: readonly string[]): string[] {
-  if (withheld.length === 0) return [];
-  return [
-    `This project's own configuration wants to set ${withheld.join(", ")}. That is not used, because a repository may not start, redirect or allow anything by itself; put it into your own configuration if you want it.`,
-  ];
+/** What was read for a folder. */
+interface Configured {
+  loaded: LoadedConfig;
+  agents: LoadedAgents;
+  consent?: PendingConsent;
+  problem?: string;
+}
+
+function projectFolders({ folders }: LoadedConfig): string[] {
+  return folders.filter(({ scope }) => scope === "project").map(({ path }) => path);
+}
+
+function tooMuchToTrust(root: string): string {
+  return `The configuration in ${root} is too large to be looked at and trusted. What it would run, load, redirect or allow is not used.`;
 }

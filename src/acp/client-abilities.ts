@@ -7,9 +7,16 @@ export interface ClientAbilities {
   notices: boolean;
   /** Shows compactions of its own. */
   compaction: boolean;
+  /** Shows two options of the same kind beside each other; many clients keep one of a kind. */
+  optionsOfOneKind: boolean;
 }
 
-export const noAbilities: ClientAbilities = { terminalOutput: false, notices: false, compaction: false };
+export const noAbilities: ClientAbilities = {
+  terminalOutput: false,
+  notices: false,
+  compaction: false,
+  optionsOfOneKind: false,
+};
 
 export function abilitiesOf(request: InitializeRequest): ClientAbilities {
   const capabilities: ClientCapabilities = request.clientCapabilities ?? {};
@@ -17,6 +24,7 @@ export function abilitiesOf(request: InitializeRequest): ClientAbilities {
     terminalOutput: capabilities._meta?.["terminal_output"] === true,
     notices: isGiven(capabilities.session?.notices),
     compaction: isGiven(capabilities.session?.compaction),
+    optionsOfOneKind: request.clientInfo?.name.toLowerCase() === "zed",
   };
 }
 

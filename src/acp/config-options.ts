@@ -4,13 +4,14 @@ import type {
   SessionModeState,
 } from "@agentclientprotocol/sdk";
 import type { Agent } from "../agent/agent.ts";
-import type { ModelRef } from "../message/message.ts";
+import { approvalModeSchema, type ModelRef } from "../message/message.ts";
 import type { Model } from "../model/model.ts";
 import type { Session } from "../session/session.ts";
 import { invalidParams } from "./errors.ts";
 
 const modeOption = "mode";
 const modelOption = "model";
+const approvalOption = "approval";
 /** Stands in the picker while nothing says which of the models is meant; no model's value is without a slash. */
 const noModel: SessionConfigSelectOption = { value: "none", name: "Choose a model" };
 /** How many of the valid names an error lists. */
@@ -42,7 +43,7 @@ export function optionsOf(session: Session): SessionConfigOption[] {
     })),
   };
   const model = modelSelect(session);
-  return model === undefined ? [mode] : [mode, model];
+  return [mode, ...(model === undefined ? [] : [model]), approvalSelect(session)];
 }
 
 /** Changes the state behind an option. Throws for an option or a value that is not there. */
@@ -57,6 +58,7 @@ export async function setOption(session: Session, optionId: string, value: unkno
       `The option "${optionId}" has no value ${JSON.stringify(value)}. Values: ${listed(values)}.`,
     );
   if (optionId === modeOption) return session.setAgent(value);
+  if (optionId === approvalOption) return session.setApproval(approvalModeSchema.parse(value));
   const model = session.project.models.list().find((candidate) => modelValue(candidate.ref) === value);
   if (model !== undefined) await session.setModel(model.ref);
 }
@@ -83,6 +85,32 @@ function modelSelect(session: Session): SessionConfigOption | undefined {
     options: isListed ? choices : [currentChoice, ...choices],
   };
 }
+
+function approvalSelect(session: Session): SessionConfigOption {
+  return {
+    type: "select",
+    id: approvalOption,
+    name: "Approval",
+    description: "What goes without asking. What a rule denies stays denied.",
+    category: "_approval",
+    currentValue: session.info.approval ?? "ask",
+    options: [...approvalChoices],
+  };
+}
+
+const approvalChoices: readonly SessionConfigSelectOption[] = [
+  { value: "ask", name: "Ask", description: "Asks wherever a rule says so" },
+  {
+    value: "accept-edits",
+    name: "Accept edits",
+    description: "Changes files in the workspace without asking; commands still ask",
+  },
+  {
+    value: "auto",
+    name: "Auto-approve",
+    description: "Asks for nothing that the rules leave open; only what they deny is refused",
+  },
+];
 
 function modelChoice({ ref, name }: Model): SessionConfigSelectOption {
   return { value: modelValue(ref), name, description: ref.provider };

@@ -9,7 +9,7 @@ import { SessionView } from "./session-view.ts";
 export interface ConnectionDeps {
   sessions: Sessions;
   outbox: Outbox;
-  missingModel(): Promise<string | undefined>;
+  missingModel: () => Promise<string | undefined>;
 }
 
 /** What the handlers of one client's requests share: its abilities, and its views of sessions. */
@@ -37,6 +37,12 @@ export class Connection {
 
   findView(sessionId: string): SessionView | undefined {
     return this.#views.get(sessionId);
+  }
+
+  /** The view that the client has of this session, or a new one. */
+  viewOf(session: Session): SessionView {
+    const view = this.#views.get(session.id);
+    return view?.session === session ? view : this.addView(session);
   }
 
   addView(session: Session): SessionView {

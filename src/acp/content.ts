@@ -4,9 +4,14 @@ import type { FilePart } from "../message/part.ts";
 import type { Audience, PromptBlock } from "../session/prompt-input.ts";
 import { invalidParams } from "./errors.ts";
 
-/** What the client sent, as the engine takes it. Throws for what was not advertised. */
+/** What the client sent, as the engine takes it. Throws for what was not advertised and for nothing at all. */
 export function toPromptBlocks(blocks: readonly ContentBlock[]): PromptBlock[] {
+  if (blocks.every(isBlank)) throw invalidParams("The prompt is empty.");
   return blocks.map(toPromptBlock);
+}
+
+function isBlank(block: ContentBlock): boolean {
+  return block.type === "text" && block.text.trim() === "";
 }
 
 function toPromptBlock(block: ContentBlock): PromptBlock {

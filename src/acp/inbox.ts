@@ -7,10 +7,12 @@ const longestLineBytes = 256 * 1024 * 1024;
 const newline = 0x0a;
 const byteOrderMark = "\uFEFF";
 
+type MessageId = string | number | null;
+
 export interface InboxHandlers {
   message(message: AnyMessage): void;
-  /** A line that is no message, with the JSON-RPC code and text to answer (with a null id). */
-  bad(code: number, reason: string): void;
+  /** A line that is no message, with what to answer; the id is null where none can be known. */
+  bad(id: MessageId, code: number, reason: string): void;
   end(): void;
 }
 
@@ -36,16 +38,16 @@ export function readMessages(input: Readable, handlers: InboxHandlers): void {
 function takeLine(line: LineBuffer, handlers: InboxHandlers): void {
   if (line.isTooLong) {
     line.clear();
-    handlers.bad(-32600, `A message may have at most ${longestLineBytes} bytes.`);
+    handlers.bad(null, -32600, `A message may have at most ${longestLineBytes} bytes.`);
     return;
   }
   const text = line.take().trim();
   if (text === "" || text === byteOrderMark) return;
   const parsed = parse(text.startsWith(byteOrderMark) ? text.slice(1) : text);
-  if (parsed === undefined) handlers.bad(-32700, "Parse error: the line is not valid JSON.");
-  else if (Array.isArray(parsed.value)) handlers.bad(-32600, "JSON-RPC batches are not supported.");
+  if (parsed === undefined) handlers.bad(null, -32700, "Parse error: the line is not valid JSON.");
+  else if (Array.isArray(parsed.value)) handlers.bad(null, -32600, "JSON-RPC batches are not supported.");
   else if (!isMessage(parsed.value))
-    handlers.bad(-32600, "Invalid request: a message is a JSON-RPC 2.0 object.");
+    handlers.bad(idOf(parsed.value), -32600, "Invalid request: a message is a JSON-RPC 2.0 object.");
   else handlers.message(parsed.value);
 }
 
@@ -59,7 +61,14 @@ function parse(text: string): { value: unknown } | undefined {
 
 /** What looks like JSON-RPC; the connection judges the rest. */
 function isMessage(value: unknown): value is AnyMessage {
-  return typeof value === "object" && value !== null && "jsonrpc" in value && value.jsonrpc === "2.0";
+  if (typeof value !== "object" || value === null || !("jsonrpc" in value)) return false;
+  return value.jsonrpc === "2.0" && (!("method" in value) || typeof value.method === "string");
+}
+
+function idOf(value: unknown): MessageId {
+  if (typeof value !== "object" || value === null || !("id" in value)) return null;
+  const { id } = value;
+  return typeof id === "string" || (typeof id === "number" && Number.isInteger(id)) ? id : null;
 }
 
 class LineBuffer {

@@ -38,12 +38,12 @@ export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
   app.onRequest("session/load", ({ params, signal }) =>
     connection.setups.run(params.sessionId, async () => {
       const { session, notice } = await open(connection, params);
-      const view = connection.findView(session.id) ?? connection.addView(session);
+      const view = connection.viewOf(session);
       view.release();
       await view.replay(sessions.history(session.id), signal);
       await greet(view, session, params.mcpServers.length, notice);
       await view.tell();
-      view.hold();
+      if (!session.isBusy) view.hold();
       return pickersOf(session);
     }),
   );
@@ -51,7 +51,7 @@ export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
   app.onRequest("session/resume", ({ params, requestId }) =>
     connection.setups.run(params.sessionId, async () => {
       const { session, notice } = await open(connection, params);
-      const view = connection.findView(session.id) ?? connection.addView(session);
+      const view = connection.viewOf(session);
       connection.holdUntilAnswered(view, requestId);
       await greet(view, session, params.mcpServers?.length ?? 0, notice);
       return pickersOf(session);

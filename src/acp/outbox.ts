@@ -4,6 +4,8 @@ import { type Deferred, deferred } from "../base/async.ts";
 
 /** Bytes that may wait for a client that does not read; beyond it, whoever sends waits. */
 const highWaterBytes = 1024 * 1024;
+/** Characters of text in one update: escaped at its worst it stays below 1 MiB, on which some clients break. */
+const chunkLength = 64 * 1024;
 
 /**
  * Everything that goes to the client, in order. The first line goes at once; what comes while a write is under way
@@ -37,9 +39,17 @@ export class Outbox {
     return room;
   }
 
-  /** Sends a `session/update`; text that continues the one before it may be merged with it. */
+  /** Sends a `session/update`; text that continues the one before it may be merged with it, long text is cut. */
   update(sessionId: string, update: SessionUpdate): Promise<void> {
     if (!isTextChunk(update)) return this.#push({ line: toUpdateLine(sessionId, update) });
+    const pieces = piecesOf(update.content.text);
+    const rooms = pieces.map((text) =>
+      this.#text(sessionId, { ...update, content: { ...update.content, text } }),
+    );
+    return rooms.at(-1) ?? this.#room();
+  }
+
+  #text(sessionId: string, update: TextChunk): Promise<void> {
     const last = this.#queue.at(-1);
     if (
       last === undefined ||
@@ -47,7 +57,7 @@ export class Outbox {
       last.sessionId !== sessionId ||
       !continues(last.update, update)
     ) {
-      return this.#push({ sessionId, update: { ...update, content: { ...update.content } } });
+      return this.#push({ sessionId, update });
     }
     last.update.content.text += update.content.text;
     this.#queuedBytes += update.content.text.length;
@@ -120,18 +130,43 @@ export class Outbox {
 
 type Entry = { line: string } | { sessionId: string; update: TextChunk };
 
-type Chunk = Extract<SessionUpdate, { sessionUpdate: "agent_message_chunk" | "agent_thought_chunk" }>;
+type ChunkKind = "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk";
+type Chunk = Extract<SessionUpdate, { sessionUpdate: ChunkKind }>;
 type TextChunk = Chunk & { content: { type: "text"; text: string } };
 
 function isTextChunk(update: SessionUpdate): update is TextChunk {
   const { sessionUpdate } = update;
-  if (sessionUpdate !== "agent_message_chunk" && sessionUpdate !== "agent_thought_chunk") return false;
+  if (
+    sessionUpdate !== "user_message_chunk" &&
+    sessionUpdate !== "agent_message_chunk" &&
+    sessionUpdate !== "agent_thought_chunk"
+  )
+    return false;
   return update.content.type === "text";
 }
 
+/** The blocks of a person's message stay apart, as they were sent. */
 function continues(last: TextChunk, next: TextChunk): boolean {
-  return last.sessionUpdate === next.sessionUpdate && last.messageId === next.messageId;
+  if (last.sessionUpdate !== next.sessionUpdate || last.messageId !== next.messageId) return false;
+  if (last.sessionUpdate === "user_message_chunk") return false;
+  return last.content.text.length + next.content.text.length <= chunkLength;
 }
+
+/** No longer than a chunk may be, and never cut inside of a character. */
+function piecesOf(text: string): string[] {
+  if (text.length <= chunkLength) return [text];
+  const pieces: string[] = [];
+  for (let start = 0; start < text.length;) {
+    const end = start + chunkLength;
+    const isInside = isHighSurrogate(text.charCodeAt(end - 1)) && end < text.length;
+    const next = isInside ? end - 1 : end;
+    pieces.push(text.slice(start, next));
+    start = next;
+  }
+  return pieces;
+}
+
+const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
 
 /** Written by hand rather than through the connection, whose schemas would walk every update once more. */
 function toUpdateLine(sessionId: string, update: SessionUpdate): string {

@@ -6,42 +6,58 @@ import type {
   ToolCallContent,
 } from "@agentclientprotocol/sdk";
 import type { Answer, Question } from "../permission/gate.ts";
+import { showInvisible } from "../permission/invisible.ts";
+import type { ApprovalScope } from "../permission/approvals.ts";
+import type { ClientAbilities } from "./client-abilities.ts";
 import { textContent } from "./tool-calls.ts";
 import { fenced } from "./fence.ts";
 
 const allowOnce = "allow_once";
-const allowAlways = "allow_always";
+/** By how long it holds. */
+const allowAlways: Readonly<Record<ApprovalScope, string>> = {
+  session: "allow_always",
+  project: "allow_always_project",
+};
 const rejectOnce = "reject_once";
 
 /** Asks through the editor's own prompt. Whatever does not clearly approve is a no. */
 export async function askClient(
   client: AgentContext,
   question: Question,
+  abilities: ClientAbilities,
   signal: AbortSignal,
 ): Promise<Answer> {
+  const scopes = scopesFor(question, abilities);
   const options = { cancellationSignal: signal, stopWaitingOnCancel: true } as const;
-  const response = await client.request("session/request_permission", toRequest(question), options);
-  return toAnswer(response, question);
+  const response = await client.request("session/request_permission", toRequest(question, scopes), options);
+  return toAnswer(response, scopes);
 }
 
-function toRequest(question: Question): RequestPermissionRequest {
+/** A client that keeps one option of a kind is offered the shorter time. */
+function scopesFor({ always, scopes }: Question, abilities: ClientAbilities): readonly ApprovalScope[] {
+  if (always.length === 0) return [];
+  return abilities.optionsOfOneKind ? scopes : scopes.slice(0, 1);
+}
+
+function toRequest(question: Question, scopes: readonly ApprovalScope[]): RequestPermissionRequest {
   return {
     sessionId: question.sessionId,
     toolCall: {
       toolCallId: question.callId,
-      title: question.title,
+      title: showInvisible(question.title),
       kind: question.kind,
       status: "pending",
       rawInput: question.input,
       locations: [...question.locations],
       content: previewContent(question),
+      _meta: { ...(question.tool && { tool_name: question.tool }), reason: showInvisible(question.reason) },
     },
-    options: optionsFor(question),
+    options: optionsFor(question, scopes),
   };
 }
 
-function optionsFor(question: Question): PermissionOption[] {
-  const always = question.always.length === 0 ? [] : [alwaysOption(question.always)];
+function optionsFor({ always: patterns }: Question, scopes: readonly ApprovalScope[]): PermissionOption[] {
+  const always = scopes.map((scope) => alwaysOption(patterns, scope));
   return [
     { optionId: allowOnce, name: "Allow once", kind: "allow_once" },
     ...always,
@@ -49,9 +65,13 @@ function optionsFor(question: Question): PermissionOption[] {
   ];
 }
 
-function alwaysOption(patterns: readonly string[]): PermissionOption {
-  const list = patterns.map((pattern) => `\`${pattern}\``).join(", ");
-  return { optionId: allowAlways, name: `Always allow ${list} in this session`, kind: "allow_always" };
+function alwaysOption(patterns: readonly string[], scope: ApprovalScope): PermissionOption {
+  const list = patterns.map((pattern) => `\`${showInvisible(pattern)}\``).join(", ");
+  return {
+    optionId: allowAlways[scope],
+    name: `Always allow ${list} in this ${scope}`,
+    kind: "allow_always",
+  };
 }
 
 function previewContent({ preview }: Question): ToolCallContent[] {
@@ -61,14 +81,13 @@ function previewContent({ preview }: Question): ToolCallContent[] {
     oldText,
     newText,
   }));
-  return preview?.text === undefined ? diffs : [...diffs, textContent(fenced(preview.text))];
+  return preview?.text === undefined ? diffs : [...diffs, textContent(fenced(showInvisible(preview.text)))];
 }
 
-function toAnswer({ outcome }: RequestPermissionResponse, question: Question): Answer {
+function toAnswer({ outcome }: RequestPermissionResponse, scopes: readonly ApprovalScope[]): Answer {
   if (outcome.outcome === "cancelled") return { reply: "cancelled" };
   if (outcome.outcome !== "selected") return { reply: "reject" };
   if (outcome.optionId === allowOnce) return { reply: "once" };
-  if (outcome.optionId === allowAlways && question.always.length > 0)
-    return { reply: "always", scope: "session" };
-  return { reply: "reject" };
+  const scope = scopes.find((offered) => allowAlways[offered] === outcome.optionId);
+  return scope === undefined ? { reply: "reject" } : { reply: "always", scope };
 }

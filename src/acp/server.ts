@@ -17,7 +17,7 @@ export interface ServerDeps {
   log: Log;
   openSessions(door: Door): Sessions;
   /** Why no model can be asked, in words for the person; undefined when one can. */
-  missingModel(): Promise<string | undefined>;
+  missingModel: () => Promise<string | undefined>;
 }
 
 /** Serves one client. `closed` resolves when it is gone; what it still waits for may be answered after that. */
@@ -27,7 +27,7 @@ export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
   const sessions = deps.openSessions({
     emit: async (event) => connection.findView(event.sessionId)?.receive(event),
     ask: async (question, signal) =>
-      library ? askClient(library.client, question, signal) : { reply: "reject" },
+      library ? askClient(library.client, question, connection.client, signal) : { reply: "reject" },
   });
   const connection = new Connection({ sessions, outbox: wire.outbox, missingModel: deps.missingModel });
   const app = agent({ name: "fairlead" });
@@ -42,10 +42,35 @@ export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
   return { closed: closed.promise };
 }
 
+/**
+ * Runs one task in each round of the event loop. The library takes a message to its handler over a number of promises
+ * that differs from method to method, so that of two messages at once the later one could be first.
+ */
+function oneByOne(): (task: () => void) => void {
+  const waiting: (() => void)[] = [];
+  let isRunning = false;
+  const runNext = () => {
+    const task = waiting.shift();
+    isRunning = task !== undefined;
+    if (task === undefined) return;
+    task();
+    setImmediate(runNext);
+  };
+  return (task) => {
+    waiting.push(task);
+    if (!isRunning) runNext();
+  };
+}
+
 /** The stream stays open when the client's input ended: the library would forget the requests that still run. */
 function streamOver(wire: Wire, end: () => void) {
+  const inOrder = oneByOne();
   const readable = new ReadableStream<AnyMessage>({
-    start: (controller) => wire.connect((message) => controller.enqueue(message), end),
+    start: (controller) =>
+      wire.connect(
+        (message) => inOrder(() => controller.enqueue(message)),
+        () => inOrder(end),
+      ),
   });
   const writable = new WritableStream<AnyMessage>({
     write: (message) => wire.send(withHumanMessage(message)),

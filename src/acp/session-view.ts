@@ -92,6 +92,7 @@ export class SessionView {
         await this.#send({ sessionUpdate: "current_mode_update", currentModeId: event.agent });
         return this.#sendOptions();
       case "model":
+      case "approval":
         return this.#sendOptions();
       case "notice":
         return this.notice(event.severity, event.text);
@@ -101,6 +102,8 @@ export class SessionView {
   /** Shows the whole conversation again, each call in its final state. */
   async replay(messages: AsyncIterable<Message>, signal: AbortSignal): Promise<void> {
     this.#replaying = true;
+    this.#calls.forget();
+    this.#sentText.clear();
     try {
       for await (const message of messages) {
         signal.throwIfAborted();
@@ -186,6 +189,7 @@ export class SessionView {
     const sent = this.#sentText.get(part.id) ?? 0;
     const rest = part.text.slice(sent);
     if (rest === "" || (part.type === "text" && part.synthetic === true)) return;
+    if (this.#turns > 0) this.#sentText.set(part.id, part.text.length);
     await this.#sendOfTurn(chunk(part.type, part.id, rest));
   }
 

@@ -1,5 +1,6 @@
 import type { SessionUpdate, ToolCall, ToolCallContent, ToolCallUpdate } from "@agentclientprotocol/sdk";
 import { isFinished, type FileChange, type ToolPart } from "../message/part.ts";
+import { showInvisible } from "../permission/invisible.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 import { fenced } from "./fence.ts";
 import { OutputPacer } from "./output-pacer.ts";
@@ -49,6 +50,11 @@ export class ToolCalls {
     }
   }
 
+  /** Before a replay, which announces every call again. */
+  forget(): void {
+    this.#open.clear();
+  }
+
   /** Live output of a call that runs. */
   async output(callId: string, delta: string): Promise<void> {
     await this.#open.get(callId)?.pacer.add(delta);
@@ -76,7 +82,7 @@ export class ToolCalls {
     const terminal = this.#hasTerminal(part);
     return {
       toolCallId: part.callId,
-      title: part.title ?? part.tool,
+      title: showInvisible(part.title ?? part.tool),
       kind: part.kind ?? (terminal ? "execute" : "other"),
       status: wireStatus(state.status),
       ...(state.input !== undefined && { rawInput: state.input }),
@@ -202,9 +208,9 @@ function cut(text: string): string {
 
 /** The fields of `next` that differ from what the client has. */
 function changed(sent: ToolCallUpdate, next: ToolCallUpdate): Partial<ToolCallUpdate> {
+  const before = new Map<string, unknown>(Object.entries(sent));
   const entries = Object.entries(next).filter(
-    ([key, value]) =>
-      key !== "toolCallId" && JSON.stringify(value) !== JSON.stringify(sent[key as keyof ToolCallUpdate]),
+    ([key, value]) => key !== "toolCallId" && JSON.stringify(value) !== JSON.stringify(before.get(key)),
   );
   return Object.fromEntries(entries);
 }

@@ -29,7 +29,7 @@ export class Wire {
     this.begun = new Promise((resolve) => (this.#begin = resolve));
     readMessages(streams.input, {
       message: (message) => this.#take(message, streams.version),
-      bad: (code, message) => void this.outbox.send({ jsonrpc: "2.0", id: null, error: { code, message } }),
+      bad: (id, code, message) => void this.outbox.send({ jsonrpc: "2.0", id, error: { code, message } }),
       end: () => this.#end(),
     });
     void this.outbox.closed.then(() => this.#end());

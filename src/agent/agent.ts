@@ -21,6 +21,8 @@ export interface Agent {
   readonly options: Record<string, unknown>;
   /** Defaults, built-in rules, the person's and the agent's own, in that order. */
   readonly rules: Ruleset;
+  /** Rules that must allow a call too, whatever `rules` say: what an agent that only reads may not do. */
+  readonly limits?: readonly Ruleset[];
   /** Built in. */
   readonly native: boolean;
 }

@@ -43,6 +43,8 @@ export interface LoadedAgents {
   /** Name of the agent that new sessions begin with. */
   default: string;
   problems: AgentProblem[];
+  /** What agents of untrusted folders say and what does not count until the folder is trusted. */
+  waiting: AgentProblem[];
 }
 
 /** Built-in agents, changed and joined by those of the configuration and of the config folders. Never throws for what they hold. */
@@ -52,17 +54,23 @@ export async function loadAgents(sources: AgentSources): Promise<LoadedAgents> {
   const defaults = defaultRules(sources);
   const person = configuredRules(sources.config, sources.home);
   const drafts = builtInDrafts(defaults);
+  const waiting: AgentProblem[] = [];
   for (const definition of definitions) {
     const draft = drafts.get(definition.name) ?? customDraft(definition.name);
-    drafts.set(definition.name, merge(draft, definition, rulesOf(draft, defaults, person), problems));
+    drafts.set(definition.name, merge(draft, definition, rulesOf(draft, defaults, person), waiting));
   }
   const kept = withoutDisabled(drafts, problems);
   protectPlan(kept, defaults, person);
   const agents = new Map<string, Agent>();
   for (const [name, draft] of kept) {
-    agents.set(name, { ...draft.agent, rules: rulesOf(draft, defaults, person) });
+    const limit = limitOf(draft);
+    agents.set(name, {
+      ...draft.agent,
+      rules: rulesOf(draft, defaults, person),
+      ...(limit && { limits: [limit] }),
+    });
   }
-  return { agents, default: chooseDefault(agents, sources.config.default_agent, problems), problems };
+  return { agents, default: chooseDefault(agents, sources.config.default_agent, problems), problems, waiting };
 }
 
 /** One place that says something of an agent. */
@@ -78,8 +86,10 @@ interface Definition {
 
 /** An agent while its definitions are laid over one another. */
 interface Draft {
-  readonly agent: Omit<Agent, "rules">;
+  readonly agent: Omit<Agent, "rules" | "limits">;
   readonly builtIn: Ruleset;
+  /** Holds beside all rules, but for what the agent's own definition says. */
+  readonly limit?: Ruleset | undefined;
   readonly own: Ruleset;
   readonly disabled: boolean;
 }
@@ -133,9 +143,9 @@ function configuredRules(config: Pick<AgentSources["config"], "permission" | "to
 
 function builtInDrafts(defaults: Ruleset): Map<string, Draft> {
   return new Map(
-    builtInAgents(defaults).map(({ rules, ...agent }) => [
+    builtInAgents(defaults).map(({ rules, limit, ...agent }) => [
       agent.name,
-      { agent: { ...agent, options: {}, native: true }, builtIn: rules, own: [], disabled: false },
+      { agent: { ...agent, options: {}, native: true }, builtIn: rules, limit, own: [], disabled: false },
     ]),
   );
 }
@@ -150,29 +160,25 @@ function customDraft(name: string): Draft {
   };
 }
 
-function merge(draft: Draft, definition: Definition, prior: Ruleset, problems: AgentProblem[]): Draft {
-  const { config, rules, options } = definition.trusted ? definition : withhold(definition, prior, problems);
+function merge(draft: Draft, definition: Definition, prior: Ruleset, waiting: AgentProblem[]): Draft {
+  const { config, rules, options } = definition.trusted ? definition : withhold(definition, prior, waiting);
   return {
     agent: mergeSettings(draft.agent, config, options),
     builtIn: draft.builtIn,
+    limit: draft.limit,
     own: [...draft.own, ...rules],
     disabled: config.disable ?? draft.disabled,
   };
 }
 
 /** Until a project is trusted its agents may describe and tighten only. */
-function withhold(definition: Definition, prior: Ruleset, problems: AgentProblem[]): Definition {
+function withhold(definition: Definition, prior: Ruleset, waiting: AgentProblem[]): Definition {
   const rules = tighten(prior, definition.rules);
-  const waiting = [
+  const withheld = [
     ...(rules.length < definition.rules.length ? ["permission rules that could loosen others"] : []),
     ...Object.keys(definition.options).map((key) => `option ${key}`),
   ];
-  if (waiting.length > 0) {
-    problems.push({
-      path: definition.path,
-      message: `waits until this folder is trusted: ${waiting.join(", ")}`,
-    });
-  }
+  if (withheld.length > 0) waiting.push({ path: definition.path, message: withheld.join(", ") });
   return { ...definition, rules, options: {} };
 }
 
@@ -219,11 +225,20 @@ function protectPlan(drafts: Map<string, Draft>, defaults: Ruleset, person: Rule
   const plan = drafts.get("plan");
   if (plan === undefined) return;
   const editing = [...drafts.values()].filter(
-    (draft) => draft.agent.mode !== "primary" && mayEdit(rulesOf(draft, defaults, person)),
+    (draft) =>
+      draft.agent.mode !== "primary" &&
+      mayEdit(rulesOf(draft, defaults, person)) &&
+      mayEdit(limitOf(draft) ?? []),
   );
   const names = editing.map(({ agent }) => agent.name).filter((name) => name !== "general");
   const denials = names.map((pattern): Rule => ({ permission: "task", pattern, action: "deny" }));
-  drafts.set("plan", { ...plan, builtIn: [...plan.builtIn, ...denials] });
+  const limit = plan.limit && [...plan.limit, ...denials];
+  drafts.set("plan", { ...plan, builtIn: [...plan.builtIn, ...denials], limit });
+}
+
+/** Who configures such an agent by its name says what it may do; rules for all agents cannot widen it. */
+function limitOf({ limit, own }: Draft): Rule[] | undefined {
+  return limit && [...limit, ...own];
 }
 
 function rulesOf({ builtIn, own }: Draft, defaults: Ruleset, person: Ruleset): Rule[] {

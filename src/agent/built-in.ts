@@ -11,6 +11,12 @@ import type { Agent } from "./agent.ts";
 /** Where plan may write, relative to the workspace. */
 export const PLAN_FILES = [".opencode/plans/*.md", ".fairlead/plans/*.md"] as const;
 
+/** What an agent that changes nothing may use; other rules still count for each. */
+const HARMLESS: readonly string[] = [
+  ...["read", "glob", "grep", "list", "lsp", "webfetch", "websearch", "codesearch", "skill", "task"],
+  ...["todoread", "todowrite", "question", "plan_exit", "external_directory", "doom_loop"],
+];
+
 const TITLE_TEMPERATURE = 0.5;
 
 /** Defaults that an agent denying everything else still lives by. */
@@ -20,7 +26,11 @@ const KEPT_DEFAULTS: readonly string[] = ["read", "external_directory", "doom_lo
 export type BuiltInAgent = Pick<
   Agent,
   "name" | "description" | "mode" | "hidden" | "prompt" | "temperature"
-> & { readonly rules: readonly Rule[] };
+> & {
+  readonly rules: readonly Rule[];
+  /** For an agent that may change nothing: what it may do at most, whatever the person's rules allow to all agents. */
+  readonly limit?: readonly Rule[];
+};
 
 export function builtInAgents(defaults: Ruleset): BuiltInAgent[] {
   return [build(), plan(), general(), explore(defaults), compaction(), title(), summary()];
@@ -37,21 +47,28 @@ function build(): BuiltInAgent {
 }
 
 function plan(): BuiltInAgent {
+  const own = [
+    rule("question", "*", "allow"),
+    rule("plan_exit", "*", "allow"),
+    rule("task", "general", "deny"),
+    rule("edit", "*", "deny"),
+    ...PLAN_FILES.map((pattern) => rule("edit", pattern, "allow")),
+    ...readingShell(),
+  ];
   return {
     name: "plan",
     description: "Explores the project and writes a plan; changes nothing else.",
     mode: "primary",
     hidden: false,
     prompt: planPrompt,
-    rules: [
-      rule("question", "*", "allow"),
-      rule("plan_exit", "*", "allow"),
-      rule("task", "general", "deny"),
-      rule("edit", "*", "deny"),
-      ...PLAN_FILES.map((pattern) => rule("edit", pattern, "allow")),
-      ...readingShell(),
-    ],
+    rules: own,
+    limit: [...onlyReading(), ...own],
   };
+}
+
+/** Tools of servers and of projects may change anything: they ask. */
+function onlyReading(): Rule[] {
+  return [rule("*", "*", "ask"), ...HARMLESS.map((permission) => rule(permission, "*", "allow"))];
 }
 
 function general(): BuiltInAgent {
@@ -68,6 +85,11 @@ function general(): BuiltInAgent {
 
 function explore(defaults: Ruleset): BuiltInAgent {
   const allowed = ["grep", "glob", "list", "read", "webfetch", "websearch", "codesearch"];
+  const own = [
+    rule("*", "*", "deny"),
+    ...allowed.map((permission) => rule(permission, "*", "allow")),
+    ...readingShell(),
+  ];
   return {
     name: "explore",
     description:
@@ -75,12 +97,8 @@ function explore(defaults: Ruleset): BuiltInAgent {
     mode: "subagent",
     hidden: false,
     prompt: explorePrompt,
-    rules: [
-      rule("*", "*", "deny"),
-      ...allowed.map((permission) => rule(permission, "*", "allow")),
-      ...readingShell(),
-      ...defaults.filter(({ permission }) => KEPT_DEFAULTS.includes(permission)),
-    ],
+    rules: [...own, ...defaults.filter(({ permission }) => KEPT_DEFAULTS.includes(permission))],
+    limit: [...own, ...["external_directory", "doom_loop"].map((permission) => rule(permission, "*", "allow"))],
   };
 }
 
@@ -98,7 +116,8 @@ function summary(): BuiltInAgent {
 }
 
 function withoutTools(name: string, description: string, prompt: string): BuiltInAgent {
-  return { name, description, mode: "primary", hidden: true, prompt, rules: [rule("*", "*", "deny")] };
+  const rules = [rule("*", "*", "deny")];
+  return { name, description, mode: "primary", hidden: true, prompt, rules, limit: rules };
 }
 
 /** Commands known to read are allowed, all others ask. */

@@ -2,17 +2,18 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Logger } from "pino";
 import type { Log, LogFields } from "./log.ts";
+import { Secrets } from "./secrets.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
-/** Writes JSON lines to a file that only this person can read. Nothing is loaded or opened before the first line. */
-export function openFileLog(path: string, level: LogLevel): Log {
+/** Writes JSON lines, without the secrets, to a file that only this person can read. Nothing is loaded or opened before the first line. */
+export function openFileLog(path: string, level: LogLevel, secrets = new Secrets()): Log {
   let logger: Promise<Logger> | undefined;
   const write = (line: LogLevel, message: string, fields: LogFields = {}) => {
     if (levels.indexOf(line) < levels.indexOf(level)) return;
     logger ??= openLogger(path, level);
     logger.then(
-      (open) => open[line](fields, message),
+      (open) => open[line](withoutSecrets(fields, secrets), secrets.redact(message)),
       () => process.stderr.write(`fairlead: ${message}\n`),
     );
   };
@@ -22,6 +23,14 @@ export function openFileLog(path: string, level: LogLevel): Log {
     warn: (message, fields) => write("warn", message, fields),
     error: (message, fields) => write("error", message, fields),
   };
+}
+
+function withoutSecrets(fields: LogFields, secrets: Secrets): LogFields {
+  const clean = Object.entries(fields).map(([name, value]) => [
+    name,
+    typeof value === "string" ? secrets.redact(value) : value,
+  ]);
+  return Object.fromEntries(clean);
 }
 
 const levels: readonly LogLevel[] = ["debug", "info", "warn", "error"];

@@ -127,8 +127,10 @@ async function readAll(sources: ConfigSource[], { env, cwd }: LoadConfigOptions)
 
 async function readText(source: ConfigSource, required: boolean): Promise<ConfigText | undefined> {
   try {
-    const { size } = await stat(source.path);
-    if (size > fileLimitBytes) {
+    const found = await stat(source.path);
+    // A pipe would wait for its writer, a device never end.
+    if (!found.isFile()) return { ...source, text: "", problem: "it is not a file; it is not read" };
+    if (found.size > fileLimitBytes) {
       return { ...source, text: "", problem: `larger than ${fileLimitBytes} bytes; it is not read` };
     }
     return { ...source, text: await readFile(source.path, "utf8") };

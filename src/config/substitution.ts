@@ -1,4 +1,4 @@
-import { readFile, realpath } from "node:fs/promises";
+import { readFile, realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, relative, resolve } from "node:path";
 import { codeOf } from "../base/errors.ts";
 import type { Env } from "./paths.ts";
@@ -85,18 +85,25 @@ async function fromFile(name: string, { home, path, within }: SubstitutionContex
   const file = name.startsWith("~/") ? resolve(home, name.slice(2)) : resolve(dirname(path), name);
   try {
     if (within !== undefined && !(await isInside(file, within))) return { outcome: "refused" };
-    const bytes = await readFile(file);
-    if (bytes.length > fileLimitBytes) {
+    const { size } = await statFile(file);
+    if (size > fileLimitBytes) {
       return {
         outcome: "missing",
         message: `${file} is larger than ${fileLimitBytes} bytes; the value is empty`,
       };
     }
-    return { outcome: "found", text: bytes.toString("utf8").trim() };
+    return { outcome: "found", text: (await readFile(file, "utf8")).trim() };
   } catch (thrown) {
     const reason = codeOf(thrown) === "ENOENT" ? "there is no file" : "cannot read";
     return { outcome: "missing", message: `${reason} ${file}; the value is empty` };
   }
+}
+
+/** A pipe would wait for its writer, a device never end. */
+async function statFile(path: string): Promise<{ size: number }> {
+  const found = await stat(path);
+  if (!found.isFile()) throw new Error(`${path} is not a file`);
+  return found;
 }
 
 /** Judged on real paths: a link that leads out is out. */

@@ -1,5 +1,5 @@
 import type { MessageId, PartId, SessionId } from "./ids.ts";
-import type { MessageInfo, ModelRef, Todo } from "./message.ts";
+import type { ApprovalMode, MessageInfo, ModelRef, Todo } from "./message.ts";
 import type { Part } from "./part.ts";
 
 /** One change of a session. Whoever receives it may await its own work: the turn waits for it. */
@@ -15,6 +15,7 @@ export type SessionEvent = { sessionId: SessionId } & (
   | { type: "todos"; todos: Todo[] }
   | { type: "agent"; agent: string }
   | { type: "model"; model: ModelRef | undefined }
+  | { type: "approval"; approval: ApprovalMode }
   | { type: "notice"; severity: "info" | "warning" | "error"; text: string }
 );
 

@@ -119,6 +119,10 @@ export function isReverted(id: MessageId, revert: Revert | undefined): boolean {
   return revert !== undefined && from !== undefined && id >= from && id <= revert.through;
 }
 
+/** How much goes without asking: nothing more than the rules allow, changes of files in the workspace, or all but denials. */
+export const approvalModeSchema = z.enum(["ask", "accept-edits", "auto"]);
+export type ApprovalMode = z.infer<typeof approvalModeSchema>;
+
 /** What is stored of a session beside its messages. Times are milliseconds since 1970. */
 export const sessionInfoSchema = z.object({
   id: sessionIdSchema,
@@ -136,6 +140,8 @@ export const sessionInfoSchema = z.object({
   time: z.object({ created: z.number(), updated: z.number(), archived: z.number().optional() }),
   version: z.string(),
   revert: revertSchema.optional(),
+  /** Absent means ask. */
+  approval: approvalModeSchema.optional(),
   /** Lines added and taken away, and files changed, in all; the files themselves stand in `session_diff/<id>`. */
   summary: z.object({ additions: z.number(), deletions: z.number(), files: z.number() }).optional(),
 });

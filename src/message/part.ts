@@ -73,6 +73,16 @@ const filePartSchema = z.object({
   filename: z.string().optional(),
 });
 
+/** Who decided whether a call may run, on what, and by which rule; `permission` and `subject` name its decisive part. */
+export const callDecisionSchema = z.object({
+  outcome: z.enum(["allowed", "denied", "rejected", "cancelled"]),
+  by: z.enum(["rules", "approval", "mode", "person", "failure", "signal", "close"]),
+  permission: z.string(),
+  subject: z.string(),
+  rule: z.object({ permission: z.string(), pattern: z.string(), action: z.string() }).optional(),
+});
+export type CallDecision = z.infer<typeof callDecisionSchema>;
+
 /** Absent while the model still writes the arguments, and for good when it was cut off there. */
 const inputSchema = z.unknown().optional();
 
@@ -125,6 +135,7 @@ const toolPartSchema = z.object({
   title: z.string().optional(),
   kind: toolKindSchema.optional(),
   locations: z.array(locationSchema).optional(),
+  decision: callDecisionSchema.optional(),
   state: toolStateSchema,
 });
 

@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, UserError } from "../base/errors.ts";
 
 const credentialsSchema = z.record(z.string(), z.looseObject({ apiKey: z.string().optional() }));
+
+const fileLimitBytes = 1024 * 1024;
 
 /** Keys by provider. */
 export type Credentials = z.infer<typeof credentialsSchema>;
@@ -51,6 +53,9 @@ async function replaceFile(path: string, text: string): Promise<void> {
 
 async function readIfThere(path: string): Promise<string | undefined> {
   try {
+    const found = await stat(path);
+    // A pipe would never end, and so much is no list of keys.
+    if (!found.isFile() || found.size > fileLimitBytes) return "";
     return await readFile(path, "utf8");
   } catch (thrown) {
     if (codeOf(thrown) === "ENOENT") return undefined;

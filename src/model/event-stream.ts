@@ -1,3 +1,4 @@
+import { orAfter } from "../base/async.ts";
 import { fromAnswer, invalidResponse, ProviderFailure } from "./failure.ts";
 
 /** Longest single event of a provider, in characters. */
@@ -5,6 +6,10 @@ const eventLimit = 64 * 1024 * 1024;
 
 /** How long a provider may keep the connection open after it said that it is done, before it is cut. */
 const drainMs = 1_000;
+
+/** How long the usage may take to follow the reason for which the answer ended. */
+const usageWaitMs = 5_000;
+const ended = { done: true, value: undefined } as const;
 
 /** Stands for the name of a call that the provider never named, so that the call is answered and not lost. */
 const unnamedTool = "unnamed";
@@ -31,7 +36,7 @@ export function tidyEvents(
 
   /** Reads on. Whether that was the end. */
   const readSome = async (): Promise<boolean> => {
-    const { done, value } = await reader.read();
+    const { done, value } = await (chunks.hasFinish ? orAfter(reader.read(), usageWaitMs, ended) : reader.read());
     const texts = done ? events.end(decoder.decode()) : events.push(decoder.decode(value, { stream: true }));
     for (const text of texts) chunks.push(text);
     if (!done && !chunks.isDone) return false;
@@ -41,8 +46,11 @@ export function tidyEvents(
   };
 
   const failed = (thrown: unknown): true => {
-    onFailure(thrown);
-    chunks.fail();
+    if (chunks.hasFinish) chunks.end();
+    else {
+      onFailure(thrown);
+      chunks.fail();
+    }
     void drain(reader);
     return true;
   };
@@ -143,7 +151,8 @@ interface Piece {
 /** Collects chunks, joins neighbours that only add text to the same thing, and writes them as events. */
 class ChunkMerger {
   isDone = false;
-  #hasFinish = false;
+  /** The answer is whole: whatever happens to the connection now, it stands. */
+  hasFinish = false;
   #hasOutput = false;
   #output: string[] = [];
   #key: string | undefined;
@@ -166,7 +175,7 @@ class ChunkMerger {
 
   /** Closes the answer, or throws where it was cut off. */
   end(): void {
-    if (!this.#hasFinish) this.#endWithoutReason();
+    if (!this.hasFinish) this.#endWithoutReason();
     const unnamed = [...this.#named].filter(([, named]) => !named).map(([index]) => index);
     if (unnamed.length > 0) {
       const calls = unnamed.map((index) => ({ index, function: { name: unnamedTool } }));
@@ -230,7 +239,7 @@ class ChunkMerger {
     if (choice === undefined) return { choices: [], ...usage };
     const reason =
       typeof choice.finish_reason === "string" && choice.finish_reason !== "" ? choice.finish_reason : null;
-    if (reason !== null) this.#hasFinish = true;
+    if (reason !== null) this.hasFinish = true;
     // Servers that do not stream send `message` where others send `delta`.
     const delta = this.#mendDelta(
       isRecord(choice.delta) ? choice.delta : isRecord(choice.message) ? choice.message : {},

@@ -7,7 +7,7 @@ import { cancelled, ProviderFailure, redact, stalled, toAgentError } from "./fai
 import type { ModelRequest, StepEvent } from "./model.ts";
 import { toolSchema, type Quirks } from "./quirks.ts";
 import { StepEvents } from "./step-events.ts";
-import { toModelMessages } from "./to-model-messages.ts";
+import { toModelMessages, withOpening } from "./to-model-messages.ts";
 
 export interface StreamDeps {
   readonly clients: Clients;
@@ -82,7 +82,7 @@ async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenD
   const { stream } = await sdk.streamLanguageModelCall({
     model: client,
     ...(request.system.length > 0 && { instructions: request.system.join("\n\n") }),
-    messages: toModelMessages(request.messages, { model, quirks }),
+    messages: withOpening(toModelMessages(request.messages, { model, quirks })),
     tools: toToolSet(request, quirks, sdk.jsonSchema),
     maxOutputTokens: request.maxOutputTokens ?? outputLimitOf(model.limit.output),
     ...(model.abilities.temperature && { temperature: request.temperature, topP: request.topP }),

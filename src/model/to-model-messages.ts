@@ -39,6 +39,15 @@ export function toModelMessages(
   return quirks.answersTools ? answerTools(converted) : converted;
 }
 
+/** Stands in for a first question that was lost on disk: providers refuse a conversation that begins with an answer. */
+export function withOpening(messages: ModelMessage[]): ModelMessage[] {
+  const [first] = messages;
+  if (first === undefined || first.role === "user") return messages;
+  return [{ role: "user", content: [text(lostOpening)] }, ...messages];
+}
+
+const lostOpening = "[The message that stood here could not be read any more.]";
+
 interface StepContext {
   readonly model: Model;
   readonly quirks: Quirks;

@@ -47,6 +47,11 @@ export class Approvals {
     return approvals;
   }
 
+  /** Takes over what other sessions and processes approved or took back for the project meanwhile. */
+  async refresh(): Promise<void> {
+    if (this.#store) this.#project = await this.#saving.run(() => this.#load());
+  }
+
   /** As rules that allow; they count only where the other rules ask. */
   rules(): Rule[] {
     return this.list().map(({ permission, pattern }) => ({ permission, pattern, action: "allow" }));
@@ -65,7 +70,12 @@ export class Approvals {
       return;
     }
     this.#project = merged(this.#project, entries);
-    await this.#change((stored) => merged(stored, entries));
+    try {
+      await this.#change((stored) => merged(stored, entries));
+    } catch (error) {
+      this.#session = merged(this.#session, entries);
+      throw error;
+    }
   }
 
   /** Whether there was such an approval. */

@@ -4,8 +4,9 @@ import { messageOf } from "../base/errors.ts";
 import { type Log, silentLog } from "../base/log.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { Location, ToolKind } from "../message/part.ts";
-import type { Approvals } from "./approvals.ts";
-import { evaluate } from "./evaluate.ts";
+import type { ApprovalMode } from "../message/message.ts";
+import type { Approvals, ApprovalScope } from "./approvals.ts";
+import { judge, type Judgement } from "./judge.ts";
 import type { Decision, PermissionRequest, Rule, Ruleset } from "./rule.ts";
 
 /** A call that wants to run, with everything that a person should see of it. */
@@ -13,12 +14,16 @@ export interface GateCall {
   readonly sessionId: SessionId;
   readonly callId: string;
   readonly agent: string;
+  /** The tool's name, where a tool makes the call. */
+  readonly tool?: string;
   readonly title: string;
   readonly kind: ToolKind;
   readonly locations: readonly Location[];
   readonly preview?: QuestionPreview | undefined;
   readonly input: unknown;
   readonly permissions: readonly PermissionRequest[];
+  /** Rules that must allow it beside the agent's; see {@link Authority}. */
+  readonly limits?: readonly Ruleset[] | undefined;
 }
 
 /** Whole texts before and after, for each file that the call would change. */
@@ -31,6 +36,8 @@ export interface QuestionPreview {
 export interface Question extends GateCall {
   /** Patterns that "always" would allow; empty where only this one call can be allowed. */
   readonly always: readonly string[];
+  /** For how long "always" may hold: for the project only what runs or changes something in the workspace. */
+  readonly scopes: readonly ApprovalScope[];
   /** Why it is asked, the first reason of the strictest part. */
   readonly reason: string;
 }
@@ -53,7 +60,7 @@ export interface AuditEntry {
   agent: string;
   outcome: Decision["outcome"];
   /** Who decided. */
-  by: "rules" | "approval" | "person" | "failure" | "signal" | "close";
+  by: "rules" | "approval" | "mode" | "person" | "failure" | "signal" | "close";
   permission: string;
   subject: string;
   rule?: Rule | undefined;
@@ -65,6 +72,8 @@ export interface GateDeps {
   ask: Ask;
   approvals: Approvals;
   log?: Log;
+  /** How much goes without asking now; "ask" unless given. */
+  mode?: () => ApprovalMode;
   /** Must not throw. */
   audit?: (entry: AuditEntry) => void;
 }
@@ -72,9 +81,18 @@ export interface GateDeps {
 interface Waiting {
   readonly call: GateCall;
   readonly rules: Ruleset;
+  /** The first part that was open when it came, for the record. */
+  readonly decisive: PermissionRequest | undefined;
   readonly settled: Deferred<Decision>;
   /** Aborts when it is settled, which takes its question back. */
   readonly withdrawn: AbortController;
+}
+
+/** A decision that needs no person, with who made it. */
+interface Known {
+  decision: Decision;
+  by: AuditEntry["by"];
+  rule?: Rule;
 }
 
 type GivenAnswer = Answer | { reply: "failed"; problem: string };
@@ -99,12 +117,22 @@ export class Gate {
     if (this.#isClosed) return this.#record(call, { outcome: "rejected" }, "close");
     const known = this.#withoutAsking(call, rules);
     if (known) return this.#record(call, known.decision, known.by, known.rule);
-    const waiting = { call, rules, settled: deferred<Decision>(), withdrawn: new AbortController() };
+    const decisive = this.#question({ call, rules }).permissions.at(0);
+    const settled = deferred<Decision>();
+    const waiting = { call, rules, decisive, settled, withdrawn: new AbortController() };
     const onAbort = () => this.#settle(waiting, { outcome: "cancelled" }, "signal");
     signal.addEventListener("abort", onAbort, { once: true });
     this.#waiting.push(waiting);
     this.#askNext();
     return waiting.settled.promise.finally(() => signal.removeEventListener("abort", onAbort));
+  }
+
+  /** Settles the questions that need no answer any more, because more was allowed meanwhile. */
+  reconsider(): void {
+    for (const waiting of this.#waiting.slice()) {
+      const known = this.#withoutAsking(waiting.call, waiting.rules);
+      if (known) this.#settle(waiting, known.decision, known.by);
+    }
   }
 
   /** Settles every question as rejected; what is decided from now on is rejected too. */
@@ -113,28 +141,25 @@ export class Gate {
     for (const waiting of this.#waiting.slice()) this.#settle(waiting, { outcome: "rejected" }, "close");
   }
 
-  /** What rules and approvals decide, undefined where a person must. */
-  #withoutAsking(
-    call: GateCall,
-    rules: Ruleset,
-  ): { decision: Decision; by: AuditEntry["by"]; rule?: Rule } | undefined {
-    const verdict = evaluate(call.permissions, rules);
-    const { permission, subject, rule } = verdict;
-    if (verdict.action === "deny" && rule)
+  /** What is decided without the person; undefined where the person must. */
+  #withoutAsking(call: GateCall, rules: Ruleset): Known | undefined {
+    const judgements = this.#judge(call, rules);
+    const denial = judgements.find(({ action, rule }) => action === "deny" && rule !== undefined);
+    if (denial?.rule !== undefined) {
+      const { permission, subject, rule } = denial;
       return { decision: { outcome: "denied", permission, subject, rule }, by: "rules", rule };
-    if (verdict.action === "allow")
-      return { decision: { outcome: "allowed" }, by: "rules", ...(rule && { rule }) };
-    return this.#open(call, rules).length === 0
-      ? { decision: { outcome: "allowed" }, by: "approval" }
-      : undefined;
+    }
+    if (judgements.some(({ action }) => action !== "allow")) return undefined;
+    const decisive = judgements.find(({ by }) => by !== "rules") ?? judgements.at(0);
+    const { by = "rules", rule } = decisive ?? {};
+    return { decision: { outcome: "allowed" }, by, ...(rule && { rule }) };
   }
 
-  /** The requests that neither rules nor approvals allow. Called where nothing is denied, so that approvals lift no deny. */
-  #open(call: GateCall, rules: Ruleset): PermissionRequest[] {
-    const approved = [...rules, ...this.#deps.approvals.rules()];
-    return call.permissions.filter((request) => {
-      return evaluate(request, rules).action !== "allow" && evaluate(request, approved).action !== "allow";
-    });
+  /** In the order of the call's permissions. */
+  #judge({ permissions, limits }: GateCall, rules: Ruleset): Judgement[] {
+    const mode = this.#deps.mode?.() ?? "ask";
+    const authority = { rules, limits, mode, approvals: this.#deps.approvals.rules() };
+    return permissions.map((request) => judge(request, authority));
   }
 
   #askNext(): void {
@@ -156,11 +181,15 @@ export class Gate {
     await Promise.race([answered, waiting.settled.promise]);
   }
 
-  #question({ call, rules }: Waiting): Question {
-    const permissions = this.#open(call, rules);
-    const canRemember = permissions.every((request) => request.always.length > 0);
+  #question({ call, rules }: Pick<Waiting, "call" | "rules">): Question {
+    const judgements = this.#judge(call, rules);
+    const isOpen = (_: unknown, index: number) => judgements[index]?.action !== "allow";
+    const permissions = call.permissions.filter(isOpen);
+    const open = judgements.filter(isOpen);
+    const canRemember = open.every((judgement) => judgement.canRemember);
     const always = canRemember ? [...new Set(permissions.flatMap((request) => request.always))] : [];
-    return { ...call, permissions, always, reason: evaluate(permissions, rules).reason };
+    const scopes: ApprovalScope[] = permissions.every(mayHoldForProject) ? ["session", "project"] : ["session"];
+    return { ...call, permissions, always, scopes, reason: open[0]?.reason ?? "" };
   }
 
   async #answer(question: Question, signal: AbortSignal): Promise<GivenAnswer> {
@@ -194,22 +223,15 @@ export class Gate {
   /** The person's yes counts for this call even where it cannot be remembered. */
   async #approve(waiting: Waiting, question: Question, scope: "session" | "project"): Promise<void> {
     const entries = question.always.length === 0 ? [] : question.permissions.flatMap(approvalsOf);
-    const saved = this.#deps.approvals.add(entries, scope);
+    const saved = this.#deps.approvals.add(entries, question.scopes.includes(scope) ? scope : "session");
     this.#settle(waiting, { outcome: "allowed" }, "person");
-    this.#settleCovered();
+    this.reconsider();
     try {
       await saved;
     } catch (error) {
       this.#log.error("an approval could not be saved and holds for this session only", {
         problem: messageOf(error),
       });
-    }
-  }
-
-  #settleCovered(): void {
-    for (const waiting of this.#waiting.slice()) {
-      const known = this.#withoutAsking(waiting.call, waiting.rules);
-      if (known) this.#settle(waiting, known.decision, known.by);
     }
   }
 
@@ -225,7 +247,8 @@ export class Gate {
     const index = this.#waiting.indexOf(waiting);
     if (index === -1) return;
     this.#waiting.splice(index, 1);
-    waiting.settled.resolve(this.#record(waiting.call, decision, by, undefined, problem));
+    const permissions = waiting.decisive ? [waiting.decisive] : [];
+    waiting.settled.resolve(this.#record({ ...waiting.call, permissions }, decision, by, undefined, problem));
     waiting.withdrawn.abort();
   }
 
@@ -257,4 +280,10 @@ export class Gate {
 
 function approvalsOf({ permission, always }: PermissionRequest): { permission: string; pattern: string }[] {
   return always.map((pattern) => ({ permission, pattern }));
+}
+
+/** Commands, and changes of files inside the workspace, whose paths are relative. */
+function mayHoldForProject({ permission, always }: PermissionRequest): boolean {
+  if (permission === "edit") return always.every((pattern) => !/^(?:[/~\\]|[A-Za-z]:)/.test(pattern));
+  return permission === "bash";
 }

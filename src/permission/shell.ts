@@ -1,5 +1,6 @@
 import { parse } from "unbash";
 import { messageOf } from "../base/errors.ts";
+import { hasInvisible } from "./invisible.ts";
 import type { PermissionRequest } from "./rule.ts";
 import type { ShellContext, ShellPart } from "./shell-part.ts";
 import { ShellWalk } from "./shell-walk.ts";
@@ -49,32 +50,4 @@ function asWhole(command: string, opaque: string): ShellPart[] {
   const reason = `may do anything: ${opaque}`;
   const permissions = ["bash", "external_directory", "edit", "read"] as const;
   return permissions.map((permission) => ({ permission, text: command, opaque, reason, always: [] }));
-}
-
-/**
- * Control characters but tab and line feed; marks that turn the direction of writing; characters without width or
- * picture. The joiner and the variation selector are let through where they make an emoji.
- */
-export function hasInvisible(text: string): boolean {
-  const rest = text.replace(
-    /(?<=\p{Extended_Pictographic}\p{Emoji_Modifier}?)[\u{FE0F}]|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\u{FE0F}])\u{200D}(?=\p{Extended_Pictographic})/gu,
-    "",
-  );
-  return /[^\P{Cc}\t\n]|\p{Cf}|\p{Cs}|\p{Zl}|\p{Zp}/u.test(rest) || Array.from(rest).some(hasNoPicture);
-}
-
-/** Letters, selectors and fillers that are drawn as nothing though their class does not say so (first and last code point). */
-const blankRanges: readonly (readonly [number, number])[] = [
-  [0x115f, 0x1160],
-  [0x180b, 0x180f],
-  [0x2800, 0x2800],
-  [0x3164, 0x3164],
-  [0xfe00, 0xfe0f],
-  [0xffa0, 0xffa0],
-  [0xe0000, 0xe0fff],
-];
-
-function hasNoPicture(character: string): boolean {
-  const code = character.codePointAt(0) ?? 0;
-  return code > 0x115e && blankRanges.some(([first, last]) => code >= first && code <= last);
 }

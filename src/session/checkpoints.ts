@@ -126,8 +126,8 @@ function startOf({ state }: ToolPart): number {
   return "time" in state ? (state.time?.start ?? 0) : 0;
 }
 
-/** Of a call that failed nobody knows how far it came, unless it was never let run. */
+/** A call that was never let run ended when it began; of one that the program's end cut off nobody knows. */
 function hasRun({ state }: ToolPart): boolean {
   if (state.status !== "error") return state.status === "completed";
-  return state.reason === "failed" || state.reason === "cancelled" || state.reason === "interrupted";
+  return state.time === undefined || state.time.end !== state.time.start;
 }

@@ -2,6 +2,8 @@ import initTemplate from "../../prompts/commands/init.md";
 import reviewTemplate from "../../prompts/commands/review.md";
 import type { Usage } from "../message/event.ts";
 import type { SessionInfo } from "../message/message.ts";
+import { type Permitted, runPermissions } from "./permissions-command.ts";
+import type { Undo } from "./undo.ts";
 
 /** What a person can begin a message with, after a slash. */
 interface Command {
@@ -19,9 +21,10 @@ export interface AnswerEffect {
 }
 
 /** What commands may use of a session. */
-interface Commanded {
+interface Commanded extends Permitted {
   readonly usage: Usage | undefined;
   readonly info: SessionInfo;
+  readonly history: Pick<Undo, "undo" | "redo" | "checkpoints">;
   setTitle(title: string, source: "person"): Promise<void>;
 }
 
@@ -45,10 +48,33 @@ const builtIn: readonly Command[] = [
     effect: { kind: "compact" },
   },
   {
+    name: "undo",
+    description: "Take back the last turn, its messages and the files that it changed",
+    hint: "how many turns, or a checkpoint",
+    effect: { kind: "answer", run: ({ history }, target) => history.undo(target) },
+  },
+  {
+    name: "redo",
+    description: "Bring again what the last undo took back",
+    effect: { kind: "answer", run: ({ history }) => history.redo() },
+  },
+  {
+    name: "checkpoints",
+    description: "List the turns that can be taken back",
+    hint: "how many",
+    effect: { kind: "answer", run: ({ history }, count) => history.checkpoints(count) },
+  },
+  {
     name: "rename",
     description: "Give this session a title",
     hint: "title",
     effect: { kind: "answer", run: rename },
+  },
+  {
+    name: "permissions",
+    description: "List rules and approvals, take approvals back, show what was decided",
+    hint: "revoke N, keep N or log",
+    effect: { kind: "answer", run: runPermissions },
   },
   {
     name: "cost",

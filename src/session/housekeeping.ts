@@ -5,8 +5,9 @@ import { setImmediate as breathe } from "node:timers/promises";
 import { z } from "zod";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import type { SessionId } from "../message/ids.ts";
 import type { SessionInfo } from "../message/message.ts";
-import { acquireLease } from "../storage/lock.ts";
+import { acquireStoreLease } from "../storage/lock.ts";
 import type { SessionStore } from "../storage/session-store.ts";
 
 const hourMs = 3_600_000;
@@ -73,7 +74,7 @@ export class Housekeeping {
   /** A round, unless another process did one within the hour or does one now. Answers whether it was done. */
   async runIfDue(): Promise<boolean> {
     const store = await this.#deps.store();
-    const lease = await acquireLease(store.files.pathOf(["lock", "housekeeping"], ".lock"));
+    const lease = await acquireStoreLease(store.files, "housekeeping");
     if (lease.status === "busy") return false;
     try {
       const last = await store.files.read(roundKey, roundSchema);
@@ -126,17 +127,17 @@ export class Housekeeping {
     if (archiveAfterDays === Infinity && removeAfterDays === Infinity) return;
     for (const info of await sessionsOf(store, Math.min(archiveAfterDays, removeAfterDays))) {
       if (this.#closed.signal.aborted) return;
-      if (daysSince(info.time.updated) >= removeAfterDays) await this.#remove(store, info);
+      if (daysSince(info.time.updated) >= removeAfterDays) await this.#remove(store, info.id);
       else if (info.time.archived === undefined) await archive(store, info);
     }
   }
 
-  async #remove(store: SessionStore, info: SessionInfo): Promise<void> {
+  async #remove(store: SessionStore, id: SessionId): Promise<void> {
     try {
-      await store.remove(info.id);
+      await store.remove(id);
     } catch (thrown) {
       if (!(thrown instanceof UserError)) throw thrown;
-      this.#deps.log.info("an old session stays", { sessionId: info.id, reason: thrown.message });
+      this.#deps.log.info("an old session stays", { sessionId: id, reason: thrown.message });
     }
   }
 
@@ -212,11 +213,14 @@ async function sessionsOf(store: SessionStore, days: number): Promise<SessionInf
   return found;
 }
 
-/** Left as it is while somebody has it open. */
-async function archive(store: SessionStore, info: SessionInfo): Promise<void> {
-  const opened = await store.openSession(info.id);
+/** Left as it is while somebody has it open, or when somebody used it meanwhile. */
+async function archive(store: SessionStore, { id, time: { updated } }: SessionInfo): Promise<void> {
+  const opened = await store.openSession(id);
   if (opened.status !== "opened") return;
-  opened.writer.saveInfo({ ...info, time: { ...info.time, archived: Date.now() } });
+  const info = await store.load(id);
+  if (info?.time.updated === updated) {
+    opened.writer.saveInfo({ ...info, time: { ...info.time, archived: Date.now() } });
+  }
   await opened.writer.close();
 }
 

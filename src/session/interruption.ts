@@ -1,5 +1,6 @@
 import type { Message } from "../message/message.ts";
 import { isFinished } from "../message/part.ts";
+import { isExchange } from "./checkpoints.ts";
 import type { Transcript } from "./transcript.ts";
 
 /**
@@ -8,6 +9,8 @@ import type { Transcript } from "./transcript.ts";
  * the process did not end the session itself.
  */
 export async function endInterrupted(transcript: Transcript, wasLeft: boolean): Promise<string | undefined> {
+  const last = transcript.messages.at(-1);
+  if (wasLeft && last?.info.role === "user" && isExchange(last)) return unansweredCommand;
   const cut = transcript.messages.filter(isOpen);
   const isCut = cut.length > 0 || (wasLeft && endsInTurn(transcript.messages));
   const calls: string[] = [];
@@ -25,6 +28,10 @@ export async function endInterrupted(transcript: Transcript, wasLeft: boolean): 
   const what = calls.length > 0 ? ` What was running: ${calls.join(", ")}.` : "";
   return `The last turn was interrupted before it ended.${what} Send a message to go on.`;
 }
+
+/** A command puts its question into the session before it begins, and its answer when it has ended. */
+const unansweredCommand =
+  "The program ended before your last command was answered. Send it again if it was not done; /checkpoints shows what can be undone or brought again.";
 
 function isOpen(message: Message): boolean {
   return message.info.role === "assistant" && message.info.time.completed === undefined;

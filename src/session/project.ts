@@ -1,10 +1,22 @@
 import type { Agent } from "../agent/agent.ts";
+import type { Secrets } from "../base/secrets.ts";
 import type { Config } from "../config/schema.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import type { OpenModels } from "../model/providers.ts";
 import type { RetryPolicy } from "../model/retry.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { Workspace } from "../workspace/workspace.ts";
+
+/** What of a project's own configuration counts only once the person has agreed. */
+export interface PendingConsent {
+  readonly folder: string;
+  /** What it would run, load, redirect or allow, one line each. */
+  readonly wants: readonly string[];
+  /** Whether an earlier content of it was agreed to. */
+  readonly hasChanged: boolean;
+  /** Remembers the consent for what the configuration is now. */
+  accept(): Promise<void>;
+}
 
 /** What the sessions of one folder share: its disk, its configuration, and what that gives them to work with. */
 export interface Project {
@@ -21,6 +33,10 @@ export interface Project {
   readonly retryPolicy: RetryPolicy;
   /** The instruction files as they are now. */
   instructions(): Promise<readonly Instruction[]>;
+  /** What of the project's own configuration waits until the person trusts it, if anything does. */
+  readonly consent?: PendingConsent | undefined;
+  /** Keys of providers, which no command, tool output or log may show. */
+  readonly secrets: Secrets;
   /** What is wrong with the configuration, one line each, for the person. */
   readonly problems: readonly string[];
 }

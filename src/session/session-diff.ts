@@ -2,8 +2,6 @@ import { z } from "zod";
 import { messageIdSchema, type MessageId, type SessionId } from "../message/ids.ts";
 import type { Message, SessionInfo } from "../message/message.ts";
 import type { JsonStore } from "../storage/json-store.ts";
-import { compareTexts } from "../tool/diff.ts";
-import { decodeText } from "../tool/text-file.ts";
 import type { Snapshots } from "../workspace/snapshot.ts";
 import { changesOf, fileSteps, type FileStep } from "./checkpoints.ts";
 
@@ -59,7 +57,10 @@ export class SessionDiff {
   }
 
   /** The same for what a killed process may have left uncounted: no more than its last turn. */
-  async noteStored(newestFirst: AsyncIterable<Message>, isLast: (message: Message) => boolean): Promise<void> {
+  async noteStored(
+    newestFirst: AsyncIterable<Message>,
+    isLast: (message: Message) => boolean,
+  ): Promise<void> {
     const fresh: Message[] = [];
     for await (const message of newestFirst) {
       if (!this.#isNew(message.info.id)) break;
@@ -112,22 +113,27 @@ export class SessionDiff {
     const { path, after } = last;
     const before = known === undefined ? first.before : known.before;
     const counted = known === undefined && steps.length === 1 ? first.counts : undefined;
-    const counts = counted ?? (await this.#count(before, after)) ?? sumOf([known, ...steps.map((step) => step.counts)]);
+    const counts =
+      counted ?? (await this.#count(before, after)) ?? sumOf([known, ...steps.map((step) => step.counts)]);
     return { path, additions: counts.additions, deletions: counts.deletions, before, after };
   }
 
   /** Undefined where a content was not kept or is no text. */
   async #count(before: string | null | undefined, after: string | null | undefined) {
-    const oldText = await this.#text(before);
-    const newText = await this.#text(after);
+    // Loaded when first needed, as the tools are that bring both.
+    const [{ compareTexts }, { decodeText }] = await Promise.all([
+      import("../tool/diff.ts"),
+      import("../tool/text-file.ts"),
+    ]);
+    const [oldBytes, newBytes] = [await this.#load(before), await this.#load(after)];
+    const oldText = oldBytes && decodeText(oldBytes)?.text;
+    const newText = newBytes && decodeText(newBytes)?.text;
     if (oldText === undefined || newText === undefined) return undefined;
     return compareTexts(oldText, newText ?? "");
   }
 
-  async #text(hash: string | null | undefined): Promise<string | null | undefined> {
-    if (hash === null || hash === undefined) return hash;
-    const bytes = await this.#deps.snapshots.load(hash);
-    return bytes && decodeText(bytes)?.text;
+  async #load(hash: string | null | undefined): Promise<Buffer | null | undefined> {
+    return hash === null || hash === undefined ? hash : this.#deps.snapshots.load(hash);
   }
 
   async #write(entries: ReadonlyMap<string, Entry>): Promise<NonNullable<SessionInfo["summary"]>> {

@@ -4,24 +4,38 @@ import type { Log } from "../base/log.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Emit, Usage } from "../message/event.ts";
 import { newPartId, type SessionId } from "../message/ids.ts";
-import type { AgentError, AssistantInfo, ModelRef, SessionInfo, Todo, UserInfo } from "../message/message.ts";
+import type {
+  AgentError,
+  ApprovalMode,
+  Message,
+  ModelRef,
+  SessionInfo,
+  Todo,
+  UserInfo,
+} from "../message/message.ts";
 import type { Part } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
+import type { Approvals } from "../permission/approvals.ts";
 import type { Gate } from "../permission/gate.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
 import type { SeenFiles, TodoList, ToolContext } from "../tool/tool.ts";
 import { type AnswerEffect, commandPrompt, parseCommand } from "./commands.ts";
 import { requestCompaction } from "./compaction.ts";
+import { askConsent } from "./consent.ts";
 import { contextTokens } from "./context-budget.ts";
+import type { Decisions } from "./decisions.ts";
+import { addAnswer, addQuestion } from "./exchange.ts";
 import { chooseModel } from "./model-choice.ts";
 import type { Project } from "./project.ts";
 import { type PromptInput, textOf } from "./prompt-input.ts";
 import { planReminder, steerReminder } from "./reminders.ts";
+import type { SessionDiff } from "./session-diff.ts";
 import type { StepOutcome } from "./step.ts";
 import { fallbackTitle, generateTitle } from "./title.ts";
 import type { ToolSpecs } from "./tool-set.ts";
 import type { Transcript } from "./transcript.ts";
-import { noTokens, type TurnResult } from "./turn-result.ts";
+import { addTokens, noTokens, type TurnResult } from "./turn-result.ts";
+import { Undo } from "./undo.ts";
 
 /** After a cancel the turn's answer comes within this time, whatever a provider or a tool does (acp.md 1). */
 const cancelLimitMs = 2_500;
@@ -32,6 +46,10 @@ export interface SessionDeps {
   writer: SessionWriter;
   transcript: Transcript;
   gate: Gate;
+  approvals: Approvals;
+  decisions: Decisions;
+  /** The project as it is now, after the person agreed to its configuration. */
+  reopenProject(): Promise<Project>;
   specs: ToolSpecs;
   todos: Todo[];
   emit: Emit;
@@ -39,6 +57,9 @@ export interface SessionDeps {
   /** Remembers the model for new sessions of the project. */
   rememberModel(model: ModelRef): Promise<void>;
   lastUsedModel: ModelRef | undefined;
+  diff: SessionDiff;
+  /** All messages of the session from the newest back, those that are taken back among them. */
+  messagesFromNewest: () => AsyncIterable<Message>;
   /** Told when a turn was answered. Must not throw. */
   onTurnEnd(): void;
 }
@@ -46,12 +67,17 @@ export interface SessionDeps {
 /** One live conversation: its turns in order, who answers them, and how they are stopped. */
 export class Session {
   readonly id: SessionId;
-  readonly project: Project;
   readonly transcript: Transcript;
+  /** The way back to earlier turns, and forth again. */
+  readonly history: Undo;
   readonly #deps: SessionDeps;
   readonly #seen: SeenFiles = new Map<string, string>();
   readonly #waiting: Waiting[] = [];
   readonly #steering: PromptInput[] = [];
+  /** Whether what is put into {@link #steering} now reaches the model in the running turn. */
+  #isSteerable = false;
+  #project: Project;
+  #isConsentSettled = false;
   #info: SessionInfo;
   #todos: Todo[];
   /** Tokens in the model's context after its newest call. */
@@ -62,11 +88,26 @@ export class Session {
   constructor(deps: SessionDeps) {
     this.#deps = deps;
     this.id = deps.info.id;
-    this.project = deps.project;
+    this.#project = deps.project;
     this.transcript = deps.transcript;
     this.#info = deps.info;
     this.#todos = deps.todos;
     this.#used = usedContext(deps.transcript);
+    this.history = new Undo({
+      ...deps,
+      workspace: deps.project.workspace,
+      revert: () => this.#info.revert,
+      save: (change) => this.#save(change),
+      onShown: () => this.#spend(0, usedContext(this.transcript)),
+    });
+  }
+
+  get project(): Project {
+    return this.#project;
+  }
+
+  get approvals(): Approvals {
+    return this.#deps.approvals;
   }
 
   get info(): SessionInfo {
@@ -110,7 +151,7 @@ export class Session {
 
   /** Puts a message into the running turn. False when none runs. */
   steer(input: PromptInput): boolean {
-    if (this.#running === undefined || this.#running.abort.signal.aborted) return false;
+    if (!this.#isSteerable || this.#running?.abort.signal.aborted === true) return false;
     this.#steering.push(input);
     return true;
   }
@@ -139,6 +180,14 @@ export class Session {
     await this.#save({ model });
     await this.#deps.rememberModel(model);
     await this.#deps.emit({ sessionId: this.id, type: "model", model });
+  }
+
+  /** How much goes without asking from now on; questions that it settles are taken back. */
+  async setApproval(approval: ApprovalMode): Promise<void> {
+    if (approval === (this.#info.approval ?? "ask")) return;
+    await this.#save({ approval });
+    this.#deps.gate.reconsider();
+    await this.#deps.emit({ sessionId: this.id, type: "approval", approval });
   }
 
   async setTitle(title: string, source: "fallback" | "generated" | "person"): Promise<void> {
@@ -184,18 +233,52 @@ export class Session {
     const called = parseCommand(textOf(input));
     const effect = called?.command.effect;
     if (effect?.kind === "answer") return this.#answer(input, effect, called?.rest ?? "");
+    await this.history.settle();
+    await this.#deps.approvals.refresh();
+    await this.#settleConsent(signal);
+    this.#isSteerable = true;
     const context = this.#toolContext(signal);
     if (effect?.kind === "compact") await this.#askToCompact(input, called?.rest ?? "");
     else {
       const said = effect === undefined ? input : withPrompt(input, effect.template, called?.rest ?? "");
       await this.#addUserMessage(said, context);
-      await this.#giveTitle(textOf(input), signal);
+      if (!signal.aborted) await this.#giveTitle(textOf(input), signal);
     }
-    if (signal.aborted) return { end: "cancelled", tokens: noTokens };
+    const result = await this.#runToEnd(context, signal);
+    return signal.aborted ? { end: "cancelled", tokens: result.tokens } : result;
+  }
+
+  /** Asks once whether the project's own configuration may count, and works with it from here on where it may. */
+  async #settleConsent(signal: AbortSignal): Promise<void> {
+    const { consent } = this.#project;
+    if (consent === undefined || this.#isConsentSettled) return;
+    const asking = { ...this.#deps, sessionId: this.id, agent: this.agent.name };
+    const answer = await askConsent(asking, consent, signal);
+    this.#isConsentSettled = answer !== "cancelled";
+    if (answer !== "accepted") return;
+    this.#project = await this.#deps.reopenProject();
+    await this.#deps.emit({ sessionId: this.id, type: "model", model: this.#info.model });
+  }
+
+  /** Runs until no message is left that came meanwhile. After any end but a good one they wait in the transcript. */
+  async #runToEnd(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
+    let result: TurnResult = { end: "cancelled", tokens: noTokens };
+    while (!signal.aborted) {
+      const next = await this.#runTurn(context, signal);
+      result = { ...next, tokens: addTokens(result.tokens, next.tokens) };
+      if (result.end !== "finished" || this.#steering.length === 0) break;
+    }
+    this.#isSteerable = false;
+    await this.#takeSteering(context);
+    return result;
+  }
+
+  async #runTurn(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
     const { runTurn } = await import("./turn.ts");
     const result = await runTurn(
       {
         ...this.#deps,
+        project: this.#project,
         context,
         takeSteering: () => this.#takeSteering(context),
         modelFor: (message) => this.#modelFor(message),
@@ -204,8 +287,14 @@ export class Session {
       },
       signal,
     );
+    await this.#saveDiff();
     await this.#deps.writer.flush();
-    return signal.aborted ? { end: "cancelled", tokens: result.tokens } : result;
+    return result;
+  }
+
+  async #saveDiff(): Promise<void> {
+    const summary = await this.#deps.diff.save();
+    if (summary !== undefined) await this.#save({ summary });
   }
 
   async #askToCompact(input: PromptInput, instruction: string): Promise<void> {
@@ -217,35 +306,20 @@ export class Session {
   /** Question and answer stand in the session for the person; the model sees neither. */
   async #answer(input: PromptInput, command: AnswerEffect, rest: string): Promise<TurnResult> {
     const question: UserInfo = { ...this.#userInfo(input), system: undefined };
-    await this.transcript.addMessage(question);
-    await this.transcript.putPart(question.id, ignoredText(textOf(input)));
-    await this.transcript.seal(question.id);
-    const info: AssistantInfo = {
-      id: this.transcript.newMessageId(),
-      sessionId: this.id,
-      role: "assistant",
-      parentId: question.id,
-      time: { created: Date.now() },
-      agent: question.agent,
-      model: { provider: "fairlead", model: "command" },
-      cost: 0,
-      tokens: noTokens,
-      finish: "stop",
-    };
-    await this.transcript.addMessage(info);
-    await this.transcript.putPart(info.id, ignoredText(await command.run(this, rest)));
-    await this.transcript.complete(info);
+    await addQuestion(this.transcript, question, textOf(input));
+    await addAnswer(this.transcript, question, await command.run(this, rest));
     return { end: "finished", tokens: noTokens };
   }
 
   #broken(error: unknown): TurnResult {
+    this.#isSteerable = false;
     const code = error instanceof UserError ? "storage" : "internal";
     this.#deps.log.error("a turn broke", { sessionId: this.id, error: messageOf(error) });
     return { end: "failed", error: { code, message: messageOf(error), retryable: false }, tokens: noTokens };
   }
 
   async #addUserMessage(input: PromptInput, context: ToolContext, reminder?: string): Promise<void> {
-    const info = this.#userInfo(input);
+    const info = { ...this.#userInfo(input), ...(reminder !== undefined && { steering: true }) };
     const { toParts } = await import("./attachments.ts");
     const parts = await toParts(input.blocks, context);
     const reminders = [reminder, planReminder(this.agent.name, this.#previousAgent())].filter(
@@ -283,11 +357,12 @@ export class Session {
   }
 
   #chooseModel(agent: Agent, chosen: ModelRef | undefined): Model | AgentError {
-    const { project, lastUsedModel } = this.#deps;
-    return chooseModel(project, { chosen, agent: agent.model, lastUsed: lastUsedModel });
+    const { lastUsedModel } = this.#deps;
+    return chooseModel(this.#project, { chosen, agent: agent.model, lastUsed: lastUsedModel });
   }
 
   async #account({ tokens, cost }: StepOutcome): Promise<void> {
+    this.#deps.diff.note(this.transcript.messages);
     const used = contextTokens(tokens);
     await this.#spend(cost, used > 0 ? used : this.#used);
   }
@@ -371,10 +446,6 @@ function afterAbort(signal: AbortSignal, limitMs: number): { promise: Promise<un
 
 function synthetic(text: string): Part {
   return { id: newPartId(), type: "text", text, synthetic: true };
-}
-
-function ignoredText(text: string): Part {
-  return { id: newPartId(), type: "text", text, ignored: true };
 }
 
 /** The person sees the command as it was written, the model reads what it stands for. */

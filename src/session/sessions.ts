@@ -7,12 +7,14 @@ import type { Message, ModelRef, SessionInfo } from "../message/message.ts";
 import type { Approvals } from "../permission/approvals.ts";
 import { type Ask, Gate } from "../permission/gate.ts";
 import type { SessionStore } from "../storage/session-store.ts";
-import { endInterrupted } from "./interruption.ts";
+import { Decisions } from "./decisions.ts";
 import type { Project } from "./project.ts";
+import { recover } from "./recovery.ts";
+import { SessionDiff } from "./session-diff.ts";
 import { Session } from "./session.ts";
 import { ToolSpecs } from "./tool-set.ts";
 import { Transcript } from "./transcript.ts";
-import { loadVisible } from "./visible-messages.ts";
+import { withoutReverted } from "./visible-messages.ts";
 
 /** The way out of the engine: each change, and each question to the person. */
 export interface Door {
@@ -87,11 +89,13 @@ export class Sessions {
     return opened.session;
   }
 
-  /** Opens a stored session, or answers the live one. */
+  /** Opens a stored session, or answers the live one; an idle one is opened anew where its folders change. */
   open(id: SessionId, folders?: Folders): Promise<Opened> {
     return this.#opening.run(id, async () => {
       const live = this.#live.get(id);
-      if (live !== undefined) return { status: "opened", session: live, notice: undefined };
+      if (live !== undefined && (live.isBusy || hasFolders(live, folders)))
+        return { status: "opened", session: live, notice: undefined };
+      await this.#end(id);
       const info = await (await this.#deps.store()).load(id);
       if (info === undefined) return { status: "missing" };
       // Who opens a session that was put away wants it back.
@@ -102,9 +106,13 @@ export class Sessions {
     });
   }
 
-  /** Everything that was said in it, oldest first, compacted or not. */
+  /** Everything that was said in it, oldest first, compacted or not; without what is undone. */
   async *history(id: SessionId): AsyncIterable<Message> {
-    yield* (await this.#deps.store()).messages(id);
+    const store = await this.#deps.store();
+    const live = this.#live.get(id);
+    const info = live?.info ?? (await store.load(id));
+    const messages = withNewest(store.messages(id), live?.transcript.messages ?? []);
+    yield* withoutReverted(messages, info?.revert);
   }
 
   async list(query: { cwd?: string; cursor?: string; limit: number }) {
@@ -112,11 +120,7 @@ export class Sessions {
   }
 
   close(id: SessionId): Promise<void> {
-    return this.#opening.run(id, async () => {
-      const session = this.#live.get(id);
-      this.#live.delete(id);
-      await session?.close();
-    });
+    return this.#opening.run(id, () => this.#end(id));
   }
 
   /** Silent for a session that is not there. */
@@ -129,6 +133,12 @@ export class Sessions {
     await Promise.all([...this.#live.keys()].map((id) => this.close(id)));
   }
 
+  async #end(id: SessionId): Promise<void> {
+    const session = this.#live.get(id);
+    this.#live.delete(id);
+    await session?.close();
+  }
+
   async #open(info: SessionInfo, project: Project): Promise<Opened> {
     const { door, log, memory } = this.#deps;
     const store = await this.#deps.store();
@@ -136,18 +146,34 @@ export class Sessions {
     if (opened.status === "busy") return { status: "busy", pid: opened.pid };
     if (opened.status === "missing") return { status: "missing" };
     const { writer, wasLeft } = opened;
-    const messages = await loadVisible(store.messagesFromNewest(info.id));
+    const messagesFromNewest = () => store.messagesFromNewest(info.id);
     const emit = (event: SessionEvent) => door.emit(event);
-    const quiet = async () => {};
-    const notice = await endInterrupted(new Transcript({ writer, emit: quiet, messages }), wasLeft);
+    const diff = await SessionDiff.load({
+      id: info.id,
+      files: store.files,
+      snapshots: project.workspace.snapshots,
+    });
+    const stored = { info, project, writer, diff, messagesFromNewest };
+    const recovered = await recover(stored, wasLeft, log);
+    const { messages } = recovered;
     const approvals = await this.#deps.openApprovals(project.id);
-    const gate = new Gate({ ask: (question, signal) => door.ask(question, signal), approvals, log });
-    const session = new Session({
-      info,
-      project,
-      writer,
-      transcript: new Transcript({ writer, emit, messages }),
+    const decisions = new Decisions();
+    const gate = new Gate({
+      ask: (question, signal) => door.ask(question, signal),
+      approvals,
+      log,
+      mode: () => session.info.approval ?? "ask",
+      audit: (entry) => decisions.add(entry),
+    });
+    const { cwd, additionalDirectories = [] } = recovered.info;
+    const session: Session = new Session({
+      ...stored,
+      info: recovered.info,
+      transcript: new Transcript({ writer, emit, messages, newest: recovered.info.revert?.through }),
       gate,
+      approvals,
+      decisions,
+      reopenProject: () => this.#deps.openProject({ cwd, additionalDirectories }),
       specs: this.#specs,
       todos: await store.todos(info.id),
       emit,
@@ -157,6 +183,28 @@ export class Sessions {
       lastUsedModel: await memory.lastUsedModel(project.id),
     });
     this.#live.set(info.id, session);
-    return { status: "opened", session, notice };
+    return { status: "opened", session, notice: recovered.notice };
   }
+}
+
+/** The list is complete each time: what it leaves out is not a folder of the session any more. */
+function hasFolders(session: Session, folders: Folders | undefined): boolean {
+  const { additionalDirectories = [] } = session.info;
+  return (
+    folders === undefined ||
+    JSON.stringify(folders.additionalDirectories) === JSON.stringify(additionalDirectories)
+  );
+}
+
+/** The stored messages as they stand in memory, of which the disk has the newest only a moment later. */
+async function* withNewest(
+  stored: AsyncIterable<Message>,
+  inMemory: readonly Message[],
+): AsyncIterable<Message> {
+  const newest = new Map(inMemory.map((message) => [message.info.id, message]));
+  for await (const message of stored) {
+    yield newest.get(message.info.id) ?? message;
+    newest.delete(message.info.id);
+  }
+  yield* newest.values();
 }

@@ -81,7 +81,11 @@ async function streamWithRetries(
     const streamed = await attempt.stream(
       deps.models.stream({ ...input.request, model: input.model, signal }),
     );
-    if (streamed.end === "finish" || signal.aborted || attempt.hasCalls) return streamed;
+    if (streamed.end === "finish" || signal.aborted) return streamed;
+    if (attempt.hasCalls) {
+      deps.log.warn("a model call failed behind its tool calls", { code: streamed.error.code });
+      return streamed;
+    }
     const policy = deps.retryPolicy;
     const decision = decideRetry(number, streamed.error, { random: Math.random, now: Date.now(), policy });
     if (!decision.retry) return { end: "failed", error: decision.error };
@@ -134,7 +138,7 @@ class Attempt {
 
   async stream(events: AsyncIterable<StepEvent>): Promise<Streamed> {
     for await (const event of events) {
-      if (event.type === "finish") return { end: "finish", reason: event.reason, tokens: event.tokens };
+      if (event.type === "finish") return this.#finish(event);
       if (event.type === "failed") return { end: "failed", error: event.error };
       if (!this.#signal.aborted) await this.#write(event);
     }
@@ -142,6 +146,11 @@ class Attempt {
       end: "failed",
       error: { code: "internal", message: "The model call ended without a result.", retryable: false },
     };
+  }
+
+  async #finish({ reason, tokens }: StepEvent & { type: "finish" }): Promise<Streamed> {
+    await this.#text.finish();
+    return { end: "finish", reason, tokens };
   }
 
   async restart(): Promise<void> {

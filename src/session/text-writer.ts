@@ -1,10 +1,6 @@
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { ReasoningPart, TextPart } from "../message/part.ts";
-import { headOf } from "../tool/output-limit.ts";
 import type { Transcript } from "./transcript.ts";
-
-/** Characters written at once; what a provider sends in one longer piece is taken apart. */
-const longestPiece = 64 * 1024;
 
 type Kind = "text" | "reasoning";
 type Written = TextPart | ReasoningPart;
@@ -25,17 +21,13 @@ export class TextWriter {
     this.#messageId = messageId;
   }
 
-  get isEmpty(): boolean {
-    return this.#written.size === 0;
-  }
-
   async append(kind: Kind, streamId: string, text: string): Promise<void> {
     if (text === "") return;
     if (this.#open?.streamId !== streamId || this.#open.kind !== kind) {
       await this.end();
       this.#open = { kind, streamId, text: "", repeats: this.#takeEarlier(kind), part: undefined };
     }
-    for (const piece of piecesOf(text)) await this.#grow(this.#open, piece);
+    await this.#grow(this.#open, text);
   }
 
   /** Ends the part that is being written. */
@@ -51,8 +43,14 @@ export class TextWriter {
   /** Prepares for the same call being streamed again from its beginning. */
   async restart(): Promise<void> {
     await this.end();
-    this.#earlier = [...this.#written];
+    this.#earlier = [...this.#written, ...this.#earlier];
     this.#written.clear();
+  }
+
+  /** The answer is whole: what only an earlier attempt wrote is no part of it. */
+  async finish(): Promise<void> {
+    await this.end();
+    for (const part of this.#earlier.splice(0)) await this.#retract(part);
   }
 
   #takeEarlier(kind: Kind): Written | undefined {
@@ -104,13 +102,4 @@ interface Open {
   repeats: Written | undefined;
   /** Where it goes; undefined while it only repeats. */
   part: Written | undefined;
-}
-
-/** The text in pieces, never cut inside a surrogate pair. */
-function* piecesOf(text: string): Iterable<string> {
-  for (let start = 0; start < text.length; ) {
-    const piece = headOf(text.slice(start, start + longestPiece + 1), longestPiece);
-    yield piece;
-    start += piece.length;
-  }
 }

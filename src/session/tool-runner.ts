@@ -1,9 +1,10 @@
 import { orAfter, orWhenAborted } from "../base/async.ts";
 import { isAbort, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import type { Secrets } from "../base/secrets.ts";
 import type { Emit } from "../message/event.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
-import type { FileChange, ToolPart, ToolState } from "../message/part.ts";
+import type { CallDecision, FileChange, ToolPart, ToolState } from "../message/part.ts";
 import type { Gate } from "../permission/gate.ts";
 import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
 import { describeInputProblem, unknownTool } from "../tool/invalid.ts";
@@ -16,6 +17,7 @@ import {
   type ToolResult,
 } from "../tool/tool.ts";
 import { CallSlots } from "./call-slots.ts";
+import type { Decisions } from "./decisions.ts";
 import { fingerprint, isDoomLoop } from "./doom-loop.ts";
 import type { Transcript } from "./transcript.ts";
 
@@ -153,7 +155,7 @@ export class ToolRunner {
     }
   }
 
-  #decide(card: CallCard, asked: Asked, looping: boolean, signal: AbortSignal): Promise<Decision> {
+  async #decide(card: CallCard, asked: Asked, looping: boolean, signal: AbortSignal): Promise<Decision> {
     const { part } = card;
     const permissions = looping ? [...asked.permissions, doomLoopRequest(part.tool)] : asked.permissions;
     const call = {
@@ -167,8 +169,11 @@ export class ToolRunner {
       preview: asked.preview,
       input: part.state.input,
       permissions,
+      limits: this.#deps.limitingRules,
     };
-    return this.#deps.gate.decide(call, this.#deps.rules, signal);
+    const decision = await this.#deps.gate.decide(call, this.#deps.rules, signal);
+    card.decided(this.#deps.decisions.take(part.callId));
+    return decision;
   }
 
   async #finish(card: CallCard, result: ToolResult, signal: AbortSignal): Promise<CallOutcome> {
@@ -189,11 +194,11 @@ export class ToolRunner {
     if (!(error instanceof ToolFailure)) {
       this.#deps.log.error("a tool threw", { tool: tool.name, error: messageOf(error) });
     }
-    return card.fail("failed", messageOf(error));
+    return card.fail("failed", this.#deps.secrets.redact(messageOf(error)));
   }
 
   async #limit(text: string): Promise<string> {
-    return (await limitOutput(text, this.#deps.limits)).text;
+    return (await limitOutput(this.#deps.secrets.redact(text), this.#deps.limits)).text;
   }
 }
 
@@ -201,8 +206,13 @@ export interface ToolRunnerDeps {
   transcript: Transcript;
   gate: Gate;
   rules: Ruleset;
+  /** Rules that must allow a call beside `rules`. */
+  limitingRules?: readonly Ruleset[] | undefined;
+  decisions: Decisions;
   context: ToolContext;
   emit: Emit;
+  /** Taken out of whatever a tool returns. */
+  secrets: Secrets;
   limits: OutputLimits;
   log: Log;
 }
@@ -224,6 +234,11 @@ class CallCard {
   async describe(prepared: PreparedCall): Promise<void> {
     const { title, locations } = prepared;
     await this.#put({ ...this.part, title, locations: [...locations] });
+  }
+
+  /** Stored with the call's next state. */
+  decided(decision: CallDecision | undefined): void {
+    if (decision !== undefined) this.part = { ...this.part, decision };
   }
 
   async begin(): Promise<void> {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Agent } from "../agent/agent.ts";
 import type { UserInfo } from "../message/message.ts";
 import type { Model, ToolSpec } from "../model/model.ts";
 import { isHidden, permissionOf } from "../permission/evaluate.ts";
@@ -8,14 +9,18 @@ import type { Tool } from "../tool/tool.ts";
 /** The tools that this agent may use with this model for this message, ordered by name so that caches hit. */
 export function offeredTools(
   tools: readonly Tool[],
-  rules: Ruleset,
+  { rules, limits = [] }: Pick<Agent, "rules" | "limits">,
   model: Model,
   message: UserInfo,
 ): Tool[] {
   if (!model.abilities.tools) return [];
   return tools
-    .filter((tool) => message.tools?.[tool.name] !== false && !isHidden(permissionOf(tool.name), rules))
+    .filter((tool) => message.tools?.[tool.name] !== false && !isDenied(tool, [rules, ...limits]))
     .toSorted((left, right) => (left.name < right.name ? -1 : 1));
+}
+
+function isDenied({ name }: Tool, rulesets: readonly Ruleset[]): boolean {
+  return rulesets.some((rules) => isHidden(permissionOf(name), rules));
 }
 
 /** Tools as the model is told of them; the conversion of each is kept, it is the same for every call. */

@@ -16,12 +16,14 @@ export class Transcript {
   /** The highest id so far; messages are read in the order of their ids. */
   #lastId: MessageId | undefined;
 
-  constructor(deps: { writer: SessionWriter; emit: Emit; messages: Message[] }) {
+  /** `newest` is a message that may be newer than those that are visible. */
+  constructor(deps: { writer: SessionWriter; emit: Emit; messages: Message[]; newest?: MessageId }) {
     this.sessionId = deps.writer.id;
     this.#writer = deps.writer;
     this.#emit = deps.emit;
     this.#messages = deps.messages;
     for (const { info } of deps.messages) this.#noteId(info.id);
+    if (deps.newest !== undefined) this.#noteId(deps.newest);
   }
 
   /** Oldest first, from the newest finished compaction on. */
@@ -83,7 +85,7 @@ export class Transcript {
     await this.seal(info.id);
   }
 
-  /** Forgets what a finished compaction has summed up; the disk keeps it. */
+  /** Shows these instead: what a finished compaction has left, or an undo. The disk keeps the others. */
   show(messages: Message[]): void {
     this.#messages = messages;
   }

@@ -10,6 +10,7 @@ import type { Gate } from "../permission/gate.ts";
 import type { Tool, ToolContext } from "../tool/tool.ts";
 import { compact, prune, requestCompaction } from "./compaction.ts";
 import { contextTokens, estimateMessages, usableWindow } from "./context-budget.ts";
+import type { Decisions } from "./decisions.ts";
 import type { Project } from "./project.ts";
 import { hardPruneLimits, pruneLimits } from "./prune.ts";
 import { stepLimitReminder } from "./reminders.ts";
@@ -25,6 +26,7 @@ export interface TurnDeps {
   project: Project;
   transcript: Transcript;
   gate: Gate;
+  decisions: Decisions;
   specs: ToolSpecs;
   context: ToolContext;
   emit: Emit;
@@ -91,7 +93,7 @@ class Turn {
     const agent = agentOf(project, question);
     const isLast = agent.steps !== undefined && this.#steps >= agent.steps - 1;
     this.#steps++;
-    const tools = isLast ? [] : offeredTools(this.#tools, agent.rules, model, question);
+    const tools = isLast ? [] : offeredTools(this.#tools, agent, model, question);
     this.#runner ??= toolRunner(this.#deps, agent);
     this.#runner.offer(tools);
     const request = this.#request({ question, agent, model, tools, isLast });
@@ -100,7 +102,7 @@ class Turn {
     const outcome = await runStep({ ...this.#deps, models, retryPolicy, runner: this.#runner }, step, signal);
     this.tokens = addTokens(this.tokens, outcome.tokens);
     await this.#deps.onStep(outcome);
-    if (isLast && outcome.end === "finished") return { end: "stepLimit" };
+    if (isLast && (outcome.end === "finished" || outcome.end === "calls")) return { end: "stepLimit" };
     const isTooLong = outcome.end === "failed" && outcome.error.code === "context-length";
     const isFull = outcome.end === "calls" && isOverflow(outcome.tokens, model, project.config);
     if (!isTooLong && !isFull) return endAfter(outcome, project);
@@ -191,13 +193,13 @@ function agentOf(project: Project, question: UserInfo): Agent {
 }
 
 function toolRunner(deps: TurnDeps, agent: Agent): ToolRunner {
-  const { config, workspace } = deps.project;
+  const { config, workspace, secrets } = deps.project;
   const limits = {
     maxLines: config.tool_output?.max_lines,
     maxBytes: config.tool_output?.max_bytes,
     folder: workspace.outputFolder,
   };
-  return new ToolRunner({ ...deps, rules: agent.rules, limits });
+  return new ToolRunner({ ...deps, rules: agent.rules, limitingRules: agent.limits, secrets, limits });
 }
 
 function environmentOf(project: Project, model: Model) {

@@ -25,10 +25,15 @@ const commandLength = 80;
 /** Says what happened to every file, and what is out of reach. Markdown. */
 export function reportText(reverted: Reverted, cwd: string): string {
   const { direction, turns, canRedo } = reverted;
-  const what = turns.length === 1 ? `the turn "${turns[0]}"` : `${turns.length} turns`;
-  const head = `${direction === "undo" ? "Undone" : "Done again"}: ${what}. ${direction === "undo" ? "Its messages no longer count; the model does not see them." : "Its messages count again."}`;
+  const head = direction === "undo" ? `Undone: ${turnsText(turns)}.` : `Brought again: ${turnsText(turns)}.`;
+  const sees = direction === "undo" ? "The model no longer sees it." : "The model sees it again.";
   const again = "`/redo` brings all of this again, until you send the next message.";
-  const sections = [head, filesText(reverted, cwd), keptAdvice(reverted), ...outOfReach(reverted, cwd)];
+  const sections = [
+    `${head} ${sees}`,
+    filesText(reverted, cwd),
+    keptAdvice(reverted),
+    ...outOfReach(reverted, cwd),
+  ];
   if (canRedo) sections.push(direction === "undo" ? again : "More is undone: `/redo` goes on.");
   return sections.filter((section) => section !== "").join("\n\n");
 }
@@ -42,6 +47,10 @@ export function checkpointsText(checkpoints: readonly Checkpoint[], more: boolea
   const how =
     "`/undo` takes back the newest turn, `/undo 2` the newest two, `/undo <name>` that turn and all after it.";
   return [lines.join("\n"), end, how, note].filter((section) => section !== "").join("\n\n");
+}
+
+function turnsText(turns: readonly string[]): string {
+  return turns.length === 1 ? `the turn "${turns[0]}"` : `the last ${turns.length} turns`;
 }
 
 function checkpointText(checkpoint: Checkpoint): string {
@@ -65,7 +74,7 @@ function filesText({ files, direction }: Reverted, cwd: string): string {
     return `- ${relativeTo(cwd, revert.path)}: ${outcomeText(outcome, revert, direction)}`;
   });
   const more = files.length - lines.length;
-  return [...lines, ...(more > 0 ? [`- … and ${more} more files, all as they should be`] : [])].join("\n");
+  return [...lines, ...(more > 0 ? [`- … and ${more} more files`] : [])].join("\n");
 }
 
 function isKept({ outcome }: Reverted["files"][number]): boolean {

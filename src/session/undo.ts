@@ -26,11 +26,13 @@ export interface UndoDeps {
   writer: SessionWriter;
   diff: SessionDiff;
   /** All messages of the session from the newest back, those that are taken back among them. */
-  history(): AsyncIterable<Message>;
+  messagesFromNewest: () => AsyncIterable<Message>;
   /** What is taken back now. */
   revert(): Revert | undefined;
   /** Changes the stored session; it is on disk when the writer was flushed. */
   save(change: Pick<SessionInfo, "revert" | "summary">): Promise<void>;
+  /** Told when other messages count than before. */
+  onShown(): Promise<void>;
 }
 
 /** Checkpoints in one list, unless more are asked for, and at most. */
@@ -141,7 +143,7 @@ export class Undo {
   async #discard(revert: Revert): Promise<void> {
     await this.#store({ revert: { ...revert, state: "discarding" } });
     const ids: MessageId[] = [];
-    for await (const { info } of this.#deps.history()) {
+    for await (const { info } of this.#deps.messagesFromNewest()) {
       if (isReverted(info.id, revert)) ids.push(info.id);
       if (info.id < (revert.from.at(-1) ?? "")) break;
     }
@@ -162,10 +164,11 @@ export class Undo {
 
   /** Lets the messages count that do, for the session's diff, on disk and for the model. */
   async #show(revert: Revert | undefined): Promise<void> {
-    const { diff, transcript, history } = this.#deps;
-    const summary = await diff.rebuild(withoutReverted(history(), revert));
+    const { diff, transcript } = this.#deps;
+    const summary = await diff.rebuild(withoutReverted(this.#deps.messagesFromNewest(), revert));
     await this.#store({ revert, summary });
-    transcript.show(await loadVisible(withoutReverted(history(), revert)));
+    transcript.show(await loadVisible(withoutReverted(this.#deps.messagesFromNewest(), revert)));
+    await this.#deps.onShown();
   }
 
   /** What the newest undo took back, oldest first. */
@@ -173,7 +176,7 @@ export class Undo {
     const first = from.at(-1) ?? "";
     const end = from.at(-2);
     const found: Message[] = [];
-    for await (const message of this.#deps.history()) {
+    for await (const message of this.#deps.messagesFromNewest()) {
       const { id } = message.info;
       if (id < first) break;
       if (end === undefined ? id <= through : id < end) found.push(message);
@@ -211,7 +214,7 @@ export class Undo {
   }
 
   #visibleCheckpoints(): AsyncIterable<Checkpoint> {
-    return readCheckpoints(withoutReverted(this.#deps.history(), this.#deps.revert()));
+    return readCheckpoints(withoutReverted(this.#deps.messagesFromNewest(), this.#deps.revert()));
   }
 
   #report(done: Pick<Reverted, "direction" | "files" | "canRedo"> & { messages: Message[] }): string {

@@ -1,8 +1,16 @@
-import type { Message } from "../message/message.ts";
+import { isReverted, type Message, type Revert } from "../message/message.ts";
 
 /** The compaction that a user message asked for, if it did. */
 export function compactionOf(message: Message) {
   return message.parts.find((part) => part.type === "compaction");
+}
+
+/** The messages without those that are taken back. */
+export async function* withoutReverted(
+  messages: AsyncIterable<Message>,
+  revert: Revert | undefined,
+): AsyncGenerator<Message> {
+  for await (const message of messages) if (!isReverted(message.info.id, revert)) yield message;
 }
 
 /** Whether the message is a summary that was written to its end. */

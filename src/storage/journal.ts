@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { MessageId, PartId } from "../message/ids.ts";
+import type { MessageId, PartId, SessionId } from "../message/ids.ts";
 import type { Log } from "../base/log.ts";
 import { Background } from "./background.ts";
 import { type Change, changeSchema, messageIdsOf } from "./change.ts";
@@ -19,8 +19,11 @@ export interface JournalContent {
   isTorn: boolean;
 }
 
-/** Reads a journal's lines. */
-export function parseJournal(text: string): JournalContent {
+/** Changes are written with their type first. */
+const lineStart = '{"type":"';
+
+/** Reads the lines of a session's journal; those that speak of another session count as damaged. */
+export function parseJournal(text: string, sessionId: SessionId): JournalContent {
   const content: JournalContent = {
     changes: new Map(),
     lastSeq: undefined,
@@ -29,11 +32,16 @@ export function parseJournal(text: string): JournalContent {
   };
   const lines = text.split("\n");
   for (const [index, line] of lines.entries()) {
-    const change = parseLine(line);
+    const change = parseLine(line, sessionId);
     if (change) addChange(content, change);
-    else if (index < lines.length - 1) content.garbageLines++;
+    else if (index < lines.length - 1 || !isTornLine(line)) content.garbageLines++;
   }
   return content;
+}
+
+/** Whether a kill could have left this of a line. */
+function isTornLine(line: string): boolean {
+  return line.startsWith(lineStart) || lineStart.startsWith(line);
 }
 
 function addChange(content: JournalContent, change: Change): void {
@@ -45,9 +53,11 @@ function addChange(content: JournalContent, change: Change): void {
   }
 }
 
-function parseLine(line: string): Change | undefined {
+function parseLine(line: string, sessionId: SessionId): Change | undefined {
   try {
-    return changeSchema.safeParse(JSON.parse(line)).data;
+    const change = changeSchema.safeParse(JSON.parse(line)).data;
+    const isForeign = change?.type === "message" && change.info.sessionId !== sessionId;
+    return isForeign ? undefined : change;
   } catch {
     // Not JSON: the caller counts it.
     return undefined;

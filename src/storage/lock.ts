@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { constants, readFileSync } from "node:fs";
-import { type FileHandle, link, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { type FileHandle, link, lstat, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import { codeOf } from "../base/errors.ts";
 import { sleep } from "../base/async.ts";
+import { withStoreErrors } from "./disk-error.ts";
 import { inFolder, missing } from "./json-file.ts";
+import type { JsonStore } from "./json-store.ts";
 
 /**
  * Only one process, and only one holder in it, has the lease of a path at a time. `wasLeft` says that the holder
@@ -31,6 +33,16 @@ const holderSchema = z.object({
   kernel: z.boolean(),
 });
 type Holder = z.infer<typeof holderSchema>;
+
+/** The lease of this name in a store. What stands in its place and is no file is moved aside. */
+export function acquireStoreLease(store: JsonStore, name: string): Promise<Lease> {
+  const path = store.pathOf(["lock", name], ".lock");
+  return withStoreErrors(path, async () => {
+    const found = await lstat(path).catch(missing);
+    if (found && !found.isFile()) await store.quarantine(path, "not a regular file");
+    return acquireLease(path);
+  });
+}
 
 /** The lease of a file. The kernel frees it when its holder ends, however that happens. */
 export async function acquireLease(path: string): Promise<Lease> {

@@ -6,7 +6,7 @@ import { UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { withStoreErrors } from "./disk-error.ts";
 import type { JsonStore } from "./json-store.ts";
-import { acquireLease } from "./lock.ts";
+import { acquireStoreLease } from "./lock.ts";
 
 /** One step from a store's version to the next. It may be cut off and run again, so it must be repeatable. */
 export interface Migration {
@@ -82,7 +82,7 @@ async function versionOf(store: JsonStore, known: number): Promise<number> {
 async function waitForLease(store: JsonStore) {
   const deadline = Date.now() + waitLimitMs;
   for (;;) {
-    const lease = await acquireLease(store.pathOf(["lock", "migration"], ".lock"));
+    const lease = await acquireStoreLease(store, "migration");
     if (lease.status === "held") return lease;
     if (Date.now() > deadline) {
       const holder = lease.pid === undefined ? "Another process" : `Process ${lease.pid}`;

@@ -7,7 +7,7 @@ import { type Message, type SessionInfo, type Todo, todoSchema } from "../messag
 import { withStoreErrors } from "./disk-error.ts";
 import { Journal } from "./journal.ts";
 import { JsonStore } from "./json-store.ts";
-import { acquireLease } from "./lock.ts";
+import { acquireStoreLease } from "./lock.ts";
 import { migrate } from "./migrations.ts";
 import { SessionIndex } from "./session-index.ts";
 import { type SessionQuery, type SessionRow, toPage } from "./session-list.ts";
@@ -111,8 +111,7 @@ export class SessionStore {
   /** Takes the session's lease and repairs what a killed writer left behind. */
   async openSession(id: SessionId): Promise<OpenedSession> {
     if (!(await this.load(id))) return { status: "missing" };
-    const path = this.#lockPath(id);
-    const lease = await withStoreErrors(path, () => acquireLease(path));
+    const lease = await acquireStoreLease(this.files, id);
     if (lease.status === "busy") return lease;
     try {
       const writer = (await this.load(id)) && (await this.#openWriter(id, lease.release));
@@ -148,8 +147,7 @@ export class SessionStore {
   }
 
   async #leaseForRemoval(id: SessionId): Promise<() => Promise<void>> {
-    const path = this.#lockPath(id);
-    const lease = await withStoreErrors(path, () => acquireLease(path));
+    const lease = await acquireStoreLease(this.files, id);
     if (lease.status === "held") return lease.release;
     const holder = lease.pid === undefined ? "another process" : `process ${lease.pid}`;
     throw new UserError(

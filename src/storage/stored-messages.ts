@@ -39,7 +39,8 @@ export class StoredMessages {
   async recover(id: SessionId): Promise<{ seq: number; isCut: boolean }> {
     const content = await this.#readJournal(id, (reason) => this.#moveJournalAside(id, reason));
     for (const [messageId, changes] of content.changes) await this.#bringUpToDate(id, messageId, changes);
-    const seq = content.lastSeq ?? (await this.#highestSeq(id));
+    const isDamaged = content.lastSeq === undefined || content.garbageLines > 0;
+    const seq = Math.max(content.lastSeq ?? 0, isDamaged ? await this.#highestSeq(id) : 0);
     if (content.garbageLines > 0)
       await this.#moveJournalAside(id, `${content.garbageLines} lines are damaged`);
     return { seq, isCut: content.changes.size === 0 && content.garbageLines === 0 && !content.isTorn };
@@ -59,14 +60,14 @@ export class StoredMessages {
     onUnreadable?: (reason: string) => Promise<void>,
   ): Promise<JournalContent> {
     try {
-      const content = parseJournal((await this.#store.readText(["journal", id], ".ndjson")) ?? "");
+      const content = parseJournal((await this.#store.readText(["journal", id], ".ndjson")) ?? "", id);
       if (content.garbageLines > 0) this.#warnOfJournal(id, `${content.garbageLines} lines are damaged`);
       return content;
     } catch (thrown) {
       if (!(thrown instanceof CorruptFile)) throw thrown;
       if (onUnreadable) await onUnreadable(thrown.message);
       else this.#warnOfJournal(id, thrown.message);
-      return parseJournal("");
+      return parseJournal("", id);
     }
   }
 
@@ -78,7 +79,7 @@ export class StoredMessages {
     return this.#store.quarantine(this.journalPath(id), reason);
   }
 
-  /** Without a journal the files are asked where counting goes on: older numbers would be taken for done. */
+  /** Without a sound journal the files are asked where counting goes on: older numbers would be taken for done. */
   async #highestSeq(id: SessionId): Promise<number> {
     let highest = 0;
     for await (const { file } of this.#files(id, await this.#storedIds(id))) {

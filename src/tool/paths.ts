@@ -2,6 +2,7 @@ import { basename, dirname, sep } from "node:path";
 import { readdir } from "node:fs/promises";
 import { distance } from "fastest-levenshtein";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
+import { isOwnConfiguration } from "../permission/own-configuration.ts";
 import type { PermissionRequest, Subject } from "../permission/rule.ts";
 import { isInside, relativeTo, resolvePath, withSlashes } from "../workspace/paths.ts";
 import type { ResolvedPath } from "../workspace/paths.ts";
@@ -30,10 +31,10 @@ export function pathPermissions(
   permission: "read" | "edit",
 ): PermissionRequest[] {
   const own: PermissionRequest =
-    permission === "edit" && isOwnConfiguration(resolved.path)
+    permission === "edit" && [resolved.path, resolved.asked].some((path) => isOwnConfiguration(path))
       ? {
           permission,
-          subjects: [{ ...subjectOf(workspace, resolved), opaque: ownConfiguration }],
+          subjects: [{ ...subjectOf(workspace, resolved), confirm: ownConfiguration }],
           always: [],
         }
       : requestFor(permission, subjectOf(workspace, resolved));
@@ -43,21 +44,6 @@ export function pathPermissions(
 /** The path as it stands in titles: relative to the working directory where it lies inside. */
 export function titleOf({ workspace }: InWorkspace, resolved: ResolvedPath): string {
   return relativeTo(workspace.cwd, resolved.path);
-}
-
-/**
- * Whether a change of the file could change what this agent may do or what runs with it: its configuration, agents,
- * plugins, and git's hooks. Plans are no configuration. Case is ignored because some file systems ignore it.
- */
-export function isOwnConfiguration(path: string): boolean {
-  const parts = path.toLowerCase().split(/[/\\]/);
-  if (configurationFiles.has(parts.at(-1) ?? "")) return true;
-  const folder = parts.findIndex(
-    (part, index) => configurationFolders.has(part) || isUserFolder(parts, index),
-  );
-  if (folder !== -1) return !(parts[folder + 1] === "plans" && path.endsWith(".md"));
-  const git = parts.lastIndexOf(".git");
-  return git !== -1 && ["hooks", "config"].includes(parts[git + 1] ?? "");
 }
 
 /** Why a path does not exist, with up to three names beside it that come close. */
@@ -74,18 +60,7 @@ export async function missingPathMessage(
   return `${raw} does not exist. Did you mean ${names.join(" or ")}?`;
 }
 
-const ownConfiguration = "changes the agent's own configuration";
-const configurationFolders: ReadonlySet<string> = new Set([".fairlead", ".opencode"]);
-const configurationFiles: ReadonlySet<string> = new Set([
-  "fairlead.json",
-  "fairlead.jsonc",
-  "opencode.json",
-  "opencode.jsonc",
-]);
-
-function isUserFolder(parts: readonly string[], index: number): boolean {
-  return parts[index - 1] === ".config" && ["fairlead", "opencode"].includes(parts[index] ?? "");
-}
+const ownConfiguration = "it changes the agent's own configuration or what git runs";
 
 async function resolveOrExplain(raw: string, workspace: Workspace): Promise<ResolvedPath> {
   try {

@@ -7,6 +7,7 @@ import { basename, delimiter, isAbsolute, join } from "node:path";
 import type { Readable } from "node:stream";
 import { deferred, orAfter } from "../base/async.ts";
 import { codeOf, messageOf } from "../base/errors.ts";
+import { Secrets } from "../base/secrets.ts";
 import { ProcessOutput } from "./process-output.ts";
 import { endTree, hasRunningMember, PROCESS_MARK, type ProcessTree } from "./process-tree.ts";
 
@@ -44,8 +45,12 @@ const LAST_OUTPUT_MS = 100;
  * `env` is given to the commands as it is, with a mark added by which all their descendants are found again.
  * Commands run in `bash` where it is on the PATH, else in `sh`; on Windows in `bash` or `cmd`.
  */
-export function openProcesses(options: { env: Readonly<Record<string, string | undefined>> }): Processes {
-  return new ShellProcesses(options.env);
+export function openProcesses(options: {
+  env: Readonly<Record<string, string | undefined>>;
+  /** Neither given to the commands, whatever variable holds one, nor let through in what they print. */
+  secrets?: Secrets;
+}): Processes {
+  return new ShellProcesses(options.env, options.secrets ?? new Secrets());
 }
 
 type Exit = { code: number | null; signal: string | null };
@@ -54,6 +59,7 @@ type Stop = "timed-out" | "cancelled";
 
 class ShellProcesses implements Processes {
   readonly #env: Readonly<Record<string, string | undefined>>;
+  readonly #secrets: Secrets;
   readonly #mark = `${randomUUID()}/`;
   readonly #ending = new AbortController();
   readonly #running = new Set<Promise<ProcessOutcome>>();
@@ -62,14 +68,15 @@ class ShellProcesses implements Processes {
   #shell: Promise<string> | undefined;
   #count = 0;
 
-  constructor(env: Readonly<Record<string, string | undefined>>) {
+  constructor(env: Readonly<Record<string, string | undefined>>, secrets: Secrets) {
     this.#env = env;
+    this.#secrets = secrets;
     // Each running command listens.
     setMaxListeners(0, this.#ending.signal);
   }
 
   async run(command: ShellCommand): Promise<ProcessOutcome> {
-    const run = this.#start(command);
+    const run = this.#runRedacted(command);
     this.#running.add(run);
     try {
       return await run;
@@ -86,6 +93,21 @@ class ShellProcesses implements Processes {
     this.#background.clear();
   }
 
+  async #runRedacted(command: ShellCommand): Promise<ProcessOutcome> {
+    const redacted = this.#secrets.redactStream();
+    const show = async (text: string) => {
+      if (text !== "") await command.onOutput(text);
+    };
+    const ended = await this.#start({ ...command, onOutput: (text) => show(redacted.push(text)) });
+    await show(redacted.end());
+    return ended;
+  }
+
+  #withoutSecrets(): Record<string, string | undefined> {
+    const entries = Object.entries(this.#env);
+    return Object.fromEntries(entries.filter(([, value]) => !this.#secrets.isIn(value ?? "")));
+  }
+
   async #start(command: ShellCommand): Promise<ProcessOutcome> {
     if (this.#ending.signal.aborted)
       return failedToStart("The program is ending; no command starts any more.");
@@ -93,7 +115,7 @@ class ShellProcesses implements Processes {
     const shell = await this.#shell;
     if (command.signal.aborted) return outcome("cancelled");
     const mark = `${this.#mark}${++this.#count}/`;
-    const env = { ...this.#env, [PROCESS_MARK]: `${this.#env[PROCESS_MARK] ?? ""}${mark}` };
+    const env = { ...this.#withoutSecrets(), [PROCESS_MARK]: `${this.#env[PROCESS_MARK] ?? ""}${mark}` };
     const started = await startShell(shell, command, env);
     if ("error" in started) return failedToStart(await whyNotStarted(started.error, command, shell));
     return this.#watch(started, command, mark);

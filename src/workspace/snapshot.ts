@@ -57,11 +57,21 @@ class SnapshotFolder implements Snapshots {
   }
 
   async #loadFromDisk(hash: string): Promise<Buffer | undefined> {
-    const packed = await readOwnFile(this.#pathOf(hash));
+    const packed = await this.#readPacked(hash);
     if (packed === undefined) return undefined;
     const bytes = await this.#unpack(hash, packed);
     if (bytes !== undefined) this.#recent.add(hash, bytes);
     return bytes;
+  }
+
+  /** One that cannot be read counts as not kept, and hides nothing else of a session. */
+  async #readPacked(hash: string): Promise<Buffer | undefined> {
+    try {
+      return await readOwnFile(this.#pathOf(hash));
+    } catch (error) {
+      this.#log.warn("snapshot cannot be read", { hash, error: messageOf(error) });
+      return undefined;
+    }
   }
 
   /** A damaged snapshot counts as not kept: better no undo than one that writes something else. */

@@ -13,17 +13,10 @@ export interface Item {
 export function itemsOf(updates: readonly SessionUpdate[]): Item[] {
   const items = new Map<string, Item>();
   for (const update of updates) {
-    switch (update.sessionUpdate) {
-      case "user_message_chunk":
-      case "agent_message_chunk":
-      case "agent_thought_chunk":
-        addText(items, update);
-        break;
-      case "tool_call":
-      case "tool_call_update":
-        addCall(items, update);
-        break;
-    }
+    const kind = update.sessionUpdate;
+    if (kind === "user_message_chunk" || kind === "agent_message_chunk" || kind === "agent_thought_chunk")
+      addText(items, update);
+    else if (kind === "tool_call" || kind === "tool_call_update") addCall(items, update);
   }
   return [...items.values()];
 }
@@ -36,18 +29,18 @@ type Chunk = Extract<
 function addText(items: Map<string, Item>, { messageId, content, sessionUpdate }: Chunk): void {
   if (!messageId || content.type !== "text") return;
   const role = sessionUpdate.split("_")[0] ?? "";
-  const item = items.get(messageId) ?? { kind: "text", id: messageId, role, text: "", status: "" };
+  const item = items.get(`text ${messageId}`) ?? { kind: "text", id: messageId, role, text: "", status: "" };
   item.text += content.text;
-  items.set(messageId, item);
+  items.set(`text ${messageId}`, item);
 }
 
 type Call = Extract<SessionUpdate, { sessionUpdate: "tool_call" | "tool_call_update" }>;
 
 function addCall(items: Map<string, Item>, update: Call): void {
   const id = update.toolCallId;
-  const item = items.get(id) ?? { kind: "call", id, role: "agent", text: "", status: "" };
+  const item = items.get(`call ${id}`) ?? { kind: "call", id, role: "agent", text: "", status: "" };
   if (update.status) item.status = update.status;
   if (update.content) item.text = JSON.stringify(update.content);
   if (update.title) item.role = update.title;
-  items.set(id, item);
+  items.set(`call ${id}`, item);
 }

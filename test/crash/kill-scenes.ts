@@ -8,7 +8,9 @@ export interface KillScene {
   /** What is said to the session; undefined where the session is only loaded. */
   readonly prompt: string | undefined;
   /** The model's answer to the step with this number, counted from 0. */
-  answer(step: number): Reply;
+  readonly answer: (step: number) => Reply;
+  /** How the conversation ends when the turn was done; undefined where it does not show. */
+  readonly end?: RegExp;
 }
 
 /** Milliseconds between two words, so that a text takes longer than what of it may be lost. */
@@ -21,11 +23,12 @@ const bash = (command: string) => reply.call("bash", { command, description: "Co
 export const goOn = "Go on with something small.";
 
 export const killScenes: readonly KillScene[] = [
-  { name: "text", prompt: "scene text", answer: () => slowly(reply.say, 70) },
+  { name: "text", prompt: "scene text", answer: () => slowly(reply.say, 70), end: /word69 $/ },
   {
     name: "reasoning",
     prompt: "scene reasoning",
     answer: () => [...slowly(reply.think, 40), ...slowly(reply.say, 20)],
+    end: /word19 $/,
   },
   {
     name: "parallel tools",
@@ -34,6 +37,7 @@ export const killScenes: readonly KillScene[] = [
       step < 4
         ? [reply.say("Looking. "), reply.together(read("a.txt"), read("b.txt"), read("c.txt"))]
         : "Done.",
+    end: /Done\.$/,
   },
   {
     name: "files",
@@ -42,23 +46,32 @@ export const killScenes: readonly KillScene[] = [
       step < 3
         ? reply.call("write", { filePath: `new-${step}.txt`, content: "new\n".repeat(50) })
         : "Written.",
+    end: /Written\.$/,
   },
   {
     name: "bash",
     prompt: "scene bash",
     answer: (step) => (step < 3 ? bash("for i in 1 2 3 4; do echo $i; sleep 0.02; done") : "Counted."),
+    end: /Counted\.$/,
   },
   {
     name: "a question to the person",
     prompt: "scene question",
     answer: (step) => (step < 1 ? [reply.say("May I? "), bash("echo ask-first")] : "Thank you."),
+    end: /Thank you\.$/,
   },
   { name: "a command without a model", prompt: "/cost", answer: () => "Never asked." },
+  { name: "compaction", prompt: "/compact", answer: () => "Never asked." },
   { name: "load", prompt: undefined, answer: () => "Never asked." },
 ];
 
 /** Lets the model play the scenes, and titles, and the question in between. */
 export function playScenes(model: ModelServer): void {
+  // A summary is asked for without tools, and with the whole conversation in the question.
+  model.when(
+    ({ toolNames }) => toolNames.length === 0,
+    () => slowly(reply.say, 40),
+  );
   model.when(({ userText }) => userText.includes(goOn), "Here I am again.");
   for (const { prompt, answer } of killScenes) {
     if (prompt === undefined) continue;

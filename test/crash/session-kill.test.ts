@@ -80,10 +80,8 @@ async function killIn(scene: KillScene, { editor, model, sessionId, kept, note }
     turn.filter(({ kind, status }) => kind === "call" && !isTerminal(status)),
     `${note}: open calls`,
   ).toEqual([]);
-  const isTold = notices.includes(interrupted);
-  const isBegun = turn.length > 0;
-  if (scene.prompt !== undefined && isBegun)
-    expect([note, isTold]).toEqual([note, !ended && !isAnswered(turn)]);
+  const isCut = ended ? false : isCutOff(scene, turn);
+  if (isCut !== undefined) expect([note, notices.includes(interrupted)]).toEqual([note, isCut]);
   const before = model.requests.length;
   await ask(editor, sessionId);
   expect(model.requests.length, note).toBe(before + 1);
@@ -133,27 +131,23 @@ function expectNothingLost(turn: Item[], { all, old }: Killed["seen"], note: str
   for (const item of all) {
     if (item.kind !== "call" || !isTerminal(item.status)) continue;
     expect(
-      turn.find(({ id }) => id === item.id),
+      turn.find(({ kind, id }) => kind === item.kind && id === item.id),
       `${note}: a finished call`,
     ).toEqual(item);
   }
   for (const item of old) {
     if (item.kind !== "text") continue;
-    const found = turn.find(({ id }) => id === item.id)?.text ?? "";
+    const found = turn.find(({ kind, id }) => kind === item.kind && id === item.id)?.text ?? "";
     expect(found.slice(0, item.text.length), `${note}: streamed text`).toBe(item.text);
   }
 }
 
 const isTerminal = (status: string): boolean => status === "completed" || status === "failed";
 
-/** The turn's last words were said: only the answer to the prompt was still on its way. */
-function isAnswered(turn: Item[]): boolean {
+/** Whether the stored turn lacks its end, and not only the answer to the prompt; undefined where it does not show. */
+function isCutOff({ end }: KillScene, turn: Item[]): boolean | undefined {
   const last = turn.at(-1);
-  return (
-    last?.kind === "text" &&
-    last.role === "agent" &&
-    /(Done|Written|Counted|Thank you)\.$|word69 $/.test(last.text)
-  );
+  return last && end && !(last.role === "agent" && end.test(last.text));
 }
 
 async function restart(editor: Editor): Promise<void> {

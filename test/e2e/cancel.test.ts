@@ -18,7 +18,10 @@ interface Cancelled {
 }
 
 /** Cancels a turn in the state into which `reach` brings it, and checks what holds after every cancel. */
-async function cancelStory(options: StoryOptions, reach: (stage: Stage) => Promise<Cancelled>): Promise<void> {
+async function cancelStory(
+  options: StoryOptions,
+  reach: (stage: Stage) => Promise<Cancelled>,
+): Promise<void> {
   await story(options, async (stage) => {
     const { editor, model } = stage;
     const { sessionId, turn, afterwards } = await reach(stage);
@@ -159,10 +162,7 @@ test("cancels a question that the client answers with cancelled", async () => {
   const waiting = new Promise<"reject_once">(() => {});
   await cancelStory({ config, permission: () => waiting }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
-    model.reply(
-      reply.call("bash", { command: "touch made" }),
-      reply.call("bash", { command: "touch more" }),
-    );
+    model.reply(reply.call("bash", { command: "touch made" }), reply.call("bash", { command: "touch more" }));
     const turn = editor.prompt(sessionId, "Make it");
     await editor.permissionRequest(1);
     return { sessionId, turn };
@@ -192,7 +192,7 @@ test("cancels a prompt that has arrived but not begun", async () => {
     ];
     await editor.write(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
     expect((await editor.response("early")).result).toMatchObject({ stopReason: "cancelled" });
-    expect(model.requests).toEqual([]);
+    expect([model.requests, model.titleRequests]).toEqual([[], []]);
     model.reply("Hello.");
     expect((await editor.prompt(sessionId, "Hi")).stopReason).toBe("end_turn");
   });
@@ -219,6 +219,38 @@ test("cancels the turn that runs and the two that wait", async () => {
       return { stopReason: "cancelled" };
     });
     return { sessionId, turn: all };
+  });
+});
+
+test("what was said before a cancel is known to the model of the next turn", async () => {
+  await story({}, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(reply.think("Let me see"), reply.say("Once upon"), reply.stall()).reply("a time.");
+    const turn = editor.prompt(sessionId, "Tell");
+    await editor.waitFor(sessionId, says("Once upon"));
+    await expectCancelled(editor, sessionId, turn);
+    await editor.prompt(sessionId, "Go on");
+    const told = model.requests[1]?.messages.slice(1).map(({ role, content }) => [role, content]);
+    expect(told).toEqual([
+      ["user", "Tell"],
+      ["assistant", "Once upon"],
+      ["user", "Go on"],
+    ]);
+  });
+});
+
+test("cancels one session and not the other", async () => {
+  await story({}, async ({ editor, model }) => {
+    const [one, two] = [await editor.newSession(), await editor.newSession()];
+    const gate = reply.gate();
+    model.when(({ userText }) => userText === "One", [reply.say("Once"), reply.stall()]);
+    model.when(({ userText }) => userText === "Two", [reply.say("Twice"), gate]);
+    const [first, second] = [editor.prompt(one.sessionId, "One"), editor.prompt(two.sessionId, "Two")];
+    await editor.waitFor(one.sessionId, says("Once"));
+    await editor.waitFor(two.sessionId, says("Twice"));
+    await expectCancelled(editor, one.sessionId, first);
+    gate.release();
+    expect((await second).stopReason).toBe("end_turn");
   });
 });
 
@@ -251,7 +283,10 @@ test("nothing of a cancelled turn comes late, not even a title, until the next r
   await story({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     const gate = reply.gate();
-    model.title([gate, reply.say("A late title")]).reply(reply.say("Once"), reply.stall()).reply("Hello.");
+    model
+      .title([gate, reply.say("A late title")])
+      .reply(reply.say("Once"), reply.stall())
+      .reply("Hello.");
     const turn = editor.prompt(sessionId, "Tell");
     await editor.waitFor(sessionId, says("Once"));
     await expectCancelled(editor, sessionId, turn);

@@ -14,7 +14,8 @@ import { agentText } from "../support/transcript.ts";
 
 const unusedId = "tck-never-created-session";
 const historyKinds = new Set(["user_message_chunk", "agent_message_chunk", "agent_thought_chunk"]);
-const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const pixel =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 const kinds = (updates: readonly SessionUpdate[]) => updates.map(({ sessionUpdate }) => sessionUpdate);
 const isText = (update: SessionUpdate) => update.sessionUpdate === "agent_message_chunk";
@@ -355,14 +356,17 @@ describe("capability rows", () => {
   });
 
   test("ACP-CLOSE-002 closing cancels the prompt while a permission is pending that nobody answers", async () => {
-    await story({ permission: "never", config: { permission: { bash: "ask" } } }, async ({ editor, model }) => {
-      const { sessionId } = await editor.newSession();
-      model.reply(reply.call("bash", { command: "touch made" }));
-      const turn = editor.prompt(sessionId, "Make a file");
-      await editor.permissionRequest(1);
-      expect(await editor.closeSession(sessionId)).toEqual({});
-      expect(await turn).toMatchObject({ stopReason: "cancelled" });
-    });
+    await story(
+      { permission: "never", config: { permission: { bash: "ask" } } },
+      async ({ editor, model }) => {
+        const { sessionId } = await editor.newSession();
+        model.reply(reply.call("bash", { command: "touch made" }));
+        const turn = editor.prompt(sessionId, "Make a file");
+        await editor.permissionRequest(1);
+        expect(await editor.closeSession(sessionId)).toEqual({});
+        expect(await turn).toMatchObject({ stopReason: "cancelled" });
+      },
+    );
   });
 
   test("ACP-ADDDIRS-001 absolute additional folders are accepted, listed and readable", async () => {
@@ -375,6 +379,26 @@ describe("capability rows", () => {
       model.reply(reply.call("read", { filePath: join(other.path, "b.txt") })).reply("Read.");
       await editor.prompt(sessionId, "Read b.txt");
       expect(model.requests[1]?.toolResults).toEqual([expect.stringContaining("beside")]);
+    });
+  });
+
+  test("ACP-ADDDIRS-001 each load and resume says all additional folders anew", async () => {
+    await using other = await temporaryFolder({ "b.txt": "beside\n" });
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const read = reply.call("read", { filePath: join(other.path, "b.txt") });
+      await editor.resume(sessionId, { additionalDirectories: [other.path] });
+      model.reply(read).reply("Read.");
+      await editor.prompt(sessionId, "Read b.txt");
+      await editor.load(sessionId, { additionalDirectories: [other.path] });
+      model.reply(read).reply("Read.");
+      await editor.prompt(sessionId, "Read b.txt");
+      expect(editor.permissionRequests).toEqual([]);
+      editor.permission = "reject_once";
+      await editor.load(sessionId);
+      model.reply(read);
+      await editor.prompt(sessionId, "Read b.txt");
+      expect(editor.permissionRequests).toHaveLength(1);
     });
   });
 
@@ -458,7 +482,11 @@ describe("advisory rows", () => {
   test("ACP-INIT-004 the agent says its name and version", async () => {
     await story({ initialize: false }, async ({ editor }) => {
       const { agentInfo } = await editor.initialize();
-      expect(agentInfo).toEqual({ name: "fairlead", title: "Fairlead", version: expect.stringMatching(/^\d/) });
+      expect(agentInfo).toEqual({
+        name: "fairlead",
+        title: "Fairlead",
+        version: expect.stringMatching(/^\d/),
+      });
     });
   });
 

@@ -7,7 +7,7 @@ import { codeOf, messageOf } from "../../src/base/errors.ts";
 import { plain, zedLike, type ClientKind } from "../support/clients.ts";
 import { Editor } from "../support/editor.ts";
 import { failureOf } from "../support/failure.ts";
-import { objectOf } from "../support/json.ts";
+import { objectOf, textOf } from "../support/json.ts";
 import { processesWith } from "../support/processes.ts";
 import * as reply from "../support/reply.ts";
 import { sentUnasked } from "../support/silence.ts";
@@ -121,6 +121,24 @@ describe("a loaded session", () => {
     });
   });
 
+  test("sees requests that were sent together in the order in which they were sent", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("In build.").reply("In plan.");
+      const [, , changed] = await Promise.all([
+        editor.prompt(sessionId, "One"),
+        editor.setMode(sessionId, "plan"),
+        editor.setConfigOption(sessionId, "mode", "build"),
+        editor.setMode(sessionId, "plan"),
+      ]);
+      expect(changed.configOptions[0]?.currentValue).toBe("build");
+      await editor.prompt(sessionId, "Two");
+      const isPlan = model.requests.map(({ messages }) => JSON.stringify(messages).includes("plan mode"));
+      expect(model.requests.map(({ userText }) => userText.slice(0, 3))).toEqual(["One", "Two"]);
+      expect(isPlan[0]).toBe(false);
+    });
+  });
+
   test("is whole after it was closed, and can be talked to", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -167,6 +185,28 @@ describe("a loaded session", () => {
       expect(agentText(editor.updates(sessionId))).toBe("Hello.Hello.Still here.");
       await Promise.all([editor.load(sessionId), editor.closeSession(sessionId)]);
       expect(await failureOf(editor.prompt(sessionId, "And now?"))).toMatchObject({ code: -32002 });
+    });
+  });
+
+  test("shows the turn that runs, which goes on", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const [first, second] = [reply.gate(), reply.gate()];
+      model
+        .reply(reply.say("Working "), first, reply.say("on it."), reply.call("bash", { command: "echo hi" }))
+        .reply(reply.say("Nearly "), second, reply.say("done."));
+      const turn = editor.prompt(sessionId, "Work");
+      await editor.waitFor(sessionId, hasText("Working"));
+      expect(agentText(await replayOf(editor, sessionId))).toBe("Working ");
+      first.release();
+      await editor.waitFor(sessionId, hasText("Nearly"));
+      const again = await replayOf(editor, sessionId);
+      expect(agentText(again)).toBe("Working on it.Nearly ");
+      expect(toolCalls(again)).toMatchObject([{ title: "echo hi", status: "completed" }]);
+      const before = editor.updates(sessionId).length;
+      second.release();
+      expect(await turn).toMatchObject({ stopReason: "end_turn" });
+      expect(agentText(editor.updates(sessionId).slice(before))).toBe("done.");
     });
   });
 
@@ -367,6 +407,7 @@ describe("after a kill", () => {
       model.reply(reply.call("bash", { command: "touch made" }));
       const turn = editor.prompt(sessionId, "Make it");
       await editor.permissionRequest(1);
+      await delay(lossLimitMs);
       await killAll(stage);
       await expect(turn).rejects.toThrow();
       await reopened(editor);
@@ -427,7 +468,7 @@ describe("the end of stdin", () => {
 
 /** What a terminal in the editor holds. */
 function terminalOutput(updates: readonly SessionUpdate[]): string {
-  return updates.map((update) => objectOf(objectOf(update._meta).terminal_output).data ?? "").join("");
+  return updates.map(({ _meta }) => textOf(objectOf(objectOf(_meta).terminal_output).data) ?? "").join("");
 }
 
 /** A call as it stands at its end; how it was drawn in a terminal is another test's. */

@@ -31,10 +31,15 @@ async function resultsOf(
 
 describe("calls that cannot be run as they are", () => {
   test("a tool that there is not is answered with those that there are, the nearest first", async () => {
-    const { toolResults } = await resultsOf([reply.call("reed", { filePath: "a.txt" })], async ({ editor, sessionId }) => {
-      expect(toolCalls(editor.updates(sessionId))).toMatchObject([{ title: "reed", status: "failed" }]);
-    });
-    expect(toolResults).toEqual([expect.stringMatching(/There is no tool "reed"\. Use one of these: read, /)]);
+    const { toolResults } = await resultsOf(
+      [reply.call("reed", { filePath: "a.txt" })],
+      async ({ editor, sessionId }) => {
+        expect(toolCalls(editor.updates(sessionId))).toMatchObject([{ title: "reed", status: "failed" }]);
+      },
+    );
+    expect(toolResults).toEqual([
+      expect.stringMatching(/There is no tool "reed"\. Use one of these: read, /),
+    ]);
   });
 
   test("a tool's name in capitals is understood", async () => {
@@ -168,7 +173,8 @@ describe("many calls", () => {
 });
 
 describe("loops", () => {
-  const again = (times: number) => Array.from({ length: times }, () => reply.call("read", { filePath: "a.txt" }));
+  const again = (times: number) =>
+    Array.from({ length: times }, () => reply.call("read", { filePath: "a.txt" }));
 
   test("the same call for the third time in a row asks; the first two do not", async () => {
     await story({ files: { "a.txt": "one\n" }, permission: "allow_once" }, async ({ editor, model }) => {
@@ -177,22 +183,29 @@ describe("loops", () => {
       model.reply("Read thrice.");
       await editor.prompt(sessionId, "Read");
       const calls = toolCalls(editor.updates(sessionId));
-      expect(editor.permissionRequests.map(({ toolCall }) => toolCall.toolCallId)).toEqual([calls[2]?.toolCallId]);
+      expect(editor.permissionRequests.map(({ toolCall }) => toolCall.toolCallId)).toEqual([
+        calls[2]?.toolCallId,
+      ]);
       expect(calls.map(({ status }) => status)).toEqual(["completed", "completed", "completed"]);
     });
   });
 
   test("a cycle of two calls asks when it comes round for the third time", async () => {
-    await story({ files: { "a.txt": "1\n", "b.txt": "2\n" }, permission: "allow_once" }, async ({ editor, model }) => {
-      const { sessionId } = await editor.newSession();
-      for (const name of ["a.txt", "b.txt", "a.txt", "b.txt", "a.txt", "b.txt"]) {
-        model.reply(reply.say("Let me see. "), reply.call("read", { filePath: name }));
-      }
-      model.reply("Enough.");
-      await editor.prompt(sessionId, "Read");
-      const calls = toolCalls(editor.updates(sessionId));
-      expect(editor.permissionRequests.map(({ toolCall }) => toolCall.toolCallId)).toEqual([calls[5]?.toolCallId]);
-    });
+    await story(
+      { files: { "a.txt": "1\n", "b.txt": "2\n" }, permission: "allow_once" },
+      async ({ editor, model }) => {
+        const { sessionId } = await editor.newSession();
+        for (const name of ["a.txt", "b.txt", "a.txt", "b.txt", "a.txt", "b.txt"]) {
+          model.reply(reply.say("Let me see. "), reply.call("read", { filePath: name }));
+        }
+        model.reply("Enough.");
+        await editor.prompt(sessionId, "Read");
+        const calls = toolCalls(editor.updates(sessionId));
+        expect(editor.permissionRequests.map(({ toolCall }) => toolCall.toolCallId)).toEqual([
+          calls[5]?.toolCallId,
+        ]);
+      },
+    );
   });
 
   test("a no is told to the model, and the call is not made", async () => {

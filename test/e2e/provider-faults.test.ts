@@ -74,7 +74,9 @@ describe("errors that waiting does not mend", () => {
       model.reply(reply.failure(401, `Incorrect API key provided: ${key}`));
       const failure = await failureOf(editor, sessionId);
       expect(failure.code).toBe(-32000);
-      expect(failure.message).toMatch(/^Authentication required: .*\(401\).*Incorrect API key provided: \[key\]/);
+      expect(failure.message).toMatch(
+        /^Authentication required: .*\(401\).*Incorrect API key provided: \[key\]/,
+      );
       expect(model.requests).toHaveLength(1);
     });
   });
@@ -83,7 +85,11 @@ describe("errors that waiting does not mend", () => {
     await faultStory(async ({ editor, model, sessionId }) => {
       model.reply(reply.failure(400, "Unknown field: foo"));
       const message = "The provider refused the request (400): Unknown field: foo";
-      expect(await failureOf(editor, sessionId)).toEqual({ code: -32603, message, data: { details: message } });
+      expect(await failureOf(editor, sessionId)).toEqual({
+        code: -32603,
+        message,
+        data: { details: message },
+      });
       expect(model.requests).toHaveLength(1);
     });
   });
@@ -121,7 +127,9 @@ describe("errors that waiting does not mend", () => {
     await faultStory(async ({ editor, model, sessionId }) => {
       model.reply(reply.failure(500, "Out of order"), []);
       model.reply(reply.failure(529, "Busy")).reply(reply.failure(500, "Out of order again"));
-      expect((await failureOf(editor, sessionId)).message).toMatch(/\(500\): Out of order again \(tried 3 times\)/);
+      expect((await failureOf(editor, sessionId)).message).toMatch(
+        /\(500\): Out of order again \(tried 3 times\)/,
+      );
       const told = thoughtText(editor.updates(sessionId));
       expect(told).toMatch(/Out of order[^]*attempt 1 of 3[^]*Busy[^]*attempt 2 of 3/);
     });
@@ -164,7 +172,10 @@ describe("errors that another try mends", () => {
     ["a proxy's page", [reply.htmlPage(502)]],
     ["a reset before the answer", [reply.reset()]],
     ["an error event inside a good answer", [reply.errorEvent("The engine is overloaded"), reply.end()]],
-    ["an error event after half of the text", [...reply.say("Hello wor"), reply.errorEvent("overloaded"), reply.end()]],
+    [
+      "an error event after half of the text",
+      [...reply.say("Hello wor"), reply.errorEvent("overloaded"), reply.end()],
+    ],
     ["an answer that ends without an end", [...reply.say("Hello wor"), reply.end()]],
     ["an answer without anything", [reply.headers(), reply.end()]],
   ])("%s", async (_, steps) => {
@@ -175,6 +186,16 @@ describe("errors that another try mends", () => {
     await mendedStory(async ({ editor, model, sessionId }) => {
       const gate = reply.gate();
       model.reply(reply.say("Hello wor"), gate, reply.reset()).reply(reply.say("Hel", "lo world"));
+      await editor.waitFor(sessionId, says("Hello wor"));
+      gate.release();
+    });
+  });
+
+  test("a fault before the first word, between a broken text and its repetition, does not double it", async () => {
+    await mendedStory(async ({ editor, model, sessionId }) => {
+      const gate = reply.gate();
+      model.reply(reply.say("Hello wor"), gate, reply.reset());
+      model.reply(reply.failure(500, "Out of order")).reply("Hello world");
       await editor.waitFor(sessionId, says("Hello wor"));
       gate.release();
     });
@@ -218,6 +239,29 @@ describe("errors that another try mends", () => {
     });
   });
 
+  test("a call that was cut in half may come again under its own id", async () => {
+    await faultStory(async ({ editor, model, sessionId }) => {
+      const gate = reply.gate();
+      model.reply(
+        reply.say("Reading."),
+        reply.call("read", '{"file', { id: "same", pieces: 1 }),
+        gate,
+        reply.reset(),
+      );
+      model
+        .reply(reply.say("Reading."), reply.call("read", { filePath: "a.txt" }, { id: "same" }))
+        .reply("One.");
+      const turn = editor.prompt(sessionId, "Read it");
+      await editor.waitForKind(sessionId, "tool_call");
+      gate.release();
+      expect((await turn).stopReason).toBe("end_turn");
+      const statuses = toolCalls(editor.updates(sessionId)).map(({ status }) => status);
+      expect(statuses).toEqual(["failed", "completed"]);
+      expect(model.requests.at(-1)?.toolResults.at(-1)).toContain("1: one");
+      expect(agentText(editor.updates(sessionId))).toBe("Reading.One.");
+    });
+  });
+
   test("a whole call before a reset is run once, and its result reaches the model", async () => {
     await faultStory(async ({ editor, model, sessionId }) => {
       const gate = reply.gate();
@@ -245,14 +289,23 @@ describe("errors that another try mends", () => {
 describe("answers in a strange form", () => {
   test("lines that are no events are passed over", async () => {
     await mendedStory(async ({ model }) =>
-      model.reply(reply.line("garbage"), reply.say("Hello "), reply.comment(), reply.line("id: 7\n"), reply.say("world")),
+      model.reply(
+        reply.line("garbage"),
+        reply.say("Hello "),
+        reply.comment(),
+        reply.line("id: 7\n"),
+        reply.say("world"),
+      ),
     );
   });
 
   test("an answer of garbage alone is told as that", async () => {
     await faultStory(async ({ editor, model, sessionId }) => {
-      for (let attempt = 0; attempt < quick.attempts; attempt++) model.reply(reply.line("data: {oops\n"), reply.end());
-      expect((await failureOf(editor, sessionId)).message).toMatch(/not a JSON object: \{oops \(tried 3 times\)/);
+      for (let attempt = 0; attempt < quick.attempts; attempt++)
+        model.reply(reply.line("data: {oops\n"), reply.end());
+      expect((await failureOf(editor, sessionId)).message).toMatch(
+        /not a JSON object: \{oops \(tried 3 times\)/,
+      );
     });
   });
 
@@ -286,7 +339,9 @@ describe("answers in a strange form", () => {
   });
 
   test("10,000 tiny deltas arrive", async () => {
-    await mendedStory(async ({ model }) => model.reply(reply.tinyDeltas(10_000)), { answer: "x".repeat(10_000) });
+    await mendedStory(async ({ model }) => model.reply(reply.tinyDeltas(10_000)), {
+      answer: "x".repeat(10_000),
+    });
   });
 
   test("a line of 20 MB does no harm", async () => {
@@ -297,9 +352,9 @@ describe("answers in a strange form", () => {
     });
   });
 
-  test("a single delta of 900 KB arrives whole", async () => {
+  test("a single delta of 20 MB arrives whole, in many messages", async () => {
     await faultStory(async ({ editor, model, sessionId }) => {
-      const text = `${"👋".repeat(100_000)}${"x".repeat(500_000)}`;
+      const text = `${"👋".repeat(2_500_000)}${"x".repeat(10_000_000)}`;
       model.reply(reply.say(text));
       expect((await editor.prompt(sessionId, "Hi")).stopReason).toBe("end_turn");
       expect(agentText(editor.updates(sessionId)) === text).toBe(true);

@@ -29,7 +29,10 @@ test("names the session at once by the first words, and later as a model says", 
   await story({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     const gate = reply.gate();
-    model.title([gate, reply.say('<think>Hm.</think>\n"Counting sheep"\n')]).reply("One.").reply("Two.");
+    model
+      .title([gate, reply.say('<think>Hm.</think>\n"Counting sheep"\n')])
+      .reply("One.")
+      .reply("Two.");
     await editor.prompt(sessionId, "Please count the sheep that stand upon the hill over there");
     const titles = () => editor.updates(sessionId, "session_info_update").map(({ title }) => title);
     expect(titles()).toEqual(["Please count the sheep that stand upon the hill o…"]);
@@ -46,7 +49,9 @@ test("a title that no model gives is the first words, and nobody is bothered wit
     const { sessionId } = await editor.newSession();
     model.title(reply.failure(400, "No titles today")).reply("Hello.");
     expect((await editor.prompt(sessionId, "Hi\n  there")).stopReason).toBe("end_turn");
-    await (await model.titleRequest(1)).ended;
+    await (
+      await model.titleRequest(1)
+    ).ended;
     expect((await editor.list()).sessions).toMatchObject([{ sessionId, title: "Hi there" }]);
     expect(JSON.stringify(editor.updates(sessionId))).not.toContain("No titles today");
   });

@@ -22,7 +22,11 @@ describe("a turn", () => {
     await story({ files: { "a.txt": "one\n" } }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model
-        .reply(reply.think("Hm, ", "a file."), reply.say("Reading."), reply.call("read", { filePath: "a.txt" }))
+        .reply(
+          reply.think("Hm, ", "a file."),
+          reply.say("Reading."),
+          reply.call("read", { filePath: "a.txt" }),
+        )
         .reply(reply.say("It says one."));
       const answer = await editor.prompt(sessionId, "What does a.txt say?");
       expect(answer.stopReason).toBe("end_turn");
@@ -69,7 +73,9 @@ describe("a turn", () => {
     await story({ files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const gate = reply.gate();
-      model.reply(reply.call("read", { filePath: "a.txt" }), gate, reply.say("I asked for it.")).reply("Done.");
+      model
+        .reply(reply.call("read", { filePath: "a.txt" }), gate, reply.say("I asked for it."))
+        .reply("Done.");
       const turn = editor.prompt(sessionId, "Read");
       await editor.waitFor(
         sessionId,
@@ -89,7 +95,9 @@ describe("a turn", () => {
       expect(agentText(editor.updates(sessionId))).toBe(pieces.join(""));
       expect(editor.updates(sessionId, "agent_message_chunk").length).toBeLessThan(20_000);
       await editor.prompt(sessionId, "Have you?");
-      expect(model.requests[1]?.messages.find(({ role }) => role === "assistant")?.content).toBe(pieces.join(""));
+      expect(model.requests[1]?.messages.find(({ role }) => role === "assistant")?.content).toBe(
+        pieces.join(""),
+      );
     });
   });
 
@@ -157,7 +165,9 @@ describe("a turn", () => {
       const command = "echo begun; until [ -e go ]; do sleep 0.05; done; echo over; exit 3";
       model.reply(reply.call("bash", { command })).reply("It failed.");
       const turn = editor.prompt(sessionId, "Run it");
-      const live = await editor.waitFor(sessionId, (update) => JSON.stringify(update).includes("```\\nbegun"));
+      const live = await editor.waitFor(sessionId, (update) =>
+        JSON.stringify(update).includes("```\\nbegun"),
+      );
       expect(live).not.toHaveProperty("status");
       await repository.write({ go: "" });
       await turn;
@@ -176,16 +186,21 @@ describe("the ends of a turn", () => {
     ["content_filter", [...reply.say("Half an"), reply.finish("content_filter")], "refusal"],
     ["refusal", [...reply.say("I will not."), reply.finish("refusal")], "refusal"],
     ["no text at all", [reply.finish("stop")], "end_turn"],
+    ["a thought alone", reply.think("Hm."), "end_turn"],
+    ["white space alone", reply.say(" \n"), "end_turn"],
   ];
-  test.each(ends)("%s is told as its stop reason, and the next prompt works", async (_, steps, stopReason) => {
-    await story({}, async ({ editor, model }) => {
-      const { sessionId } = await editor.newSession();
-      model.reply(steps).reply("Again.");
-      expect((await editor.prompt(sessionId, "Go on")).stopReason).toBe(stopReason);
-      expect((await editor.prompt(sessionId, "Once more")).stopReason).toBe("end_turn");
-      expect(agentText(editor.updates(sessionId))).toMatch(/Again\.$/);
-    });
-  });
+  test.each(ends)(
+    "%s is told as its stop reason, and the next prompt works",
+    async (_, steps, stopReason) => {
+      await story({}, async ({ editor, model }) => {
+        const { sessionId } = await editor.newSession();
+        model.reply(steps).reply("Again.");
+        expect((await editor.prompt(sessionId, "Go on")).stopReason).toBe(stopReason);
+        expect((await editor.prompt(sessionId, "Once more")).stopReason).toBe("end_turn");
+        expect(agentText(editor.updates(sessionId))).toMatch(/Again\.$/);
+      });
+    },
+  );
 
   test("at the step limit the model has no tools, is told to sum up, and the turn says so", async () => {
     const config = { agent: { build: { steps: 2 } } };
@@ -194,8 +209,44 @@ describe("the ends of a turn", () => {
       model.reply(reply.call("read", { filePath: "a.txt" })).reply("So far I read it.");
       expect((await editor.prompt(sessionId, "Work")).stopReason).toBe("max_turn_requests");
       expect(model.requests.map(({ toolNames }) => toolNames.length > 0)).toEqual([true, false]);
-      expect(model.requests.map(({ system }) => system.includes("used all of its steps"))).toEqual([false, true]);
+      expect(model.requests.map(({ system }) => system.includes("used all of its steps"))).toEqual([
+        false,
+        true,
+      ]);
       expect(agentText(editor.updates(sessionId))).toBe("So far I read it.");
+    });
+  });
+
+  test("at the step limit a model that calls tools all the same is not asked again", async () => {
+    const config = { agent: { build: { steps: 2 } } };
+    await story({ config, files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const read = reply.call("read", { filePath: "a.txt" });
+      model.reply(read).reply("One more. ", read);
+      expect((await editor.prompt(sessionId, "Work")).stopReason).toBe("max_turn_requests");
+      expect(toolCalls(editor.updates(sessionId)).map(({ status }) => status)).toEqual([
+        "completed",
+        "failed",
+      ]);
+      model.reply("Going on.");
+      expect((await editor.prompt(sessionId, "Go on")).stopReason).toBe("end_turn");
+    });
+  });
+
+  test.each([
+    ["nothing", []],
+    ["an empty text", [{ type: "text", text: "" } as const]],
+    ["white space", [{ type: "text", text: " \n" } as const]],
+  ])("a prompt of %s is refused in words, and the next one works", async (_, prompt) => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      await expect(editor.prompt(sessionId, prompt)).rejects.toMatchObject({
+        code: -32602,
+        message: expect.stringMatching(/empty/i),
+      });
+      model.reply("Hello.");
+      expect((await editor.prompt(sessionId, "Hi")).stopReason).toBe("end_turn");
+      expect(model.requests).toHaveLength(1);
     });
   });
 });
@@ -205,7 +256,10 @@ describe("what the model is sent", () => {
     const files = { "a.txt": "one\n", "AGENTS.md": "Speak in rhymes.\n" };
     await story({ files }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
-      model.reply(reply.think("Hm."), reply.call("read", { filePath: "a.txt" })).reply("One.").reply("Two.");
+      model
+        .reply(reply.think("Hm."), reply.call("read", { filePath: "a.txt" }))
+        .reply("One.")
+        .reply("Two.");
       await editor.prompt(sessionId, "First");
       await editor.prompt(sessionId, "Second");
       const bodies = model.requests.map(({ body }) => body);
@@ -241,7 +295,10 @@ describe("attachments", () => {
   const link = (uri: string, name: string): ContentBlock => ({ type: "resource_link", uri, name });
 
   /** Sends one prompt and answers what the model was sent as its last user message. */
-  async function sent(files: Record<string, string>, prompt: (cwd: string) => ContentBlock[]): Promise<string> {
+  async function sent(
+    files: Record<string, string>,
+    prompt: (cwd: string) => ContentBlock[],
+  ): Promise<string> {
     let content: unknown;
     await story({ files }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
@@ -405,7 +462,10 @@ describe("commands", () => {
       model.reply("Yes.").reply("No.");
       await editor.prompt(sessionId, "/etc/hosts is a file");
       await editor.prompt(sessionId, "/nosuchcommand");
-      expect(model.requests.map(({ userText }) => userText)).toEqual(["/etc/hosts is a file", "/nosuchcommand"]);
+      expect(model.requests.map(({ userText }) => userText)).toEqual([
+        "/etc/hosts is a file",
+        "/nosuchcommand",
+      ]);
     });
   });
 });

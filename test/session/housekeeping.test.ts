@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLog } from "../../src/base/log.ts";
 import { Housekeeping, type SessionAges } from "../../src/session/housekeeping.ts";
-import { acquireLease } from "../../src/storage/lock.ts";
+import { acquireStoreLease } from "../../src/storage/lock.ts";
 import { SessionStore } from "../../src/storage/session-store.ts";
 import {
   openWriter,
@@ -104,7 +104,7 @@ test("rounds of all processes are an hour apart, also when the clock jumps", asy
 
 test("one process at a time keeps house", async () => {
   put("tool-output/tool_old", 8);
-  const lease = await acquireLease(store.files.pathOf(["lock", "housekeeping"], ".lock"));
+  const lease = await acquireStoreLease(store.files, "housekeeping");
   expect(await open().runIfDue()).toBe(false);
   if (lease.status === "held") await lease.release();
   expect(await open().runIfDue()).toBe(true);

@@ -396,19 +396,19 @@ describe("agents in files", () => {
       "---\ndescription: Ours.\nreasoningEffort: high\npermission:\n  edit: ask\n  bash: allow\n  webfetch: ask\n  read: deny\n---\n",
     );
     const sources = { folders: [base], untrusted: [base] };
-    const { agents, problems } = await load({}, sources);
+    const { agents, problems, waiting } = await load({}, sources);
     const before = (await load({})).agents;
     expect(agents.get("plan")).toEqual({
       ...before.get("plan"),
       description: "Ours.",
       rules: [...rulesOf(before, "plan"), rule("webfetch", "*", "ask"), rule("read", "*", "deny")],
+      limits: before
+        .get("plan")
+        ?.limits?.map((limit) => [...limit, rule("webfetch", "*", "ask"), rule("read", "*", "deny")]),
     });
-    expect(problems).toEqual([
-      {
-        path,
-        message:
-          "waits until this folder is trusted: permission rules that could loosen others, option reasoningEffort",
-      },
+    expect(problems).toEqual([]);
+    expect(waiting).toEqual([
+      { path, message: "permission rules that could loosen others, option reasoningEffort" },
     ]);
   });
 });

@@ -106,6 +106,7 @@ describe("the gate", () => {
     expect(question).toEqual({
       ...call("1", "git push"),
       always: ["git *"],
+      scopes: ["session", "project"],
       reason: 'the rule *: "*" says ask',
     });
     answer.resolve({ reply: "once" });

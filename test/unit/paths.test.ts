@@ -3,12 +3,8 @@ import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import {
-  isOwnConfiguration,
-  missingPathMessage,
-  pathPermissions,
-  resolveToolPath,
-} from "../../src/tool/paths.ts";
+import { isOwnConfiguration } from "../../src/permission/own-configuration.ts";
+import { missingPathMessage, pathPermissions, resolveToolPath } from "../../src/tool/paths.ts";
 import { isInside, relativeTo, resolvePath } from "../../src/workspace/paths.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import { toolPlace } from "../tool/tool-place.ts";

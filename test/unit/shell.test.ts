@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { evaluate } from "../../src/permission/evaluate.ts";
-import { analyzeShell, commandLimit, explainShell, hasInvisible } from "../../src/permission/shell.ts";
+import { hasInvisible, showInvisible } from "../../src/permission/invisible.ts";
+import { analyzeShell, commandLimit, explainShell } from "../../src/permission/shell.ts";
 import { context, groups, rows, ruleSets } from "./shell-table.ts";
 
 describe("a command line under rules", () => {
@@ -163,4 +164,9 @@ describe("what a command line does", () => {
       ].map(hasInvisible),
     ).toEqual(Array.from({ length: 11 }, () => true));
   });
+});
+
+test("what is invisible is written out, the rest stays", () => {
+  expect(showInvisible("ls\u202e \u001b[31m\u200bx 👩‍👩‍👧 é\t\n")).toBe("ls\\u{202e} \\u{1b}[31m\\u{200b}x 👩\\u{200d}👩\\u{200d}👧 é\t\n");
+  expect(showInvisible("👩‍👩‍👧 é")).toBe("👩‍👩‍👧 é");
 });

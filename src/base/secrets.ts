@@ -1,0 +1,64 @@
+/** A secret has at least this many characters, or {@link shortestMixed} with letters and digits; words are none. */
+const shortestPlain = 16;
+const shortestMixed = 8;
+
+const replacement = "[key]";
+
+/** The keys that this process knows, to be kept out of whatever it hands on. */
+export class Secrets {
+  readonly #values = new Set<string>();
+
+  /** Values too short or too plain to be keys are left out: they would be found anywhere. */
+  add(values: Iterable<string>): void {
+    for (const value of values) if (isSecret(value)) this.#values.add(value);
+  }
+
+  isIn(text: string): boolean {
+    return [...this.#values].some((value) => text.includes(value));
+  }
+
+  redact(text: string): string {
+    return [...this.#values].reduce((clean, value) => clean.replaceAll(value, replacement), text);
+  }
+
+  /** For a text that comes in pieces: what may be the beginning of a key waits for the next piece. */
+  redactStream(): RedactedStream {
+    let held = "";
+    return {
+      push: (piece) => {
+        const text = this.redact(held + piece);
+        const keep = this.#openEnd(text);
+        held = text.slice(text.length - keep);
+        return text.slice(0, text.length - keep);
+      },
+      end: () => {
+        const rest = held;
+        held = "";
+        return rest;
+      },
+    };
+  }
+
+  /** Length of the longest end of the text with which a key begins. */
+  #openEnd(text: string): number {
+    let longest = 0;
+    for (const value of this.#values) {
+      const most = Math.min(value.length - 1, text.length);
+      for (let length = most; length > longest; length--) {
+        if (text.endsWith(value.slice(0, length))) longest = length;
+      }
+    }
+    return longest;
+  }
+}
+
+export interface RedactedStream {
+  push(piece: string): string;
+  /** What was still held back. */
+  end(): string;
+}
+
+function isSecret(value: string): boolean {
+  if (value.length >= shortestPlain) return true;
+  return value.length >= shortestMixed && /\d/.test(value) && /[A-Za-z]/.test(value);
+}

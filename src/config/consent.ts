@@ -1,0 +1,163 @@
+import { createHash, type Hash } from "node:crypto";
+import { readdir, readFile, realpath, stat } from "node:fs/promises";
+import { isAbsolute, join, relative, resolve, sep } from "node:path";
+import { codeOf } from "../base/errors.ts";
+import { parseConfigFile } from "./config-file.ts";
+import type { LoadedConfig } from "./load.ts";
+
+/** What the consent to a project's own configuration covers, as it is on disk now. */
+export interface ConsentContent {
+  /** SHA-256, hex, of the names and contents of all files of it; undefined where they are too many or too large. */
+  readonly hash: string | undefined;
+  /** What waits, one line each: settings with their values, modules to load, commands with shell text. */
+  readonly wants: readonly string[];
+}
+
+/** Files, and bytes of all of them, up to which a project can be trusted: what nobody can look at is not trusted. */
+const filesLimit = 2_000;
+const bytesLimit = 32 * 1024 * 1024;
+const depthLimit = 12;
+
+/** Characters shown of a value. */
+const valueLimit = 200;
+
+/** Not covered: what package managers put there, and plans, which are data. */
+const leftOut = new Set(["node_modules", ".git", "plans"]);
+
+const moduleFolders = new Set(["plugin", "plugins", "tool", "tools"]);
+const commandFolders = new Set(["command", "commands"]);
+
+/**
+ * Reads the project's own configuration files, its configuration folders and the plugin files that they name.
+ * `loaded` is the configuration without trust, which says what is withheld.
+ */
+export async function readConsentContent(
+  root: string,
+  loaded: Pick<LoadedConfig, "sources" | "folders" | "withheld">,
+): Promise<ConsentContent> {
+  const files = loaded.sources.filter(({ scope }) => scope === "project").map(({ path }) => path);
+  const folders = loaded.folders.filter(({ scope }) => scope === "project").map(({ path }) => path);
+  if (files.length === 0 && folders.length === 0) return { hash: undefined, wants: [] };
+  const covered = new Covered(root);
+  for (const path of files) await covered.addFile(path);
+  for (const folder of folders) await covered.addFolder(folder, [folder]);
+  const values = files.map((path) => parseConfigFile(path, covered.text(path) ?? "{}").value);
+  for (const [index, path] of files.entries()) {
+    for (const plugin of pluginFiles(values[index])) await covered.addFile(resolve(path, "..", plugin));
+  }
+  const settings = loaded.withheld.map((name) => describeSetting(name, values));
+  return { hash: covered.hash(), wants: [...settings, ...covered.loads] };
+}
+
+/** The files that consent covers, each once. */
+class Covered {
+  /** What files of the folders would run or load. */
+  readonly loads: string[] = [];
+  readonly #root: string;
+  readonly #contents = new Map<string, Buffer | string>();
+  #bytes = 0;
+  #isTooMuch = false;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  text(path: string): string | undefined {
+    return this.#contents.get(path)?.toString("utf8");
+  }
+
+  hash(): string | undefined {
+    if (this.#isTooMuch) return undefined;
+    const hash = createHash("sha256");
+    for (const [path, content] of [...this.#contents].sort(([one], [other]) => (one < other ? -1 : 1))) {
+      addPiece(hash, relative(this.#root, path));
+      addPiece(hash, content);
+    }
+    return hash.digest("hex");
+  }
+
+  /** Asked before it is opened: a pipe would wait for its writer, a device never end. */
+  async addFile(path: string): Promise<void> {
+    if (this.#contents.has(path) || this.#isTooMuch) return;
+    const found = await orMissing(stat(path));
+    const isFile = found?.isFile() === true;
+    this.#bytes += isFile ? found.size : 0;
+    if (this.#contents.size >= filesLimit || this.#bytes > bytesLimit) {
+      this.#isTooMuch = true;
+      return;
+    }
+    this.#contents.set(path, isFile ? ((await orMissing(readFile(path))) ?? "unreadable") : "no file");
+  }
+
+  /** `way` holds the real folders on the way, so that a link to one of them does not go round for ever. */
+  async addFolder(folder: string, way: readonly string[]): Promise<void> {
+    const entries = (await orMissing(readdir(folder))) ?? [];
+    for (const name of entries.filter((entry) => !leftOut.has(entry)).sort()) {
+      if (this.#isTooMuch) return;
+      const path = join(folder, name);
+      const found = await orMissing(stat(path));
+      if (found?.isDirectory() !== true) {
+        await this.addFile(path);
+        this.#noteLoad(path, way[0] ?? folder);
+        continue;
+      }
+      const real = (await orMissing(realpath(path))) ?? path;
+      if (way.length > depthLimit) this.#isTooMuch = true;
+      else if (!way.includes(real)) await this.addFolder(path, [...way, real]);
+    }
+  }
+
+  #noteLoad(path: string, configFolder: string): void {
+    const shown = relative(this.#root, path);
+    const kind = relative(configFolder, path).split(sep).at(0) ?? "";
+    if (moduleFolders.has(kind) && /\.[cm]?[jt]sx?$/.test(path)) this.loads.push(`load the module ${shown}`);
+    if (commandFolders.has(kind) && this.text(path)?.includes("!`"))
+      this.loads.push(`run shell text in the command ${shown}`);
+  }
+}
+
+function addPiece(hash: Hash, piece: Buffer | string): void {
+  const bytes = Buffer.from(piece);
+  hash.update(`${bytes.length}:`).update(bytes);
+}
+
+/** The files among the plugins that a configuration names; packages are named without a path. */
+function pluginFiles(value: unknown): string[] {
+  if (!isRecord(value) || !Array.isArray(value["plugin"])) return [];
+  return value["plugin"].filter((plugin): plugin is string => {
+    return typeof plugin === "string" && (plugin.startsWith(".") || isAbsolute(plugin));
+  });
+}
+
+/** The setting as it is written, before anything is filled in, so that no value of the environment is shown. */
+function describeSetting(name: string, values: readonly unknown[]): string {
+  const value = values.map((one) => valueOf(one, name)).findLast((found) => found !== undefined);
+  if (value === undefined) return name;
+  const text = JSON.stringify(value);
+  return `${name}: ${text.length > valueLimit ? `${text.slice(0, valueLimit)}…` : text}`;
+}
+
+/** Keys may have dots in them themselves. */
+function valueOf(value: unknown, name: string): unknown {
+  if (!isRecord(value)) return undefined;
+  if (Object.hasOwn(value, name)) return value[name];
+  for (const [key, inner] of Object.entries(value)) {
+    const found = name.startsWith(`${key}.`) ? valueOf(inner, name.slice(key.length + 1)) : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** What is not there, or closed to us, counts as missing, here and when it is loaded. */
+async function orMissing<T>(looking: Promise<T>): Promise<T | undefined> {
+  try {
+    return await looking;
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    return undefined;
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,26 @@
+import type { Env } from "../config/paths.ts";
+import type { Config } from "../config/schema.ts";
+import { keyVariables } from "./catalog.ts";
+import type { Credentials } from "./credentials.ts";
+
+/** Every key that the configuration, the environment and the stored credentials give for providers and servers. */
+export function knownKeys(config: Config, env: Env, credentials: Credentials): string[] {
+  const providers = Object.values(config.provider ?? {});
+  const variables = [...keyVariables, ...providers.flatMap((provider) => provider.env ?? [])];
+  const servers = Object.values(config.mcp ?? {}).flatMap((server) =>
+    "url" in server ? Object.values(server.headers ?? {}) : [],
+  );
+  const keys = [
+    ...providers.map(({ options }) => options?.apiKey),
+    ...providers.flatMap(({ options }) => Object.values(options?.headers ?? {}).map(withoutScheme)),
+    ...servers.map(withoutScheme),
+    ...Object.values(credentials).map(({ apiKey }) => apiKey),
+    ...variables.map((name) => env[name]),
+  ];
+  return keys.flatMap((key) => (key ? [key] : []));
+}
+
+/** `Bearer abc` is the key `abc`. */
+function withoutScheme(header: string): string {
+  return header.replace(/^\w+ /, "");
+}

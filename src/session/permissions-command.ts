@@ -1,0 +1,123 @@
+import type { Agent } from "../agent/agent.ts";
+import type { ApprovalMode, Message } from "../message/message.ts";
+import type { CallDecision } from "../message/part.ts";
+import type { Approval, Approvals } from "../permission/approvals.ts";
+import { modeNames } from "../permission/judge.ts";
+import { isCatchAll } from "../permission/pattern.ts";
+import type { Ruleset } from "../permission/rule.ts";
+
+/** What the command may use of a session. */
+export interface Permitted {
+  readonly agent: Agent;
+  readonly approvals: Approvals;
+  readonly info: { readonly approval?: ApprovalMode | undefined };
+  readonly transcript: { readonly messages: readonly Message[] };
+}
+
+/** Lines of rules, and of the log, that one answer holds. */
+const rulesLimit = 60;
+const logLimit = 50;
+/** Patterns of one line of rules. */
+const patternsLimit = 12;
+
+const usage =
+  "Say `/permissions` for the list, `/permissions revoke 1` to take an approval back, `/permissions keep 1` to keep one for the project, `/permissions log` for what was decided.";
+
+/** `/permissions [revoke N | keep N | log]`. */
+export async function runPermissions(session: Permitted, rest: string): Promise<string> {
+  const [verb = "", number = "", ...more] = rest.split(/\s+/).filter((word) => word !== "");
+  if (verb === "") return describePermissions(session);
+  if (verb === "log" && number === "") return describeLog(session.transcript.messages);
+  const approval = more.length === 0 ? session.approvals.list()[Number(number) - 1] : undefined;
+  if (verb !== "revoke" && verb !== "keep") return usage;
+  if (approval === undefined) return `There is no approval "${number}". ${usage}`;
+  return verb === "revoke" ? revoke(session.approvals, approval) : keep(session.approvals, approval);
+}
+
+async function revoke(approvals: Approvals, approval: Approval): Promise<string> {
+  await approvals.revoke(approval);
+  return `Taken back: ${describeApproval(approval)}. It is asked again from now on.`;
+}
+
+async function keep(approvals: Approvals, approval: Approval): Promise<string> {
+  if (approval.scope === "project") return `${describeApproval(approval)} is kept already.`;
+  if (approval.permission !== "bash" && approval.permission !== "edit")
+    return `${describeApproval(approval)} holds for this session only: what lies outside the workspace or holds secrets is not kept.`;
+  await approvals.add([approval], "project");
+  await approvals.revoke(approval);
+  return `Kept: ${describeApproval({ ...approval, scope: "project" })}.`;
+}
+
+function describePermissions({ agent, approvals, info }: Permitted): string {
+  const approved = approvals.list().map((approval, index) => `${index + 1}. ${describeApproval(approval)}`);
+  const limits = (agent.limits ?? []).flatMap((limit) => [
+    "",
+    `**What ${agent.name} may do at most**, whatever those rules allow:`,
+    "",
+    ...describeRules(limit),
+  ]);
+  return [
+    `**Rules of ${agent.name}**, in order; the last that fits decides:`,
+    "",
+    ...describeRules(agent.rules),
+    ...limits,
+    "",
+    approved.length === 0 ? "**Nothing is approved** for good." : "**Approved**, where the rules ask:",
+    "",
+    ...approved,
+    ...(approved.length === 0 ? [] : [""]),
+    `The session is set to **${modeNames[info.approval ?? "ask"]}**. ${usage}`,
+  ].join("\n");
+}
+
+function describeApproval({ permission, pattern, scope }: Approval): string {
+  return `${permission} \`${pattern}\` (this ${scope})`;
+}
+
+/** One line for each run of rules about one permission. */
+function describeRules(rules: Ruleset): string[] {
+  const lines: { permission: string; patterns: string[] }[] = [];
+  for (const { permission, pattern, action } of rules) {
+    const said = isCatchAll(pattern) ? action : `${action} \`${pattern}\``;
+    const last = lines.at(-1);
+    if (last?.permission === permission) last.patterns.push(said);
+    else lines.push({ permission, patterns: [said] });
+  }
+  const shown = lines.slice(0, rulesLimit).map(({ permission, patterns }) => {
+    const name = isCatchAll(permission) ? "everything" : permission;
+    return `- ${name}: ${withRest(patterns, patternsLimit).join(", ")}`;
+  });
+  return lines.length > rulesLimit ? [...shown, `- and ${lines.length - rulesLimit} more`] : shown;
+}
+
+function withRest(items: readonly string[], limit: number): string[] {
+  const more = items.length - limit;
+  return more <= 0 ? [...items] : [...items.slice(0, limit), `and ${more} more`];
+}
+
+function describeLog(messages: readonly Message[]): string {
+  const decided = messages.flatMap(({ parts }) =>
+    parts.flatMap((part) =>
+      part.type === "tool" && part.decision !== undefined ? [describeDecision(part.tool, part.decision)] : [],
+    ),
+  );
+  if (decided.length === 0) return "Nothing was decided in this session yet.";
+  const more = decided.length - logLimit;
+  return [...(more > 0 ? [`(${more} earlier ones)`] : []), ...decided.slice(-logLimit)].join("\n");
+}
+
+function describeDecision(tool: string, { outcome, by, permission, subject, rule }: CallDecision): string {
+  const what = subject === "" ? tool : `${tool}: ${permission} \`${subject}\``;
+  const named = rule && ` (${rule.permission}: "${rule.pattern}" ${rule.action})`;
+  return `- ${outcome} by ${deciders[by]}: ${what}${named ?? ""}`;
+}
+
+const deciders: Readonly<Record<CallDecision["by"], string>> = {
+  rules: "the rules",
+  approval: "an approval",
+  mode: "the session's approval setting",
+  person: "you",
+  failure: "a failed question",
+  signal: "cancel",
+  close: "the end of the session",
+};

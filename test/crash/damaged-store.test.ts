@@ -1,0 +1,226 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { deflateSync } from "node:zlib";
+import { expect, test } from "vitest";
+import { silentLog } from "../../src/base/log.ts";
+import { newMessageId, newSessionId, type SessionId } from "../../src/message/ids.ts";
+import { SessionStore } from "../../src/storage/session-store.ts";
+import type { Editor } from "../support/editor.ts";
+import { failureOf } from "../support/failure.ts";
+import { type Stage, story } from "../support/story.ts";
+import { type Item, itemsOf } from "./conversation.ts";
+import { damages } from "./damage.ts";
+import { assistantInfo, openWriter, sessionInfo, textPart, toolPart } from "./stored-session.ts";
+
+const [before, after] = ["a".repeat(64), "b".repeat(64)];
+
+/** One session for each kind of file that is harmed, so that each can be told from the others, and two sound ones. */
+const newIds = () => ({
+  session: newSessionId(),
+  message: newSessionId(),
+  todo: newSessionId(),
+  journal: newSessionId(),
+  lock: newSessionId(),
+  session_diff: newSessionId(),
+  snapshot: newSessionId(),
+  none: newSessionId(),
+  other: newSessionId(),
+});
+type Ids = ReturnType<typeof newIds>;
+type Kind = keyof Ids;
+
+interface Store {
+  root: string;
+  ids: Ids;
+  /** The file of each kind that is harmed. */
+  victims: [kind: string, path: string, other: string][];
+}
+
+async function fill({ home, repository }: Pick<Stage, "home" | "repository">): Promise<Store> {
+  const data = join(home.path, ".local/share/fairlead");
+  const root = join(data, "storage");
+  const store = await SessionStore.open({ root, log: silentLog });
+  const ids = newIds();
+  for (const [kind, id] of Object.entries(ids)) {
+    await store.create(sessionInfo({ id, projectId: "p1", cwd: repository.path, title: `of ${kind}` }));
+    await write(store, id);
+  }
+  for (const name of ["project/p1", "permission/p1", "project/p2", "permission/p2"]) {
+    mkdirSync(dirname(join(root, name)), { recursive: true });
+    writeFileSync(join(root, `${name}.json`), '{"rules":[]}');
+  }
+  for (const name of [
+    `snapshot/aa/${before.slice(2)}`,
+    `snapshot/bb/${after.slice(2)}`,
+    "snapshot/cc/other",
+  ]) {
+    mkdirSync(dirname(join(data, name)), { recursive: true });
+    writeFileSync(join(data, name), deflateSync(name));
+  }
+  const both = (kind: Kind, of: (id: SessionId) => string): [string, string, string] => [
+    kind,
+    join(root, of(ids[kind])),
+    join(root, of(ids.other)),
+  ];
+  const firstMessage = (id: SessionId) => `message/${id}/${readdirSync(join(root, "message", id)).sort()[0]}`;
+  return {
+    root,
+    ids,
+    victims: [
+      both("session", (id) => `session/p1/${id}.json`),
+      both("message", firstMessage),
+      both("todo", (id) => `todo/${id}.json`),
+      both("journal", (id) => `journal/${id}.ndjson`),
+      both("lock", (id) => `lock/${id}.lock`),
+      both("session_diff", (id) => `session_diff/${id}.json`),
+      ["project", join(root, "project/p1.json"), join(root, "project/p2.json")],
+      ["permission", join(root, "permission/p1.json"), join(root, "permission/p2.json")],
+      ["snapshot", join(data, `snapshot/aa/${before.slice(2)}`), join(data, "snapshot/cc/other")],
+    ],
+  };
+}
+
+/** A filed message with a text, one with a changed file, todos, a diff, and a text that only the journal has. */
+async function write(store: SessionStore, id: SessionId): Promise<void> {
+  const first = await openWriter(store, id);
+  const question = newMessageId();
+  first.putMessage({ id: question, sessionId: id, role: "user", time: { created: 1 }, agent: "build" });
+  first.putPart(question, textPart("filed"));
+  first.seal(question);
+  const edited = toolPart("edited");
+  if (edited.state.status !== "completed") throw new Error("not completed");
+  edited.state.changes = [{ path: "/a", operation: "update", before, after, additions: 1, deletions: 1 }];
+  const answer = { parentId: question, time: { created: 1, completed: 2 } };
+  const called = assistantInfo(id, { ...answer, finish: "tool-calls" });
+  first.putMessage(called);
+  first.putPart(called.id, edited);
+  first.seal(called.id);
+  first.saveTodos([{ content: "a todo", status: "pending", priority: "high" }]);
+  await first.close();
+
+  const second = await openWriter(store, id);
+  const told = assistantInfo(id, { ...answer, finish: "stop" });
+  second.putMessage(told);
+  second.putPart(told.id, textPart("in the journal"));
+  await second.close();
+  await store.files.write(["session_diff", id], []);
+}
+
+interface Shown {
+  items: Item[];
+  todos: boolean;
+}
+
+async function load(editor: Editor, id: SessionId): Promise<Shown> {
+  const start = editor.updates(id).length;
+  await editor.load(id);
+  const updates = editor.updates(id).slice(start);
+  const end = updates.findIndex(({ sessionUpdate }) => sessionUpdate === "available_commands_update");
+  return {
+    items: itemsOf(updates.slice(0, end)),
+    todos: updates.some(({ sessionUpdate }) => sessionUpdate === "plan"),
+  };
+}
+
+const textsOf = ({ items }: Shown) => items.map(({ kind, text }) => (kind === "text" ? text : "a call"));
+const logOf = (home: Stage["home"]) => {
+  const path = join(home.path, ".local/state/fairlead/fairlead.log");
+  return existsSync(path) ? readFileSync(path, "utf8") : "";
+};
+
+/** A kill leaves a journal like this, so nothing is wrong with it. */
+const looksTorn = new Set(["is empty", "was cut off in the middle"]);
+
+const whole = ["filed", "a call", "in the journal"];
+
+test.each(Object.entries(damages))(
+  "a stored file that %s is kept and named, and hides nothing else, whatever kind of file it is",
+  async (name, damage) => {
+    await story({}, async (stage) => {
+      const { editor, model } = stage;
+      const { ids, victims } = await fill(stage);
+      for (const [, path, other] of victims) damage(path, other);
+      const isKept = (kind: string) => {
+        const path = victims.find(([name]) => name === kind)?.[1] ?? "";
+        const names = readdirSync(dirname(path)).filter((name) =>
+          join(dirname(path), name).startsWith(`${path}.corrupt-`),
+        );
+        return names.length > 0 && logOf(stage.home).includes(path);
+      };
+
+      const { sessions } = await editor.list();
+      const listed = sessions.map(({ sessionId }) => sessionId);
+      for (const [kind, id] of Object.entries(ids))
+        if (kind !== "session") expect(listed, kind).toContain(id);
+
+      for (const kind of ["none", "todo", "lock", "session_diff", "snapshot"] as const) {
+        const shown = await load(editor, ids[kind]);
+        expect([kind, textsOf(shown)]).toEqual([kind, whole]);
+        expect([kind, shown.todos || isKept("todo")]).toEqual([kind, true]);
+      }
+      const message = textsOf(await load(editor, ids.message));
+      expect(message.slice(-2)).toEqual(whole.slice(-2));
+      expect(message.length === 3 || isKept("message"), "the message").toBe(true);
+      const journal = textsOf(await load(editor, ids.journal));
+      expect(journal.slice(0, 2)).toEqual(whole.slice(0, 2));
+      expect(journal.length === 3 || isKept("journal") || looksTorn.has(name), "the journal").toBe(true);
+      if (listed.includes(ids.session)) expect(textsOf(await load(editor, ids.session))).toEqual(whole);
+      else {
+        expect((await failureOf(editor.load(ids.session))).code).toBe(-32002);
+        expect(isKept("session"), "the session").toBe(true);
+      }
+
+      for (const kind of ["none", "message", "journal", "lock"] as const) {
+        model.reply("It goes on.");
+        expect((await editor.prompt(ids[kind], "Go on")).stopReason).toBe("end_turn");
+      }
+      const created = await editor.newSession();
+      model.reply("It goes on.");
+      await editor.prompt(created.sessionId, "A new one");
+    });
+  },
+);
+
+test.each(Object.entries(damages))("a store whose version file %s still opens", async (name, damage) => {
+  await story({}, async (stage) => {
+    const { editor } = stage;
+    const { root, ids } = await fill(stage);
+    const other = join(root, "other.json");
+    writeFileSync(other, "1");
+    damage(join(root, "migration.json"), other);
+    expect([name, textsOf(await load(editor, ids.none))]).toEqual([name, whole]);
+  });
+});
+
+test("a store of a later version is refused with words, and left as it is", async () => {
+  await story({}, async (stage) => {
+    const { editor } = stage;
+    const { root, ids } = await fill(stage);
+    writeFileSync(join(root, "migration.json"), "99");
+    const words = /were stored by a newer version of this program .*Update it, or set XDG_DATA_HOME/;
+    for (const answer of [editor.list(), editor.load(ids.none), editor.newSession()]) {
+      expect((await failureOf(answer)).message).toMatch(words);
+    }
+    expect(readFileSync(join(root, "migration.json"), "utf8")).toBe("99");
+    writeFileSync(join(root, "migration.json"), "1");
+    expect(textsOf(await load(editor, ids.none))).toEqual(whole);
+  });
+});
+
+test.each(Object.entries(damages))(
+  "stored keys in a file that %s keep no session from opening, and are left as they are",
+  async (_, damage) => {
+    await story({}, async (stage) => {
+      const { editor, model, home } = stage;
+      const { ids } = await fill(stage);
+      const path = join(home.path, ".local/share/fairlead/credentials.json");
+      writeFileSync(path, '{"elsewhere":{"apiKey":"secret-key"}}', { mode: 0o600 });
+      writeFileSync(`${path}.other`, '{"test":{}}');
+      damage(path, `${path}.other`);
+      expect(textsOf(await load(editor, ids.none))).toEqual(whole);
+      model.reply("Fine.");
+      expect((await editor.prompt(ids.none, "How are you?")).stopReason).toBe("end_turn");
+      expect(logOf(home)).not.toContain("secret-key");
+    });
+  },
+);

@@ -1,0 +1,136 @@
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { Editor } from "../support/editor.ts";
+import { failureOf } from "../support/failure.ts";
+import * as reply from "../support/reply.ts";
+import { type Stage, story } from "../support/story.ts";
+import { toolCalls } from "../support/transcript.ts";
+
+const data = (home: Stage["home"], ...names: string[]) => join(home.path, ".local/share/fairlead", ...names);
+
+async function finishes(editor: Editor, sessionId: string, text: string): Promise<void> {
+  expect((await editor.prompt(sessionId, text)).stopReason).toBe("end_turn");
+}
+
+/** The words of the error, if there is one. */
+const problemOf = (answer: Promise<unknown>): Promise<string | undefined> =>
+  answer.then(() => undefined, String);
+
+/** Puts a file where a folder is, and gives back what undoes that. */
+async function block(path: string): Promise<() => Promise<void>> {
+  await rename(path, `${path}-away`);
+  await writeFile(path, "in the way");
+  return async () => {
+    await rm(path);
+    await rename(`${path}-away`, path);
+  };
+}
+
+test("a full disk fails the turn with a clear error; other sessions go on, and so does this one with more space", async () => {
+  const limited = [fileURLToPath(new URL("../crash/limited-agent.ts", import.meta.url)), "128"];
+  await story({}, async ({ editor, model, home, repository }) => {
+    const tight = new Editor({ home: home.path, cwd: repository.path, program: limited });
+    await tight.initialize();
+    const { sessionId } = await tight.newSession();
+    model.reply("Small.");
+    await finishes(tight, sessionId, "Say little");
+    model.reply(reply.tinyDeltas(1500, "much ".repeat(100)));
+    const failure = await failureOf(tight.prompt(sessionId, "Say much"));
+    expect(failure.code).toBe(-32603);
+    expect(failure.message).toMatch(
+      /^Sessions cannot be stored in .*: the file may not grow any further \(EFBIG\)\. Raise the file size limit/,
+    );
+    const other = await tight.newSession();
+    model.reply("Still here.");
+    await finishes(tight, other.sessionId, "And here?");
+    expect((await tight.list()).sessions.map((one) => one.sessionId).sort()).toEqual(
+      [sessionId, other.sessionId].sort(),
+    );
+    await tight.close();
+    tight.assertClean();
+
+    await editor.load(sessionId);
+    model.reply("There is room again.");
+    await finishes(editor, sessionId, "Go on");
+  });
+});
+
+test("a data folder that cannot be made is an error that says what to do, and works as soon as it can", async () => {
+  await story({ homeFiles: { ".local/share/fairlead": "in the way" } }, async ({ editor, model, home }) => {
+    const failure = await failureOf(editor.newSession());
+    expect(failure.code).toBe(-32603);
+    expect(failure.message).toContain("a file stands where a folder should be");
+    expect(failure.message).toContain("Move that file away and try again.");
+    await rm(data(home));
+    const { sessionId } = await editor.newSession();
+    model.reply("Fine.");
+    await finishes(editor, sessionId, "Better?");
+  });
+});
+
+test.each(["session", "message", "journal", "tmp", "lock"])(
+  "a folder %s that cannot be written fails what needs it with an error, and all goes on when it can again",
+  async (name) => {
+    await story({}, async ({ editor, model, home }) => {
+      model.otherwise(({ userText }) => `Answer to ${userText}`);
+      const { sessionId } = await editor.newSession();
+      await finishes(editor, sessionId, "first");
+      const unblock = await block(data(home, "storage", name));
+      const outcome = await problemOf(editor.prompt(sessionId, "second"));
+      const created = await problemOf(editor.newSession());
+      const problems = [outcome, created].filter((problem) => problem !== undefined);
+      expect(problems.length).toBeGreaterThan(0);
+      for (const problem of problems)
+        expect(problem).toMatch(/Sessions cannot be stored in .*Move that file away/);
+      await unblock();
+      await finishes(editor, sessionId, "third");
+      await editor.closeSession(sessionId);
+      const before = editor.updates(sessionId).length;
+      await editor.load(sessionId);
+      const shown = JSON.stringify(editor.updates(sessionId).slice(before));
+      for (const text of ["first", "third"]) expect(shown).toContain(`Answer to ${text}`);
+    });
+  },
+);
+
+test("a store that is deleted while it is in use takes its sessions with it, not the program", async () => {
+  await story({}, async ({ editor, model, home }) => {
+    model.otherwise(({ userText }) => `Answer to ${userText}`);
+    const { sessionId } = await editor.newSession();
+    await finishes(editor, sessionId, "first");
+    await rm(data(home), { recursive: true });
+    await finishes(editor, sessionId, "second");
+    const other = await editor.newSession();
+    await finishes(editor, other.sessionId, "third");
+    await editor.restart();
+    await editor.initialize();
+    for (const id of [sessionId, other.sessionId]) await editor.load(id);
+    await finishes(editor, sessionId, "fourth");
+  });
+});
+
+test("a file is not changed when what it was cannot be kept for undo, and the turn goes on", async () => {
+  const options = { files: { "a.txt": "one\n" }, config: { permission: "allow" } };
+  await story(options, async ({ editor, model, home, repository }) => {
+    const { sessionId } = await editor.newSession();
+    await writeFile(data(home, "snapshot"), "in the way");
+    const path = join(repository.path, "a.txt");
+    const write = (content: string) => reply.call("write", { filePath: path, content });
+    const read = reply.call("read", { filePath: path });
+    model.reply(read).reply(write("two\n")).reply("It failed.");
+    await finishes(editor, sessionId, "Change a.txt");
+    expect(await readFile(path, "utf8")).toBe("one\n");
+    await rm(data(home, "snapshot"));
+    model.reply(write("three\n")).reply("Done.");
+    await finishes(editor, sessionId, "Try again");
+    expect(await readFile(path, "utf8")).toBe("three\n");
+    const statuses = toolCalls(editor.updates(sessionId)).map(({ name, status }) => [name, status]);
+    expect(statuses).toEqual([
+      ["read", "completed"],
+      ["write", "failed"],
+      ["write", "completed"],
+    ]);
+  });
+});

@@ -1,0 +1,274 @@
+import { access, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { Editor } from "../support/editor.ts";
+import { parseJson } from "../support/json.ts";
+import * as reply from "../support/reply.ts";
+import { type Stage, story } from "../support/story.ts";
+import { temporaryFolder } from "../support/temp.ts";
+import { agentText, thoughtText } from "../support/transcript.ts";
+import { Bell } from "../support/waiting.ts";
+
+const allowAll = { config: { permission: { edit: "allow", bash: "allow" } } } as const;
+
+/** What the agent says in answer to one prompt. */
+async function say(editor: Editor, sessionId: string, text: string): Promise<string> {
+  const before = editor.updates(sessionId).length;
+  await editor.prompt(sessionId, text);
+  return agentText(editor.updates(sessionId).slice(before));
+}
+
+/** Lets the model write these files in one turn. */
+async function writeTurn(
+  { editor, model }: Pick<Stage, "editor" | "model">,
+  sessionId: string,
+  prompt: string,
+  files: Record<string, string>,
+): Promise<void> {
+  const calls = Object.entries(files).map(([filePath, content]) =>
+    reply.call("write", { filePath, content }),
+  );
+  model.reply(...calls).reply(`Did: ${prompt}`);
+  await editor.prompt(sessionId, prompt);
+}
+
+const storedFile = async ({ home }: Stage, ...key: string[]) =>
+  parseJson(await readFile(join(home.path, ".local/share/fairlead/storage", ...key), "utf8"));
+
+const exists = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+const requestTexts = (stage: Stage) => JSON.stringify(stage.model.requests.at(-1)?.messages);
+
+describe("/undo", () => {
+  test("takes back the last turn's files and messages, and says so", async () => {
+    await story({ files: { "a.txt": "one\ntwo\n" }, ...allowAll }, async (stage) => {
+      const { editor, model, repository } = stage;
+      const { sessionId } = await editor.newSession();
+      model
+        .reply(reply.call("read", { filePath: "a.txt" }))
+        .reply(reply.call("edit", { filePath: "a.txt", oldString: "two", newString: "2" }))
+        .reply(reply.call("write", { filePath: "new/b.txt", content: "b\n" }))
+        .reply("Changed.");
+      await editor.prompt(sessionId, "Write digits");
+      expect(await say(editor, sessionId, "/undo")).toBe(
+        [
+          'Undone: the turn "Write digits". The model no longer sees it.',
+          "- a.txt: restored\n- new/b.txt: removed, the agent had made it",
+          "`/redo` brings all of this again, until you send the next message.",
+        ].join("\n\n"),
+      );
+      expect(await readFile(join(repository.path, "a.txt"), "utf8")).toBe("one\ntwo\n");
+      expect(await exists(join(repository.path, "new/b.txt"))).toBe(false);
+      model.reply("Hello.");
+      await editor.prompt(sessionId, "Who are you?");
+      expect(requestTexts(stage)).not.toContain("digits");
+      expect(await say(editor, sessionId, "/redo")).toContain("There is nothing to bring again.");
+    });
+  });
+
+  test("leaves alone what a person changed since, says what to do, and undoes the rest", async () => {
+    await story({ files: {}, ...allowAll }, async (stage) => {
+      const { editor, repository } = stage;
+      const { sessionId } = await editor.newSession();
+      await writeTurn(stage, sessionId, "Make", { a: "a\n", b: "b\n", c: "c\n" });
+      await repository.write({ b: "mine\n" });
+      await rm(join(repository.path, "c"));
+      const answer = await say(editor, sessionId, "/undo");
+      expect(answer).toContain("- b: left as it is, because it was changed meanwhile\n");
+      expect(answer).toContain("- a: removed, the agent had made it\n");
+      expect(answer).toContain("- c: removed, the agent had made it\n");
+      expect(answer).toContain("put back what the agent left and send `/redo`, then `/undo` to try again");
+      expect(await readFile(join(repository.path, "b"), "utf8")).toBe("mine\n");
+      expect(await exists(join(repository.path, "a"))).toBe(false);
+    });
+  });
+
+  test("says that what commands changed is out of reach, and when no file was changed", async () => {
+    await story({ files: {}, ...allowAll }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("bash", { command: "echo made > by-hand" })).reply("Ran.");
+      await editor.prompt(sessionId, "Run it");
+      const answer = await say(editor, sessionId, "/undo");
+      expect(answer).toContain("No file was changed in it by the agent's tools.");
+      expect(answer).toContain(
+        "Commands ran in it (`echo made > by-hand`). What they changed is out of reach: look for yourself what of it should go.",
+      );
+      expect(await exists(join(repository.path, "by-hand"))).toBe(true);
+    });
+  });
+
+  test("waits for the turn that runs, and finds nothing in a new session", async () => {
+    await story({ files: {}, ...allowAll }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      expect(await say(editor, sessionId, "/undo")).toBe("There is no turn to take back.");
+      const gate = reply.gate();
+      model.reply(reply.call("write", { filePath: "a", content: "a" })).reply(gate, reply.say("Done."));
+      const turn = editor.prompt(sessionId, "Make a");
+      await gate.reached();
+      const undo = editor.prompt(sessionId, "/undo");
+      expect(await exists(join(repository.path, "a"))).toBe(true);
+      gate.release();
+      await Promise.all([turn, undo]);
+      expect(await exists(join(repository.path, "a"))).toBe(false);
+    });
+  });
+
+  test("goes several turns back, by number and by name, in a folder without git", async () => {
+    await using folder = await temporaryFolder();
+    await story({ files: {}, ...allowAll }, async (stage) => {
+      const { editor } = stage;
+      const { sessionId } = await editor.newSession({ cwd: folder.path });
+      const text = () => readFile(join(folder.path, "a"), "utf8");
+      for (const n of [1, 2, 3, 4]) await writeTurn(stage, sessionId, `Step ${n}`, { a: `${n}\n` });
+      expect(await say(editor, sessionId, "/undo 2")).toContain("Undone: the last 2 turns.");
+      expect(await text()).toBe("2\n");
+      const list = await say(editor, sessionId, "/checkpoints");
+      const lines = list.split("\n").filter((line) => /^\d/.test(line));
+      expect(lines.map((line) => line.replace(/`\w+` · [\d-]+ [\d:]+/, "…"))).toEqual([
+        "1. … · Step 2 · 1 file, +1 -1",
+        "2. … · Step 1 · 1 file, +1 -0",
+      ]);
+      expect(list).toContain("`/redo` brings it again");
+      const name = /^2\. `(\w+)`/m.exec(list)?.[1] ?? "";
+      expect(await say(editor, sessionId, `/undo ${name}`)).toContain("Undone: the last 2 turns.");
+      expect(await exists(join(folder.path, "a"))).toBe(false);
+      expect(await say(editor, sessionId, "/redo")).toContain("More is undone: `/redo` goes on.");
+      expect(await text()).toBe("2\n");
+      await say(editor, sessionId, "/redo");
+      expect(await text()).toBe("4\n");
+      expect(await say(editor, sessionId, "/undo 9")).toContain('There are 4 turns to take back, and no "9"');
+      expect(await say(editor, sessionId, "/undo nothing!")).toContain("Write a number of turns or a name");
+    });
+  });
+
+  test("holds after a restart: what is undone is not shown again, that it was is, and /redo still works", async () => {
+    await story({ files: {}, ...allowAll }, async (stage) => {
+      const { editor, model, repository } = stage;
+      const { sessionId } = await editor.newSession();
+      await writeTurn(stage, sessionId, "First words", { a: "1" });
+      await writeTurn(stage, sessionId, "Second words", { a: "2" });
+      await say(editor, sessionId, "/undo");
+      await editor.restart();
+      await editor.initialize();
+      await editor.load(sessionId);
+      const shown = agentText(editor.updates(sessionId));
+      expect(shown).toContain("Did: First words");
+      expect(shown).not.toContain("Did: Second words");
+      expect(shown).toContain('Undone: the turn "Second words".');
+      expect(await say(editor, sessionId, "/redo")).toContain("- a: changed again");
+      expect(await readFile(join(repository.path, "a"), "utf8")).toBe("2");
+      model.reply("Yes.");
+      await editor.prompt(sessionId, "Go on");
+      expect(requestTexts(stage)).toContain("Did: Second words");
+    });
+  });
+
+  test("goes back behind a compaction, which is then forgotten too", async () => {
+    await story({ files: {}, ...allowAll }, async (stage) => {
+      const { editor, model } = stage;
+      const { sessionId } = await editor.newSession();
+      await writeTurn(stage, sessionId, "First words", { a: "1" });
+      await writeTurn(stage, sessionId, "Second words", { a: "2" });
+      model.reply("What was done: much.");
+      await editor.prompt(sessionId, "/compact");
+      expect(await say(editor, sessionId, "/undo")).toContain('Undone: the turn "Second words".');
+      model.reply("Yes.");
+      await editor.prompt(sessionId, "Go on");
+      const sent = requestTexts(stage);
+      expect(sent).toContain("Did: First words");
+      expect(sent).not.toMatch(/Second words|What was done/);
+    });
+  });
+
+  test("takes back what was said into the turn together with it", async () => {
+    await story({ files: {}, ...allowAll }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const gate = reply.gate();
+      model.reply(gate, reply.call("write", { filePath: "a", content: "a" })).reply("Both done.");
+      const turn = editor.prompt(sessionId, "Make a");
+      await gate.reached();
+      const prompt = [{ type: "text", text: "And be quick" }];
+      expect(await editor.request("_session/steering", { sessionId, prompt })).toMatchObject({
+        outcome: "injected",
+      });
+      gate.release();
+      await turn;
+      expect(await say(editor, sessionId, "/undo")).toContain('Undone: the turn "Make a".');
+      expect(await say(editor, sessionId, "/checkpoints")).not.toContain("And be quick");
+    });
+  });
+
+  test("keeps the session's diff and its summary up to date", async () => {
+    await story({ files: { "a.txt": "one\n" }, ...allowAll }, async (stage) => {
+      const { editor, model, repository } = stage;
+      const { sessionId } = await editor.newSession();
+      const diff = () => storedFile(stage, "session_diff", `${sessionId}.json`);
+      model
+        .reply(reply.call("read", { filePath: "a.txt" }))
+        .reply(reply.call("write", { filePath: "a.txt", content: "one\ntwo\n" }))
+        .reply("Done.");
+      await editor.prompt(sessionId, "Add a line");
+      await writeTurn(stage, sessionId, "Add another", { "a.txt": "one\ntwo\nthree\n", b: "b\n" });
+      expect(await diff()).toMatchObject({
+        files: [
+          { path: join(repository.path, "a.txt"), additions: 2, deletions: 0 },
+          { path: join(repository.path, "b"), additions: 1, deletions: 0, before: null },
+        ],
+        additions: 3,
+        deletions: 0,
+      });
+      await say(editor, sessionId, "/undo");
+      expect(await diff()).toMatchObject({
+        files: [{ path: join(repository.path, "a.txt"), additions: 1, deletions: 0 }],
+        additions: 1,
+      });
+      await say(editor, sessionId, "/undo");
+      expect(await diff()).toMatchObject({ files: [], additions: 0, deletions: 0 });
+      await say(editor, sessionId, "/redo");
+      expect(await diff()).toMatchObject({ additions: 1 });
+    });
+  });
+
+  test("is whole after a kill in its middle", async () => {
+    const names = Array.from({ length: 60 }, (_, index) => `file-${index}`);
+    const contents = (text: string) => Object.fromEntries(names.map((name) => [name, text]));
+    await story({ files: {}, ...allowAll }, async (stage) => {
+      const { editor, repository } = stage;
+      const { sessionId } = await editor.newSession();
+      await writeTurn(stage, sessionId, "Make", contents("old"));
+      await writeTurn(stage, sessionId, "Change", contents("new"));
+      const texts = () => Promise.all(names.map((name) => readFile(join(repository.path, name), "utf8")));
+      const undo = editor.prompt(sessionId, "/undo");
+      undo.catch(() => "the kill answers it");
+      await changed(async () => (await texts()).includes("old"));
+      await editor.kill();
+      await editor.restart();
+      await editor.initialize();
+      await editor.load(sessionId);
+      expect(await texts()).toEqual(names.map(() => "old"));
+      const shown = agentText(editor.updates(sessionId));
+      expect(shown).not.toContain("Did: Change");
+      const told = shown + thoughtText(editor.updates(sessionId));
+      expect(told).toMatch(/Undone: the turn "Change"|before your last command was answered/);
+      await say(editor, sessionId, "/redo");
+      expect(await texts()).toEqual(names.map(() => "new"));
+    });
+  });
+});
+
+/** Asks again and again until it is so. */
+async function changed(isSo: () => Promise<boolean>): Promise<void> {
+  const bell = new Bell();
+  let seen = false;
+  const look = async (): Promise<void> => {
+    seen = await isSo();
+    bell.ring();
+    if (!seen) setImmediate(() => void look());
+  };
+  void look();
+  await bell.until(() => seen || undefined, "a file to change");
+}

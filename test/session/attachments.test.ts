@@ -1,0 +1,117 @@
+import { pathToFileURL } from "node:url";
+import { describe, expect, test } from "vitest";
+import { parseFileLink, toParts } from "../../src/session/attachments.ts";
+import type { PromptBlock } from "../../src/session/prompt-input.ts";
+import { toolPlace, type ToolPlace } from "../tool/tool-place.ts";
+
+const png = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
+
+const link = (uri: string, name = "a name"): PromptBlock => ({ type: "link", uri, name });
+const href = (place: ToolPlace, name: string) => pathToFileURL(place.path(name)).href;
+
+/** The parts, their ids left out. */
+async function parts(place: ToolPlace, ...blocks: PromptBlock[]) {
+  return (await toParts(blocks, place.context)).map((part) => ({ ...part, id: undefined }));
+}
+
+describe("a link to a file", () => {
+  test.each([
+    ["file:///a/b.ts", { path: "/a/b.ts" }],
+    ["file:///a%20b/%C3%B6.ts", { path: "/a b/ö.ts" }],
+    ["file:///a/b.ts#L10", { path: "/a/b.ts", lines: { first: 10, last: 10 } }],
+    ["file:///a/b.ts#L10:20", { path: "/a/b.ts", lines: { first: 10, last: 20 } }],
+    ["file:///a/b.ts#L10-L20", { path: "/a/b.ts", lines: { first: 10, last: 20 } }],
+    ["file:///a/b.ts#L20:10", { path: "/a/b.ts", lines: { first: 20, last: 20 } }],
+    ["file:///a/b.ts#L0", { path: "/a/b.ts", lines: { first: 1, last: 1 } }],
+    ["file:///a/b.ts#section", { path: "/a/b.ts" }],
+    ["file:///a/b.ts?x=1", { path: "/a/b.ts" }],
+    ["zed:///agent/file?path=%2Fa%2Fb.ts", { path: "/a/b.ts" }],
+    ["zed:///agent/symbol/f?path=/a/b.ts#L3:9", { path: "/a/b.ts", lines: { first: 3, last: 9 } }],
+    ["zed:///agent/thread/1", undefined],
+    ["https://example.com/a.ts", undefined],
+    ["file:///a%2Fb.ts", undefined],
+    ["/a/b.ts", undefined],
+    ["", undefined],
+  ])("%s is understood as %j", (uri, expected) => {
+    expect(parseFileLink(uri)).toEqual(expected);
+  });
+
+  test("is shown to the person, and its text goes to the model", async () => {
+    await using place = await toolPlace({ "a.ts": "one\ntwo\n" });
+    const uri = href(place, "a.ts");
+    expect(await parts(place, link(uri))).toEqual([
+      { type: "file", mime: "text/plain", url: uri, filename: "a name" },
+      {
+        type: "text",
+        synthetic: true,
+        text: expect.stringMatching(/^<attached path=".*a\.ts">\n1: one\n2: two\n[^]*<\/attached>$/),
+      },
+    ]);
+  });
+
+  test("may be an image, which comes as one", async () => {
+    await using place = await toolPlace({ "dot.png": png });
+    const [, , image] = await parts(place, link(href(place, "dot.png")));
+    expect(image).toMatchObject({
+      type: "file",
+      mime: "image/png",
+      url: `data:image/png;base64,${png.toString("base64")}`,
+    });
+  });
+
+  test("that is read counts as read, so that it may be edited", async () => {
+    await using place = await toolPlace({ "a.ts": "one\n" });
+    await parts(place, link(href(place, "a.ts")));
+    expect(place.context.seen.get(place.path("a.ts"))).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test.each(["none.txt", "blob.bin"])("that cannot be read is said: %s", async (name) => {
+    await using place = await toolPlace({ "blob.bin": Buffer.from([0, 1, 2, 0, 255, 254]) });
+    const [, told] = await parts(place, link(href(place, name)));
+    expect(told).toMatchObject({
+      synthetic: true,
+      text: expect.stringMatching(new RegExp(`attached file:.*${name}, but it could not be read: .+`)),
+    });
+  });
+});
+
+describe("other blocks", () => {
+  test("texts are for whom they are meant", async () => {
+    await using place = await toolPlace();
+    const text = (audience: "both" | "model" | "person"): PromptBlock => ({
+      type: "text",
+      text: "Hi",
+      audience,
+    });
+    expect(await parts(place, text("both"), text("model"), text("person"))).toEqual([
+      { type: "text", text: "Hi" },
+      { type: "text", text: "Hi", synthetic: true },
+      { type: "text", text: "Hi", ignored: true },
+    ]);
+  });
+
+  test("a text that came with the message is taken as it came", async () => {
+    await using place = await toolPlace({ "a.ts": "old\n" });
+    const uri = href(place, "a.ts");
+    expect(await parts(place, { type: "embedded", uri, text: "unsaved\n" })).toEqual([
+      { type: "file", mime: "text/plain", url: uri, filename: uri },
+      { type: "text", synthetic: true, text: `<attached uri="${uri}">\nunsaved\n\n</attached>` },
+    ]);
+  });
+
+  test("media become files", async () => {
+    await using place = await toolPlace();
+    expect(await parts(place, { type: "media", mime: "image/png", data: "AAAA", name: "dot" })).toEqual([
+      { type: "file", mime: "image/png", url: "data:image/png;base64,AAAA", filename: "dot" },
+    ]);
+  });
+
+  test("a link elsewhere is passed on by name", async () => {
+    await using place = await toolPlace();
+    const [, told] = await parts(place, link("https://example.com/x", "X"));
+    expect(told).toMatchObject({ text: "The person linked https://example.com/x (X)." });
+  });
+});

@@ -1,0 +1,164 @@
+import { describe, expect, test } from "vitest";
+import { type MessageId, newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
+import type { Message, UserInfo } from "../../src/message/message.ts";
+import type { FileChange, Part, ToolPart, ToolState } from "../../src/message/part.ts";
+import {
+  changesOf,
+  commandsOf,
+  fileSteps,
+  hasName,
+  interruptedEditsOf,
+  nameOf,
+  readCheckpoints,
+} from "../../src/session/checkpoints.ts";
+import { all, assistantInfo } from "../crash/stored-session.ts";
+
+const sessionId = newSessionId();
+
+function text(words: string, more: { ignored?: boolean; synthetic?: boolean } = {}): Part {
+  return { id: newPartId(), type: "text", text: words, ...more };
+}
+
+function user(parts: Part[], more: Partial<UserInfo> = {}): Message {
+  return {
+    info: { id: newMessageId(), sessionId, role: "user", time: { created: 7 }, agent: "build", ...more },
+    parts,
+  };
+}
+
+function assistant(...parts: Part[]): Message {
+  return { info: assistantInfo(sessionId), parts };
+}
+
+type Completed = Extract<ToolState, { status: "completed" }>;
+type Failed = Extract<ToolState, { status: "error" }>;
+
+function call(tool: string, state: ToolState, more: Partial<ToolPart> = {}): ToolPart {
+  return { id: newPartId(), type: "tool", callId: "c", tool, ...more, state };
+}
+
+function completed(more: Partial<Completed> = {}): Completed {
+  return { status: "completed", input: {}, output: "", time: { start: 1, end: 2 }, ...more };
+}
+
+function failed(reason: Failed["reason"], more: Partial<Failed> = {}): Failed {
+  return { status: "error", input: {}, error: "", reason, ...more };
+}
+
+const change = (path: string, before: string | null, after: string | null): FileChange => ({
+  path,
+  operation: "update",
+  before,
+  after,
+  additions: 1,
+  deletions: 1,
+});
+
+async function* newestFirst(messages: readonly Message[]): AsyncGenerator<Message> {
+  yield* messages.toReversed();
+}
+
+const ids = (messages: readonly Message[]): MessageId[] => messages.map(({ info }) => info.id);
+
+describe("checkpoints", () => {
+  test("are the person's messages, newest first, each with all that came of it", async () => {
+    const [first, second] = [user([text("First words")]), user([text("Second words")])];
+    const [one, two, three] = [assistant(), assistant(), assistant()];
+    const found = await all(readCheckpoints(newestFirst([first, one, two, second, three])));
+    expect(found.map(({ id, created, words, messages }) => [id, created, words, ids(messages)])).toEqual([
+      [second.info.id, 7, "Second words", ids([second, three])],
+      [first.info.id, 7, "First words", ids([first, one, two])],
+    ]);
+  });
+
+  test("do not begin with what is said into a turn, a compaction or what the program wrote", async () => {
+    const messages = [
+      user([text("Go")]),
+      assistant(),
+      user([text("Faster"), text("It came meanwhile", { synthetic: true })], { steering: true }),
+      user([{ id: newPartId(), type: "compaction", auto: true }]),
+      assistant(text("Summary")),
+      user([text("Go on", { synthetic: true })]),
+      assistant(),
+    ];
+    const found = await all(readCheckpoints(newestFirst(messages)));
+    expect(found.map((checkpoint) => ids(checkpoint.messages))).toEqual([ids(messages)]);
+  });
+
+  test("leave out commands that were answered, and know those that the model reads", async () => {
+    const cost = [user([text("/cost", { ignored: true })]), assistant(text("$1", { ignored: true }))];
+    const init = user([text("/init", { ignored: true }), text("Write AGENTS.md", { synthetic: true })]);
+    const found = await all(readCheckpoints(newestFirst([...cost, init, assistant(text("Done")), ...cost])));
+    expect(found.map(({ words, messages }) => [words, messages.length])).toEqual([["/init", 2]]);
+  });
+
+  test("are read no further than they are asked for", async () => {
+    const messages = [user([text("One")]), user([text("Two")]), user([text("Three")])];
+    const read: Message[] = [];
+    async function* counted() {
+      for (const message of messages.toReversed()) {
+        read.push(message);
+        yield message;
+      }
+    }
+    for await (const { words } of readCheckpoints(counted())) if (words === "Two") break;
+    expect(ids(read)).toEqual(ids(messages.slice(1).reverse()));
+  });
+
+  test("are named by the end of their id, or by the whole of it", () => {
+    const id = newMessageId();
+    const name = nameOf({ id });
+    expect([name.length, hasName({ id }, name), hasName({ id }, id)]).toEqual([8, true, true]);
+    expect([hasName({ id }, name.slice(1)), hasName({ id }, `${name}0`)]).toEqual([false, false]);
+  });
+});
+
+describe("what a turn did", () => {
+  test("is what its calls changed, in the order in which they ran, failed ones too", () => {
+    const late = call("edit", completed({ time: { start: 5, end: 6 }, changes: [change("/a", "1", "2")] }));
+    const early = call(
+      "write",
+      completed({ time: { start: 3, end: 4 }, changes: [change("/a", null, "1")] }),
+    );
+    const broken = call("multiedit", failed("failed", { changes: [change("/b", "x", "y")] }));
+    const messages = [assistant(late, early), assistant(broken)];
+    expect(changesOf(messages).map(({ path, after }) => [path, after])).toEqual([
+      ["/a", "1"],
+      ["/a", "2"],
+      ["/b", "y"],
+    ]);
+  });
+
+  test("has a move as one file that goes and one that comes", () => {
+    const moved: FileChange = { ...change("/new", "1", "2"), operation: "move", fromPath: "/old" };
+    expect(fileSteps([moved])).toEqual([
+      { path: "/old", before: "1", after: null },
+      { path: "/new", before: null, after: "2" },
+    ]);
+  });
+
+  test("names the commands that ran, and not those that nobody let run", () => {
+    const messages = [
+      assistant(
+        call("bash", completed(), { title: "make" }),
+        call("bash", failed("cancelled", { time: { start: 1, end: 9 } }), { title: "sleep" }),
+        call("bash", failed("rejected", { time: { start: 3, end: 3 } }), { title: "rm" }),
+        call("bash", failed("interrupted"), { title: "serve" }),
+        call("read", completed(), { title: "a.txt" }),
+      ),
+    ];
+    expect(commandsOf(messages)).toEqual(["make", "sleep", "serve"]);
+  });
+
+  test("names the edits that the end of the program cut off", () => {
+    const cut = failed("interrupted");
+    const locations = [{ path: "/a" }];
+    const messages = [
+      assistant(
+        call("edit", cut, { kind: "edit", locations }),
+        call("read", cut, { kind: "read", locations }),
+      ),
+    ];
+    expect(interruptedEditsOf(messages)).toEqual(["/a"]);
+  });
+});

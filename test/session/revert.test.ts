@@ -1,0 +1,137 @@
+import { execFile } from "node:child_process";
+import { mkdir, rename, rm, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { type FileStep, fileSteps } from "../../src/session/checkpoints.ts";
+import { planRevert, reversed, revertFile } from "../../src/session/revert.ts";
+import { toolPlace, type ToolPlace } from "../tool/tool-place.ts";
+
+const step = (path: string, before: FileStep["before"], after: FileStep["after"]): FileStep => ({
+  path,
+  before,
+  after,
+});
+
+/** Keeps the text and returns its hash. */
+async function kept({ context }: ToolPlace, text: string): Promise<string> {
+  const hash = await context.workspace.snapshots.save(Buffer.from(text));
+  if (hash === undefined) throw new Error("too large");
+  return hash;
+}
+
+describe("the plan of an undo", () => {
+  test("goes from what the last change left to what was before the first, file by file", () => {
+    const steps = [
+      step("/b", "1", "2"),
+      step("/a", null, "x"),
+      step("/b", "2", "3"),
+      step("/c", "y", null),
+      step("/b", "3", "4"),
+    ];
+    expect(planRevert(steps)).toEqual([
+      { path: "/a", reach: "whole", left: "x", back: null },
+      { path: "/b", reach: "whole", left: "4", back: "1" },
+      { path: "/c", reach: "whole", left: null, back: "y" },
+    ]);
+  });
+
+  test("stops at what somebody else changed between two changes of the agent", () => {
+    expect(planRevert([step("/a", "1", "2"), step("/a", "mine", "3"), step("/a", "3", "4")])).toEqual([
+      { path: "/a", reach: "until-edited", left: "4", back: "mine" },
+    ]);
+  });
+
+  test("stops at a content that was too large, and says when there is no way at all", () => {
+    expect(planRevert([step("/a", undefined, "2"), step("/a", "2", "3")])).toEqual([
+      { path: "/a", reach: "until-not-kept", left: "3", back: "2" },
+    ]);
+    expect(planRevert([step("/a", "1", undefined)])).toEqual([{ path: "/a", reach: "none" }]);
+    expect(planRevert([step("/a", undefined, "2")])).toEqual([{ path: "/a", reach: "none" }]);
+  });
+
+  test("brings a moved file back to its old place", () => {
+    const steps = fileSteps([
+      {
+        path: "/new",
+        fromPath: "/old",
+        operation: "move",
+        before: "1",
+        after: "2",
+        additions: 1,
+        deletions: 1,
+      },
+    ]);
+    expect(planRevert(steps)).toEqual([
+      { path: "/new", reach: "whole", left: "2", back: null },
+      { path: "/old", reach: "whole", left: null, back: "1" },
+    ]);
+  });
+
+  test("reversed, leads forth again", () => {
+    const [revert] = planRevert([step("/a", null, "1")]);
+    expect(revert && reversed(revert)).toEqual({ path: "/a", reach: "whole", left: null, back: "1" });
+  });
+});
+
+describe("a file that is taken back", () => {
+  test("is restored, removed or made again, and doing it twice does no harm", async () => {
+    await using place = await toolPlace({ changed: "new", added: "new" });
+    const { workspace } = place.context;
+    const [old, fresh] = [await kept(place, "old"), await kept(place, "new")];
+    const files = [
+      { path: place.path("changed"), left: fresh, back: old },
+      { path: place.path("added"), left: fresh, back: null },
+      { path: place.path("deleted/deep"), left: null, back: old },
+    ];
+    for (const _ of ["once", "again"]) {
+      const outcomes = await Promise.all(files.map((file) => revertFile(workspace, file)));
+      expect(outcomes).toEqual(["changed", "removed", "made"]);
+      expect([await place.text("changed"), await place.text("deleted/deep")]).toEqual(["old", "old"]);
+    }
+  });
+
+  test("is left alone when it is not what the agent left", async () => {
+    await using place = await toolPlace({ edited: "mine", recreated: "mine" });
+    const { workspace } = place.context;
+    const [old, fresh] = [await kept(place, "old"), await kept(place, "new")];
+    const outcome = (name: string, left: string | null, back: string | null) =>
+      revertFile(workspace, { path: place.path(name), left, back });
+    expect(await outcome("edited", fresh, old)).toEqual({ kept: "it was changed meanwhile" });
+    expect(await outcome("edited", fresh, null)).toEqual({ kept: "it was changed meanwhile" });
+    expect(await outcome("gone", fresh, old)).toEqual({ kept: "it was deleted meanwhile" });
+    expect(await outcome("recreated", null, old)).toEqual({
+      kept: "another file has been made there meanwhile",
+    });
+    expect([await place.text("edited"), await place.text("recreated")]).toEqual(["mine", "mine"]);
+  });
+
+  test("is not touched behind a link, outside the workspace, or when it is no file any more", async () => {
+    await using place = await toolPlace({ "folder/a": "new", b: "new" });
+    const { workspace } = place.context;
+    const [old, fresh] = [await kept(place, "old"), await kept(place, "new")];
+    const outcome = (path: string) => revertFile(workspace, { path, left: fresh, back: old });
+    const elsewhere = join(place.outside, "elsewhere");
+    await rename(place.path("folder"), elsewhere);
+    await symlink(elsewhere, place.path("folder"));
+    expect(await outcome(place.path("folder/a"))).toEqual({
+      kept: `the path now leads to ${join(elsewhere, "a")}`,
+    });
+    expect(await outcome(join(elsewhere, "a"))).toEqual({ kept: "it lies outside the workspace" });
+    await rm(place.path("b"));
+    await mkdir(place.path("b"));
+    expect(await outcome(place.path("b"))).toEqual({ kept: "a folder stands in its place now" });
+    await promisify(execFile)("mkfifo", [place.path("pipe")]);
+    expect(await outcome(place.path("pipe"))).toEqual({ kept: "it is no regular file any more" });
+  });
+
+  test("is left alone when its content from then is gone", async () => {
+    await using place = await toolPlace({ a: "new" });
+    const left = await kept(place, "new");
+    const lost = { path: place.path("a"), left, back: "0".repeat(64) };
+    expect(await revertFile(place.context.workspace, lost)).toEqual({
+      kept: "its content from then is no longer kept",
+    });
+    expect(await place.text("a")).toBe("new");
+  });
+});

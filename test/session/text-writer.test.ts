@@ -1,0 +1,127 @@
+import { describe, expect, test } from "vitest";
+import { newPartId } from "../../src/message/ids.ts";
+import { TextWriter } from "../../src/session/text-writer.ts";
+import { assistantInfo } from "../crash/stored-session.ts";
+import { storedTranscript } from "../support/stored-transcript.ts";
+
+type Piece = `text ${string}` | `reasoning ${string}`;
+
+/**
+ * Streams attempts of one model call: each is a row of blocks, each block its kind and then its pieces, divided by a
+ * bar. The last attempt comes to its end, the others break off.
+ */
+async function written(...attempts: Piece[][]) {
+  await using place = await storedTranscript();
+  const { transcript, events, stored } = place;
+  const info = assistantInfo(transcript.sessionId);
+  await transcript.addMessage(info);
+  const writer = new TextWriter(transcript, info.id);
+  for (const [attempt, blocks] of attempts.entries()) {
+    if (attempt > 0) await writer.restart();
+    for (const [block, piece] of blocks.entries()) {
+      const kind = piece.startsWith("text ") ? "text" : "reasoning";
+      const pieces = piece.slice(kind.length + 1).split("|");
+      for (const text of pieces) await writer.append(kind, `${kind}-${block}`, text);
+    }
+  }
+  await writer.finish();
+  await transcript.complete(info);
+  const parts = transcript.find(info.id)?.parts ?? [];
+  expect((await stored())[0]?.parts).toEqual(parts);
+  const streamed = events.map((event) => (event.type === "delta" ? event.delta : "")).join("");
+  const texts = parts.map((part) => {
+    if (part.type !== "text" && part.type !== "reasoning") return part.type;
+    return `${part.type} ${part.text}${part.type === "text" && part.ignored === true ? " (ignored)" : ""}`;
+  });
+  return { streamed, texts };
+}
+
+describe("one attempt", () => {
+  test("becomes one part for each block, in their order", async () => {
+    expect(await written(["reasoning Hm,| so", "text Hel|lo", "text Bye"])).toEqual({
+      streamed: "Hm, soHelloBye",
+      texts: ["reasoning Hm, so", "text Hello", "text Bye"],
+    });
+  });
+
+  test("without text leaves no part", async () => {
+    expect(await written(["text "])).toEqual({ streamed: "", texts: [] });
+  });
+});
+
+describe("another attempt", () => {
+  test("that repeats what stands adds only what goes beyond it", async () => {
+    expect(await written(["text Hello| wor"], ["text Hel|lo w|orld|!"])).toEqual({
+      streamed: "Hello world!",
+      texts: ["text Hello world!"],
+    });
+  });
+
+  test("that repeats everything adds nothing", async () => {
+    expect(await written(["text Hello"], ["text Hel|lo"])).toEqual({
+      streamed: "Hello",
+      texts: ["text Hello"],
+    });
+  });
+
+  test("that says less leaves what stands", async () => {
+    expect(await written(["text Hello world"], ["text Hello"])).toEqual({
+      streamed: "Hello world",
+      texts: ["text Hello world"],
+    });
+  });
+
+  test("that says something else stands beside it, and the model sees only that", async () => {
+    expect(await written(["text Hello wor"], ["text Hel|p is near"])).toEqual({
+      streamed: "Hello worHelp is near",
+      texts: ["text Hello wor (ignored)", "text Help is near"],
+    });
+  });
+
+  test("that says nothing takes back what stands", async () => {
+    expect(await written(["text Hello wor"], [])).toEqual({
+      streamed: "Hello wor",
+      texts: ["text Hello wor (ignored)"],
+    });
+  });
+
+  test("is held against each part of its kind", async () => {
+    const first: Piece[] = ["reasoning Hm, a", "text Hello", "text Good b"];
+    expect(await written(first, ["reasoning Hm, a file", "text Hello", "text Good bye"])).toEqual({
+      streamed: "Hm, aHelloGood b fileye",
+      texts: ["reasoning Hm, a file", "text Hello", "text Good bye"],
+    });
+  });
+
+  test("with another thought keeps the thought and repeats the text", async () => {
+    expect(await written(["reasoning Hm", "text Hello wor"], ["reasoning So", "text Hello world"])).toEqual({
+      streamed: "HmHello worSold",
+      texts: ["reasoning Hm", "text Hello world", "reasoning So"],
+    });
+  });
+
+  test("is held against all before it, also where one of them broke off early", async () => {
+    expect(await written(["text Hello wor"], [], ["text Hel"], ["text Hello world"])).toEqual({
+      streamed: "Hello world",
+      texts: ["text Hello world"],
+    });
+  });
+});
+
+test("the end of a thought keeps what the provider wants to see again", async () => {
+  await using place = await storedTranscript();
+  const { transcript } = place;
+  const info = assistantInfo(transcript.sessionId);
+  await transcript.addMessage(info);
+  await transcript.putPart(info.id, { id: newPartId(), type: "step-start" });
+  const writer = new TextWriter(transcript, info.id);
+  await writer.append("reasoning", "reasoning-1", "Hm");
+  await writer.end({ signature: "abc" });
+  expect(transcript.find(info.id)?.parts[1]).toMatchObject({
+    type: "reasoning",
+    text: "Hm",
+    metadata: { signature: "abc" },
+    time: { start: expect.any(Number), end: expect.any(Number) },
+  });
+  await transcript.complete(info);
+});

@@ -1,0 +1,42 @@
+import { join } from "node:path";
+import { silentLog } from "../../src/base/log.ts";
+import type { SessionEvent } from "../../src/message/event.ts";
+import type { Message } from "../../src/message/message.ts";
+import { Transcript } from "../../src/session/transcript.ts";
+import { SessionStore } from "../../src/storage/session-store.ts";
+import { all, openWriter, sessionInfo } from "../crash/stored-session.ts";
+import { temporaryFolder } from "./temp.ts";
+
+/** The transcript of one session on a real store. */
+export interface StoredTranscript extends AsyncDisposable {
+  readonly transcript: Transcript;
+  /** What it told, as it was then. */
+  readonly events: SessionEvent[];
+  /** What is on disk, oldest first. */
+  readonly stored: () => Promise<Message[]>;
+}
+
+/** `hear` is told of each change after it was recorded. */
+export async function storedTranscript(
+  hear: (event: SessionEvent) => Promise<void> = async () => {},
+): Promise<StoredTranscript> {
+  const folder = await temporaryFolder();
+  const store = await SessionStore.open({ root: join(folder.path, "store"), log: silentLog });
+  const info = sessionInfo();
+  await store.create(info);
+  const writer = await openWriter(store, info.id);
+  const events: SessionEvent[] = [];
+  const emit = async (event: SessionEvent) => {
+    events.push(structuredClone(event));
+    await hear(event);
+  };
+  return {
+    transcript: new Transcript({ writer, emit, messages: [] }),
+    events,
+    stored: () => all(store.messages(info.id)),
+    [Symbol.asyncDispose]: async () => {
+      await writer.close();
+      await folder.remove();
+    },
+  };
+}
