@@ -18,6 +18,7 @@ import { knownKeys } from "./model/known-keys.ts";
 import { toRetryPolicy } from "./model/retry.ts";
 import { openModels } from "./model/providers.ts";
 import { Approvals, storedApprovalsSchema } from "./permission/approvals.ts";
+import type { ShellContext } from "./permission/shell-part.ts";
 import { Trust, trustedFolderSchema } from "./permission/trust.ts";
 import type { PendingConsent, Project } from "./session/project.ts";
 import { Housekeeping, type SessionAges } from "./session/housekeeping.ts";
@@ -157,6 +158,11 @@ export class App {
     };
   }
 
+  /** What command lines are judged by, beside their text. */
+  shellContext({ cwd, roots, home }: Pick<Workspace, "cwd" | "roots" | "home">): ShellContext {
+    return { cwd, roots, home, resolve: realPathSync, list: namesInSync };
+  }
+
   /** What was approved for good in a project. */
   async openApprovals(projectId: string): Promise<Approvals> {
     const { files } = await this.#openStore();
@@ -257,7 +263,7 @@ export class App {
       builtInTools({
         analyze: async (command, place) => {
           const { analyzeShell } = await import("./permission/shell.ts");
-          return analyzeShell(command, { ...place, resolve: realPathSync, list: namesInSync });
+          return analyzeShell(command, this.shellContext(place));
         },
       }),
     );

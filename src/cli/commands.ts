@@ -22,6 +22,10 @@ async function dispatch(command: string, args: readonly string[]): Promise<numbe
       return (await import("./demo.ts")).demo();
     case "doctor":
       return (await import("./doctor.ts")).doctor();
+    case "permissions":
+      return (await import("./permissions.ts")).permissions(args);
+    case "trust":
+      return (await import("./trust.ts")).trust(args);
     case "models":
       return (await import("./models.ts")).models();
     case "help":

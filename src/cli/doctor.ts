@@ -23,6 +23,7 @@ export async function doctor(): Promise<number> {
     modelFinding(project),
     ...providerFindings(project),
     await storeFinding(app.folders),
+    ...consentFindings(project),
     ...project.problems.map((problem) => ({ what: "Configuration", found: "a problem", todo: problem })),
   ];
   const style = styleFor(process.stdout, process.env);
@@ -54,6 +55,13 @@ function providerFindings({ models }: Project): Finding[] {
     what: "Provider",
     found: `${id} at ${baseURL}, ${keyFrom === undefined ? "no key" : `key from ${keyFrom}`}`,
   }));
+}
+
+/** A project that waits works, with less; that is for the person to decide. */
+function consentFindings({ consent }: Project): Finding[] {
+  if (consent === undefined) return [];
+  const found = `${consent.wants.length} settings wait for your consent: fairlead trust add ${consent.folder}`;
+  return [{ what: "Trust", found }];
 }
 
 async function storeFinding({ data }: UserFolders): Promise<Finding> {

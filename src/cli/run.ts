@@ -9,7 +9,9 @@ import {
   type StopReason,
 } from "@agentclientprotocol/sdk";
 import { messageOf } from "../base/errors.ts";
+import { consentTool } from "../session/consent.ts";
 import { type Editor, startEditor } from "./editor.ts";
+import { localApp } from "./local-app.ts";
 import { Printer } from "./printer.ts";
 import { styleFor } from "./style.ts";
 import { UsageError } from "./usage.ts";
@@ -24,6 +26,7 @@ interface RunOptions {
   session: string | undefined;
   goOn: boolean;
   permission: PermissionPolicy;
+  trust: boolean;
   format: "text" | "json";
 }
 
@@ -36,6 +39,7 @@ export async function run(args: readonly string[]): Promise<number> {
     answer: (chunk) => process.stdout.write(chunk),
     progress: (chunk) => process.stderr.write(chunk),
   });
+  if (options.trust) await (await localApp(options.cwd)).project.consent?.accept();
   let isListening = false;
   const editor = await startEditor({
     env: process.env,
@@ -89,6 +93,7 @@ async function parse(args: readonly string[]): Promise<RunOptions> {
       "allow",
       "deny",
     ]),
+    trust: values.trust ?? false,
     format: oneOf("format", values.format ?? "text", ["text", "json"]),
   };
 }
@@ -105,6 +110,7 @@ function parsed(args: readonly string[]) {
         session: { type: "string" },
         continue: { type: "boolean" },
         permission: { type: "string" },
+        trust: { type: "boolean" },
         format: { type: "string" },
       },
     });
@@ -162,14 +168,19 @@ async function decide(
   signal: AbortSignal,
 ): Promise<RequestPermissionResponse> {
   printer.question(request);
+  // To allow what rules ask for is not to trust what somebody else wrote.
+  const isConsent = request.toolCall._meta?.["tool_name"] === consentTool;
+  const decided = isConsent && policy === "allow" ? "deny" : policy;
   const kind =
-    policy === "ask"
+    decided === "ask"
       ? await askOnTerminal(printer, signal)
-      : policy === "allow"
+      : decided === "allow"
         ? "allow_once"
         : "reject_once";
-  if (policy === "deny")
-    printer.line("  rejected: nobody is here to ask (--permission allow would allow it)");
+  if (decided === "deny") {
+    const way = isConsent ? "--trust would trust it" : "--permission allow would allow it";
+    printer.line(`  rejected: nobody is here to ask (${way})`);
+  }
   const option = request.options.find((candidate) => candidate.kind === kind);
   if (option === undefined) return { outcome: { outcome: "cancelled" } };
   return { outcome: { outcome: "selected", optionId: option.optionId } };

@@ -11,6 +11,10 @@ Usage:
   fairlead demo                see a whole turn with a scripted model: no key, no network
   fairlead doctor              what is configured, what works, what to do
   fairlead models              the models that can be used now
+  fairlead trust               the folders whose own configuration you trust
+  fairlead trust add DIR       trust what the configuration in DIR is now
+  fairlead trust revoke DIR    trust it no more
+  fairlead permissions check   what the rules say to command lines, one a line; runs nothing
   fairlead --version           the version
   fairlead --help              this text
 
@@ -19,9 +23,15 @@ fairlead run takes:
   --mode NAME                  build (default), plan, or an agent of yours
   --model PROVIDER/MODEL       instead of the configured one
   --permission ask|allow|deny  what happens where a rule asks (ask on a terminal, else deny)
+  --trust                      trust the folder's own configuration as it is now
   --session ID                 go on in that session
   --continue                   go on in the newest session of the folder
   --format text|json           json prints one ACP update a line
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 stopped at a limit, 130 cancelled.
+fairlead permissions check takes a command line, or reads them from stdin, and:
+  --agent NAME                 under this agent's rules instead of the default one's
+  --cwd DIR                    as if run there instead of here
+  --json                       one object a line: {command, action, parts}
+
+Exit codes: 0 done (a check also where the answer is deny), 1 failed, 2 wrong usage, 3 stopped at a limit, 130 cancelled.
 `;

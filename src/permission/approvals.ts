@@ -35,6 +35,8 @@ export class Approvals {
   readonly #saving = new Serial();
   #session: Entry[] = [];
   #project: Entry[] = [];
+  /** Those of the project that could not be saved (yet); they hold for this session. */
+  #unsaved: Entry[] = [];
 
   constructor(store?: ApprovalStore) {
     this.#store = store;
@@ -49,7 +51,8 @@ export class Approvals {
 
   /** Takes over what other sessions and processes approved or took back for the project meanwhile. */
   async refresh(): Promise<void> {
-    if (this.#store) this.#project = await this.#saving.run(() => this.#load());
+    if (!this.#store) return;
+    this.#project = merged(await this.#saving.run(() => this.#load()), this.#unsaved);
   }
 
   /** As rules that allow; they count only where the other rules ask. */
@@ -70,12 +73,9 @@ export class Approvals {
       return;
     }
     this.#project = merged(this.#project, entries);
-    try {
-      await this.#change((stored) => merged(stored, entries));
-    } catch (error) {
-      this.#session = merged(this.#session, entries);
-      throw error;
-    }
+    this.#unsaved = merged(this.#unsaved, entries);
+    await this.#change((stored) => merged(stored, entries));
+    this.#unsaved = this.#unsaved.filter((known) => !entries.some((entry) => isSame(entry, known)));
   }
 
   /** Whether there was such an approval. */
@@ -84,7 +84,7 @@ export class Approvals {
       entries.filter((entry) => !isSame(entry, { permission, pattern }));
     const before = this.list().length;
     if (scope === "session") this.#session = others(this.#session);
-    else this.#project = others(this.#project);
+    else [this.#project, this.#unsaved] = [others(this.#project), others(this.#unsaved)];
     if (scope === "project") await this.#change(others);
     return this.list().length < before;
   }

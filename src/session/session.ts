@@ -72,6 +72,7 @@ export class Session {
   readonly history: Undo;
   readonly #deps: SessionDeps;
   readonly #seen: SeenFiles = new Map<string, string>();
+  readonly #instructed = new Set<string>();
   readonly #waiting: Waiting[] = [];
   readonly #steering: PromptInput[] = [];
   /** Whether what is put into {@link #steering} now reaches the model in the running turn. */
@@ -408,6 +409,7 @@ export class Session {
       agent: this.agent.name,
       workspace: this.project.workspace,
       seen: this.#seen,
+      instructed: this.#instructed,
       todos: this.#todoList(),
       signal,
     };

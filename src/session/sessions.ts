@@ -179,7 +179,7 @@ export class Sessions {
       emit,
       log,
       rememberModel: (model) => memory.rememberModel(project.id, model),
-      onTurnEnd: this.#deps.onTurnEnd,
+      onTurnEnd: () => this.#deps.onTurnEnd(),
       lastUsedModel: await memory.lastUsedModel(project.id),
     });
     this.#live.set(info.id, session);

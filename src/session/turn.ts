@@ -46,7 +46,9 @@ const mostVainCompactions = 3;
 
 /** Answers the last user message: step after step, decided from the transcript alone. */
 export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<TurnResult> {
-  const turn = new Turn(deps, await deps.project.tools(), await deps.project.instructions());
+  const instructions = await deps.project.instructions();
+  for (const { path } of instructions) deps.context.instructed.add(path);
+  const turn = new Turn(deps, await deps.project.tools(), instructions);
   const end = await turn.run(signal);
   const { compaction } = deps.project.config;
   if (compaction?.prune !== false) await prune(deps.transcript, pruneLimits);

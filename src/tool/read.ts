@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { basename, extname } from "node:path";
 import { z } from "zod";
 import description from "../../prompts/tools/read.md";
+import { nestedInstructions } from "../instruction/instructions.ts";
 import { openForReading, withOpenFile } from "../workspace/files.ts";
 import type { ResolvedPath } from "../workspace/paths.ts";
 import { listFolder } from "./folder-listing.ts";
@@ -60,8 +61,19 @@ function readPath(context: ToolContext, { path, kind }: ResolvedPath, range: Ran
   return explained(path, async () => {
     await assertSamePlace(context.workspace, path);
     if (kind === "directory") return listFolder(path, range, signal);
-    return readFile(context, path, range, signal);
+    return withInstructions(context, path, await readFile(context, path, range, signal));
   });
+}
+
+/** A file in a subfolder may come with instructions of its own, which the model gets once. */
+async function withInstructions(context: ToolContext, path: string, result: ToolResult): Promise<ToolResult> {
+  if (result.status === "failed") return result;
+  const { cwd, roots } = context.workspace;
+  const { instructions } = await nestedInstructions(path, { cwd, roots, already: context.instructed });
+  const texts = instructions.map(
+    (file) => `Instructions for this folder, from ${file.path}:\n\n${file.text.trim()}`,
+  );
+  return texts.length === 0 ? result : { ...result, output: [result.output, ...texts].join("\n\n") };
 }
 
 async function readFile(

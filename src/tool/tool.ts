@@ -29,6 +29,8 @@ export interface ToolContext {
   readonly workspace: Workspace;
   /** What this session has read of each file, for the stale check. */
   readonly seen: SeenFiles;
+  /** Real paths of the instruction files (AGENTS.md and its like) that the model has read in this session. */
+  readonly instructed: Set<string>;
   readonly todos: TodoList;
   /** Aborts when the turn is cancelled. */
   readonly signal: AbortSignal;

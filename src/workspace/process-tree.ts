@@ -9,6 +9,8 @@ export const PROCESS_MARK = "FAIRLEAD_PROCESS";
 
 /** Time between TERM and KILL: enough for a server to close its files, short enough for a person who cancelled. */
 const KILL_AFTER_MS = 3_000;
+/** The same when the program ends: its client kills it about 100 ms after it went away. */
+const URGENT_KILL_AFTER_MS = 25;
 /** How long KILL may take before the tree is given up: a process in an uninterruptible wait cannot be ended. */
 const GIVE_UP_AFTER_MS = 400;
 const FIRST_LOOK_MS = 10;
@@ -29,19 +31,25 @@ export interface ProcessTree {
   mark: string;
 }
 
-/** Ends the whole tree: TERM, and KILL after 3 s. Resolves when nothing of it is left, at most 3.4 s later. */
-export async function endTree(tree: ProcessTree): Promise<void> {
+/**
+ * Ends the whole tree: TERM, and KILL after 3 s, or soon after `urgent` aborts because the program itself ends.
+ * Resolves when nothing of it is left, at most 0.4 s after KILL.
+ */
+export async function endTree(tree: ProcessTree, urgent?: AbortSignal): Promise<void> {
   if (process.platform === "win32") return endWindowsTree(tree);
   const start = performance.now();
   const elapsed = () => performance.now() - start;
   const told = new Set<number>();
+  let killAt = KILL_AFTER_MS;
   for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, SLOWEST_LOOK_MS)) {
-    const kill = elapsed() >= KILL_AFTER_MS;
+    if (urgent?.aborted) killAt = Math.min(killAt, elapsed() + URGENT_KILL_AFTER_MS);
+    const kill = elapsed() >= killAt;
     const alive = await survivors(tree);
-    if (alive.length === 0 || elapsed() >= KILL_AFTER_MS + GIVE_UP_AFTER_MS) return;
+    if (alive.length === 0 || elapsed() >= killAt + GIVE_UP_AFTER_MS) return;
     if (kill) for (const pid of alive) send(pid, "SIGKILL");
     else terminate(alive, told);
-    await sleep(kill ? FIRST_LOOK_MS : Math.max(1, Math.min(pauseMs, KILL_AFTER_MS - elapsed())));
+    const pause = kill ? FIRST_LOOK_MS : Math.max(1, Math.min(pauseMs, killAt - elapsed()));
+    await sleep(pause, urgent?.aborted ? undefined : urgent);
   }
 }
 

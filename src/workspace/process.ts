@@ -89,7 +89,7 @@ class ShellProcesses implements Processes {
     this.#ending.abort();
     await Promise.allSettled(this.#running);
     const groups = process.platform === "linux" ? [undefined] : [...this.#background];
-    await Promise.all(groups.map((group) => endTree({ group, mark: this.#mark })));
+    await Promise.all(groups.map((group) => endTree({ group, mark: this.#mark }, this.#ending.signal)));
     this.#background.clear();
   }
 
@@ -130,12 +130,12 @@ class ShellProcesses implements Processes {
     try {
       const first = await Promise.race([finished, stop.promise, rejectionOf(output.done)]);
       if (typeof first !== "string") return await this.#settle(first[0], first[1].held, group);
-      await endTree(tree);
+      await endTree(tree, this.#ending.signal);
       await orAfter(Promise.allSettled([finished]), LAST_OUTPUT_MS, undefined);
       const exit = await orAfter(exited, 0, undefined);
       return { ...outcome(first), signalName: exit?.signal ?? null };
     } catch (error) {
-      await endTree(tree);
+      await endTree(tree, this.#ending.signal);
       throw error;
     } finally {
       stop.forget();

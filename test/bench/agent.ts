@@ -1,7 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 
-type Message = { id?: number; method?: string; params?: { update?: { content?: { text?: string } } }; result?: unknown; error?: unknown };
+type Message = {
+  id?: number;
+  method?: string;
+  params?: { update?: { content?: { text?: string } } };
+  result?: unknown;
+  error?: unknown;
+};
 
 /** An agent process driven by hand, so that the client's own work does not count. */
 export class BenchAgent {

@@ -16,13 +16,24 @@ const model = await startBenchModel();
 process.env["BENCH_DELTAS"] = String(deltas);
 const config = {
   model: "bench/m",
-  provider: { bench: { options: { baseURL: model.url, apiKey: "k" }, models: { m: { limit: { context: 1e6, output: 1e5 } } } } },
+  provider: {
+    bench: {
+      options: { baseURL: model.url, apiKey: "k" },
+      models: { m: { limit: { context: 1e6, output: 1e5 } } },
+    },
+  },
 };
-const env = { PATH: process.env["PATH"], HOME: folder, FAIRLEAD_CONFIG_CONTENT: JSON.stringify(config), MODEL_URL: model.url };
+const env = {
+  PATH: process.env["PATH"],
+  HOME: folder,
+  FAIRLEAD_CONFIG_CONTENT: JSON.stringify(config),
+  MODEL_URL: model.url,
+};
 const ours = [join(import.meta.dirname, "../../bin/fairlead.js"), "acp"];
 const floor = [join(import.meta.dirname, "floor-agent.js")];
 
-const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+const median = (values: number[]) =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 const rows: string[][] = [];
 
 function bareNode(): number {
@@ -56,7 +67,11 @@ async function flood(program: string[]) {
   const before = { cpu: agent.cpuMs(), at: performance.now() };
   agent.text = "";
   await agent.prompt(session, `deltas ${deltas}`);
-  const result = { wall: performance.now() - before.at, cpu: agent.cpuMs() - before.cpu, rss: agent.residentMb() };
+  const result = {
+    wall: performance.now() - before.at,
+    cpu: agent.cpuMs() - before.cpu,
+    rss: agent.residentMb(),
+  };
   const expected = Array.from({ length: deltas }, (_, index) => `word${index} `).join("");
   const isWhole = agent.text.includes(expected);
   await agent.close();
@@ -81,6 +96,32 @@ async function warmTurn() {
   await agent.close();
   const warm = times.slice(3);
   return { asked: median(warm.map(({ asked }) => asked)), total: median(warm.map(({ total }) => total)) };
+}
+
+/** Many short turns in one session, and the session loaded again by a new process. */
+async function growth(count: number) {
+  const agent = new BenchAgent(ours, env);
+  await agent.initialize();
+  const session = await agent.newSession(folder);
+  const times: number[] = [];
+  let early = 0;
+  for (let turn = 0; turn < count; turn++) {
+    const before = performance.now();
+    await agent.prompt(session, "deltas 3");
+    times.push(performance.now() - before);
+    if (turn === 2) early = agent.residentMb();
+  }
+  const late = agent.residentMb();
+  await agent.close();
+  const reader = new BenchAgent(ours, env);
+  await reader.initialize();
+  await reader.request("session/list", {});
+  const before = performance.now();
+  await reader.request("session/load", { sessionId: session, cwd: folder, mcpServers: [] });
+  const load = performance.now() - before;
+  await reader.close();
+  const edge = Math.min(20, Math.floor(count / 3));
+  return { first: median(times.slice(3, 3 + edge)), last: median(times.slice(-edge)), early, late, load };
 }
 
 const bare: number[] = [];
@@ -114,11 +155,40 @@ for (const [name, key] of [
   rows.push([name, mb(own), mb(base), `${ratio(own, base)} floor`]);
 }
 const warm = await warmTurn();
-rows.push(["warm turn: prompt to model asked", ms(warm.asked), "", ""], ["warm turn: whole", ms(warm.total), "", ""]);
+rows.push(
+  ["warm turn: prompt to model asked", ms(warm.asked), "", ""],
+  ["warm turn: whole", ms(warm.total), "", ""],
+);
 const [ownFlood, leastFlood] = [await flood(ours), await flood(floor)];
-rows.push([`${deltas} deltas: wall`, ms(ownFlood.wall), ms(leastFlood.wall), `${ratio(ownFlood.wall, leastFlood.wall)} floor`]);
-rows.push([`${deltas} deltas: CPU`, ms(ownFlood.cpu), ms(leastFlood.cpu), `${ratio(ownFlood.cpu, leastFlood.cpu)} floor`]);
-rows.push([`${deltas} deltas: memory`, mb(ownFlood.rss), mb(leastFlood.rss), `${ratio(ownFlood.rss, leastFlood.rss)} floor`]);
+rows.push([
+  `${deltas} deltas: wall`,
+  ms(ownFlood.wall),
+  ms(leastFlood.wall),
+  `${ratio(ownFlood.wall, leastFlood.wall)} floor`,
+]);
+rows.push([
+  `${deltas} deltas: CPU`,
+  ms(ownFlood.cpu),
+  ms(leastFlood.cpu),
+  `${ratio(ownFlood.cpu, leastFlood.cpu)} floor`,
+]);
+rows.push([
+  `${deltas} deltas: memory`,
+  mb(ownFlood.rss),
+  mb(leastFlood.rss),
+  `${ratio(ownFlood.rss, leastFlood.rss)} floor`,
+]);
+const turns = isShort ? 30 : 300;
+const grown = await growth(turns);
+rows.push(
+  [`turn 4 to 23: each`, ms(grown.first), "", ""],
+  [`the last 20 of ${turns} turns: each`, ms(grown.last), "", `${ratio(grown.last, grown.first)} the first`],
+);
+rows.push(
+  [`memory after 3 turns`, mb(grown.early), "", ""],
+  [`memory after ${turns} turns`, mb(grown.late), "", `${ratio(grown.late, grown.early)} after 3`],
+);
+rows.push([`load of ${turns} turns`, ms(grown.load), "", `${ratio(grown.load, bareMs)} node -e 0`]);
 model.close();
 rmSync(folder, { recursive: true, force: true });
 

@@ -10,8 +10,10 @@ const delta = (content: string, finish: string | null = null) => ({
   choices: [{ index: 0, delta: finish === null ? { content } : {}, finish_reason: finish }],
 });
 const ending = (tokens: number) =>
-  event({ ...delta("", "stop"), usage: { prompt_tokens: tokens, completion_tokens: 10, total_tokens: tokens + 10 } }) +
-  "data: [DONE]\n\n";
+  event({
+    ...delta("", "stop"),
+    usage: { prompt_tokens: tokens, completion_tokens: 10, total_tokens: tokens + 10 },
+  }) + "data: [DONE]\n\n";
 
 /** Answers every request at once: "ok", or as many deltas as the last message asks for ("deltas 20000"). */
 export async function startBenchModel() {
@@ -26,7 +28,9 @@ export async function startBenchModel() {
     const isTitle = body !== "{}" && !body.includes('"tools"');
     response.writeHead(200, { "content-type": "text/event-stream" });
     const wanted = isTitle ? 1 : count;
-    const text = flood.get(wanted) ?? Array.from({ length: wanted }, (_, index) => event(delta(`word${index} `))).join("");
+    const text =
+      flood.get(wanted) ??
+      Array.from({ length: wanted }, (_, index) => event(delta(`word${index} `))).join("");
     flood.set(wanted, text);
     response.end(text + ending(body.length / 4));
   });

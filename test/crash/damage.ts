@@ -1,13 +1,5 @@
 import { execFileSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 /** Harms a stored file. `other` is a sound file of the same kind that belongs to something else. */
@@ -52,6 +44,3 @@ export const damages: Record<string, Damage> = {
     execFileSync("mkfifo", [path]);
   }),
 };
-
-export const isWhole = (path: string, text: string): boolean =>
-  existsSync(path) && readFileSync(path, "utf8") === text;

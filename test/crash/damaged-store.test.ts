@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { deflateSync } from "node:zlib";
 import { expect, test } from "vitest";
@@ -8,6 +8,8 @@ import { SessionStore } from "../../src/storage/session-store.ts";
 import type { Editor } from "../support/editor.ts";
 import { failureOf } from "../support/failure.ts";
 import { type Stage, story } from "../support/story.ts";
+import { temporaryFolder } from "../support/temp.ts";
+import { thoughtText } from "../support/transcript.ts";
 import { type Item, itemsOf } from "./conversation.ts";
 import { damages } from "./damage.ts";
 import { assistantInfo, openWriter, sessionInfo, textPart, toolPart } from "./stored-session.ts";
@@ -181,16 +183,21 @@ test.each(Object.entries(damages))(
   },
 );
 
-test.each(Object.entries(damages))("a store whose version file %s still opens", async (name, damage) => {
-  await story({}, async (stage) => {
-    const { editor } = stage;
-    const { root, ids } = await fill(stage);
-    const other = join(root, "other.json");
-    writeFileSync(other, "1");
-    damage(join(root, "migration.json"), other);
-    expect([name, textsOf(await load(editor, ids.none))]).toEqual([name, whole]);
-  });
-});
+test.each(Object.entries(damages))(
+  "a store whose version file %s still opens, and has all it had",
+  async (_, damage) => {
+    await using folder = await temporaryFolder();
+    const root = join(folder.path, "storage");
+    const store = await SessionStore.open({ root, log: silentLog });
+    const info = sessionInfo();
+    await store.create(info);
+    writeFileSync(join(root, "other.json"), "1");
+    damage(join(root, "migration.json"), join(root, "other.json"));
+    const again = await SessionStore.open({ root, log: silentLog });
+    expect(await again.list({ limit: 10 })).toEqual({ sessions: [info] });
+    expect(JSON.parse(readFileSync(join(root, "migration.json"), "utf8"))).toBe(1);
+  },
+);
 
 test("a store of a later version is refused with words, and left as it is", async () => {
   await story({}, async (stage) => {
@@ -207,20 +214,34 @@ test("a store of a later version is refused with words, and left as it is", asyn
   });
 });
 
-test.each(Object.entries(damages))(
-  "stored keys in a file that %s keep no session from opening, and are left as they are",
-  async (_, damage) => {
-    await story({}, async (stage) => {
-      const { editor, model, home } = stage;
-      const { ids } = await fill(stage);
-      const path = join(home.path, ".local/share/fairlead/credentials.json");
+/** What leaves a list of keys that can be read, or none. */
+const stillKeys = new Set([
+  "has its fields in wrong types",
+  "is Latin-1",
+  "comes from a later version",
+  "has the content of another",
+  "is a link to another",
+  "is a link to nowhere",
+]);
+
+test("stored keys in a file that is damaged in any way keep no session from opening, and are told of", async () => {
+  await story({}, async ({ editor, model, home }) => {
+    const path = join(home.path, ".local/share/fairlead/credentials.json");
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(`${path}.other`, '{"test":{}}');
+    for (const [name, damage] of Object.entries(damages)) {
+      rmSync(path, { recursive: true, force: true });
       writeFileSync(path, '{"elsewhere":{"apiKey":"secret-key"}}', { mode: 0o600 });
-      writeFileSync(`${path}.other`, '{"test":{}}');
       damage(path, `${path}.other`);
-      expect(textsOf(await load(editor, ids.none))).toEqual(whole);
+      const { sessionId } = await editor.newSession();
       model.reply("Fine.");
-      expect((await editor.prompt(ids.none, "How are you?")).stopReason).toBe("end_turn");
-      expect(logOf(home)).not.toContain("secret-key");
-    });
-  },
-);
+      expect([name, await editor.prompt(sessionId, "How are you?")]).toMatchObject([
+        name,
+        { stopReason: "end_turn" },
+      ]);
+      const isTold = thoughtText(editor.updates(sessionId)).includes(`${path} is not valid`);
+      expect([name, isTold]).toEqual([name, !stillKeys.has(name)]);
+    }
+    expect(logOf(home)).not.toContain("secret-key");
+  });
+});

@@ -133,9 +133,11 @@ describe("a loaded session", () => {
       ]);
       expect(changed.configOptions[0]?.currentValue).toBe("build");
       await editor.prompt(sessionId, "Two");
-      const isPlan = model.requests.map(({ messages }) => JSON.stringify(messages).includes("plan mode"));
+      const isPlan = model.requests.map(({ messages }) =>
+        JSON.stringify(messages).includes("Plan mode is on"),
+      );
       expect(model.requests.map(({ userText }) => userText.slice(0, 3))).toEqual(["One", "Two"]);
-      expect(isPlan[0]).toBe(false);
+      expect(isPlan).toEqual([false, true]);
     });
   });
 

@@ -72,7 +72,7 @@ describe("the pickers", () => {
       expect(modes?.availableModes.map(({ id }) => id)).toEqual(["build", "plan"]);
       expect(choicesOf(configOptions, "mode")).toEqual(["build", "plan"]);
       expect([modes?.currentModeId, valueOf(configOptions, "mode")]).toEqual(["build", "build"]);
-      expect(configOptions?.map(({ id, category }) => [id, category])).toEqual([
+      expect(configOptions?.map(({ id, category }) => [id, category]).slice(0, 2)).toEqual([
         ["mode", "mode"],
         ["model", "model"],
       ]);

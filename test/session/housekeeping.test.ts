@@ -13,6 +13,7 @@ import {
   textPart,
   toolPart,
 } from "../crash/stored-session.ts";
+import { story } from "../support/story.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp.ts";
 
 const dayMs = 24 * 3_600_000;
@@ -177,4 +178,25 @@ test("a turn's end starts one round behind it, and closing does not wait for one
   for (let turn = 0; turn < 3; turn++) housekeeping.onTurnEnd();
   await housekeeping.close();
   expect(await open().runIfDue()).toBe(true);
+});
+
+test("the program keeps house after a turn, by the person's settings and not by the project's", async () => {
+  const project = { "fairlead.json": '{"sessions":{"remove_after_days":1}}' };
+  const options = { files: project, config: { sessions: { archive_after_days: 10 } } };
+  await story(options, async ({ editor, model, home, repository }) => {
+    const data = join(home.path, ".local/share/fairlead");
+    const sessions = await SessionStore.open({ root: join(data, "storage"), log: silentLog });
+    const old = sessionInfo({ cwd: repository.path, time: { created: 1, updated: daysAgo(11) } });
+    await sessions.create(old);
+    const output = join(data, "tool-output/tool_old");
+    mkdirSync(dirname(output));
+    writeFileSync(output, "content");
+    setAge(output, 8);
+    const { sessionId } = await editor.newSession();
+    model.reply("Hello.");
+    await editor.prompt(sessionId, "Hello");
+    const archived = async () => (await sessions.load(old.id))?.time.archived;
+    await expect.poll(archived, { timeout: 10_000 }).toBeDefined();
+    expect(readdirSync(dirname(output))).toEqual([]);
+  });
 });

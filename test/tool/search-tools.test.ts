@@ -54,6 +54,7 @@ function context(): ToolContext {
       snapshots: { save: unused, load: unused },
     },
     seen: { get: () => undefined, set: unused },
+    instructed: new Set<string>(),
     todos: { read: unused, write: unused },
     signal: new AbortController().signal,
   };

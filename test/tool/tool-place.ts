@@ -89,6 +89,7 @@ function toolContext(folder: string, cwd: string): ToolContext {
       snapshots: openSnapshots(join(folder, "snapshots")),
     },
     seen: new Map<string, string>(),
+    instructed: new Set<string>(),
     todos: {
       read: () => todos,
       write: async (list) => {

@@ -120,14 +120,14 @@ test("a name with wildcards and a folder that holds the home folder are not offe
   ]);
 });
 
-test("an edit of the agent's own configuration is opaque, reading it is not", async () => {
+test("an edit of the agent's own configuration asks each time, reading it does not", async () => {
   await using place = await toolPlace();
   const resolved = await resolveToolPath(place.context, ".fairlead/agents/x.md");
   const [edit] = pathPermissions(place.context, resolved, "edit");
   const [read] = pathPermissions(place.context, resolved, "read");
   expect(edit?.always).toEqual([]);
-  expect(edit?.subjects[0]?.opaque).toBe("changes the agent's own configuration");
-  expect(read?.subjects[0]?.opaque).toBeUndefined();
+  expect(edit?.subjects[0]?.confirm).toBe("it changes the agent's own configuration or what git runs");
+  expect(read?.subjects[0]?.confirm).toBeUndefined();
 });
 
 test.each([
