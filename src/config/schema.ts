@@ -223,6 +223,13 @@ export const configSchema = z
       })
       .optional()
       .describe("What becomes of old sessions. Counts in your own configuration only, not in a project's."),
+    max_cost: z
+      .strictObject({
+        turn: z.number().positive().optional(),
+        session: z.number().positive().optional(),
+      })
+      .optional()
+      .describe("US dollars after which the person is asked whether to go on."),
     retry: z
       .strictObject({
         attempts: z.number().int().positive().optional().describe("Tries of one model call (5)."),

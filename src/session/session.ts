@@ -19,6 +19,7 @@ import type { Approvals } from "../permission/approvals.ts";
 import type { Gate } from "../permission/gate.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
 import type { SeenFiles, TodoList, ToolContext } from "../tool/tool.ts";
+import { Budget } from "./budget.ts";
 import { type AnswerEffect, commandPrompt, parseCommand } from "./commands.ts";
 import { requestCompaction } from "./compaction.ts";
 import { askConsent } from "./consent.ts";
@@ -79,6 +80,7 @@ export class Session {
   #isSteerable = false;
   #project: Project;
   #isConsentSettled = false;
+  readonly #budget: Budget;
   #info: SessionInfo;
   #todos: Todo[];
   /** Tokens in the model's context after its newest call. */
@@ -94,6 +96,7 @@ export class Session {
     this.#info = deps.info;
     this.#todos = deps.todos;
     this.#used = usedContext(deps.transcript);
+    this.#budget = new Budget(deps.project.config.max_cost);
     this.history = new Undo({
       ...deps,
       workspace: deps.project.workspace,
@@ -264,6 +267,7 @@ export class Session {
   /** Runs until no message is left that came meanwhile. After any end but a good one they wait in the transcript. */
   async #runToEnd(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
     let result: TurnResult = { end: "cancelled", tokens: noTokens };
+    this.#budget.beginTurn();
     while (!signal.aborted) {
       const next = await this.#runTurn(context, signal);
       result = { ...next, tokens: addTokens(result.tokens, next.tokens) };
@@ -281,6 +285,8 @@ export class Session {
         ...this.#deps,
         project: this.#project,
         context,
+        budget: this.#budget,
+        spent: () => this.#info.cost,
         takeSteering: () => this.#takeSteering(context),
         modelFor: (message) => this.#modelFor(message),
         onStep: (outcome) => this.#account(outcome),

@@ -8,6 +8,7 @@ import { isFinished, type Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
 import type { Gate } from "../permission/gate.ts";
 import type { Tool, ToolContext } from "../tool/tool.ts";
+import type { Budget } from "./budget.ts";
 import { compact, prune, requestCompaction } from "./compaction.ts";
 import { contextTokens, estimateMessages, usableWindow } from "./context-budget.ts";
 import type { Decisions } from "./decisions.ts";
@@ -31,6 +32,9 @@ export interface TurnDeps {
   context: ToolContext;
   emit: Emit;
   log: Log;
+  budget: Budget;
+  /** US dollars that the session has cost so far. */
+  spent(): number;
   /** Puts messages that arrived meanwhile into the transcript. */
   takeSteering(): Promise<void>;
   /** The model that answers a message; a string says why there is none. */
@@ -64,6 +68,8 @@ class Turn {
   /** Compactions in a row that did not make the context smaller. */
   #vainCompactions = 0;
   tokens: Tokens = noTokens;
+  /** US dollars. */
+  #cost = 0;
 
   constructor(deps: TurnDeps, tools: readonly Tool[], instructions: readonly Instruction[]) {
     this.#deps = deps;
@@ -81,12 +87,23 @@ class Turn {
         return { end: "finished" };
       const model = this.#deps.modelFor(message.info);
       if ("code" in model) return { end: "failed", error: model };
+      const spending = await this.#maySpend(signal);
+      if (spending !== undefined) return spending;
       const end =
         compactionOf(message) === undefined
           ? await this.#step(message.info, model, signal)
           : await this.#compact(message, model, signal);
       if (end !== undefined) return end;
     }
+  }
+
+  /** Undefined is "go on". */
+  async #maySpend(signal: AbortSignal): Promise<TurnEnd | undefined> {
+    const { budget, context, spent } = this.#deps;
+    const { sessionId, agent } = context;
+    const answer = await budget.allows({ turn: this.#cost, session: spent() }, { ...this.#deps, sessionId, agent }, signal);
+    if (answer === "yes") return undefined;
+    return { end: answer === "no" ? "stepLimit" : "cancelled" };
   }
 
   /** One model call with its tool calls. Undefined is "go on". */
@@ -103,6 +120,7 @@ class Turn {
     const { models, retryPolicy } = project;
     const outcome = await runStep({ ...this.#deps, models, retryPolicy, runner: this.#runner }, step, signal);
     this.tokens = addTokens(this.tokens, outcome.tokens);
+    this.#cost += outcome.cost;
     await this.#deps.onStep(outcome);
     if (isLast && (outcome.end === "finished" || outcome.end === "calls")) return { end: "stepLimit" };
     const isTooLong = outcome.end === "failed" && outcome.error.code === "context-length";
@@ -121,6 +139,7 @@ class Turn {
     if (outcome.outcome === "cancelled") return { end: "cancelled" };
     if (outcome.outcome === "failed") return { end: "failed", error: outcome.error };
     this.tokens = addTokens(this.tokens, outcome.tokens);
+    this.#cost += outcome.cost;
     await this.#deps.onCompacted(outcome.cost, estimateMessages(transcript.messages));
     this.#vainCompactions = outcome.hasShrunk ? 0 : this.#vainCompactions + 1;
     if (this.#vainCompactions === mostVainCompactions) await prune(transcript, hardPruneLimits);

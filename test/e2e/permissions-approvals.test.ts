@@ -40,7 +40,7 @@ describe("the options of a question", () => {
     const config = { ...askBash, permission: { bash: "ask" } };
     await story({ config, client: zedLike(), permission: "allow_once" }, async ({ editor, model, home }) => {
       const { sessionId } = await editor.newSession();
-      model.reply(bash("git branch x")).reply(reply.call("read", { filePath: join(home.path, "x") })).reply("Done.");
+      model.reply(bash("git branch x")).reply(reply.call("write", { filePath: join(home.path, "x"), content: "x" })).reply("Done.");
       await editor.prompt(sessionId, "Go");
       expect(options(editor, 0)?.map(([id, name]) => [id, name])).toEqual([
         ["allow_once", "Allow once"],
@@ -139,18 +139,13 @@ describe("/permissions", () => {
 });
 
 describe("the approval setting", () => {
-  const current = (editor: Editor, sessionId: string) =>
-    editor
-      .updates(sessionId, "config_option_update")
-      .at(-1)
-      ?.configOptions.find(({ id }) => id === "approval")?.currentValue;
-
   test("accept edits lets files of the workspace change, and asks for commands, the outside and configuration", async () => {
     const config = { ...goOn, permission: { edit: "ask", bash: "ask" } };
     await story({ config, permission: "reject_once" }, async ({ editor, model, repository, home }) => {
       const { sessionId } = await editor.newSession();
       await editor.setConfigOption(sessionId, "approval", "accept-edits");
-      expect(current(editor, sessionId)).toBe("accept-edits");
+      const { configOptions } = await editor.waitForKind(sessionId, "config_option_update");
+      expect(configOptions.find(({ id }) => id === "approval")?.currentValue).toBe("accept-edits");
       const write = (filePath: string) => reply.call("write", { filePath, content: "x\n" });
       model
         .reply(write("a.txt"))

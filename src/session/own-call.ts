@@ -1,0 +1,71 @@
+import type { Emit } from "../message/event.ts";
+import { newMessageId, newPartId, type SessionId } from "../message/ids.ts";
+import type { ToolPart, ToolState } from "../message/part.ts";
+import type { Gate } from "../permission/gate.ts";
+import type { Decision } from "../permission/rule.ts";
+
+export interface OwnCallDeps {
+  sessionId: SessionId;
+  agent: string;
+  gate: Gate;
+  emit: Emit;
+}
+
+/** What the program itself asks the person. */
+export interface OwnQuestion {
+  /** The name under which the question goes as a call, for clients that tell calls apart. */
+  tool: string;
+  title: string;
+  input: Record<string, unknown>;
+  /** What the person should know before answering. */
+  text: string;
+  /** What is asked about, and why only a person can answer. */
+  subject: string;
+  confirm: string;
+}
+
+/**
+ * A question of the program's own, shown as a call, because editors ask about calls only. It is not stored: it is no
+ * part of the conversation.
+ */
+export class OwnCall {
+  readonly #deps: OwnCallDeps;
+  readonly #question: OwnQuestion;
+  readonly #messageId = newMessageId();
+  readonly #id = newPartId();
+
+  constructor(deps: OwnCallDeps, question: OwnQuestion) {
+    this.#deps = deps;
+    this.#question = question;
+  }
+
+  async ask(signal: AbortSignal): Promise<Decision> {
+    const { sessionId, agent, gate } = this.#deps;
+    const { tool, title, input, text, subject, confirm } = this.#question;
+    await this.#show({ status: "pending", input });
+    const permissions = [{ permission: tool, subjects: [{ text: subject, confirm }], always: [] }];
+    const preview = { text };
+    const call = { sessionId, callId: this.#id, agent, tool, title, kind: "other" as const, locations: [] };
+    return gate.decide({ ...call, preview, input, permissions }, [], signal);
+  }
+
+  complete(output: string): Promise<void> {
+    return this.#show({ status: "completed", input: this.#question.input, output, time: now() });
+  }
+
+  fail(reason: "rejected" | "cancelled", error: string): Promise<void> {
+    return this.#show({ status: "error", input: this.#question.input, error, reason, time: now() });
+  }
+
+  #show(state: ToolState): Promise<void> {
+    const { tool, title } = this.#question;
+    const id = this.#id;
+    const part: ToolPart = { id, type: "tool", callId: id, tool, title, kind: "other", state };
+    return this.#deps.emit({ sessionId: this.#deps.sessionId, type: "part", messageId: this.#messageId, part });
+  }
+}
+
+function now() {
+  const time = Date.now();
+  return { start: time, end: time };
+}
