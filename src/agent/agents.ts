@@ -70,7 +70,12 @@ export async function loadAgents(sources: AgentSources): Promise<LoadedAgents> {
       ...(limit && { limits: [limit] }),
     });
   }
-  return { agents, default: chooseDefault(agents, sources.config.default_agent, problems), problems, waiting };
+  return {
+    agents,
+    default: chooseDefault(agents, sources.config.default_agent, problems),
+    problems,
+    waiting,
+  };
 }
 
 /** One place that says something of an agent. */

@@ -13,8 +13,22 @@ export const PLAN_FILES = [".opencode/plans/*.md", ".fairlead/plans/*.md"] as co
 
 /** What an agent that changes nothing may use; other rules still count for each. */
 const HARMLESS: readonly string[] = [
-  ...["read", "glob", "grep", "list", "lsp", "webfetch", "websearch", "codesearch", "skill", "task"],
-  ...["todoread", "todowrite", "question", "plan_exit", "external_directory", "doom_loop"],
+  "read",
+  "glob",
+  "grep",
+  "list",
+  "lsp",
+  "webfetch",
+  "websearch",
+  "codesearch",
+  "skill",
+  "task",
+  "todoread",
+  "todowrite",
+  "question",
+  "plan_exit",
+  "external_directory",
+  "doom_loop",
 ];
 
 const TITLE_TEMPERATURE = 0.5;
@@ -98,7 +112,10 @@ function explore(defaults: Ruleset): BuiltInAgent {
     hidden: false,
     prompt: explorePrompt,
     rules: [...own, ...defaults.filter(({ permission }) => KEPT_DEFAULTS.includes(permission))],
-    limit: [...own, ...["external_directory", "doom_loop"].map((permission) => rule(permission, "*", "allow"))],
+    limit: [
+      ...own,
+      ...["external_directory", "doom_loop"].map((permission) => rule(permission, "*", "allow")),
+    ],
   };
 }
 

@@ -10,10 +10,12 @@ import { UsageError } from "./usage.ts";
 /** `fairlead permissions check`: says what the rules decide over command lines. Runs none of them. */
 export async function permissions(args: readonly string[]): Promise<number> {
   const [verb, ...rest] = args;
-  if (verb !== "check") throw new UsageError('permissions takes check: fairlead permissions check "git push"');
+  if (verb !== "check")
+    throw new UsageError('permissions takes check: fairlead permissions check "git push"');
   const { values, positionals } = parsed(rest);
   const check = await openCheck(resolve(values.cwd ?? "."), values.agent);
-  const toLine = (checked: CheckedCommand) => (values.json ? JSON.stringify(checked) : describeCheck(checked));
+  const toLine = (checked: CheckedCommand) =>
+    values.json ? JSON.stringify(checked) : describeCheck(checked);
   if (positionals.length > 0) {
     await print(toLine(check(positionals.join(" "))));
     return 0;

@@ -36,7 +36,9 @@ export function tidyEvents(
 
   /** Reads on. Whether that was the end. */
   const readSome = async (): Promise<boolean> => {
-    const { done, value } = await (chunks.hasFinish ? orAfter(reader.read(), usageWaitMs, ended) : reader.read());
+    const { done, value } = await (chunks.hasFinish
+      ? orAfter(reader.read(), usageWaitMs, ended)
+      : reader.read());
     const texts = done ? events.end(decoder.decode()) : events.push(decoder.decode(value, { stream: true }));
     for (const text of texts) chunks.push(text);
     if (!done && !chunks.isDone) return false;

@@ -188,7 +188,9 @@ export class Gate {
     const open = judgements.filter(isOpen);
     const canRemember = open.every((judgement) => judgement.canRemember);
     const always = canRemember ? [...new Set(permissions.flatMap((request) => request.always))] : [];
-    const scopes: ApprovalScope[] = permissions.every(mayHoldForProject) ? ["session", "project"] : ["session"];
+    const scopes: ApprovalScope[] = permissions.every(mayHoldForProject)
+      ? ["session", "project"]
+      : ["session"];
     return { ...call, permissions, always, scopes, reason: open[0]?.reason ?? "" };
   }
 

@@ -28,7 +28,11 @@ export interface Judgement extends Verdict {
 export function judge(request: PermissionRequest, authority: Authority): Judgement {
   const verdict = evaluate(request, authority.rules);
   const limit = strictestLimit(request, authority.limits ?? []);
-  if (limit !== undefined && strictness[limit.action] >= strictness[verdict.action] && limit.action !== "allow")
+  if (
+    limit !== undefined &&
+    strictness[limit.action] >= strictness[verdict.action] &&
+    limit.action !== "allow"
+  )
     return { ...limit, by: "rules", canRemember: false };
   const canRemember = request.always.length > 0;
   if (verdict.action !== "ask") return { ...verdict, by: "rules", canRemember };
@@ -54,7 +58,12 @@ function liftedBy(request: PermissionRequest, authority: Authority): Judgement |
   if (!coversMode(authority.mode ?? "ask", request.permission)) return undefined;
   const opened = evaluate(request, withoutAsking(authority.rules));
   if (opened.action !== "allow") return undefined;
-  return { ...opened, reason: `the session is set to ${modeNames[authority.mode ?? "ask"]}`, by: "mode", canRemember: true };
+  return {
+    ...opened,
+    reason: `the session is set to ${modeNames[authority.mode ?? "ask"]}`,
+    by: "mode",
+    canRemember: true,
+  };
 }
 
 /** A loop is for a person to look at, however much is approved. */

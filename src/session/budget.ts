@@ -38,7 +38,12 @@ export class Budget {
     return "yes";
   }
 
-  async #ask(what: keyof Spent, spent: number, deps: OwnCallDeps, signal: AbortSignal): Promise<"yes" | "no" | "cancelled"> {
+  async #ask(
+    what: keyof Spent,
+    spent: number,
+    deps: OwnCallDeps,
+    signal: AbortSignal,
+  ): Promise<"yes" | "no" | "cancelled"> {
     const more = this.#limits[what] ?? 0;
     const call = new OwnCall(deps, {
       tool: "budget",

@@ -61,7 +61,12 @@ export class OwnCall {
     const { tool, title } = this.#question;
     const id = this.#id;
     const part: ToolPart = { id, type: "tool", callId: id, tool, title, kind: "other", state };
-    return this.#deps.emit({ sessionId: this.#deps.sessionId, type: "part", messageId: this.#messageId, part });
+    return this.#deps.emit({
+      sessionId: this.#deps.sessionId,
+      type: "part",
+      messageId: this.#messageId,
+      part,
+    });
   }
 }
 

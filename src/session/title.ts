@@ -41,7 +41,7 @@ function firstLine(text: string): string | undefined {
 
 function shorten(text: string): string {
   const line = text.replace(/\s+/g, " ").trim();
-  const characters = [...line];
+  const characters = Array.from(line);
   return characters.length <= longestTitle
     ? line
     : `${characters

@@ -34,7 +34,7 @@ export interface TurnDeps {
   log: Log;
   budget: Budget;
   /** US dollars that the session has cost so far. */
-  spent(): number;
+  spent: () => number;
   /** Puts messages that arrived meanwhile into the transcript. */
   takeSteering(): Promise<void>;
   /** The model that answers a message; a string says why there is none. */
@@ -101,7 +101,11 @@ class Turn {
   async #maySpend(signal: AbortSignal): Promise<TurnEnd | undefined> {
     const { budget, context, spent } = this.#deps;
     const { sessionId, agent } = context;
-    const answer = await budget.allows({ turn: this.#cost, session: spent() }, { ...this.#deps, sessionId, agent }, signal);
+    const answer = await budget.allows(
+      { turn: this.#cost, session: spent() },
+      { ...this.#deps, sessionId, agent },
+      signal,
+    );
     if (answer === "yes") return undefined;
     return { end: answer === "no" ? "stepLimit" : "cancelled" };
   }

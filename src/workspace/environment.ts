@@ -17,6 +17,7 @@ const HARMLESS = [
   /^GPG_/,
   /^XDG_/,
   /^LESSKEY/,
+  /^GIT_CONFIG_KEY_\d+$/,
   /^XMODIFIERS$/,
   /_(PATH|FILE|FILES|DIR|HOME|SOCK|PROGRAM|HELPER|COMMAND|CMD|ID_FORMAT|TYPE|NAME|LIMIT|TTL|PARALLELISM)$/,
   /^(GIT|SUDO)_ASKPASS$/,
@@ -67,7 +68,21 @@ export function childEnvironment(
     if (value === undefined) continue;
     if (kept.some((pattern) => pattern.test(name)) || isPassedOn(name, value)) child[name] = value;
   }
-  return { ...child, ...withoutKept(QUIET, kept, env) };
+  return { ...child, ...withoutKept(QUIET, kept, env), ...withoutMonitor(env) };
+}
+
+/**
+ * Git settings for every command, behind those that the environment gives already: a repository that came with a
+ * configuration of its own must not have a program run whenever somebody asks for its status.
+ */
+function withoutMonitor(env: Environment): Record<string, string> {
+  const given = Number(env["GIT_CONFIG_COUNT"] ?? 0);
+  const count = Number.isInteger(given) && given >= 0 ? given : 0;
+  return {
+    GIT_CONFIG_COUNT: String(count + 1),
+    [`GIT_CONFIG_KEY_${count}`]: "core.fsmonitor",
+    [`GIT_CONFIG_VALUE_${count}`]: "false",
+  };
 }
 
 function isPassedOn(name: string, value: string): boolean {

@@ -1,18 +1,25 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 
-type Message = {
-  id?: number;
-  method?: string;
-  params?: { update?: { content?: { text?: string } } };
-  result?: unknown;
-  error?: unknown;
-};
+interface Answer {
+  result: unknown;
+  error: unknown;
+}
+
+/** What stands behind the keys, without a schema: the client's own work must not count. */
+function dig(value: unknown, ...keys: string[]): unknown {
+  let found = value;
+  for (const key of keys) {
+    if (typeof found !== "object" || found === null) return undefined;
+    found = Reflect.get(found, key);
+  }
+  return found;
+}
 
 /** An agent process driven by hand, so that the client's own work does not count. */
 export class BenchAgent {
   readonly #child: ChildProcess;
-  readonly #answers = new Map<number, (message: Message) => void>();
+  readonly #answers = new Map<number, (answer: Answer) => void>();
   #rest = "";
   #nextId = 0;
   /** Characters of text that arrived. */
@@ -24,20 +31,20 @@ export class BenchAgent {
     this.#child.stdout?.setEncoding("utf8").on("data", (chunk: string) => this.#read(chunk));
   }
 
-  request(method: string, params: unknown): Promise<Message> {
+  request(method: string, params: unknown): Promise<Answer> {
     const id = this.#nextId++;
-    const answer = new Promise<Message>((resolve) => this.#answers.set(id, resolve));
+    const answer = new Promise<Answer>((resolve) => this.#answers.set(id, resolve));
     this.#child.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
     return answer;
   }
 
-  initialize(): Promise<Message> {
+  initialize(): Promise<Answer> {
     return this.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
   }
 
   async newSession(cwd: string): Promise<string> {
     const { result } = await this.request("session/new", { cwd, mcpServers: [] });
-    return (result as { sessionId: string }).sessionId;
+    return String(dig(result, "sessionId"));
   }
 
   async prompt(sessionId: string, text: string): Promise<void> {
@@ -65,18 +72,19 @@ export class BenchAgent {
   #read(chunk: string): void {
     const lines = (this.#rest + chunk).split("\n");
     this.#rest = lines.pop() ?? "";
-    for (const line of lines) this.#take(JSON.parse(line) as Message);
+    for (const line of lines) this.#take(JSON.parse(line));
   }
 
-  #take(message: Message): void {
-    const text = message.params?.update?.content?.text;
-    if (text !== undefined) {
+  #take(message: unknown): void {
+    const text = dig(message, "params", "update", "content", "text");
+    if (typeof text === "string") {
       this.text += text;
       this.onText?.();
     }
-    if (message.id === undefined || message.method !== undefined) return;
-    this.#answers.get(message.id)?.(message);
-    this.#answers.delete(message.id);
+    const id = dig(message, "id");
+    if (typeof id !== "number" || dig(message, "method") !== undefined) return;
+    this.#answers.get(id)?.({ result: dig(message, "result"), error: dig(message, "error") });
+    this.#answers.delete(id);
   }
 }
 

@@ -1,5 +1,5 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
 
 const event = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
 const delta = (content: string, finish: string | null = null) => ({
@@ -18,24 +18,27 @@ const ending = (tokens: number) =>
 /** Answers every request at once: "ok", or as many deltas as the last message asks for ("deltas 20000"). */
 export async function startBenchModel() {
   let onRequest: (() => void) | undefined;
-  const flood = new Map<number, string>();
-  const server = createServer(async (request, response) => {
+  const floods = new Map<number, string>();
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
     onRequest?.();
-    let body = "";
-    for await (const chunk of request) body += String(chunk);
+    const body = await text(request);
     const asked = [...body.matchAll(/deltas (\d+)/g)].at(-1)?.[1];
-    const count = Number(asked ?? process.env["BENCH_DELTAS"] ?? 1);
     const isTitle = body !== "{}" && !body.includes('"tools"');
+    const count = isTitle ? 1 : Number(asked ?? process.env["BENCH_DELTAS"] ?? 1);
+    const flood =
+      floods.get(count) ??
+      Array.from({ length: count }, (_, index) => event(delta(`word${index} `))).join("");
+    floods.set(count, flood);
     response.writeHead(200, { "content-type": "text/event-stream" });
-    const wanted = isTitle ? 1 : count;
-    const text =
-      flood.get(wanted) ??
-      Array.from({ length: wanted }, (_, index) => event(delta(`word${index} `))).join("");
-    flood.set(wanted, text);
-    response.end(text + ending(body.length / 4));
+    response.end(flood + ending(body.length / 4));
+  };
+  const server = createServer((request, response) => {
+    answer(request, response).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : undefined;
+  const url = `http://127.0.0.1:${port}/v1`;
   return {
     url,
     /** Resolves when the next request arrives. */

@@ -6,7 +6,11 @@ import { toolCalls } from "../support/transcript.ts";
 
 /** A dollar for 100,000 tokens read. The address comes with the home's own configuration, which this merges into. */
 const priced = {
-  provider: { test: { models: { scripted: { cost: { input: 10, output: 0 }, limit: { context: 1e6, output: 1_000 } } } } },
+  provider: {
+    test: {
+      models: { scripted: { cost: { input: 10, output: 0 }, limit: { context: 1e6, output: 1_000 } } },
+    },
+  },
 };
 const env = (limits: Record<string, number>) => ({
   FAIRLEAD_CONFIG_CONTENT: JSON.stringify({ ...priced, max_cost: limits }),
@@ -37,7 +41,7 @@ describe("a limit of costs", () => {
 
   test("goes on for the same amount each time that the person agrees", async () => {
     let asked = 0;
-    const permission = () => (++asked < 3 ? "allow_once" : "reject_once") as "allow_once" | "reject_once";
+    const permission = () => (++asked < 3 ? "allow_once" : "reject_once");
     await story({ env: env({ session: 1 }), permission }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       spendthrift(model);

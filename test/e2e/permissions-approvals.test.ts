@@ -40,7 +40,10 @@ describe("the options of a question", () => {
     const config = { ...askBash, permission: { bash: "ask" } };
     await story({ config, client: zedLike(), permission: "allow_once" }, async ({ editor, model, home }) => {
       const { sessionId } = await editor.newSession();
-      model.reply(bash("git branch x")).reply(reply.call("write", { filePath: join(home.path, "x"), content: "x" })).reply("Done.");
+      model
+        .reply(bash("git branch x"))
+        .reply(reply.call("write", { filePath: join(home.path, "x"), content: "x" }))
+        .reply("Done.");
       await editor.prompt(sessionId, "Go");
       expect(options(editor, 0)?.map(([id, name]) => [id, name])).toEqual([
         ["allow_once", "Allow once"],
@@ -103,7 +106,9 @@ describe("/permissions", () => {
       expect(lastText(editor, sessionId)).toBe("Kept: bash `git branch *` (this project).");
       await editor.prompt(sessionId, "/permissions");
       const text = lastText(editor, sessionId);
-      expect(text).toMatch(/^\*\*Rules of build\*\*, in order; the last that fits decides:\n\n- everything: allow\n/);
+      expect(text).toMatch(
+        /^\*\*Rules of build\*\*, in order; the last that fits decides:\n\n- everything: allow\n/,
+      );
       expect(text).toContain("- bash: ask");
       expect(text).toContain("1. bash `git branch *` (this project)");
       await editor.prompt(sessionId, "/permissions revoke 7");
@@ -113,28 +118,31 @@ describe("/permissions", () => {
 
   test("log tells who decided what, also after the session was closed", async () => {
     const permission = { bash: { "*": "ask", "git status": "allow", "rm *": "deny" } };
-    await story({ config: { ...goOn, permission }, permission: "allow_always" }, async ({ editor, model }) => {
-      const { sessionId } = await editor.newSession();
-      model
-        .reply(bash("git status"))
-        .reply(bash("rm x"))
-        .reply(bash("git branch one"))
-        .reply(bash("git branch two"))
-        .reply("Done.");
-      await editor.prompt(sessionId, "Go");
-      const log = [
-        '- allowed by the rules: bash: bash `git status` (bash: "git status" allow)',
-        '- denied by the rules: bash: bash `rm x` (bash: "rm *" deny)',
-        "- allowed by you: bash: bash `git branch one`",
-        '- allowed by an approval: bash: bash `git branch two` (bash: "git branch *" allow)',
-      ].join("\n");
-      await editor.prompt(sessionId, "/permissions log");
-      expect(lastText(editor, sessionId)).toBe(log);
-      await editor.closeSession(sessionId);
-      await editor.load(sessionId);
-      await editor.prompt(sessionId, "/permissions log");
-      expect(lastText(editor, sessionId)).toBe(log);
-    });
+    await story(
+      { config: { ...goOn, permission }, permission: "allow_always" },
+      async ({ editor, model }) => {
+        const { sessionId } = await editor.newSession();
+        model
+          .reply(bash("git status"))
+          .reply(bash("rm x"))
+          .reply(bash("git branch one"))
+          .reply(bash("git branch two"))
+          .reply("Done.");
+        await editor.prompt(sessionId, "Go");
+        const log = [
+          '- allowed by the rules: bash: bash `git status` (bash: "git status" allow)',
+          '- denied by the rules: bash: bash `rm x` (bash: "rm *" deny)',
+          "- allowed by you: bash: bash `git branch one`",
+          '- allowed by an approval: bash: bash `git branch two` (bash: "git branch *" allow)',
+        ].join("\n");
+        await editor.prompt(sessionId, "/permissions log");
+        expect(lastText(editor, sessionId)).toBe(log);
+        await editor.closeSession(sessionId);
+        await editor.load(sessionId);
+        await editor.prompt(sessionId, "/permissions log");
+        expect(lastText(editor, sessionId)).toBe(log);
+      },
+    );
   });
 });
 

@@ -85,7 +85,9 @@ describe("fairlead permissions check", () => {
   });
 
   test("prints the parts with rule and reason, as text for people", async () => {
-    await using home = await temporaryFolder(withRules({ bash: { "*": "ask", "git status *": "allow", "rm *": "deny" } }));
+    await using home = await temporaryFolder(
+      withRules({ bash: { "*": "ask", "git status *": "allow", "rm *": "deny" } }),
+    );
     await using workspace = await temporaryFolder();
     const where = { cwd: workspace.path };
     const check = (...args: string[]) => fairlead(home.path, ["permissions", "check", ...args], where);
@@ -117,7 +119,10 @@ describe("fairlead permissions check", () => {
   test("runs nothing and writes nothing", async () => {
     await using home = await temporaryFolder();
     await using workspace = await temporaryFolder();
-    await fairlead(home.path, ["permissions", "check"], { cwd: workspace.path, input: "touch made\n$(touch made)\n" });
+    await fairlead(home.path, ["permissions", "check"], {
+      cwd: workspace.path,
+      input: "touch made\n$(touch made)\n",
+    });
     expect(namesInSync(workspace.path)).toEqual([]);
   });
 

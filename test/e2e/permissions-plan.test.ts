@@ -40,7 +40,7 @@ const writingCommands = [
   "ls `touch made`",
   "cat <(touch made)",
   "bash -c 'touch made'",
-  "sh -c \"touch made\"",
+  'sh -c "touch made"',
   "eval 'touch made'",
   "env touch made",
   "nohup touch made",
@@ -78,24 +78,32 @@ describe("plan mode", () => {
     ["allows everything", "allow"],
     ["allows edits and commands by name", { edit: "allow", bash: { "*": "allow", "touch *": "allow" } }],
   ];
-  test.each(kinds)("changes nothing by any command where the configuration %s", async (_, permission) => {
-    const files = { "a.txt": "one\n", "package.json": '{"scripts":{"test":"touch made"}}\n', Makefile: "all:\n\ttouch made\n" };
-    const options = { files, config: { ...goOn, permission }, permission: "reject_once" } as const;
-    await story(options, async ({ editor, model, repository, home }) => {
-      const { sessionId } = await editor.newSession();
-      await editor.setMode(sessionId, "plan");
-      for (const command of writingCommands) model.reply(reply.call("bash", { command }));
-      model.reply("I only plan.");
-      await editor.prompt(sessionId, "Go");
-      const calls = toolCalls(editor.updates(sessionId));
-      expect(calls.map(({ title }) => title)).toEqual(writingCommands);
-      expect(calls.filter(({ status }) => status !== "failed").map(({ title }) => title)).toEqual([]);
-      expect(await repository.git("status", "--porcelain")).toBe("");
-      expect(await repository.git("log", "--oneline", "--all")).toMatch(/^\w+ \(.*\) First$|^\w+ First$/);
-      expect(await repository.git("branch", "--list")).toBe("* main");
-      await expect(home.write({}).then(() => repository.git("stash", "list"))).resolves.toBe("");
-    });
-  }, 60_000);
+  test.each(kinds)(
+    "changes nothing by any command where the configuration %s",
+    async (_, permission) => {
+      const files = {
+        "a.txt": "one\n",
+        "package.json": '{"scripts":{"test":"touch made"}}\n',
+        Makefile: "all:\n\ttouch made\n",
+      };
+      const options = { files, config: { ...goOn, permission }, permission: "reject_once" } as const;
+      await story(options, async ({ editor, model, repository, home }) => {
+        const { sessionId } = await editor.newSession();
+        await editor.setMode(sessionId, "plan");
+        for (const command of writingCommands) model.reply(reply.call("bash", { command }));
+        model.reply("I only plan.");
+        await editor.prompt(sessionId, "Go");
+        const calls = toolCalls(editor.updates(sessionId));
+        expect(calls.map(({ title }) => title)).toEqual(writingCommands);
+        expect(calls.filter(({ status }) => status !== "failed").map(({ title }) => title)).toEqual([]);
+        expect(await repository.git("status", "--porcelain")).toBe("");
+        expect(await repository.git("log", "--oneline", "--all")).toMatch(/^\w+ \(.*\) First$|^\w+ First$/);
+        expect(await repository.git("branch", "--list")).toBe("* main");
+        await expect(home.write({}).then(() => repository.git("stash", "list"))).resolves.toBe("");
+      });
+    },
+    60_000,
+  );
 
   test("cannot edit by tools either, and runs a command that the person approves", async () => {
     const config = { ...goOn, permission: "allow" };
@@ -112,7 +120,10 @@ describe("plan mode", () => {
       const statuses = toolCalls(editor.updates(sessionId)).map(({ status }) => status);
       expect(statuses).toEqual(["failed", "completed", "completed"]);
       expect(editor.permissionRequests.map(({ toolCall }) => toolCall.title)).toEqual(["npm --version"]);
-      expect(editor.permissionRequests[0]?.options.map(({ kind }) => kind)).toEqual(["allow_once", "reject_once"]);
+      expect(editor.permissionRequests[0]?.options.map(({ kind }) => kind)).toEqual([
+        "allow_once",
+        "reject_once",
+      ]);
       expect(await repository.git("status", "--porcelain")).toBe("?? .fairlead/");
     });
   });
@@ -136,7 +147,13 @@ describe("plan mode", () => {
   });
 
   test("reads without asking", async () => {
-    const commands = ["git log --oneline", "cat a.txt | wc -l", "rg -n one", "find . -name '*.txt'", "git diff HEAD 2>&1 | head -5"];
+    const commands = [
+      "git log --oneline",
+      "cat a.txt | wc -l",
+      "rg -n one",
+      "find . -name '*.txt'",
+      "git diff HEAD 2>&1 | head -5",
+    ];
     await story({ files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       await editor.setMode(sessionId, "plan");

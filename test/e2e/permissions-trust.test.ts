@@ -1,5 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { RequestPermissionRequest } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import { fairlead } from "../support/cli.ts";
 import * as reply from "../support/reply.ts";
@@ -10,6 +11,12 @@ const question = "Trust this project's configuration?";
 const config = { permission: { bash: "ask" }, experimental: { continue_loop_on_deny: true } };
 const loosening = JSON.stringify({ permission: { bash: { "git branch *": "allow" } } });
 const agentFile = "---\ndescription: Ours.\npermission:\n  bash: allow\n---\nWork.";
+
+/** What stands in the question beside its title. */
+const shownText = (request: RequestPermissionRequest | undefined) =>
+  (request?.toolCall.content ?? [])
+    .map((block) => (block.type === "content" && block.content.type === "text" ? block.content.text : ""))
+    .join("\n");
 
 const branch = (name: string) => reply.call("bash", { command: `git branch ${name}` });
 
@@ -27,8 +34,8 @@ describe("a project with a configuration of its own", () => {
           options: [{ kind: "allow_once" }, { kind: "reject_once" }],
         },
       ]);
-      const shown = JSON.stringify(editor.permissionRequests[0]?.toolCall.content);
-      expect(shown).toContain('permission.bash.git branch *: \\\\\\"allow\\\\\\"'.replaceAll("\\\\", "\\"));
+      const shown = shownText(editor.permissionRequests[0]);
+      expect(shown).toContain('- permission.bash.git branch *: "allow"\n');
       expect(shown).toContain("ours.md: permission rules that could loosen others");
       expect(toolCalls(editor.updates(sessionId)).map(({ title, status }) => [title, status])).toEqual([
         [question, "completed"],
@@ -48,15 +55,24 @@ describe("a project with a configuration of its own", () => {
   });
 
   test("stays restricted after a no, which holds for the session, and the turn goes on", async () => {
-    await story({ config, files: { "fairlead.json": loosening }, permission: "reject_once" }, async ({ editor, model }) => {
-      const { sessionId } = await editor.newSession();
-      model.reply(branch("one")).reply("Done.");
-      expect((await editor.prompt(sessionId, "Go")).stopReason).toBe("end_turn");
-      model.reply("Yes.");
-      await editor.prompt(sessionId, "And?");
-      expect(editor.permissionRequests.map(({ toolCall }) => toolCall.title)).toEqual([question, "git branch one"]);
-      expect(toolCalls(editor.updates(sessionId)).map(({ status }) => status)).toEqual(["failed", "failed"]);
-    });
+    await story(
+      { config, files: { "fairlead.json": loosening }, permission: "reject_once" },
+      async ({ editor, model }) => {
+        const { sessionId } = await editor.newSession();
+        model.reply(branch("one")).reply("Done.");
+        expect((await editor.prompt(sessionId, "Go")).stopReason).toBe("end_turn");
+        model.reply("Yes.");
+        await editor.prompt(sessionId, "And?");
+        expect(editor.permissionRequests.map(({ toolCall }) => toolCall.title)).toEqual([
+          question,
+          "git branch one",
+        ]);
+        expect(toolCalls(editor.updates(sessionId)).map(({ status }) => status)).toEqual([
+          "failed",
+          "failed",
+        ]);
+      },
+    );
   });
 
   test("is asked about again when its content changed, and says so", async () => {
@@ -70,28 +86,38 @@ describe("a project with a configuration of its own", () => {
       const { sessionId: later } = await editor.newSession();
       model.reply(branch("one")).reply("No.");
       await editor.prompt(later, "Go");
-      expect(editor.permissionRequests.map(({ toolCall }) => toolCall.title)).toEqual([question, question, "git branch one"]);
+      expect(editor.permissionRequests.map(({ toolCall }) => toolCall.title)).toEqual([
+        question,
+        question,
+        "git branch one",
+      ]);
       expect(JSON.stringify(editor.permissionRequests[1])).toContain("has changed since you trusted it");
     });
   });
 
   test("is not trusted by a cancel, nor by the auto-approve setting, and is asked about in the next turn", async () => {
-    await story({ config, files: { "fairlead.json": loosening }, permission: "never" }, async ({ editor, model }) => {
-      const { sessionId } = await editor.newSession();
-      await editor.setConfigOption(sessionId, "approval", "auto");
-      const turn = editor.prompt(sessionId, "Go");
-      await editor.permissionRequest(1);
-      await editor.cancel(sessionId);
-      expect((await turn).stopReason).toBe("cancelled");
-      editor.permission = "reject_once";
-      model.reply("Yes.");
-      await editor.prompt(sessionId, "Go");
-      expect(editor.permissionRequests).toHaveLength(2);
-    });
+    await story(
+      { config, files: { "fairlead.json": loosening }, permission: "never" },
+      async ({ editor, model }) => {
+        const { sessionId } = await editor.newSession();
+        await editor.setConfigOption(sessionId, "approval", "auto");
+        const turn = editor.prompt(sessionId, "Go");
+        await editor.permissionRequest(1);
+        await editor.cancel(sessionId);
+        expect((await turn).stopReason).toBe("cancelled");
+        editor.permission = "reject_once";
+        model.reply("Yes.");
+        await editor.prompt(sessionId, "Go");
+        expect(editor.permissionRequests).toHaveLength(2);
+      },
+    );
   });
 
   test("that only tightens and describes is not asked about", async () => {
-    const tightening = JSON.stringify({ permission: { edit: "deny" }, agent: { ours: { description: "Ours." } } });
+    const tightening = JSON.stringify({
+      permission: { edit: "deny" },
+      agent: { ours: { description: "Ours." } },
+    });
     await story({ config, files: { "fairlead.json": tightening } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Yes.");
@@ -106,8 +132,8 @@ describe("a project with a configuration of its own", () => {
       const { sessionId } = await editor.newSession();
       model.reply("Yes.");
       await editor.prompt(sessionId, "Go");
-      const shown = JSON.stringify(editor.permissionRequests[0]?.toolCall.content);
-      expect(shown).toContain("\\\\u{202e}");
+      const shown = shownText(editor.permissionRequests[0]);
+      expect(shown).toContain("\\u{202e}");
       expect(shown).not.toMatch(/\u202e/);
     });
   });
@@ -115,24 +141,29 @@ describe("a project with a configuration of its own", () => {
 
 describe("fairlead trust", () => {
   test("adds, lists and takes back, and a session obeys", async () => {
-    await story({ config, files: { "fairlead.json": loosening }, permission: "reject_once" }, async (stage) => {
-      const { editor, model, repository, home } = stage;
-      const cli = (...args: string[]) => fairlead(home.path, ["trust", ...args]);
-      expect((await cli()).stdout).toBe("No folder is trusted.");
-      const added = await cli("add", repository.path);
-      expect(added.stdout).toContain('- permission.bash.git branch *: "allow"');
-      expect((await cli()).stdout).toMatch(new RegExp(`^${repository.path}  since 20`));
-      const { sessionId } = await editor.newSession();
-      model.reply(branch("one")).reply("Done.");
-      await editor.prompt(sessionId, "Go");
-      expect(editor.permissionRequests).toEqual([]);
-      expect((await cli("revoke", repository.path)).stdout).toBe(`${repository.path} is not trusted any more.`);
-      expect((await cli("revoke", repository.path)).exitCode).toBe(1);
-      const { sessionId: later } = await editor.newSession();
-      model.reply("Yes.");
-      await editor.prompt(later, "Go");
-      expect(editor.permissionRequests).toHaveLength(1);
-    });
+    await story(
+      { config, files: { "fairlead.json": loosening }, permission: "reject_once" },
+      async (stage) => {
+        const { editor, model, repository, home } = stage;
+        const cli = (...args: string[]) => fairlead(home.path, ["trust", ...args]);
+        expect((await cli()).stdout).toBe("No folder is trusted.");
+        const added = await cli("add", repository.path);
+        expect(added.stdout).toContain('- permission.bash.git branch *: "allow"');
+        expect((await cli()).stdout).toMatch(new RegExp(`^${repository.path}  since 20`));
+        const { sessionId } = await editor.newSession();
+        model.reply(branch("one")).reply("Done.");
+        await editor.prompt(sessionId, "Go");
+        expect(editor.permissionRequests).toEqual([]);
+        expect((await cli("revoke", repository.path)).stdout).toBe(
+          `${repository.path} is not trusted any more.`,
+        );
+        expect((await cli("revoke", repository.path)).exitCode).toBe(1);
+        const { sessionId: later } = await editor.newSession();
+        model.reply("Yes.");
+        await editor.prompt(later, "Go");
+        expect(editor.permissionRequests).toHaveLength(1);
+      },
+    );
   });
 
   test("says what is wrong with how it was called", async () => {
@@ -149,7 +180,8 @@ describe("fairlead run", () => {
   test("trusts with --trust alone, not with --permission allow", async () => {
     const files = { "fairlead.json": JSON.stringify({ permission: { bash: "allow" } }) };
     await story({ config, files }, async ({ model, repository, home }) => {
-      const run = (...args: string[]) => fairlead(home.path, ["run", "--cwd", repository.path, ...args, "Go"]);
+      const run = (...args: string[]) =>
+        fairlead(home.path, ["run", "--cwd", repository.path, ...args, "Go"]);
       model.reply(branch("one")).reply("Done.");
       const allowed = await run("--permission", "allow");
       expect(allowed.stderr).toContain("--trust would trust it");

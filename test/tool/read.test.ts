@@ -175,7 +175,11 @@ test("a missing file names what comes near", async () => {
 });
 
 test("a file in a subfolder brings that folder's instructions along, once", async () => {
-  await using place = await toolPlace({ "src/AGENTS.md": "Use tabs here.\n", "src/a.ts": "a\n", "src/b.ts": "b\n" });
+  await using place = await toolPlace({
+    "src/AGENTS.md": "Use tabs here.\n",
+    "src/a.ts": "a\n",
+    "src/b.ts": "b\n",
+  });
   const first = await call(readTool, { filePath: "src/a.ts" }, place);
   const second = await call(readTool, { filePath: "src/b.ts" }, place);
   expect(first.output).toContain("Use tabs here.");

@@ -102,6 +102,19 @@ test("nothing in it waits for a person", () => {
     DEBIAN_FRONTEND: "noninteractive",
     TERM: "dumb",
     NO_COLOR: "1",
+    GIT_CONFIG_COUNT: "1",
+    GIT_CONFIG_KEY_0: "core.fsmonitor",
+    GIT_CONFIG_VALUE_0: "false",
+  });
+});
+
+test("git settings that the environment gives stay, ours stand behind them", () => {
+  const given = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "user.name", GIT_CONFIG_VALUE_0: "Ada" };
+  expect(childEnvironment(given)).toMatchObject({
+    ...given,
+    GIT_CONFIG_COUNT: "2",
+    GIT_CONFIG_KEY_1: "core.fsmonitor",
+    GIT_CONFIG_VALUE_1: "false",
   });
 });
 

@@ -286,3 +286,24 @@ describe("the gate", () => {
     expect(await Promise.all(decisions)).toEqual([{ outcome: "rejected" }, { outcome: "allowed" }]);
   });
 });
+
+describe("limits of a call", () => {
+  const limits: Rule[][] = [
+    [
+      { permission: "*", pattern: "*", action: "allow" },
+      { permission: "bash", pattern: "*", action: "ask" },
+      { permission: "bash", pattern: "git *", action: "deny" },
+    ],
+  ];
+  const allowAll: Rule[] = [{ permission: "*", pattern: "*", action: "allow" }];
+
+  test("ask and deny what the rules allow, and offer nothing to remember", async () => {
+    const { gate, questionNumber } = setUp();
+    expect((await gate.decide(call("1", "git push", { limits }), allowAll, never)).outcome).toBe("denied");
+    const decision = gate.decide(call("2", "npm test", { limits }), allowAll, never);
+    const { question, answer } = await questionNumber(0);
+    expect(question.always).toEqual([]);
+    answer.resolve({ reply: "once" });
+    expect(await decision).toEqual({ outcome: "allowed" });
+  });
+});

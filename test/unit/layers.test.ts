@@ -10,7 +10,9 @@ const root = join(import.meta.dirname, "../..");
 const program = join(root, "node_modules/dependency-cruiser/bin/dependency-cruise.mjs");
 
 const reportSchema = z.object({
-  modules: z.array(z.object({ source: z.string(), dependencies: z.array(z.object({ resolved: z.string() })) })),
+  modules: z.array(
+    z.object({ source: z.string(), dependencies: z.array(z.object({ resolved: z.string() })) }),
+  ),
   summary: z.object({ violations: z.array(z.object({ rule: z.object({ name: z.string() }) })) }),
 });
 
@@ -38,7 +40,9 @@ async function violationsOf(files: Record<string, string>): Promise<string[]> {
 describe("the checker of the layers", () => {
   test("reads every file of the program and the imports in it, and finds nothing wrong", async () => {
     const report = await checkLayers(root);
-    const files = (await readdir(join(root, "src"), { recursive: true })).filter((name) => /(?<!\.d)\.ts$/.test(name));
+    const files = (await readdir(join(root, "src"), { recursive: true })).filter((name) =>
+      /(?<!\.d)\.ts$/.test(name),
+    );
     const read = new Map(report.modules.map(({ source, dependencies }) => [source, dependencies]));
     expect(files.filter((name) => !read.has(join("src", name)))).toEqual([]);
     const imported = read.get("src/session/project.ts")?.map(({ resolved }) => resolved) ?? [];

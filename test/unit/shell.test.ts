@@ -167,6 +167,8 @@ describe("what a command line does", () => {
 });
 
 test("what is invisible is written out, the rest stays", () => {
-  expect(showInvisible("ls\u202e \u001b[31m\u200bx 👩‍👩‍👧 é\t\n")).toBe("ls\\u{202e} \\u{1b}[31m\\u{200b}x 👩\\u{200d}👩\\u{200d}👧 é\t\n");
+  expect(showInvisible("ls\u202e \u001b[31m\u200bx 👩‍👩‍👧 é\t\n")).toBe(
+    "ls\\u{202e} \\u{1b}[31m\\u{200b}x 👩\\u{200d}👩\\u{200d}👧 é\t\n",
+  );
   expect(showInvisible("👩‍👩‍👧 é")).toBe("👩‍👩‍👧 é");
 });

@@ -1,0 +1,107 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { approvalModeSchema } from "../../src/message/message.ts";
+import { evaluate } from "../../src/permission/evaluate.ts";
+import { judge } from "../../src/permission/judge.ts";
+import type { Action, PermissionRequest, Rule } from "../../src/permission/rule.ts";
+
+const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 };
+const word = fc.constantFrom("a", "ab", "a b", "b", "b a", "*", "a *", "b *", "?");
+const permission = fc.constantFrom("bash", "edit", "doom_loop", "external_directory", "x_tool");
+const action = fc.constantFrom<Action>("allow", "ask", "deny");
+const rule: fc.Arbitrary<Rule> = fc.record({
+  permission: fc.oneof(permission, fc.constant("*")),
+  pattern: word,
+  action,
+});
+const rules = fc.array(rule, { maxLength: 6 });
+const limits = fc.array(rules, { maxLength: 2 });
+const mode = fc.constantFrom(...approvalModeSchema.options);
+const subject = fc.record(
+  {
+    text: fc.constantFrom("a", "ab", "a b", "b", "b a"),
+    opaque: fc.constant("it cannot be known"),
+    confirm: fc.constant("it must be confirmed"),
+  },
+  { requiredKeys: ["text"] },
+);
+const request: fc.Arbitrary<PermissionRequest> = fc.record({
+  permission,
+  subjects: fc.array(subject, { minLength: 1, maxLength: 3 }),
+  always: fc.array(word, { maxLength: 1 }),
+});
+const approvals = fc.array(
+  rule.map((one): Rule => ({ ...one, action: "allow" })),
+  { maxLength: 3 },
+);
+const authority = fc.record({ rules, limits, mode, approvals });
+
+describe("a judgement", () => {
+  test("is never laxer than a deny of the rules or of a limit, whatever is approved or set", () => {
+    fc.assert(
+      fc.property(request, authority, (asked, given) => {
+        const all = [given.rules, ...given.limits].map((one) => evaluate(asked, one).action);
+        expect(judge(asked, given).action === "deny").toBe(all.includes("deny"));
+      }),
+    );
+  });
+
+  test("is never laxer than any limit", () => {
+    fc.assert(
+      fc.property(request, authority, (asked, given) => {
+        const strictest = Math.max(
+          0,
+          ...given.limits.map((limit) => strictness[evaluate(asked, limit).action]),
+        );
+        expect(strictness[judge(asked, given).action]).toBeGreaterThanOrEqual(strictest);
+      }),
+    );
+  });
+
+  test("is the verdict of the rules where nothing else is given", () => {
+    fc.assert(
+      fc.property(request, rules, (asked, own) => {
+        expect(judge(asked, { rules: own }).action).toBe(evaluate(asked, own).action);
+      }),
+    );
+  });
+
+  test("never allows what must be confirmed, nor a loop that the rules ask about, by a mode", () => {
+    fc.assert(
+      fc.property(request, authority, (asked, given) => {
+        const judged = judge(asked, { ...given, approvals: [] });
+        const isGuarded = asked.permission === "doom_loop" || asked.subjects.some(({ confirm }) => confirm);
+        if (isGuarded && evaluate(asked, given.rules).action !== "allow")
+          expect(judged.action).not.toBe("allow");
+      }),
+    );
+  });
+
+  test("is at most as strict in a wider mode, and accepting edits lifts nothing but edits", () => {
+    fc.assert(
+      fc.property(request, authority, (asked, given) => {
+        const [ask, edits, auto] = (["ask", "accept-edits", "auto"] as const).map(
+          (one) => strictness[judge(asked, { ...given, mode: one }).action],
+        );
+        expect((ask ?? 0) >= (edits ?? 0) && (edits ?? 0) >= (auto ?? 0)).toBe(true);
+        if (asked.permission !== "edit") expect(edits).toBe(ask);
+      }),
+    );
+  });
+
+  test("asks in auto for what is opaque where a deny might apply", () => {
+    fc.assert(
+      fc.property(
+        word.filter((pattern) => pattern !== "*"),
+        (pattern) => {
+          const asked = { permission: "bash", subjects: [{ text: "zz", opaque: "unknown" }], always: [] };
+          const own: Rule[] = [
+            { permission: "bash", pattern: "*", action: "ask" },
+            { permission: "bash", pattern, action: "deny" },
+          ];
+          expect(judge(asked, { rules: own, mode: "auto" }).action).not.toBe("allow");
+        },
+      ),
+    );
+  });
+});
