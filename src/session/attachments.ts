@@ -2,6 +2,8 @@ import { fileURLToPath } from "node:url";
 import { messageOf } from "../base/errors.ts";
 import { newPartId } from "../message/ids.ts";
 import type { Part } from "../message/part.ts";
+import { evaluate } from "../permission/evaluate.ts";
+import type { Ruleset } from "../permission/rule.ts";
 import { readTool } from "../tool/read.ts";
 import type { ToolContext } from "../tool/tool.ts";
 import type { PromptBlock } from "./prompt-input.ts";
@@ -12,14 +14,21 @@ interface FileLink {
   lines?: { first: number; last: number };
 }
 
-/** Turns what the client sent into parts of a user message; linked files are read now, as the model will see them. */
-export async function toParts(blocks: readonly PromptBlock[], context: ToolContext): Promise<Part[]> {
+/**
+ * Turns what the client sent into parts of a user message; linked files are read now, as the model will see them.
+ * Who links a file has agreed that it is read, unless a rule denies it.
+ */
+export async function toParts(
+  blocks: readonly PromptBlock[],
+  context: ToolContext,
+  rules: Ruleset = [],
+): Promise<Part[]> {
   const parts: Part[] = [];
-  for (const block of blocks) parts.push(...(await blockParts(block, context)));
+  for (const block of blocks) parts.push(...(await blockParts(block, context, rules)));
   return parts;
 }
 
-async function blockParts(block: PromptBlock, context: ToolContext): Promise<Part[]> {
+async function blockParts(block: PromptBlock, context: ToolContext, rules: Ruleset): Promise<Part[]> {
   switch (block.type) {
     case "text":
       return [
@@ -43,11 +52,15 @@ async function blockParts(block: PromptBlock, context: ToolContext): Promise<Par
         synthetic(`<attached uri="${block.uri}">\n${block.text}\n</attached>`),
       ];
     case "link":
-      return linkParts(block, context);
+      return linkParts(block, context, rules);
   }
 }
 
-async function linkParts(block: PromptBlock & { type: "link" }, context: ToolContext): Promise<Part[]> {
+async function linkParts(
+  block: PromptBlock & { type: "link" },
+  context: ToolContext,
+  rules: Ruleset,
+): Promise<Part[]> {
   const shown: Part = {
     id: newPartId(),
     type: "file",
@@ -57,14 +70,21 @@ async function linkParts(block: PromptBlock & { type: "link" }, context: ToolCon
   };
   const link = parseFileLink(block.uri);
   if (link === undefined) return [shown, synthetic(`The person linked ${block.uri} (${block.name}).`)];
-  return [shown, ...(await readLinked(link, block, context))];
+  return [shown, ...(await readLinked(link, block, context, rules))];
 }
 
-async function readLinked(link: FileLink, block: { uri: string }, context: ToolContext): Promise<Part[]> {
+async function readLinked(
+  link: FileLink,
+  block: { uri: string },
+  context: ToolContext,
+  rules: Ruleset,
+): Promise<Part[]> {
   const { path, lines } = link;
   const range = lines && { offset: lines.first, limit: lines.last - lines.first + 1 };
   try {
     const call = await readTool.prepare({ filePath: path, ...range }, context);
+    const { action, reason } = evaluate(call.permissions, rules);
+    if (action === "deny") return [synthetic(unreadable(block.uri, reason))];
     const result = await call.run({ signal: context.signal, output: async () => {} });
     if (result.status === "failed") return [synthetic(unreadable(block.uri, result.error))];
     const media = (result.attachments ?? []).map(({ mime, url, filename }): Part => ({

@@ -2,9 +2,10 @@ import type { Agent } from "../agent/agent.ts";
 import type { ApprovalMode, Message } from "../message/message.ts";
 import type { CallDecision } from "../message/part.ts";
 import type { Approval, Approvals } from "../permission/approvals.ts";
+import { readingCommandRules } from "../permission/evaluate.ts";
 import { modeNames } from "../permission/judge.ts";
 import { isCatchAll } from "../permission/pattern.ts";
-import type { Ruleset } from "../permission/rule.ts";
+import type { Rule, Ruleset } from "../permission/rule.ts";
 
 /** What the command may use of a session. */
 export interface Permitted {
@@ -18,7 +19,7 @@ export interface Permitted {
 const rulesLimit = 60;
 const logLimit = 50;
 /** Patterns of one line of rules. */
-const patternsLimit = 12;
+const patternsLimit = 30;
 
 const usage =
   "Say `/permissions` for the list, `/permissions revoke 1` to take an approval back, `/permissions keep 1` to keep one for the project, `/permissions log` for what was decided.";
@@ -74,20 +75,44 @@ function describeApproval({ permission, pattern, scope }: Approval): string {
   return `${permission} \`${pattern}\` (this ${scope})`;
 }
 
-/** One line for each run of rules about one permission. */
+interface RuleLine {
+  permissions: string[];
+  said: string[];
+}
+
+/** One line for each run of rules about one permission, and for permissions in a row of which the same is said. */
 function describeRules(rules: Ruleset): string[] {
-  const lines: { permission: string; patterns: string[] }[] = [];
-  for (const { permission, pattern, action } of rules) {
-    const said = isCatchAll(pattern) ? action : `${action} \`${pattern}\``;
-    const last = lines.at(-1);
-    if (last?.permission === permission) last.patterns.push(said);
-    else lines.push({ permission, patterns: [said] });
+  const runs: RuleLine[] = [];
+  for (const rule of rules) {
+    const said = describeRule(rule);
+    const last = runs.at(-1);
+    if (last?.permissions[0] !== rule.permission) runs.push({ permissions: [rule.permission], said: [said] });
+    else if (last.said.at(-1) !== said) last.said.push(said);
   }
-  const shown = lines.slice(0, rulesLimit).map(({ permission, patterns }) => {
-    const name = isCatchAll(permission) ? "everything" : permission;
-    return `- ${name}: ${withRest(patterns, patternsLimit).join(", ")}`;
+  const lines = mergeAlike(runs).map(({ permissions, said }) => {
+    const names = permissions.map((name) => (isCatchAll(name) ? "everything" : name)).join(", ");
+    return `- ${names}: ${withRest(said, patternsLimit).join(", ")}`;
   });
-  return lines.length > rulesLimit ? [...shown, `- and ${lines.length - rulesLimit} more`] : shown;
+  return withRest(lines, rulesLimit);
+}
+
+/** The list of commands that only read is named, not told. */
+function describeRule({ permission, pattern, action }: Rule): string {
+  if (isCatchAll(pattern)) return action;
+  const isReading = permission === "bash" && action === "allow" && readingPatterns.has(pattern);
+  return isReading ? "allow what only reads" : `${action} \`${pattern}\``;
+}
+
+const readingPatterns: ReadonlySet<string> = new Set(readingCommandRules().map(({ pattern }) => pattern));
+
+function mergeAlike(runs: readonly RuleLine[]): RuleLine[] {
+  const merged: RuleLine[] = [];
+  for (const { permissions, said } of runs) {
+    const last = merged.at(-1);
+    if (last?.said.join() === said.join()) last.permissions.push(...permissions);
+    else merged.push({ permissions: [...permissions], said });
+  }
+  return merged;
 }
 
 function withRest(items: readonly string[], limit: number): string[] {

@@ -328,7 +328,7 @@ export class Session {
   async #addUserMessage(input: PromptInput, context: ToolContext, reminder?: string): Promise<void> {
     const info = { ...this.#userInfo(input), ...(reminder !== undefined && { steering: true }) };
     const { toParts } = await import("./attachments.ts");
-    const parts = await toParts(input.blocks, context);
+    const parts = await toParts(input.blocks, context, this.agent.rules);
     const reminders = [reminder, planReminder(this.agent.name, this.#previousAgent())].filter(
       (text) => text !== undefined,
     );

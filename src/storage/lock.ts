@@ -69,7 +69,8 @@ export async function acquireFileLease(path: string): Promise<Lease> {
 
 type TryLock = (fd: number, offset: number, length: number) => boolean;
 
-async function loadTryLock(): Promise<TryLock | undefined> {
+/** The native lock, where there is one for this machine. */
+export async function loadTryLock(): Promise<TryLock | undefined> {
   try {
     const { tryLock } = await import("fs-native-extensions");
     return tryLock;

@@ -7,7 +7,7 @@ import { type Message, type SessionInfo, type Todo, todoSchema } from "../messag
 import { withStoreErrors } from "./disk-error.ts";
 import { Journal } from "./journal.ts";
 import { JsonStore } from "./json-store.ts";
-import { acquireStoreLease } from "./lock.ts";
+import { acquireStoreLease, loadTryLock } from "./lock.ts";
 import { migrate } from "./migrations.ts";
 import { SessionIndex } from "./session-index.ts";
 import { type SessionQuery, type SessionRow, toPage } from "./session-list.ts";
@@ -58,7 +58,9 @@ export class SessionStore {
   }
 
   async create(info: SessionInfo): Promise<void> {
-    await this.files.write(["session", info.projectId, info.id], info);
+    const written = this.files.write(["session", info.projectId, info.id], info);
+    // Opening it comes next: the native lock loads while the disk works.
+    await Promise.all([written, loadTryLock()]);
     this.#index.add(info);
   }
 

@@ -1,4 +1,4 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import ignore, { type Ignore } from "ignore";
 import { findWorktree } from "./worktree.ts";
@@ -114,7 +114,8 @@ function relativePath(folder: string, path: string): string {
 /** Undefined when there is no such file, or none that we may read. */
 async function read(path: string): Promise<string | undefined> {
   try {
-    return await readFile(path, "utf8");
+    // A pipe would wait for its writer, a device never end.
+    return (await stat(path)).isFile() ? await readFile(path, "utf8") : undefined;
   } catch {
     return undefined;
   }

@@ -229,6 +229,21 @@ describe("rules", () => {
     });
   });
 
+  test("a file that may not be read is not read by attaching it either, one that asks is", async () => {
+    const config = { permission: { read: { "*.pem": "deny" } } };
+    const files = { "key.pem": "hush\n", ".env": "SHOWN=1\n" };
+    await story({ config, files }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("Seen.");
+      const link = (name: string) =>
+        ({ type: "resource_link", name, uri: `file://${join(repository.path, name)}` }) as const;
+      await editor.prompt(sessionId, [{ type: "text", text: "Look" }, link("key.pem"), link(".env")]);
+      const told = JSON.stringify(model.requests.at(-1)?.body.messages);
+      expect(told).not.toContain("hush");
+      expect(told).toContain("SHOWN=1");
+    });
+  });
+
   test("a tool that is denied whole is not offered", async () => {
     await story({ config: { permission: { bash: "deny" } } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type AgentSources, loadAgents } from "../../src/agent/agents.ts";
 import { defaultRules, evaluate, readingCommandRules } from "../../src/permission/evaluate.ts";
+import { judge } from "../../src/permission/judge.ts";
 import type { Action, Rule, Ruleset } from "../../src/permission/rule.ts";
 
 const outputFolder = "/data/output";
@@ -410,6 +411,48 @@ describe("agents in files", () => {
     expect(waiting).toEqual([
       { path, message: "permission rules that could loosen others, option reasoningEffort" },
     ]);
+  });
+});
+
+describe("agents that may change nothing", () => {
+  const judged = async (name: string, permission: string, text: string, config: AgentSources["config"]) => {
+    const agent = (await load(config)).agents.get(name);
+    const request = { permission, subjects: [{ text }], always: [] };
+    return judge(request, { rules: agent?.rules ?? [], limits: agent?.limits }).action;
+  };
+
+  test.each<[string, string, string, Action]>([
+    ["plan", "edit", "a.ts", "deny"],
+    ["plan", "edit", ".fairlead/plans/a.md", "allow"],
+    ["plan", "bash", "touch a", "ask"],
+    ["plan", "bash", "git status", "allow"],
+    ["plan", "server_tool", "*", "ask"],
+    ["plan", "task", "general", "deny"],
+    ["explore", "edit", "a.ts", "deny"],
+    ["explore", "bash", "touch a", "ask"],
+    ["explore", "server_tool", "*", "deny"],
+    ["explore", "read", "a.ts", "allow"],
+    ["compaction", "read", "a.ts", "deny"],
+    ["build", "edit", "a.ts", "allow"],
+  ])("%s: %s of %s is %s though the person allows everything", async (name, permission, text, action) => {
+    for (const config of [
+      { permission: "allow" as const },
+      { permission: { [permission]: "allow" as const } },
+    ])
+      expect(await judged(name, permission, text, config)).toBe(action);
+  });
+
+  test("keep what the person denies or asks for", async () => {
+    const config = { permission: { bash: { "*": "ask", "git status *": "deny" }, read: "ask" } } as const;
+    expect(await judged("plan", "bash", "git status", config)).toBe("deny");
+    expect(await judged("plan", "bash", "ls", config)).toBe("ask");
+    expect(await judged("explore", "read", "a.ts", config)).toBe("ask");
+  });
+
+  test("do what is allowed to them by their name", async () => {
+    const config = { agent: { plan: { permission: { edit: { "docs/*": "allow" } } } } } as const;
+    expect(await judged("plan", "edit", "docs/a.md", config)).toBe("allow");
+    expect(await judged("plan", "edit", "a.ts", config)).toBe("deny");
   });
 });
 
