@@ -67,7 +67,7 @@ export class Printer {
 
   question(request: RequestPermissionRequest): void {
     const { toolCall, options } = request;
-    this.line(this.#style.yellow(`? May this run: ${toolCall.title ?? toolCall.toolCallId}`));
+    this.line(this.#style.yellow(`? ${questionOf(toolCall)}`));
     this.#content(toolCall.content ?? []);
     this.line(this.#style.yellow(`  ${options.map(({ name }) => `[${name}]`).join(" ")}`));
   }
@@ -151,6 +151,23 @@ export class Printer {
     for (const { content, status } of entries)
       this.line(this.#style.cyan(`  ${marks[status] ?? "[ ]"} ${content}`));
   }
+}
+
+/** What may happen, by the kind of the call. */
+const verbs: Readonly<Record<string, string>> = {
+  read: "Read",
+  edit: "Edit",
+  delete: "Delete",
+  move: "Move",
+  search: "Search for",
+  execute: "Run",
+  fetch: "Fetch",
+};
+
+function questionOf({ kind, title, toolCallId }: ToolCallUpdate): string {
+  const verb = verbs[kind ?? "other"];
+  const text = (title ?? toolCallId).replace(/\?$/, "");
+  return `${verb === undefined ? text : `${verb} ${text}`}?`;
 }
 
 function unfenced(text: string): string {
