@@ -247,13 +247,21 @@ export class App {
     }
   }
 
+  #warn(text: string): void {
+    this.#sessions
+      ?.warn(text)
+      .catch((error: unknown) => this.log.error("nobody was told", { error: messageOf(error) }));
+  }
+
   /** A store that could not be opened (a full disk) is tried again with the next request. */
   #openStore(): Promise<SessionStore> {
     const root = join(this.folders.data, "storage");
-    this.#store ??= SessionStore.open({ root, log: this.log }).catch((error: unknown) => {
-      this.#store = undefined;
-      throw error;
-    });
+    this.#store ??= SessionStore.open({ root, log: this.log, onWarning: (text) => this.#warn(text) }).catch(
+      (error: unknown) => {
+        this.#store = undefined;
+        throw error;
+      },
+    );
     return this.#store;
   }
 

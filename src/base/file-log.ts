@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Logger } from "pino";
 import type { Log, LogFields } from "./log.ts";
@@ -33,10 +33,20 @@ function withoutSecrets(fields: LogFields, secrets: Secrets): LogFields {
   return Object.fromEntries(clean);
 }
 
+/** The log and the one before it may have so much each, and what one process adds. */
+const longestLogBytes = 10 * 1024 * 1024;
+
 const levels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
 async function openLogger(path: string, level: LogLevel): Promise<Logger> {
   const { pino, destination } = await import("pino");
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  setAside(path);
   return pino({ level, base: { pid: process.pid } }, destination({ dest: path, sync: true, mode: 0o600 }));
+}
+
+/** A log that has grown large becomes the old one, whose place it takes. */
+function setAside(path: string): void {
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > longestLogBytes) renameSync(path, `${path}.old`);
 }

@@ -3,10 +3,12 @@ import { UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Emit, SessionEvent } from "../message/event.ts";
 import { newSessionId, type SessionId } from "../message/ids.ts";
+import type { Inquire } from "../message/inquiry.ts";
 import type { Message, ModelRef, SessionInfo } from "../message/message.ts";
 import type { Approvals } from "../permission/approvals.ts";
 import { type Ask, Gate } from "../permission/gate.ts";
 import type { SessionStore } from "../storage/session-store.ts";
+import { type EditorBuffers, EditorFiles } from "../workspace/editor-files.ts";
 import { Decisions } from "./decisions.ts";
 import type { Project } from "./project.ts";
 import { recover } from "./recovery.ts";
@@ -16,10 +18,12 @@ import { ToolSpecs } from "./tool-set.ts";
 import { Transcript } from "./transcript.ts";
 import { withoutReverted } from "./visible-messages.ts";
 
-/** The way out of the engine: each change, and each question to the person. */
+/** The way out of the engine: each change, each question to the person, and the editor's own texts. */
 export interface Door {
   emit: Emit;
   ask: Ask;
+  inquire(sessionId: SessionId, ...asked: Parameters<Inquire>): ReturnType<Inquire>;
+  buffers(sessionId: SessionId): EditorBuffers;
 }
 
 export interface SessionsDeps {
@@ -49,12 +53,17 @@ export type Opened =
   | { status: "missing" }
   | { status: "busy"; pid: number | undefined };
 
+/** Warnings that are kept for the next session; older ones are in the log. */
+const warningLimit = 20;
+
 /** All sessions: those that live in this process, and the stored ones. */
 export class Sessions {
   readonly #deps: SessionsDeps;
   readonly #live = new Map<SessionId, Session>();
   readonly #opening = new KeyedSerial();
   readonly #specs = new ToolSpecs();
+  /** What nobody could be told yet. */
+  #warnings: string[] = [];
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps;
@@ -133,14 +142,25 @@ export class Sessions {
     await Promise.all([...this.#live.keys()].map((id) => this.close(id)));
   }
 
+  /** Tells the person in every live session; without one it waits for the next that is opened. */
+  async warn(text: string): Promise<void> {
+    const { door } = this.#deps;
+    if (this.#live.size === 0) this.#warnings = [...this.#warnings, text].slice(-warningLimit);
+    for (const sessionId of this.#live.keys()) {
+      await door.emit({ sessionId, type: "notice", severity: "warning", text });
+    }
+  }
+
   async #end(id: SessionId): Promise<void> {
     const session = this.#live.get(id);
     this.#live.delete(id);
     await session?.close();
   }
 
-  async #open(info: SessionInfo, project: Project): Promise<Opened> {
+  async #open(info: SessionInfo, onDisk: Project): Promise<Opened> {
     const { door, log, memory } = this.#deps;
+    const inEditor = this.#overlay(info.id, onDisk);
+    const project = inEditor(onDisk);
     const store = await this.#deps.store();
     const opened = await store.openSession(info.id);
     if (opened.status === "busy") return { status: "busy", pid: opened.pid };
@@ -154,7 +174,7 @@ export class Sessions {
       snapshots: project.workspace.snapshots,
     });
     const stored = { info, project, writer, diff, messagesFromNewest };
-    const recovered = await recover(stored, wasLeft, log);
+    const recovered = await recover({ ...stored, project: onDisk }, wasLeft, log);
     const { messages } = recovered;
     const approvals = await this.#deps.openApprovals(project.id);
     const decisions = new Decisions();
@@ -173,7 +193,8 @@ export class Sessions {
       gate,
       approvals,
       decisions,
-      reopenProject: () => this.#deps.openProject({ cwd, additionalDirectories }),
+      reopenProject: async () => inEditor(await this.#deps.openProject({ cwd, additionalDirectories })),
+      inquire: (inquiry, signal) => door.inquire(info.id, inquiry, signal),
       specs: this.#specs,
       todos: await store.todos(info.id),
       emit,
@@ -183,7 +204,16 @@ export class Sessions {
       lastUsedModel: await memory.lastUsedModel(project.id),
     });
     this.#live.set(info.id, session);
-    return { status: "opened", session, notice: recovered.notice };
+    const notices = [recovered.notice, ...this.#warnings.splice(0)].filter((text) => text !== undefined);
+    return { status: "opened", session, notice: notices.length > 0 ? notices.join("\n") : undefined };
+  }
+
+  /** Lays the editor's buffers over a project's files, the same ones however often the project is opened again. */
+  #overlay(id: SessionId, { workspace }: Project): (project: Project) => Project {
+    const { door, log } = this.#deps;
+    const { roots, files: disk } = workspace;
+    const files = new EditorFiles({ disk, buffers: () => door.buffers(id), roots, log });
+    return (project) => ({ ...project, workspace: { ...project.workspace, files } });
   }
 }
 

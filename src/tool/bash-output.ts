@@ -48,7 +48,7 @@ export class BashOutput {
     await this.#kept.push(this.#terminal.end());
     const shown = await this.#kept.end();
     if (!this.#terminal.isBinary) return shown;
-    return { ...shown, text: describeBinary(this.#kept.bytes, shown.path) };
+    return { ...shown, text: describeBinary(this.#kept.characters, shown.path) };
   }
 
   /** Lets go of the file; to be called however the command ended. */
@@ -57,6 +57,7 @@ export class BashOutput {
   }
 }
 
+/** What is no text became one character a byte, nearly. */
 function describeBinary(bytes: number, path: string | undefined): string {
   const kept = path === undefined ? "" : ` What could be read of it as text is in ${path}.`;
   return `[The output is binary, about ${formatBytes(bytes)}, and is not shown. Write it to a file, or look at it with a program such as od or strings.${kept}]`;
@@ -116,6 +117,7 @@ class KeptOutput {
   /** Counted as long as it is short. */
   #lines = 0;
   bytes = 0;
+  characters = 0;
   #file: { path: string; handle: FileHandle; bytes: number } | undefined;
   /** Why the file does not hold the whole output. */
   #problem: string | undefined;
@@ -129,6 +131,7 @@ class KeptOutput {
     const wasShort = this.#isShort();
     const bytes = Buffer.from(text);
     this.bytes += bytes.length;
+    this.characters += text.length;
     this.#heldBytes += bytes.length;
     if (wasShort) this.#lines += countLines(text);
     this.#pieces.push(text);

@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { access, lstat, mkdir } from "node:fs/promises";
+import { access, lstat, mkdir, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { deflate, inflate } from "node:zlib";
@@ -46,7 +46,9 @@ class SnapshotFolder implements Snapshots {
     const hash = sha256(bytes);
     const path = this.#pathOf(hash);
     await makeOwnFolder(dirname(path));
-    if (!(await exists(path))) await writeAtomically(path, await compress(bytes), 0o600);
+    // What is saved again counts as new: housekeeping goes by age.
+    if (await exists(path)) await utimes(path, new Date(), new Date());
+    else await writeAtomically(path, await compress(bytes), 0o600);
     this.#recent.add(hash, Buffer.from(bytes));
     return hash;
   }

@@ -1,4 +1,4 @@
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -6,7 +6,7 @@ import { Editor } from "../support/editor.ts";
 import { failureOf } from "../support/failure.ts";
 import * as reply from "../support/reply.ts";
 import { type Stage, story } from "../support/story.ts";
-import { toolCalls } from "../support/transcript.ts";
+import { agentText, thoughtText, toolCalls } from "../support/transcript.ts";
 
 const data = (home: Stage["home"], ...names: string[]) => join(home.path, ".local/share/fairlead", ...names);
 
@@ -132,5 +132,24 @@ test("a file is not changed when what it was cannot be kept for undo, and the tu
       ["write", "failed"],
       ["write", "completed"],
     ]);
+  });
+});
+
+test("a damaged message is kept aside and named to the person who loads the session", async () => {
+  await story({}, async ({ editor, model, home }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(reply.say("First."));
+    await editor.prompt(sessionId, "One");
+    model.reply(reply.say("Second."));
+    await editor.prompt(sessionId, "Two");
+    await editor.closeSession(sessionId);
+    const folder = join(home.path, ".local/share/fairlead/storage/message", sessionId);
+    const [oldest = ""] = (await readdir(folder)).sort();
+    await writeFile(join(folder, oldest), "\0\0\0");
+    const before = editor.updates(sessionId).length;
+    await editor.load(sessionId);
+    const shown = editor.updates(sessionId).slice(before);
+    expect(thoughtText(shown)).toContain(oldest);
+    expect(agentText(shown)).toBe("First.Second.");
   });
 });
