@@ -26,6 +26,7 @@ const leftOut = new Set(["node_modules", ".git", "plans"]);
 
 const moduleFolders = new Set(["plugin", "plugins", "tool", "tools"]);
 const commandFolders = new Set(["command", "commands"]);
+const otherKinds = ["agents", "commands"];
 
 /**
  * Reads the project's own configuration files, its configuration folders and the plugin files that they name.
@@ -33,14 +34,20 @@ const commandFolders = new Set(["command", "commands"]);
  */
 export async function readConsentContent(
   root: string,
-  loaded: Pick<LoadedConfig, "sources" | "folders" | "withheld">,
+  loaded: Pick<LoadedConfig, "sources" | "folders" | "otherFolders" | "withheld">,
 ): Promise<ConsentContent> {
   const files = loaded.sources.filter(({ scope }) => scope === "project").map(({ path }) => path);
   const folders = loaded.folders.filter(({ scope }) => scope === "project").map(({ path }) => path);
-  if (files.length === 0 && folders.length === 0) return { hash: undefined, wants: [] };
+  const others = loaded.otherFolders.filter(({ scope }) => scope === "project").map(({ path }) => path);
+  if (files.length === 0 && folders.length === 0 && others.length === 0)
+    return { hash: undefined, wants: [] };
   const covered = new Covered(root);
   for (const path of files) await covered.addFile(path);
   for (const folder of folders) await covered.addFolder(folder, [folder]);
+  // Whatever else other programs keep there means nothing here.
+  for (const folder of others) {
+    for (const name of otherKinds) await covered.addFolder(join(folder, name), [folder]);
+  }
   const values = files.map((path) => parseConfigFile(path, covered.text(path) ?? "{}").value);
   for (const [index, path] of files.entries()) {
     for (const plugin of pluginFiles(values[index])) await covered.addFile(resolve(path, "..", plugin));

@@ -5,6 +5,7 @@ import { checkConfig, parseConfigFile, problemAtPath, type ConfigProblem } from 
 import { mergeConfigs } from "./merge.ts";
 import { configHome, managedFolder, userFolders, type Env } from "./paths.ts";
 import type { Config } from "./schema.ts";
+import type { WatchedPlaces } from "./stamp.ts";
 import { substitute } from "./substitution.ts";
 import { restateDenials, withholdUntrusted } from "./withhold.ts";
 
@@ -45,6 +46,8 @@ export interface LoadedConfig {
   readonly layers: readonly ConfigLayer[];
   /** Folders that may hold agents, commands, skills and the like, lowest first. */
   readonly folders: readonly ConfigSource[];
+  /** Folders of other programs (`.claude`, `.agents`), whose agents, commands and skills count too, lowest first. */
+  readonly otherFolders: readonly ConfigSource[];
   /** Dotted names of what the project sets and may not without trust. */
   readonly withheld: readonly string[];
 }
@@ -57,6 +60,7 @@ const contentVariable = "FAIRLEAD_CONFIG_CONTENT";
 /** Later names beat earlier ones. */
 const names = ["opencode.json", "opencode.jsonc", "fairlead.json", "fairlead.jsonc"];
 const folderNames = [".opencode", ".fairlead"];
+const otherFolderNames = [".claude", ".agents"];
 
 /**
  * Reads all configuration, lowest first: global, the file in `FAIRLEAD_CONFIG`, project files from the worktree's
@@ -64,7 +68,7 @@ const folderNames = [".opencode", ".fairlead"];
  * Never rejects for what stands in a file: problems are listed and the rest counts.
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
-  const folders = await existingFolders(options);
+  const folders = await existing(folderCandidates(options));
   const texts = await readTexts(options, folders);
   const read = await Promise.all(texts.map((text) => readLayer(text, options)));
   const layers = read.map(({ layer }) => layer);
@@ -75,6 +79,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
     sources: layers.map(({ source, scope }) => ({ path: source, scope })),
     layers,
     folders,
+    otherFolders: await existing(otherFolderCandidates(options)),
     withheld: [...new Set(read.flatMap(({ withheld }) => withheld))],
   };
 }
@@ -96,11 +101,20 @@ async function readTexts(
   options: LoadConfigOptions,
   folders: readonly ConfigSource[],
 ): Promise<ConfigText[]> {
+  const content = options.env[contentVariable];
+  const inline: ConfigText[] = content ? [{ path: contentVariable, scope: "env", text: content }] : [];
+  const [below, above] = await Promise.all([
+    readAll(fileCandidates(options, folders), options),
+    readAll(managedCandidates(options), options),
+  ]);
+  return [...below, ...inline, ...above];
+}
+
+function fileCandidates(options: LoadConfigOptions, folders: readonly ConfigSource[]): ConfigSource[] {
   const { env } = options;
-  const own = userFolders(options).config;
-  const candidates: ConfigSource[] = [
+  return [
     ...inFolder(join(configHome(options), "opencode"), "global", ["opencode.json", "opencode.jsonc"]),
-    ...inFolder(own, "global", ["config.json", "fairlead.json", "fairlead.jsonc"]),
+    ...inFolder(userFolders(options).config, "global", ["config.json", "fairlead.json", "fairlead.jsonc"]),
     ...(env.FAIRLEAD_CONFIG
       ? [{ path: resolve(options.cwd, env.FAIRLEAD_CONFIG), scope: "env" as const }]
       : []),
@@ -109,14 +123,18 @@ async function readTexts(
       .filter(({ scope }) => scope !== "global")
       .flatMap(({ path, scope }) => inFolder(path, scope, names)),
   ];
-  const managed = inFolder(options.managed ?? managedFolder(options), "managed", [
-    "fairlead.json",
-    "fairlead.jsonc",
-  ]);
-  const content = env[contentVariable];
-  const inline: ConfigText[] = content ? [{ path: contentVariable, scope: "env", text: content }] : [];
-  const [below, above] = await Promise.all([readAll(candidates, options), readAll(managed, options)]);
-  return [...below, ...inline, ...above];
+}
+
+function managedCandidates(options: LoadConfigOptions): ConfigSource[] {
+  return inFolder(options.managed ?? managedFolder(options), "managed", ["fairlead.json", "fairlead.jsonc"]);
+}
+
+/** Every file that is looked for and every folder that may hold some, whether they are there or not. */
+export function placesOf(options: LoadConfigOptions): WatchedPlaces {
+  const folders = folderCandidates(options);
+  const files = [...fileCandidates(options, folders), ...managedCandidates(options)];
+  const holders = [...folders, ...otherFolderCandidates(options)];
+  return { files: files.map(({ path }) => path), holders: holders.map(({ path }) => path) };
 }
 
 async function readAll(sources: ConfigSource[], { env, cwd }: LoadConfigOptions): Promise<ConfigText[]> {
@@ -180,22 +198,35 @@ function mergeLayers(layers: readonly ConfigLayer[], trusted: boolean): Config {
   return { ...merged, permission: restateDenials(own.permission, merged.permission) };
 }
 
-async function existingFolders(options: LoadConfigOptions): Promise<ConfigSource[]> {
-  const around = downTo(options).filter((folder) => folder !== options.home);
-  const candidates: ConfigSource[] = [
-    { path: join(configHome(options), "opencode"), scope: "global" },
-    { path: userFolders(options).config, scope: "global" },
-    ...folderNames.map((name) => ({ path: join(options.home, name), scope: "home" as const })),
-    ...around.flatMap((folder) =>
-      folderNames.map((name) => ({ path: join(folder, name), scope: "project" as const })),
-    ),
-  ];
+async function existing(candidates: readonly ConfigSource[]): Promise<ConfigSource[]> {
   const there = await Promise.all(candidates.map(({ path }) => isFolder(path)));
   return candidates.filter((_, index) => there[index]);
 }
 
+function folderCandidates(options: LoadConfigOptions): ConfigSource[] {
+  return [
+    { path: join(configHome(options), "opencode"), scope: "global" },
+    { path: userFolders(options).config, scope: "global" },
+    ...homeThenProject(options, folderNames),
+  ];
+}
+
+function otherFolderCandidates(options: LoadConfigOptions): ConfigSource[] {
+  return homeThenProject(options, otherFolderNames);
+}
+
+function homeThenProject(options: LoadConfigOptions, folders: readonly string[]): ConfigSource[] {
+  const around = downTo(options).filter((folder) => folder !== options.home);
+  return [
+    ...folders.map((name) => ({ path: join(options.home, name), scope: "home" as const })),
+    ...around.flatMap((folder) =>
+      folders.map((name) => ({ path: join(folder, name), scope: "project" as const })),
+    ),
+  ];
+}
+
 /** The folders from the worktree's root down to the working directory. */
-function downTo({ cwd, worktree }: LoadConfigOptions): string[] {
+export function downTo({ cwd, worktree }: Pick<LoadConfigOptions, "cwd" | "worktree">): string[] {
   const inner = resolve(cwd);
   const outer = resolve(worktree ?? cwd);
   const way = relative(outer, inner);

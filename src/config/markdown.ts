@@ -13,15 +13,38 @@ export interface MarkdownFile {
  */
 export function parseMarkdown(text: string, path: string): MarkdownFile {
   try {
-    // Without an options object gray-matter caches by text and shares its results between callers.
-    const { data, content } = matter(text, { engines: { js: refuse, javascript: refuse, coffee: refuse } });
-    if (!isRecord(data)) throw new Error('expected "key: value" lines between the two "---"');
-    return { settings: data, body: content.trim() };
+    return split(text);
   } catch (thrown) {
+    const mended = withQuotedValues(text);
+    if (mended !== text) return parseMarkdown(mended, path);
     throw new UserError(`${path}: the front matter cannot be read: ${firstLine(messageOf(thrown))}`, {
       cause: thrown,
     });
   }
+}
+
+function split(text: string): MarkdownFile {
+  // Without an options object gray-matter caches by text and shares its results between callers.
+  const { data, content } = matter(text, { engines: { js: refuse, javascript: refuse, coffee: refuse } });
+  if (!isRecord(data)) throw new Error('expected "key: value" lines between the two "---"');
+  return { settings: data, body: content.trim() };
+}
+
+/**
+ * People write `description: Use it when: …` and `argument-hint: [file] [line]`, which is not YAML. The values of
+ * top-level keys that are plainly words are put between quotes.
+ */
+function withQuotedValues(text: string): string {
+  return text.replace(/^---\r?\n[^]*?\n---/, (block) =>
+    block.replaceAll(/^([A-Za-z][\w-]*):[ \t]+(\S[^\r\n]*?)[ \t]*$/gm, (line, key: string, value: string) =>
+      isPlainWords(value) ? `${key}: ${JSON.stringify(value)}` : line,
+    ),
+  );
+}
+
+function isPlainWords(value: string): boolean {
+  if (/^["'|>]/.test(value) || /^\[[^[\]]*\]$/.test(value)) return false;
+  return value.includes(": ") || /^\[.*\]/.test(value) || /^[@`%]/.test(value);
 }
 
 function refuse(): never {

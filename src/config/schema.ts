@@ -37,14 +37,50 @@ export const agentConfigSchema = z
   .describe("An agent: a prompt, a model and rules under a name.");
 export type AgentConfig = z.infer<typeof agentConfigSchema>;
 
+const commandSettings = {
+  description: z.string().optional().describe("What it does; shown to people in the editor's list."),
+  agent: z.string().optional().describe("The agent that answers this one message."),
+  model: z.string().optional().describe("The model that answers this one message: provider/model."),
+  variant: z.string().optional().describe("Reasoning effort of the model."),
+  subtask: z.boolean().optional().describe("Runs in a child session."),
+};
+
 const commandConfigSchema = z.strictObject({
   template: z.string().describe("The prompt; $ARGUMENTS, $1 …, @file and !`command` are filled in."),
-  description: z.string().optional(),
-  agent: z.string().optional(),
-  model: z.string().optional(),
-  variant: z.string().optional(),
-  subtask: z.boolean().optional().describe("Runs in a child session."),
+  ...commandSettings,
 });
+
+/** Front matter of a command's file; the text below it is the template. Keys beside these mean nothing. */
+export const commandFrontMatterSchema = z
+  .looseObject({
+    ...commandSettings,
+    "argument-hint": z.string().optional().describe("What may follow the name, shown by the editor."),
+  })
+  .describe(
+    "A command: commands/<name>.md is called with /<name>. In the text $ARGUMENTS, $1 …, @file and !`command` are filled in.",
+  );
+export type CommandFrontMatter = z.infer<typeof commandFrontMatterSchema>;
+
+/** Characters of a skill's name and description. */
+const skillNameLimit = 64;
+const skillDescriptionLimit = 1_024;
+
+/** Front matter of a `SKILL.md`. Keys beside these mean nothing. */
+export const skillFrontMatterSchema = z
+  .looseObject({
+    name: z
+      .string()
+      .max(skillNameLimit)
+      .regex(/^[\p{L}\p{N}][\p{L}\p{N}_.:-]*$/u, "must be letters, digits and - _ . : without spaces")
+      .describe("The name to load it by; the folder's name unless given."),
+    description: z
+      .string()
+      .trim()
+      .min(1, "must say when to use the skill")
+      .max(skillDescriptionLimit)
+      .describe("What it is for and when to use it: all that the model sees before it loads the skill."),
+  })
+  .describe("A skill: skills/<name>/SKILL.md, loaded by the model when its description fits.");
 
 const modalitySchema = z.enum(["text", "image", "audio", "video", "pdf"]);
 
@@ -142,6 +178,29 @@ export const mcpConfigSchema = z
   ])
   .describe("An MCP server.");
 
+const searchEndpointSchema = z
+  .strictObject({
+    url: z.string().describe("http(s) address; {query} in it is replaced by the query."),
+    headers: z
+      .record(z.string(), z.string())
+      .optional()
+      .describe("Sent with each search; keys better as {env:NAME}."),
+    body: z
+      .unknown()
+      .optional()
+      .describe("JSON that is posted, {query} in its texts replaced; without it the address is got."),
+    results: z
+      .string()
+      .optional()
+      .describe("Where the list of results is in the answer, keys with dots between them."),
+    fields: z
+      .strictObject({ title: z.string().optional(), url: z.string().optional(), text: z.string().optional() })
+      .optional()
+      .describe("Where title, address and text are in a result."),
+  })
+  .describe("A search service that answers with JSON.");
+export type SearchEndpointConfig = z.infer<typeof searchEndpointSchema>;
+
 const noMeaning = () =>
   z.unknown().optional().describe("Accepted from OpenCode's files; has no meaning here.");
 
@@ -188,6 +247,10 @@ export const configSchema = z
         urls: z.array(z.string()).optional().describe("Accepted; skills are not downloaded."),
       })
       .optional(),
+    search: z
+      .strictObject({ web: searchEndpointSchema.optional(), code: searchEndpointSchema.optional() })
+      .optional()
+      .describe("What websearch and codesearch ask; without it they are not offered."),
     snapshot: z
       .boolean()
       .optional()

@@ -8,8 +8,8 @@ export interface Withheld {
   readonly withheld: readonly string[];
 }
 
-/** Settings that would start a program or load code. */
-const settingsThatRun = ["plugin", "shell", "formatter", "lsp"] as const;
+/** Settings that would start a program, load code or send queries somewhere. */
+const settingsThatReachOut = ["plugin", "shell", "formatter", "lsp", "search"] as const;
 
 const agentKeysOfProjects = new Set([
   "name",
@@ -50,7 +50,7 @@ export function withholdUntrusted(config: Config): Withheld {
   const withheld: string[] = [];
   const kept: Config = { ...config };
 
-  for (const key of settingsThatRun) {
+  for (const key of settingsThatReachOut) {
     if (kept[key] !== undefined) withheld.push(key);
     delete kept[key];
   }

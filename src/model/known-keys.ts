@@ -10,14 +10,22 @@ export function knownKeys(config: Config, env: Env, credentials: Credentials): s
   const servers = Object.values(config.mcp ?? {}).flatMap((server) =>
     "url" in server ? Object.values(server.headers ?? {}) : [],
   );
+  const searches = [config.search?.web, config.search?.code].flatMap((endpoint) =>
+    Object.entries(endpoint?.headers ?? {}).flatMap(([name, value]) => (isForKeys(name) ? [value] : [])),
+  );
   const keys = [
     ...providers.map(({ options }) => options?.apiKey),
     ...providers.flatMap(({ options }) => Object.values(options?.headers ?? {}).map(withoutScheme)),
     ...servers.map(withoutScheme),
+    ...searches.map(withoutScheme),
     ...Object.values(credentials).map(({ apiKey }) => apiKey),
     ...variables.map((name) => env[name]),
   ];
   return keys.flatMap((key) => (key ? [key] : []));
+}
+
+function isForKeys(header: string): boolean {
+  return /auth|key|token|secret/i.test(header);
 }
 
 /** `Bearer abc` is the key `abc`. */

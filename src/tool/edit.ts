@@ -8,7 +8,7 @@ import { applyEdit } from "./edit-match.ts";
 import type { Edit, EditOutcome } from "./edit-match.ts";
 import type { Strategy } from "./match-strategies.ts";
 import { missingPathMessage, pathPermissions, resolveToolPath, titleOf } from "./paths.ts";
-import { loadTextFile, requireSeen, saveText, staleMessage } from "./text-file.ts";
+import { formattingNote, loadTextFile, requireSeen, saveText, staleMessage } from "./text-file.ts";
 import type { TextFile } from "./text-file.ts";
 import { defineTool, ToolFailure } from "./tool.ts";
 import type { PreparedCall, RunContext, ToolContext, ToolResult } from "./tool.ts";
@@ -156,18 +156,17 @@ async function runEdits(
   { signal }: RunContext,
 ): Promise<ToolResult> {
   const { path } = prepared.resolved;
-  const { change, edited } = await context.workspace.files.lock([path], async () => {
+  const { change, edited, note } = await context.workspace.files.lock([path], async () => {
     signal.throwIfAborted();
     const current = await editsOnCurrent(context, prepared);
     const { text, comparison } = current.edited;
-    return {
-      change: await saveText(context, { path, before: current.before, text, comparison }),
-      edited: current.edited,
-    };
+    const wanted = { path, before: current.before, text, comparison };
+    const change = await saveText(context, wanted);
+    return { change, edited: current.edited, note: formattingNote(wanted, change) };
   });
   return {
     status: "completed",
-    output: describeEdits(titleOf(context, prepared.resolved), change, edited),
+    output: `${describeEdits(titleOf(context, prepared.resolved), change, edited)}${note && `\n\n${note.trim()}`}`,
     changes: [change],
   };
 }

@@ -18,7 +18,8 @@ function reindented({ needle, replacement }: Wanted, found: readonly string[]): 
   return lines.map((line) => translateIndent(line, translations)).join("\n");
 }
 
-function indentTranslations(needle: readonly string[], found: readonly string[]): Map<string, string> {
+/** How indentations of the old text read where it was found. */
+export function indentTranslations(needle: readonly string[], found: readonly string[]): Map<string, string> {
   const translations = new Map<string, string>();
   // Where lines are more or fewer, only the first ones surely belong together.
   const pairs = needle.length === found.length ? needle : needle.slice(0, 1);
@@ -31,7 +32,7 @@ function indentTranslations(needle: readonly string[], found: readonly string[])
 }
 
 /** An indentation that the old text had not goes on from the deepest one that it had. */
-function translateIndent(line: string, translations: ReadonlyMap<string, string>): string {
+export function translateIndent(line: string, translations: ReadonlyMap<string, string>): string {
   if (line.trim() === "") return line;
   const indent = indentOf(line);
   const known = [...translations.keys()].filter((key) => indent.startsWith(key));

@@ -1,27 +1,47 @@
+import type { Config } from "../config/schema.ts";
+import { applyPatchTool } from "./apply-patch.ts";
 import { bashTool, type AnalyzeCommand } from "./bash.ts";
 import { editTool } from "./edit.ts";
 import { globTool } from "./glob.ts";
 import { grepTool } from "./grep.ts";
 import { listTool } from "./list.ts";
 import { multieditTool } from "./multiedit.ts";
+import { planEnterTool, planExitTool } from "./plan-mode.ts";
+import { questionTool } from "./question.ts";
 import { readTool } from "./read.ts";
+import { skillTool } from "./skill.ts";
 import { todoreadTool } from "./todoread.ts";
 import { todowriteTool } from "./todowrite.ts";
+import type { Skill } from "../skill/skill.ts";
 import type { Tool } from "./tool.ts";
+import { systemLookup } from "./web-request.ts";
+import { webfetchTool } from "./webfetch.ts";
+import { searchTools } from "./websearch.ts";
 import { writeTool } from "./write.ts";
 
 /** The tools that come with the program. */
-export function builtInTools(deps: { analyze: AnalyzeCommand }): Tool[] {
+export function builtInTools(deps: {
+  analyze: AnalyzeCommand;
+  skills: readonly Skill[];
+  search: Config["search"];
+}): Tool[] {
   return [
+    applyPatchTool,
     bashTool(deps),
     editTool,
     globTool,
     grepTool,
     listTool,
     multieditTool,
+    planEnterTool,
+    planExitTool,
+    questionTool,
     readTool,
+    skillTool(deps),
     todoreadTool,
     todowriteTool,
+    ...searchTools(deps.search),
+    webfetchTool({ lookup: systemLookup }),
     writeTool,
   ];
 }

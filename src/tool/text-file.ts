@@ -116,13 +116,29 @@ export async function saveText(context: ToolContext, change: TextChange): Promis
     before: before ? await snapshots.save(before.bytes) : null,
     after: await snapshots.save(bytes),
   };
-  const { hash } = await explained(path, async () => {
+  const written = await explained(path, async () => {
     await assertSamePlace(context.workspace, path);
     return files.write(path, bytes, before?.hash ?? null);
   });
-  context.seen.set(path, hash);
+  context.seen.set(path, written.hash);
+  const operation = before ? "update" : "add";
+  if (written.bytes !== undefined) {
+    const after = await snapshots.save(written.bytes);
+    const { additions, deletions } = compareTexts(
+      before?.text ?? null,
+      decodeText(written.bytes)?.text ?? text,
+    );
+    return { path, operation, ...kept, after, additions, deletions };
+  }
   const { additions, deletions } = change.comparison ?? compareTexts(before?.text ?? null, text);
-  return { path, operation: before ? "update" : "add", ...kept, additions, deletions };
+  return { path, operation, ...kept, additions, deletions };
+}
+
+/** What the model must know of a text that the editor changed while it saved it; otherwise empty. */
+export function formattingNote({ before, text }: TextChange, { after }: FileChange): string {
+  const asGiven = sha256(encodeText(text, before?.format ?? newFileFormat));
+  if (after === null || after === undefined || after === asGiven) return "";
+  return " The editor changed the text when it saved it, as its formatter does: read the file before you edit it again.";
 }
 
 /** Whether writing the text would leave the file as it is. */

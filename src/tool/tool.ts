@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { SessionId } from "../message/ids.ts";
+import type { Inquire } from "../message/inquiry.ts";
 import type { Todo } from "../message/message.ts";
 import type { Attachment, FileChange, Location, ToolKind } from "../message/part.ts";
 import type { PermissionRequest } from "../permission/rule.ts";
@@ -32,6 +33,8 @@ export interface ToolContext {
   /** Real paths of the instruction files (AGENTS.md and its like) that the model has read in this session. */
   readonly instructed: Set<string>;
   readonly todos: TodoList;
+  readonly inquire: Inquire;
+  readonly agents: AgentSwitch;
   /** Aborts when the turn is cancelled. */
   readonly signal: AbortSignal;
 }
@@ -46,6 +49,14 @@ export interface TodoList {
   read(): readonly Todo[];
   /** Replaces the whole list, stores it and shows it as the editor's plan. */
   write(todos: Todo[]): Promise<void>;
+}
+
+/** Who may answer in this session, and the way to hand the turn over. */
+export interface AgentSwitch {
+  /** Names of the agents that a person may choose. */
+  readonly names: readonly string[];
+  /** The turn goes on under this agent from its next step on, the session stays with it. */
+  switchTo(name: string): Promise<void>;
 }
 
 export interface PreparedCall {
@@ -65,6 +76,8 @@ export interface Preview {
 }
 
 export interface RunContext {
+  /** Unique in the session. */
+  readonly callId: string;
   readonly signal: AbortSignal;
   /** Live output; awaited so that a slow editor slows the tool down instead of filling memory. */
   output(delta: string): Promise<void>;
@@ -82,7 +95,14 @@ export type ToolResult =
       changes?: readonly FileChange[];
       metadata?: Record<string, unknown>;
     }
-  | { status: "failed"; error: string; changes?: readonly FileChange[]; metadata?: Record<string, unknown> };
+  | {
+      status: "failed";
+      error: string;
+      /** The person stopped it, which ends the turn as a no to a permission does. */
+      isRejected?: boolean;
+      changes?: readonly FileChange[];
+      metadata?: Record<string, unknown>;
+    };
 
 /** Something the model can mend: a wrong path, a stale file, an ambiguous match. The message says how. */
 export class ToolFailure extends Error {

@@ -3,7 +3,14 @@ import description from "../../prompts/tools/write.md";
 import type { ResolvedPath } from "../workspace/paths.ts";
 import { compareTexts } from "./diff.ts";
 import { pathPermissions, resolveToolPath, titleOf } from "./paths.ts";
-import { editLimitBytes, isSameContent, loadTextFile, requireSeen, saveText } from "./text-file.ts";
+import {
+  editLimitBytes,
+  formattingNote,
+  isSameContent,
+  loadTextFile,
+  requireSeen,
+  saveText,
+} from "./text-file.ts";
 import type { TextChange, TextFile } from "./text-file.ts";
 import { defineTool, ToolFailure } from "./tool.ts";
 import type { PreparedCall, RunContext, ToolContext, ToolResult } from "./tool.ts";
@@ -85,6 +92,6 @@ async function writeFile(
   });
   const title = titleOf(context, resolved);
   const counts = `+${saved.additions} -${saved.deletions} lines`;
-  const output = `${saved.operation === "add" ? "Created" : "Wrote"} ${title} (${counts}).`;
+  const output = `${saved.operation === "add" ? "Created" : "Wrote"} ${title} (${counts}).${formattingNote(change, saved)}`;
   return { status: "completed", output, changes: [saved] };
 }

@@ -58,6 +58,8 @@ function context(): ToolContext {
     seen: { get: () => undefined, set: unused },
     instructed: new Set<string>(),
     todos: { read: unused, write: unused },
+    inquire: unused,
+    agents: { names: [], switchTo: unused },
     signal: new AbortController().signal,
   };
 }
@@ -81,6 +83,7 @@ async function run(input: Record<string, unknown>, signal = new AbortController(
   const call = await prepare(input);
   const deltas: string[] = [];
   const result = await call.run({
+    callId: "call",
     signal,
     output: async (delta) => {
       deltas.push(delta);
@@ -214,7 +217,11 @@ test("says after how long it was ended and what was seen", async () => {
 test("a cancelled command fails with what was seen", async () => {
   const controller = new AbortController();
   const call = await prepare({ command: "echo begin; sleep 100" });
-  const result = await call.run({ signal: controller.signal, output: async () => controller.abort() });
+  const result = await call.run({
+    callId: "call",
+    signal: controller.signal,
+    output: async () => controller.abort(),
+  });
   expect(result).toEqual({
     status: "failed",
     error: expect.stringMatching(/^begin\n\n\[Cancelled after 0\.\d s; /),

@@ -56,6 +56,8 @@ function context(): ToolContext {
     seen: { get: () => undefined, set: unused },
     instructed: new Set<string>(),
     todos: { read: unused, write: unused },
+    inquire: unused,
+    agents: { names: [], switchTo: unused },
     signal: new AbortController().signal,
   };
 }
@@ -65,7 +67,7 @@ const prepare = (tool: Tool, input: unknown): Promise<PreparedCall> =>
 
 async function run(tool: Tool, input: unknown, signal = new AbortController().signal): Promise<string> {
   const call = await prepare(tool, input);
-  const result = await call.run({ signal, output: async () => {} });
+  const result = await call.run({ callId: "call", signal, output: async () => {} });
   return result.status === "completed" ? result.output : result.error;
 }
 

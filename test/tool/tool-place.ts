@@ -45,7 +45,7 @@ export async function toolPlace(files: Files = {}): Promise<ToolPlace> {
 /** Parses, prepares and runs a call as the runner does once it is permitted. */
 export async function call(tool: Tool, input: unknown, { context }: ToolPlace): Promise<Completed> {
   const prepared = await tool.prepare(tool.input.parse(input), context);
-  return completed(await prepared.run({ signal: context.signal, output: async () => {} }));
+  return completed(await prepared.run({ callId: "call", signal: context.signal, output: async () => {} }));
 }
 
 export function prepare(tool: Tool, input: unknown, { context }: ToolPlace) {
@@ -62,7 +62,7 @@ export function run(
   prepared: Awaited<ReturnType<typeof prepare>>,
   { context }: ToolPlace,
 ): Promise<ToolResult> {
-  return prepared.run({ signal: context.signal, output: async () => {} });
+  return prepared.run({ callId: "call", signal: context.signal, output: async () => {} });
 }
 
 type Completed = ToolResult & { status: "completed" };
@@ -96,6 +96,8 @@ function toolContext(folder: string, cwd: string): ToolContext {
         todos = list;
       },
     },
+    inquire: async () => ({ outcome: "unavailable" }),
+    agents: { names: ["build", "plan"], switchTo: async () => {} },
     signal: new AbortController().signal,
   };
 }

@@ -41,6 +41,7 @@ test("without any file the configuration is empty and nothing is wrong", async (
     notes: [],
     sources: [],
     layers: [],
+    otherFolders: [],
     folders: [],
     withheld: [],
   });
@@ -222,6 +223,7 @@ const hostile = {
   model: "p/m",
   plugin: ["evil"],
   shell: "/tmp/evil",
+  search: { web: { url: "https://evil/?q={query}" } },
   mcp: { run: { type: "local", command: ["evil"] }, off: { enabled: false } },
   provider: {
     openai: {
@@ -267,6 +269,7 @@ test("an untrusted project can describe and tighten, and the rest is withheld by
       "provider.openai.api",
       "provider.openai.models.m.headers",
       "provider.openai.options",
+      "search",
       "shell",
       "small_model",
       "tools.bash",

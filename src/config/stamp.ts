@@ -1,0 +1,58 @@
+import { createHash } from "node:crypto";
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { codeOf } from "../base/errors.ts";
+import { filesBelow } from "./folder-walk.ts";
+
+/** Where something may stand that counts, whether it is there now or not. */
+export interface WatchedPlaces {
+  readonly files: readonly string[];
+  /** Configuration folders; of those in them that hold agents, commands and skills, all Markdown files count. */
+  readonly holders: readonly string[];
+  /** All Markdown files below these count. */
+  readonly folders?: readonly string[];
+}
+
+const markdownFolders: ReadonlySet<string> = new Set([
+  "agent",
+  "agents",
+  "mode",
+  "modes",
+  "command",
+  "commands",
+  "skill",
+  "skills",
+]);
+
+/** The same as long as no file of the places is made, changed, replaced or removed; reads no contents. */
+export async function stampOf({ files, holders, folders = [] }: WatchedPlaces): Promise<string> {
+  const wanted = (name: string) => name.endsWith(".md");
+  const held = await Promise.all(holders.map(foldersIn));
+  const below = await Promise.all(
+    [...held.flat(), ...folders].map((folder) => filesBelow(folder, { wanted })),
+  );
+  const paths = [...files, ...below.flat()];
+  const lines = await Promise.all(paths.map(async (path) => `${path}\n${await stateOf(path)}\n`));
+  return createHash("sha256").update(lines.join("")).digest("hex");
+}
+
+async function foldersIn(holder: string): Promise<string[]> {
+  try {
+    const names = await readdir(holder);
+    return names.filter((name) => markdownFolders.has(name)).map((name) => join(holder, name));
+  } catch (thrown) {
+    if (codeOf(thrown) === undefined) throw thrown;
+    return [];
+  }
+}
+
+async function stateOf(path: string): Promise<string> {
+  try {
+    const { mtimeMs, ctimeMs, size, ino } = await stat(path);
+    return [mtimeMs, ctimeMs, size, ino].join(" ");
+  } catch (thrown) {
+    const code = codeOf(thrown);
+    if (code === undefined) throw thrown;
+    return code;
+  }
+}

@@ -1,0 +1,99 @@
+import { readdir, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { z } from "zod";
+import enterDescription from "../../prompts/tools/plan_enter.md";
+import exitDescription from "../../prompts/tools/plan_exit.md";
+import { PLAN_FILES } from "../agent/built-in.ts";
+import { codeOf } from "../base/errors.ts";
+import type { PermissionRequest } from "../permission/rule.ts";
+import { relativeTo } from "../workspace/paths.ts";
+import { loadTextFile } from "./text-file.ts";
+import { defineTool, ToolFailure } from "./tool.ts";
+import type { PreparedCall, Preview, ToolContext } from "./tool.ts";
+
+const inputSchema = z.object({});
+
+/** Characters of a plan that are shown with the question whether to carry it out. */
+const planPreviewLimit = 20_000;
+
+const planAgent = "plan";
+const buildAgent = "build";
+
+export const planEnterTool = defineTool({
+  name: "plan_enter",
+  description: enterDescription,
+  input: inputSchema,
+  kind: "switch_mode",
+  concurrency: "exclusive",
+  async prepare(_input, context) {
+    if (!context.agents.names.includes(planAgent))
+      throw new ToolFailure("There is no plan mode here. Go on without it.");
+    return switchCall(context, { to: planAgent, title: "Switch to plan mode?", permission: "plan_enter" });
+  },
+});
+
+export const planExitTool = defineTool({
+  name: "plan_exit",
+  description: exitDescription,
+  input: inputSchema,
+  kind: "switch_mode",
+  concurrency: "exclusive",
+  async prepare(_input, context) {
+    const { names } = context.agents;
+    const to = names.includes(buildAgent) ? buildAgent : names.find((name) => name !== planAgent);
+    if (to === undefined)
+      throw new ToolFailure("There is no other mode to go on in. End your turn with the plan as text.");
+    const title = "Leave plan mode and start building?";
+    const preview = await planPreview(context);
+    const call = switchCall(context, { to, title, permission: "plan_exit" });
+    return preview === undefined ? call : { ...call, preview };
+  },
+});
+
+function switchCall(
+  { agents }: ToolContext,
+  { to, title, permission }: { to: string; title: string; permission: string },
+): PreparedCall {
+  return {
+    title,
+    locations: [],
+    permissions: [agreement(permission)],
+    run: async () => {
+      await agents.switchTo(to);
+      return { status: "completed", output: `The person agreed. The mode is ${to} from now on.` };
+    },
+  };
+}
+
+function agreement(permission: string): PermissionRequest {
+  const confirm = "only you can say in which mode to go on";
+  return { permission, subjects: [{ text: "*", confirm }], always: [] };
+}
+
+/** The newest plan file that this session has written or read. */
+async function planPreview(context: ToolContext): Promise<Preview | undefined> {
+  const path = await newestPlan(context);
+  if (path === undefined) return undefined;
+  const { text } = await loadTextFile(context.workspace, path);
+  const more = text.length - planPreviewLimit;
+  const shown = more > 0 ? `${text.slice(0, planPreviewLimit)}\n… (${more} characters more)` : text;
+  return { text: `${relativeTo(context.workspace.cwd, path)}\n\n${shown}` };
+}
+
+async function newestPlan({ workspace, seen }: ToolContext): Promise<string | undefined> {
+  const folders = PLAN_FILES.map((pattern) => join(workspace.cwd, dirname(pattern)));
+  const paths = (await Promise.all(folders.map(markdownIn))).flat();
+  const known = paths.filter((path) => seen.get(path) !== undefined);
+  const dated = await Promise.all(known.map(async (path) => ({ path, time: (await stat(path)).mtimeMs })));
+  return dated.sort((one, other) => other.time - one.time).at(0)?.path;
+}
+
+async function markdownIn(folder: string): Promise<string[]> {
+  try {
+    return (await readdir(folder)).filter((name) => name.endsWith(".md")).map((name) => join(folder, name));
+  } catch (error) {
+    // Without such a folder there are no plans in it.
+    if (codeOf(error) === undefined) throw error;
+    return [];
+  }
+}

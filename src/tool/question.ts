@@ -1,0 +1,105 @@
+import { z } from "zod";
+import description from "../../prompts/tools/question.md";
+import type { InquiryAnswer, InquiryOutcome, InquiryQuestion } from "../message/inquiry.ts";
+import { defineTool } from "./tool.ts";
+import type { ToolResult } from "./tool.ts";
+
+const questionLimit = 8;
+const optionLimit = 12;
+const headerLimit = 30;
+/** Characters of a label, and of a question or a description: they stand in a narrow panel. */
+const labelLimit = 200;
+const textLimit = 2_000;
+const titleLimit = 100;
+
+const optionSchema = z.object({
+  label: z.string().trim().min(1).max(labelLimit).describe("The answer in a few words"),
+  description: z.string().max(textLimit).default("").describe("What it means or costs"),
+});
+
+const questionSchema = z.object({
+  question: z.string().trim().min(1).max(textLimit).describe("The whole question"),
+  header: z.string().trim().min(1).max(headerLimit).describe("Names the question, at most 30 characters"),
+  options: z
+    .array(optionSchema)
+    .min(1)
+    .max(optionLimit)
+    .refine((options) => new Set(options.map(({ label }) => label)).size === options.length, {
+      message: "Two options have the same label",
+    })
+    .describe("Answers to choose from"),
+  multiple: z.boolean().optional().describe("Whether several may be chosen together; false when left out"),
+});
+
+const inputSchema = z.object({
+  questions: z.array(questionSchema).min(1).max(questionLimit).describe("What to ask, all at once"),
+});
+type Input = z.infer<typeof inputSchema>;
+
+export const questionTool = defineTool<Input>({
+  name: "question",
+  description,
+  input: inputSchema,
+  kind: "other",
+  concurrency: "exclusive",
+  async prepare(input, context) {
+    const questions = input.questions.map((question) => ({
+      ...question,
+      multiple: question.multiple === true,
+    }));
+    return {
+      title: titleOf(questions),
+      locations: [],
+      permissions: [{ permission: "question", subjects: [{ text: "*" }], always: ["*"] }],
+      run: async ({ callId, signal }) =>
+        toResult(questions, await context.inquire({ callId, questions }, signal)),
+    };
+  },
+});
+
+function titleOf(questions: readonly InquiryQuestion[]): string {
+  const [first] = questions;
+  const title =
+    questions.length === 1 && first !== undefined
+      ? first.question
+      : `${questions.length} questions: ${questions.map(({ header }) => header).join(", ")}`;
+  const line = title.replaceAll(/\s+/g, " ");
+  return line.length > titleLimit ? `${line.slice(0, titleLimit)}…` : line;
+}
+
+function toResult(questions: readonly InquiryQuestion[], asked: InquiryOutcome): ToolResult {
+  switch (asked.outcome) {
+    case "answered":
+      return { status: "completed", output: describeAnswers(questions, asked.answers) };
+    case "declined":
+      return {
+        status: "completed",
+        output:
+          "The person skipped this. Go on without an answer: take the most sensible assumption and name it.",
+      };
+    case "cancelled":
+      return {
+        status: "failed",
+        error: "The person closed the question without an answer.",
+        isRejected: true,
+      };
+    case "unavailable":
+      return {
+        status: "completed",
+        output:
+          "Nobody was asked: this editor cannot show such a question. Put it into your message as text, with its options, and end your turn.",
+      };
+  }
+}
+
+function describeAnswers(questions: readonly InquiryQuestion[], answers: readonly InquiryAnswer[]): string {
+  const lines = questions.map(({ question }, index) => `- ${question}\n  ${describeAnswer(answers[index])}`);
+  return ["The person answered:", ...lines].join("\n");
+}
+
+function describeAnswer(answer: InquiryAnswer | undefined): string {
+  const chosen = answer?.chosen.map((label) => `"${label}"`).join(", ") ?? "";
+  const custom = answer?.custom === undefined ? "" : `in their own words: ${answer.custom}`;
+  if (chosen === "" && custom === "") return "No answer. Decide yourself and name what you assumed.";
+  return [chosen, custom].filter((text) => text !== "").join("; ");
+}

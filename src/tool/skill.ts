@@ -1,0 +1,75 @@
+import { realpath } from "node:fs/promises";
+import { relative } from "node:path";
+import { z } from "zod";
+import description from "../../prompts/tools/skill.md";
+import { messageOf } from "../base/errors.ts";
+import { filesBelow } from "../config/folder-walk.ts";
+import { readMarkdownFile } from "../config/markdown-file.ts";
+import type { Skill } from "../skill/skill.ts";
+import { withSlashes } from "../workspace/paths.ts";
+import { defineTool, type Tool, ToolFailure, type ToolResult } from "./tool.ts";
+
+/** Names of a skill's files that are told with it, and of skills where a wrong one was asked for. */
+const filesLimit = 10;
+const namesLimit = 30;
+
+const inputSchema = z.object({ name: z.string().describe("The skill's name, as it is listed.") });
+
+/** Loads one of the skills. */
+export function skillTool({ skills }: { skills: readonly Skill[] }): Tool {
+  return defineTool({
+    name: "skill",
+    description,
+    input: inputSchema,
+    kind: "read",
+    concurrency: "shared",
+    async prepare({ name }) {
+      const skill = skills.find((one) => one.name === name);
+      if (skill === undefined) throw new ToolFailure(unknownSkill(name, skills));
+      return {
+        title: `Skill ${name}`,
+        locations: [{ path: skill.path }],
+        permissions: [{ permission: "skill", subjects: [{ text: name }], always: [name] }],
+        run: () => loadSkill(skill),
+      };
+    },
+  });
+}
+
+async function loadSkill(skill: Skill): Promise<ToolResult> {
+  const body = await readBody(skill);
+  const files = await filesBelow(skill.folder, { wanted: () => true, within: skill.folder });
+  const names = files
+    .filter((path) => path !== skill.path)
+    .map((path) => withSlashes(relative(skill.folder, path)));
+  const output = [`<skill name="${skill.name}">`, body, "</skill>", "", ...describeFolder(skill, names)];
+  return { status: "completed", output: output.join("\n") };
+}
+
+/** The text as it is now; a link that was put in its place meanwhile could lead anywhere. */
+async function readBody({ path }: Skill): Promise<string> {
+  try {
+    if ((await realpath(path)) !== path) throw new ToolFailure("it leads somewhere else than before");
+    return (await readMarkdownFile(path)).body;
+  } catch (thrown) {
+    const message = `${path} cannot be read: ${messageOf(thrown)}. Go on without it.`;
+    throw new ToolFailure(message, { cause: thrown });
+  }
+}
+
+function describeFolder({ folder }: Skill, names: readonly string[]): string[] {
+  const head = `Its folder is ${folder}; relative paths in it start there.`;
+  if (names.length === 0) return [head];
+  const rest = names.length - filesLimit;
+  return [
+    `${head} Its files:`,
+    ...names.slice(0, filesLimit).map((name) => `- ${name}`),
+    ...(rest > 0 ? [`(and ${rest} more)`] : []),
+  ];
+}
+
+function unknownSkill(name: string, skills: readonly Skill[]): string {
+  const names = skills.slice(0, namesLimit).map((skill) => skill.name);
+  const rest = skills.length - names.length;
+  return `There is no skill "${name}". Skills: ${names.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}.`;
+}

@@ -1,0 +1,215 @@
+import { z } from "zod";
+import description from "../../prompts/tools/webfetch.md";
+import type { PermissionRequest } from "../permission/rule.ts";
+import { defineTool, ToolFailure } from "./tool.ts";
+import type { RunContext, Tool, ToolResult } from "./tool.ts";
+import { isPublicAddress } from "./web-address.ts";
+import { readPage } from "./web-page.ts";
+import type { PageContent, PageFormat } from "./web-page.ts";
+import { addressesOf, sendRequest } from "./web-request.ts";
+import type { Lookup, WebResponse } from "./web-request.ts";
+
+const usualTimeoutS = 30;
+const timeoutLimitS = 120;
+const redirectLimit = 10;
+const urlLimit = 8_000;
+/** Characters of an error page that the model sees. */
+const errorExcerpt = 1_000;
+
+const inputSchema = z.object({
+  url: z.string().max(urlLimit).describe("The whole address, beginning with https:// or http://"),
+  format: z
+    .enum(["markdown", "text", "html"])
+    .optional()
+    .describe("How a page is returned: markdown when left out, its bare text, or its HTML"),
+  timeout: z
+    .number()
+    .positive()
+    .max(timeoutLimitS)
+    .optional()
+    .describe(`Seconds after which it is given up: ${usualTimeoutS} when left out, at most ${timeoutLimitS}`),
+});
+type Input = z.infer<typeof inputSchema>;
+
+/** Fetches pages. What lies on this computer or its networks needs the person's consent each time. */
+export function webfetchTool({ lookup }: { lookup: Lookup }): Tool {
+  return defineTool<Input>({
+    name: "webfetch",
+    description,
+    input: inputSchema,
+    kind: "fetch",
+    concurrency: "shared",
+    async prepare({ url: raw, format = "markdown", timeout = usualTimeoutS }) {
+      const url = parseUrl(raw);
+      const inner = (await addressesOf(url, lookup)).filter((address) => !isPublicAddress(address));
+      const agreed = { origin: url.origin, addresses: inner };
+      return {
+        title: url.href,
+        locations: [],
+        permissions: [permissionFor(url, inner)],
+        run: (run) => runFetch({ url, format, timeoutS: timeout, agreed, lookup }, run),
+      };
+    },
+  });
+}
+
+interface Fetch {
+  readonly url: URL;
+  readonly format: PageFormat;
+  readonly timeoutS: number;
+  /** Addresses that are not public and were in the question, for this origin only. */
+  readonly agreed: { readonly origin: string; readonly addresses: readonly string[] };
+  readonly lookup: Lookup;
+}
+
+function parseUrl(raw: string): URL {
+  const text = raw.trim();
+  if (!URL.canParse(text))
+    throw new ToolFailure(`${raw} is no address. Give a whole one: https://host/path.`);
+  const url = new URL(text);
+  assertUsable(url);
+  url.hash = "";
+  return url;
+}
+
+function assertUsable({ protocol, username, password }: URL): void {
+  if (protocol !== "https:" && protocol !== "http:")
+    throw new ToolFailure(`Only http and https can be fetched, not ${protocol} addresses.`);
+  if (username !== "" || password !== "")
+    throw new ToolFailure("An address with a user name or password in it is not fetched. Leave them out.");
+}
+
+function permissionFor(url: URL, inner: readonly string[]): PermissionRequest {
+  const subject = { text: url.href, reason: `fetches ${url.href}` };
+  if (inner.length === 0) return { permission: "webfetch", subjects: [subject], always: [`${url.origin}/*`] };
+  const confirm = `${url.hostname} is ${inner.join(", ")}: an address of this computer or of a network that it is in`;
+  const local = inner.map((address) => ({ text: address, confirm }));
+  return { permission: "webfetch", subjects: [subject, ...local], always: [] };
+}
+
+async function runFetch(fetch: Fetch, { signal }: RunContext): Promise<ToolResult> {
+  const timeout = AbortSignal.timeout(fetch.timeoutS * 1000);
+  try {
+    return await fetchPage(fetch, AbortSignal.any([signal, timeout]));
+  } catch (error) {
+    if (signal.aborted || !timeout.aborted) throw error;
+    throw new ToolFailure(
+      `${fetch.url.host} did not answer in full within ${fetch.timeoutS} seconds. Try again with a longer timeout, or another address.`,
+      { cause: error },
+    );
+  }
+}
+
+async function fetchPage(fetch: Fetch, signal: AbortSignal): Promise<ToolResult> {
+  const passed: URL[] = [];
+  let { url } = fetch;
+  while (passed.length <= redirectLimit) {
+    const addresses = await reachableAddresses(fetch, url);
+    const response = await sendRequest({
+      url,
+      method: "GET",
+      headers: headersFor(fetch.format),
+      addresses,
+      signal,
+    });
+    const target = redirectTarget(response, url);
+    if (target === undefined) return show(fetch, url, passed, response);
+    response.discard();
+    await reachableAddresses(fetch, target);
+    if (!isSameSite(url, target)) return leadsAway(url, target);
+    passed.push(url);
+    url = target;
+  }
+  throw new ToolFailure(`${fetch.url.href} redirects more than ${redirectLimit} times. Nothing was fetched.`);
+}
+
+/** Looked up anew for each request; the connection goes to just these. */
+async function reachableAddresses({ agreed, lookup }: Fetch, url: URL): Promise<readonly string[]> {
+  const addresses = await addressesOf(url, lookup);
+  const isAgreed = (address: string) => url.origin === agreed.origin && agreed.addresses.includes(address);
+  const inner = addresses.find((address) => !isPublicAddress(address) && !isAgreed(address));
+  if (inner === undefined) return addresses;
+  throw new ToolFailure(
+    `The way leads to ${url.href} (${inner}), an address of this computer or of a network that it is in. It is not followed. If it is meant, fetch that address itself: the person will be asked.`,
+  );
+}
+
+function headersFor(format: PageFormat): Record<string, string> {
+  const wanted = {
+    markdown: "text/markdown, text/html;q=0.9",
+    text: "text/plain, text/html;q=0.9",
+    html: "text/html",
+  };
+  return {
+    "user-agent": "Mozilla/5.0 (compatible; Fairlead)",
+    accept: `${wanted[format]}, application/json;q=0.8, */*;q=0.5`,
+    "accept-language": "en, *;q=0.5",
+  };
+}
+
+function redirectTarget({ status, headers }: WebResponse, from: URL): URL | undefined {
+  const { location } = headers;
+  if (![301, 302, 303, 307, 308].includes(status) || location === undefined) return undefined;
+  if (!URL.canParse(location, from.href))
+    throw new ToolFailure(`${from.href} redirects to ${JSON.stringify(location)}, which is no address.`);
+  const target = new URL(location, from);
+  assertUsable(target);
+  return target;
+}
+
+/** The same host, with `www.` or without, that does not become less safe: what was permitted covers no other. */
+function isSameSite(from: URL, to: URL): boolean {
+  const bare = ({ hostname }: URL) => hostname.replace(/^www\./, "");
+  const isDowngrade = from.protocol === "https:" && to.protocol === "http:";
+  return bare(from) === bare(to) && from.port === to.port && !isDowngrade;
+}
+
+function leadsAway(from: URL, to: URL): ToolResult {
+  return {
+    status: "completed",
+    output: `${from.href} redirects to ${to.href}\nThat is another site, for which permission has to be asked anew. Nothing was fetched. Call webfetch with that address if you want it.`,
+    metadata: { url: from.href, redirect: to.href },
+  };
+}
+
+async function show(
+  { format }: Fetch,
+  url: URL,
+  passed: readonly URL[],
+  response: WebResponse,
+): Promise<ToolResult> {
+  const bytes = await response.read();
+  const contentType = response.headers["content-type"] ?? "";
+  const content = readPage({ bytes, contentType, url }, format);
+  const path = [...passed, url].map(({ href }) => href).join(" → ");
+  const metadata = { url: url.href, status: response.status, contentType, bytes: bytes.byteLength };
+  if (response.status < 200 || response.status > 299) {
+    const excerpt = content.kind === "text" ? `\n${content.text.slice(0, errorExcerpt)}` : "";
+    return {
+      status: "failed",
+      error: `${path} answered with status ${response.status}.${excerpt}`,
+      metadata,
+    };
+  }
+  const head = `${path} (${contentType || "no type given"}, ${bytes.byteLength} bytes)`;
+  return { ...shown(content, head, bytes), metadata };
+}
+
+function shown(content: PageContent, head: string, bytes: Buffer): ToolResult {
+  switch (content.kind) {
+    case "text":
+      return {
+        status: "completed",
+        output: content.text === "" ? `${head}\n(no text)` : `${head}\n\n${content.text}`,
+      };
+    case "image": {
+      const url = `data:${content.mime};base64,${bytes.toString("base64")}`;
+      return { status: "completed", output: head, attachments: [{ mime: content.mime, url }] };
+    }
+    case "binary":
+      return {
+        status: "failed",
+        error: `${head} is neither text nor an image that can be shown. Download it with a command if it is needed.`,
+      };
+  }
+}

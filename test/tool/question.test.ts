@@ -1,0 +1,101 @@
+import { describe, expect, test } from "vitest";
+import type { Inquiry, InquiryOutcome } from "../../src/message/inquiry.ts";
+import { questionTool } from "../../src/tool/question.ts";
+import { description, prepare, run, toolPlace } from "./tool-place.ts";
+
+const options = [
+  { label: "SQLite", description: "One file" },
+  { label: "Postgres", description: "A server" },
+];
+const database = { question: "Which database?", header: "Database", options };
+const features = { question: "Which features?", header: "Features", options, multiple: true };
+
+/** What the model reads when the person answers so, and what the person was asked. */
+async function answered(questions: readonly unknown[], outcome: InquiryOutcome) {
+  await using place = await toolPlace();
+  const asked: Inquiry[] = [];
+  const inquire = async (inquiry: Inquiry) => {
+    asked.push(inquiry);
+    return outcome;
+  };
+  const asking = { ...place, context: { ...place.context, inquire } };
+  const result = await run(await prepare(questionTool, { questions }, asking), asking);
+  return { result, asked };
+}
+
+describe("question", () => {
+  test("describes one question by itself and several by their headers", async () => {
+    await using place = await toolPlace();
+    expect(await description(questionTool, { questions: [database] }, place)).toEqual({
+      title: "Which database?",
+      kind: "other",
+      locations: [],
+      permissions: [{ permission: "question", subjects: [{ text: "*" }], always: ["*"] }],
+    });
+    const both = await description(questionTool, { questions: [database, features] }, place);
+    expect(both.title).toBe("2 questions: Database, Features");
+  });
+
+  test("asks all questions under its call and hands the answers back as text", async () => {
+    const { result, asked } = await answered([database, features, { ...database, question: "And then?" }], {
+      outcome: "answered",
+      answers: [
+        { chosen: ["SQLite"] },
+        { chosen: ["SQLite", "Postgres"], custom: "and a cache" },
+        { chosen: [] },
+      ],
+    });
+    expect(asked).toEqual([
+      {
+        callId: "call",
+        questions: [
+          { ...database, multiple: false },
+          features,
+          { ...database, question: "And then?", multiple: false },
+        ],
+      },
+    ]);
+    expect(result).toEqual({
+      status: "completed",
+      output: [
+        "The person answered:",
+        "- Which database?",
+        '  "SQLite"',
+        "- Which features?",
+        '  "SQLite", "Postgres"; in their own words: and a cache',
+        "- And then?",
+        "  No answer. Decide yourself and name what you assumed.",
+      ].join("\n"),
+    });
+  });
+
+  test("goes on when the person skips, stops when the person closes it, asks for text when it cannot be shown", async () => {
+    expect((await answered([database], { outcome: "declined" })).result).toEqual({
+      status: "completed",
+      output: expect.stringContaining("The person skipped this. Go on without an answer"),
+    });
+    expect((await answered([database], { outcome: "cancelled" })).result).toEqual({
+      status: "failed",
+      error: "The person closed the question without an answer.",
+      isRejected: true,
+    });
+    expect((await answered([database], { outcome: "unavailable" })).result).toEqual({
+      status: "completed",
+      output: expect.stringMatching(/^Nobody was asked: .* end your turn\.$/),
+    });
+  });
+
+  test.each([
+    ["no question", []],
+    ["nine questions", Array.from({ length: 9 }, () => database)],
+    ["a header of 31 characters", [{ ...database, header: "x".repeat(31) }]],
+    ["no options", [{ ...database, options: [] }]],
+    [
+      "thirteen options",
+      [{ ...database, options: Array.from({ length: 13 }, (_, at) => ({ label: `${at}` })) }],
+    ],
+    ["the same label twice", [{ ...database, options: [options[0], options[0]] }]],
+  ])("does not take %s", (_, questions) => {
+    expect(questionTool.input.safeParse({ questions }).success).toBe(false);
+  });
+});

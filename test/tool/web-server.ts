@@ -1,0 +1,50 @@
+import { createServer } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+/** A server of the web on this computer. */
+export interface WebServer extends AsyncDisposable {
+  /** Its origin, by its address. */
+  readonly url: string;
+  readonly port: number;
+  /** What was asked for, as method and path, in order. */
+  readonly requests: string[];
+}
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** Starts a server that answers by path; other paths are not found. */
+export async function webServer(answers: Readonly<Record<string, Answer>>): Promise<WebServer> {
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    const answer = answers[(request.url ?? "").split("?")[0] ?? ""];
+    if (answer === undefined) response.writeHead(404, { "content-type": "text/plain" }).end("not here");
+    else answer(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (typeof address !== "object" || address === null) throw new Error("the server has no address");
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    port: address.port,
+    requests,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Answers with this body. */
+export const body =
+  (
+    content: string | Uint8Array,
+    headers: Record<string, string> = { "content-type": "text/plain" },
+  ): Answer =>
+  (_, response) =>
+    void response.writeHead(200, headers).end(content);
+
+export const redirect =
+  (location: string): Answer =>
+  (_, response) =>
+    void response.writeHead(302, { location }).end();
