@@ -1,11 +1,19 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { z } from "zod";
-import { configSchema } from "../src/config/schema.ts";
+import {
+  agentConfigSchema,
+  commandFrontMatterSchema,
+  configSchema,
+  skillFrontMatterSchema,
+} from "../src/config/schema.ts";
 import { messageSchema, sessionInfoSchema } from "../src/message/message.ts";
 
 // Writes the files that are made from the code; with --check it only says which of them are out of date.
 const schemas = {
   "schema/config.schema.json": { title: "Fairlead configuration", schema: configSchema },
+  "schema/agent.schema.json": { title: "Front matter of an agent", schema: agentConfigSchema },
+  "schema/command.schema.json": { title: "Front matter of a command", schema: commandFrontMatterSchema },
+  "schema/skill.schema.json": { title: "Front matter of a skill", schema: skillFrontMatterSchema },
   "schema/session.schema.json": { title: "A stored session", schema: sessionInfoSchema },
   "schema/message.schema.json": { title: "A stored message", schema: messageSchema },
 };

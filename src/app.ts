@@ -2,15 +2,19 @@ import { createHash } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { loadAgents, type LoadedAgents } from "./agent/agents.ts";
+import { loadCommands, type LoadedCommands } from "./command/commands.ts";
 import { messageOf, UserError } from "./base/errors.ts";
 import { type LogLevel, openFileLog } from "./base/file-log.ts";
 import type { Log } from "./base/log.ts";
 import { Secrets } from "./base/secrets.ts";
 import { readConsentContent } from "./config/consent.ts";
-import { type LoadConfigOptions, type LoadedConfig, loadConfig } from "./config/load.ts";
+import { type LoadConfigOptions, type LoadedConfig, loadConfig, placesOf } from "./config/load.ts";
 import { type Env, userFolders, type UserFolders } from "./config/paths.ts";
+import type { Config } from "./config/schema.ts";
+import { stampOf, type WatchedPlaces } from "./config/stamp.ts";
 import { loadInstructions } from "./instruction/instructions.ts";
 import { modelRefSchema } from "./message/message.ts";
 import { type Credentials, loadCredentials } from "./model/credentials.ts";
@@ -21,12 +25,16 @@ import { Approvals, storedApprovalsSchema } from "./permission/approvals.ts";
 import type { ShellContext } from "./permission/shell-part.ts";
 import { Trust, trustedFolderSchema } from "./permission/trust.ts";
 import type { PendingConsent, Project } from "./session/project.ts";
+import { reservedNames } from "./session/commands.ts";
 import { Housekeeping, type SessionAges } from "./session/housekeeping.ts";
 import { type Door, type Folders, Sessions } from "./session/sessions.ts";
+import type { Skill } from "./skill/skill.ts";
+import { loadSkills, type LoadedSkills } from "./skill/skills.ts";
 import { SessionStore } from "./storage/session-store.ts";
 import type { Tool } from "./tool/tool.ts";
 import { childEnvironment } from "./workspace/environment.ts";
 import { openFiles } from "./workspace/files.ts";
+import { isInside } from "./workspace/paths.ts";
 import { namesInSync } from "./workspace/folder-names.ts";
 import { realPathSync } from "./workspace/real-path.ts";
 import { openProcesses, type Processes } from "./workspace/process.ts";
@@ -56,7 +64,6 @@ export class App {
   #store: Promise<SessionStore> | undefined;
   readonly #housekeeping: Housekeeping;
   #sessions: Sessions | undefined;
-  #tools: Promise<readonly Tool[]> | undefined;
 
   constructor(surroundings: Surroundings) {
     const { env, platform } = surroundings;
@@ -122,7 +129,10 @@ export class App {
     if (folder === undefined) throw new Error("no working directory");
     const worktree = await findWorktree(folder);
     const options = { cwd: folder, worktree, home: this.home, env, platform };
-    const { loaded, agents, consent, problem } = await this.#loadConfigured(options, worktree ?? folder);
+    const watched = await this.#watch(placesOf(options));
+    const configured = await this.#loadConfigured(options, [folder, ...others]);
+    const { loaded, agents, skills, commands, consent, problem } = configured;
+    const watchedSkills = await this.#watch({ files: [], holders: [], folders: skills.places });
     const keys = await this.#loadCredentials();
     const { config } = loaded;
     this.#secrets.add(knownKeys(config, env, keys.credentials));
@@ -139,7 +149,10 @@ export class App {
       }),
       agents: agents.agents,
       defaultAgent: agents.default,
-      tools: () => this.#loadTools(),
+      commands: commands.commands,
+      skills: skills.skills,
+      hasChanged: async () => (await watched.hasChanged()) || watchedSkills.hasChanged(),
+      tools: this.#toolsWith(skills.skills, config.search),
       consent,
       secrets: this.#secrets,
       retryPolicy: toRetryPolicy(config.retry),
@@ -154,7 +167,7 @@ export class App {
         });
         return instructions;
       },
-      problems: [...problemsOf(loaded, agents.problems), ...(problem ? [problem] : []), ...keys.problems],
+      problems: [...problemsOf(configured), ...(problem ? [problem] : []), ...keys.problems],
     };
   }
 
@@ -173,28 +186,62 @@ export class App {
     });
   }
 
-  /** Configuration and agents, in full where the person agreed to just what they are now. */
-  async #loadConfigured(options: LoadConfigOptions, root: string): Promise<Configured> {
-    const loaded = await loadConfig(options);
-    const agents = await this.#loadAgents(loaded, projectFolders(loaded));
+  /** Tells later whether something changed that was there, or not there, now. */
+  async #watch(places: WatchedPlaces): Promise<{ hasChanged(): Promise<boolean> }> {
+    const stamp = await stampOf(places);
+    return { hasChanged: async () => (await stampOf(places)) !== stamp };
+  }
+
+  /** Configuration and what stands in files beside it, in full where the person agreed to just what they are now. */
+  async #loadConfigured(options: LoadConfigOptions, roots: readonly string[]): Promise<Configured> {
+    const root = options.worktree ?? options.cwd;
+    const given = await this.#loadAll(options, roots);
+    const { loaded, agents } = given;
     const content = await readConsentContent(root, loaded);
     const wants = [
       ...content.wants,
       ...agents.waiting.map(({ path, message }) => `${path ?? "an agent"}: ${message}`),
     ];
-    if (wants.length === 0) return { loaded, agents };
+    if (wants.length === 0) return given;
     const { hash } = content;
-    if (hash === undefined) return { loaded, agents, problem: tooMuchToTrust(root) };
+    if (hash === undefined) return { ...given, problem: tooMuchToTrust(root) };
     const known = await this.#checkTrust(root, hash);
     if (known === "trusted") {
-      const full = await loadConfig({ ...options, trusted: true });
-      const fullAgents = await this.#loadAgents(full, []);
+      const full = await this.#loadAll({ ...options, trusted: true }, roots);
       // What was changed while it was read is not what was agreed to.
       const after = await readConsentContent(root, loaded);
-      if (after.hash === hash) return { loaded: full, agents: fullAgents };
+      if (after.hash === hash) return full;
     }
     const accept = () => this.trust.add(root, hash);
-    return { loaded, agents, consent: { folder: root, wants, hasChanged: known !== "new", accept } };
+    return { ...given, consent: { folder: root, wants, hasChanged: known !== "new", accept } };
+  }
+
+  async #loadAll(options: LoadConfigOptions, roots: readonly string[]): Promise<Configured> {
+    const loaded = await loadConfig(options);
+    const { config, folders, otherFolders } = loaded;
+    const { cwd, home, trusted = false } = options;
+    const root = options.worktree ?? cwd;
+    const paths = config.skills?.paths;
+    const places = { bundled: bundledSkills, otherFolders, folders, paths, cwd, root, home };
+    const skills = await loadSkills(places);
+    const agents = await loadAgents({
+      config,
+      folders: folders.map(({ path }) => path),
+      otherFolders: otherFolders.map(({ path }) => path),
+      untrusted: trusted ? [] : projectFolders(loaded),
+      outputFolder: this.#shared.outputFolder,
+      skillFolders: foldersOutside(roots, skills.skills),
+      home,
+    });
+    const commands = await loadCommands({
+      configured: config.command ?? {},
+      folders: [...otherFolders, ...folders],
+      isTrusted: trusted,
+      root,
+      agents: new Set([...agents.agents.values()].filter(({ hidden }) => !hidden).map(({ name }) => name)),
+      reserved: reservedNames,
+    });
+    return { loaded, skills, agents, commands };
   }
 
   /** Without a readable record nothing is trusted. */
@@ -266,29 +313,27 @@ export class App {
   }
 
   /** Tools and the grammar of the shell are large: they load behind the first answers, not before. */
-  #loadTools(): Promise<readonly Tool[]> {
-    this.#tools ??= import("./tool/registry.ts").then(({ builtInTools }) =>
-      builtInTools({
-        analyze: async (command, place) => {
-          const { analyzeShell } = await import("./permission/shell.ts");
-          return analyzeShell(command, this.shellContext(place));
-        },
-      }),
-    );
-    return this.#tools;
+  #toolsWith(skills: readonly Skill[], search: Config["search"]): () => Promise<readonly Tool[]> {
+    let tools: Promise<readonly Tool[]> | undefined;
+    const load = async () => {
+      const { builtInTools } = await import("./tool/registry.ts");
+      return builtInTools({
+        analyze: (command, place) => this.#analyze(command, place),
+        skills,
+        search,
+      });
+    };
+    return () => (tools ??= load());
   }
 
-  #loadAgents(loaded: LoadedConfig, untrusted: readonly string[]) {
-    return loadAgents({
-      config: loaded.config,
-      folders: loaded.folders.map(({ path }) => path),
-      untrusted,
-      outputFolder: this.#shared.outputFolder,
-      skillFolders: [],
-      home: this.home,
-    });
+  async #analyze(command: string, place: Pick<Workspace, "cwd" | "roots" | "home">) {
+    const { analyzeShell } = await import("./permission/shell.ts");
+    return analyzeShell(command, this.shellContext(place));
   }
 }
+
+/** The skills that come with the program, beside its code. */
+const bundledSkills = fileURLToPath(new URL("../skills", import.meta.url));
 
 /** What is remembered of a project. */
 const projectSchema = z.object({ lastUsedModel: modelRefSchema.optional() });
@@ -309,17 +354,30 @@ function logLevel(name: string | undefined): LogLevel {
   return name === "debug" || name === "info" || name === "error" ? name : "warn";
 }
 
-function problemsOf(loaded: LoadedConfig, agents: readonly { path?: string; message: string }[]): string[] {
+function problemsOf({ loaded, agents, skills, commands }: Configured): string[] {
+  const others: { path?: string; message: string }[] = [
+    ...agents.problems,
+    ...skills.problems,
+    ...commands.problems,
+  ];
   return [
     ...loaded.problems.map(({ path, line, column, message }) => `${path}:${line}:${column}: ${message}`),
-    ...agents.map(({ path, message }) => (path === undefined ? message : `${path}: ${message}`)),
+    ...others.map(({ path, message }) => (path === undefined ? message : `${path}: ${message}`)),
   ];
+}
+
+/** Folders of skills that could not be read without asking; the program's have nothing to read. A name with signs of patterns would open others too. */
+function foldersOutside(roots: readonly string[], skills: readonly Skill[]): string[] {
+  const folders = skills.map(({ folder }) => folder);
+  return folders.filter((folder) => !isInside(folder, [...roots, bundledSkills]) && !/[*?]/.test(folder));
 }
 
 /** What was read for a folder. */
 interface Configured {
   loaded: LoadedConfig;
   agents: LoadedAgents;
+  skills: LoadedSkills;
+  commands: LoadedCommands;
   consent?: PendingConsent;
   problem?: string;
 }

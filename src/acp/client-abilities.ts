@@ -9,6 +9,11 @@ export interface ClientAbilities {
   compaction: boolean;
   /** Shows two options of the same kind beside each other; many clients keep one of a kind. */
   optionsOfOneKind: boolean;
+  /** Shows forms (elicitation). */
+  forms: boolean;
+  /** Gives and takes the text of files as they stand in its buffers. */
+  readFiles: boolean;
+  writeFiles: boolean;
 }
 
 export const noAbilities: ClientAbilities = {
@@ -16,6 +21,9 @@ export const noAbilities: ClientAbilities = {
   notices: false,
   compaction: false,
   optionsOfOneKind: false,
+  forms: false,
+  readFiles: false,
+  writeFiles: false,
 };
 
 export function abilitiesOf(request: InitializeRequest): ClientAbilities {
@@ -25,6 +33,9 @@ export function abilitiesOf(request: InitializeRequest): ClientAbilities {
     notices: isGiven(capabilities.session?.notices),
     compaction: isGiven(capabilities.session?.compaction),
     optionsOfOneKind: request.clientInfo?.name.toLowerCase() === "zed",
+    forms: isGiven(capabilities.elicitation?.form),
+    readFiles: capabilities.fs?.readTextFile === true,
+    writeFiles: capabilities.fs?.writeTextFile === true,
   };
 }
 

@@ -1,7 +1,6 @@
 import { isAbsolute } from "node:path";
 import { stat } from "node:fs/promises";
 import type { AgentApp } from "@agentclientprotocol/sdk";
-import { commandList } from "../session/commands.ts";
 import type { Folders } from "../session/sessions.ts";
 import type { Session } from "../session/session.ts";
 import { InvalidCursor } from "../storage/session-store.ts";
@@ -169,7 +168,7 @@ async function greet(
   mcpServers: number,
   notice?: string,
 ): Promise<void> {
-  await view.sendCommands(commandList());
+  await view.sendCommands();
   await view.introduce();
   for (const problem of session.project.problems) await view.notice("warning", problem);
   if (mcpServers > 0)

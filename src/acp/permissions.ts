@@ -50,7 +50,7 @@ function toRequest(question: Question, scopes: readonly ApprovalScope[]): Reques
       rawInput: question.input,
       locations: [...question.locations],
       content: previewContent(question),
-      _meta: { ...(question.tool && { tool_name: question.tool }), reason: showInvisible(question.reason) },
+      ...(question.tool && { _meta: { tool_name: question.tool } }),
     },
     options: optionsFor(question, scopes),
   };
@@ -74,14 +74,16 @@ function alwaysOption(patterns: readonly string[], scope: ApprovalScope): Permis
   };
 }
 
-function previewContent({ preview }: Question): ToolCallContent[] {
+function previewContent({ preview, reason }: Question): ToolCallContent[] {
   const diffs = (preview?.diffs ?? []).map(({ path, oldText, newText }): ToolCallContent => ({
     type: "diff",
     path,
     oldText,
     newText,
   }));
-  return preview?.text === undefined ? diffs : [...diffs, textContent(fenced(showInvisible(preview.text)))];
+  const text = preview?.text === undefined ? [] : [textContent(fenced(showInvisible(preview.text)))];
+  const why = reason === "" ? [] : [textContent(`Asked because ${showInvisible(reason)}.`)];
+  return [...diffs, ...text, ...why];
 }
 
 function toAnswer({ outcome }: RequestPermissionResponse, scopes: readonly ApprovalScope[]): Answer {

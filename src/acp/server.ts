@@ -4,11 +4,13 @@ import type { Log } from "../base/log.ts";
 import type { Door, Sessions } from "../session/sessions.ts";
 import { abilitiesOf } from "./client-abilities.ts";
 import { Connection } from "./connection.ts";
+import { editorBuffers } from "./editor-files.ts";
 import { withHumanMessage } from "./errors.ts";
 import { initializeResult } from "./initialize.ts";
 import { lifecycleHandlers } from "./lifecycle.ts";
 import { askClient } from "./permissions.ts";
 import { promptHandlers } from "./prompt.ts";
+import { inquireClient } from "./questions.ts";
 import type { Wire } from "./wire.ts";
 
 export interface ServerDeps {
@@ -28,6 +30,12 @@ export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
     emit: async (event) => connection.findView(event.sessionId)?.receive(event),
     ask: async (question, signal) =>
       library ? askClient(library.client, question, connection.client, signal) : { reply: "reject" },
+    inquire: async (sessionId, inquiry, signal) => {
+      if (library === undefined) return { outcome: "unavailable" };
+      const asking = { client: library.client, abilities: connection.client, log: deps.log };
+      return inquireClient(asking, sessionId, inquiry, signal);
+    },
+    buffers: (sessionId) => (library ? editorBuffers(library.client, connection.client, sessionId) : {}),
   });
   const connection = new Connection({ sessions, outbox: wire.outbox, missingModel: deps.missingModel });
   const app = agent({ name: "fairlead" });

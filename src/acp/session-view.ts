@@ -94,6 +94,8 @@ export class SessionView {
       case "model":
       case "approval":
         return this.#sendOptions();
+      case "commands":
+        return this.sendCommands();
       case "notice":
         return this.notice(event.severity, event.text);
     }
@@ -123,10 +125,8 @@ export class SessionView {
     if (title !== undefined) await this.#send(titleUpdate(title, time.updated));
   }
 
-  async sendCommands(
-    commands: readonly { name: string; description: string; hint?: string }[],
-  ): Promise<void> {
-    const availableCommands = commands.map(({ name, description, hint }) => ({
+  async sendCommands(): Promise<void> {
+    const availableCommands = this.session.commands.map(({ name, description, hint }) => ({
       name,
       description,
       ...(hint && { input: { hint } }),

@@ -6,6 +6,7 @@ import { readAgentFiles } from "./agent-files.ts";
 import { mayEdit, tighten } from "./agent-rules.ts";
 import type { Agent } from "./agent.ts";
 import { builtInAgents } from "./built-in.ts";
+import { fromOtherProgram } from "./other-agent.ts";
 
 /** Always there: what starts when nothing else can. */
 const FALLBACK = "build";
@@ -23,6 +24,8 @@ export interface AgentSources {
   };
   /** Config folders, the later the stronger; all of them are stronger than `config`. */
   readonly folders: readonly string[];
+  /** Folders of other programs, lowest first; weaker than `folders`. */
+  readonly otherFolders?: readonly string[];
   /** Those of `folders` that came with a project nobody has trusted yet: their agents may only tighten rules. */
   readonly untrusted?: readonly string[];
   /** Where whole outputs of tools are kept; agents may read there. */
@@ -112,6 +115,15 @@ async function readDefinitions(sources: AgentSources, problems: AgentProblem[]):
     place: `agent.${name}`,
   }));
   const written: Written[] = [...modes, ...agents].map((entry) => ({ ...entry, trusted: true }));
+  const native = new Set(builtInAgents([]).map(({ name }) => name));
+  for (const folder of sources.otherFolders ?? []) {
+    const files = await readAgentFiles(folder, (path, message) => problems.push({ path, message }));
+    for (const { path, name } of files.filter(({ name }) => native.has(name)))
+      problems.push({ path, message: `an agent of the program is called ${name}; this one is left out` });
+    const others = files.filter(({ name }) => !native.has(name));
+    // They can only describe and deny, so trust plays no part.
+    written.push(...others.map((file) => ({ ...file, raw: fromOtherProgram(file.raw), trusted: true })));
+  }
   for (const folder of folders) {
     const files = await readAgentFiles(folder, (path, message) => problems.push({ path, message }));
     written.push(...files.map((file) => ({ ...file, trusted: !untrusted.includes(folder) })));

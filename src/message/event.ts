@@ -16,6 +16,8 @@ export type SessionEvent = { sessionId: SessionId } & (
   | { type: "agent"; agent: string }
   | { type: "model"; model: ModelRef | undefined }
   | { type: "approval"; approval: ApprovalMode }
+  /** What can be called with a slash is another list now. */
+  | { type: "commands" }
   | { type: "notice"; severity: "info" | "warning" | "error"; text: string }
 );
 

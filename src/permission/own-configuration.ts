@@ -6,16 +6,23 @@ const files: ReadonlySet<string> = new Set([
   "opencode.jsonc",
 ]);
 
+/** Folders of other programs, of which agents, commands and skills count. */
+const otherFolders: ReadonlySet<string> = new Set([".claude", ".agents"]);
+const otherKinds: ReadonlySet<string> = new Set(["agents", "commands", "skills"]);
+
 /**
  * Whether a change of the path could change what the agent may do or what runs beside it: its configuration, agents,
- * plugins, and the hooks and the configuration of git. With `below` everything in the folder is changed too. Plans are
+ * skills, plugins, and the hooks and the configuration of git. With `below` everything in the folder is changed too. Plans are
  * no configuration. Case does not count because some file systems ignore it.
  */
 export function isOwnConfiguration(path: string, below = false): boolean {
   const parts = path.toLowerCase().split(/[/\\]/);
-  if (files.has(parts.at(-1) ?? "")) return true;
+  if (files.has(parts.at(-1) ?? "") || parts.at(-1) === "skill.md") return true;
   const folder = parts.findIndex((part, index) => folders.has(part) || isPersonal(parts, index));
   if (folder !== -1) return !(parts[folder + 1] === "plans" && path.endsWith(".md"));
+  const other = parts.findIndex((part) => otherFolders.has(part));
+  if (other !== -1 && (otherKinds.has(parts[other + 1] ?? "") || (below && other === parts.length - 1)))
+    return true;
   const git = parts.lastIndexOf(".git");
   return git !== -1 && (isGitProgram(parts[git + 1]) || (below && git === parts.length - 1));
 }

@@ -1,11 +1,13 @@
-import { fileURLToPath } from "node:url";
-import { messageOf } from "../base/errors.ts";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { messageOf, UserError } from "../base/errors.ts";
 import { newPartId } from "../message/ids.ts";
 import type { Part } from "../message/part.ts";
 import { evaluate } from "../permission/evaluate.ts";
 import type { Ruleset } from "../permission/rule.ts";
 import { readTool } from "../tool/read.ts";
 import type { ToolContext } from "../tool/tool.ts";
+import { isInside, resolvePath } from "../workspace/paths.ts";
+import { findMentions, type Mention } from "./mentions.ts";
 import type { PromptBlock } from "./prompt-input.ts";
 
 /** A link names a file and perhaps some of its lines, counted from 1. */
@@ -13,6 +15,11 @@ interface FileLink {
   path: string;
   lines?: { first: number; last: number };
 }
+
+/** Bytes of an image or PDF that a message may hold; the same as for what is read. */
+const mediaLimitBytes = 5 * 1024 * 1024;
+/** Paths named with `@` that one message attaches. */
+const mentionLimit = 20;
 
 /**
  * Turns what the client sent into parts of a user message; linked files are read now, as the model will see them.
@@ -30,22 +37,18 @@ export async function toParts(
 
 async function blockParts(block: PromptBlock, context: ToolContext, rules: Ruleset): Promise<Part[]> {
   switch (block.type) {
-    case "text":
-      return [
-        {
-          id: newPartId(),
-          type: "text",
-          text: block.text,
-          ...(block.audience === "model" && { synthetic: true }),
-          ...(block.audience === "person" && { ignored: true }),
-        },
-      ];
-    case "media": {
-      const url = `data:${block.mime};base64,${block.data}`;
-      return [
-        { id: newPartId(), type: "file", mime: block.mime, url, ...(block.name && { filename: block.name }) },
-      ];
+    case "text": {
+      const text: Part = {
+        id: newPartId(),
+        type: "text",
+        text: block.text,
+        ...(block.audience === "model" && { synthetic: true }),
+        ...(block.audience === "person" && { ignored: true }),
+      };
+      return block.audience === "both" ? [text, ...(await mentionParts(block.text, context, rules))] : [text];
     }
+    case "media":
+      return mediaParts(block);
     case "embedded":
       return [
         { id: newPartId(), type: "file", mime: "text/plain", url: block.uri, filename: block.uri },
@@ -53,6 +56,65 @@ async function blockParts(block: PromptBlock, context: ToolContext, rules: Rules
       ];
     case "link":
       return linkParts(block, context, rules);
+  }
+}
+
+/** A larger one would make the provider refuse the whole conversation. */
+function mediaParts({ mime, data, name }: PromptBlock & { type: "media" }): Part[] {
+  const bytes = Buffer.byteLength(data, "base64");
+  if (bytes <= mediaLimitBytes) {
+    const url = `data:${mime};base64,${data}`;
+    return [{ id: newPartId(), type: "file", mime, url, ...(name && { filename: name }) }];
+  }
+  const shownAs = name ?? mime;
+  const limit = `${mediaLimitBytes / 1024 / 1024} MiB`;
+  const reason = `it has ${bytes} bytes, more than the ${limit} that can be attached.`;
+  return [
+    { id: newPartId(), type: "file", mime: "text/plain", url: `attachment:${shownAs}`, filename: shownAs },
+    synthetic(`The person attached ${shownAs} (${mime}), but it is left out: ${reason}`),
+  ];
+}
+
+/** Files and folders of the workspace that the text names with `@`; the text itself stays as it is. */
+async function mentionParts(text: string, context: ToolContext, rules: Ruleset): Promise<Part[]> {
+  const links = new Map<string, PromptBlock & { type: "link" }>();
+  let more = 0;
+  for (const readings of findMentions(text)) {
+    const link = await toLink(readings, context);
+    if (link === undefined || links.has(link.uri)) continue;
+    if (links.size < mentionLimit) links.set(link.uri, link);
+    else more++;
+  }
+  const parts: Part[] = [];
+  for (const link of links.values()) parts.push(...(await linkParts(link, context, rules)));
+  if (more > 0) parts.push(synthetic(`${more} more paths that the person named with @ were not attached.`));
+  return parts;
+}
+
+/** The first reading that names something in the workspace. */
+async function toLink(
+  readings: readonly Mention[],
+  { workspace }: ToolContext,
+): Promise<(PromptBlock & { type: "link" }) | undefined> {
+  for (const { path: written, lines } of readings) {
+    const path = await pathInside(written, workspace);
+    if (path === undefined) continue;
+    const hash = lines === undefined ? "" : `#L${lines.first}:${lines.last}`;
+    return { type: "link", uri: `${pathToFileURL(path).href}${hash}`, name: written };
+  }
+  return undefined;
+}
+
+/** The absolute path as it was asked for, so that rules see links too. */
+async function pathInside(written: string, workspace: ToolContext["workspace"]): Promise<string | undefined> {
+  try {
+    const { asked, path, kind } = await resolvePath(written, workspace);
+    const isThere = kind === "file" || kind === "directory";
+    return isThere && isInside(path, workspace.roots) ? asked : undefined;
+  } catch (error) {
+    // What cannot be a path is no mention.
+    if (!(error instanceof UserError)) throw error;
+    return undefined;
   }
 }
 
@@ -85,7 +147,7 @@ async function readLinked(
     const call = await readTool.prepare({ filePath: path, ...range }, context);
     const { action, reason } = evaluate(call.permissions, rules);
     if (action === "deny") return [synthetic(unreadable(block.uri, reason))];
-    const result = await call.run({ signal: context.signal, output: async () => {} });
+    const result = await call.run({ callId: newPartId(), signal: context.signal, output: async () => {} });
     if (result.status === "failed") return [synthetic(unreadable(block.uri, result.error))];
     const media = (result.attachments ?? []).map(({ mime, url, filename }): Part => ({
       id: newPartId(),

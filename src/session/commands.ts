@@ -1,17 +1,36 @@
 import initTemplate from "../../prompts/commands/init.md";
 import reviewTemplate from "../../prompts/commands/review.md";
+import type { Command as WrittenCommand } from "../command/command.ts";
 import type { Usage } from "../message/event.ts";
-import type { SessionInfo } from "../message/message.ts";
+import type { ModelRef, SessionInfo } from "../message/message.ts";
 import { type Permitted, runPermissions } from "./permissions-command.ts";
+import type { Project } from "./project.ts";
 import type { Undo } from "./undo.ts";
 
 /** What a person can begin a message with, after a slash. */
-interface Command {
+export interface Command {
   readonly name: string;
   readonly description: string;
   /** What may follow the name. */
-  readonly hint?: string;
-  readonly effect: { kind: "prompt"; template: string } | { kind: "compact" } | AnswerEffect;
+  readonly hint?: string | undefined;
+  readonly effect: PromptEffect | { kind: "compact" } | AnswerEffect;
+}
+
+/** Says something to the model. */
+export type PromptEffect =
+  | {
+      readonly kind: "template";
+      readonly template: string;
+      /** Answers this one message, instead of the session's. */
+      readonly agent?: string | undefined;
+      readonly model?: ModelRef | undefined;
+    }
+  | { readonly kind: "skill"; readonly skill: string };
+
+/** A command with what was typed behind its name. */
+export interface Called {
+  readonly command: Command;
+  readonly typed: string;
 }
 
 /** Done at once without a model; the text is the answer. */
@@ -26,20 +45,26 @@ interface Commanded extends Permitted {
   readonly info: SessionInfo;
   readonly history: Pick<Undo, "undo" | "redo" | "checkpoints">;
   setTitle(title: string, source: "person"): Promise<void>;
+  reload(): Promise<Project>;
 }
+
+/** Problems that one answer lists. */
+const problemsLimit = 40;
+/** Characters of a description in the editor's list. */
+const descriptionLimit = 200;
 
 const builtIn: readonly Command[] = [
   {
     name: "init",
     description: "Write or improve AGENTS.md for this project",
     hint: "what to pay attention to",
-    effect: { kind: "prompt", template: initTemplate },
+    effect: { kind: "template", template: initTemplate },
   },
   {
     name: "review",
     description: "Review uncommitted changes, a commit or a branch",
     hint: "commit, branch or focus",
-    effect: { kind: "prompt", template: reviewTemplate },
+    effect: { kind: "template", template: reviewTemplate },
   },
   {
     name: "compact",
@@ -81,22 +106,62 @@ const builtIn: readonly Command[] = [
     description: "Show what this session has used and cost so far",
     effect: { kind: "answer", run: async (session) => cost(session) },
   },
+  {
+    name: "reload",
+    description: "Read configuration, agents, commands and skills again, and show what is wrong with them",
+    effect: { kind: "answer", run: reload },
+  },
 ];
 
-export function commandList(): readonly Pick<Command, "name" | "description" | "hint">[] {
-  return builtIn;
+/** Names that no file can take: those that do something else than asking the model. */
+export const reservedNames: ReadonlySet<string> = new Set(
+  builtIn.filter(({ effect }) => effect.kind !== "template").map(({ name }) => name),
+);
+
+/** Everything that can be called in a project: built in, written down, and the skills. Of one name the first counts. */
+export function commandsOf({ commands, skills }: Pick<Project, "commands" | "skills">): Command[] {
+  const written = commands.map(toCommand);
+  const names = new Set(written.map(({ name }) => name));
+  const own = builtIn.filter(({ name }) => !names.has(name));
+  for (const { name } of own) names.add(name);
+  const loading = skills
+    .filter(({ name }) => !names.has(name))
+    .map(({ name, description }): Command => {
+      return {
+        name,
+        description: shorten(description),
+        hint: "what to do",
+        effect: { kind: "skill", skill: name },
+      };
+    });
+  return [...own, ...written, ...loading];
 }
 
 /** The command that a message calls. Text that merely begins with a slash is text. */
-export function parseCommand(text: string): { command: Command; rest: string } | undefined {
-  const match = /^\/([A-Za-z][\w/-]*)(?:\s+([\s\S]*))?$/.exec(text.trim());
-  const command = builtIn.find(({ name }) => name === match?.[1]);
-  return command && { command, rest: match?.[2]?.trim() ?? "" };
+export function parseCommand(text: string, commands: readonly Command[]): Called | undefined {
+  const match = /^\/(\S+)(?:\s+([\s\S]*))?$/.exec(text.trim());
+  const command = commands.find(({ name }) => name === match?.[1]);
+  return command && { command, typed: match?.[2]?.trim() ?? "" };
 }
 
-/** The template with what was typed behind the command's name, whose own text means nothing to it. */
-export function commandPrompt(template: string, rest: string): string {
-  return template.replaceAll("$ARGUMENTS", () => rest).trim();
+function toCommand({ name, description, hint, ...effect }: WrittenCommand): Command {
+  return { name, description, hint, effect: { kind: "template", ...effect } };
+}
+
+function shorten(description: string): string {
+  return description.length <= descriptionLimit ? description : `${description.slice(0, descriptionLimit)}…`;
+}
+
+async function reload(session: Commanded): Promise<string> {
+  const { agents, commands, skills, problems } = await session.reload();
+  const counts = `${agents.size} agents, ${commands.length} commands, ${skills.length} skills`;
+  const shown = problems.slice(0, problemsLimit).map((problem) => `- ${problem}`);
+  const rest = problems.length - shown.length;
+  return [
+    `Read again: ${counts}. ${problems.length === 0 ? "Nothing is wrong with them." : "Something is wrong:"}`,
+    ...(shown.length === 0 ? [] : ["", ...shown]),
+    ...(rest > 0 ? [`- and ${rest} more`] : []),
+  ].join("\n");
 }
 
 async function rename(session: Commanded, title: string): Promise<string> {

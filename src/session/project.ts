@@ -1,9 +1,11 @@
 import type { Agent } from "../agent/agent.ts";
 import type { Secrets } from "../base/secrets.ts";
+import type { Command } from "../command/command.ts";
 import type { Config } from "../config/schema.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import type { OpenModels } from "../model/providers.ts";
 import type { RetryPolicy } from "../model/retry.ts";
+import type { Skill } from "../skill/skill.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
@@ -28,6 +30,11 @@ export interface Project {
   readonly agents: ReadonlyMap<string, Agent>;
   /** The name of the primary agent that a new session begins with. */
   readonly defaultAgent: string;
+  /** What a person can call with a slash, beside the built-in ones. */
+  readonly commands: readonly Command[];
+  readonly skills: readonly Skill[];
+  /** Whether a file that it was made of is another one now. Reads no contents. */
+  hasChanged(): Promise<boolean>;
   /** Loaded when they are first asked for: a session opens without them. */
   tools(): Promise<readonly Tool[]>;
   readonly retryPolicy: RetryPolicy;

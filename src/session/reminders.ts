@@ -33,6 +33,11 @@ export function planReminder(agent: string, previousAgent: string | undefined): 
   return undefined;
 }
 
+/** What the agent must know to which a turn was handed over in its middle. */
+export function handOverReminder(from: string, to: string): string {
+  return planReminder(to, from) ?? fill(buildSwitch, { from, to }).trim();
+}
+
 /** Says that the turn ends with this answer and that it is to sum up. */
 export function stepLimitReminder(): string {
   return stepLimit.trim();

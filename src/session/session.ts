@@ -4,6 +4,7 @@ import type { Log } from "../base/log.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Emit, Usage } from "../message/event.ts";
 import { newPartId, type SessionId } from "../message/ids.ts";
+import type { Inquire } from "../message/inquiry.ts";
 import type {
   AgentError,
   ApprovalMode,
@@ -18,9 +19,16 @@ import type { Model } from "../model/model.ts";
 import type { Approvals } from "../permission/approvals.ts";
 import type { Gate } from "../permission/gate.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
-import type { SeenFiles, TodoList, ToolContext } from "../tool/tool.ts";
+import type { AgentSwitch, SeenFiles, TodoList, ToolContext } from "../tool/tool.ts";
 import { Budget } from "./budget.ts";
-import { type AnswerEffect, commandPrompt, parseCommand } from "./commands.ts";
+import {
+  type AnswerEffect,
+  type Called,
+  type Command,
+  commandsOf,
+  parseCommand,
+  type PromptEffect,
+} from "./commands.ts";
 import { requestCompaction } from "./compaction.ts";
 import { askConsent } from "./consent.ts";
 import { contextTokens } from "./context-budget.ts";
@@ -28,8 +36,8 @@ import type { Decisions } from "./decisions.ts";
 import { addAnswer, addQuestion } from "./exchange.ts";
 import { chooseModel } from "./model-choice.ts";
 import type { Project } from "./project.ts";
-import { type PromptInput, textOf } from "./prompt-input.ts";
-import { planReminder, steerReminder } from "./reminders.ts";
+import { type PromptBlock, type PromptInput, textOf } from "./prompt-input.ts";
+import { handOverReminder, planReminder, steerReminder } from "./reminders.ts";
 import type { SessionDiff } from "./session-diff.ts";
 import type { StepOutcome } from "./step.ts";
 import { fallbackTitle, generateTitle } from "./title.ts";
@@ -40,6 +48,8 @@ import { Undo } from "./undo.ts";
 
 /** After a cancel the turn's answer comes within this time, whatever a provider or a tool does (acp.md 1). */
 const cancelLimitMs = 2_500;
+/** Problems that are told when changed files bring them; /reload lists more. */
+const newProblemsLimit = 5;
 
 export interface SessionDeps {
   info: SessionInfo;
@@ -49,8 +59,10 @@ export interface SessionDeps {
   gate: Gate;
   approvals: Approvals;
   decisions: Decisions;
-  /** The project as it is now, after the person agreed to its configuration. */
+  /** The project as it is now. */
   reopenProject(): Promise<Project>;
+  /** Puts the model's questions to the person. */
+  inquire: Inquire;
   specs: ToolSpecs;
   todos: Todo[];
   emit: Emit;
@@ -78,9 +90,11 @@ export class Session {
   readonly #steering: PromptInput[] = [];
   /** Whether what is put into {@link #steering} now reaches the model in the running turn. */
   #isSteerable = false;
+  /** Whether a call has handed the running turn over to another agent, which no message in the transcript says yet. */
+  #isHandedOver = false;
   #project: Project;
   #isConsentSettled = false;
-  readonly #budget: Budget;
+  #budget: Budget;
   #info: SessionInfo;
   #todos: Todo[];
   /** Tokens in the model's context after its newest call. */
@@ -108,6 +122,11 @@ export class Session {
 
   get project(): Project {
     return this.#project;
+  }
+
+  /** What can be called with a slash. */
+  get commands(): readonly Command[] {
+    return commandsOf(this.#project);
   }
 
   get approvals(): Approvals {
@@ -168,7 +187,7 @@ export class Session {
 
   async setAgent(name: string): Promise<void> {
     const agent = this.project.agents.get(name);
-    if (agent === undefined || agent.hidden || agent.mode === "subagent") {
+    if (agent === undefined || !isSelectable(agent)) {
       throw new UserError(`There is no mode "${name}".`);
     }
     if (name === this.#info.agent) return;
@@ -198,6 +217,24 @@ export class Session {
     if (this.#info.titleSource === "person" && source !== "person") return;
     await this.#save({ title, titleSource: source });
     await this.#deps.emit({ sessionId: this.id, type: "title", title, updatedAt: this.#info.time.updated });
+  }
+
+  /** Works from here on with what the project's files say now, and tells what became another by it. */
+  async reload(): Promise<Project> {
+    const before = this.#shown();
+    const { consent, config } = this.#project;
+    this.#project = await this.#deps.reopenProject();
+    if (JSON.stringify(this.#project.consent?.wants) !== JSON.stringify(consent?.wants))
+      this.#isConsentSettled = false;
+    if (JSON.stringify(this.#project.config.max_cost) !== JSON.stringify(config.max_cost))
+      this.#budget = new Budget(this.#project.config.max_cost);
+    const now = this.#shown();
+    const { emit } = this.#deps;
+    if (now.agent !== before.agent) await emit({ sessionId: this.id, type: "agent", agent: now.agent });
+    else if (now.pickers !== before.pickers)
+      await emit({ sessionId: this.id, type: "model", model: this.#info.model });
+    if (now.commands !== before.commands) await emit({ sessionId: this.id, type: "commands" });
+    return this.#project;
   }
 
   async setDirectories(additionalDirectories: string[]): Promise<void> {
@@ -234,22 +271,99 @@ export class Session {
   }
 
   async #turn(input: PromptInput, signal: AbortSignal): Promise<TurnResult> {
-    const called = parseCommand(textOf(input));
-    const effect = called?.command.effect;
-    if (effect?.kind === "answer") return this.#answer(input, effect, called?.rest ?? "");
+    // As it is now: a mode that is chosen behind the message is not meant for it.
+    const chosen = { agent: this.#info.agent, model: this.#info.model };
+    await this.#refresh();
+    const early = this.#called(input);
+    if (early?.command.effect.kind === "answer")
+      return this.#answer(input, early.command.effect, early.typed);
     await this.history.settle();
     await this.#deps.approvals.refresh();
     await this.#settleConsent(signal);
-    this.#isSteerable = true;
     const context = this.#toolContext(signal);
-    if (effect?.kind === "compact") await this.#askToCompact(input, called?.rest ?? "");
-    else {
-      const said = effect === undefined ? input : withPrompt(input, effect.template, called?.rest ?? "");
-      await this.#addUserMessage(said, context);
-      if (!signal.aborted) await this.#giveTitle(textOf(input), signal);
-    }
+    const ended = await this.#ask(input, this.#called(input), context, chosen);
+    if (ended !== undefined) return ended;
     const result = await this.#runToEnd(context, signal);
     return signal.aborted ? { end: "cancelled", tokens: result.tokens } : result;
+  }
+
+  /** Puts what the person wants into the transcript. A result where that ends the turn already. */
+  async #ask(
+    input: PromptInput,
+    called: Called | undefined,
+    context: ToolContext,
+    chosen: Wish,
+  ): Promise<TurnResult | undefined> {
+    const effect = called?.command.effect;
+    if (effect?.kind === "compact") {
+      this.#isSteerable = true;
+      await this.#askToCompact(input, called?.typed ?? "");
+      return undefined;
+    }
+    const isPrompt = effect?.kind === "template" || effect?.kind === "skill";
+    const said = isPrompt ? await this.#fill(input, effect, called?.typed ?? "", context) : { input };
+    if ("end" in said) return said;
+    this.#isSteerable = true;
+    const { agent, model } = effect?.kind === "template" ? effect : {};
+    const wish = { agent: agent ?? chosen.agent, model: model ?? chosen.model };
+    await this.#addUserMessage(said.input, context, wish);
+    if (!context.signal.aborted) await this.#giveTitle(textOf(input), context.signal);
+    return undefined;
+  }
+
+  /** The person sees the command as it was written, the model reads what it stands for. */
+  async #fill(
+    input: PromptInput,
+    effect: PromptEffect,
+    typed: string,
+    context: ToolContext,
+  ): Promise<{ input: PromptInput } | TurnResult> {
+    const { callDeps } = await import("./turn.ts");
+    const { commandPrompt } = await import("./command-prompt.ts");
+    const agent = this.#agentNamed(effect.kind === "template" ? effect.agent : undefined);
+    const calls = callDeps({ ...this.#deps, project: this.#project, context }, agent);
+    const tools = await this.#project.tools();
+    const prompt = await commandPrompt({ ...calls, tools, signal: context.signal }, effect, typed);
+    if (prompt.outcome === "ready") return { input: withPrompt(input, prompt.blocks) };
+    const question: UserInfo = { ...this.#userInfo(input), system: undefined };
+    await addQuestion(this.transcript, question, textOf(input));
+    if (prompt.outcome === "cancelled") return { end: "cancelled", tokens: noTokens };
+    await addAnswer(this.transcript, question, `The command was not carried out. ${prompt.reason}`);
+    return { end: "finished", tokens: noTokens };
+  }
+
+  #called(input: PromptInput): Called | undefined {
+    return parseCommand(textOf(input), this.commands);
+  }
+
+  /** Notices changed files of configuration; where they cannot be read the session goes on as it was. */
+  async #refresh(): Promise<void> {
+    const known = new Set(this.#project.problems);
+    try {
+      if (!(await this.#project.hasChanged())) return;
+      const { problems } = await this.reload();
+      for (const text of problems.filter((problem) => !known.has(problem)).slice(0, newProblemsLimit))
+        await this.#deps.emit({ sessionId: this.id, type: "notice", severity: "warning", text });
+    } catch (error) {
+      const text = `The configuration could not be read again: ${messageOf(error)}. The session goes on with what it was.`;
+      await this.#deps.emit({ sessionId: this.id, type: "notice", severity: "warning", text });
+    }
+  }
+
+  /** What the editor shows of the project, to compare. */
+  #shown() {
+    const { agents, models } = this.#project;
+    const agent = this.agent.name;
+    const listed = [...agents.values()].map(({ name, description, mode, hidden }) => {
+      return { name, description, mode, hidden };
+    });
+    const names = models.list().map(({ ref, name }) => ({ ref, name }));
+    const commands = this.commands.map(({ name, description, hint }) => ({ name, description, hint }));
+    return {
+      agent,
+      pickers: JSON.stringify({ listed, names, model: this.model?.ref }),
+      commands: JSON.stringify(commands),
+    };
   }
 
   /** Asks once whether the project's own configuration may count, and works with it from here on where it may. */
@@ -260,8 +374,7 @@ export class Session {
     const answer = await askConsent(asking, consent, signal);
     this.#isConsentSettled = answer !== "cancelled";
     if (answer !== "accepted") return;
-    this.#project = await this.#deps.reopenProject();
-    await this.#deps.emit({ sessionId: this.id, type: "model", model: this.#info.model });
+    await this.reload();
   }
 
   /** Runs until no message is left that came meanwhile. After any end but a good one they wait in the transcript. */
@@ -274,6 +387,7 @@ export class Session {
       if (result.end !== "finished" || this.#steering.length === 0) break;
     }
     this.#isSteerable = false;
+    this.#isHandedOver = false;
     await this.#takeSteering(context);
     return result;
   }
@@ -287,7 +401,10 @@ export class Session {
         context,
         budget: this.#budget,
         spent: () => this.#info.cost,
-        takeSteering: () => this.#takeSteering(context),
+        takeSteering: async () => {
+          await this.#takeHandOver();
+          await this.#takeSteering(context);
+        },
         modelFor: (message) => this.#modelFor(message),
         onStep: (outcome) => this.#account(outcome),
         onCompacted: (cost, left) => this.#spend(cost, left),
@@ -325,11 +442,17 @@ export class Session {
     return { end: "failed", error: { code, message: messageOf(error), retryable: false }, tokens: noTokens };
   }
 
-  async #addUserMessage(input: PromptInput, context: ToolContext, reminder?: string): Promise<void> {
-    const info = { ...this.#userInfo(input), ...(reminder !== undefined && { steering: true }) };
+  async #addUserMessage(
+    input: PromptInput,
+    context: ToolContext,
+    wish: Wish = {},
+    reminder?: string,
+  ): Promise<void> {
+    const info = { ...this.#userInfo(input, wish), ...(reminder !== undefined && { steering: true }) };
     const { toParts } = await import("./attachments.ts");
-    const parts = await toParts(input.blocks, context, this.agent.rules);
-    const reminders = [reminder, planReminder(this.agent.name, this.#previousAgent())].filter(
+    const { rules } = this.#agentNamed(info.agent);
+    const parts = await toParts(input.blocks, context, rules);
+    const reminders = [reminder, planReminder(info.agent, this.#previousAgent())].filter(
       (text) => text !== undefined,
     );
     await this.transcript.addMessage(info);
@@ -338,24 +461,44 @@ export class Session {
     await this.#save({});
   }
 
-  #userInfo(input: PromptInput): UserInfo {
+  #userInfo(input: PromptInput, wish: Wish = {}): UserInfo {
+    const model = wish.model ?? this.#info.model;
     return {
       id: this.transcript.newMessageId(),
       sessionId: this.id,
       role: "user",
       time: { created: Date.now() },
-      agent: this.agent.name,
-      ...(this.#info.model && { model: this.#info.model }),
+      agent: this.#agentNamed(wish.agent).name,
+      ...(model && { model }),
       ...(input.system && { system: input.system }),
     };
+  }
+
+  /** The session's agent where it is not there, or no more. */
+  #agentNamed(name: string | undefined): Agent {
+    return (name === undefined ? undefined : this.project.agents.get(name)) ?? this.agent;
   }
 
   #previousAgent(): string | undefined {
     return this.transcript.messages.findLast(({ info }) => info.role === "user")?.info.agent;
   }
 
+  /** A message of the program's own under the new agent, so that the transcript says who goes on. */
+  async #takeHandOver(): Promise<void> {
+    if (!this.#isHandedOver) return;
+    this.#isHandedOver = false;
+    const last = this.transcript.messages.findLast(({ info }) => info.role === "user")?.info;
+    const system = last?.role === "user" ? last.system : undefined;
+    const info = this.#userInfo({ blocks: [], ...(system && { system }) });
+    await this.transcript.addMessage(info);
+    const reminder = handOverReminder(last?.agent ?? info.agent, info.agent);
+    await this.transcript.putPart(info.id, synthetic(reminder));
+    await this.transcript.seal(info.id);
+  }
+
   async #takeSteering(context: ToolContext): Promise<void> {
-    for (const input of this.#steering.splice(0)) await this.#addUserMessage(input, context, steerReminder());
+    for (const input of this.#steering.splice(0))
+      await this.#addUserMessage(input, context, {}, steerReminder());
   }
 
   #modelFor(message: UserInfo): Model | AgentError {
@@ -417,7 +560,20 @@ export class Session {
       seen: this.#seen,
       instructed: this.#instructed,
       todos: this.#todoList(),
+      inquire: this.#deps.inquire,
+      agents: this.#agentSwitch(),
       signal,
+    };
+  }
+
+  #agentSwitch(): AgentSwitch {
+    const agents = [...this.project.agents.values()];
+    return {
+      names: agents.filter(isSelectable).map(({ name }) => name),
+      switchTo: async (name) => {
+        await this.setAgent(name);
+        this.#isHandedOver = true;
+      },
     };
   }
 
@@ -431,6 +587,17 @@ export class Session {
       },
     };
   }
+}
+
+/** Whether a person may talk to it. */
+function isSelectable({ hidden, mode }: Agent): boolean {
+  return !hidden && mode !== "subagent";
+}
+
+/** Who answers one message, where it is not the session's agent and model. */
+interface Wish {
+  agent?: string | undefined;
+  model?: ModelRef | undefined;
 }
 
 interface Waiting {
@@ -456,15 +623,11 @@ function synthetic(text: string): Part {
   return { id: newPartId(), type: "text", text, synthetic: true };
 }
 
-/** The person sees the command as it was written, the model reads what it stands for. */
-function withPrompt(input: PromptInput, template: string, rest: string): PromptInput {
+function withPrompt(input: PromptInput, prompt: readonly PromptBlock[]): PromptInput {
   const blocks = input.blocks.map((block) =>
     block.type === "text" ? { ...block, audience: "person" as const } : block,
   );
-  return {
-    ...input,
-    blocks: [...blocks, { type: "text", text: commandPrompt(template, rest), audience: "model" }],
-  };
+  return { ...input, blocks: [...blocks, ...prompt] };
 }
 
 function usedContext({ messages }: Transcript): number | undefined {

@@ -148,7 +148,11 @@ export class ToolRunner {
       const decision = await this.#decide(card, prepared, looping, signal);
       if (decision.outcome !== "allowed") return await card.refuse(decision);
       await card.begin();
-      const result = await prepared.run({ signal, output: (delta) => card.output(delta) });
+      const result = await prepared.run({
+        callId: card.part.callId,
+        signal,
+        output: (delta) => card.output(delta),
+      });
       return await this.#finish(card, result, signal);
     } catch (error) {
       return await this.#failed(card, tool, error, signal);
@@ -166,7 +170,7 @@ export class ToolRunner {
       title: asked.title,
       kind: part.kind ?? "other",
       locations: asked.locations,
-      preview: asked.preview,
+      preview: looping ? { ...asked.preview, text: loopText } : asked.preview,
       input: part.state.input,
       permissions,
       limits: this.#deps.limitingRules,
@@ -179,7 +183,7 @@ export class ToolRunner {
   async #finish(card: CallCard, result: ToolResult, signal: AbortSignal): Promise<CallOutcome> {
     const changes = result.changes ?? [];
     if (result.status === "failed") {
-      const reason = signal.aborted ? "cancelled" : "failed";
+      const reason = signal.aborted ? "cancelled" : result.isRejected ? "rejected" : "failed";
       return card.fail(reason, await this.#limit(result.error), { changes, metadata: result.metadata });
     }
     if (signal.aborted) {
@@ -203,7 +207,7 @@ export class ToolRunner {
 }
 
 export interface ToolRunnerDeps {
-  transcript: Transcript;
+  transcript: Pick<Transcript, "putPart">;
   gate: Gate;
   rules: Ruleset;
   /** Rules that must allow a call beside `rules`. */
@@ -337,6 +341,9 @@ function check(
   const parsed = tool.input.safeParse(call.input);
   return parsed.success ? { tool, input: parsed.data } : { problem: describeInputProblem(parsed.error) };
 }
+
+/** What the person should know of a call that closes a circle. */
+const loopText = "The model has made the same calls three times over. Rejecting this one is told to it.";
 
 function doomLoopRequest(tool: string): PermissionRequest {
   return { permission: "doom_loop", subjects: [{ text: tool }], always: [] };

@@ -2,9 +2,20 @@ import { z } from "zod";
 import type { Agent } from "../agent/agent.ts";
 import type { UserInfo } from "../message/message.ts";
 import type { Model, ToolSpec } from "../model/model.ts";
-import { isHidden, permissionOf } from "../permission/evaluate.ts";
+import { evaluate, isHidden, permissionOf } from "../permission/evaluate.ts";
 import type { Ruleset } from "../permission/rule.ts";
+import type { Skill } from "../skill/skill.ts";
 import type { Tool } from "../tool/tool.ts";
+
+type Family = Model["family"];
+
+/** Tools for changing files, by the families that were trained to use them; all other tools are for all. */
+const familiesOfTools: ReadonlyMap<string, readonly Family[]> = new Map<string, readonly Family[]>([
+  ["apply_patch", ["gpt", "codex"]],
+  ["edit", ["claude", "gemini", "other"]],
+  ["multiedit", ["claude", "gemini", "other"]],
+  ["write", ["claude", "gemini", "other"]],
+]);
 
 /** The tools that this agent may use with this model for this message, ordered by name so that caches hit. */
 export function offeredTools(
@@ -15,8 +26,20 @@ export function offeredTools(
 ): Tool[] {
   if (!model.abilities.tools) return [];
   return tools
+    .filter(({ name }) => familiesOfTools.get(name)?.includes(model.family) ?? true)
     .filter((tool) => message.tools?.[tool.name] !== false && !isDenied(tool, [rules, ...limits]))
     .toSorted((left, right) => (left.name < right.name ? -1 : 1));
+}
+
+/** The skills that this agent may load. */
+export function offeredSkills(
+  skills: readonly Skill[],
+  { rules, limits = [] }: Pick<Agent, "rules" | "limits">,
+) {
+  return skills.filter(({ name }) => {
+    const request = { permission: "skill", subjects: [{ text: name }], always: [] };
+    return [rules, ...limits].every((ruleset) => evaluate(request, ruleset).action !== "deny");
+  });
 }
 
 function isDenied({ name }: Tool, rulesets: readonly Ruleset[]): boolean {

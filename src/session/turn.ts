@@ -17,8 +17,8 @@ import { hardPruneLimits, pruneLimits } from "./prune.ts";
 import { stepLimitReminder } from "./reminders.ts";
 import { runStep, type StepOutcome } from "./step.ts";
 import { systemPrompt } from "./system-prompt.ts";
-import { offeredTools, type ToolSpecs } from "./tool-set.ts";
-import { ToolRunner } from "./tool-runner.ts";
+import { offeredSkills, offeredTools, type ToolSpecs } from "./tool-set.ts";
+import { ToolRunner, type ToolRunnerDeps } from "./tool-runner.ts";
 import type { Transcript } from "./transcript.ts";
 import { compactionOf } from "./visible-messages.ts";
 import { addTokens, noTokens, type TurnEnd, type TurnResult } from "./turn-result.ts";
@@ -63,7 +63,7 @@ class Turn {
   readonly #deps: TurnDeps;
   readonly #tools: readonly Tool[];
   readonly #instructions: readonly Instruction[];
-  #runner: ToolRunner | undefined;
+  #runner: { agent: string; runner: ToolRunner } | undefined;
   #steps = 0;
   /** Compactions in a row that did not make the context smaller. */
   #vainCompactions = 0;
@@ -117,12 +117,12 @@ class Turn {
     const isLast = agent.steps !== undefined && this.#steps >= agent.steps - 1;
     this.#steps++;
     const tools = isLast ? [] : offeredTools(this.#tools, agent, model, question);
-    this.#runner ??= toolRunner(this.#deps, agent);
-    this.#runner.offer(tools);
+    const runner = this.#runnerFor(agent);
+    runner.offer(tools);
     const request = this.#request({ question, agent, model, tools, isLast });
     const step = { parentId: question.id, agent: agent.name, model, request };
     const { models, retryPolicy } = project;
-    const outcome = await runStep({ ...this.#deps, models, retryPolicy, runner: this.#runner }, step, signal);
+    const outcome = await runStep({ ...this.#deps, models, retryPolicy, runner }, step, signal);
     this.tokens = addTokens(this.tokens, outcome.tokens);
     this.#cost += outcome.cost;
     await this.#deps.onStep(outcome);
@@ -134,6 +134,13 @@ class Turn {
     if (this.#vainCompactions >= mostVainCompactions) return { end: "failed", error: tooLongError(model) };
     await requestCompaction({ project, transcript }, question, { auto: true, model });
     return undefined;
+  }
+
+  /** One for as long as the agent stays the same. */
+  #runnerFor(agent: Agent): ToolRunner {
+    if (this.#runner?.agent !== agent.name)
+      this.#runner = { agent: agent.name, runner: toolRunner(this.#deps, agent) };
+    return this.#runner.runner;
   }
 
   /** Makes room, as the message asks. An automatic compaction is followed by the rest of the work. */
@@ -157,7 +164,7 @@ class Turn {
       agent,
       family: model.family,
       environment: environmentOf(project, model),
-      skills: [],
+      skills: model.abilities.tools ? offeredSkills(project.skills, agent) : [],
       instructions: this.#instructions,
       system: question.system,
     });
@@ -218,13 +225,22 @@ function agentOf(project: Project, question: UserInfo): Agent {
 }
 
 function toolRunner(deps: TurnDeps, agent: Agent): ToolRunner {
+  return new ToolRunner({ ...callDeps(deps, agent), transcript: deps.transcript });
+}
+
+/** What calls under an agent go by. */
+export function callDeps(
+  deps: Pick<TurnDeps, "project" | "gate" | "decisions" | "emit" | "log" | "context">,
+  agent: Agent,
+): Omit<ToolRunnerDeps, "transcript"> {
   const { config, workspace, secrets } = deps.project;
   const limits = {
     maxLines: config.tool_output?.max_lines,
     maxBytes: config.tool_output?.max_bytes,
     folder: workspace.outputFolder,
   };
-  return new ToolRunner({ ...deps, rules: agent.rules, limitingRules: agent.limits, secrets, limits });
+  const context = { ...deps.context, agent: agent.name };
+  return { ...deps, context, rules: agent.rules, limitingRules: agent.limits, secrets, limits };
 }
 
 function environmentOf(project: Project, model: Model) {

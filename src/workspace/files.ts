@@ -17,8 +17,15 @@ export interface Files {
   /**
    * Replaces or creates a file atomically, keeping its mode; makes missing folders.
    * `expected` is the hash it must still have, null that it must not exist; otherwise {@link StaleFile} is thrown.
+   * `newMode` are the permission bits of a file that is made. Answers what stands there afterwards: with `bytes` where
+   * that is not what was given, because an editor formats.
    */
-  write(path: string, bytes: Uint8Array, expected: string | null): Promise<{ hash: string }>;
+  write(
+    path: string,
+    bytes: Uint8Array,
+    expected: string | null,
+    newMode?: number,
+  ): Promise<{ hash: string; bytes?: Buffer }>;
   remove(path: string, expected: string): Promise<void>;
   /** Runs the task when no other task on any of these files runs. */
   lock<T>(paths: readonly string[], task: () => Promise<T>): Promise<T>;
@@ -49,11 +56,16 @@ class DiskFiles implements Files {
     });
   }
 
-  async write(path: string, bytes: Uint8Array, expected: string | null): Promise<{ hash: string }> {
+  async write(
+    path: string,
+    bytes: Uint8Array,
+    expected: string | null,
+    newMode = defaultMode,
+  ): Promise<{ hash: string }> {
     const target = await targetOf(path);
     await assertUnchanged(target, expected);
     await mkdir(dirname(target), { recursive: true });
-    await replaceFile(target, bytes, expected === null ? undefined : await writableStat(target));
+    await replaceFile(target, bytes, expected === null ? newMode : await writableStat(target));
     return { hash: sha256(bytes) };
   }
 
@@ -95,12 +107,13 @@ export async function writeAtomically(path: string, bytes: Uint8Array, mode: num
   await replaceThrough(path, mode, (file) => file.writeFile(bytes));
 }
 
-const newFileMode = 0o666;
+const defaultMode = 0o666;
 
-async function replaceFile(path: string, bytes: Uint8Array, old: Stats | undefined): Promise<void> {
-  await replaceThrough(path, old?.mode ?? newFileMode, async (file) => {
+/** `old` is what is known of the file that is replaced, or the mode of a new one. */
+async function replaceFile(path: string, bytes: Uint8Array, old: Stats | number): Promise<void> {
+  await replaceThrough(path, typeof old === "number" ? old : old.mode, async (file) => {
     await file.writeFile(bytes);
-    if (old !== undefined) await keepOwnerAndMode(file, old);
+    if (typeof old !== "number") await keepOwnerAndMode(file, old);
   });
 }
 

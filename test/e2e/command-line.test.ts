@@ -16,7 +16,7 @@ interface Place {
   cwd: string;
   model: ModelServer;
   /** Runs the program as a shell would. */
-  run(args: string[], how?: { input?: string; env?: Record<string, string> }): Promise<Outcome>;
+  run: (args: string[], how?: { input?: string; env?: Record<string, string> }) => Promise<Outcome>;
 }
 
 interface Outcome {
@@ -85,9 +85,9 @@ describe("fairlead run", () => {
       const updates = stdout
         .trim()
         .split("\n")
-        .map((line) => JSON.parse(line) as Record<string, unknown>);
+        .map((line): unknown => JSON.parse(line));
       expect(code).toBe(0);
-      expect(updates.some(({ sessionUpdate }) => sessionUpdate === "agent_message_chunk")).toBe(true);
+      expect(updates).toContainEqual(expect.objectContaining({ sessionUpdate: "agent_message_chunk" }));
       expect(updates.at(-1)).toMatchObject({ sessionUpdate: "stop", stopReason: "end_turn" });
     });
   });

@@ -43,7 +43,10 @@ describe("a question", () => {
           toolCall: {
             title: "a.txt",
             kind: "edit",
-            content: [{ type: "diff", path, oldText: "one\ntwo\n", newText: "1\ntwo\n" }],
+            content: [
+              { type: "diff", path, oldText: "one\ntwo\n", newText: "1\ntwo\n" },
+              { type: "content", content: { text: 'Asked because the rule edit: "*" says ask.' } },
+            ],
           },
         },
       ]);

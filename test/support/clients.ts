@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile as readDisk, writeFile as writeDisk } from "node:fs/promises";
 import {
   methods,
   RequestError,
@@ -8,6 +8,7 @@ import {
   type CreateElicitationResponse,
   type Implementation,
 } from "@agentclientprotocol/sdk";
+import { z } from "zod";
 import { codeOf } from "../../src/base/errors.ts";
 
 /** What an editor is able to do and how it does it. */
@@ -16,6 +17,9 @@ export interface ClientKind {
   capabilities: ClientCapabilities;
   /** Unsaved buffers by absolute path; files without a buffer come from disk. */
   buffers?: Map<string, string>;
+  /** Answers reads and writes of files otherwise, for editors that do not do what they say. */
+  readFile?: (path: string) => Promise<unknown>;
+  writeFile?: (path: string, content: string) => Promise<unknown>;
   elicit?: Elicit;
 }
 
@@ -61,29 +65,42 @@ export const zedLike = (
 });
 
 /** Adds the handlers that a kind of client has. */
-export function serve(app: ClientApp, { buffers, elicit }: ClientKind): void {
+export function serve(app: ClientApp, { buffers, elicit, readFile, writeFile }: ClientKind): void {
   if (elicit) app.onRequest(methods.client.elicitation.create, ({ params }) => elicit(params));
   if (!buffers) return;
-  app.onRequest(methods.client.fs.readTextFile, async ({ params }) => {
-    const text = buffers.get(params.path) ?? (await readFromDisk(params.path));
-    const first = (params.line ?? 1) - 1;
-    const wanted =
-      params.line || params.limit ? linesOf(text).slice(first, first + (params.limit ?? Infinity)) : [text];
-    return { content: wanted.join("") };
-  });
-  app.onRequest(methods.client.fs.writeTextFile, async ({ params }) => {
-    buffers.set(params.path, params.content);
-    await writeFile(params.path, params.content);
-    return {};
-  });
+  const { readTextFile, writeTextFile } = methods.client.fs;
+  const [readAny, writeAny]: [string, string] = [readTextFile, writeTextFile];
+  if (readFile) app.onRequest(readAny, fileParams, ({ params }) => readFile(params.path));
+  else {
+    app.onRequest(readTextFile, async ({ params }) => {
+      const text = buffers.get(params.path) ?? (await readFromDisk(params.path));
+      const first = (params.line ?? 1) - 1;
+      const wanted =
+        params.line || params.limit ? linesOf(text).slice(first, first + (params.limit ?? Infinity)) : [text];
+      return { content: wanted.join("") };
+    });
+  }
+  if (writeFile) {
+    app.onRequest(writeAny, fileParams, ({ params }) => writeFile(params.path, params.content));
+  } else {
+    app.onRequest(writeTextFile, async ({ params }) => {
+      buffers.set(params.path, params.content);
+      await writeDisk(params.path, params.content);
+      return {};
+    });
+  }
 }
+
+/** With a parser of its own a method may be answered by anything. */
+const fileParams = (params: unknown) =>
+  z.object({ path: z.string(), content: z.string().default("") }).parse(params);
 
 /** The lines with their ends. */
 const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 
 async function readFromDisk(path: string): Promise<string> {
   try {
-    return await readFile(path, "utf8");
+    return await readDisk(path, "utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT") throw RequestError.resourceNotFound(path);
     throw error;

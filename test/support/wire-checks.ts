@@ -150,7 +150,11 @@ function selectionViolations(traffic: Traffic[]): Violation[] {
     const session = sessionOf(item) ?? textOf(carried.sessionId);
     if (isObject(carried.modes)) modes.set(session, idsOf(carried.modes.availableModes, "id"));
     const current = textOf(objectOf(carried.modes).currentModeId) ?? textOf(carried.currentModeId);
-    const problems = listOf(carried.configOptions).map(objectOf).flatMap(optionProblems);
+    const options = listOf(carried.configOptions).map(objectOf);
+    // The one way to say that there are other modes now.
+    const mode = options.find(({ category }) => category === "mode");
+    if (mode !== undefined) modes.set(session, valuesOf(mode));
+    const problems = options.flatMap(optionProblems);
     if (current !== undefined && !modes.get(session)?.includes(current))
       problems.push(`The mode ${current} is not offered.`);
     return problems.map((text) => ({ rule: "selection", order: item.order, text }));
@@ -159,13 +163,17 @@ function selectionViolations(traffic: Traffic[]): Violation[] {
 
 function optionProblems(option: JsonObject): string[] {
   if (option.type === "boolean") return [];
-  const values = listOf(option.options).flatMap((entry) =>
-    "group" in objectOf(entry) ? idsOf(objectOf(entry).options, "value") : idsOf([entry], "value"),
-  );
+  const values = valuesOf(option);
   const current = String(option.currentValue);
   return values.includes(current)
     ? []
     : [`The option ${String(option.id)} has the value ${current}, which is not offered.`];
+}
+
+function valuesOf(option: JsonObject): string[] {
+  return listOf(option.options).flatMap((entry) =>
+    "group" in objectOf(entry) ? idsOf(objectOf(entry).options, "value") : idsOf([entry], "value"),
+  );
 }
 
 const idsOf = (list: unknown, key: string): string[] =>

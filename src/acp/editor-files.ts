@@ -1,0 +1,23 @@
+import type { AgentContext } from "@agentclientprotocol/sdk";
+import { z } from "zod";
+import type { SessionId } from "../message/ids.ts";
+import type { EditorBuffers } from "../workspace/editor-files.ts";
+import type { ClientAbilities } from "./client-abilities.ts";
+
+const readSchema = z.looseObject({ content: z.string() });
+/** Some clients answer a write that failed with a text instead of an error. */
+const writeSchema = z.union([z.looseObject({}), z.null(), z.undefined()]);
+
+/** The client's file methods, as far as it has them. Their parameters hold nothing extra: some clients refuse that. */
+export function editorBuffers(
+  client: AgentContext,
+  { readFiles, writeFiles }: Pick<ClientAbilities, "readFiles" | "writeFiles">,
+  sessionId: SessionId,
+): EditorBuffers {
+  const read = async (path: string) =>
+    readSchema.parse(await client.request("fs/read_text_file", { sessionId, path })).content;
+  const write = async (path: string, content: string) => {
+    writeSchema.parse(await client.request("fs/write_text_file", { sessionId, path, content }));
+  };
+  return { ...(readFiles && { read }), ...(writeFiles && { write }) };
+}

@@ -1,0 +1,14 @@
+import type { ModelRef } from "../message/message.ts";
+
+/** A prompt that somebody wrote down under a name; a person calls it with a slash. */
+export interface Command {
+  readonly name: string;
+  readonly description: string;
+  /** What may follow the name. */
+  readonly hint?: string | undefined;
+  /** Answers the one message, instead of the session's. */
+  readonly agent?: string | undefined;
+  readonly model?: ModelRef | undefined;
+  /** See {@link parseTemplate}. */
+  readonly template: string;
+}

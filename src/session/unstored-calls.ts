@@ -1,0 +1,43 @@
+import { isFinished, type ToolPart, type ToolState } from "../message/part.ts";
+import { newMessageId, newPartId } from "../message/ids.ts";
+import { ToolRunner, type ToolRunnerDeps } from "./tool-runner.ts";
+import type { Tool } from "../tool/tool.ts";
+
+/** How a call ended. */
+export type FinishedState = Extract<ToolState, { status: "completed" | "error" }>;
+
+/**
+ * Calls of the program's own that go the way of the model's: checked, permitted, shown, limited. They are not stored:
+ * what they found stands in the message that they were made for.
+ */
+export class UnstoredCalls {
+  readonly #runner: ToolRunner;
+  readonly #messageId = newMessageId();
+  readonly #newest = new Map<string, ToolPart>();
+
+  constructor(deps: Omit<ToolRunnerDeps, "transcript">, tools: readonly Tool[]) {
+    const { sessionId } = deps.context;
+    this.#runner = new ToolRunner({
+      ...deps,
+      transcript: {
+        putPart: async (messageId, part) => {
+          if (part.type === "tool") this.#newest.set(part.id, part);
+          await deps.emit({ sessionId, type: "part", messageId, part });
+        },
+      },
+    });
+    this.#runner.offer(tools);
+  }
+
+  async run(tool: string, input: unknown, signal: AbortSignal): Promise<FinishedState> {
+    const announced = await this.#runner.announce(this.#messageId, tool, newPartId());
+    await this.#runner.run(this.#messageId, announced, { tool, input }, signal);
+    const state = this.#newest.get(announced.id)?.state;
+    if (state === undefined || !isFinishedState(state)) throw new Error(`the call of ${tool} did not end`);
+    return state;
+  }
+}
+
+function isFinishedState(state: ToolState): state is FinishedState {
+  return isFinished(state);
+}

@@ -1,0 +1,117 @@
+import { realpath } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join } from "node:path";
+import { messageOf } from "../base/errors.ts";
+import { filesBelow, type Report } from "../config/folder-walk.ts";
+import { downTo, type ConfigSource } from "../config/load.ts";
+import { readMarkdownFile } from "../config/markdown-file.ts";
+import { skillFrontMatterSchema } from "../config/schema.ts";
+import { isInside } from "../workspace/paths.ts";
+import type { Skill } from "./skill.ts";
+
+/** Skills of one session; further ones are reported and left out. */
+const skillsLimit = 300;
+
+export interface SkillSources {
+  /** The folder with the skills that come with the program. */
+  readonly bundled: string;
+  /** `.claude` and `.agents` folders, lowest first. */
+  readonly otherFolders: readonly ConfigSource[];
+  /** Configuration folders, lowest first. */
+  readonly folders: readonly ConfigSource[];
+  /** `skills.paths`: absolute, from `~/`, or relative to `cwd` or a folder above it up to the root. */
+  readonly paths?: readonly string[] | undefined;
+  readonly cwd: string;
+  /** The worktree's root, or `cwd` where there is none: links of the project's skills lead no further. */
+  readonly root: string;
+  readonly home: string;
+}
+
+/** One folder below which skills may lie. */
+interface SkillPlace {
+  readonly path: string;
+  readonly within?: string;
+}
+
+export interface SkillProblem {
+  readonly path: string;
+  readonly message: string;
+}
+
+export interface LoadedSkills {
+  /** By name. */
+  readonly skills: readonly Skill[];
+  readonly problems: readonly SkillProblem[];
+  /** Where skills were looked for. */
+  readonly places: readonly string[];
+}
+
+/** Finds every `SKILL.md`; of two skills with one name the later wins and it is said. Never throws for what it finds. */
+export async function loadSkills(sources: SkillSources): Promise<LoadedSkills> {
+  const problems: SkillProblem[] = [];
+  const report: Report = (path, message) => problems.push({ path, message });
+  const places = placesOf(sources);
+  const found = new Map<string, Skill>();
+  const bundled = await realPathOr(sources.bundled);
+  for (const path of await skillFiles(places, report)) {
+    const skill = await readSkill(path, report);
+    if (skill === undefined) continue;
+    const other = found.get(skill.name);
+    if (other !== undefined && !isInside(other.path, [bundled]))
+      report(skill.path, `is used; the skill "${skill.name}" of ${other.path} is not`);
+    found.set(skill.name, skill);
+  }
+  const skills = [...found.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
+  return { skills, problems, places: places.map(({ path }) => path) };
+}
+
+function placesOf(sources: SkillSources): SkillPlace[] {
+  const { otherFolders, folders, root } = sources;
+  const limited = ({ scope }: ConfigSource) => (scope === "project" ? { within: root } : {});
+  return [
+    { path: sources.bundled },
+    ...otherFolders.map((folder) => ({ path: join(folder.path, "skills"), ...limited(folder) })),
+    ...folders.flatMap((folder) =>
+      ["skill", "skills"].map((name) => ({ path: join(folder.path, name), ...limited(folder) })),
+    ),
+    ...(sources.paths ?? []).flatMap((path) => configuredPlaces(path, sources)),
+  ];
+}
+
+function configuredPlaces(path: string, { cwd, root, home }: SkillSources): SkillPlace[] {
+  if (path.startsWith("~/")) return [{ path: join(home, path.slice(2)) }];
+  if (isAbsolute(path)) return [{ path }];
+  return downTo({ cwd, worktree: root }).map((folder) => ({ path: join(folder, path), within: root }));
+}
+
+/** Real paths, each once, where it is found last. */
+async function skillFiles(places: readonly SkillPlace[], report: Report): Promise<string[]> {
+  const wanted = (name: string) => name === "SKILL.md";
+  const found = await Promise.all(
+    places.map(({ path, within }) => filesBelow(path, { wanted, within, report })),
+  );
+  const real = await Promise.all(found.flat().map((path) => realpath(path)));
+  const files = real.filter((path, index) => real.lastIndexOf(path) === index);
+  if (files.length > skillsLimit)
+    report("skills", `${files.length} skills were found; only the first ${skillsLimit} are used`);
+  return files.slice(0, skillsLimit);
+}
+
+async function readSkill(path: string, report: Report): Promise<Skill | undefined> {
+  try {
+    const { settings } = await readMarkdownFile(path);
+    const folder = dirname(path);
+    const parsed = skillFrontMatterSchema.safeParse({ name: basename(folder), ...settings });
+    if (parsed.success) {
+      const { name, description } = parsed.data;
+      return { name, description: description.replaceAll(/\s+/g, " ").trim(), path, folder };
+    }
+    for (const issue of parsed.error.issues) report(path, `${issue.path.join(".")}: ${issue.message}`);
+  } catch (thrown) {
+    report(path, messageOf(thrown));
+  }
+  return undefined;
+}
+
+async function realPathOr(path: string): Promise<string> {
+  return realpath(path).catch(() => path);
+}

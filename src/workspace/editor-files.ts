@@ -1,0 +1,186 @@
+import { orAfter } from "../base/async.ts";
+import { codeOf, messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { type Files, sha256, StaleFile } from "./files.ts";
+import { isInside } from "./paths.ts";
+
+/** What the editor offers of its buffers; what it does not offer is never asked for. Paths are absolute. */
+export interface EditorBuffers {
+  /** The text as the person sees it, unsaved changes among it. */
+  readonly read?: ((path: string) => Promise<string>) | undefined;
+  /** Puts the text into the editor and on the disk. Rejects where that failed. */
+  readonly write?: ((path: string, text: string) => Promise<void>) | undefined;
+}
+
+export interface EditorFilesDeps {
+  disk: Files;
+  /** What is offered now. */
+  buffers: () => EditorBuffers;
+  /** Real paths of the folders whose files the editor knows. */
+  roots: readonly string[];
+  log: Log;
+  /** For tests; {@link editorLimitMs} unless given. */
+  limitMs?: number;
+}
+
+/** An editor that has not answered by then is not waited for. */
+const editorLimitMs = 2_000;
+/** After so many answers that did not come, the editor is not asked any more. */
+const silenceLimit = 3;
+/** Larger files are read from and written to the disk only. */
+const bufferLimitBytes = 5 * 1024 * 1024;
+
+/**
+ * The disk with the editor's buffers over it: what the person has not saved yet is read, and changes of text go
+ * through the editor, so that its review and its undo see them. Whatever the editor cannot do, the disk does.
+ */
+export class EditorFiles implements Files {
+  readonly #deps: EditorFilesDeps;
+  /** The content on disk, by its hash, that a buffer was seen over; a disk that has moved on is newer than the buffer. */
+  readonly #bases = new Map<string, string>();
+  #silences = 0;
+
+  constructor(deps: EditorFilesDeps) {
+    this.#deps = deps;
+  }
+
+  async read(path: string): Promise<Content> {
+    return (await this.#look(path)).content;
+  }
+
+  async write(
+    path: string,
+    bytes: Uint8Array,
+    expected: string | null,
+    newMode?: number,
+  ): Promise<{ hash: string; bytes?: Buffer }> {
+    const { disk } = this.#deps;
+    if (expected === null || !this.#isReachable(path)) return disk.write(path, bytes, expected, newMode);
+    const before = await this.#lookIfThere(path);
+    if (before?.content.hash !== expected) throw new StaleFile(`${path} was changed meanwhile.`);
+    const text = textOf(bytes);
+    const { write } = this.#deps.buffers();
+    if (text === undefined || write === undefined || textOf(before.disk.bytes) === undefined)
+      return disk.write(path, bytes, before.disk.hash);
+    const problem = await this.#ask(write(path, text).then(() => "done" as const));
+    return problem === "done" ? this.#afterWrite(path, bytes, before) : this.#writeDisk(path, bytes, before);
+  }
+
+  async remove(path: string, expected: string): Promise<void> {
+    const { disk } = this.#deps;
+    if (!this.#isReachable(path)) return disk.remove(path, expected);
+    const before = await this.#lookIfThere(path);
+    if (before?.content.hash !== expected) throw new StaleFile(`${path} was changed meanwhile.`);
+    await disk.remove(path, before.disk.hash);
+    this.#bases.delete(path);
+  }
+
+  lock<T>(paths: readonly string[], task: () => Promise<T>): Promise<T> {
+    return this.#deps.disk.lock(paths, task);
+  }
+
+  async #lookIfThere(path: string): Promise<{ content: Content; disk: Content } | undefined> {
+    try {
+      return await this.#look(path);
+    } catch (error) {
+      if (codeOf(error) !== "ENOENT") throw error;
+      return undefined;
+    }
+  }
+
+  /** Both sides of a file, and which of them counts. */
+  async #look(path: string): Promise<{ content: Content; disk: Content }> {
+    const disk = await this.#deps.disk.read(path);
+    const buffer = await this.#readBuffer(path, disk);
+    if (buffer === undefined) return { content: disk, disk };
+    const content = asOnDisk(buffer, disk);
+    const base = this.#bases.get(path);
+    if (content.hash === disk.hash || base === undefined) this.#bases.set(path, disk.hash);
+    const isStale = base !== undefined && base !== disk.hash;
+    return { content: isStale ? disk : content, disk };
+  }
+
+  /** The editor's text; undefined where the disk alone counts. */
+  async #readBuffer(path: string, disk: Content): Promise<string | undefined> {
+    const { read } = this.#deps.buffers();
+    if (read === undefined || !this.#isReachable(path) || textOf(disk.bytes) === undefined) return undefined;
+    const text = await this.#ask(read(path));
+    // Some clients answer so for a file that they do not know.
+    if (text === "" || text === undefined || text.includes("\0")) return undefined;
+    return Buffer.byteLength(text) > bufferLimitBytes ? undefined : text;
+  }
+
+  /** What stands there after the editor has saved, perhaps formatted. A buffer that was not saved is, for commands. */
+  async #afterWrite(path: string, bytes: Uint8Array, before: { disk: Content }) {
+    const { disk } = this.#deps;
+    const after = await disk.read(path);
+    const wanted = sha256(bytes);
+    if (after.hash === before.disk.hash && after.hash !== wanted) {
+      this.#deps.log.warn("the editor did not save a change, it was written to the disk beside it", { path });
+      return this.#writeDisk(path, bytes, before);
+    }
+    this.#bases.set(path, after.hash);
+    return after.hash === wanted ? { hash: after.hash } : after;
+  }
+
+  /** An editor that failed may have written all the same. */
+  async #writeDisk(path: string, bytes: Uint8Array, before: { disk: Content }): Promise<{ hash: string }> {
+    const { disk } = this.#deps;
+    const now = await disk.read(path);
+    const wanted = sha256(bytes);
+    const { hash } = now.hash === wanted ? now : await disk.write(path, bytes, before.disk.hash);
+    this.#bases.set(path, hash);
+    return { hash };
+  }
+
+  /** The editor's answer; undefined where it fails or takes too long. */
+  async #ask<T extends string>(answer: Promise<T>): Promise<T | undefined> {
+    const { log, limitMs = editorLimitMs } = this.#deps;
+    try {
+      const given = await orAfter<T, undefined>(answer, limitMs, undefined);
+      if (given === undefined) {
+        this.#silences++;
+        log.warn("the editor did not answer about a file, the disk is used", { limitMs });
+      } else this.#silences = 0;
+      return given;
+    } catch (error) {
+      this.#silences = 0;
+      log.info("the editor refused a file, the disk is used", { problem: messageOf(error) });
+      return undefined;
+    }
+  }
+
+  #isReachable(path: string): boolean {
+    return this.#silences < silenceLimit && isInside(path, this.#deps.roots);
+  }
+}
+
+interface Content {
+  bytes: Buffer;
+  hash: string;
+}
+
+/** The text of UTF-8 without a byte order mark, which editors leave out; undefined for anything else. */
+function textOf(bytes: Uint8Array): string | undefined {
+  if (bytes.byteLength > bufferLimitBytes || bytes.includes(0)) return undefined;
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return text.startsWith("\uFEFF") ? undefined : text;
+  } catch {
+    // The decoder's only way to say that the bytes are no UTF-8.
+    return undefined;
+  }
+}
+
+/** The buffer as it would be saved. Editors keep line ends apart from the text: where only these differ, nothing does. */
+function asOnDisk(buffer: string, disk: Content): Content {
+  const saved = textOf(disk.bytes) ?? "";
+  if (withNewlines(buffer) === withNewlines(saved)) return disk;
+  const text = saved.includes("\r\n") && !buffer.includes("\r") ? buffer.replaceAll("\n", "\r\n") : buffer;
+  const bytes = Buffer.from(text, "utf8");
+  return { bytes, hash: sha256(bytes) };
+}
+
+function withNewlines(text: string): string {
+  return text.replaceAll("\r\n", "\n");
+}

@@ -1,0 +1,201 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { RequestError } from "@agentclientprotocol/sdk";
+import { describe, expect, test } from "vitest";
+import { plain, withFs, zedLike, type ClientKind } from "../support/clients.ts";
+import { objectOf, textOf } from "../support/json.ts";
+import * as reply from "../support/reply.ts";
+import { type Stage, story } from "../support/story.ts";
+import { toolCalls } from "../support/transcript.ts";
+
+const config = { permission: { edit: "allow", bash: "allow" } };
+const files = { "a.txt": "one\ntwo\n" };
+
+/** The agent's calls of the client's file methods, as `method path`. */
+const fileRequests = ({ editor, repository }: Stage): string[] =>
+  editor.wire.entries.flatMap(({ direction, message }) => {
+    if (direction !== "fromAgent" || message?.kind !== "request") return [];
+    const path = textOf(objectOf(message.json["params"]).path);
+    return message.method.startsWith("fs/")
+      ? [`${message.method} ${path?.replace(repository.path, "")}`]
+      : [];
+  });
+
+const onDisk = ({ repository }: Stage, name = "a.txt") => readFile(join(repository.path, name), "utf8");
+
+const read = reply.call("read", { filePath: "a.txt" });
+const edit = (oldString: string, newString: string) =>
+  reply.call("edit", { filePath: "a.txt", oldString, newString });
+
+/** Plays one turn of these calls, each in a step of its own, and answers what the model read after each. */
+async function play(
+  stage: Stage,
+  ...steps: (reply.Step | (() => Promise<void> | void))[]
+): Promise<string[]> {
+  const { editor, model } = stage;
+  const { sessionId } = await editor.newSession();
+  const results: string[] = [];
+  for (const step of steps) {
+    if (typeof step === "function") {
+      await step();
+      continue;
+    }
+    model.reply(step).reply("Next.");
+    await editor.prompt(sessionId, "Go on");
+    results.push(...(model.requests.at(-1)?.toolResults ?? []));
+  }
+  expect(toolCalls(editor.updates(sessionId))).toHaveLength(results.length);
+  return results;
+}
+
+/** Sets the text of an unsaved buffer before the editor is asked for it. */
+const buffer = (client: ClientKind, { repository }: Stage, text: string) =>
+  client.buffers?.set(join(repository.path, "a.txt"), text);
+
+describe.each([
+  ["with files", withFs],
+  ["like Zed", zedLike],
+] as const)("an editor %s", (_, kind) => {
+  test("gives its unsaved text to read and edit, and takes the edit", async () => {
+    const client = kind();
+    await story({ client, files, config }, async (stage) => {
+      buffer(client, stage, "one\ntwo\nunsaved\n");
+      const [seen, edited, again] = await play(stage, read, edit("unsaved", "saved"), read);
+      expect(seen).toContain("3: unsaved");
+      expect(edited).toContain("Changed a.txt (+1 -1 lines)");
+      expect(again).toContain("3: saved");
+      expect(await onDisk(stage)).toBe("one\ntwo\nsaved\n");
+      expect(client.buffers?.get(join(stage.repository.path, "a.txt"))).toBe("one\ntwo\nsaved\n");
+      expect(fileRequests(stage)).toContain("fs/write_text_file /a.txt");
+      const [, call] = toolCalls(stage.editor.updates(stage.editor.wire.updates[0]?.sessionId ?? ""));
+      expect(call?.content).toMatchObject([
+        { type: "diff", oldText: "one\ntwo\nunsaved\n", newText: "one\ntwo\nsaved\n" },
+      ]);
+    });
+  });
+
+  test("is not asked about files outside of the workspace, new files and files in other encodings", async () => {
+    const other = Buffer.from("\uFEFFone\n", "utf16le");
+    const client = kind();
+    const options = { client, files: { "utf16.txt": other }, config: { permission: "allow" } };
+    await story(options, async (stage) => {
+      await play(
+        stage,
+        reply.call("read", { filePath: "utf16.txt" }),
+        reply.call("write", { filePath: "new.txt", content: "new\n" }),
+        reply.call("read", { filePath: join(stage.home.path, ".config/fairlead/fairlead.json") }),
+      );
+      expect(fileRequests(stage)).toEqual([]);
+      expect(await onDisk(stage, "new.txt")).toBe("new\n");
+    });
+  });
+});
+
+test("an editor without file methods is never asked for files", async () => {
+  await story({ client: plain(), files, config }, async (stage) => {
+    await play(stage, read, edit("two", "2"));
+    expect(fileRequests(stage)).toEqual([]);
+    expect(await onDisk(stage)).toBe("one\n2\n");
+  });
+});
+
+test("an editor that only reads gives its text, and the edit goes to the disk", async () => {
+  const client = { ...withFs(), capabilities: { fs: { readTextFile: true } } };
+  await story({ client, files, config }, async (stage) => {
+    buffer(client, stage, "one\ntwo\nunsaved\n");
+    await play(stage, read, edit("unsaved", "kept"));
+    expect(fileRequests(stage)).not.toContain("fs/write_text_file /a.txt");
+    expect(await onDisk(stage)).toBe("one\ntwo\nkept\n");
+  });
+});
+
+test("a buffer that the person changed since it was read makes the edit stale", async () => {
+  const client = withFs();
+  await story({ client, files, config }, async (stage) => {
+    const [, refused] = await play(
+      stage,
+      read,
+      () => void buffer(client, stage, "one\ntwo\ntyped\n"),
+      edit("two", "2"),
+    );
+    expect(refused).toContain("was changed since it was read");
+    expect(await onDisk(stage)).toBe("one\ntwo\n");
+  });
+});
+
+test("after a command wrote the file the disk counts, not the buffer that does not know", async () => {
+  const client = withFs();
+  await story({ client, files, config }, async (stage) => {
+    buffer(client, stage, "one\ntwo\n");
+    const results = await play(
+      stage,
+      read,
+      reply.call("bash", { command: "printf 'by command\\n' > a.txt" }),
+      read,
+      edit("by command", "by edit"),
+    );
+    expect(results[2]).toContain("1: by command");
+    expect(results[3]).toContain("Changed a.txt");
+    expect(await onDisk(stage)).toBe("by edit\n");
+  });
+});
+
+test("an editor that formats on save: what stands there then is shown, undone, and told to the model", async () => {
+  const client: ClientKind = {
+    ...withFs(),
+    writeFile: async (path, content) => {
+      await writeFile(path, content.replaceAll("2", "two "));
+      return {};
+    },
+  };
+  await story({ client, files, config }, async (stage) => {
+    const { editor } = stage;
+    const [, edited, again] = await play(stage, read, edit("two", "2"), edit("two ", "three"));
+    expect(edited).toContain("The editor changed the text when it saved it");
+    expect(again).toContain("Changed a.txt");
+    expect(await onDisk(stage)).toBe("one\nthree\n");
+    const sessionId = editor.wire.updates[0]?.sessionId ?? "";
+    const [, call] = toolCalls(editor.updates(sessionId));
+    expect(call?.content).toMatchObject([{ newText: "one\ntwo \n" }]);
+    await editor.prompt(sessionId, "/undo");
+    expect(await onDisk(stage)).toBe("one\ntwo \n");
+  });
+});
+
+/** Editors that do not do what they say, each in its way. */
+const unable: [string, Partial<ClientKind>][] = [
+  ["refuses reads", { readFile: () => Promise.reject(new RequestError(-32002, "outside of the project")) }],
+  ["has no text for the file", { readFile: async () => ({ content: "" }) }],
+  ["answers reads with nonsense", { readFile: async () => ({ text: 1 }) }],
+  ["fails to write", { writeFile: () => Promise.reject(new RequestError(-32603, "ENOENT")) }],
+  ["answers a failed write with a text", { writeFile: async () => "Error: cannot write" }],
+  ["keeps what it is given in its buffer", { writeFile: async () => ({}) }],
+  ["never answers reads", { readFile: () => new Promise(() => {}) }],
+  ["never answers writes", { writeFile: () => new Promise(() => {}) }],
+];
+test.each(unable)("with an editor that %s the disk is read and written", async (_, more) => {
+  await story({ client: { ...withFs(), ...more }, files, config }, async (stage) => {
+    const [seen, edited] = await play(stage, read, edit("two", "2"));
+    expect(seen).toContain("2: two");
+    expect(edited).toContain("Changed a.txt");
+    expect(await onDisk(stage)).toBe("one\n2\n");
+  });
+});
+
+describe("line ends and marks", () => {
+  test("a buffer that differs in line ends only is the file, and an edit keeps them", async () => {
+    const client = withFs();
+    await story({ client, files: { "a.txt": "one\r\ntwo\r\n" }, config }, async (stage) => {
+      buffer(client, stage, "one\ntwo\n");
+      await play(stage, read, edit("two", "2"));
+      expect(await onDisk(stage)).toBe("one\r\n2\r\n");
+    });
+  });
+
+  test("a file with a byte order mark is kept with it", async () => {
+    await story({ client: withFs(), files: { "a.txt": "\uFEFFone\ntwo\n" }, config }, async (stage) => {
+      await play(stage, read, edit("two", "2"));
+      expect(await onDisk(stage)).toBe("\uFEFFone\n2\n");
+    });
+  });
+});

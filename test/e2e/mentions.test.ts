@@ -1,0 +1,137 @@
+import { pathToFileURL } from "node:url";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { plain, withFs, zedLike } from "../support/clients.ts";
+import * as reply from "../support/reply.ts";
+import { type Stage, story } from "../support/story.ts";
+
+const png = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
+const files = {
+  "src/a.ts": "one\ntwo\nthree\n",
+  "src/b.ts": "b\n",
+  "dot.png": png,
+  ".env": "KEY=1\n",
+  "secret.txt": "hidden\n",
+};
+
+/** What the model reads for a prompt. */
+async function sent({ editor, model }: Stage, prompt: string): Promise<string> {
+  const { sessionId } = await editor.newSession();
+  model.reply("Seen.");
+  await editor.prompt(sessionId, prompt);
+  return JSON.stringify(model.requests.at(-1)?.messages.findLast(({ role }) => role === "user"));
+}
+
+const attached = (text: string): string[] =>
+  [...text.matchAll(/<attached path=\\"(.*?)\\">/g)].map(([, path = ""]) => path);
+
+describe.each([
+  ["plain", plain],
+  ["with files", withFs],
+  ["like Zed", zedLike],
+] as const)("in an editor that is %s", (_, client) => {
+  test("@path, @path#lines and @folder/ bring what they name along", async () => {
+    await story({ client: client(), files }, async (stage) => {
+      const { path } = stage.repository;
+      const text = await sent(stage, "Compare @src/a.ts#L2-3, (@src/b.ts) and @src/.");
+      expect(text).toContain("Compare @src/a.ts#L2-3, (@src/b.ts) and @src/.");
+      expect(attached(text)).toEqual([join(path, "src/a.ts"), join(path, "src/b.ts"), join(path, "src")]);
+      expect(text).toContain("2: two\\n3: three\\n");
+      expect(text).not.toContain("1: one");
+      expect(text).toContain("1: b\\n");
+      expect(text).toMatch(/a\.ts\\nb\.ts/);
+    });
+  });
+});
+
+test("the person sees the text as it was written and a link beside it, live and loaded", async () => {
+  await story({ files }, async ({ editor, model, repository }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply("Seen.");
+    await editor.prompt(sessionId, "Look at @src/a.ts#L2");
+    await editor.restart();
+    await editor.initialize();
+    await editor.load(sessionId);
+    const said = editor.updates(sessionId, "user_message_chunk").map(({ content }) => content);
+    const uri = `${pathToFileURL(join(repository.path, "src/a.ts")).href}#L2:2`;
+    expect(said).toEqual([
+      { type: "text", text: "Look at @src/a.ts#L2" },
+      { type: "resource_link", uri, name: "src/a.ts" },
+    ]);
+  });
+});
+
+test.each([
+  ["an address", "Write to me@src/a.ts and x@example.com"],
+  ["a fence", "```\n@src/a.ts\n```"],
+  ["a fence that is not closed", "~~~ts\n@src/a.ts"],
+  ["a span of code", "The decorator `@src/a.ts` and ``a ` @src/b.ts``"],
+  ["a path without @", "See src/a.ts and ./dot.png"],
+  ["what is not there", "@src/none.ts @ @. @@ @/ @build"],
+  ["a place outside of the workspace", "@/etc/hostname @../ @~"],
+])("%s is left as it is", async (_, prompt) => {
+  await story({ files }, async (stage) => {
+    const text = await sent(stage, prompt);
+    expect(attached(text)).toEqual([]);
+    expect(text).not.toContain("image_url");
+  });
+});
+
+test("@image comes as an image where the model takes them, and is named where it does not", async () => {
+  await story({ files }, async (stage) => {
+    const text = await sent(stage, "See @dot.png");
+    expect(text).toContain("dot.png (image/png");
+  });
+});
+
+test("an image of more than 5 MiB is left out, and the model is told", async () => {
+  const data = Buffer.alloc(5 * 1024 * 1024 + 1).toString("base64");
+  await story({ files }, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply("I cannot see it.");
+    await editor.prompt(sessionId, [
+      { type: "text", text: "See" },
+      { type: "image", mimeType: "image/png", data },
+    ]);
+    const [message] = model.requests[0]?.messages.slice(-1) ?? [];
+    expect(JSON.stringify(message)).toContain(
+      "The person attached image/png (image/png), but it is left out: it has 5242881 bytes",
+    );
+  });
+});
+
+test("what a rule denies is not read, what it asks for is: the person named it", async () => {
+  const config = { permission: { read: { "*": "allow", "*.env": "ask", "secret.txt": "deny" } } };
+  await story({ config, files }, async (stage) => {
+    const text = await sent(stage, "Read @.env, @secret.txt");
+    expect(text).toContain("KEY=1");
+    expect(text).not.toContain("hidden");
+    expect(text).toMatch(/The person attached file:.*secret\.txt, but it could not be read: the rule read/);
+  });
+});
+
+test("more than twenty paths are said, not attached", async () => {
+  const many = Object.fromEntries(Array.from({ length: 22 }, (_, at) => [`f${at}.txt`, `${at}\n`]));
+  await story({ files: many }, async (stage) => {
+    const text = await sent(
+      stage,
+      Object.keys(many)
+        .map((name) => `@${name}`)
+        .join(" "),
+    );
+    expect(attached(text)).toHaveLength(20);
+    expect(text).toContain("2 more paths that the person named with @ were not attached.");
+  });
+});
+
+test("a mentioned file counts as read, so that it may be edited at once", async () => {
+  await story({ files, config: { permission: { edit: "allow" } } }, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(reply.call("edit", { filePath: "src/b.ts", oldString: "b", newString: "c" })).reply("Done.");
+    await editor.prompt(sessionId, "Change @src/b.ts");
+    expect(model.requests[1]?.toolResults).toEqual([expect.stringContaining("Changed src/b.ts")]);
+  });
+});
