@@ -17,6 +17,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     pool: "forks",
     isolate: false,
+    // Stories wait for other processes most of their time.
+    maxWorkers: 4,
     testTimeout: 30_000,
     hookTimeout: 30_000,
     allowOnly: false,

@@ -254,6 +254,11 @@ export class App {
     }
   }
 
+  /** Kills what still runs, for a program that cannot wait any longer. */
+  abandon(): void {
+    this.#processes.killAll();
+  }
+
   /** Ends every session and every process. */
   async close(): Promise<void> {
     const ended = this.#processes.endAll();

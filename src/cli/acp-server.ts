@@ -32,7 +32,10 @@ export async function openServer({
       await wire.settled();
       await wire.outbox.flush();
     },
-    abandon: (reason) => wire.abandon(reason),
+    abandon: (reason) => {
+      app.abandon();
+      wire.abandon(reason);
+    },
     report: (what, error) => app.log.error(what, { error: messageOf(error) }),
   };
 }

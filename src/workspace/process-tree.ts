@@ -53,6 +53,11 @@ export async function endTree(tree: ProcessTree, urgent?: AbortSignal): Promise<
   }
 }
 
+/** Kills a group at once, without looking or waiting. */
+export function killGroup(group: number): void {
+  send(process.platform === "win32" ? group : -group, "SIGKILL");
+}
+
 /** Whether a member of the group, zombies aside, still runs. */
 export async function hasRunningMember(group: number): Promise<boolean> {
   if (process.platform === "win32" || !isAlive(-group)) return false;

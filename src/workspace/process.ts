@@ -9,13 +9,15 @@ import { deferred, orAfter } from "../base/async.ts";
 import { codeOf, messageOf } from "../base/errors.ts";
 import { Secrets } from "../base/secrets.ts";
 import { ProcessOutput } from "./process-output.ts";
-import { endTree, hasRunningMember, PROCESS_MARK, type ProcessTree } from "./process-tree.ts";
+import { endTree, hasRunningMember, killGroup, PROCESS_MARK, type ProcessTree } from "./process-tree.ts";
 
 /** Shell commands, each in a process group of its own with stdin closed. */
 export interface Processes {
   run(command: ShellCommand): Promise<ProcessOutcome>;
   /** Ends every process still running, TERM then KILL. For the program's own end. */
   endAll(): Promise<void>;
+  /** The same at once and without a word to them, for a program that cannot wait any longer. */
+  killAll(): void;
 }
 
 export interface ShellCommand {
@@ -63,6 +65,8 @@ class ShellProcesses implements Processes {
   readonly #mark = `${randomUUID()}/`;
   readonly #ending = new AbortController();
   readonly #running = new Set<Promise<ProcessOutcome>>();
+  /** Groups whose command has not ended. */
+  readonly #groups = new Set<number>();
   /** Groups that live on in the background. On Linux the mark finds them, and those that left their group too. */
   readonly #background = new Set<number>();
   #shell: Promise<string> | undefined;
@@ -91,6 +95,10 @@ class ShellProcesses implements Processes {
     const groups = process.platform === "linux" ? [undefined] : [...this.#background];
     await Promise.all(groups.map((group) => endTree({ group, mark: this.#mark }, this.#ending.signal)));
     this.#background.clear();
+  }
+
+  killAll(): void {
+    for (const group of [...this.#groups, ...this.#background]) killGroup(group);
   }
 
   async #runRedacted(command: ShellCommand): Promise<ProcessOutcome> {
@@ -122,6 +130,7 @@ class ShellProcesses implements Processes {
   }
 
   async #watch({ child, group }: Started, command: ShellCommand, mark: string): Promise<ProcessOutcome> {
+    this.#groups.add(group);
     const exited = exitOf(child);
     const tree: ProcessTree = { group, mark };
     const output = new ProcessOutput(child.stdout, (text) => command.onOutput(text));
@@ -138,6 +147,7 @@ class ShellProcesses implements Processes {
       await endTree(tree, this.#ending.signal);
       throw error;
     } finally {
+      this.#groups.delete(group);
       stop.forget();
       if (stop.happened) output.abandon();
       child.unref();

@@ -12,7 +12,8 @@ export function environment(home: string): Record<string, string> {
     USERPROFILE: home,
     XDG_CONFIG_HOME: join(home, ".config"),
     XDG_DATA_HOME: join(home, ".local", "share"),
-    XDG_CACHE_HOME: join(home, ".cache"),
+    // Compiled code alone is kept there; sharing it spares each program the compiling.
+    XDG_CACHE_HOME: join(import.meta.dirname, "../../node_modules/.cache/fairlead-tests"),
     XDG_STATE_HOME: join(home, ".local", "state"),
   };
 }
