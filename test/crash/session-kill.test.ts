@@ -11,7 +11,7 @@ import { type Item, itemsOf } from "./conversation.ts";
 import { goOn, type KillScene, killScenes, playScenes } from "./kill-scenes.ts";
 
 /** All kills of this file; CRASH_KILLS=200 for the long run. */
-const kills = Number(process.env["CRASH_KILLS"] ?? 24);
+const kills = Number(process.env["CRASH_KILLS"] ?? 16);
 const killsPerSession = 8;
 /** What of streamed text a kill may take (system.md 2). */
 const lossLimitMs = 200;

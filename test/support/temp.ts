@@ -1,4 +1,6 @@
-import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
+import { createHash, randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { cp, mkdir, mkdtemp, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
@@ -35,14 +37,33 @@ export async function temporaryFolder(files: Files = {}, name = "fairlead-test-"
 /** A repository with one commit that holds the files. The person's git configuration plays no part. */
 export async function gitRepository(files: Files = { "README.md": "# Sample\n" }): Promise<GitRepository> {
   const folder = await temporaryFolder(files, "fairlead-repository-");
-  const git = async (...args: string[]) => {
-    const { stdout } = await execa("git", [...settings, ...args], { cwd: folder.path, env: gitEnv });
-    return stdout;
-  };
-  await git("init", "--quiet", "--initial-branch=main");
+  const git = (...args: string[]) => runGit(folder.path, args);
+  const kept = join(firstCommits, createHash("sha256").update(JSON.stringify(files)).digest("hex"));
+  const target = join(folder.path, ".git");
+  if (existsSync(kept)) {
+    await cp(kept, target, { recursive: true });
+    return { ...folder, git };
+  }
+  await git("init", "--quiet", "--initial-branch=main", "--template=");
   await git("add", "--all");
   await git("commit", "--quiet", "--allow-empty", "--message=First");
+  await keep(target, kept);
   return { ...folder, git };
+}
+
+/** Git folders of repositories by their files: most stories begin with the same, and copying is cheaper than git. */
+const firstCommits = join(import.meta.dirname, "../../node_modules/.cache/fairlead-tests/commits");
+
+/** Another test may keep the same at the same time: then one of the two copies counts. */
+async function keep(folder: string, place: string): Promise<void> {
+  const fresh = `${place}-${randomUUID()}`;
+  await cp(folder, fresh, { recursive: true });
+  await rename(fresh, place).catch(() => rm(fresh, { recursive: true, force: true }));
+}
+
+async function runGit(cwd: string, args: string[]): Promise<string> {
+  const { stdout } = await execa("git", [...settings, ...args], { cwd, env: gitEnv });
+  return stdout;
 }
 
 /** Writes the global configuration that makes the scripted model the only one. */
