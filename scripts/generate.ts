@@ -1,5 +1,7 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { z } from "zod";
+import { parseMarkdown } from "../src/config/markdown.ts";
 import {
   agentConfigSchema,
   commandFrontMatterSchema,
@@ -8,7 +10,7 @@ import {
 } from "../src/config/schema.ts";
 import { messageSchema, sessionInfoSchema } from "../src/message/message.ts";
 
-// Writes the files that are made from the code; with --check it only says which of them are out of date.
+// Writes the files that are made from others; with --check it only says which of them are out of date.
 const schemas = {
   "schema/config.schema.json": { title: "Fairlead configuration", schema: configSchema },
   "schema/agent.schema.json": { title: "Front matter of an agent", schema: agentConfigSchema },
@@ -18,10 +20,29 @@ const schemas = {
   "schema/message.schema.json": { title: "A stored message", schema: messageSchema },
 };
 
+/** What the program must know of the bundled skills before any of them is opened. */
+async function skillIndex(): Promise<Record<string, { name: string; description: string }>> {
+  const folders = (await readdir("skills", { withFileTypes: true })).filter((entry) => entry.isDirectory());
+  const files = folders.map(({ name }) => `${name}/SKILL.md`).sort();
+  const entries = files.map(async (file) => {
+    const path = join("skills", file);
+    const { name, description } = skillFrontMatterSchema.parse(
+      parseMarkdown(await readFile(path, "utf8"), path).settings,
+    );
+    return [file, { name, description: description.replaceAll(/\s+/g, " ").trim() }] as const;
+  });
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+const generated: [string, unknown][] = Object.entries(schemas).map(([path, { title, schema }]) => [
+  path,
+  { title, ...z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) },
+]);
+generated.push(["skills/index.json", await skillIndex()]);
+
 const isCheck = process.argv.includes("--check");
 let outdated = 0;
-for (const [path, { title, schema }] of Object.entries(schemas)) {
-  const json = { title, ...z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) };
+for (const [path, json] of generated) {
   const text = `${JSON.stringify(json, null, 2)}\n`;
   const known = await readFile(path, "utf8").catch(() => undefined);
   if (known === text) continue;

@@ -15,7 +15,6 @@ import { type LoadConfigOptions, type LoadedConfig, loadConfig, placesOf } from 
 import { type Env, userFolders, type UserFolders } from "./config/paths.ts";
 import type { Config } from "./config/schema.ts";
 import { stampOf, type WatchedPlaces } from "./config/stamp.ts";
-import { loadInstructions } from "./instruction/instructions.ts";
 import { modelRefSchema } from "./message/message.ts";
 import { type Credentials, loadCredentials } from "./model/credentials.ts";
 import { knownKeys } from "./model/known-keys.ts";
@@ -129,11 +128,14 @@ export class App {
     if (folder === undefined) throw new Error("no working directory");
     const worktree = await findWorktree(folder);
     const options = { cwd: folder, worktree, home: this.home, env, platform };
-    const watched = await this.#watch(placesOf(options));
-    const configured = await this.#loadConfigured(options, [folder, ...others]);
+    const [watched, configured, keys] = await Promise.all([
+      this.#watch(placesOf(options)),
+      this.#loadConfigured(options, [folder, ...others]),
+      this.#loadCredentials(),
+    ]);
     const { loaded, agents, skills, commands, consent, problem } = configured;
-    const watchedSkills = await this.#watch({ files: [], holders: [], folders: skills.places });
-    const keys = await this.#loadCredentials();
+    // Nobody waits for it before the next turn asks.
+    const watchedSkills = this.#watch({ files: [], holders: [], folders: skills.places });
     const { config } = loaded;
     this.#secrets.add(knownKeys(config, env, keys.credentials));
     const workspace: Workspace = { ...this.#shared, cwd: folder, roots: [folder, ...others], worktree };
@@ -151,12 +153,13 @@ export class App {
       defaultAgent: agents.default,
       commands: commands.commands,
       skills: skills.skills,
-      hasChanged: async () => (await watched.hasChanged()) || watchedSkills.hasChanged(),
+      hasChanged: async () => (await watched.hasChanged()) || (await watchedSkills).hasChanged(),
       tools: this.#toolsWith(skills.skills, config.search),
       consent,
       secrets: this.#secrets,
       retryPolicy: toRetryPolicy(config.retry),
       instructions: async () => {
+        const { loadInstructions } = await import("./instruction/instructions.ts");
         const { instructions } = await loadInstructions({
           cwd: folder,
           root: worktree ?? folder,

@@ -1,5 +1,6 @@
-import { realpath } from "node:fs/promises";
+import { readFile, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join } from "node:path";
+import { z } from "zod";
 import { messageOf } from "../base/errors.ts";
 import { filesBelow, type Report } from "../config/folder-walk.ts";
 import { downTo, type ConfigSource } from "../config/load.ts";
@@ -52,8 +53,9 @@ export async function loadSkills(sources: SkillSources): Promise<LoadedSkills> {
   const places = placesOf(sources);
   const found = new Map<string, Skill>();
   const bundled = await realPathOr(sources.bundled);
+  const known = await readIndex(bundled);
   for (const path of await skillFiles(places, report)) {
-    const skill = await readSkill(path, report);
+    const skill = known.get(path) ?? (await readSkill(path, report));
     if (skill === undefined) continue;
     const other = found.get(skill.name);
     if (other !== undefined && !isInside(other.path, [bundled]))
@@ -111,6 +113,20 @@ async function readSkill(path: string, report: Report): Promise<Skill | undefine
   }
   return undefined;
 }
+
+/** The bundled skills without opening their files, whose parser a new session should not wait for. */
+async function readIndex(bundled: string): Promise<ReadonlyMap<string, Skill>> {
+  const text = await readFile(join(bundled, "index.json"), "utf8").catch(() => "{}");
+  const index = skillIndexSchema.safeParse(JSON.parse(text));
+  const entries = Object.entries(index.data ?? {}).map(([file, { name, description }]) => {
+    const path = join(bundled, file);
+    return [path, { name, description, path, folder: dirname(path) }] as const;
+  });
+  return new Map(entries);
+}
+
+/** Name and description by the file's path below the folder; written by `npm run generate`. */
+const skillIndexSchema = z.record(z.string(), z.object({ name: z.string(), description: z.string() }));
 
 async function realPathOr(path: string): Promise<string> {
   return realpath(path).catch(() => path);

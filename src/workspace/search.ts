@@ -1,7 +1,6 @@
 import { statSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { toPathFilter } from "./glob.ts";
 import { MOST_FILES, type SearchEngine } from "./search-engine.ts";
 
 /** Finds files and lines under a folder, .gitignore honoured, with ripgrep where there is one and without where not. */
@@ -75,6 +74,7 @@ async function loadEngine(
 }
 
 async function findFiles(engine: SearchEngine, query: FilesQuery): ReturnType<Search["files"]> {
+  const { toPathFilter } = await import("./glob.ts");
   const isWanted = toPathFilter(query.globs);
   const found: string[] = [];
   for await (const path of engine.files(query.folder, query.signal)) {
@@ -106,6 +106,7 @@ async function findLines(engine: SearchEngine, query: LinesQuery): ReturnType<Se
 async function filesWithMatch(engine: SearchEngine, query: LinesQuery): Promise<string[]> {
   const { folder, pattern, include, signal } = query;
   if ((await stat(folder)).isFile()) return [folder];
+  const { toPathFilter } = await import("./glob.ts");
   const filter = toPathFilter(include === undefined ? [] : [include]);
   const found = await engine.filesWithMatch({ folder, pattern, glob: nameGlob(include), filter, signal });
   return (await newestFirst(folder, found, signal)).map((path) => join(folder, path));
