@@ -23,6 +23,10 @@ export interface Agent {
   readonly rules: Ruleset;
   /** Rules that must allow a call too, whatever `rules` say: what an agent that only reads may not do. */
   readonly limits?: readonly Ruleset[];
+  /** Rules of those for whom it works in a child session: each must allow what it does, as much as its own. */
+  readonly within?: readonly Ruleset[];
+  /** Permissions of which its own definition speaks, by name. */
+  readonly named: ReadonlySet<string>;
   /** Built in. */
   readonly native: boolean;
 }

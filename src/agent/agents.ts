@@ -69,6 +69,7 @@ export async function loadAgents(sources: AgentSources): Promise<LoadedAgents> {
     const limit = limitOf(draft);
     agents.set(name, {
       ...draft.agent,
+      named: new Set(draft.own.map(({ permission }) => permission)),
       rules: rulesOf(draft, defaults, person),
       ...(limit && { limits: [limit] }),
     });
@@ -94,7 +95,7 @@ interface Definition {
 
 /** An agent while its definitions are laid over one another. */
 interface Draft {
-  readonly agent: Omit<Agent, "rules" | "limits">;
+  readonly agent: Omit<Agent, "rules" | "limits" | "named">;
   readonly builtIn: Ruleset;
   /** Holds beside all rules, but for what the agent's own definition says. */
   readonly limit?: Ruleset | undefined;

@@ -18,8 +18,17 @@ export type SessionEvent = { sessionId: SessionId } & (
   | { type: "approval"; approval: ApprovalMode }
   /** What can be called with a slash is another list now. */
   | { type: "commands" }
+  /** Something happened in the child session that a task call of this one began. */
+  | { type: "child"; callId: string; child: Child; event: SessionEvent }
   | { type: "notice"; severity: "info" | "warning" | "error"; text: string }
 );
+
+/** A session that works for a task call of another. */
+export interface Child {
+  readonly id: SessionId;
+  readonly agent: string;
+  readonly title: string;
+}
 
 /** Tokens now in the model's context, the size of its window where known, and dollars spent in the session so far. */
 export interface Usage {

@@ -1,14 +1,9 @@
 import { z } from "zod";
 import { type MessageId, messageIdSchema, sessionIdSchema } from "./ids.ts";
+import { modelRefSchema } from "./model-ref.ts";
 import { partSchema, tokensSchema } from "./part.ts";
 
-/** A model as people write it: `provider/model`, with an optional variant (its reasoning effort). */
-export const modelRefSchema = z.object({
-  provider: z.string(),
-  model: z.string(),
-  variant: z.string().optional(),
-});
-export type ModelRef = z.infer<typeof modelRefSchema>;
+export { type ModelRef, modelRefSchema } from "./model-ref.ts";
 
 /** Why a model call or a turn failed; codes are compared, messages are shown. */
 export const agentErrorSchema = z.object({
@@ -128,6 +123,8 @@ export const sessionInfoSchema = z.object({
   id: sessionIdSchema,
   projectId: z.string(),
   parentId: sessionIdSchema.optional(),
+  /** The call of the parent that began a child session. */
+  parentCallId: z.string().optional(),
   cwd: z.string(),
   additionalDirectories: z.array(z.string()).optional(),
   title: z.string().optional(),

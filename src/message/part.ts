@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { messageIdSchema, partIdSchema } from "./ids.ts";
+import { modelRefSchema } from "./model-ref.ts";
 
 /** Which picture an editor draws for a call; the words are ACP's. */
 export const toolKindSchema = z.enum([
@@ -180,6 +181,7 @@ const subtaskPartSchema = z.object({
   prompt: z.string(),
   description: z.string(),
   agent: z.string(),
+  model: modelRefSchema.optional(),
   command: z.string().optional(),
 });
 const agentPartSchema = z.object({ id: partIdSchema, type: z.literal("agent"), name: z.string() });
@@ -212,6 +214,7 @@ export type Part = z.infer<typeof partSchema>;
 export type TextPart = z.infer<typeof textPartSchema>;
 export type ReasoningPart = z.infer<typeof reasoningPartSchema>;
 export type FilePart = z.infer<typeof filePartSchema>;
+export type SubtaskPart = z.infer<typeof subtaskPartSchema>;
 export type ToolPart = z.infer<typeof toolPartSchema>;
 
 export const isFinished = (state: ToolState): boolean =>

@@ -24,6 +24,10 @@ export interface GateCall {
   readonly permissions: readonly PermissionRequest[];
   /** Rules that must allow it beside the agent's; see {@link Authority}. */
   readonly limits?: readonly Ruleset[] | undefined;
+  /** Rules of those for whom the agent works; see {@link Authority}. */
+  readonly within?: readonly Ruleset[] | undefined;
+  /** The session under which the person is asked, where it is not the one that makes the call. */
+  readonly askedUnder?: SessionId | undefined;
 }
 
 /** Whole texts before and after, for each file that the call would change. */
@@ -97,6 +101,9 @@ interface Known {
 
 type GivenAnswer = Answer | { reply: "failed"; problem: string };
 
+/** What a session needs of its gate. */
+export type Decider = Pick<Gate, "decide" | "reconsider" | "close">;
+
 /**
  * Decides over the calls of a session and its children. One question is open at a time; the others wait. Whatever is
  * not a clear yes is a no: an error, a strange answer, an answer that comes too late.
@@ -156,9 +163,9 @@ export class Gate {
   }
 
   /** In the order of the call's permissions. */
-  #judge({ permissions, limits }: GateCall, rules: Ruleset): Judgement[] {
+  #judge({ permissions, limits, within }: GateCall, rules: Ruleset): Judgement[] {
     const mode = this.#deps.mode?.() ?? "ask";
-    const authority = { rules, limits, mode, approvals: this.#deps.approvals.rules() };
+    const authority = { rules, limits, within, mode, approvals: this.#deps.approvals.rules() };
     return permissions.map((request) => judge(request, authority));
   }
 

@@ -11,6 +11,8 @@ export interface Authority {
    * configuration allows, what a child may not do because its parent may not. Nothing remembered lifts their "ask".
    */
   readonly limits?: readonly Ruleset[] | undefined;
+  /** Rules of those for whom the agent works, each of which counts as much as the agent's own. */
+  readonly within?: readonly Ruleset[] | undefined;
   /** What was approved for good; lifts an "ask" of `rules`, never a "deny". */
   readonly approvals?: Ruleset;
   /** How much of what `rules` ask for goes without asking. */
@@ -19,13 +21,23 @@ export interface Authority {
 
 /** What is decided over one request before a person is asked. */
 export interface Judgement extends Verdict {
-  by: "rules" | "approval" | "mode";
+  by: "rules" | "approval" | "mode" | "person";
   /** Whether "always" could allow the like of it from now on. */
   canRemember: boolean;
 }
 
-/** The strictest of rules and limits, then what approvals and the mode lift of an "ask". Pure. */
+/** The strictest over the agent's rules and the rules of those for whom it works. Pure. */
 export function judge(request: PermissionRequest, authority: Authority): Judgement {
+  const { rules, within = [] } = authority;
+  const judgements = [rules, ...within].map((ruleset) => judgeBy(request, { ...authority, rules: ruleset }));
+  const strictest = judgements.reduce((one, other) =>
+    strictness[other.action] > strictness[one.action] ? other : one,
+  );
+  return { ...strictest, canRemember: judgements.every(({ canRemember }) => canRemember) };
+}
+
+/** The strictest of rules and limits, then what approvals and the mode lift of an "ask". */
+function judgeBy(request: PermissionRequest, authority: Authority): Judgement {
   const verdict = evaluate(request, authority.rules);
   const limit = strictestLimit(request, authority.limits ?? []);
   if (
@@ -36,6 +48,8 @@ export function judge(request: PermissionRequest, authority: Authority): Judgeme
     return { ...limit, by: "rules", canRemember: false };
   const canRemember = request.always.length > 0;
   if (verdict.action !== "ask") return { ...verdict, by: "rules", canRemember };
+  if (request.requested === true)
+    return { ...verdict, action: "allow", reason: "you asked for it by name", by: "person", canRemember };
   const lifted = liftedBy(request, authority);
   return lifted ?? { ...verdict, by: "rules", canRemember };
 }

@@ -42,6 +42,8 @@ export interface PermissionRequest {
   subjects: readonly Subject[];
   /** Patterns that "always" would allow from now on; empty where nothing safe can be offered. */
   always: readonly string[];
+  /** The person asked for just this by name, which answers what the rules would ask. A deny still denies. */
+  requested?: boolean;
 }
 
 /** The verdict of the gate over a call. */

@@ -46,6 +46,25 @@ describe("a judgement", () => {
     );
   });
 
+  test("of a child is as strict as its own and as that of everybody it works for", () => {
+    fc.assert(
+      fc.property(request, authority, limits, (asked, given, within) => {
+        const alone = [given.rules, ...within].map((own) => judge(asked, { ...given, rules: own }).action);
+        const strictest = Math.max(...alone.map((one) => strictness[one]));
+        expect(strictness[judge(asked, { ...given, within }).action]).toBe(strictest);
+      }),
+    );
+  });
+
+  test("that the person asked for by name is not asked about, and denied as ever", () => {
+    fc.assert(
+      fc.property(request, rules, (asked, own) => {
+        const requested = judge({ ...asked, requested: true }, { rules: own }).action;
+        expect(requested).toBe(evaluate(asked, own).action === "deny" ? "deny" : "allow");
+      }),
+    );
+  });
+
   test("is never laxer than any limit", () => {
     fc.assert(
       fc.property(request, authority, (asked, given) => {
