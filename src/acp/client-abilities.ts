@@ -1,4 +1,4 @@
-import type { ClientCapabilities, InitializeRequest } from "@agentclientprotocol/sdk";
+import type { ClientCapabilities, InitializeRequest } from "@agentclientprotocol/sdk/unstable";
 
 /** What the client said it can take; what is not said is not used. */
 export interface ClientAbilities {
@@ -14,6 +14,11 @@ export interface ClientAbilities {
   /** Gives and takes the text of files as they stand in its buffers. */
   readFiles: boolean;
   writeFiles: boolean;
+  /**
+   * What it draws of the work of tasks: their cards alone, calls below a call (by `_meta.claudeCode.parentToolUseId`),
+   * or child sessions of their own (unstable).
+   */
+  childWork: "card" | "nested" | "sessions";
 }
 
 export const noAbilities: ClientAbilities = {
@@ -24,6 +29,7 @@ export const noAbilities: ClientAbilities = {
   forms: false,
   readFiles: false,
   writeFiles: false,
+  childWork: "card",
 };
 
 export function abilitiesOf(request: InitializeRequest): ClientAbilities {
@@ -36,7 +42,16 @@ export function abilitiesOf(request: InitializeRequest): ClientAbilities {
     forms: isGiven(capabilities.elicitation?.form),
     readFiles: capabilities.fs?.readTextFile === true,
     writeFiles: capabilities.fs?.writeTextFile === true,
+    childWork: childWorkOf(request),
   };
+}
+
+/** Clients that are known to draw calls below a call; nothing in the protocol says it. */
+const nesting = new Set(["zed", "agent-shell"]);
+
+function childWorkOf({ clientCapabilities, clientInfo }: InitializeRequest): ClientAbilities["childWork"] {
+  if (isGiven(clientCapabilities?.subagents)) return "sessions";
+  return nesting.has(clientInfo?.name.toLowerCase() ?? "") ? "nested" : "card";
 }
 
 function isGiven(capability: unknown): boolean {

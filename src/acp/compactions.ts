@@ -1,4 +1,4 @@
-import type { SessionUpdate } from "@agentclientprotocol/sdk";
+import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { AgentError } from "../message/message.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 

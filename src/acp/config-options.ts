@@ -2,7 +2,7 @@ import type {
   SessionConfigOption,
   SessionConfigSelectOption,
   SessionModeState,
-} from "@agentclientprotocol/sdk";
+} from "@agentclientprotocol/sdk/unstable";
 import type { Agent } from "../agent/agent.ts";
 import { approvalModeSchema, type ModelRef } from "../message/message.ts";
 import type { Model } from "../model/model.ts";

@@ -1,4 +1,5 @@
 import { KeyedSerial } from "../base/async.ts";
+import { isSessionId } from "../message/ids.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import { type ClientAbilities, noAbilities } from "./client-abilities.ts";
@@ -39,6 +40,11 @@ export class Connection {
     return this.#views.get(sessionId);
   }
 
+  /** A child session that works for a task of one that this client opened. */
+  findChild(sessionId: string): Session | undefined {
+    return isSessionId(sessionId) ? this.sessions.child(sessionId) : undefined;
+  }
+
   /** The view that the client has of this session, or a new one. */
   viewOf(session: Session): SessionView {
     const view = this.#views.get(session.id);
@@ -46,7 +52,12 @@ export class Connection {
   }
 
   addView(session: Session): SessionView {
-    const view = new SessionView({ session, outbox: this.outbox, client: this.client });
+    const view = new SessionView({
+      session,
+      outbox: this.outbox,
+      client: this.client,
+      history: (child) => this.sessions.history(child),
+    });
     this.#views.set(session.id, view);
     return view;
   }

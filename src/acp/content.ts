@@ -1,4 +1,4 @@
-import type { ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk";
+import type { ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { Message } from "../message/message.ts";
 import type { FilePart } from "../message/part.ts";
 import type { Audience, PromptBlock } from "../session/prompt-input.ts";

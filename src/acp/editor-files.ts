@@ -1,4 +1,4 @@
-import type { AgentContext } from "@agentclientprotocol/sdk";
+import type { AgentContext } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
 import type { SessionId } from "../message/ids.ts";
 import type { EditorBuffers } from "../workspace/editor-files.ts";

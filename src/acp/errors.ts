@@ -1,4 +1,4 @@
-import { type AnyMessage, RequestError } from "@agentclientprotocol/sdk";
+import { type AnyMessage, RequestError } from "@agentclientprotocol/sdk/unstable";
 import type { AgentError } from "../message/message.ts";
 
 /** One line for the message, the same in `details`, where several clients look for it. */

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { AnyMessage } from "@agentclientprotocol/sdk";
+import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
 
 /** A line may hold images in base64; a longer one is answered with an error and skipped, not kept. */
 const longestLineBytes = 256 * 1024 * 1024;

@@ -1,4 +1,4 @@
-import type { InitializeResponse } from "@agentclientprotocol/sdk";
+import type { InitializeResponse } from "@agentclientprotocol/sdk/unstable";
 
 /** The one protocol version that is spoken; another one asked for is answered with it. */
 const protocolVersion = 1;

@@ -1,6 +1,6 @@
 import { isAbsolute } from "node:path";
 import { stat } from "node:fs/promises";
-import type { AgentApp } from "@agentclientprotocol/sdk";
+import type { AgentApp } from "@agentclientprotocol/sdk/unstable";
 import type { Folders } from "../session/sessions.ts";
 import type { Session } from "../session/session.ts";
 import { InvalidCursor } from "../storage/session-store.ts";

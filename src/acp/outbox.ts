@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import type { AnyMessage, SessionUpdate } from "@agentclientprotocol/sdk";
+import type { AnyMessage, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import { type Deferred, deferred } from "../base/async.ts";
 
 /** Bytes that may wait for a client that does not read; beyond it, whoever sends waits. */

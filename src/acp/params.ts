@@ -1,4 +1,4 @@
-import { RequestError } from "@agentclientprotocol/sdk";
+import { RequestError } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
 import { isSessionId, type SessionId } from "../message/ids.ts";
 import { sessionNotFound } from "./errors.ts";

@@ -4,7 +4,7 @@ import type {
   RequestPermissionRequest,
   RequestPermissionResponse,
   ToolCallContent,
-} from "@agentclientprotocol/sdk";
+} from "@agentclientprotocol/sdk/unstable";
 import type { Answer, Question } from "../permission/gate.ts";
 import { showInvisible } from "../permission/invisible.ts";
 import type { ApprovalScope } from "../permission/approvals.ts";
@@ -29,7 +29,8 @@ export async function askClient(
 ): Promise<Answer> {
   const scopes = scopesFor(question, abilities);
   const options = { cancellationSignal: signal, stopWaitingOnCancel: true } as const;
-  const response = await client.request("session/request_permission", toRequest(question, scopes), options);
+  const request = toRequest(question, scopes, abilities);
+  const response = await client.request("session/request_permission", request, options);
   return toAnswer(response, scopes);
 }
 
@@ -39,9 +40,15 @@ function scopesFor({ always, scopes }: Question, abilities: ClientAbilities): re
   return abilities.optionsOfOneKind ? scopes : scopes.slice(0, 1);
 }
 
-function toRequest(question: Question, scopes: readonly ApprovalScope[]): RequestPermissionRequest {
+function toRequest(
+  question: Question,
+  scopes: readonly ApprovalScope[],
+  { childWork }: ClientAbilities,
+): RequestPermissionRequest {
+  const { sessionId, askedUnder = sessionId } = question;
   return {
-    sessionId: question.sessionId,
+    // A client that does not know child sessions would never answer for one.
+    sessionId: childWork === "sessions" ? sessionId : askedUnder,
     toolCall: {
       toolCallId: question.callId,
       title: showInvisible(question.title),

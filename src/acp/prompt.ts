@@ -1,4 +1,4 @@
-import { type AgentApp, type PromptResponse, type StopReason } from "@agentclientprotocol/sdk";
+import { type AgentApp, type PromptResponse, type StopReason } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
 import type { TurnResult } from "../session/turn-result.ts";
 import { toPromptBlocks } from "./content.ts";
@@ -35,7 +35,9 @@ export function promptHandlers(app: AgentApp, connection: Connection): void {
   });
 
   app.onNotification("session/cancel", ({ params }) => {
-    connection.findView(params.sessionId)?.session.cancel();
+    const { sessionId } = params;
+    const session = connection.findView(sessionId)?.session ?? connection.findChild(sessionId);
+    session?.cancel();
   });
 
   app.onRequest("_session/steering", steeringParams, ({ params }) => {

@@ -3,7 +3,7 @@ import type {
   CreateElicitationRequest,
   ElicitationPropertySchema,
   RequestPermissionRequest,
-} from "@agentclientprotocol/sdk";
+} from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";

@@ -1,4 +1,4 @@
-import { agent, type AgentConnection, type AnyMessage } from "@agentclientprotocol/sdk";
+import { agent, type AgentConnection, type AnyMessage } from "@agentclientprotocol/sdk/unstable";
 import { deferred } from "../base/async.ts";
 import type { Log } from "../base/log.ts";
 import type { Door, Sessions } from "../session/sessions.ts";
@@ -28,8 +28,11 @@ export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
   let library: AgentConnection | undefined;
   const sessions = deps.openSessions({
     emit: async (event) => connection.findView(event.sessionId)?.receive(event),
-    ask: async (question, signal) =>
-      library ? askClient(library.client, question, connection.client, signal) : { reply: "reject" },
+    ask: async (question, signal) => {
+      if (library === undefined) return { reply: "reject" };
+      await connection.findView(question.askedUnder ?? question.sessionId)?.announce(question.callId);
+      return askClient(library.client, question, connection.client, signal);
+    },
     inquire: async (sessionId, inquiry, signal) => {
       if (library === undefined) return { outcome: "unavailable" };
       const asking = { client: library.client, abilities: connection.client, log: deps.log };

@@ -1,14 +1,15 @@
-import type { SessionUpdate } from "@agentclientprotocol/sdk";
+import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { SessionEvent } from "../message/event.ts";
-import { newPartId, type PartId } from "../message/ids.ts";
+import { newPartId, type PartId, type SessionId } from "../message/ids.ts";
 import type { Message, MessageInfo, Todo } from "../message/message.ts";
-import type { Part } from "../message/part.ts";
+import { isFinished, type Part, type ToolPart } from "../message/part.ts";
 import type { Session } from "../session/session.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 import { Compactions } from "./compactions.ts";
 import { modesOf, optionsOf } from "./config-options.ts";
 import { userUpdates } from "./content.ts";
 import type { Outbox } from "./outbox.ts";
+import { Subagents } from "./subagents.ts";
 import { ToolCalls } from "./tool-calls.ts";
 
 /**
@@ -20,16 +21,23 @@ export class SessionView {
   readonly #outbox: Outbox;
   readonly #client: ClientAbilities;
   readonly #calls: ToolCalls;
+  readonly #subagents: Subagents;
   readonly #compactions: Compactions;
   /** Characters already sent of the running turn's text parts. */
   readonly #sentText = new Map<PartId, number>();
   /** Notices for a client that has no place for them outside of turns. */
   readonly #untold = new Set<string>();
-  #held: SessionUpdate[] | undefined;
+  #held: { under: SessionId; update: SessionUpdate }[] | undefined;
   #turns = 0;
   #replaying = false;
 
-  constructor(deps: { session: Session; outbox: Outbox; client: ClientAbilities }) {
+  constructor(deps: {
+    session: Session;
+    outbox: Outbox;
+    client: ClientAbilities;
+    /** What was said in a child session. */
+    history(child: SessionId): AsyncIterable<Message>;
+  }) {
     this.session = deps.session;
     this.#outbox = deps.outbox;
     this.#client = deps.client;
@@ -38,11 +46,17 @@ export class SessionView {
       client: deps.client,
       send: (update) => this.#sendOfTurn(update),
     });
-    this.#calls = new ToolCalls({
+    const shown = {
       client: deps.client,
       cwd: workspace.cwd,
-      loadSnapshot: (hash) => workspace.snapshots.load(hash),
-      send: (update) => this.#sendOfTurn(update),
+      loadSnapshot: (hash: string) => workspace.snapshots.load(hash),
+      send: (update: SessionUpdate) => this.#sendOfTurn(update),
+    };
+    this.#calls = new ToolCalls(shown);
+    this.#subagents = new Subagents({
+      ...shown,
+      sendFrom: (child, update) => this.#sendOfTurn(update, child),
+      history: (child) => deps.history(child),
     });
   }
 
@@ -55,7 +69,7 @@ export class SessionView {
   release(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
-    for (const update of held) void this.#send(update);
+    for (const { update, under } of held) void this.#send(update, under);
   }
 
   /** Outside a turn nothing of a turn is sent any more, whatever still runs in the background. */
@@ -84,6 +98,8 @@ export class SessionView {
         return this.#calls.output(event.callId, event.delta);
       case "todos":
         return this.#sendOfTurn(plan(event.todos));
+      case "child":
+        return this.#subagents.receive(event.callId, event.child, event.event);
       case "usage":
         return this.sendUsage();
       case "title":
@@ -101,10 +117,16 @@ export class SessionView {
     }
   }
 
+  /** Makes sure that the client knows the call that it is asked about. */
+  async announce(callId: string): Promise<void> {
+    await this.#subagents.announce(callId);
+  }
+
   /** Shows the whole conversation again, each call in its final state. */
   async replay(messages: AsyncIterable<Message>, signal: AbortSignal): Promise<void> {
     this.#replaying = true;
     this.#calls.forget();
+    this.#subagents.forget();
     this.#sentText.clear();
     try {
       for await (const message of messages) {
@@ -178,11 +200,19 @@ export class SessionView {
     if (part.type === "compaction" && info !== undefined) return this.#compactions.begin(info.id);
     if (info?.role === "user" || info?.summary === true) return;
     if (part.type === "tool") {
-      if (this.#turns > 0 || this.#replaying) await this.#calls.show(part);
+      if (this.#turns > 0 || this.#replaying) await this.#call(part);
       return;
     }
     if (part.type === "text" || part.type === "reasoning") return this.#text(part);
     if (part.type === "retry") return this.#sendOfTurn(chunk("reasoning", part.id, retryText(part)));
+  }
+
+  /** Nothing of a task's work comes behind its end; replayed it comes behind its card, which stands for both. */
+  async #call(part: ToolPart): Promise<void> {
+    const isDone = part.tool === "task" && isFinished(part.state);
+    if (isDone && !this.#replaying) await this.#subagents.end(part.callId);
+    await this.#calls.show(part);
+    if (isDone && this.#replaying) await this.#subagents.replay(part);
   }
 
   async #text(part: Part & { type: "text" | "reasoning" }): Promise<void> {
@@ -197,13 +227,13 @@ export class SessionView {
     await this.#send({ sessionUpdate: "config_option_update", configOptions: optionsOf(this.session) });
   }
 
-  async #sendOfTurn(update: SessionUpdate): Promise<void> {
-    if (this.#turns > 0 || this.#replaying) await this.#send(update);
+  async #sendOfTurn(update: SessionUpdate, under: SessionId = this.session.id): Promise<void> {
+    if (this.#turns > 0 || this.#replaying) await this.#send(update, under);
   }
 
-  async #send(update: SessionUpdate): Promise<void> {
-    if (this.#held !== undefined) this.#held.push(update);
-    else await this.#outbox.update(this.session.id, update);
+  async #send(update: SessionUpdate, under: SessionId = this.session.id): Promise<void> {
+    if (this.#held !== undefined) this.#held.push({ under, update });
+    else await this.#outbox.update(under, update);
   }
 }
 

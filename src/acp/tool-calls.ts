@@ -1,4 +1,9 @@
-import type { SessionUpdate, ToolCall, ToolCallContent, ToolCallUpdate } from "@agentclientprotocol/sdk";
+import type {
+  SessionUpdate,
+  ToolCall,
+  ToolCallContent,
+  ToolCallUpdate,
+} from "@agentclientprotocol/sdk/unstable";
 import { isFinished, type FileChange, type ToolPart } from "../message/part.ts";
 import { showInvisible } from "../permission/invisible.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
@@ -102,6 +107,7 @@ export class ToolCalls {
     const diffs = await this.#diffs(state.changes ?? []);
     if (state.status === "error") return [...diffs, ...terminal, textContent(state.error)];
     const images = (state.attachments ?? []).flatMap(imageContent);
+    if (part.tool === "task") return [...diffs, textContent(cut(reportOf(state.output)))];
     if (diffs.length > 0) return [...diffs, ...images];
     if (terminal.length > 0) return [...terminal, ...images];
     return [...(state.output === "" ? [] : [textContent(fenced(cut(state.output)))]), ...images];
@@ -198,6 +204,11 @@ function terminalExit(part: ToolPart): unknown {
 /** A terminal moves to the first column at a carriage return only. */
 function terminalText(text: string): string {
   return text.replace(/\r?\n/g, "\r\n");
+}
+
+/** What a task's agent wrote, without the facts that are for the model. */
+function reportOf(output: string): string {
+  return output.replace(/\n*<task_metadata>[^]*$/, "");
 }
 
 function cut(text: string): string {

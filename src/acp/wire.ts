@@ -1,5 +1,5 @@
 import type { Readable, Writable } from "node:stream";
-import type { AnyMessage } from "@agentclientprotocol/sdk";
+import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
 import { deferred, type Deferred } from "../base/async.ts";
 import { readMessages } from "./inbox.ts";
 import { initializeResult } from "./initialize.ts";

@@ -9,6 +9,8 @@ export interface Command {
   /** Answers the one message, instead of the session's. */
   readonly agent?: string | undefined;
   readonly model?: ModelRef | undefined;
+  /** Runs in a child session. */
+  readonly subtask?: boolean | undefined;
   /** See {@link parseTemplate}. */
   readonly template: string;
 }

@@ -130,13 +130,13 @@ function toCommand(written: Written, sources: CommandSources, report: ReportComm
   if (!/^\S+$/.test(name)) return refuse(say, "its name has a space in it, so it cannot be called");
   if (sources.reserved.has(name)) return refuse(say, `/${name} is a command of the program`);
   if (template.trim() === "") return refuse(say, "it has no text");
-  if (settings.subtask === true) say("subtask is not there yet: it runs in the conversation");
   return {
     name,
     description: shorten(settings.description ?? template),
     hint: settings["argument-hint"] ?? (/\$(?:ARGUMENTS|[1-9])/.test(template) ? "arguments" : undefined),
     agent: agentOf(settings, sources.agents, say),
     model: modelOf(settings, say),
+    subtask: settings.subtask,
     template,
   };
 }

@@ -230,6 +230,11 @@ export const configSchema = z
     small_model: z.string().optional().describe("The model for titles and the like: provider/model."),
     default_agent: z.string().optional().describe("The agent to start with."),
     subagent_depth: z.number().int().nonnegative().optional().describe("How deep tasks may start tasks."),
+    subagent_idle_seconds: z
+      .number()
+      .positive()
+      .optional()
+      .describe("A task in which nothing happens for so long is ended."),
     agent: z.record(z.string(), agentConfigSchema).optional(),
     mode: z.record(z.string(), agentConfigSchema).optional().describe("Old name of agent."),
     command: z.record(z.string(), commandConfigSchema).optional().describe("Commands by name."),

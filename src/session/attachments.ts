@@ -56,6 +56,8 @@ async function blockParts(block: PromptBlock, context: ToolContext, rules: Rules
       ];
     case "link":
       return linkParts(block, context, rules);
+    case "task":
+      return [taskPart(block)];
   }
 }
 
@@ -75,20 +77,34 @@ function mediaParts({ mime, data, name }: PromptBlock & { type: "media" }): Part
   ];
 }
 
-/** Files and folders of the workspace that the text names with `@`; the text itself stays as it is. */
+/** Files and folders of the workspace, and agents, that the text names with `@`; the text itself stays as it is. */
 async function mentionParts(text: string, context: ToolContext, rules: Ruleset): Promise<Part[]> {
   const links = new Map<string, PromptBlock & { type: "link" }>();
+  const agents = new Set<string>();
   let more = 0;
   for (const readings of findMentions(text)) {
     const link = await toLink(readings, context);
+    const agent = readings.find(({ path }) => context.tasks.agents.includes(path));
+    if (link === undefined && agent !== undefined) agents.add(agent.path);
     if (link === undefined || links.has(link.uri)) continue;
     if (links.size < mentionLimit) links.set(link.uri, link);
     else more++;
   }
-  const parts: Part[] = [];
+  const parts: Part[] = [...agents].flatMap(agentParts);
   for (const link of links.values()) parts.push(...(await linkParts(link, context, rules)));
   if (more > 0) parts.push(synthetic(`${more} more paths that the person named with @ were not attached.`));
   return parts;
+}
+
+/** The part says that the person wants it, so that nobody is asked; the text tells the model. */
+function agentParts(name: string): Part[] {
+  const wish = `The person named the agent ${name}: hand it what the message asks of it with the tool task (subagent_type "${name}"), with all that it must know in the prompt.`;
+  return [{ id: newPartId(), type: "agent", name }, synthetic(wish)];
+}
+
+function taskPart({ prompt, agent, model, command }: PromptBlock & { type: "task" }): Part {
+  const description = `/${command}`;
+  return { id: newPartId(), type: "subtask", prompt, description, agent, command, ...(model && { model }) };
 }
 
 /** The first reading that names something in the workspace. */

@@ -24,6 +24,8 @@ export type PromptEffect =
       /** Answers this one message, instead of the session's. */
       readonly agent?: string | undefined;
       readonly model?: ModelRef | undefined;
+      /** Runs in a child session; where it is not said, if the agent only does tasks. */
+      readonly subtask?: boolean | undefined;
     }
   | { readonly kind: "skill"; readonly skill: string };
 

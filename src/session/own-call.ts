@@ -1,13 +1,13 @@
 import type { Emit } from "../message/event.ts";
 import { newMessageId, newPartId, type SessionId } from "../message/ids.ts";
 import type { ToolPart, ToolState } from "../message/part.ts";
-import type { Gate } from "../permission/gate.ts";
+import type { Decider } from "../permission/gate.ts";
 import type { Decision } from "../permission/rule.ts";
 
 export interface OwnCallDeps {
   sessionId: SessionId;
   agent: string;
-  gate: Gate;
+  gate: Decider;
   emit: Emit;
 }
 

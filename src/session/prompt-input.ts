@@ -1,3 +1,5 @@
+import type { ModelRef } from "../message/model-ref.ts";
+
 /** What a person (or a script) says, before it becomes the parts of a user message. */
 export interface PromptInput {
   blocks: readonly PromptBlock[];
@@ -14,7 +16,22 @@ export type PromptBlock =
   /** A link to something that is read when the message is made. */
   | { type: "link"; uri: string; name: string; mime?: string }
   /** A text that came with the message, perhaps an unsaved buffer. */
-  | { type: "embedded"; uri: string; mime?: string; text: string };
+  | { type: "embedded"; uri: string; mime?: string; text: string }
+  /** Work for an agent in a child session, queued by a command. */
+  | ({ type: "task" } & QueuedTask);
+
+export interface QueuedTask {
+  prompt: string;
+  agent: string;
+  model: ModelRef | undefined;
+  command: string;
+}
+
+/** What a command would say in the conversation, as a task. */
+export function taskBlock(blocks: readonly PromptBlock[], task: Omit<QueuedTask, "prompt">): PromptBlock {
+  const texts = blocks.map((block) => (block.type === "text" ? block.text : ""));
+  return { type: "task", prompt: texts.filter((text) => text !== "").join("\n\n"), ...task };
+}
 
 /** The person's own words, for titles and commands. */
 export function textOf(input: PromptInput): string {

@@ -4,7 +4,7 @@ import type { Message, SessionInfo } from "../message/message.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
 import { beginsTurn } from "./checkpoints.ts";
 import { addAnswer } from "./exchange.ts";
-import { endInterrupted } from "./interruption.ts";
+import { endInterrupted, type FindTask } from "./interruption.ts";
 import type { Project } from "./project.ts";
 import type { SessionDiff } from "./session-diff.ts";
 import { Transcript } from "./transcript.ts";
@@ -17,6 +17,7 @@ export interface StoredSession {
   writer: SessionWriter;
   diff: SessionDiff;
   messagesFromNewest: () => AsyncIterable<Message>;
+  taskOf: FindTask;
 }
 
 export interface Recovered {
@@ -50,7 +51,7 @@ export async function recover(stored: StoredSession, wasLeft: boolean, log: Log)
     onShown: quiet,
   });
   const undone = await recoverUndo(undo, transcript, log);
-  const interrupted = await endInterrupted(transcript, wasLeft);
+  const interrupted = await endInterrupted(transcript, wasLeft, stored.taskOf);
   if (wasLeft) {
     await diff.noteStored(withoutReverted(messagesFromNewest(), info.revert), beginsTurn);
     const summary = await diff.save();

@@ -14,13 +14,14 @@ import type {
   Todo,
   UserInfo,
 } from "../message/message.ts";
-import type { Part } from "../message/part.ts";
+import type { Part, Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
 import type { Approvals } from "../permission/approvals.ts";
-import type { Gate } from "../permission/gate.ts";
+import type { Decider } from "../permission/gate.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
-import type { AgentSwitch, SeenFiles, TodoList, ToolContext } from "../tool/tool.ts";
+import type { AgentSwitch, SeenFiles, Tasks, TodoList, ToolContext } from "../tool/tool.ts";
 import { Budget } from "./budget.ts";
+import { type ChildSession, runTask } from "./child-session.ts";
 import {
   type AnswerEffect,
   type Called,
@@ -36,7 +37,7 @@ import type { Decisions } from "./decisions.ts";
 import { addAnswer, addQuestion } from "./exchange.ts";
 import { chooseModel } from "./model-choice.ts";
 import type { Project } from "./project.ts";
-import { type PromptBlock, type PromptInput, textOf } from "./prompt-input.ts";
+import { type PromptBlock, type PromptInput, taskBlock, textOf } from "./prompt-input.ts";
 import { handOverReminder, planReminder, steerReminder } from "./reminders.ts";
 import type { SessionDiff } from "./session-diff.ts";
 import type { StepOutcome } from "./step.ts";
@@ -56,7 +57,7 @@ export interface SessionDeps {
   project: Project;
   writer: SessionWriter;
   transcript: Transcript;
-  gate: Gate;
+  gate: Decider;
   approvals: Approvals;
   decisions: Decisions;
   /** The project as it is now. */
@@ -75,6 +76,10 @@ export interface SessionDeps {
   messagesFromNewest: () => AsyncIterable<Message>;
   /** Told when a turn was answered. Must not throw. */
   onTurnEnd(): void;
+  /** The session that this one works for, if it is a child. */
+  parent: Session | undefined;
+  /** Opens a child of this session. Throws {@link UserError} where it cannot. */
+  openChild(child: ChildSession, parent: Session): Promise<Session>;
 }
 
 /** One live conversation: its turns in order, who answers them, and how they are stopped. */
@@ -95,10 +100,14 @@ export class Session {
   #project: Project;
   #isConsentSettled = false;
   #budget: Budget;
+  /** What the running turn and its tasks have used. */
+  #ofTurn = { costBefore: 0, childTokens: noTokens };
+  readonly #children = new Set<Session>();
   #info: SessionInfo;
   #todos: Todo[];
   /** Tokens in the model's context after its newest call. */
   #used: number | undefined;
+  readonly #closed = deferred<void>();
   #running: { abort: AbortController; ended: Promise<void> } | undefined;
   #background = new AbortController();
 
@@ -120,6 +129,11 @@ export class Session {
     });
   }
 
+  /** Resolves when it was closed. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
+  }
+
   get project(): Project {
     return this.#project;
   }
@@ -127,6 +141,10 @@ export class Session {
   /** What can be called with a slash. */
   get commands(): readonly Command[] {
     return commandsOf(this.#project);
+  }
+
+  get decisions(): Decisions {
+    return this.#deps.decisions;
   }
 
   get approvals(): Approvals {
@@ -246,8 +264,10 @@ export class Session {
     this.cancel();
     this.#background.abort();
     await this.#running?.ended;
+    await Promise.all([...this.#children].map((child) => child.closed));
     this.#deps.gate.close();
     await this.#deps.writer.close();
+    this.#closed.resolve();
   }
 
   #runWaiting(): void {
@@ -301,10 +321,11 @@ export class Session {
       return undefined;
     }
     const isPrompt = effect?.kind === "template" || effect?.kind === "skill";
+    const isTask = effect?.kind === "template" && this.#isTask(effect);
     const said = isPrompt ? await this.#fill(input, effect, called?.typed ?? "", context) : { input };
     if ("end" in said) return said;
     this.#isSteerable = true;
-    const { agent, model } = effect?.kind === "template" ? effect : {};
+    const { agent, model } = effect?.kind === "template" && !isTask ? effect : {};
     const wish = { agent: agent ?? chosen.agent, model: model ?? chosen.model };
     await this.#addUserMessage(said.input, context, wish);
     if (!context.signal.aborted) await this.#giveTitle(textOf(input), context.signal);
@@ -324,7 +345,10 @@ export class Session {
     const calls = callDeps({ ...this.#deps, project: this.#project, context }, agent);
     const tools = await this.#project.tools();
     const prompt = await commandPrompt({ ...calls, tools, signal: context.signal }, effect, typed);
-    if (prompt.outcome === "ready") return { input: withPrompt(input, prompt.blocks) };
+    if (prompt.outcome === "ready")
+      return {
+        input: withPrompt(input, this.#asTask(prompt.blocks, effect, this.#called(input)?.command.name)),
+      };
     const question: UserInfo = { ...this.#userInfo(input), system: undefined };
     await addQuestion(this.transcript, question, textOf(input));
     if (prompt.outcome === "cancelled") return { end: "cancelled", tokens: noTokens };
@@ -332,7 +356,21 @@ export class Session {
     return { end: "finished", tokens: noTokens };
   }
 
+  /** Whether a command runs beside the conversation: where it says so, or names an agent that only does tasks. */
+  #isTask({ agent, subtask }: PromptEffect & { kind: "template" }): boolean {
+    if (agent !== undefined && this.project.agents.get(agent)?.mode === "subagent") return subtask !== false;
+    return subtask === true;
+  }
+
+  #asTask(blocks: readonly PromptBlock[], effect: PromptEffect, command = "task"): readonly PromptBlock[] {
+    if (effect.kind !== "template" || !this.#isTask(effect)) return blocks;
+    const { agent = this.agent.name, model } = effect;
+    return [taskBlock(blocks, { agent, model, command }), ...blocks.filter(({ type }) => type !== "text")];
+  }
+
+  /** What a task says to its agent is no command. */
   #called(input: PromptInput): Called | undefined {
+    if (this.#deps.parent !== undefined) return undefined;
     return parseCommand(textOf(input), this.commands);
   }
 
@@ -381,6 +419,7 @@ export class Session {
   async #runToEnd(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
     let result: TurnResult = { end: "cancelled", tokens: noTokens };
     this.#budget.beginTurn();
+    this.#ofTurn = { costBefore: this.#info.cost, childTokens: noTokens };
     while (!signal.aborted) {
       const next = await this.#runTurn(context, signal);
       result = { ...next, tokens: addTokens(result.tokens, next.tokens) };
@@ -389,7 +428,7 @@ export class Session {
     this.#isSteerable = false;
     this.#isHandedOver = false;
     await this.#takeSteering(context);
-    return result;
+    return { ...result, tokens: addTokens(result.tokens, this.#ofTurn.childTokens) };
   }
 
   async #runTurn(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
@@ -399,15 +438,17 @@ export class Session {
         ...this.#deps,
         project: this.#project,
         context,
-        budget: this.#budget,
-        spent: () => this.#info.cost,
+        maySpend: (abort) => this.maySpend(abort),
         takeSteering: async () => {
           await this.#takeHandOver();
           await this.#takeSteering(context);
         },
         modelFor: (message) => this.#modelFor(message),
         onStep: (outcome) => this.#account(outcome),
-        onCompacted: (cost, left) => this.#spend(cost, left),
+        onCompacted: async (tokens, cost, left) => {
+          await this.#spend(cost, left);
+          await this.#deps.parent?.countChild(tokens, cost);
+        },
       },
       signal,
     );
@@ -515,6 +556,23 @@ export class Session {
     this.#deps.diff.note(this.transcript.messages);
     const used = contextTokens(tokens);
     await this.#spend(cost, used > 0 ? used : this.#used);
+    await this.#deps.parent?.countChild(tokens, cost);
+  }
+
+  /** Whether another model call may be made, for this session or a child of it. Asks the person where a limit is reached. */
+  maySpend(signal: AbortSignal): Promise<"yes" | "no" | "cancelled"> {
+    const { parent } = this.#deps;
+    if (parent !== undefined) return parent.maySpend(signal);
+    const { cost } = this.#info;
+    const spent = { turn: cost - this.#ofTurn.costBefore, session: cost };
+    return this.#budget.allows(spent, { ...this.#deps, sessionId: this.id, agent: this.agent.name }, signal);
+  }
+
+  /** What a child used counts here too. */
+  async countChild(tokens: Tokens, cost: number): Promise<void> {
+    this.#ofTurn.childTokens = addTokens(this.#ofTurn.childTokens, tokens);
+    await this.#spend(cost, this.#used);
+    await this.#deps.parent?.countChild(tokens, cost);
   }
 
   /** Counts dollars and says how full the context is now. */
@@ -562,8 +620,50 @@ export class Session {
       todos: this.#todoList(),
       inquire: this.#deps.inquire,
       agents: this.#agentSwitch(),
+      tasks: this.#tasks(),
       signal,
     };
+  }
+
+  #tasks(): Tasks {
+    const agents = [...this.project.agents.values()];
+    return {
+      agents: agents.filter(({ hidden, mode }) => !hidden && mode !== "primary").map(({ name }) => name),
+      isRequested: (agent) => this.#requests().some((part) => requestedBy(part) === agent),
+      start: (task, run) => {
+        const caller = this.transcript.messages.findLast(({ info }) => info.role === "assistant")?.info;
+        const queued = this.#requests().find(
+          (part) => part.type === "subtask" && part.command === task.command,
+        );
+        const parent = {
+          ...this.#deps,
+          id: this.id,
+          depth: this.#depth,
+          project: this.#project,
+          agent: this.#agentNamed(caller?.agent),
+          model: caller?.model,
+          wishedModel: queued?.type === "subtask" ? queued.model : undefined,
+          open: (child: ChildSession) => this.#openChild(child),
+        };
+        return runTask(parent, task, run);
+      },
+    };
+  }
+
+  get #depth(): number {
+    return this.#deps.parent === undefined ? 0 : this.#deps.parent.#depth + 1;
+  }
+
+  /** What the person's newest message says of tasks. */
+  #requests(): readonly Part[] {
+    return this.transcript.messages.findLast(({ info }) => info.role === "user")?.parts ?? [];
+  }
+
+  async #openChild(child: ChildSession): Promise<Session> {
+    const session = await this.#deps.openChild(child, this);
+    this.#children.add(session);
+    void session.closed.then(() => this.#children.delete(session));
+    return session;
   }
 
   #agentSwitch(): AgentSwitch {
@@ -617,6 +717,11 @@ function afterAbort(signal: AbortSignal, limitMs: number): { promise: Promise<un
     return undefined;
   });
   return { promise, stop: () => stop.abort() };
+}
+
+function requestedBy(part: Part): string | undefined {
+  if (part.type === "agent") return part.name;
+  return part.type === "subtask" ? part.agent : undefined;
 }
 
 function synthetic(text: string): Part {

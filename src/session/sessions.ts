@@ -2,13 +2,14 @@ import { KeyedSerial } from "../base/async.ts";
 import { UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Emit, SessionEvent } from "../message/event.ts";
-import { newSessionId, type SessionId } from "../message/ids.ts";
+import { isSessionId, newSessionId, type SessionId } from "../message/ids.ts";
 import type { Inquire } from "../message/inquiry.ts";
 import type { Message, ModelRef, SessionInfo } from "../message/message.ts";
 import type { Approvals } from "../permission/approvals.ts";
 import { type Ask, Gate } from "../permission/gate.ts";
 import type { SessionStore } from "../storage/session-store.ts";
 import { type EditorBuffers, EditorFiles } from "../workspace/editor-files.ts";
+import { type ChildSession, findTask } from "./child-session.ts";
 import { Decisions } from "./decisions.ts";
 import type { Project } from "./project.ts";
 import { recover } from "./recovery.ts";
@@ -60,6 +61,8 @@ const warningLimit = 20;
 export class Sessions {
   readonly #deps: SessionsDeps;
   readonly #live = new Map<SessionId, Session>();
+  /** Those that work for a task now. */
+  readonly #children = new Map<SessionId, Session>();
   readonly #opening = new KeyedSerial();
   readonly #specs = new ToolSpecs();
   /** What nobody could be told yet. */
@@ -72,6 +75,11 @@ export class Sessions {
   /** The session if it is live in this process. */
   live(id: SessionId): Session | undefined {
     return this.#live.get(id);
+  }
+
+  /** A child session while its task runs. */
+  child(id: SessionId): Session | undefined {
+    return this.#children.get(id);
   }
 
   /** A new session, stored before it is answered, so that it can be listed, loaded and removed at once. */
@@ -151,15 +159,58 @@ export class Sessions {
     }
   }
 
+  /** A child of a live session: a new one, or one of its own that goes on. It is not listed and ends with its task. */
+  async #openChild(child: ChildSession, parent: Session): Promise<Session> {
+    const { agent, model, title, callId: parentCallId, project } = child;
+    const now = Date.now();
+    const wish = { agent, ...(model && { model }), parentCallId };
+    const earlier = child.id === undefined ? undefined : await this.#earlierChild(child.id, parent);
+    const info: SessionInfo = {
+      id: newSessionId(),
+      projectId: project.id,
+      parentId: parent.id,
+      cwd: project.workspace.cwd,
+      title,
+      titleSource: "fallback",
+      cost: 0,
+      time: { created: now, updated: now },
+      version: this.#deps.version,
+      ...earlier,
+      ...wish,
+    };
+    if (earlier === undefined) await (await this.#deps.store()).create(info);
+    const opened = await this.#open(info, project, { child, session: parent });
+    if (opened.status === "opened") return this.#keepChild(opened.session);
+    const why = opened.status === "busy" ? "it is still at work" : "it is gone";
+    throw new UserError(`The task ${info.id} cannot go on: ${why}.`);
+  }
+
+  #keepChild(session: Session): Session {
+    this.#children.set(session.id, session);
+    void session.closed.then(() => this.#children.delete(session.id));
+    return session;
+  }
+
+  async #earlierChild(id: string, parent: Session): Promise<SessionInfo> {
+    const info = isSessionId(id) ? await (await this.#deps.store()).load(id) : undefined;
+    if (info?.parentId === parent.id) return info;
+    throw new UserError(`This session has no task "${id}". Leave task_id out to begin a new one.`);
+  }
+
   async #end(id: SessionId): Promise<void> {
     const session = this.#live.get(id);
     this.#live.delete(id);
     await session?.close();
   }
 
-  async #open(info: SessionInfo, onDisk: Project): Promise<Opened> {
+  /** A child works with its parent's project, editor's buffers included, and asks through its gate. */
+  async #open(
+    info: SessionInfo,
+    onDisk: Project,
+    parent?: { child: ChildSession; session: Session },
+  ): Promise<Opened> {
     const { door, log, memory } = this.#deps;
-    const inEditor = this.#overlay(info.id, onDisk);
+    const inEditor = parent === undefined ? this.#overlay(info.id, onDisk) : (project: Project) => project;
     const project = inEditor(onDisk);
     const store = await this.#deps.store();
     const opened = await store.openSession(info.id);
@@ -167,24 +218,29 @@ export class Sessions {
     if (opened.status === "missing") return { status: "missing" };
     const { writer, wasLeft } = opened;
     const messagesFromNewest = () => store.messagesFromNewest(info.id);
-    const emit = (event: SessionEvent) => door.emit(event);
+    const { id, title = "" } = info;
+    const emit =
+      parent?.child.emitFor({ id, agent: info.agent, title }) ?? ((event: SessionEvent) => door.emit(event));
     const diff = await SessionDiff.load({
       id: info.id,
       files: store.files,
       snapshots: project.workspace.snapshots,
     });
-    const stored = { info, project, writer, diff, messagesFromNewest };
+    const taskOf = (callId: string) => findTask(store, info.id, callId);
+    const stored = { info, project, writer, diff, messagesFromNewest, taskOf };
     const recovered = await recover({ ...stored, project: onDisk }, wasLeft, log);
     const { messages } = recovered;
     const approvals = await this.#deps.openApprovals(project.id);
-    const decisions = new Decisions();
-    const gate = new Gate({
-      ask: (question, signal) => door.ask(question, signal),
-      approvals,
-      log,
-      mode: () => session.info.approval ?? "ask",
-      audit: (entry) => decisions.add(entry),
-    });
+    const decisions = parent?.session.decisions ?? new Decisions();
+    const gate =
+      parent?.child.gate ??
+      new Gate({
+        ask: (question, signal) => door.ask(question, signal),
+        approvals,
+        log,
+        mode: () => session.info.approval ?? "ask",
+        audit: (entry) => decisions.add(entry),
+      });
     const { cwd, additionalDirectories = [] } = recovered.info;
     const session: Session = new Session({
       ...stored,
@@ -193,8 +249,11 @@ export class Sessions {
       gate,
       approvals,
       decisions,
-      reopenProject: async () => inEditor(await this.#deps.openProject({ cwd, additionalDirectories })),
-      inquire: (inquiry, signal) => door.inquire(info.id, inquiry, signal),
+      parent: parent?.session,
+      openChild: (child, session) => this.#openChild(child, session),
+      reopenProject: async () =>
+        parent?.child.project ?? inEditor(await this.#deps.openProject({ cwd, additionalDirectories })),
+      inquire: parent?.child.inquire ?? ((inquiry, signal) => door.inquire(info.id, inquiry, signal)),
       specs: this.#specs,
       todos: await store.todos(info.id),
       emit,
@@ -203,7 +262,7 @@ export class Sessions {
       onTurnEnd: () => this.#deps.onTurnEnd(),
       lastUsedModel: await memory.lastUsedModel(project.id),
     });
-    this.#live.set(info.id, session);
+    if (parent === undefined) this.#live.set(info.id, session);
     const notices = [recovered.notice, ...this.#warnings.splice(0)].filter((text) => text !== undefined);
     return { status: "opened", session, notice: notices.length > 0 ? notices.join("\n") : undefined };
   }

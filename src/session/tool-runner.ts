@@ -5,7 +5,7 @@ import type { Secrets } from "../base/secrets.ts";
 import type { Emit } from "../message/event.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { CallDecision, FileChange, ToolPart, ToolState } from "../message/part.ts";
-import type { Gate } from "../permission/gate.ts";
+import type { Decider } from "../permission/gate.ts";
 import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
 import { describeInputProblem, unknownTool } from "../tool/invalid.ts";
 import { limitOutput, type OutputLimits } from "../tool/output-limit.ts";
@@ -174,6 +174,7 @@ export class ToolRunner {
       input: part.state.input,
       permissions,
       limits: this.#deps.limitingRules,
+      within: this.#deps.within,
     };
     const decision = await this.#deps.gate.decide(call, this.#deps.rules, signal);
     card.decided(this.#deps.decisions.take(part.callId));
@@ -208,10 +209,12 @@ export class ToolRunner {
 
 export interface ToolRunnerDeps {
   transcript: Pick<Transcript, "putPart">;
-  gate: Gate;
+  gate: Decider;
   rules: Ruleset;
   /** Rules that must allow a call beside `rules`. */
   limitingRules?: readonly Ruleset[] | undefined;
+  /** Rules of those for whom the agent works. */
+  within?: readonly Ruleset[] | undefined;
   decisions: Decisions;
   context: ToolContext;
   emit: Emit;

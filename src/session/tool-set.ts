@@ -17,29 +17,37 @@ const familiesOfTools: ReadonlyMap<string, readonly Family[]> = new Map<string, 
   ["write", ["claude", "gemini", "other"]],
 ]);
 
+/** What decides over an agent's calls. */
+type Ruled = Pick<Agent, "rules" | "limits" | "within">;
+
 /** The tools that this agent may use with this model for this message, ordered by name so that caches hit. */
-export function offeredTools(
-  tools: readonly Tool[],
-  { rules, limits = [] }: Pick<Agent, "rules" | "limits">,
-  model: Model,
-  message: UserInfo,
-): Tool[] {
+export function offeredTools(tools: readonly Tool[], agent: Ruled, model: Model, message: UserInfo): Tool[] {
   if (!model.abilities.tools) return [];
   return tools
     .filter(({ name }) => familiesOfTools.get(name)?.includes(model.family) ?? true)
-    .filter((tool) => message.tools?.[tool.name] !== false && !isDenied(tool, [rules, ...limits]))
+    .filter((tool) => message.tools?.[tool.name] !== false && !isDenied(tool, rulesetsOf(agent)))
     .toSorted((left, right) => (left.name < right.name ? -1 : 1));
 }
 
 /** The skills that this agent may load. */
-export function offeredSkills(
-  skills: readonly Skill[],
-  { rules, limits = [] }: Pick<Agent, "rules" | "limits">,
-) {
-  return skills.filter(({ name }) => {
-    const request = { permission: "skill", subjects: [{ text: name }], always: [] };
-    return [rules, ...limits].every((ruleset) => evaluate(request, ruleset).action !== "deny");
-  });
+export function offeredSkills(skills: readonly Skill[], agent: Ruled) {
+  return skills.filter(({ name }) => mayHave(agent, "skill", name));
+}
+
+/** The agents that this one may hand tasks to. */
+export function offeredAgents(agents: Iterable<Agent>, caller: Ruled): Agent[] {
+  return [...agents].filter(
+    ({ name, mode, hidden }) => !hidden && mode !== "primary" && mayHave(caller, "task", name),
+  );
+}
+
+function mayHave(agent: Ruled, permission: string, name: string): boolean {
+  const request = { permission, subjects: [{ text: name }], always: [] };
+  return rulesetsOf(agent).every((ruleset) => evaluate(request, ruleset).action !== "deny");
+}
+
+function rulesetsOf({ rules, limits = [], within = [] }: Ruled): Ruleset[] {
+  return [rules, ...limits, ...within];
 }
 
 function isDenied({ name }: Tool, rulesets: readonly Ruleset[]): boolean {

@@ -4,11 +4,10 @@ import type { Config } from "../config/schema.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import type { Emit } from "../message/event.ts";
 import type { AgentError, Message, UserInfo } from "../message/message.ts";
-import { isFinished, type Tokens } from "../message/part.ts";
+import { isFinished, type SubtaskPart, type Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
-import type { Gate } from "../permission/gate.ts";
+import type { Decider } from "../permission/gate.ts";
 import type { Tool, ToolContext } from "../tool/tool.ts";
-import type { Budget } from "./budget.ts";
 import { compact, prune, requestCompaction } from "./compaction.ts";
 import { contextTokens, estimateMessages, usableWindow } from "./context-budget.ts";
 import type { Decisions } from "./decisions.ts";
@@ -16,8 +15,10 @@ import type { Project } from "./project.ts";
 import { hardPruneLimits, pruneLimits } from "./prune.ts";
 import { stepLimitReminder } from "./reminders.ts";
 import { runStep, type StepOutcome } from "./step.ts";
+import { queuedTasks, runTasks } from "./queued-tasks.ts";
 import { systemPrompt } from "./system-prompt.ts";
-import { offeredSkills, offeredTools, type ToolSpecs } from "./tool-set.ts";
+import { taskTool } from "../tool/task.ts";
+import { offeredAgents, offeredSkills, offeredTools, type ToolSpecs } from "./tool-set.ts";
 import { ToolRunner, type ToolRunnerDeps } from "./tool-runner.ts";
 import type { Transcript } from "./transcript.ts";
 import { compactionOf } from "./visible-messages.ts";
@@ -26,23 +27,22 @@ import { addTokens, noTokens, type TurnEnd, type TurnResult } from "./turn-resul
 export interface TurnDeps {
   project: Project;
   transcript: Transcript;
-  gate: Gate;
+  gate: Decider;
   decisions: Decisions;
   specs: ToolSpecs;
   context: ToolContext;
   emit: Emit;
   log: Log;
-  budget: Budget;
-  /** US dollars that the session has cost so far. */
-  spent: () => number;
+  /** Whether the next model call may be made; asks the person where a limit of cost is reached. */
+  maySpend(signal: AbortSignal): Promise<"yes" | "no" | "cancelled">;
   /** Puts messages that arrived meanwhile into the transcript. */
   takeSteering(): Promise<void>;
   /** The model that answers a message; a string says why there is none. */
   modelFor(message: UserInfo): Model | AgentError;
   /** Told after each model call, so that usage is known while the turn goes on. */
   onStep(outcome: StepOutcome): Promise<void>;
-  /** Told after a compaction, with its dollars and the tokens that are left, estimated. */
-  onCompacted(cost: number, left: number): Promise<void>;
+  /** Told after a compaction, with what it used and the tokens that are left, estimated. */
+  onCompacted(tokens: Tokens, cost: number, left: number): Promise<void>;
 }
 
 /** Compactions without progress before the turn fails (system.md 4). */
@@ -64,12 +64,11 @@ class Turn {
   readonly #tools: readonly Tool[];
   readonly #instructions: readonly Instruction[];
   #runner: { agent: string; runner: ToolRunner } | undefined;
+  #task: { agent: string; tools: readonly Tool[] } | undefined;
   #steps = 0;
   /** Compactions in a row that did not make the context smaller. */
   #vainCompactions = 0;
   tokens: Tokens = noTokens;
-  /** US dollars. */
-  #cost = 0;
 
   constructor(deps: TurnDeps, tools: readonly Tool[], instructions: readonly Instruction[]) {
     this.#deps = deps;
@@ -89,23 +88,21 @@ class Turn {
       if ("code" in model) return { end: "failed", error: model };
       const spending = await this.#maySpend(signal);
       if (spending !== undefined) return spending;
-      const end =
-        compactionOf(message) === undefined
-          ? await this.#step(message.info, model, signal)
-          : await this.#compact(message, model, signal);
+      const end = await this.#answer(message, message.info, model, signal);
       if (end !== undefined) return end;
     }
   }
 
+  /** Does the next thing that the message needs. Undefined is "go on". */
+  #answer(message: Message, info: UserInfo, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
+    if (compactionOf(message) !== undefined) return this.#compact(message, model, signal);
+    const tasks = queuedTasks(message, this.#deps.transcript.messages);
+    return tasks.length > 0 ? this.#runTasks(tasks, info, model, signal) : this.#step(info, model, signal);
+  }
+
   /** Undefined is "go on". */
   async #maySpend(signal: AbortSignal): Promise<TurnEnd | undefined> {
-    const { budget, context, spent } = this.#deps;
-    const { sessionId, agent } = context;
-    const answer = await budget.allows(
-      { turn: this.#cost, session: spent() },
-      { ...this.#deps, sessionId, agent },
-      signal,
-    );
+    const answer = await this.#deps.maySpend(signal);
     if (answer === "yes") return undefined;
     return { end: answer === "no" ? "stepLimit" : "cancelled" };
   }
@@ -116,7 +113,7 @@ class Turn {
     const agent = agentOf(project, question);
     const isLast = agent.steps !== undefined && this.#steps >= agent.steps - 1;
     this.#steps++;
-    const tools = isLast ? [] : offeredTools(this.#tools, agent, model, question);
+    const tools = isLast ? [] : offeredTools(this.#toolsFor(agent), agent, model, question);
     const runner = this.#runnerFor(agent);
     runner.offer(tools);
     const request = this.#request({ question, agent, model, tools, isLast });
@@ -124,7 +121,6 @@ class Turn {
     const { models, retryPolicy } = project;
     const outcome = await runStep({ ...this.#deps, models, retryPolicy, runner }, step, signal);
     this.tokens = addTokens(this.tokens, outcome.tokens);
-    this.#cost += outcome.cost;
     await this.#deps.onStep(outcome);
     if (isLast && (outcome.end === "finished" || outcome.end === "calls")) return { end: "stepLimit" };
     const isTooLong = outcome.end === "failed" && outcome.error.code === "context-length";
@@ -134,6 +130,36 @@ class Turn {
     if (this.#vainCompactions >= mostVainCompactions) return { end: "failed", error: tooLongError(model) };
     await requestCompaction({ project, transcript }, question, { auto: true, model });
     return undefined;
+  }
+
+  /** Runs what a command queued, as if the model had called for it; the model's word follows. */
+  async #runTasks(
+    tasks: readonly SubtaskPart[],
+    question: UserInfo,
+    model: Model,
+    signal: AbortSignal,
+  ): Promise<TurnEnd | undefined> {
+    const { project, transcript } = this.#deps;
+    const agent = agentOf(project, question);
+    const runner = this.#runnerFor(agent);
+    runner.offer([taskTool({ agents: [...project.agents.values()].filter(({ hidden }) => !hidden) })]);
+    const stops = await runTasks(
+      { transcript, runner },
+      tasks,
+      { question, agent: agent.name, model: model.ref },
+      signal,
+    );
+    if (signal.aborted || stops.includes("cancelled")) return { end: "cancelled" };
+    return stops.includes("rejected") ? { end: "finished" } : undefined;
+  }
+
+  /** With the agents that this one may hand tasks to, where there are any. */
+  #toolsFor(agent: Agent): readonly Tool[] {
+    if (this.#task?.agent !== agent.name) {
+      const agents = offeredAgents(this.#deps.project.agents.values(), agent);
+      this.#task = { agent: agent.name, tools: agents.length === 0 ? [] : [taskTool({ agents })] };
+    }
+    return [...this.#tools, ...this.#task.tools];
   }
 
   /** One for as long as the agent stays the same. */
@@ -150,8 +176,7 @@ class Turn {
     if (outcome.outcome === "cancelled") return { end: "cancelled" };
     if (outcome.outcome === "failed") return { end: "failed", error: outcome.error };
     this.tokens = addTokens(this.tokens, outcome.tokens);
-    this.#cost += outcome.cost;
-    await this.#deps.onCompacted(outcome.cost, estimateMessages(transcript.messages));
+    await this.#deps.onCompacted(outcome.tokens, outcome.cost, estimateMessages(transcript.messages));
     this.#vainCompactions = outcome.hasShrunk ? 0 : this.#vainCompactions + 1;
     if (this.#vainCompactions === mostVainCompactions) await prune(transcript, hardPruneLimits);
     return compactionOf(message)?.auto ? undefined : { end: "finished" };
@@ -240,7 +265,15 @@ export function callDeps(
     folder: workspace.outputFolder,
   };
   const context = { ...deps.context, agent: agent.name };
-  return { ...deps, context, rules: agent.rules, limitingRules: agent.limits, secrets, limits };
+  return {
+    ...deps,
+    context,
+    rules: agent.rules,
+    limitingRules: agent.limits,
+    within: agent.within,
+    secrets,
+    limits,
+  };
 }
 
 function environmentOf(project: Project, model: Model) {

@@ -35,6 +35,7 @@ export interface ToolContext {
   readonly todos: TodoList;
   readonly inquire: Inquire;
   readonly agents: AgentSwitch;
+  readonly tasks: Tasks;
   /** Aborts when the turn is cancelled. */
   readonly signal: AbortSignal;
 }
@@ -57,6 +58,43 @@ export interface AgentSwitch {
   readonly names: readonly string[];
   /** The turn goes on under this agent from its next step on, the session stays with it. */
   switchTo(name: string): Promise<void>;
+}
+
+/** Work that goes on in child sessions. */
+export interface Tasks {
+  /** Names of the agents that a person may ask for a task with `@`. */
+  readonly agents: readonly string[];
+  /** Whether the person's newest message names this agent for a task. */
+  isRequested(agent: string): boolean;
+  start(task: TaskRequest, run: RunContext): Promise<TaskOutcome>;
+}
+
+export interface TaskRequest {
+  /** A few words. */
+  readonly description: string;
+  /** All that the agent is told. */
+  readonly prompt: string;
+  readonly agent: string;
+  /** The command that queued it. */
+  readonly command?: string | undefined;
+  /** An earlier task of this session that goes on. */
+  readonly taskId?: string | undefined;
+}
+
+export interface TaskOutcome {
+  /** Names the child session; with it the task can go on. */
+  readonly taskId: SessionId;
+  /** `cutShort` by its limit of steps or because nothing happened for too long, `stopped` by the person's no. */
+  readonly end: "finished" | "cutShort" | "stopped" | "cancelled" | "failed";
+  /** Why it did not finish. */
+  readonly reason?: string;
+  /** The last that the agent wrote. */
+  readonly text: string;
+  readonly changes: readonly FileChange[];
+  /** Model calls are steps; tool calls are calls. */
+  readonly calls: number;
+  /** US dollars. */
+  readonly cost: number;
 }
 
 export interface PreparedCall {

@@ -60,6 +60,8 @@ function context(): ToolContext {
     todos: { read: unused, write: unused },
     inquire: unused,
     agents: { names: [], switchTo: unused },
+
+    tasks: { agents: [], isRequested: () => false, start: unused },
     signal: new AbortController().signal,
   };
 }

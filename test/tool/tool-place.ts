@@ -98,6 +98,8 @@ function toolContext(folder: string, cwd: string): ToolContext {
     },
     inquire: async () => ({ outcome: "unavailable" }),
     agents: { names: ["build", "plan"], switchTo: async () => {} },
+
+    tasks: { agents: [], isRequested: () => false, start: unused },
     signal: new AbortController().signal,
   };
 }

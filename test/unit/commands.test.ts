@@ -122,7 +122,6 @@ describe("commands", () => {
     ]);
     expect(problems.map(({ message }) => message)).toEqual([
       expect.stringContaining("description: "),
-      "subtask is not there yet: it runs in the conversation",
       'there is no agent "nobody"; the session\'s agent answers',
       'model: "small model" is not written as provider/model; the session\'s model answers',
       "it has no text; it is left out",

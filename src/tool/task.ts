@@ -1,0 +1,84 @@
+import { z } from "zod";
+import introduction from "../../prompts/tools/task.md";
+import type { Agent } from "../agent/agent.ts";
+import { defineTool, type TaskOutcome, type Tool, ToolFailure, type ToolResult } from "./tool.ts";
+
+/** What of an agent the model reads in the list. */
+type ListedAgent = Pick<Agent, "name" | "description">;
+
+/** Agents that are listed; a person who has more names one with `@`. */
+const agentsLimit = 60;
+/** Characters of one agent's description in the list. */
+const descriptionLimit = 600;
+
+const inputSchema = z.object({
+  description: z.string().min(1).describe("What it is about, in three to five words."),
+  prompt: z.string().min(1).describe("All that the agent must know to do it."),
+  subagent_type: z.string().describe("The agent's name, as it is listed."),
+  task_id: z.string().optional().describe("An earlier task that goes on."),
+  session_id: z.string().optional().describe("The same as task_id."),
+  command: z.string().optional().describe("The command that led to it, if one did."),
+});
+
+/** Runs one of these agents in a child session. */
+export function taskTool({ agents }: { agents: readonly ListedAgent[] }): Tool {
+  return defineTool({
+    name: "task",
+    description: describe(agents),
+    input: inputSchema,
+    kind: "think",
+    concurrency: "shared",
+    async prepare({ description, prompt, subagent_type: agent, command, ...ids }, context) {
+      if (!agents.some(({ name }) => name === agent)) throw new ToolFailure(unknownAgent(agent, agents));
+      const taskId = ids.task_id ?? ids.session_id;
+      const { tasks } = context;
+      return {
+        title: `${description} (@${agent})`,
+        locations: [],
+        preview: { text: prompt },
+        permissions: [
+          {
+            permission: "task",
+            subjects: [{ text: agent }],
+            always: [agent],
+            requested: tasks.isRequested(agent),
+          },
+        ],
+        run: async (run) =>
+          toResult(agent, await tasks.start({ description, prompt, agent, command, taskId }, run)),
+      };
+    },
+  });
+}
+
+function describe(agents: readonly ListedAgent[]): string {
+  const listed = agents.slice(0, agentsLimit).map(({ name, description }) => {
+    const line = description.replaceAll(/\s+/g, " ").trim();
+    return `- ${name}: ${line.length <= descriptionLimit ? line : `${line.slice(0, descriptionLimit)}…`}`;
+  });
+  const rest = agents.length - listed.length;
+  return [introduction.trimEnd(), ...listed, ...(rest > 0 ? [`(and ${rest} more)`] : [])].join("\n");
+}
+
+function unknownAgent(name: string, agents: readonly ListedAgent[]): string {
+  const names = agents.slice(0, agentsLimit).map((agent) => agent.name);
+  return `There is no agent "${name}" for tasks. Agents: ${names.join(", ")}.`;
+}
+
+function toResult(agent: string, outcome: TaskOutcome): ToolResult {
+  const { taskId, end, reason, changes, calls, cost } = outcome;
+  const said = outcome.text === "" ? "(The agent wrote no report.)" : outcome.text;
+  const block = [
+    "<task_metadata>",
+    `task_id: ${taskId}`,
+    `agent: ${agent}`,
+    `state: ${end}`,
+    "</task_metadata>",
+  ];
+  const more = { changes, metadata: { sessionId: taskId, agent, state: end, calls, cost } };
+  if (end === "finished") return { status: "completed", output: [said, "", ...block].join("\n"), ...more };
+  const why = reason ?? "The task ended before it was done.";
+  const text = [why, ...(outcome.text === "" ? [] : ["", "Its last words:", said]), "", ...block].join("\n");
+  if (end === "cutShort" || end === "stopped") return { status: "completed", output: text, ...more };
+  return { status: "failed", error: text, ...more };
+}
