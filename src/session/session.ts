@@ -101,7 +101,7 @@ export class Session {
   #isConsentSettled = false;
   #budget: Budget;
   /** What the running turn and its tasks have used. */
-  #ofTurn = { costBefore: 0, childTokens: noTokens };
+  #ofTurn = { cost: 0, childTokens: noTokens };
   readonly #children = new Set<Session>();
   #info: SessionInfo;
   #todos: Todo[];
@@ -419,7 +419,7 @@ export class Session {
   async #runToEnd(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
     let result: TurnResult = { end: "cancelled", tokens: noTokens };
     this.#budget.beginTurn();
-    this.#ofTurn = { costBefore: this.#info.cost, childTokens: noTokens };
+    this.#ofTurn = { cost: 0, childTokens: noTokens };
     while (!signal.aborted) {
       const next = await this.#runTurn(context, signal);
       result = { ...next, tokens: addTokens(result.tokens, next.tokens) };
@@ -563,8 +563,7 @@ export class Session {
   maySpend(signal: AbortSignal): Promise<"yes" | "no" | "cancelled"> {
     const { parent } = this.#deps;
     if (parent !== undefined) return parent.maySpend(signal);
-    const { cost } = this.#info;
-    const spent = { turn: cost - this.#ofTurn.costBefore, session: cost };
+    const spent = { turn: this.#ofTurn.cost, session: this.#info.cost };
     return this.#budget.allows(spent, { ...this.#deps, sessionId: this.id, agent: this.agent.name }, signal);
   }
 
@@ -577,6 +576,7 @@ export class Session {
 
   /** Counts dollars and says how full the context is now. */
   async #spend(cost: number, used: number | undefined): Promise<void> {
+    this.#ofTurn.cost += cost;
     await this.#save({ cost: this.#info.cost + cost });
     this.#used = used;
     const { usage } = this;

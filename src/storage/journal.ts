@@ -39,9 +39,10 @@ export function parseJournal(text: string, sessionId: SessionId): JournalContent
   return content;
 }
 
-/** Whether a kill could have left this of a line. */
+/** Whether a kill could have left this of a line, or a loss of power, which leaves zeros where data was to come. */
 function isTornLine(line: string): boolean {
-  return line.startsWith(lineStart) || lineStart.startsWith(line);
+  const written = line.replace(/\0+$/, "");
+  return written.startsWith(lineStart) || lineStart.startsWith(written);
 }
 
 function addChange(content: JournalContent, change: Change): void {

@@ -197,9 +197,10 @@ describe("files of other programs", () => {
           { name: "pdf", description: "Fill PDF forms", input: { hint: "what to do" } },
         ]),
       );
-      model.reply("Fixed.");
+      model.reply("Fixed.").reply("It is fixed.");
       await editor.prompt(sessionId, "/fix 12 high");
-      const [request] = model.requests;
+      const [request, after] = model.requests;
+      expect(after?.toolResults).toEqual([expect.stringMatching(/^Fixed\.\n[^]*agent: checker/)]);
       expect(request?.userText).toContain("Fix issue 12 with priority high.");
       const system = JSON.stringify(request?.body.messages);
       for (const part of ["You check.", "Use tabs.", "- pdf: Fill PDF forms"]) expect(system).toContain(part);

@@ -195,8 +195,11 @@ describe("command lines", () => {
         fc.constantFrom(" && ", "; ", " || "),
         (left, right, set, operator) => {
           const expected = strictest([decide(left, set), decide(right, set)]);
-          expect(decide(left + operator + right, set)).toBe(expected);
-          expect(decide(right + operator + left, set)).toBe(expected);
+          const joined = [decide(left + operator + right, set), decide(right + operator + left, set)];
+          // What a pattern of names stands for is not known any more behind a command that changes files.
+          const isSure = !/[*?[]/.test(left + right);
+          for (const one of joined)
+            expect(isSure ? one : strictest([one, expected])).toBe(isSure ? expected : one);
         },
       ),
       { numRuns: 1000 },

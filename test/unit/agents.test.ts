@@ -149,6 +149,7 @@ describe("agents of the configuration", () => {
       color: "#ff8800",
       options: { reasoningEffort: "low", textVerbosity: "low" },
       native: false,
+      named: new Set(["edit", "bash"]),
       rules: [...defaults, rule("edit", "*", "deny"), rule("bash", "git *", "allow")],
     });
   });
@@ -162,6 +163,7 @@ describe("agents of the configuration", () => {
       hidden: false,
       options: {},
       native: false,
+      named: new Set<string>(),
       rules: defaults,
     });
   });
@@ -210,6 +212,7 @@ describe("agents of the configuration", () => {
       hidden: false,
       options: {},
       native: false,
+      named: new Set<string>(),
       rules: defaults,
     });
   });
@@ -231,6 +234,7 @@ describe("agents of the configuration", () => {
       hidden: false,
       options: {},
       native: false,
+      named: new Set<string>(),
       rules: defaults,
     });
   });
@@ -333,6 +337,7 @@ describe("agents in files", () => {
         temperature: 0.3,
         options: {},
         native: false,
+        named: new Set<string>(),
         rules: defaults,
       },
       {
@@ -343,6 +348,7 @@ describe("agents in files", () => {
         prompt: "Only a prompt.",
         options: {},
         native: false,
+        named: new Set<string>(),
         rules: defaults,
       },
     ]);
@@ -377,6 +383,7 @@ describe("agents in files", () => {
       color: "red",
       options: {},
       native: false,
+      named: new Set(["bash"]),
       rules: [...defaults, rule("bash", "*", "ask"), rule("bash", "*", "deny")],
     });
   });
@@ -402,6 +409,7 @@ describe("agents in files", () => {
     expect(agents.get("plan")).toEqual({
       ...before.get("plan"),
       description: "Ours.",
+      named: new Set(["webfetch", "read"]),
       rules: [...rulesOf(before, "plan"), rule("webfetch", "*", "ask"), rule("read", "*", "deny")],
       limits: before
         .get("plan")

@@ -457,6 +457,20 @@ describe("a damaged store", () => {
     expect(await textsOf(info.id)).toEqual([["one two four"]]);
   });
 
+  test("zeros that a loss of power left at the end of the journal are ignored", async () => {
+    const info = await created();
+    const writer = await openWriter(store, info.id);
+    const message = assistantInfo(info.id);
+    writer.putMessage(message);
+    writer.putPart(message.id, textPart("one"));
+    await writer.close();
+    appendFileSync(journalOf(info.id), `{"type":"del${"\0".repeat(300)}`);
+    const second = await openWriter(store, info.id);
+    await second.close();
+    expect(await textsOf(info.id)).toEqual([["one"]]);
+    expect(logged).toEqual([]);
+  });
+
   test("a lost journal does not make later changes look old", async () => {
     const info = await created();
     const writer = await openWriter(store, info.id);
