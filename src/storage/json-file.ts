@@ -52,6 +52,7 @@ export class JsonFile implements Adapter<Box> {
 export function readJson(path: string): unknown {
   const text = readText(path);
   if (text === undefined) return undefined;
+  if (text.includes("\0")) throw new CorruptFile("contains NUL bytes");
   try {
     return JSON.parse(text);
   } catch (thrown) {
@@ -69,7 +70,6 @@ export function readText(path: string): string | undefined {
   if (stat.size > fileLimitBytes) throw new CorruptFile(`too large (${stat.size} bytes)`);
   const bytes = readBytes(path);
   if (bytes === undefined) return undefined;
-  if (bytes.includes(0)) throw new CorruptFile("contains NUL bytes");
   if (!isUtf8(bytes)) throw new CorruptFile("not UTF-8");
   return bytes.toString("utf8");
 }
