@@ -24,6 +24,10 @@ import type { Transcript } from "./transcript.ts";
 /** How long a running call may take to end by itself after a cancel before it is left behind. */
 const cancelGraceMs = 500;
 
+/** How the rest of a long output is got at by who may hand tasks to others. */
+const taskHint =
+  "Have a task of an agent that explores look through it, or read it in parts with read, or search it with grep.";
+
 /** A call as the model wrote it. */
 export interface ModelCall {
   tool: string;
@@ -203,7 +207,8 @@ export class ToolRunner {
   }
 
   async #limit(text: string): Promise<string> {
-    return (await limitOutput(this.#deps.secrets.redact(text), this.#deps.limits)).text;
+    const limits = { ...this.#deps.limits, ...(this.#tools.has("task") && { hint: taskHint }) };
+    return (await limitOutput(this.#deps.secrets.redact(text), limits)).text;
   }
 }
 
