@@ -19,6 +19,9 @@ const wordPauseMs = 6;
 const read = (path: string) => reply.callScript("read", { filePath: path });
 const bash = (command: string) => reply.call("bash", { command, description: "Counts" });
 
+/** What a child session is told. */
+const childWork = "Write three files.";
+
 /** The question that every session answers after it was killed. */
 export const goOn = "Go on with something small.";
 
@@ -55,6 +58,15 @@ export const killScenes: readonly KillScene[] = [
     end: /Counted\.$/,
   },
   {
+    name: "a task",
+    prompt: "scene task",
+    answer: (step) =>
+      step < 1
+        ? reply.call("task", { description: "Write", prompt: childWork, subagent_type: "general" })
+        : "Reported.",
+    end: /Reported\.$/,
+  },
+  {
     name: "a question to the person",
     prompt: "scene question",
     answer: (step) => (step < 1 ? [reply.say("May I? "), bash("echo ask-first")] : "Thank you."),
@@ -73,6 +85,13 @@ export function playScenes(model: ModelServer): void {
     () => slowly(reply.say, 40),
   );
   model.when(({ userText }) => userText.includes(goOn), "Here I am again.");
+  model.when(
+    ({ userText }) => userText.includes(childWork),
+    (request) =>
+      stepOf(request) < 3
+        ? reply.call("write", { filePath: `child-${stepOf(request)}.txt`, content: "new\n" })
+        : [...slowly(reply.say, 10)],
+  );
   for (const { prompt, answer } of killScenes) {
     if (prompt === undefined) continue;
     model.when(
