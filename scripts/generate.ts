@@ -20,6 +20,13 @@ const schemas = {
   "schema/message.schema.json": { title: "A stored message", schema: messageSchema },
 };
 
+const packageSchema = z.object({
+  name: z.string(),
+  version: z.string(),
+  description: z.string(),
+  license: z.string(),
+});
+
 /** What the program must know of the bundled skills before any of them is opened. */
 async function skillIndex(): Promise<Record<string, { name: string; description: string }>> {
   const folders = (await readdir("skills", { withFileTypes: true })).filter((entry) => entry.isDirectory());
@@ -34,11 +41,21 @@ async function skillIndex(): Promise<Record<string, { name: string; description:
   return Object.fromEntries(await Promise.all(entries));
 }
 
+/** How editors that read the registry of agents install this version. */
+async function registryEntry(): Promise<Record<string, unknown>> {
+  const { name, version, description, license } = packageSchema.parse(
+    JSON.parse(await readFile("package.json", "utf8")),
+  );
+  const npx = { package: `${name}@${version}`, args: ["acp"] };
+  return { id: name, name: "Fairlead", version, description, license, distribution: { npx } };
+}
+
 const generated: [string, unknown][] = Object.entries(schemas).map(([path, { title, schema }]) => [
   path,
   { title, ...z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) },
 ]);
 generated.push(["skills/index.json", await skillIndex()]);
+generated.push(["registry/fairlead/agent.json", await registryEntry()]);
 
 const isCheck = process.argv.includes("--check");
 let outdated = 0;
