@@ -16,6 +16,23 @@ await build({
   output: { dir: fresh, format: "esm", minify: true, chunkFileNames: "[name]-[hash].js" },
   logLevel: "warn",
 });
+// What runs beside the program, for authors' modules, shares nothing with it: its parts load for themselves.
+await build({
+  input: {
+    "plugin-host": "src/plugin/host.ts",
+    "plugin-api": "src/plugin/author-api.ts",
+    "plugin-zod": "src/plugin/zod.ts",
+  },
+  platform: "node",
+  output: {
+    dir: fresh,
+    format: "esm",
+    minify: true,
+    chunkFileNames: "plugin-[name]-[hash].js",
+    cleanDir: false,
+  },
+  logLevel: "warn",
+});
 const old = `dist-old-${process.pid}`;
 if (existsSync("dist")) renameSync("dist", old);
 renameSync(fresh, "dist");

@@ -56,11 +56,13 @@ const generated: [string, unknown][] = Object.entries(schemas).map(([path, { tit
 ]);
 generated.push(["skills/index.json", await skillIndex()]);
 generated.push(["registry/fairlead/agent.json", await registryEntry()]);
+const texts = generated.map(([path, json]): [string, string] => [path, `${JSON.stringify(json, null, 2)}\n`]);
+// Types alone: what authors of plugins import is the source as it stands.
+texts.push(["schema/plugin.d.ts", await readFile("src/plugin/author.ts", "utf8")]);
 
 const isCheck = process.argv.includes("--check");
 let outdated = 0;
-for (const [path, json] of generated) {
-  const text = `${JSON.stringify(json, null, 2)}\n`;
+for (const [path, text] of texts) {
   const known = await readFile(path, "utf8").catch(() => undefined);
   if (known === text) continue;
   outdated++;

@@ -14,12 +14,15 @@ import { readConsentContent } from "./config/consent.ts";
 import { type LoadConfigOptions, type LoadedConfig, loadConfig, placesOf } from "./config/load.ts";
 import { type Env, userFolders, type UserFolders } from "./config/paths.ts";
 import type { Config } from "./config/schema.ts";
+import { pluginPath } from "./config/module-files.ts";
 import { stampOf, type WatchedPlaces } from "./config/stamp.ts";
 import { modelRefSchema } from "./message/message.ts";
 import { type Credentials, loadCredentials } from "./model/credentials.ts";
 import { knownKeys } from "./model/known-keys.ts";
 import { toRetryPolicy } from "./model/retry.ts";
 import { openModels } from "./model/providers.ts";
+import type { FoundModules, ModuleSources } from "./plugin/modules.ts";
+import type { SharedPlugins } from "./plugin/shared-plugins.ts";
 import { Approvals, storedApprovalsSchema } from "./permission/approvals.ts";
 import type { ShellContext } from "./permission/shell-part.ts";
 import { Trust, trustedFolderSchema } from "./permission/trust.ts";
@@ -63,6 +66,8 @@ export class App {
   #store: Promise<SessionStore> | undefined;
   readonly #housekeeping: Housekeeping;
   #sessions: Sessions | undefined;
+  #sharedPlugins: SharedPlugins | undefined;
+  #isClosing = false;
 
   constructor(surroundings: Surroundings) {
     const { env, platform } = surroundings;
@@ -135,12 +140,30 @@ export class App {
     ]);
     const { loaded, agents, skills, commands, consent, problem } = configured;
     // Nobody waits for it before the next turn asks.
-    const watchedSkills = this.#watch({ files: [], holders: [], folders: skills.places });
+    const watchedSkills = this.#watch({
+      files: pluginFiles(loaded, this.home),
+      holders: [],
+      folders: skills.places,
+    });
+    const hasChanged = async () => (await watched.hasChanged()) || (await watchedSkills).hasChanged();
     const { config } = loaded;
     this.#secrets.add(knownKeys(config, env, keys.credentials));
     const workspace: Workspace = { ...this.#shared, cwd: folder, roots: [folder, ...others], worktree };
+    const id = projectId(worktree ?? folder);
+    const root = worktree ?? folder;
+    const builtIn = this.#toolsWith(skills.skills, config.search);
+    const place = { directory: folder, worktree: root, projectId: id };
+    const modules = this.#modulesOf({ loaded, isTrusted: configured.isTrusted, root, home: this.home });
+    const plugins = async () => {
+      const found = await modules();
+      if (found === undefined) return undefined;
+      const stamp = watched.stamp + (await watchedSkills).stamp;
+      const reserved = new Set([...(await builtIn()).map(({ name }) => name), ...namesOfSometimes]);
+      const isUnchanged = async () => !(await hasChanged());
+      return (await this.#openPlugins()).get({ found, place, stamp, reserved, isUnchanged });
+    };
     return {
-      id: projectId(worktree ?? folder),
+      id,
       workspace,
       config,
       models: openModels({
@@ -153,8 +176,9 @@ export class App {
       defaultAgent: agents.default,
       commands: commands.commands,
       skills: skills.skills,
-      hasChanged: async () => (await watched.hasChanged()) || (await watchedSkills).hasChanged(),
-      tools: this.#toolsWith(skills.skills, config.search),
+      hasChanged,
+      tools: async () => [...(await builtIn()), ...((await plugins())?.tools ?? [])],
+      plugins,
       consent,
       secrets: this.#secrets,
       retryPolicy: toRetryPolicy(config.retry),
@@ -162,7 +186,7 @@ export class App {
         const { loadInstructions } = await import("./instruction/instructions.ts");
         const { instructions } = await loadInstructions({
           cwd: folder,
-          root: worktree ?? folder,
+          root,
           additionalDirectories: others,
           configFolder: this.folders.config,
           home: this.home,
@@ -190,9 +214,9 @@ export class App {
   }
 
   /** Tells later whether something changed that was there, or not there, now. */
-  async #watch(places: WatchedPlaces): Promise<{ hasChanged(): Promise<boolean> }> {
+  async #watch(places: WatchedPlaces): Promise<{ stamp: string; hasChanged(): Promise<boolean> }> {
     const stamp = await stampOf(places);
-    return { hasChanged: async () => (await stampOf(places)) !== stamp };
+    return { stamp, hasChanged: async () => (await stampOf(places)) !== stamp };
   }
 
   /** Configuration and what stands in files beside it, in full where the person agreed to just what they are now. */
@@ -200,11 +224,12 @@ export class App {
     const root = options.worktree ?? options.cwd;
     const given = await this.#loadAll(options, roots);
     const { loaded, agents } = given;
-    const content = await readConsentContent(root, loaded);
+    const content = await readConsentContent(root, loaded, this.home);
     const wants = [
       ...content.wants,
       ...agents.waiting.map(({ path, message }) => `${path ?? "an agent"}: ${message}`),
     ];
+    // Where nothing waits there is no code either.
     if (wants.length === 0) return given;
     const { hash } = content;
     if (hash === undefined) return { ...given, problem: tooMuchToTrust(root) };
@@ -212,7 +237,7 @@ export class App {
     if (known === "trusted") {
       const full = await this.#loadAll({ ...options, trusted: true }, roots);
       // What was changed while it was read is not what was agreed to.
-      const after = await readConsentContent(root, loaded);
+      const after = await readConsentContent(root, loaded, this.home);
       if (after.hash === hash) return full;
     }
     const accept = () => this.trust.add(root, hash);
@@ -244,7 +269,7 @@ export class App {
       agents: new Set([...agents.agents.values()].filter(({ hidden }) => !hidden).map(({ name }) => name)),
       reserved: reservedNames,
     });
-    return { loaded, skills, agents, commands };
+    return { loaded, skills, agents, commands, isTrusted: trusted };
   }
 
   /** Without a readable record nothing is trusted. */
@@ -260,13 +285,15 @@ export class App {
   /** Kills what still runs, for a program that cannot wait any longer. */
   abandon(): void {
     this.#processes.killAll();
+    this.#sharedPlugins?.killAll();
   }
 
   /** Ends every session and every process. */
   async close(): Promise<void> {
-    const ended = this.#processes.endAll();
+    this.#isClosing = true;
+    const ended = [this.#processes.endAll(), this.#sharedPlugins?.closeAll()];
     await this.#sessions?.closeAll();
-    await Promise.all([ended, this.#housekeeping.close()]);
+    await Promise.all([...ended, this.#housekeeping.close()]);
   }
 
   /** Why no model could be asked by somebody without a project, in words for the person. */
@@ -334,6 +361,32 @@ export class App {
     return () => (tools ??= load());
   }
 
+  /** Looked for once; undefined where there are none. */
+  #modulesOf(sources: ModuleSources): () => Promise<FoundModules | undefined> {
+    let found: Promise<FoundModules | undefined> | undefined;
+    const find = async () => {
+      const { findModules } = await import("./plugin/modules.ts");
+      const { modules, problems, cover } = await findModules(sources);
+      return modules.length + problems.length > 0 ? { modules, problems, cover } : undefined;
+    };
+    return () => (found ??= find());
+  }
+
+  async #openPlugins(): Promise<SharedPlugins> {
+    if (this.#isClosing) throw new UserError("The program is ending.");
+    const { SharedPlugins } = await import("./plugin/shared-plugins.ts");
+    this.#sharedPlugins ??= new SharedPlugins({
+      program: pluginHost,
+      env: () => this.#withoutSecrets(childEnvironment(this.#surroundings.env)),
+      log: this.log,
+    });
+    return this.#sharedPlugins;
+  }
+
+  #withoutSecrets(env: Record<string, string>): Record<string, string> {
+    return Object.fromEntries(Object.entries(env).filter(([, value]) => !this.#secrets.isIn(value)));
+  }
+
   async #analyze(command: string, place: Pick<Workspace, "cwd" | "roots" | "home">) {
     const { analyzeShell } = await import("./permission/shell.ts");
     return analyzeShell(command, this.shellContext(place));
@@ -342,6 +395,9 @@ export class App {
 
 /** The skills that come with the program, beside its code. */
 const bundledSkills = fileURLToPath(new URL("../skills", import.meta.url));
+
+/** The program that runs authors' modules, beside ours. */
+const pluginHost = fileURLToPath(new URL("./plugin-host.js", import.meta.url));
 
 /** What is remembered of a project. */
 const projectSchema = z.object({ lastUsedModel: modelRefSchema.optional() });
@@ -386,8 +442,21 @@ interface Configured {
   agents: LoadedAgents;
   skills: LoadedSkills;
   commands: LoadedCommands;
+  /** Whether the project's own configuration counts in full. */
+  isTrusted: boolean;
   consent?: PendingConsent;
   problem?: string;
+}
+
+/** Names of tools that are not always there and stay theirs. */
+const namesOfSometimes = ["task", "websearch", "codesearch", "lsp", "invalid", "batch"];
+
+/** Files that the configuration names as plugins. */
+function pluginFiles({ layers }: LoadedConfig, home: string): string[] {
+  const named = layers.flatMap(({ source, value }) =>
+    (value.plugin ?? []).map((entry) => pluginPath(entry, source, home)),
+  );
+  return named.filter((path) => path !== undefined);
 }
 
 function projectFolders({ folders }: LoadedConfig): string[] {

@@ -1,9 +1,10 @@
 import { createHash, type Hash } from "node:crypto";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
-import { isAbsolute, join, relative, resolve, sep } from "node:path";
+import { join, relative, sep } from "node:path";
 import { codeOf } from "../base/errors.ts";
 import { parseConfigFile } from "./config-file.ts";
 import type { LoadedConfig } from "./load.ts";
+import { isModuleFile, packageName, pluginFolderNames, pluginPath, toolFolderNames } from "./module-files.ts";
 
 /** What the consent to a project's own configuration covers, as it is on disk now. */
 export interface ConsentContent {
@@ -24,7 +25,7 @@ const valueLimit = 200;
 /** Not covered: what package managers put there, and plans, which are data. */
 const leftOut = new Set(["node_modules", ".git", "plans"]);
 
-const moduleFolders = new Set(["plugin", "plugins", "tool", "tools"]);
+const moduleFolders = new Set([...pluginFolderNames, ...toolFolderNames]);
 const commandFolders = new Set(["command", "commands"]);
 const otherKinds = ["agents", "commands"];
 
@@ -35,6 +36,7 @@ const otherKinds = ["agents", "commands"];
 export async function readConsentContent(
   root: string,
   loaded: Pick<LoadedConfig, "sources" | "folders" | "otherFolders" | "withheld">,
+  home: string,
 ): Promise<ConsentContent> {
   const files = loaded.sources.filter(({ scope }) => scope === "project").map(({ path }) => path);
   const folders = loaded.folders.filter(({ scope }) => scope === "project").map(({ path }) => path);
@@ -50,7 +52,10 @@ export async function readConsentContent(
   }
   const values = files.map((path) => parseConfigFile(path, covered.text(path) ?? "{}").value);
   for (const [index, path] of files.entries()) {
-    for (const plugin of pluginFiles(values[index])) await covered.addFile(resolve(path, "..", plugin));
+    for (const plugin of pluginFiles(values[index], path, home)) await covered.addFile(plugin);
+    for (const name of pluginPackages(values[index])) {
+      for (const folder of folders) await covered.addFolder(join(folder, "node_modules", name), [folder]);
+    }
   }
   const settings = loaded.withheld.map((name) => describeSetting(name, values));
   return { hash: covered.hash(), wants: [...settings, ...covered.loads] };
@@ -117,7 +122,7 @@ class Covered {
   #noteLoad(path: string, configFolder: string): void {
     const shown = relative(this.#root, path);
     const kind = relative(configFolder, path).split(sep).at(0) ?? "";
-    if (moduleFolders.has(kind) && /\.[cm]?[jt]sx?$/.test(path)) this.loads.push(`load the module ${shown}`);
+    if (moduleFolders.has(kind) && isModuleFile(path)) this.loads.push(`load the module ${shown}`);
     if (commandFolders.has(kind) && this.text(path)?.includes("!`"))
       this.loads.push(`run shell text in the command ${shown}`);
   }
@@ -128,12 +133,23 @@ function addPiece(hash: Hash, piece: Buffer | string): void {
   hash.update(`${bytes.length}:`).update(bytes);
 }
 
-/** The files among the plugins that a configuration names; packages are named without a path. */
-function pluginFiles(value: unknown): string[] {
+/** The files among the plugins that a configuration names. */
+function pluginFiles(value: unknown, source: string, home: string): string[] {
+  return pluginEntries(value)
+    .map((entry) => pluginPath(entry, source, home))
+    .filter((path) => path !== undefined);
+}
+
+/** The packages among them, by their names. What these need in turn is not covered. */
+function pluginPackages(value: unknown): string[] {
+  return pluginEntries(value)
+    .filter((entry) => pluginPath(entry, "", "") === undefined)
+    .flatMap((entry) => packageName(entry) ?? []);
+}
+
+function pluginEntries(value: unknown): string[] {
   if (!isRecord(value) || !Array.isArray(value["plugin"])) return [];
-  return value["plugin"].filter((plugin): plugin is string => {
-    return typeof plugin === "string" && (plugin.startsWith(".") || isAbsolute(plugin));
-  });
+  return value["plugin"].filter((entry) => typeof entry === "string");
 }
 
 /** The setting as it is written, before anything is filled in, so that no value of the environment is shown. */

@@ -3,11 +3,12 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf } from "../base/errors.ts";
 import { filesBelow } from "./folder-walk.ts";
+import { isModuleFile, pluginFolderNames, toolFolderNames } from "./module-files.ts";
 
 /** Where something may stand that counts, whether it is there now or not. */
 export interface WatchedPlaces {
   readonly files: readonly string[];
-  /** Configuration folders; of those in them that hold agents, commands and skills, all Markdown files count. */
+  /** Configuration folders; of those in them that hold agents, commands and skills all Markdown files count, of those with plugins and tools all code. */
   readonly holders: readonly string[];
   /** All Markdown files below these count. */
   readonly folders?: readonly string[];
@@ -24,22 +25,34 @@ const markdownFolders: ReadonlySet<string> = new Set([
   "skills",
 ]);
 
+const moduleFolders: ReadonlySet<string> = new Set([...pluginFolderNames, ...toolFolderNames]);
+
 /** The same as long as no file of the places is made, changed, replaced or removed; reads no contents. */
 export async function stampOf({ files, holders, folders = [] }: WatchedPlaces): Promise<string> {
-  const wanted = (name: string) => name.endsWith(".md");
-  const held = await Promise.all(holders.map(foldersIn));
-  const below = await Promise.all(
-    [...held.flat(), ...folders].map((folder) => filesBelow(folder, { wanted })),
-  );
+  const isMarkdown = (name: string) => name.endsWith(".md");
+  const held = (await Promise.all(holders.map(foldersIn))).flat();
+  const wanted = ({ path, isCode }: HeldFolder) =>
+    filesBelow(path, { wanted: isCode ? isModuleFile : isMarkdown });
+  const below = await Promise.all([
+    ...held.map(wanted),
+    ...folders.map((folder) => filesBelow(folder, { wanted: isMarkdown })),
+  ]);
   const paths = [...files, ...below.flat()];
   const lines = await Promise.all(paths.map(async (path) => `${path}\n${await stateOf(path)}\n`));
   return createHash("sha256").update(lines.join("")).digest("hex");
 }
 
-async function foldersIn(holder: string): Promise<string[]> {
+interface HeldFolder {
+  readonly path: string;
+  readonly isCode: boolean;
+}
+
+async function foldersIn(holder: string): Promise<HeldFolder[]> {
   try {
     const names = await readdir(holder);
-    return names.filter((name) => markdownFolders.has(name)).map((name) => join(holder, name));
+    return names
+      .filter((name) => markdownFolders.has(name) || moduleFolders.has(name))
+      .map((name) => ({ path: join(holder, name), isCode: moduleFolders.has(name) }));
   } catch (thrown) {
     if (codeOf(thrown) === undefined) throw thrown;
     return [];

@@ -5,6 +5,7 @@ import type { Config } from "../config/schema.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import type { OpenModels } from "../model/providers.ts";
 import type { RetryPolicy } from "../model/retry.ts";
+import type { Plugins } from "../plugin/plugins.ts";
 import type { Skill } from "../skill/skill.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { Workspace } from "../workspace/workspace.ts";
@@ -37,6 +38,8 @@ export interface Project {
   hasChanged(): Promise<boolean>;
   /** Loaded when they are first asked for: a session opens without them. */
   tools(): Promise<readonly Tool[]>;
+  /** Plugins and tools of the person and of a trusted project, if there are any; loaded when first asked for. */
+  plugins(): Promise<Plugins | undefined>;
   readonly retryPolicy: RetryPolicy;
   /** The instruction files as they are now. */
   instructions(): Promise<readonly Instruction[]>;

@@ -16,6 +16,7 @@ import type {
 } from "../message/message.ts";
 import type { Part, Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
+import type { Plugins } from "../plugin/plugins.ts";
 import type { Approvals } from "../permission/approvals.ts";
 import type { Decider } from "../permission/gate.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
@@ -110,6 +111,8 @@ export class Session {
   readonly #closed = deferred<void>();
   #running: { abort: AbortController; ended: Promise<void> } | undefined;
   #background = new AbortController();
+  /** The plugins that take part, and of which state of the project they are. */
+  #joined: { plugins: Plugins | undefined; project: Project; leave(): void } | undefined;
 
   constructor(deps: SessionDeps) {
     this.#deps = deps;
@@ -265,6 +268,7 @@ export class Session {
     this.#background.abort();
     await this.#running?.ended;
     await Promise.all([...this.#children].map((child) => child.closed));
+    this.#joined?.leave();
     this.#deps.gate.close();
     await this.#deps.writer.close();
     this.#closed.resolve();
@@ -300,6 +304,7 @@ export class Session {
     await this.history.settle();
     await this.#deps.approvals.refresh();
     await this.#settleConsent(signal);
+    await this.#joinPlugins();
     const context = this.#toolContext(signal);
     const ended = await this.#ask(input, this.#called(input), context, chosen);
     if (ended !== undefined) return ended;
@@ -402,6 +407,27 @@ export class Session {
       pickers: JSON.stringify({ listed, names, model: this.model?.ref }),
       commands: JSON.stringify(commands),
     };
+  }
+
+  /** Has the project's plugins take part from here on, those of its files as they are now. */
+  async #joinPlugins(): Promise<void> {
+    const project = this.#project;
+    if (this.#joined?.project === project) return;
+    const { parent, emit, log } = this.#deps;
+    const tell = (text: string) => {
+      // Whom a child works for is told the same.
+      if (parent !== undefined) return;
+      emit({ sessionId: this.id, type: "notice", severity: "warning", text }).catch((error: unknown) =>
+        log.warn("a notice was lost", { error: messageOf(error) }),
+      );
+    };
+    const plugins = await project.plugins().catch((error: unknown) => {
+      tell(`Plugins and tools of yours could not be started: ${messageOf(error)}`);
+      return undefined;
+    });
+    const before = this.#joined;
+    this.#joined = { plugins, project, leave: plugins?.join(tell).leave ?? (() => {}) };
+    before?.leave();
   }
 
   /** Asks once whether the project's own configuration may count, and works with it from here on where it may. */

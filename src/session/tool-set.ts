@@ -29,6 +29,13 @@ export function offeredTools(tools: readonly Tool[], agent: Ruled, model: Model,
     .toSorted((left, right) => (left.name < right.name ? -1 : 1));
 }
 
+/** An agent's rules with those for tools of which nobody knows what they do: they stand behind the first default, before all others. */
+export function rulesWith(tools: readonly Tool[], { rules }: Pick<Agent, "rules">): Ruleset {
+  const asking = tools.filter(({ asks }) => asks);
+  const added = asking.map(({ name }) => ({ permission: name, pattern: "*", action: "ask" }) as const);
+  return [...rules.slice(0, 1), ...added, ...rules.slice(1)];
+}
+
 /** The skills that this agent may load. */
 export function offeredSkills(skills: readonly Skill[], agent: Ruled) {
   return skills.filter(({ name }) => mayHave(agent, "skill", name));
@@ -65,9 +72,13 @@ export class ToolSpecs {
   #spec(tool: Tool): ToolSpec {
     const kept = this.#kept.get(tool);
     if (kept !== undefined) return kept;
-    const { $schema: _, ...schema } = z.toJSONSchema(tool.input, { io: "input", unrepresentable: "any" });
-    const spec = { name: tool.name, description: tool.description, schema };
+    const spec = { name: tool.name, description: tool.description, schema: tool.schema ?? schemaOf(tool) };
     this.#kept.set(tool, spec);
     return spec;
   }
+}
+
+function schemaOf({ input }: Tool): Record<string, unknown> {
+  const { $schema: _, ...schema } = z.toJSONSchema(input, { io: "input", unrepresentable: "any" });
+  return schema;
 }

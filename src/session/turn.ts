@@ -18,7 +18,7 @@ import { runStep, type StepOutcome } from "./step.ts";
 import { queuedTasks, runTasks } from "./queued-tasks.ts";
 import { systemPrompt } from "./system-prompt.ts";
 import { taskTool } from "../tool/task.ts";
-import { offeredAgents, offeredSkills, offeredTools, type ToolSpecs } from "./tool-set.ts";
+import { offeredAgents, offeredSkills, offeredTools, rulesWith, type ToolSpecs } from "./tool-set.ts";
 import { ToolRunner, type ToolRunnerDeps } from "./tool-runner.ts";
 import type { Transcript } from "./transcript.ts";
 import { compactionOf } from "./visible-messages.ts";
@@ -165,7 +165,7 @@ class Turn {
   /** One for as long as the agent stays the same. */
   #runnerFor(agent: Agent): ToolRunner {
     if (this.#runner?.agent !== agent.name)
-      this.#runner = { agent: agent.name, runner: toolRunner(this.#deps, agent) };
+      this.#runner = { agent: agent.name, runner: toolRunner(this.#deps, agent, this.#tools) };
     return this.#runner.runner;
   }
 
@@ -249,8 +249,9 @@ function agentOf(project: Project, question: UserInfo): Agent {
   return agent;
 }
 
-function toolRunner(deps: TurnDeps, agent: Agent): ToolRunner {
-  return new ToolRunner({ ...callDeps(deps, agent), transcript: deps.transcript });
+function toolRunner(deps: TurnDeps, agent: Agent, tools: readonly Tool[]): ToolRunner {
+  const { transcript } = deps;
+  return new ToolRunner({ ...callDeps(deps, agent), rules: rulesWith(tools, agent), transcript });
 }
 
 /** What calls under an agent go by. */

@@ -15,6 +15,10 @@ export interface Tool<Input = unknown> {
   /** What the model reads: when to use it, when not, what its limits are. */
   readonly description: string;
   readonly input: z.ZodType<Input>;
+  /** JSON Schema that the model is told instead of `input`, of a tool that somebody else described. */
+  readonly schema?: Record<string, unknown>;
+  /** Nobody knows what it does: it asks unless a rule of the person's says otherwise. */
+  readonly asks?: boolean;
   /** Which picture an editor draws for its calls. */
   readonly kind: ToolKind;
   /** Calls of one step run side by side when shared; an exclusive call runs alone. */

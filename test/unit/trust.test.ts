@@ -52,7 +52,7 @@ async function contentOf(path: string) {
     platform: "linux",
     managed: "/nowhere",
   });
-  return readConsentContent(path, loaded);
+  return readConsentContent(path, loaded, "/home/nobody");
 }
 
 const files: Files = {

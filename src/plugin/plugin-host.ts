@@ -1,0 +1,141 @@
+import { deferred, type Deferred, orAfter } from "../base/async.ts";
+import type { Log } from "../base/log.ts";
+import { NodeProgram } from "../workspace/node-program.ts";
+import { type HostAnswer, type HostRequest, parseHostMessage } from "./protocol.ts";
+
+/** A host that does not answer a word within this time is stuck in somebody's loop. */
+const pingLimitMs = 1_000;
+/** Characters of what modules print that one host may add to the log. */
+const printedLimit = 100_000;
+
+export interface PluginHostOptions {
+  readonly program: string;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly log: Log;
+  /** The host is gone, or stuck and was ended. `why` is the end of a sentence, `suspect` the module that was in it. */
+  onLost(why: string, suspect: string | undefined): void;
+}
+
+/** An answer's value, or why there is none. `lost` is the host's end, not the module's word. */
+export type Asked =
+  | { outcome: "value"; value: unknown }
+  | { outcome: "refusal" | "bug" | "input" | "late" | "lost"; message: string };
+
+/** A request without what the host adds. */
+export type Ask = HostRequest extends infer Request
+  ? Request extends HostRequest
+    ? Omit<Request, "id">
+    : never
+  : never;
+
+/** The process that runs authors' modules. Never rejects, never hangs, whatever they do. */
+export class PluginHost {
+  readonly #options: PluginHostOptions;
+  readonly #program: NodeProgram;
+  readonly #waiting = new Map<number, { answer: Deferred<Asked>; module?: string }>();
+  #lastId = 0;
+  #printed = 0;
+  #isLost = false;
+
+  constructor(options: PluginHostOptions) {
+    const { program, cwd, env } = options;
+    this.#options = options;
+    this.#program = new NodeProgram({
+      path: program,
+      cwd,
+      env,
+      onMessage: (message) => this.#read(message),
+      onOutput: (text) => this.#print(text),
+      onExit: (reason) => this.#lose(`it ended (${reason})`, this.#newest),
+    });
+  }
+
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  /** Waits for the answer at most so long. Who does not answer in time is asked whether it is alive. */
+  async ask(request: Ask, limitMs: number, signal?: AbortSignal): Promise<Asked> {
+    if (this.#isLost) return { outcome: "lost", message: "the process of plugins has ended" };
+    const id = ++this.#lastId;
+    const answer = deferred<Asked>();
+    this.#waiting.set(id, { answer, module: moduleOf(request) });
+    const abort = () => void this.#abort(id, moduleOf(request));
+    signal?.addEventListener("abort", abort, { once: true });
+    this.#program.send({ ...request, id });
+    if (signal?.aborted) abort();
+    try {
+      const answered = await orAfter(answer.promise, limitMs, undefined);
+      if (answered !== undefined) return answered;
+      abort();
+      return { outcome: "late", message: `it took more than ${limitMs / 1000} seconds` };
+    } finally {
+      this.#waiting.delete(id);
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  /** The module that was asked last, of those that have not answered. */
+  get #newest(): string | undefined {
+    return [...this.#waiting.values()].at(-1)?.module;
+  }
+
+  async end(how: "gently" | "quickly"): Promise<void> {
+    this.#isLost = true;
+    const message = "the process of plugins was ended; whether the call was done is not known";
+    for (const { answer } of this.#waiting.values()) answer.resolve({ outcome: "lost", message });
+    await this.#program.end(how);
+  }
+
+  kill(): void {
+    this.#program.kill();
+  }
+
+  /** Also finds out whether the host still listens at all. */
+  async #abort(run: number, module: string | undefined): Promise<void> {
+    if (this.#isLost) return;
+    this.#program.send({ ask: "abort", run, id: ++this.#lastId });
+    const id = ++this.#lastId;
+    const answer = deferred<Asked>();
+    this.#waiting.set(id, { answer });
+    this.#program.send({ ask: "ping", id });
+    const answered = await orAfter(answer.promise, pingLimitMs, undefined);
+    this.#waiting.delete(id);
+    if (answered === undefined) return this.#lose("it was stuck in a loop and was ended", module);
+    this.#waiting.get(run)?.answer.resolve({ outcome: "late", message: "it was cancelled" });
+  }
+
+  #read(message: unknown): void {
+    const read = parseHostMessage(message);
+    if (read === undefined) return;
+    if ("log" in read) return this.#print(read.log);
+    this.#waiting.get(read.id)?.answer.resolve(toAsked(read));
+  }
+
+  #lose(why: string, suspect: string | undefined): void {
+    if (this.#isLost) return;
+    // Told first: who waits for an answer asks next whose fault it was.
+    this.#options.onLost(why, suspect);
+    void this.end("quickly").catch((error: unknown) =>
+      this.#options.log.error("the process of plugins did not end", { error: String(error) }),
+    );
+  }
+
+  #print(text: string): void {
+    if (this.#printed > printedLimit) return;
+    this.#printed += text.length;
+    const more = this.#printed > printedLimit ? " (no more of it is logged)" : "";
+    this.#options.log.info(`plugins: ${text.trimEnd().slice(0, printedLimit)}${more}`);
+  }
+}
+
+function moduleOf(request: Ask): string | undefined {
+  if (!("module" in request)) return undefined;
+  return typeof request.module === "string" ? request.module : request.module.name;
+}
+
+function toAsked({ value, error }: HostAnswer): Asked {
+  if (error !== undefined) return { outcome: error.kind, message: error.message };
+  return { outcome: "value", value: JSON.parse(value ?? "null") };
+}

@@ -1,0 +1,70 @@
+import type { Log } from "../base/log.ts";
+import type { FoundModules } from "./modules.ts";
+import { Plugins } from "./plugins.ts";
+import type { HostPlace } from "./protocol.ts";
+
+interface SharedPluginsOptions {
+  /** The host's program. */
+  readonly program: string;
+  readonly env: () => Readonly<Record<string, string | undefined>>;
+  readonly log: Log;
+}
+
+export interface WantedPlugins {
+  readonly found: FoundModules;
+  readonly place: Omit<HostPlace, "cover">;
+  /** Another one when a file of the modules is another. */
+  readonly stamp: string;
+  /** Names that no module's tool may take. */
+  readonly reserved: ReadonlySet<string>;
+  readonly isUnchanged: () => Promise<boolean>;
+}
+
+/** Plugins in use: one process for all sessions that want the same of the same files. */
+export class SharedPlugins {
+  readonly #options: SharedPluginsOptions;
+  readonly #open = new Map<string, Plugins>();
+  /** Those that nobody uses any more and that still end. */
+  readonly #closing = new Set<Plugins>();
+
+  constructor(options: SharedPluginsOptions) {
+    this.#options = options;
+  }
+
+  async get({ found, place, stamp, reserved, isUnchanged }: WantedPlugins): Promise<Plugins> {
+    const key = JSON.stringify([found, place, stamp]);
+    const { program, env, log } = this.#options;
+    const onUnused = () => void this.#close(key);
+    const options = { found, place, program, env: env(), reserved, log, isUnchanged, onUnused };
+    const plugins = this.#open.get(key) ?? new Plugins(options);
+    this.#open.set(key, plugins);
+    await plugins.load();
+    return plugins;
+  }
+
+  /** For the program's own end. */
+  async closeAll(): Promise<void> {
+    await Promise.all(this.#all.map((plugins) => plugins.close("quickly")));
+  }
+
+  killAll(): void {
+    for (const plugins of this.#all) plugins.kill();
+  }
+
+  get #all(): Plugins[] {
+    return [...this.#open.values(), ...this.#closing];
+  }
+
+  async #close(key: string): Promise<void> {
+    const plugins = this.#open.get(key);
+    if (plugins === undefined) return;
+    this.#open.delete(key);
+    this.#closing.add(plugins);
+    try {
+      await plugins.close("gently");
+    } catch (error) {
+      this.#options.log.warn("plugins did not end", { error: String(error) });
+    }
+    this.#closing.delete(plugins);
+  }
+}
