@@ -77,7 +77,7 @@ const filePartSchema = z.object({
 /** Who decided whether a call may run, on what, and by which rule; `permission` and `subject` name its decisive part. */
 export const callDecisionSchema = z.object({
   outcome: z.enum(["allowed", "denied", "rejected", "cancelled"]),
-  by: z.enum(["rules", "approval", "mode", "person", "failure", "signal", "close"]),
+  by: z.enum(["rules", "approval", "mode", "plugin", "person", "failure", "signal", "close"]),
   permission: z.string(),
   subject: z.string(),
   rule: z.object({ permission: z.string(), pattern: z.string(), action: z.string() }).optional(),

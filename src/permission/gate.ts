@@ -64,7 +64,7 @@ export interface AuditEntry {
   agent: string;
   outcome: Decision["outcome"];
   /** Who decided. */
-  by: "rules" | "approval" | "mode" | "person" | "failure" | "signal" | "close";
+  by: "rules" | "approval" | "mode" | "plugin" | "person" | "failure" | "signal" | "close";
   permission: string;
   subject: string;
   rule?: Rule | undefined;
@@ -78,9 +78,17 @@ export interface GateDeps {
   log?: Log;
   /** How much goes without asking now; "ask" unless given. */
   mode?: () => ApprovalMode;
+  /**
+   * Asked before a person is, with what the rules say; undefined where nobody is there to be asked. Must not reject.
+   * An "ask" makes stricter, a "deny" denies, an "allow" allows at most what the mode "auto" would.
+   */
+  advise?: (call: GateCall, status: "allow" | "ask", signal: AbortSignal) => Promise<Advice> | undefined;
   /** Must not throw. */
   audit?: (entry: AuditEntry) => void;
 }
+
+/** What somebody says who decides before the person. */
+export type Advice = { status: "allow" | "ask" } | { status: "deny"; by: string };
 
 interface Waiting {
   readonly call: GateCall;
@@ -122,7 +130,9 @@ export class Gate {
   async decide(call: GateCall, rules: Ruleset, signal: AbortSignal): Promise<Decision> {
     if (signal.aborted) return this.#record(call, { outcome: "cancelled" }, "signal");
     if (this.#isClosed) return this.#record(call, { outcome: "rejected" }, "close");
-    const known = this.#withoutAsking(call, rules);
+    const known = await this.#advised(call, this.#withoutAsking(call, rules), rules, signal);
+    if (signal.aborted) return this.#record(call, { outcome: "cancelled" }, "signal");
+    if (this.#isClosed) return this.#record(call, { outcome: "rejected" }, "close");
     if (known) return this.#record(call, known.decision, known.by, known.rule);
     const decisive = this.#question({ call, rules }).permissions.at(0);
     const settled = deferred<Decision>();
@@ -160,6 +170,30 @@ export class Gate {
     const decisive = judgements.find(({ by }) => by !== "rules") ?? judgements.at(0);
     const { by = "rules", rule } = decisive ?? {};
     return { decision: { outcome: "allowed" }, by, ...(rule && { rule }) };
+  }
+
+  /** What is known, as who decides before the person makes it. A denial stands. */
+  async #advised(
+    call: GateCall,
+    known: Known | undefined,
+    rules: Ruleset,
+    signal: AbortSignal,
+  ): Promise<Known | undefined> {
+    if (known?.decision.outcome === "denied" || call.permissions.length === 0) return known;
+    const advice = await this.#deps.advise?.(call, known ? "allow" : "ask", signal);
+    if (advice === undefined) return known;
+    if (advice.status === "deny") return deniedBy(advice.by, call);
+    if (advice.status === "ask") return undefined;
+    return (
+      known ??
+      (this.#isAutomatic(call, rules) ? { decision: { outcome: "allowed" }, by: "plugin" } : undefined)
+    );
+  }
+
+  /** Whether the mode "auto" would let it through. */
+  #isAutomatic({ permissions, limits }: GateCall, rules: Ruleset): boolean {
+    const authority = { rules, limits, mode: "auto", approvals: this.#deps.approvals.rules() } as const;
+    return permissions.every((request) => judge(request, authority).action === "allow");
   }
 
   /** In the order of the call's permissions. */
@@ -285,6 +319,14 @@ export class Gate {
   get #log(): Log {
     return this.#deps.log ?? silentLog;
   }
+}
+
+function deniedBy(plugin: string, { permissions }: GateCall): Known {
+  const [first] = permissions;
+  const permission = first?.permission ?? "*";
+  const subject = first?.subjects[0]?.text ?? "";
+  const rule: Rule = { permission, pattern: subject, action: "deny" };
+  return { decision: { outcome: "denied", permission, subject, rule, plugin }, by: "plugin" };
 }
 
 function approvalsOf({ permission, always }: PermissionRequest): { permission: string; pattern: string }[] {

@@ -49,6 +49,7 @@ export interface PermissionRequest {
 /** The verdict of the gate over a call. */
 export type Decision =
   | { outcome: "allowed" }
-  | { outcome: "denied"; permission: string; subject: string; rule: Rule }
+  /** `plugin` is who said so, where it is no rule of the configuration. */
+  | { outcome: "denied"; permission: string; subject: string; rule: Rule; plugin?: string }
   | { outcome: "rejected"; feedback?: string }
   | { outcome: "cancelled" };

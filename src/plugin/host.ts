@@ -249,6 +249,7 @@ function isFunction(value: unknown): value is (...args: unknown[]) => unknown {
 
 const host = new Host();
 process.on("message", (request: HostRequest) => {
+  process.send?.({ began: request.id });
   void host.answer(request).then((answer) => process.send?.(answer));
 });
 // Without Fairlead nobody needs what runs here.

@@ -5,6 +5,7 @@ import { type HostAnswer, type HostRequest, parseHostMessage } from "./protocol.
 
 /** A host that does not answer a word within this time is stuck in somebody's loop. */
 const pingLimitMs = 1_000;
+const lostMessage = "the process of plugins was ended; whether the call was done is not known";
 /** Characters of what modules print that one host may add to the log. */
 const printedLimit = 100_000;
 
@@ -34,6 +35,8 @@ export class PluginHost {
   readonly #options: PluginHostOptions;
   readonly #program: NodeProgram;
   readonly #waiting = new Map<number, { answer: Deferred<Asked>; module?: string }>();
+  /** Requests that the host has turned to, the newest last. */
+  #began: number[] = [];
   #lastId = 0;
   #printed = 0;
   #isLost = false;
@@ -47,7 +50,7 @@ export class PluginHost {
       env,
       onMessage: (message) => this.#read(message),
       onOutput: (text) => this.#print(text),
-      onExit: (reason) => this.#lose(`it ended (${reason})`, this.#newest),
+      onExit: (reason) => this.#lose(`it ended (${reason})`),
     });
   }
 
@@ -61,30 +64,27 @@ export class PluginHost {
     const id = ++this.#lastId;
     const answer = deferred<Asked>();
     this.#waiting.set(id, { answer, module: moduleOf(request) });
-    const abort = () => void this.#abort(id, moduleOf(request));
+    const abort = () => void this.#abort(id);
     signal?.addEventListener("abort", abort, { once: true });
     this.#program.send({ ...request, id });
     if (signal?.aborted) abort();
     try {
       const answered = await orAfter(answer.promise, limitMs, undefined);
       if (answered !== undefined) return answered;
-      abort();
-      return { outcome: "late", message: `it took more than ${limitMs / 1000} seconds` };
+      await this.#abort(id);
+      const late = { outcome: "late", message: `took more than ${limitMs / 1000} seconds` } as const;
+      return this.#isLost ? { outcome: "lost", message: lostMessage } : late;
     } finally {
       this.#waiting.delete(id);
+      this.#began = this.#began.filter((began) => began !== id);
       signal?.removeEventListener("abort", abort);
     }
   }
 
-  /** The module that was asked last, of those that have not answered. */
-  get #newest(): string | undefined {
-    return [...this.#waiting.values()].at(-1)?.module;
-  }
-
   async end(how: "gently" | "quickly"): Promise<void> {
     this.#isLost = true;
-    const message = "the process of plugins was ended; whether the call was done is not known";
-    for (const { answer } of this.#waiting.values()) answer.resolve({ outcome: "lost", message });
+    for (const { answer } of this.#waiting.values())
+      answer.resolve({ outcome: "lost", message: lostMessage });
     await this.#program.end(how);
   }
 
@@ -93,7 +93,7 @@ export class PluginHost {
   }
 
   /** Also finds out whether the host still listens at all. */
-  async #abort(run: number, module: string | undefined): Promise<void> {
+  async #abort(run: number): Promise<void> {
     if (this.#isLost) return;
     this.#program.send({ ask: "abort", run, id: ++this.#lastId });
     const id = ++this.#lastId;
@@ -102,7 +102,7 @@ export class PluginHost {
     this.#program.send({ ask: "ping", id });
     const answered = await orAfter(answer.promise, pingLimitMs, undefined);
     this.#waiting.delete(id);
-    if (answered === undefined) return this.#lose("it was stuck in a loop and was ended", module);
+    if (answered === undefined) return this.#lose("it was stuck in a loop and was ended");
     this.#waiting.get(run)?.answer.resolve({ outcome: "late", message: "it was cancelled" });
   }
 
@@ -110,11 +110,13 @@ export class PluginHost {
     const read = parseHostMessage(message);
     if (read === undefined) return;
     if ("log" in read) return this.#print(read.log);
+    if ("began" in read) return void this.#began.push(read.began);
     this.#waiting.get(read.id)?.answer.resolve(toAsked(read));
   }
 
-  #lose(why: string, suspect: string | undefined): void {
+  #lose(why: string): void {
     if (this.#isLost) return;
+    const suspect = this.#began.map((id) => this.#waiting.get(id)?.module).findLast((module) => module);
     // Told first: who waits for an answer asks next whose fault it was.
     this.#options.onLost(why, suspect);
     void this.end("quickly").catch((error: unknown) =>

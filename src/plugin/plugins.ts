@@ -169,7 +169,7 @@ export class Plugins {
     return this.#changed<Said>("chat.message", input, said, saidSchema, signal);
   }
 
-  /** The first that says no decides. One that breaks has the person asked. */
+  /** The first that says no decides. For one that breaks it stays as the rules say. */
   async permission(
     question: PermissionQuestion,
     status: "allow" | "ask",
@@ -178,7 +178,7 @@ export class Plugins {
     let output: { status: "allow" | "ask" | "deny" } = { status };
     for (const module of this.#users("permission.ask")) {
       const asked = await this.#hook(module, "permission.ask", question, output, signal);
-      output = this.#accept(module, "permission.ask", asked, statusSchema, signal) ?? { status: "ask" };
+      output = this.#accept(module, "permission.ask", asked, statusSchema, signal) ?? output;
       if (output.status === "deny") return { status: "deny", by: module.shown };
     }
     return { status: output.status === "allow" ? "allow" : "ask" };

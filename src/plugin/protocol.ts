@@ -66,7 +66,9 @@ const answerSchema = z.object({
 export type HostAnswer = z.infer<typeof answerSchema>;
 
 const logSchema = z.object({ log: z.string() });
-const messageSchema = z.union([answerSchema, logSchema]);
+/** The host turns to the request now: if it is stuck or ends, this is what it was in. */
+const beganSchema = z.object({ began: z.number() });
+const messageSchema = z.union([answerSchema, logSchema, beganSchema]);
 export type HostMessage = z.infer<typeof messageSchema>;
 
 /** Undefined for what a module wrote into the channel by itself. */

@@ -141,6 +141,7 @@ const deciders: Readonly<Record<CallDecision["by"], string>> = {
   rules: "the rules",
   approval: "an approval",
   mode: "the session's approval setting",
+  plugin: "a plugin",
   person: "you",
   failure: "a failed question",
   signal: "cancel",

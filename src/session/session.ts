@@ -39,6 +39,7 @@ import { addAnswer, addQuestion } from "./exchange.ts";
 import { chooseModel } from "./model-choice.ts";
 import type { Project } from "./project.ts";
 import { type PromptBlock, type PromptInput, taskBlock, textOf } from "./prompt-input.ts";
+import type { Said } from "./heard-message.ts";
 import { handOverReminder, planReminder, steerReminder } from "./reminders.ts";
 import type { SessionDiff } from "./session-diff.ts";
 import type { StepOutcome } from "./step.ts";
@@ -139,6 +140,11 @@ export class Session {
 
   get project(): Project {
     return this.#project;
+  }
+
+  /** Those that take part now. */
+  get plugins(): Plugins | undefined {
+    return this.#joined?.plugins;
   }
 
   /** What can be called with a slash. */
@@ -291,7 +297,15 @@ export class Session {
     const ended = await Promise.race([turn, limit.promise]);
     limit.stop();
     result.resolve(ended ?? { end: "cancelled", tokens: noTokens });
+    this.#tellTurnEnd(ended);
     this.#deps.onTurnEnd();
+  }
+
+  #tellTurnEnd(ended: TurnResult | undefined): void {
+    const properties = { sessionID: this.id };
+    if (ended?.end === "failed")
+      this.plugins?.event({ type: "session.error", properties: { ...properties, error: ended.error } });
+    this.plugins?.event({ type: "session.idle", properties });
   }
 
   async #turn(input: PromptInput, signal: AbortSignal): Promise<TurnResult> {
@@ -347,7 +361,8 @@ export class Session {
     const { callDeps } = await import("./turn.ts");
     const { commandPrompt } = await import("./command-prompt.ts");
     const agent = this.#agentNamed(effect.kind === "template" ? effect.agent : undefined);
-    const calls = callDeps({ ...this.#deps, project: this.#project, context }, agent);
+    const { plugins } = this;
+    const calls = callDeps({ ...this.#deps, project: this.#project, context, plugins }, agent);
     const tools = await this.#project.tools();
     const prompt = await commandPrompt({ ...calls, tools, signal: context.signal }, effect, typed);
     if (prompt.outcome === "ready")
@@ -465,6 +480,7 @@ export class Session {
         project: this.#project,
         context,
         maySpend: (abort) => this.maySpend(abort),
+        plugins: this.plugins,
         takeSteering: async () => {
           await this.#takeHandOver();
           await this.#takeSteering(context);
@@ -519,13 +535,22 @@ export class Session {
     const { toParts } = await import("./attachments.ts");
     const { rules } = this.#agentNamed(info.agent);
     const parts = await toParts(input.blocks, context, rules);
+    const said = await this.#heard({ info, parts }, context.signal);
     const reminders = [reminder, planReminder(info.agent, this.#previousAgent())].filter(
       (text) => text !== undefined,
     );
-    await this.transcript.addMessage(info);
-    for (const part of [...parts, ...reminders.map(synthetic)]) await this.transcript.putPart(info.id, part);
+    await this.transcript.addMessage(said.info);
+    for (const part of [...said.parts, ...reminders.map(synthetic)])
+      await this.transcript.putPart(info.id, part);
     await this.transcript.seal(info.id);
     await this.#save({});
+  }
+
+  async #heard(said: Said, signal: AbortSignal): Promise<Said> {
+    const { plugins } = this;
+    if (!plugins?.has("chat.message")) return said;
+    const { heard } = await import("./heard-message.ts");
+    return heard(plugins, said, signal);
   }
 
   #userInfo(input: PromptInput, wish: Wish = {}): UserInfo {

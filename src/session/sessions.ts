@@ -11,6 +11,7 @@ import type { SessionStore } from "../storage/session-store.ts";
 import { type EditorBuffers, EditorFiles } from "../workspace/editor-files.ts";
 import { type ChildSession, findTask } from "./child-session.ts";
 import { Decisions } from "./decisions.ts";
+import { adviceOf, askBeforePlugins, tellPlugins } from "./plugin-ears.ts";
 import type { Project } from "./project.ts";
 import { recover } from "./recovery.ts";
 import { SessionDiff } from "./session-diff.ts";
@@ -220,7 +221,11 @@ export class Sessions {
     const messagesFromNewest = () => store.messagesFromNewest(info.id);
     const { id, title = "" } = info;
     const emit =
-      parent?.child.emitFor({ id, agent: info.agent, title }) ?? ((event: SessionEvent) => door.emit(event));
+      parent?.child.emitFor({ id, agent: info.agent, title }) ??
+      (async (event: SessionEvent) => {
+        await door.emit(event);
+        tellPlugins(this.#live.get(id)?.plugins, event);
+      });
     const diff = await SessionDiff.load({
       id: info.id,
       files: store.files,
@@ -235,7 +240,8 @@ export class Sessions {
     const gate =
       parent?.child.gate ??
       new Gate({
-        ask: (question, signal) => door.ask(question, signal),
+        ask: (question, signal) => askBeforePlugins(door.ask, session.plugins, question, signal),
+        advise: (call, status, signal) => adviceOf(session.plugins, call, status, signal),
         approvals,
         log,
         mode: () => session.info.approval ?? "ask",

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { orAfter, orWhenAborted } from "../base/async.ts";
 import { isAbort, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -6,7 +7,9 @@ import type { Emit } from "../message/event.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { CallDecision, FileChange, ToolPart, ToolState } from "../message/part.ts";
 import type { Decider } from "../permission/gate.ts";
+import { showInvisible } from "../permission/invisible.ts";
 import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
+import type { Plugins } from "../plugin/plugins.ts";
 import { describeInputProblem, unknownTool } from "../tool/invalid.ts";
 import { limitOutput, type OutputLimits } from "../tool/output-limit.ts";
 import {
@@ -147,7 +150,9 @@ export class ToolRunner {
   ): Promise<CallOutcome> {
     if (signal.aborted) return card.fail("cancelled", abandonedText("cancelled"));
     try {
-      const prepared = await tool.prepare(input, this.#deps.context);
+      const looked = await this.#beforeCall(card, tool, input, signal);
+      if ("refused" in looked) return await card.fail("denied", looked.refused);
+      const prepared = await tool.prepare(looked.input, this.#deps.context);
       await card.describe(prepared);
       const decision = await this.#decide(card, prepared, looping, signal);
       if (decision.outcome !== "allowed") return await card.refuse(decision);
@@ -157,10 +162,51 @@ export class ToolRunner {
         signal,
         output: (delta) => card.output(delta),
       });
-      return await this.#finish(card, result, signal);
+      return await this.#finish(card, await this.#afterCall(card, result, signal), signal);
     } catch (error) {
       return await this.#failed(card, tool, error, signal);
     }
+  }
+
+  /** The input as plugins leave it, which is what is permitted and run. */
+  async #beforeCall(
+    card: CallCard,
+    tool: Tool,
+    input: unknown,
+    signal: AbortSignal,
+  ): Promise<{ input: unknown } | { refused: string }> {
+    const { plugins } = this.#deps;
+    if (!plugins?.has("tool.execute.before") || !isRecord(input)) return { input };
+    const looked = await plugins.beforeCall(this.#callName(card), input, signal);
+    if ("refused" in looked || isDeepStrictEqual(looked.args, input))
+      return "refused" in looked ? looked : { input };
+    const parsed = tool.input.safeParse(looked.args);
+    if (!parsed.success)
+      return {
+        refused: `Not run. A plugin changed the arguments to some that do not fit. ${describeInputProblem(parsed.error)}`,
+      };
+    card.changeInput(parsed.data);
+    return { input: parsed.data };
+  }
+
+  async #afterCall(card: CallCard, result: ToolResult, signal: AbortSignal): Promise<ToolResult> {
+    const { plugins, secrets } = this.#deps;
+    if (result.status !== "completed" || !plugins?.has("tool.execute.after")) return result;
+    const { input } = card.part.state;
+    const call = { ...this.#callName(card), args: isRecord(input) ? input : {} };
+    const title = result.title ?? card.part.title ?? card.part.tool;
+    const before = { title, output: secrets.redact(result.output), metadata: result.metadata ?? {} };
+    const after = await plugins.afterCall(call, before, signal);
+    return {
+      ...result,
+      output: after.output,
+      ...(after.title !== title && { title: showInvisible(after.title) }),
+      ...(!isDeepStrictEqual(after.metadata, before.metadata) && { metadata: after.metadata }),
+    };
+  }
+
+  #callName({ part }: CallCard) {
+    return { tool: part.tool, sessionID: this.#deps.context.sessionId, callID: part.callId };
   }
 
   async #decide(card: CallCard, asked: Asked, looping: boolean, signal: AbortSignal): Promise<Decision> {
@@ -220,6 +266,8 @@ export interface ToolRunnerDeps {
   limitingRules?: readonly Ruleset[] | undefined;
   /** Rules of those for whom the agent works. */
   within?: readonly Ruleset[] | undefined;
+  /** They look at calls before and after. */
+  plugins?: Plugins | undefined;
   decisions: Decisions;
   context: ToolContext;
   emit: Emit;
@@ -246,6 +294,11 @@ class CallCard {
   async describe(prepared: PreparedCall): Promise<void> {
     const { title, locations } = prepared;
     await this.#put({ ...this.part, title, locations: [...locations] });
+  }
+
+  /** Stored with the call's next state. */
+  changeInput(input: unknown): void {
+    this.part = { ...this.part, state: { ...this.part.state, input } };
   }
 
   /** Stored with the call's next state. */
@@ -350,6 +403,10 @@ function check(
   return parsed.success ? { tool, input: parsed.data } : { problem: describeInputProblem(parsed.error) };
 }
 
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /** What the person should know of a call that closes a circle. */
 const loopText = "The model has made the same calls three times over. Rejecting this one is told to it.";
 
@@ -367,7 +424,9 @@ function abandonedText(reason: "cancelled" | "interrupted"): string {
 function refusalText(decision: Exclude<Decision, { outcome: "allowed" }>): string {
   switch (decision.outcome) {
     case "denied": {
-      const { rule, subject, permission } = decision;
+      const { rule, subject, permission, plugin } = decision;
+      if (plugin !== undefined)
+        return `Not run. The plugin ${plugin} forbids ${permission} for "${subject}". Find a way that does not need it, or tell the person what you would need.`;
       const source = `${rule.permission}: "${rule.pattern}" is set to ${rule.action}`;
       return `Not run. A rule forbids ${permission} for "${subject}" (${source}). Find a way that does not need it, or tell the person what you would need.`;
     }

@@ -5,8 +5,10 @@ import type { Instruction } from "../instruction/instructions.ts";
 import type { Emit } from "../message/event.ts";
 import type { AgentError, Message, UserInfo } from "../message/message.ts";
 import { isFinished, type SubtaskPart, type Tokens } from "../message/part.ts";
-import type { Model } from "../model/model.ts";
+import type { Model, ModelRequest } from "../model/model.ts";
 import type { Decider } from "../permission/gate.ts";
+import { authorMessage, authorModel } from "../plugin/author-words.ts";
+import type { Plugins } from "../plugin/plugins.ts";
 import type { Tool, ToolContext } from "../tool/tool.ts";
 import { compact, prune, requestCompaction } from "./compaction.ts";
 import { contextTokens, estimateMessages, usableWindow } from "./context-budget.ts";
@@ -35,6 +37,7 @@ export interface TurnDeps {
   log: Log;
   /** Whether the next model call may be made; asks the person where a limit of cost is reached. */
   maySpend(signal: AbortSignal): Promise<"yes" | "no" | "cancelled">;
+  plugins?: Plugins | undefined;
   /** Puts messages that arrived meanwhile into the transcript. */
   takeSteering(): Promise<void>;
   /** The model that answers a message; a string says why there is none. */
@@ -116,7 +119,8 @@ class Turn {
     const tools = isLast ? [] : offeredTools(this.#toolsFor(agent), agent, model, question);
     const runner = this.#runnerFor(agent);
     runner.offer(tools);
-    const request = this.#request({ question, agent, model, tools, isLast });
+    const asked = this.#request({ question, agent, model, tools, isLast });
+    const request = { ...asked, ...(await this.#params(question, agent, model, asked, signal)) };
     const step = { parentId: question.id, agent: agent.name, model, request };
     const { models, retryPolicy } = project;
     const outcome = await runStep({ ...this.#deps, models, retryPolicy, runner }, step, signal);
@@ -160,6 +164,26 @@ class Turn {
       this.#task = { agent: agent.name, tools: agents.length === 0 ? [] : [taskTool({ agents })] };
     }
     return [...this.#tools, ...this.#task.tools];
+  }
+
+  /** How the model is asked, as plugins leave it. */
+  async #params(
+    question: UserInfo,
+    agent: Agent,
+    model: Model,
+    { temperature, topP, options }: Pick<ModelRequest, "temperature" | "topP" | "options">,
+    signal: AbortSignal,
+  ): Promise<Pick<ModelRequest, "temperature" | "topP" | "maxOutputTokens" | "options">> {
+    const { plugins, context } = this.#deps;
+    const params = { temperature, topP, options: options ?? {} };
+    if (!plugins?.has("chat.params")) return params;
+    const input = {
+      sessionID: context.sessionId,
+      agent: agent.name,
+      model: { ...authorModel(model.ref), name: model.name },
+      message: authorMessage(question),
+    };
+    return plugins.params(input, params, signal);
   }
 
   /** One for as long as the agent stays the same. */
@@ -256,7 +280,7 @@ function toolRunner(deps: TurnDeps, agent: Agent, tools: readonly Tool[]): ToolR
 
 /** What calls under an agent go by. */
 export function callDeps(
-  deps: Pick<TurnDeps, "project" | "gate" | "decisions" | "emit" | "log" | "context">,
+  deps: Pick<TurnDeps, "project" | "gate" | "decisions" | "emit" | "log" | "context" | "plugins">,
   agent: Agent,
 ): Omit<ToolRunnerDeps, "transcript"> {
   const { config, workspace, secrets } = deps.project;

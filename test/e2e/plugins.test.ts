@@ -1,0 +1,238 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import * as reply from "../support/reply.ts";
+import { story } from "../support/story.ts";
+import { agentText, thoughtText, toolCalls } from "../support/transcript.ts";
+
+const goOn = { experimental: { continue_loop_on_deny: true } };
+
+describe("plugins", () => {
+  test("hear and change what their hooks are for, one after the other", async () => {
+    const first = `
+import type { Plugin } from "@opencode-ai/plugin";
+import { tool } from "@opencode-ai/plugin";
+import { appendFileSync } from "node:fs";
+export const First: Plugin = async ({ directory, worktree, project, client }) => {
+  console.log("this must not reach the protocol");
+  await client.app.log({ body: { service: "first", level: "info", message: "hello" } });
+  const heard = directory + "/heard";
+  return {
+    event: async ({ event }) => appendFileSync(heard, event.type + "\\n"),
+    "chat.message": async (input, output) => {
+      output.parts[0].text += " (in short)";
+      output.parts.push({ type: "text", text: "From " + input.agent + "." });
+      output.message.system = "Be brief.";
+    },
+    "chat.params": async (input, output) => {
+      output.temperature = 0.25;
+      output.options.seed = input.model.modelID.length;
+    },
+    "tool.execute.before": async (input, output) => {
+      if (input.tool === "bash") output.args.command += " one";
+    },
+    "tool.execute.after": async (input, output) => {
+      output.output += "\\nafter " + input.tool + " " + input.args.command;
+      output.title = "Seen";
+    },
+    tool: { shout: tool({ description: "Shouts.", args: { word: tool.schema.string() }, execute: async ({ word }) => word.toUpperCase() }) },
+  };
+};
+`;
+    const second = `
+module.exports = async () => ({
+  "tool.execute.before": (input, output) => { if (input.tool === "bash") output.args.command += " two"; },
+});
+`;
+    const homeFiles = {
+      ".config/opencode/plugin/first.ts": first,
+      ".config/fairlead/plugins/second.js": second,
+    };
+    const config = { permission: { shout: "allow" } };
+    await story({ homeFiles, config }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("bash", { command: "echo" })).reply(reply.call("shout", { word: "yes" }));
+      model.reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      const [asked] = model.requests;
+      expect(asked?.userText).toContain("Go (in short)");
+      expect(asked?.userText).toContain("From build.");
+      expect(JSON.stringify(asked?.body.messages)).toContain("Be brief.");
+      expect(asked?.body).toMatchObject({ seed: 8 });
+      expect(model.requests[1]?.toolResults.at(-1)).toMatch(/^one two\n[^]*after bash echo one two$/);
+      expect(model.requests[2]?.toolResults.at(-1)).toBe("YES\nafter shout undefined");
+      expect(toolCalls(editor.updates(sessionId)).map(({ title, rawInput }) => [title, rawInput])).toEqual([
+        ["Seen", { command: "echo one two" }],
+        ["Seen", { word: "yes" }],
+      ]);
+      await editor.closeSession(sessionId);
+      const heard = (await readFile(join(repository.path, "heard"), "utf8")).trim().split("\n");
+      expect(new Set(heard)).toEqual(
+        new Set(["message.updated", "message.part.updated", "session.updated", "session.idle"]),
+      );
+      expect(heard.at(-1)).toBe("session.idle");
+      expect(thoughtText(editor.updates(sessionId))).toBe("");
+    });
+  });
+
+  test("refuse calls with an Error, as guards of OpenCode do", async () => {
+    const guard = `
+export const Guard = async () => ({
+  "tool.execute.before": async (input, output) => {
+    if (input.tool === "read" && output.args.filePath.includes(".env")) throw new Error("Do not read .env files");
+  },
+});
+`;
+    const files = { ".env.example": "A=1\n", "a.txt": "one\n" };
+    await story(
+      { homeFiles: { ".config/fairlead/plugin/guard.js": guard }, files },
+      async ({ editor, model }) => {
+        const { sessionId } = await editor.newSession();
+        model
+          .reply(reply.call("read", { filePath: ".env.example" }))
+          .reply(reply.call("read", { filePath: "a.txt" }));
+        model.reply(reply.call("read", { filePath: ".env.example" })).reply("Done.");
+        await editor.prompt(sessionId, "Go");
+        const results = model.requests.slice(1).map(({ toolResults }) => toolResults.at(-1));
+        expect(results).toEqual([
+          expect.stringMatching(
+            /^Not run\. The plugin .*guard\.js refused this call: Do not read \.env files$/,
+          ),
+          expect.stringContaining("one"),
+          expect.stringContaining("refused this call"),
+        ]);
+      },
+    );
+  });
+
+  test("decide before the person, stricter always, laxer only where auto-approve would be", async () => {
+    const decides = `
+export const Decides = () => ({
+  "permission.ask": ({ pattern, metadata }, output) => {
+    const text = pattern.join(" ");
+    if (text.includes("never")) output.status = "deny";
+    else if (text.includes("ask-me")) output.status = "ask";
+    else output.status = "allow";
+  },
+});
+`;
+    const config = {
+      ...goOn,
+      permission: { bash: { "*": "allow", "echo asked *": "ask", "echo denied *": "deny" } },
+    };
+    const homeFiles = { ".config/fairlead/plugin/decides.js": decides };
+    await story({ homeFiles, config, permission: "reject_once" }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const commands = [
+        "echo never",
+        "echo ask-me",
+        "echo asked 1",
+        "echo denied 1",
+        "echo x > .git/hooks/pre-push",
+      ];
+      for (const command of commands) model.reply(reply.call("bash", { command }));
+      model.reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      expect(toolCalls(editor.updates(sessionId)).map(({ status }) => status)).toEqual([
+        "failed",
+        "failed",
+        "completed",
+        "failed",
+        "failed",
+      ]);
+      expect(editor.permissionRequests.map(({ toolCall }) => toolCall.title)).toEqual([
+        "echo ask-me",
+        "echo x > .git/hooks/pre-push",
+      ]);
+      expect(model.requests[1]?.toolResults.at(-1)).toMatch(
+        /^Not run\. The plugin .*decides\.js forbids bash/,
+      );
+      await editor.setMode(sessionId, "plan");
+      model.reply(reply.call("bash", { command: "node made.js" })).reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      expect(editor.permissionRequests).toHaveLength(3);
+      await editor.prompt(sessionId, "/permissions log");
+      expect(agentText(editor.updates(sessionId))).toContain("a plugin");
+    });
+  });
+
+  test("that throw, hang, answer nonsense or end their process are named and switched off, and turns go on", async () => {
+    const bad = (body: string) => `export const Bad = async () => ({ ${body} });\n`;
+    const homeFiles = {
+      ".config/fairlead/plugin/a-throws.js": bad('"chat.params": () => { throw new Error("boom"); }'),
+      ".config/fairlead/plugin/b-hangs.js": bad('"chat.message": () => new Promise(() => {})'),
+      ".config/fairlead/plugin/c-loops.js": bad("event: () => { for (;;); }"),
+      ".config/fairlead/plugin/d-nonsense.js": bad(
+        '"tool.execute.after": (_, output) => { output.output = { not: "text" }; }',
+      ),
+      ".config/fairlead/plugin/e-exits.js": bad('"permission.ask": () => process.exit(7)'),
+      ".config/fairlead/plugin/f-bug.js": bad('"tool.execute.before": (i, o) => { o.args.none.there = 1; }'),
+      ".config/fairlead/plugin/g-load.js": 'throw new Error("not today");\n',
+      ".config/fairlead/plugin/h-null.js": "export const Null = async () => null;\n",
+      ".config/fairlead/plugin/i-auth.js":
+        "export const Auth = async () => ({ auth: { provider: 'x' }, config: () => {} });\n",
+      ".config/fairlead/plugin/j-good.js": bad(
+        '"tool.execute.after": (_, output) => { output.output += " (good)"; }',
+      ),
+    };
+    const config = { plugin: ["opencode-not-there@1.0.0", "./nowhere.js"] };
+    await story({ homeFiles, config }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("bash", { command: "echo 1" })).reply(reply.call("bash", { command: "echo 2" }));
+      model.reply("Done.");
+      expect((await editor.prompt(sessionId, "Go")).stopReason).toBe("end_turn");
+      model.reply(reply.call("bash", { command: "echo 3" })).reply("Done.");
+      expect((await editor.prompt(sessionId, "Again")).stopReason).toBe("end_turn");
+      expect(model.requests.at(-1)?.toolResults.at(-1)).toBe("3 (good)");
+      const told = thoughtText(editor.updates(sessionId));
+      for (const problem of [
+        /a-throws\.js was switched off: chat\.params threw: boom/,
+        /b-hangs\.js was switched off: chat\.message took more than 5 seconds/,
+        /c-loops\.js was switched off: .*stuck in a loop/,
+        /d-nonsense\.js was switched off: tool\.execute\.after left nonsense in output\.output/,
+        /e-exits\.js was switched off: .*code 7/,
+        /f-bug\.js was switched off: tool\.execute\.before threw: /,
+        /g-load\.js was switched off: loading it threw: not today/,
+        /h-null\.js was switched off: loading it threw: it returned null instead of its hooks/,
+        /i-auth\.js has hooks that mean nothing here: /,
+        /package opencode-not-there is not installed/,
+        /there is no file .*nowhere\.js/,
+      ])
+        expect(told).toMatch(problem);
+      expect(told).not.toMatch(/j-good\.js was switched off/);
+    });
+  });
+
+  test("of a project run after consent only, packages of its folder among them, and again when they change", async () => {
+    const plugin = (word: string) =>
+      `export default async () => ({ "tool.execute.after": (_, o) => { o.output += " ${word}"; } });\n`;
+    const files = {
+      ".opencode/opencode.json": JSON.stringify({ plugin: ["named", "./own.mjs"] }),
+      ".opencode/own.mjs": plugin("own"),
+      ".opencode/node_modules/named/package.json": JSON.stringify({
+        name: "named",
+        type: "module",
+        exports: { ".": { import: "./main.js" } },
+      }),
+      ".opencode/node_modules/named/main.js": plugin("named"),
+      ".opencode/plugin/folder.ts": plugin("folder"),
+    };
+    await story({ files, permission: "reject_once" }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      const echo = () => model.reply(reply.call("bash", { command: "echo 1" })).reply("Done.");
+      echo();
+      await editor.prompt(sessionId, "Go");
+      expect(model.requests.at(-1)?.toolResults.at(-1)).not.toContain("named");
+      editor.permission = "allow_once";
+      const { sessionId: other } = await editor.newSession();
+      echo();
+      await editor.prompt(other, "Go");
+      expect(model.requests.at(-1)?.toolResults.at(-1)).toMatch(/ named own folder$/);
+      await repository.write({ ".opencode/own.mjs": plugin("changed") });
+      echo();
+      await editor.prompt(other, "Go");
+      expect(model.requests.at(-1)?.toolResults.at(-1)).toMatch(/ named changed folder$/);
+      expect(editor.permissionRequests).toHaveLength(3);
+    });
+  });
+});
