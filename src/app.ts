@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { loadAgents, type LoadedAgents } from "./agent/agents.ts";
 import { loadCommands, type LoadedCommands } from "./command/commands.ts";
+import { orAfter } from "./base/async.ts";
 import { messageOf, UserError } from "./base/errors.ts";
 import { type LogLevel, openFileLog } from "./base/file-log.ts";
 import type { Log } from "./base/log.ts";
@@ -182,17 +183,18 @@ export class App {
       consent,
       secrets: this.#secrets,
       retryPolicy: toRetryPolicy(config.retry),
-      instructions: async () => {
+      fetchText,
+      instructions: async (fetched) => {
         const { loadInstructions } = await import("./instruction/instructions.ts");
-        const { instructions } = await loadInstructions({
+        return loadInstructions({
           cwd: folder,
           root,
           additionalDirectories: others,
           configFolder: this.folders.config,
           home: this.home,
           configured: config.instructions,
+          fetched,
         });
-        return instructions;
       },
       problems: [...problemsOf(configured), ...(problem ? [problem] : []), ...keys.problems],
     };
@@ -416,6 +418,21 @@ function homeOfUser(): string {
 
 function logLevel(name: string | undefined): LogLevel {
   return name === "debug" || name === "info" || name === "error" ? name : "warn";
+}
+
+/** How long instructions may take to arrive, in seconds (system.md 9). */
+const fetchLimitS = 5;
+
+/** Tools are loaded for it, but only where a configuration names a URL. */
+async function fetchText(url: string): Promise<string> {
+  const { fetchText } = await import("./tool/webfetch.ts");
+  const { systemLookup } = await import("./tool/web-request.ts");
+  const { signal } = new AbortController();
+  const fetched = fetchText(url, { lookup: systemLookup, timeoutS: fetchLimitS, signal });
+  // The look-up of the name has a limit of its own.
+  const text = await orAfter(fetched, fetchLimitS * 1000, undefined);
+  if (text === undefined) throw new UserError(`it did not answer within ${fetchLimitS} seconds`);
+  return text;
 }
 
 function problemsOf({ loaded, agents, skills, commands }: Configured): string[] {

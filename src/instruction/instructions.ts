@@ -1,6 +1,7 @@
 import { open, realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { codeOf, messageOf } from "../base/errors.ts";
+import type { FetchedTexts } from "./fetched-texts.ts";
 import { findFiles } from "./file-patterns.ts";
 
 /** Names looked for in each folder; the first that is there counts. */
@@ -12,7 +13,7 @@ export const FILES_LIMIT = 100;
 
 /** What a file tells agents about the project. */
 export interface Instruction {
-  /** Absolute real path. */
+  /** Absolute real path, or the URL. */
   path: string;
   /** Ends with a note where it was cut. */
   text: string;
@@ -28,6 +29,8 @@ export interface InstructionSources {
   readonly home: string;
   /** Further paths and globs, absolute, from `~/`, or relative to `cwd` or a folder above it up to the root. */
   readonly configured?: readonly string[];
+  /** What stands at configured URLs. */
+  readonly fetched: FetchedTexts;
 }
 
 export interface LoadedInstructions {
@@ -95,7 +98,18 @@ class Collection {
     }
   }
 
-  async #addReal(path: string): Promise<void> {
+  /** What stands at a URL, where it could be fetched. */
+  async addFetched(url: string, fetched: FetchedTexts): Promise<void> {
+    const page = await fetched.get(url);
+    if ("problem" in page) this.notes.push(`${url} was left out: ${page.problem}`);
+    else await this.#addNew(url, async (limit) => startOf(url, page.text, limit));
+  }
+
+  #addReal(path: string): Promise<void> {
+    return this.#addNew(path, (limit) => readStart(path, limit));
+  }
+
+  async #addNew(path: string, read: (limit: number) => Promise<Start>): Promise<void> {
     if (this.#isFull || this.#seen.has(path)) return;
     if (this.instructions.length >= FILES_LIMIT) {
       this.#isFull = true;
@@ -105,7 +119,7 @@ class Collection {
       return;
     }
     const limit = Math.min(FILE_LIMIT_BYTES, this.#freeBytes);
-    const { text, size } = await readStart(path, limit);
+    const { text, size } = await read(limit);
     this.#seen.add(path);
     this.#freeBytes -= Math.min(size, limit);
     if (text.trim() === "") return;
@@ -126,9 +140,12 @@ async function addFolder(collection: Collection, folder: string, within: string)
 }
 
 async function addConfigured(collection: Collection, sources: InstructionSources): Promise<void> {
-  for (const entry of sources.configured ?? []) {
-    if (/^https?:\/\//i.test(entry)) {
-      collection.notes.push(`${entry} was left out: instructions are read from files only`);
+  const { configured = [], fetched } = sources;
+  // All at once: together they take no longer than the slowest.
+  fetched.begin(configured.filter(isUrl));
+  for (const entry of configured) {
+    if (isUrl(entry)) {
+      await collection.addFetched(entry, fetched);
       continue;
     }
     const { paths, notes } = await findFiles(entry, {
@@ -144,8 +161,25 @@ async function addConfigured(collection: Collection, sources: InstructionSources
   }
 }
 
+function isUrl(entry: string): boolean {
+  return /^https?:\/\//i.test(entry);
+}
+
+/** The beginning of an instruction, with a note where it was cut, and the bytes of the whole. */
+interface Start {
+  readonly text: string;
+  readonly size: number;
+}
+
+function startOf(url: string, text: string, limit: number): Start {
+  const bytes = Buffer.from(text);
+  if (bytes.byteLength <= limit) return { text, size: bytes.byteLength };
+  const start = new TextDecoder().decode(bytes.subarray(0, limit), { stream: true });
+  return { text: start + cutNote(url, limit, bytes.byteLength), size: bytes.byteLength };
+}
+
 /** At most `limit` bytes of the file, with a note at the end where there are more. */
-async function readStart(path: string, limit: number): Promise<{ text: string; size: number }> {
+async function readStart(path: string, limit: number): Promise<Start> {
   // Asked before it is opened: a pipe would wait for its writer.
   const stats = await stat(path);
   if (!stats.isFile()) throw new Error("it is not a file");

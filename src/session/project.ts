@@ -2,7 +2,8 @@ import type { Agent } from "../agent/agent.ts";
 import type { Secrets } from "../base/secrets.ts";
 import type { Command } from "../command/command.ts";
 import type { Config } from "../config/schema.ts";
-import type { Instruction } from "../instruction/instructions.ts";
+import type { FetchedTexts } from "../instruction/fetched-texts.ts";
+import type { LoadedInstructions } from "../instruction/instructions.ts";
 import type { OpenModels } from "../model/providers.ts";
 import type { RetryPolicy } from "../model/retry.ts";
 import type { Plugins } from "../plugin/plugins.ts";
@@ -41,8 +42,10 @@ export interface Project {
   /** Plugins and tools of the person and of a trusted project, if there are any; loaded when first asked for. */
   plugins(): Promise<Plugins | undefined>;
   readonly retryPolicy: RetryPolicy;
-  /** The instruction files as they are now. */
-  instructions(): Promise<readonly Instruction[]>;
+  /** The instruction files as they are now, and what stood at configured URLs when `fetched` was asked first. */
+  instructions(fetched: FetchedTexts): Promise<LoadedInstructions>;
+  /** The text at a URL that the configuration names. Rejects with what went wrong, after 5 seconds at the latest. */
+  fetchText(url: string): Promise<string>;
   /** What of the project's own configuration waits until the person trusts it, if anything does. */
   readonly consent?: PendingConsent | undefined;
   /** Keys of providers, which no command, tool output or log may show. */

@@ -1,7 +1,9 @@
-import { deferred, type Deferred, sleep } from "../base/async.ts";
+import { deferred, type Deferred, orWhenAborted, sleep } from "../base/async.ts";
 import { messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Agent } from "../agent/agent.ts";
+import { FetchedTexts } from "../instruction/fetched-texts.ts";
+import type { Instruction } from "../instruction/instructions.ts";
 import type { Emit, Usage } from "../message/event.ts";
 import { newPartId, type SessionId } from "../message/ids.ts";
 import type { Inquire } from "../message/inquiry.ts";
@@ -17,6 +19,7 @@ import type {
 import type { Part, Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
 import type { Plugins } from "../plugin/plugins.ts";
+import { evaluate } from "../permission/evaluate.ts";
 import type { Approvals } from "../permission/approvals.ts";
 import type { Decider } from "../permission/gate.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
@@ -112,6 +115,8 @@ export class Session {
   readonly #closed = deferred<void>();
   #running: { abort: AbortController; ended: Promise<void> } | undefined;
   #background = new AbortController();
+  readonly #fetched: FetchedTexts;
+  readonly #toldNotes = new Set<string>();
   /** The plugins that take part, and of which state of the project they are. */
   #joined: { plugins: Plugins | undefined; project: Project; leave(): void } | undefined;
 
@@ -119,6 +124,7 @@ export class Session {
     this.#deps = deps;
     this.id = deps.info.id;
     this.#project = deps.project;
+    this.#fetched = deps.parent ? deps.parent.#fetched : new FetchedTexts((url) => this.#fetchText(url));
     this.transcript = deps.transcript;
     this.#info = deps.info;
     this.#todos = deps.todos;
@@ -424,6 +430,27 @@ export class Session {
     };
   }
 
+  async #fetchText(url: string): Promise<string> {
+    const request = { permission: "webfetch", subjects: [{ text: url }], always: [] };
+    const { action, reason } = evaluate(request, this.agent.rules);
+    if (action === "deny") throw new UserError(reason);
+    return this.#project.fetchText(url);
+  }
+
+  /** As they are now. What is left out of them is told once. */
+  async #instructions(signal: AbortSignal): Promise<readonly Instruction[]> {
+    const loading = this.#project.instructions(this.#fetched);
+    const loaded = await orWhenAborted(loading, signal, undefined);
+    const { instructions, notes } = loaded ?? { instructions: [], notes: [] };
+    const isNew = (note: string) => !this.#toldNotes.has(note);
+    for (const note of this.#deps.parent === undefined ? notes.filter(isNew) : []) {
+      this.#toldNotes.add(note);
+      const text = `Instructions: ${note}`;
+      await this.#deps.emit({ sessionId: this.id, type: "notice", severity: "warning", text });
+    }
+    return instructions;
+  }
+
   /** Has the project's plugins take part from here on, those of its files as they are now. */
   async #joinPlugins(): Promise<void> {
     const project = this.#project;
@@ -481,6 +508,7 @@ export class Session {
         context,
         maySpend: (abort) => this.maySpend(abort),
         plugins: this.plugins,
+        instructions: (abort) => this.#instructions(abort),
         takeSteering: async () => {
           await this.#takeHandOver();
           await this.#takeSteering(context);

@@ -38,6 +38,8 @@ export interface TurnDeps {
   /** Whether the next model call may be made; asks the person where a limit of cost is reached. */
   maySpend(signal: AbortSignal): Promise<"yes" | "no" | "cancelled">;
   plugins?: Plugins | undefined;
+  /** What people want of agents here. */
+  instructions(signal: AbortSignal): Promise<readonly Instruction[]>;
   /** Puts messages that arrived meanwhile into the transcript. */
   takeSteering(): Promise<void>;
   /** The model that answers a message; a string says why there is none. */
@@ -53,7 +55,7 @@ const mostVainCompactions = 3;
 
 /** Answers the last user message: step after step, decided from the transcript alone. */
 export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<TurnResult> {
-  const instructions = await deps.project.instructions();
+  const instructions = await deps.instructions(signal);
   for (const { path } of instructions) deps.context.instructed.add(path);
   const turn = new Turn(deps, await deps.project.tools(), instructions);
   const end = await turn.run(signal);

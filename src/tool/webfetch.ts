@@ -2,7 +2,7 @@ import { z } from "zod";
 import description from "../../prompts/tools/webfetch.md";
 import type { PermissionRequest } from "../permission/rule.ts";
 import { defineTool, ToolFailure } from "./tool.ts";
-import type { RunContext, Tool, ToolResult } from "./tool.ts";
+import type { Tool, ToolResult } from "./tool.ts";
 import { isPublicAddress } from "./web-address.ts";
 import { readPage } from "./web-page.ts";
 import type { PageContent, PageFormat } from "./web-page.ts";
@@ -47,10 +47,30 @@ export function webfetchTool({ lookup }: { lookup: Lookup }): Tool {
         title: url.href,
         locations: [],
         permissions: [permissionFor(url, inner)],
-        run: (run) => runFetch({ url, format, timeoutS: timeout, agreed, lookup }, run),
+        run: async ({ signal }) =>
+          show(await runFetch({ url, format, timeoutS: timeout, agreed, lookup }, signal)),
       };
     },
   });
+}
+
+/**
+ * The text of a page whose address the person has written down, which is consent to that address, also where it is one
+ * of this computer or its networks; but not to any that it redirects to. HTML comes as Markdown. Throws
+ * {@link ToolFailure} for what gives no text.
+ */
+export async function fetchText(
+  address: string,
+  { lookup, timeoutS, signal }: { lookup: Lookup; timeoutS: number; signal: AbortSignal },
+): Promise<string> {
+  const url = parseUrl(address);
+  const agreed = { origin: url.origin, addresses: await addressesOf(url, lookup) };
+  const fetched = await runFetch({ url, format: "markdown", timeoutS, agreed, lookup }, signal);
+  if (fetched.end === "elsewhere") throw new ToolFailure(`it redirects to ${fetched.to.href}, another site`);
+  const { status, content } = fetched;
+  if (!isGood(status)) throw new ToolFailure(`it answered with status ${status}`);
+  if (content.kind !== "text") throw new ToolFailure(`it is no text but ${content.mime}`);
+  return content.text;
 }
 
 interface Fetch {
@@ -87,7 +107,18 @@ function permissionFor(url: URL, inner: readonly string[]): PermissionRequest {
   return { permission: "webfetch", subjects: [subject, ...local], always: [] };
 }
 
-async function runFetch(fetch: Fetch, { signal }: RunContext): Promise<ToolResult> {
+type Fetched =
+  | { end: "elsewhere"; from: URL; to: URL }
+  | {
+      end: "page";
+      content: PageContent;
+      path: readonly URL[];
+      status: number;
+      contentType: string;
+      bytes: Buffer;
+    };
+
+async function runFetch(fetch: Fetch, signal: AbortSignal): Promise<Fetched> {
   const timeout = AbortSignal.timeout(fetch.timeoutS * 1000);
   try {
     return await fetchPage(fetch, AbortSignal.any([signal, timeout]));
@@ -100,7 +131,7 @@ async function runFetch(fetch: Fetch, { signal }: RunContext): Promise<ToolResul
   }
 }
 
-async function fetchPage(fetch: Fetch, signal: AbortSignal): Promise<ToolResult> {
+async function fetchPage(fetch: Fetch, signal: AbortSignal): Promise<Fetched> {
   const passed: URL[] = [];
   let { url } = fetch;
   while (passed.length <= redirectLimit) {
@@ -113,10 +144,10 @@ async function fetchPage(fetch: Fetch, signal: AbortSignal): Promise<ToolResult>
       signal,
     });
     const target = redirectTarget(response, url);
-    if (target === undefined) return show(fetch, url, passed, response);
+    if (target === undefined) return readResponse(fetch, [...passed, url], response);
     response.discard();
     await reachableAddresses(fetch, target);
-    if (!isSameSite(url, target)) return leadsAway(url, target);
+    if (!isSameSite(url, target)) return { end: "elsewhere", from: url, to: target };
     passed.push(url);
     url = target;
   }
@@ -164,6 +195,17 @@ function isSameSite(from: URL, to: URL): boolean {
   return bare(from) === bare(to) && from.port === to.port && !isDowngrade;
 }
 
+async function readResponse(
+  { url: asked, format }: Fetch,
+  path: readonly URL[],
+  response: WebResponse,
+): Promise<Fetched> {
+  const bytes = await response.read();
+  const contentType = response.headers["content-type"] ?? "";
+  const content = readPage({ bytes, contentType, url: path.at(-1) ?? asked }, format);
+  return { end: "page", content, path, status: response.status, contentType, bytes };
+}
+
 function leadsAway(from: URL, to: URL): ToolResult {
   return {
     status: "completed",
@@ -172,22 +214,20 @@ function leadsAway(from: URL, to: URL): ToolResult {
   };
 }
 
-async function show(
-  { format }: Fetch,
-  url: URL,
-  passed: readonly URL[],
-  response: WebResponse,
-): Promise<ToolResult> {
-  const bytes = await response.read();
-  const contentType = response.headers["content-type"] ?? "";
-  const content = readPage({ bytes, contentType, url }, format);
-  const path = [...passed, url].map(({ href }) => href).join(" → ");
-  const metadata = { url: url.href, status: response.status, contentType, bytes: bytes.byteLength };
-  if (response.status < 200 || response.status > 299) {
+function isGood(status: number): boolean {
+  return status >= 200 && status <= 299;
+}
+
+function show(fetched: Fetched): ToolResult {
+  if (fetched.end === "elsewhere") return leadsAway(fetched.from, fetched.to);
+  const { content, path: passed, status, contentType, bytes } = fetched;
+  const path = passed.map(({ href }) => href).join(" → ");
+  const metadata = { url: passed.at(-1)?.href, status, contentType, bytes: bytes.byteLength };
+  if (!isGood(status)) {
     const excerpt = content.kind === "text" ? `\n${content.text.slice(0, errorExcerpt)}` : "";
     return {
       status: "failed",
-      error: `${path} answered with status ${response.status}.${excerpt}`,
+      error: `${path} answered with status ${status}.${excerpt}`,
       metadata,
     };
   }

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { FetchedTexts } from "../../src/instruction/fetched-texts.ts";
 import {
   FILE_LIMIT_BYTES,
   FILES_LIMIT,
@@ -89,7 +90,7 @@ test("what is configured and cannot be read is noted", async () => {
   expect(await load({ configured: ["https://example.com/rules.md", "gone.md", "docs/*.md"] })).toEqual({
     instructions: [],
     notes: [
-      "https://example.com/rules.md was left out: instructions are read from files only",
+      "https://example.com/rules.md was left out: no network",
       "gone.md was configured as instructions, but no file matches",
       "docs/*.md was configured as instructions, but no file matches",
     ],
@@ -212,6 +213,7 @@ function load(more: { cwd?: string; configured?: string[]; additionalDirectories
     root,
     configFolder: join(base, "config"),
     home: join(base, "home"),
+    fetched: new FetchedTexts(() => Promise.reject(new Error("no network"))),
     ...more,
   });
 }
