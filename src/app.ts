@@ -21,9 +21,12 @@ import { modelRefSchema } from "./message/message.ts";
 import { type Credentials, loadCredentials } from "./model/credentials.ts";
 import { knownKeys } from "./model/known-keys.ts";
 import { toRetryPolicy } from "./model/retry.ts";
+import { Catalog } from "./model/known-models.ts";
+import { listProblems, ModelLists } from "./model/model-lists.ts";
 import { openModels } from "./model/providers.ts";
 import type { FoundModules, ModuleSources } from "./plugin/modules.ts";
 import type { SharedPlugins } from "./plugin/shared-plugins.ts";
+import { usableProviders } from "./model/usable-providers.ts";
 import { Approvals, storedApprovalsSchema } from "./permission/approvals.ts";
 import type { ShellContext } from "./permission/shell-part.ts";
 import { Trust, trustedFolderSchema } from "./permission/trust.ts";
@@ -66,6 +69,9 @@ export class App {
   readonly #shared: Pick<Workspace, "files" | "search" | "snapshots" | "processes" | "outputFolder" | "home">;
   #store: Promise<SessionStore> | undefined;
   readonly #housekeeping: Housekeeping;
+  readonly #catalog: Catalog;
+  /** What servers said of their models. */
+  readonly modelLists: ModelLists;
   #sessions: Sessions | undefined;
   #sharedPlugins: SharedPlugins | undefined;
   #isClosing = false;
@@ -77,6 +83,9 @@ export class App {
     this.folders = userFolders({ env, home: this.home, platform });
     const level = logLevel(env["FAIRLEAD_LOG"]);
     this.log = openFileLog(join(this.folders.state, "fairlead.log"), level, this.#secrets);
+    this.#catalog = new Catalog(catalogPath, this.log);
+    const lists = join(this.folders.cache, "models");
+    this.modelLists = new ModelLists({ folder: lists, fetch: globalThis.fetch, log: this.log });
     const childEnv = childEnvironment(env);
     this.#processes = openProcesses({ env: childEnv, secrets: this.#secrets });
     this.trust = new Trust({
@@ -146,9 +155,17 @@ export class App {
       holders: [],
       folders: skills.places,
     });
-    const hasChanged = async () => (await watched.hasChanged()) || (await watchedSkills).hasChanged();
     const { config } = loaded;
     this.#secrets.add(knownKeys(config, env, keys.credentials));
+    const providers = [...usableProviders({ config, env, credentials: keys.credentials }).values()];
+    const listFiles = this.modelLists.files(providers);
+    const watchedLists = this.#watch({ files: listFiles, holders: [], folders: [] });
+    const hasChanged = async () =>
+      (await watched.hasChanged()) ||
+      (await (await watchedSkills).hasChanged()) ||
+      (await watchedLists).hasChanged();
+    const lists = await this.modelLists.load(providers);
+    this.modelLists.keepFresh(providers, lists);
     const workspace: Workspace = { ...this.#shared, cwd: folder, roots: [folder, ...others], worktree };
     const id = projectId(worktree ?? folder);
     const root = worktree ?? folder;
@@ -171,6 +188,8 @@ export class App {
         config,
         env,
         credentials: keys.credentials,
+        catalog: this.#catalog,
+        lists,
         log: this.log,
       }),
       agents: agents.agents,
@@ -196,7 +215,12 @@ export class App {
           fetched,
         });
       },
-      problems: [...problemsOf(configured), ...(problem ? [problem] : []), ...keys.problems],
+      problems: [
+        ...problemsOf(configured),
+        ...(problem ? [problem] : []),
+        ...keys.problems,
+        ...listProblems(lists),
+      ],
     };
   }
 
@@ -295,7 +319,7 @@ export class App {
     this.#isClosing = true;
     const ended = [this.#processes.endAll(), this.#sharedPlugins?.closeAll()];
     await this.#sessions?.closeAll();
-    await Promise.all([...ended, this.#housekeeping.close()]);
+    await Promise.all([...ended, this.#housekeeping.close(), this.modelLists.close()]);
   }
 
   /** Why no model could be asked by somebody without a project, in words for the person. */
@@ -306,6 +330,7 @@ export class App {
       config,
       env,
       credentials: (await this.#loadCredentials()).credentials,
+      catalog: this.#catalog,
       log: this.log,
     });
     const chosen = models.defaultModel();
@@ -400,6 +425,8 @@ const bundledSkills = fileURLToPath(new URL("../skills", import.meta.url));
 
 /** The program that runs authors' modules, beside ours. */
 const pluginHost = fileURLToPath(new URL("./plugin-host.js", import.meta.url));
+/** The models that the program knows without asking, beside its code. */
+const catalogPath = fileURLToPath(new URL("../catalog/models.json", import.meta.url));
 
 /** What is remembered of a project. */
 const projectSchema = z.object({ lastUsedModel: modelRefSchema.optional() });

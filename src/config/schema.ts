@@ -138,9 +138,17 @@ const providerConfigSchema = z
           .union([z.number().int().positive(), z.literal(false)])
           .optional()
           .describe("Milliseconds without an answer or a part of it after which a call counts as failed."),
+        includeUsage: z
+          .boolean()
+          .optional()
+          .describe("False for a server that refuses stream_options; tokens are estimated then."),
       })
       .optional(),
     models: z.record(z.string(), modelConfigSchema).optional(),
+    discover: z
+      .boolean()
+      .optional()
+      .describe("Ask the provider once a day which models it has; the list is kept between runs."),
     whitelist: z.array(z.string()).optional().describe("Only these models are listed."),
     blacklist: z.array(z.string()).optional().describe("These models are not listed."),
   })

@@ -132,6 +132,8 @@ const toolPartSchema = z.object({
   /** Unique in the session, made by us; the provider's own id stands in `providerCallId`. */
   callId: z.string(),
   providerCallId: z.string().optional(),
+  /** The provider's seal on the thoughts before the call, which it wants back with it. */
+  signature: z.string().optional(),
   tool: z.string(),
   title: z.string().optional(),
   kind: toolKindSchema.optional(),

@@ -1,7 +1,8 @@
 import type { ModelConfig } from "../config/schema.ts";
 import type { ModelRef } from "../message/message.ts";
+import type { KnownModel } from "./known-models.ts";
 import type { Model } from "./model.ts";
-import data from "./catalog.json" with { type: "json" };
+import data from "./presets.json" with { type: "json" };
 
 /** A provider that is known without configuration. */
 export interface Preset {
@@ -10,29 +11,17 @@ export interface Preset {
   readonly baseURL: string;
   /** Runs on the person's machine and needs no key. */
   readonly local?: boolean;
+  /** Its key serves other ends too, so that the key alone does not say that the person means this provider. */
+  readonly onlyWhereNamed?: boolean;
   /** Environment variables that may hold another base URL. */
   readonly baseURLVariables?: readonly string[];
   /** Environment variables that may hold the key. */
   readonly keyVariables: readonly string[];
   readonly defaultModel?: string;
-  readonly models: readonly KnownModel[];
-}
-
-/** Limits are tokens; prices US dollars per million tokens, as the providers published them; unknown is left out. */
-export interface KnownModel {
-  readonly id: string;
-  readonly name: string;
-  readonly context?: number;
-  readonly input?: number;
-  readonly output?: number;
-  readonly cost?: { input: number; output: number; cacheRead?: number; cacheWrite?: number };
-  /** Media it takes beside text: image, pdf, audio. */
-  readonly takes?: readonly string[];
-  readonly reasoning?: boolean;
-  /** False where the provider refuses one. */
-  readonly temperature?: boolean;
-  /** Reasoning efforts. */
-  readonly variants?: readonly string[];
+  /** Which way of its own it has to list its models, beside `GET /models`. */
+  readonly lists?: string;
+  /** Where the provider describes its chat completions. */
+  readonly docs: string;
 }
 
 export const presets: readonly Preset[] = data.presets;
@@ -68,11 +57,7 @@ export function formatModelRef({ provider, model, variant }: ModelRef): string {
 export function describeModel(ref: ModelRef, known: KnownModel | undefined, config: ModelConfig = {}): Model {
   const family = familyOf(config.family ?? ref.model);
   const variants = config.variants ? Object.keys(config.variants) : (known?.variants ?? []);
-  const { input, output } = { input: config.cost?.input, output: config.cost?.output };
-  const cost =
-    input === undefined || output === undefined
-      ? known?.cost
-      : { input, output, cacheRead: config.cost?.cache_read, cacheWrite: config.cost?.cache_write };
+  const cost = costFrom(config.cost) ?? known?.cost;
   return {
     ref,
     name: config.name ?? known?.name ?? ref.model,
@@ -84,7 +69,7 @@ export function describeModel(ref: ModelRef, known: KnownModel | undefined, conf
     },
     ...(cost && { cost }),
     abilities: {
-      tools: config.tool_call ?? true,
+      tools: config.tool_call ?? known?.tools ?? true,
       reasoning: config.reasoning ?? known?.reasoning ?? variants.length > 0,
       images: takes("image", known, config) ?? (known === undefined && family !== "other"),
       pdf: takes("pdf", known, config) ?? false,
@@ -93,6 +78,11 @@ export function describeModel(ref: ModelRef, known: KnownModel | undefined, conf
     },
     variants,
   };
+}
+
+function costFrom(cost: ModelConfig["cost"]): Model["cost"] {
+  const { input, output, cache_read: cacheRead, cache_write: cacheWrite } = cost ?? {};
+  return input === undefined || output === undefined ? undefined : { input, output, cacheRead, cacheWrite };
 }
 
 /** OpenAI's reasoning models take no temperature but their own. */

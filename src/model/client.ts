@@ -1,6 +1,7 @@
 import type { LanguageModel } from "ai";
 import { Connection } from "./connection.ts";
-import { adaptBody, quirksOf, type Quirks } from "./quirks.ts";
+import { quirksOf, type Quirks } from "./quirks.ts";
+import { adaptBody } from "./request-body.ts";
 
 /** Where and how a model is asked. */
 export interface Endpoint {
@@ -12,6 +13,8 @@ export interface Endpoint {
   readonly modelId: string;
   /** Options of the model and its variant, added to each request. */
   readonly options: Readonly<Record<string, unknown>>;
+  /** False where the server refuses to be asked for usage. */
+  readonly asksForUsage?: boolean;
   /** Silence after which the call counts as failed. */
   readonly stallMs: number;
 }
@@ -61,7 +64,7 @@ export class Clients {
     return client;
   }
 
-  #create({ provider, baseURL, apiKey, headers, modelId }: Endpoint, sdk: Sdk): Client {
+  #create({ provider, baseURL, apiKey, headers, modelId, asksForUsage = true }: Endpoint, sdk: Sdk): Client {
     const quirks = quirksOf(provider, new URL(baseURL).hostname, modelId);
     const connection = new Connection(this.#fetch);
     const compatible = sdk.createOpenAICompatible({
@@ -69,7 +72,7 @@ export class Clients {
       baseURL,
       apiKey,
       headers,
-      includeUsage: quirks.asksForUsage,
+      includeUsage: asksForUsage && quirks.asksForUsage,
       fetch: connection.fetch,
       transformRequestBody: (body) => adaptBody(body, quirks),
     });

@@ -1,4 +1,4 @@
-import { eventsOfAnswer, tidyEvents } from "./event-stream.ts";
+import { eventsOfAnswer, type StreamWatch, tidyEvents } from "./event-stream.ts";
 import { fromAnswer, invalidResponse, isWebPage, ProviderFailure, titleOf } from "./failure.ts";
 
 /** How often a provider may send a request elsewhere on its own host. */
@@ -12,21 +12,23 @@ const answerLimitBytes = 64 * 1024 * 1024;
 
 type Fetch = typeof globalThis.fetch;
 
+const nobody: StreamWatch = { onFailure: () => undefined, onSignature: () => undefined };
+
 /**
  * The way to one provider. Its fetch follows redirects on the same origin only, so that keys go nowhere else, and
  * hands on nothing but a tidy event stream; all else rejects with a {@link ProviderFailure}.
  */
 export class Connection {
   readonly #fetch: Fetch;
-  readonly #failures = new WeakMap<AbortSignal, (thrown: unknown) => void>();
+  readonly #watches = new WeakMap<AbortSignal, StreamWatch>();
 
   constructor(fetch: Fetch) {
     this.#fetch = fetch;
   }
 
-  /** What goes wrong inside the stream of the call with this signal is given to `onFailure`. */
-  watch(signal: AbortSignal, onFailure: (thrown: unknown) => void): void {
-    this.#failures.set(signal, onFailure);
+  /** Tells of the stream of the call with this signal what the SDK does not. */
+  watch(signal: AbortSignal, watch: StreamWatch): void {
+    this.#watches.set(signal, watch);
   }
 
   readonly fetch: Fetch = async (input, init) => {
@@ -38,17 +40,22 @@ export class Connection {
         fromAnswer({ status: response.status, headers: response.headers, body, now: Date.now() }),
       );
     }
+    const watch = (init?.signal && this.#watches.get(init.signal)) ?? nobody;
     const type = response.headers.get("content-type") ?? "";
-    if (/json/i.test(type) || isWebPage(response.headers, "")) return wholeAnswer(response);
+    if (/json/i.test(type) || isWebPage(response.headers, "")) return wholeAnswer(response, watch);
     if (response.body === null) {
       throw new ProviderFailure(invalidResponse("The provider answered with nothing.", true));
     }
-    const onFailure = init?.signal ? this.#failures.get(init.signal) : undefined;
-    return eventResponse(tidyEvents(response.body, onFailure ?? (() => undefined)));
+    return eventResponse(tidyEvents(response.body, watch));
   };
 }
 
-async function followRedirects(fetch: Fetch, url: URL, init: RequestInit | undefined): Promise<Response> {
+/** The answer at the end of redirects on the same origin; throws where they lead elsewhere, so that keys go nowhere else. */
+export async function followRedirects(
+  fetch: Fetch,
+  url: URL,
+  init: RequestInit | undefined,
+): Promise<Response> {
   let at = url;
   for (let redirects = 0; redirects <= redirectLimit; redirects++) {
     const response = await fetch(at.href, { ...init, redirect: "manual" });
@@ -71,20 +78,20 @@ const redirected = (from: URL, to: string, status: number) => ({
   retryable: false,
 });
 
-async function wholeAnswer(response: Response): Promise<Response> {
+async function wholeAnswer(response: Response, watch: StreamWatch): Promise<Response> {
   const text = await readText(response, answerLimitBytes);
   if (isWebPage(response.headers, text)) {
     const message = `The provider answered with a web page${titleOf(text)}, not with a model's answer. Is the base URL right?`;
     throw new ProviderFailure(invalidResponse(message, false));
   }
-  return eventResponse(eventsOfAnswer(text));
+  return eventResponse(eventsOfAnswer(text, watch));
 }
 
 const eventResponse = (body: string | ReadableStream<Uint8Array>): Response =>
   new Response(body, { headers: { "content-type": "text/event-stream" } });
 
 /** At most the limit of a body; what is beyond is not read. */
-async function readText(response: Response, limitBytes: number): Promise<string> {
+export async function readText(response: Response, limitBytes: number): Promise<string> {
   if (response.body === null) return "";
   const reader = response.body.getReader();
   const decoder = new TextDecoder();

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { orAfter } from "../base/async.ts";
 import { fromAnswer, invalidResponse, ProviderFailure } from "./failure.ts";
 
@@ -16,6 +17,17 @@ const unnamedTool = "unnamed";
 
 type Json = Record<string, unknown>;
 
+/** Whoever reads a stream beside the SDK. */
+export interface StreamWatch {
+  /** What goes wrong inside the stream. */
+  readonly onFailure: (thrown: unknown) => void;
+  /** The thought signature of a call, told before the call itself. */
+  readonly onSignature: (providerCallId: string, signature: string) => void;
+}
+
+/** Longer ones are no signatures and are not kept. */
+const signatureLimit = 256 * 1024;
+
 /**
  * A provider's event stream as the SDK likes it best: one JSON chunk per event, odd fields mended, comments gone,
  * and what was read at once merged into as few events as possible. The SDK needs about 15 microseconds for each
@@ -26,13 +38,13 @@ type Json = Record<string, unknown>;
  */
 export function tidyEvents(
   body: ReadableStream<Uint8Array>,
-  onFailure: (thrown: unknown) => void,
+  { onFailure, onSignature }: StreamWatch,
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
   const events = new EventSplitter();
-  const chunks = new ChunkMerger();
+  const chunks = new ChunkMerger(onSignature);
 
   /** Reads on. Whether that was the end. */
   const readSome = async (): Promise<boolean> => {
@@ -76,8 +88,8 @@ export function tidyEvents(
 }
 
 /** A whole JSON answer of a server that does not stream, as a stream of one event. */
-export function eventsOfAnswer(body: string): string {
-  const chunks = new ChunkMerger();
+export function eventsOfAnswer(body: string, { onSignature }: StreamWatch): string {
+  const chunks = new ChunkMerger(onSignature);
   chunks.push(body);
   chunks.end();
   return chunks.take();
@@ -161,6 +173,11 @@ class ChunkMerger {
   #texts: string[] = [];
   /** Calls by index: whether they have a name yet. */
   readonly #named = new Map<number, boolean>();
+  readonly #onSignature: StreamWatch["onSignature"];
+
+  constructor(onSignature: StreamWatch["onSignature"]) {
+    this.#onSignature = onSignature;
+  }
 
   push(data: string): void {
     const text = data.trim();
@@ -271,9 +288,19 @@ class ChunkMerger {
     if (index !== undefined) this.#named.set(index, (this.#named.get(index) ?? false) || name !== null);
     return {
       ...(index !== undefined && { index }),
-      id: typeof call.id === "string" || typeof call.id === "number" ? String(call.id) : null,
+      id: this.#idOf(call),
       function: { name, arguments: argumentsText(asked.arguments) },
     };
+  }
+
+  /** A call with a signature gets an id where it has none, so that both are found together again. */
+  #idOf(call: Json): string | null {
+    const id = typeof call.id === "string" || typeof call.id === "number" ? String(call.id) : "";
+    const signature = signatureOf(call);
+    if (signature === undefined) return id === "" ? null : id;
+    const known = id === "" ? `call_${randomUUID()}` : id;
+    this.#onSignature(known, signature);
+    return known;
   }
 }
 
@@ -317,8 +344,18 @@ function pieceOfCall(calls: unknown): Piece | undefined {
   const call: unknown = calls[0];
   if (!isRecord(call) || typeof call.index !== "number" || call.id || !isRecord(call.function))
     return undefined;
+  if (signatureOf(call) !== undefined) return undefined;
   const { name, arguments: text } = call.function;
   return typeof text === "string" && !name ? { key: `call ${call.index}`, text } : undefined;
+}
+
+/** Google's place for it. */
+function signatureOf({ extra_content: extra }: Json): string | undefined {
+  const google = isRecord(extra) && isRecord(extra.google) ? extra.google : {};
+  const { thought_signature: signature } = google;
+  return typeof signature === "string" && signature !== "" && signature.length <= signatureLimit
+    ? signature
+    : undefined;
 }
 
 /** Some servers send the same reasoning under both names. */

@@ -9,8 +9,7 @@ export interface Model {
   readonly family: "claude" | "gpt" | "codex" | "gemini" | "other";
   /** Tokens; undefined where unknown. */
   readonly limit: { context?: number; input?: number; output?: number };
-  /** US dollars per million tokens. */
-  readonly cost?: { input: number; output: number; cacheRead?: number; cacheWrite?: number };
+  readonly cost?: Price;
   readonly abilities: {
     tools: boolean;
     reasoning: boolean;
@@ -21,6 +20,19 @@ export interface Model {
   };
   /** Names of its variants (reasoning efforts), in order. */
   readonly variants: readonly string[];
+}
+
+/** US dollars per million tokens. An unknown price of the cache is that of the input. */
+export interface Price extends Rate {
+  /** Other rates, each for a whole call whose input has more than these tokens; in rising order. */
+  readonly over?: readonly (Rate & { readonly tokens: number })[];
+}
+
+interface Rate {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead?: number;
+  readonly cacheWrite?: number;
 }
 
 export interface ModelRequest {
@@ -53,7 +65,7 @@ export type StepEvent =
   | { type: "reasoning-delta"; id: string; text: string }
   | { type: "reasoning-end"; id: string; metadata?: Record<string, unknown> }
   /** The model began to write a call; its arguments still stream. */
-  | { type: "call-start"; providerCallId: string; tool: string }
+  | { type: "call-start"; providerCallId: string; tool: string; signature?: string }
   /** The call is whole. `input` is the parsed JSON, or undefined with `problem` saying why it does not parse. */
   | { type: "call"; providerCallId: string; tool: string; input: unknown; raw: string; problem?: string }
   /** `estimated` where the provider told no usage. */

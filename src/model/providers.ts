@@ -1,25 +1,24 @@
 import type { Log } from "../base/log.ts";
-import type { Config, ModelConfig, ProviderConfig } from "../config/schema.ts";
+import type { Config, ModelConfig } from "../config/schema.ts";
 import type { Env } from "../config/paths.ts";
 import type { AgentError, ModelRef } from "../message/message.ts";
-import {
-  describeModel,
-  formatModelRef,
-  parseModelRef,
-  presets,
-  type KnownModel,
-  type Preset,
-} from "./catalog.ts";
+import { describeModel, formatModelRef, parseModelRef, presets } from "./catalog.ts";
 import { Clients, loadSdk, type Endpoint } from "./client.ts";
 import type { Credentials } from "./credentials.ts";
+import type { Catalog, KnownModel } from "./known-models.ts";
 import type { Model, Models } from "./model.ts";
+import type { ModelList } from "./model-lists.ts";
 import { defaultStallMs, streamStep } from "./stream.ts";
 import { costOf } from "./usage.ts";
+import { fairleadModel, isEnabled, type Provider, usableProviders } from "./usable-providers.ts";
 
 export interface OpenModelsOptions {
   readonly config: Config;
   readonly env: Env;
   readonly credentials: Credentials;
+  readonly catalog: Catalog;
+  /** What servers said of their models, by provider. */
+  readonly lists?: ReadonlyMap<string, ModelList>;
   readonly log: Log;
   readonly fetch?: typeof globalThis.fetch;
 }
@@ -54,17 +53,21 @@ export function openModels({
   config,
   env,
   credentials,
+  catalog,
+  lists,
   log,
   fetch = globalThis.fetch,
 }: OpenModelsOptions): OpenModels {
-  const providers = usableProviders(config, env, credentials);
-  const listed = [...providers.values()].flatMap(listModels);
+  const providers = usableProviders({ config, env, credentials });
+  const known = new KnownModels(catalog, lists);
+  let listed: readonly Model[] | undefined;
+  const list = () => (listed ??= [...providers.values()].flatMap((provider) => listModels(provider, known)));
   const clients = new Clients(fetch);
   const stallMs = config.retry?.stall_ms ?? defaultStallMs;
 
   const find = (ref: ModelRef): Model | undefined => {
     const provider = providers.get(ref.provider);
-    return provider && modelOf(provider, ref);
+    return provider && modelOf(provider, ref, known);
   };
   const findByName = (text: string): Model | undefined => {
     const ref = parseModelRef(text);
@@ -72,12 +75,12 @@ export function openModels({
   };
 
   return {
-    list: () => listed,
+    list,
     find,
     findByName,
     costOf,
     providers: () => [...providers.values()].map(summaryOf),
-    defaultModel: (wishes = {}) => chooseDefault({ wishes, env, config, providers, find }),
+    defaultModel: (wishes = {}) => chooseDefault({ wishes, env, config, providers, find, list }),
     async warmUp() {
       await loadSdk();
     },
@@ -89,132 +92,47 @@ export function openModels({
   };
 }
 
-interface Provider {
-  readonly id: string;
-  readonly name: string;
-  readonly baseURL: string;
-  readonly local: boolean;
-  /** The catalog's models do not count at another address than the catalog's. */
-  readonly known: readonly KnownModel[];
-  readonly defaultModel: string | undefined;
-  readonly apiKey: string | undefined;
-  readonly keyFrom: string | undefined;
-  readonly config: ProviderConfig;
-  /** Named in the environment and nowhere else. */
-  readonly extraModels: readonly string[];
+/** What the catalogue and the servers' own lists say of models. */
+class KnownModels {
+  readonly #catalog: Catalog;
+  readonly #lists: ReadonlyMap<string, ModelList>;
+  readonly #merged = new Map<string, ReadonlyMap<string, KnownModel>>();
+
+  constructor(catalog: Catalog, lists: ReadonlyMap<string, ModelList> = new Map()) {
+    this.#catalog = catalog;
+    this.#lists = lists;
+  }
+
+  /** A server's own word counts more than the catalogue's, which does not count at another address at all. */
+  of(provider: Provider): ReadonlyMap<string, KnownModel> {
+    const merged = this.#merged.get(provider.id) ?? this.#merge(provider);
+    this.#merged.set(provider.id, merged);
+    return merged;
+  }
+
+  #merge({ id, isCustom }: Provider): ReadonlyMap<string, KnownModel> {
+    const models = new Map<string, KnownModel>();
+    if (!isCustom) for (const model of this.#catalog.modelsOf(id)) models.set(model.id, model);
+    for (const model of this.#lists.get(id)?.models ?? []) {
+      const before = models.get(model.id);
+      models.set(model.id, before === undefined ? model : { ...before, ...model, name: before.name });
+    }
+    return models;
+  }
 }
 
-function usableProviders(config: Config, env: Env, credentials: Credentials): Map<string, Provider> {
-  const ids = [...new Set([...presets.map(({ id }) => id), ...Object.keys(config.provider ?? {})])];
-  const usable = ids
-    .filter((id) => isEnabled(id, config))
-    .map((id) => toProvider(id, config.provider?.[id], env, credentials))
-    .filter((provider) => provider !== undefined);
-  return new Map(usable.map((provider) => [provider.id, provider]));
-}
-
-function isEnabled(
-  id: string,
-  { enabled_providers: enabled, disabled_providers: disabled }: Config,
-): boolean {
-  return (enabled === undefined || enabled.includes(id)) && !disabled?.includes(id);
-}
-
-function toProvider(
-  id: string,
-  config: ProviderConfig | undefined,
-  env: Env,
-  credentials: Credentials,
-): Provider | undefined {
-  const preset = presets.find((one) => one.id === id);
-  const given = config?.options?.baseURL || config?.api || baseURLFrom(preset, env);
-  const baseURL = given ?? preset?.baseURL;
-  if (baseURL === undefined) return undefined;
-  const key = keyOf(id, preset, config, env, credentials);
-  const custom = preset === undefined || (given !== undefined && hostOf(given) !== hostOf(preset.baseURL));
-  const local = preset?.local ?? false;
-  // What needs no key counts only where somebody pointed at it.
-  const usable = key.apiKey !== undefined || given !== undefined || (local && config !== undefined);
-  const needsKey = !custom && !local;
-  if (!usable || (needsKey && key.apiKey === undefined)) return undefined;
-  return {
-    id,
-    name: config?.name ?? preset?.name ?? id,
-    baseURL,
-    local,
-    known: custom ? [] : (preset?.models ?? []),
-    defaultModel: custom ? undefined : preset?.defaultModel,
-    ...key,
-    config: config ?? {},
-    extraModels: namedInEnvironment(id, env),
-  };
-}
-
-function baseURLFrom(preset: Preset | undefined, env: Env): string | undefined {
-  const given = preset?.baseURLVariables?.map((name) => env[name]).find((value) => value);
-  if (given === undefined || preset === undefined) return undefined;
-  return preset.id === "ollama" ? ollamaURL(given) : given;
-}
-
-/** Ollama's variable holds a host, a port or both, and its server's own bind address. */
-function ollamaURL(given: string): string | undefined {
-  const host = given.startsWith(":") ? `localhost${given}` : given;
-  const address = /^https?:\/\//.test(host) ? host : `http://${host}`;
-  if (!URL.canParse(address)) return undefined;
-  const url = new URL(address);
-  if (url.hostname === "0.0.0.0") url.hostname = "localhost";
-  if (url.port === "" && url.protocol === "http:") url.port = "11434";
-  return url.pathname === "/" ? `${url.origin}/v1` : url.href;
-}
-
-function keyOf(
-  id: string,
-  preset: Preset | undefined,
-  config: ProviderConfig | undefined,
-  env: Env,
-  credentials: Credentials,
-): Pick<Provider, "apiKey" | "keyFrom"> {
-  const configured = config?.options?.apiKey;
-  if (configured) return { apiKey: configured, keyFrom: "configuration" };
-  const variable = [...(config?.env ?? []), ...(preset?.keyVariables ?? [])].find((name) => env[name]);
-  if (variable !== undefined) return { apiKey: env[variable], keyFrom: variable };
-  const stored = Object.hasOwn(credentials, id) ? credentials[id]?.apiKey : undefined;
-  return stored ? { apiKey: stored, keyFrom: "credentials.json" } : { apiKey: undefined, keyFrom: undefined };
-}
-
-function namedInEnvironment(id: string, env: Env): string[] {
-  const wished = [
-    id === "openai" && env.OPENAI_MODEL ? `openai/${env.OPENAI_MODEL}` : undefined,
-    fairleadModel(env),
-  ];
-  return wished
-    .map((text) => (text === undefined ? undefined : parseModelRef(text)))
-    .filter((ref) => ref?.provider === id)
-    .map((ref) => ref?.model ?? "");
-}
-
-/** `FAIRLEAD_MODEL` names a model with its provider; with `OPENAI_BASE_URL` set, a bare id is that server's. */
-function fairleadModel(env: Env): string | undefined {
-  const name = env.FAIRLEAD_MODEL;
-  if (!name) return undefined;
-  const provider = name.split("/", 1)[0];
-  const isKnown = name.includes("/") && (!env.OPENAI_BASE_URL || presets.some(({ id }) => id === provider));
-  return isKnown || !env.OPENAI_BASE_URL ? name : `openai/${name}`;
-}
-
-function listModels(provider: Provider): Model[] {
-  const { known, config, extraModels } = provider;
-  const ids = new Set([...known.map(({ id }) => id), ...Object.keys(config.models ?? {}), ...extraModels]);
+function listModels(provider: Provider, known: KnownModels): Model[] {
+  const { config, extraModels } = provider;
+  const ids = new Set([...known.of(provider).keys(), ...Object.keys(config.models ?? {}), ...extraModels]);
   return [...ids]
     .filter((id) => !config.whitelist || config.whitelist.includes(id))
     .filter((id) => !config.blacklist?.includes(id))
-    .map((model) => modelOf(provider, { provider: provider.id, model }));
+    .map((model) => modelOf(provider, { provider: provider.id, model }, known));
 }
 
 /** Providers have new models more often than this program has releases, so any id is taken. */
-function modelOf(provider: Provider, ref: ModelRef): Model {
-  const known = provider.known.find(({ id }) => id === ref.model);
-  return describeModel(ref, known, modelConfig(provider, ref));
+function modelOf(provider: Provider, ref: ModelRef, known: KnownModels): Model {
+  return describeModel(ref, known.of(provider).get(ref.model), modelConfig(provider, ref));
 }
 
 const modelConfig = ({ config }: Provider, { model }: ModelRef): ModelConfig | undefined =>
@@ -231,6 +149,7 @@ function endpointOf(provider: Provider, ref: ModelRef, stallMs: number): Endpoin
     headers: { ...options.headers, ...model?.headers },
     modelId: model?.id ?? ref.model,
     options: { ...model?.options, ...variantOptions(ref.variant, model) },
+    ...(options.includeUsage !== undefined && { asksForUsage: options.includeUsage }),
     stallMs: timeout === false ? longestStallMs : (timeout ?? stallMs),
   };
 }
@@ -253,9 +172,10 @@ interface Choice {
   readonly config: Config;
   readonly providers: ReadonlyMap<string, Provider>;
   readonly find: (ref: ModelRef) => Model | undefined;
+  readonly list: () => readonly Model[];
 }
 
-function chooseDefault({ wishes, env, config, providers, find }: Choice): DefaultModel {
+function chooseDefault({ wishes, env, config, providers, find, list }: Choice): DefaultModel {
   const named = fairleadModel(env) ?? wishes.configured ?? config.model;
   if (named !== undefined) {
     const ref = parseModelRef(named);
@@ -266,17 +186,19 @@ function chooseDefault({ wishes, env, config, providers, find }: Choice): Defaul
   return (
     found(wishes.lastUsed && find(wishes.lastUsed)) ??
     found(openai ? find({ provider: "openai", model: openai }) : undefined) ??
-    found(only && onlyModel(only)) ?? { outcome: "none", error: noModel([...providers.keys()]) }
+    found(only && onlyModel(only, find, list)) ?? { outcome: "none", error: noModel([...providers.keys()]) }
   );
 }
 
 const found = (model: Model | undefined): DefaultModel | undefined => model && { outcome: "found", model };
 
-function onlyModel(provider: Provider): Model | undefined {
-  if (provider.defaultModel !== undefined) {
-    return modelOf(provider, { provider: provider.id, model: provider.defaultModel });
-  }
-  const models = listModels(provider);
+function onlyModel(
+  { id, defaultModel }: Provider,
+  find: Choice["find"],
+  list: Choice["list"],
+): Model | undefined {
+  if (defaultModel !== undefined) return find({ provider: id, model: defaultModel });
+  const models = list();
   return models.length === 1 ? models[0] : undefined;
 }
 
@@ -319,5 +241,3 @@ const summaryOf = ({ id, name, baseURL, local, keyFrom }: Provider): ProviderSum
   local,
   keyFrom,
 });
-
-const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url);

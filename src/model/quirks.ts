@@ -2,71 +2,208 @@
 export interface Quirks {
   /** The request's field for the limit of output tokens. */
   readonly maxTokensField: "max_tokens" | "max_completion_tokens";
-  /** The request's field for the reasoning effort: a word, or an object that holds it. */
-  readonly effortField: "reasoning_effort" | "reasoning";
+  readonly effort: EffortStyle;
+  /** The effort that is sent with tools where nobody chose one. */
+  readonly effortWithTools?: string;
   /** Whether usage must be asked for; where it comes by itself the question is refused. */
   readonly asksForUsage: boolean;
   /** Call ids that are accepted. */
   readonly callId: RegExp;
-  /** Whether the reasoning of the running turn must be sent back. */
-  readonly returnsReasoning: boolean;
+  /**
+   * Which messages must bring their reasoning along: none, those of the running turn, or each with calls, where the
+   * provider refuses one without.
+   */
+  readonly returnsReasoning: "never" | "turn" | "calls";
   /** JSON Schema in full, or the part of it that OpenAPI 3.0 knows. */
   readonly schema: "full" | "openapi";
   /** Whether a user message may not follow a tool's result. */
   readonly answersTools: boolean;
-  /** Stands for the signature of a call's reasoning, which is not kept. */
-  readonly thoughtSignature?: string;
+  /** Whether a call's thought signature must be sent back, and the word that stands for one that is not there. */
+  readonly thoughtSignature?: { readonly missing?: string };
   /** Whether parts of the prompt must be marked for the provider to cache them. */
   readonly marksCache: boolean;
+  /** Which of temperature and top_p are accepted. */
+  readonly samplers: "both" | "one" | "none";
+  /** Whether several calls in one answer come only where they are asked for. */
+  readonly asksForParallelCalls: boolean;
 }
+
+/**
+ * How an effort is written: as `reasoning_effort`; as `reasoning: {effort}`; as `thinking: {type}`, which knows on and
+ * off only; as that for off and `reasoning_effort` for all else; or as `enable_thinking`, on and off.
+ */
+export type EffortStyle =
+  | "reasoning_effort"
+  | "reasoning"
+  | "thinking"
+  | "thinking-or-effort"
+  | "enable_thinking";
 
 const common: Quirks = {
   maxTokensField: "max_tokens",
-  effortField: "reasoning_effort",
+  effort: "reasoning_effort",
   asksForUsage: true,
   callId: /^[A-Za-z0-9_.:-]{1,64}$/,
-  returnsReasoning: false,
+  returnsReasoning: "never",
   schema: "full",
   answersTools: false,
   marksCache: false,
+  samplers: "both",
+  asksForParallelCalls: false,
 };
 
 interface Case {
   readonly provider?: RegExp;
   readonly model?: RegExp;
   readonly quirks: Partial<Quirks>;
+  /** Where this is said. */
+  readonly source: string;
 }
+
+const openai = /(^openai$|\.openai\.com$)/;
+const anthropic = /(^anthropic$|\.anthropic\.com$)/;
+const google = /(^google$|\.googleapis\.com$)/;
+const openrouter = /(^openrouter$|(^|\.)openrouter\.ai$)/;
+const mistral = /(^mistral$|\.mistral\.ai$)/;
+const deepseek = /(^deepseek$|\.deepseek\.com$)/;
+const moonshot = /(^moonshotai$|\.moonshot\.(ai|cn)$)/;
+const zai = /(^zai$|\.z\.ai$|\.bigmodel\.cn$)/;
+const alibaba = /(^alibaba$|\.aliyuncs\.com$)/;
 
 /** Later cases beat earlier ones. `provider` is matched against its id and its host. */
 const cases: readonly Case[] = [
-  // https://platform.openai.com/docs/api-reference/chat/create: max_tokens is refused by reasoning models.
+  // What families of models want wherever they are served.
+  {
+    model: /gemini/,
+    quirks: { schema: "openapi" },
+    source: "https://ai.google.dev/gemini-api/docs/function-calling",
+  },
+  {
+    model: /mistral|devstral|codestral/,
+    quirks: { callId: /^[A-Za-z0-9]{9}$/, answersTools: true },
+    source: "https://docs.vllm.ai/en/v0.15.0/api/vllm/tool_parsers/mistral_tool_parser/",
+  },
+  {
+    // They lose the thread of a turn without what they thought before their calls.
+    model: /deepseek-(chat|reasoner|flash|v[3-9])|kimi-k[2-9]|glm-(4\.[5-9]|4p[5-9]|[5-9])|minimax-m/,
+    quirks: { returnsReasoning: "turn" },
+    source: "https://docs.fireworks.ai/guides/reasoning",
+  },
+  {
+    model: /claude-(opus-4[.-][5-9]|sonnet-4[.-][5-9]|haiku-4[.-][5-9]|opus-4[.-]1)/,
+    quirks: { samplers: "one" },
+    source: "https://github.com/SalesforceAIResearch/MCP-Universe/issues/49",
+  },
+  {
+    model: /claude-(opus-4[.-][7-9]|(opus|sonnet|haiku)-([5-9]|\d\d))/,
+    quirks: { samplers: "none" },
+    source: "https://github.com/OpenHands/software-agent-sdk/pull/3427",
+  },
+
   {
     provider: /(^openai$|\.openai\.com$|\.azure\.com$)/,
     quirks: { maxTokensField: "max_completion_tokens" },
+    source: "https://platform.openai.com/docs/api-reference/chat/create",
   },
-  // Calls are 40 characters at most with OpenAI; longer ids of another provider's turn would be refused.
-  { provider: /(^openai$|\.openai\.com$)/, quirks: { callId: /^[A-Za-z0-9_-]{1,40}$/ } },
-  { provider: /(^google$|\.googleapis\.com$)/, quirks: { schema: "openapi" } },
-  // https://ai.google.dev/gemini-api/docs/thought-signatures: the word that switches the check off.
   {
-    provider: /(^google$|\.googleapis\.com$)/,
+    provider: openai,
+    quirks: { callId: /^[A-Za-z0-9_-]{1,40}$/ },
+    source: "https://platform.openai.com/docs/api-reference/chat/create",
+  },
+  {
+    // Chat completions takes tools for these without reasoning only, and they reason unless told not to.
+    provider: openai,
+    model: /gpt-(5\.[4-9]|[6-9])/,
+    quirks: { effortWithTools: "none" },
+    source: "https://github.com/openai/openai-openapi/issues/541",
+  },
+  {
+    provider: anthropic,
+    quirks: { callId: /^[A-Za-z0-9_-]{1,64}$/ },
+    source: "https://platform.claude.com/docs/en/api/openai-sdk",
+  },
+  {
+    provider: google,
+    quirks: { schema: "openapi", thoughtSignature: {} },
+    source: "https://ai.google.dev/gemini-api/docs/thought-signatures",
+  },
+  {
+    provider: google,
     model: /gemini-[3-9]/,
-    quirks: { thoughtSignature: "skip_thought_signature_validator" },
+    quirks: { thoughtSignature: { missing: "skip_thought_signature_validator" } },
+    source: "https://ai.google.dev/gemini-api/docs/thought-signatures",
   },
-  { model: /gemini/, quirks: { schema: "openapi" } },
-  // Mistral: ids are exactly nine letters or digits, usage comes unasked, a tool's result wants an answer.
   {
-    provider: /(^mistral$|\.mistral\.ai$)/,
+    provider: mistral,
     quirks: { asksForUsage: false, callId: /^[A-Za-z0-9]{9}$/, answersTools: true },
+    source: "https://docs.mistral.ai/api/endpoint/chat",
   },
-  { model: /mistral|devstral|codestral/, quirks: { callId: /^[A-Za-z0-9]{9}$/, answersTools: true } },
-  // These models lose the thread of a turn, or refuse it, without what they thought before their calls.
   {
-    model: /deepseek-(chat|reasoner|v[3-9])|kimi-k2-thinking|glm-4\.[5-9]|glm-[5-9]|minimax-m/,
-    quirks: { returnsReasoning: true },
+    // Temperature does nothing while it thinks; a message with calls but without its reasoning is refused.
+    provider: deepseek,
+    quirks: { effort: "thinking-or-effort", returnsReasoning: "calls", samplers: "none" },
+    source: "https://api-docs.deepseek.com/guides/thinking_mode",
   },
-  { provider: /(^openrouter$|(^|\.)openrouter\.ai$)/, quirks: { effortField: "reasoning" } },
-  { provider: /(^openrouter$|(^|\.)openrouter\.ai$)/, model: /claude/, quirks: { marksCache: true } },
+  {
+    provider: moonshot,
+    model: /kimi-/,
+    quirks: { maxTokensField: "max_completion_tokens", returnsReasoning: "calls", samplers: "none" },
+    source: "https://platform.kimi.ai/docs/api/chat",
+  },
+  {
+    provider: moonshot,
+    model: /kimi-k2/,
+    quirks: { effort: "thinking" },
+    source: "https://platform.kimi.ai/docs/api/chat",
+  },
+  {
+    provider: zai,
+    quirks: { effort: "thinking" },
+    source: "https://docs.z.ai/guides/capabilities/thinking",
+  },
+  {
+    provider: alibaba,
+    quirks: { effort: "enable_thinking", asksForParallelCalls: true },
+    source: "https://www.alibabacloud.com/help/en/model-studio/deep-thinking",
+  },
+  {
+    provider: alibaba,
+    model: /^qwen(3-coder|3-max|-plus|-flash|-max)/,
+    quirks: { marksCache: true },
+    source: "https://www.alibabacloud.com/help/en/model-studio/context-cache",
+  },
+  {
+    provider: /(^groq$|\.groq\.com$)/,
+    quirks: { maxTokensField: "max_completion_tokens", returnsReasoning: "never" },
+    source: "https://console.groq.com/docs/api-reference",
+  },
+  {
+    provider: /(^xai$|\.x\.ai$)/,
+    quirks: { maxTokensField: "max_completion_tokens" },
+    source: "https://docs.x.ai/developers/rest-api-reference",
+  },
+  {
+    provider: /(^cerebras$|\.cerebras\.ai$)/,
+    quirks: { maxTokensField: "max_completion_tokens", returnsReasoning: "never" },
+    source: "https://inference-docs.cerebras.ai/api-reference/chat-completions",
+  },
+  {
+    provider: /(^github-models$|\.github\.ai$)/,
+    model: /(^|\/)(o\d|gpt-[5-9])/,
+    quirks: { maxTokensField: "max_completion_tokens" },
+    source: "https://docs.github.com/en/rest/models/inference",
+  },
+  {
+    provider: openrouter,
+    quirks: { effort: "reasoning" },
+    source: "https://openrouter.ai/docs/guides/best-practices/reasoning-tokens",
+  },
+  {
+    provider: openrouter,
+    model: /claude/,
+    quirks: { marksCache: true },
+    source: "https://openrouter.ai/docs/guides/best-practices/prompt-caching",
+  },
 ];
 
 /** The quirks of a model at a provider. `host` is the host name of its base URL. */
@@ -76,131 +213,3 @@ export function quirksOf(provider: string, host: string, model: string): Quirks 
     (at === undefined || at.test(provider) || at.test(host)) && (of === undefined || of.test(name));
   return cases.filter(apply).reduce<Quirks>((quirks, found) => ({ ...quirks, ...found.quirks }), common);
 }
-
-type Json = Record<string, unknown>;
-
-/** Keys of JSON Schema that OpenAPI 3.0, and so Gemini, refuses. */
-const refusedKeys = new Set([
-  "$schema",
-  "$id",
-  "$ref",
-  "$defs",
-  "$comment",
-  "definitions",
-  "additionalProperties",
-  "unevaluatedProperties",
-  "patternProperties",
-  "propertyNames",
-  "exclusiveMinimum",
-  "exclusiveMaximum",
-  "default",
-  "examples",
-  "const",
-  "not",
-  "if",
-  "then",
-  "else",
-  "contentEncoding",
-  "contentMediaType",
-]);
-
-/** How deep a schema is followed; deeper levels accept anything. */
-const depthLimit = 40;
-
-/** A tool's input schema as the provider takes it. The root is always an object. */
-export function toolSchema(schema: Json, quirks: Quirks): Json {
-  const { $schema: _, ...rest } = schema;
-  const root: Json = {
-    ...rest,
-    type: "object",
-    properties: isRecord(rest.properties) ? rest.properties : {},
-  };
-  return quirks.schema === "full" ? root : toOpenApi(root, root, 0);
-}
-
-function toOpenApi(schema: Json, root: Json, depth: number): Json {
-  if (depth > depthLimit) return {};
-  const resolved = resolveRef(schema, root);
-  const kept: Json = {};
-  for (const [key, value] of Object.entries(resolved)) {
-    if (!refusedKeys.has(key)) kept[key] = convertKey(key, value, root, depth);
-  }
-  if ("const" in resolved) kept.enum = [String(resolved.const)];
-  if (Array.isArray(kept.enum)) Object.assign(kept, { type: "string", enum: kept.enum.map(String) });
-  if (Array.isArray(kept.type)) Object.assign(kept, singleType(kept.type));
-  if (typeof kept.format === "string" && !openApiFormats.has(kept.format)) delete kept.format;
-  if (kept.type === "array" && !isRecord(kept.items)) kept.items = { type: "string" };
-  if (Array.isArray(kept.required) && isRecord(kept.properties)) {
-    const known = kept.properties;
-    kept.required = kept.required.filter((name) => typeof name === "string" && Object.hasOwn(known, name));
-  }
-  return kept;
-}
-
-const openApiFormats = new Set(["enum", "date-time", "int32", "int64", "float", "double"]);
-
-function convertKey(key: string, value: unknown, root: Json, depth: number): unknown {
-  if (key === "properties" && isRecord(value)) {
-    return Object.fromEntries(
-      Object.entries(value).map(([name, one]) => [
-        name,
-        isRecord(one) ? toOpenApi(one, root, depth + 1) : {},
-      ]),
-    );
-  }
-  if (key === "items" && isRecord(value)) return toOpenApi(value, root, depth + 1);
-  if (["anyOf", "oneOf", "allOf"].includes(key) && Array.isArray(value)) {
-    return value.map((one) => (isRecord(one) ? toOpenApi(one, root, depth + 1) : {}));
-  }
-  return value;
-}
-
-function singleType(types: unknown[]): Json {
-  const type = types.find((one) => one !== "null") ?? "string";
-  return types.includes("null") ? { type, nullable: true } : { type };
-}
-
-function resolveRef(schema: Json, root: Json): Json {
-  const { $ref: ref, ...rest } = schema;
-  if (typeof ref !== "string" || !ref.startsWith("#/")) return schema;
-  const target = ref
-    .slice(2)
-    .split("/")
-    .reduce<unknown>((at, key) => (isRecord(at) && Object.hasOwn(at, key) ? at[key] : undefined), root);
-  return isRecord(target) ? { ...target, ...rest } : rest;
-}
-
-/** A request's body as the provider takes it. */
-export function adaptBody(body: Json, quirks: Quirks): Json {
-  const { max_tokens: limit, reasoning_effort: effort, ...rest } = body;
-  return {
-    ...rest,
-    ...(limit !== undefined && { [quirks.maxTokensField]: limit }),
-    ...(effort !== undefined && effortOf(effort, quirks)),
-    ...(quirks.marksCache && Array.isArray(rest.messages) && { messages: markCache(rest.messages) }),
-  };
-}
-
-function effortOf(effort: unknown, quirks: Quirks): Json {
-  return quirks.effortField === "reasoning" ? { reasoning: { effort } } : { reasoning_effort: effort };
-}
-
-/** Marks the system prompt and the last two messages, so that the next call finds all before them in the cache. */
-function markCache(messages: unknown[]): unknown[] {
-  return messages.map((message, index) => {
-    const marked = index === 0 || index >= messages.length - 2;
-    return marked && isRecord(message) ? withCacheMark(message) : message;
-  });
-}
-
-function withCacheMark(message: Json): Json {
-  const { content } = message;
-  const parts = typeof content === "string" && content !== "" ? [{ type: "text", text: content }] : content;
-  if (!Array.isArray(parts)) return message;
-  const last: unknown = parts.at(-1);
-  if (!isRecord(last)) return message;
-  return { ...message, content: [...parts.slice(0, -1), { ...last, cache_control: { type: "ephemeral" } }] };
-}
-
-const isRecord = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

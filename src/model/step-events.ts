@@ -27,11 +27,17 @@ export class StepEvents {
   /** All text, reasoning and arguments, for an estimate where no usage comes. */
   readonly #written: string[] = [];
   readonly #calls = new Map<string, OpenCall>();
+  readonly #signatures = new Map<string, string>();
   #block: { kind: "text" | "reasoning"; id: string } | undefined;
   #blocks = 0;
 
   get written(): string {
     return this.#written.join("");
+  }
+
+  /** Keeps a call's thought signature until the call itself is told. */
+  signed(providerCallId: string, signature: string): void {
+    this.#signatures.set(providerCallId, signature);
   }
 
   add(part: LanguageModelStreamPart): StepEvent[] {
@@ -65,7 +71,13 @@ export class StepEvents {
   #startCall(id: string, tool: string): StepEvent[] {
     const events = [...this.close(), ...this.#tellEmptyCalls()];
     this.#calls.set(id, { tool, arguments: new CallArguments(), told: false });
-    events.push({ type: "call-start", providerCallId: id, tool });
+    const signature = this.#signatures.get(id);
+    events.push({
+      type: "call-start",
+      providerCallId: id,
+      tool,
+      ...(signature !== undefined && { signature }),
+    });
     return events;
   }
 

@@ -3,11 +3,13 @@ import type { Log } from "../base/log.ts";
 import type { AgentError } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
 import { loadSdk, sdkName, type Clients, type Endpoint, type Sdk } from "./client.ts";
+import type { StreamWatch } from "./event-stream.ts";
 import { cancelled, ProviderFailure, redact, stalled, toAgentError } from "./failure.ts";
 import type { ModelRequest, StepEvent } from "./model.ts";
-import { toolSchema, type Quirks } from "./quirks.ts";
+import type { Quirks } from "./quirks.ts";
 import { StepEvents } from "./step-events.ts";
 import { toModelMessages, withOpening } from "./to-model-messages.ts";
+import { toolSchema } from "./tool-schema.ts";
 
 export interface StreamDeps {
   readonly clients: Clients;
@@ -37,13 +39,14 @@ export async function* streamStep(
   const wait = <T>(promise: Promise<T>) => waitFor(promise, request.signal, endpoint.stallMs);
   const events = new StepEvents();
   let failure: unknown;
-  const onFailure = (thrown: unknown) => {
-    failure ??= thrown;
+  const watch: StreamWatch = {
+    onFailure: (thrown) => {
+      failure ??= thrown;
+    },
+    onSignature: (id, signature) => events.signed(id, signature),
   };
   try {
-    const stream = await wait(
-      openStream(request, endpoint, { ...deps, onFailure, signal: connection.signal }),
-    );
+    const stream = await wait(openStream(request, endpoint, { ...deps, watch, signal: connection.signal }));
     const parts = stream[Symbol.asyncIterator]();
     for (let next = await wait(parts.next()); next.done !== true; next = await wait(parts.next())) {
       if (next.value.type === "error") throw failure ?? next.value.error;
@@ -67,7 +70,7 @@ export async function* streamStep(
 }
 
 interface OpenDeps extends StreamDeps {
-  readonly onFailure: (thrown: unknown) => void;
+  readonly watch: StreamWatch;
   readonly signal: AbortSignal;
 }
 
@@ -78,7 +81,7 @@ async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenD
   const sdk = await loadSdk();
   const { model } = request;
   const { model: client, connection, quirks } = deps.clients.for(endpoint, sdk);
-  connection.watch(deps.signal, deps.onFailure);
+  connection.watch(deps.signal, deps.watch);
   const { stream } = await sdk.streamLanguageModelCall({
     model: client,
     ...(request.system.length > 0 && { instructions: request.system.join("\n\n") }),

@@ -31,9 +31,10 @@ export function toModelMessages(
   const callIds = new CallIds(quirks);
   const converted = messages.flatMap((message, index) => {
     if (message.info.role === "user") return toUserMessage(message, model);
-    const own = isSameModel(message, model) && quirks.returnsReasoning && index > lastQuestion;
+    const isOwn = isSameModel(message, model);
+    const isRunning = index > lastQuestion;
     return stepsOf(message.parts).flatMap((parts) =>
-      toStepMessages(parts, { model, quirks, callIds, reasoning: own }),
+      toStepMessages(parts, { model, quirks, callIds, isOwn, isRunning }),
     );
   });
   return quirks.answersTools ? answerTools(converted) : converted;
@@ -52,7 +53,10 @@ interface StepContext {
   readonly model: Model;
   readonly quirks: Quirks;
   readonly callIds: CallIds;
-  readonly reasoning: boolean;
+  /** Written by the model that is asked now. */
+  readonly isOwn: boolean;
+  /** Part of the turn that is answered now. */
+  readonly isRunning: boolean;
 }
 
 function toUserMessage(message: Message, model: Model): ModelMessage[] {
@@ -82,33 +86,72 @@ function toStepMessages(parts: readonly Part[], context: StepContext): ModelMess
   const content: AssistantPart[] = [];
   const results: ToolResult[] = [];
   const media: UserPart[] = [];
+  const calls = parts.filter((part) => part.type === "tool");
+  const signatures = new Signatures(calls, context);
   for (const part of parts) {
     if (part.type === "text" && !part.ignored && part.text.trim() !== "") content.push(text(part.text));
-    if (part.type === "reasoning" && context.reasoning && part.text !== "") {
-      content.push({ type: "reasoning", text: part.text });
-    }
     if (part.type === "tool") {
-      const { call, result } = toCall(part, context);
+      const { call, result } = toCall(part, context, signatures);
       content.push(call);
       results.push(result);
       media.push(...mediaOf(part, context.model));
     }
   }
   // Reasoning alone answers nothing, and no provider takes a message of nothing else.
-  if (!content.some(({ type }) => type !== "reasoning")) return [];
-  const assistant: ModelMessage = { role: "assistant", content };
+  if (content.length === 0) return [];
+  const reasoning = reasoningOf(parts, calls.length > 0, context);
+  const assistant: ModelMessage = { role: "assistant", content: [...reasoning, ...content] };
   if (results.length === 0) return [assistant];
   const tool: ModelMessage = { role: "tool", content: results };
   return media.length === 0 ? [assistant, tool] : [assistant, tool, { role: "user", content: media }];
 }
 
+/** Where a provider wants reasoning with each call, calls of another model bring a blank in its place. */
+function reasoningOf(
+  parts: readonly Part[],
+  hasCalls: boolean,
+  { quirks, isOwn, isRunning }: StepContext,
+): AssistantPart[] {
+  const { returnsReasoning } = quirks;
+  const isWanted = returnsReasoning === "calls" ? hasCalls : returnsReasoning === "turn" && isRunning;
+  if (!isWanted) return [];
+  const thoughts = parts.flatMap((part) =>
+    isOwn && part.type === "reasoning" && part.text !== "" ? [part.text] : [],
+  );
+  if (thoughts.length > 0) return thoughts.map((thought) => ({ type: "reasoning", text: thought }));
+  return returnsReasoning === "calls" ? [{ type: "reasoning", text: " " }] : [];
+}
+
+/**
+ * The thought signatures that go back with a step's calls. A step has one with its first call; where none is at hand,
+ * because another model made the calls, a word stands for it.
+ */
+class Signatures {
+  readonly #missing: string | undefined;
+  readonly #isSent: boolean;
+  #isFirst = true;
+
+  constructor(calls: readonly ToolPart[], { quirks, isOwn }: StepContext) {
+    this.#isSent = isOwn && quirks.thoughtSignature !== undefined;
+    const hasOwn = this.#isSent && calls.some(({ signature }) => signature !== undefined);
+    this.#missing = hasOwn ? undefined : quirks.thoughtSignature?.missing;
+  }
+
+  of({ signature }: ToolPart): string | undefined {
+    const isFirst = this.#isFirst;
+    this.#isFirst = false;
+    return (this.#isSent ? signature : undefined) ?? (isFirst ? this.#missing : undefined);
+  }
+}
+
 function toCall(
   part: ToolPart,
-  { quirks, callIds }: StepContext,
+  { callIds }: StepContext,
+  signatures: Signatures,
 ): { call: AssistantPart; result: ToolResult } {
   const toolCallId = callIds.idFor(part);
   const toolName = wireName(part.tool);
-  const signature = quirks.thoughtSignature;
+  const signature = signatures.of(part);
   return {
     call: {
       type: "tool-call",

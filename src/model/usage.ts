@@ -30,7 +30,9 @@ export function toTokens(raw: unknown): Tokens | undefined {
 /** US dollars for these tokens; reasoning costs as output, an unknown price of the cache as input. */
 export function costOf({ cost }: Model, tokens: Tokens): number {
   if (cost === undefined) return 0;
-  const { input, output, cacheRead = input, cacheWrite = input } = cost;
+  const asked = tokens.input + tokens.cache.read + tokens.cache.write;
+  const rate = cost.over?.findLast((over) => asked > over.tokens) ?? cost;
+  const { input, output, cacheRead = input, cacheWrite = input } = rate;
   const perMillion =
     tokens.input * input +
     (tokens.output + tokens.reasoning) * output +

@@ -184,16 +184,16 @@ class Attempt {
       case "reasoning-end":
         return this.#text.end(event.metadata);
       case "call-start":
-        return this.#announce(event.tool, event.providerCallId);
+        return this.#announce(event.tool, event.providerCallId, event.signature);
       case "call":
         return this.#start(event);
     }
   }
 
-  async #announce(tool: string, providerCallId: string): Promise<void> {
+  async #announce(tool: string, providerCallId: string, signature?: string): Promise<void> {
     if (this.#announced.has(providerCallId)) return;
     await this.#text.end();
-    const part = await this.#deps.runner.announce(this.messageId, tool, providerCallId);
+    const part = await this.#deps.runner.announce(this.messageId, tool, providerCallId, signature);
     this.#announced.set(providerCallId, part);
   }
 

@@ -65,7 +65,12 @@ export class ToolRunner {
   }
 
   /** Shows a call whose arguments the model still writes. */
-  async announce(messageId: MessageId, tool: string, providerCallId: string): Promise<ToolPart> {
+  async announce(
+    messageId: MessageId,
+    tool: string,
+    providerCallId: string,
+    signature?: string,
+  ): Promise<ToolPart> {
     const id = newPartId();
     const known = this.#find(tool);
     const part: ToolPart = {
@@ -73,6 +78,7 @@ export class ToolRunner {
       type: "tool",
       callId: id,
       providerCallId,
+      ...(signature !== undefined && { signature }),
       tool: known?.name ?? tool,
       kind: known?.kind ?? "other",
       state: { status: "pending", input: undefined },

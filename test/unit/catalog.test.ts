@@ -1,13 +1,17 @@
+import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { silentLog } from "../../src/base/log.ts";
 import type { Config } from "../../src/config/schema.ts";
 import { formatModelRef, keyVariables, parseModelRef, presets } from "../../src/model/catalog.ts";
 import type { Credentials } from "../../src/model/credentials.ts";
+import { Catalog } from "../../src/model/known-models.ts";
 import { openModels } from "../../src/model/providers.ts";
 
+const catalogPath = fileURLToPath(new URL("../../catalog/models.json", import.meta.url));
+const catalog = new Catalog(catalogPath, silentLog);
 type Env = Record<string, string>;
 const open = (env: Env = {}, config: Config = {}, credentials: Credentials = {}) =>
-  openModels({ env, config, credentials, log: silentLog });
+  openModels({ env, config, credentials, catalog, log: silentLog });
 const ids = (models: ReturnType<typeof open>) => models.providers().map(({ id }) => id);
 const chosen = (models: ReturnType<typeof open>, wishes?: Parameters<typeof models.defaultModel>[0]) => {
   const choice = models.defaultModel(wishes);
@@ -19,7 +23,8 @@ test("presets have unique ids, an address, a way to a key, and a default among t
   for (const preset of presets) {
     expect(new URL(preset.baseURL).protocol).toBe(preset.local ? "http:" : "https:");
     expect(preset.keyVariables.length).toBeGreaterThan(0);
-    if (!preset.local) expect(preset.models.map(({ id }) => id)).toContain(preset.defaultModel);
+    const known = catalog.modelsOf(preset.id).map(({ id }) => id);
+    if (!preset.local) expect(known).toContain(preset.defaultModel);
   }
   expect(keyVariables).toEqual(
     expect.arrayContaining(["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"]),

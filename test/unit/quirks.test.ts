@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
-import { adaptBody, quirksOf, toolSchema } from "../../src/model/quirks.ts";
+import { quirksOf } from "../../src/model/quirks.ts";
+import { adaptBody } from "../../src/model/request-body.ts";
+import { toolSchema } from "../../src/model/tool-schema.ts";
 
 const plain = quirksOf("mine", "localhost", "m");
 const gemini = quirksOf("google", "generativelanguage.googleapis.com", "gemini-3-pro-preview");

@@ -187,14 +187,14 @@ test("a provider's own call ids are kept while they are fit and unique", () => {
 test("reasoning goes back only where it is wanted, for the running turn and the same model", () => {
   const thinking = (more: Partial<AssistantInfo>) =>
     assistant([part({ type: "reasoning", text: "hm" }), call(completed("x"))], more);
-  const deepseek = describeModel({ provider: "deepseek", model: "deepseek-chat" }, undefined);
+  const glm = describeModel({ provider: "zai", model: "glm-4.7" }, undefined);
   const other = thinking({ model: ref });
-  const same = thinking({ model: deepseek.ref });
+  const same = thinking({ model: glm.ref });
   const kinds = (messages: Message[], of: Model) =>
     convert(messages, of).map(({ content }) =>
       typeof content === "string" ? [] : content.map(({ type }) => type),
     );
-  expect(kinds([user(text("a")), same, user(text("b")), same, other], deepseek)).toEqual([
+  expect(kinds([user(text("a")), same, user(text("b")), same, other], glm)).toEqual([
     ["text"],
     ["tool-call"],
     ["tool-result"],
@@ -207,6 +207,20 @@ test("reasoning goes back only where it is wanted, for the running turn and the 
   expect(kinds([other], model)).toEqual([["tool-call"], ["tool-result"]]);
 });
 
+test("a provider that refuses calls without reasoning gets it with each call, and a blank where there is none", () => {
+  const thought = (text: string) => part({ type: "reasoning", text });
+  const deepseek = describeModel({ provider: "deepseek", model: "deepseek-flash" }, undefined);
+  const own = assistant([thought("hm"), call(completed("x"))], { model: deepseek.ref });
+  const others = assistant([thought("not yours"), call(completed("x"), "c2")]);
+  const talk = assistant([thought("hm"), text("Hello")], { model: deepseek.ref });
+  const sent = convert([own, others, talk, user(text("a"))], deepseek).flatMap(({ role, content }) =>
+    role === "assistant" && typeof content !== "string"
+      ? [content.flatMap((one) => (one.type === "reasoning" ? one.text : []))]
+      : [],
+  );
+  expect(sent).toEqual([["hm"], [" "], []]);
+});
+
 test("a user message does not follow a tool's result where a provider refuses that", () => {
   const mistral = describeModel({ provider: "mistral", model: "x" }, undefined);
   const roles = convert([assistant([call(completed("x"))]), user(text("go on"))], mistral).map(
@@ -215,9 +229,20 @@ test("a user message does not follow a tool's result where a provider refuses th
   expect(roles).toEqual(["assistant", "tool", "assistant", "user"]);
 });
 
-test("Gemini's calls carry the word that stands for a lost signature", () => {
+test("Gemini's calls carry their signature back, and a word for it where another model made them", () => {
   const gemini = describeModel({ provider: "google", model: "gemini-3-pro-preview" }, undefined);
-  expect(convert([assistant([call(completed("x"))])], gemini)[0]).toMatchObject({
-    content: [{ providerOptions: { google: { thoughtSignature: "skip_thought_signature_validator" } } }],
-  });
+  const signed = (signature?: string) =>
+    part({ type: "tool", callId: `c${signature}`, signature, tool: "read", state: completed("x") });
+  const own = { model: gemini.ref };
+  const sent = (messages: Message[]) =>
+    convert(messages, gemini).flatMap(({ role, content }) =>
+      role === "assistant" && typeof content !== "string"
+        ? [content.map((one) => ("providerOptions" in one ? one.providerOptions : undefined))]
+        : [],
+    );
+  const carrying = (thoughtSignature: string) => ({ google: { thoughtSignature } });
+  expect(sent([assistant([signed("s1"), signed()], own)])).toEqual([[carrying("s1"), undefined]]);
+  const missing = carrying("skip_thought_signature_validator");
+  expect(sent([assistant([signed("s1"), signed()])])).toEqual([[missing, undefined]]);
+  expect(sent([assistant([signed()], own)])).toEqual([[missing]]);
 });

@@ -1,0 +1,83 @@
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+
+const rateShape = {
+  input: z.number().nonnegative(),
+  output: z.number().nonnegative(),
+  cacheRead: z.number().nonnegative().optional(),
+  cacheWrite: z.number().nonnegative().optional(),
+};
+
+/** What is known of a model before anybody asks it. Limits are tokens, prices US dollars per million tokens; unknown is left out. */
+export const knownModelSchema = z.strictObject({
+  id: z.string().min(1),
+  name: z.string().min(1),
+  context: z.number().int().positive().optional(),
+  input: z.number().int().positive().optional(),
+  output: z.number().int().positive().optional(),
+  cost: z
+    .strictObject({
+      ...rateShape,
+      over: z.array(z.strictObject({ tokens: z.number().int().positive(), ...rateShape })).optional(),
+    })
+    .optional(),
+  /** Media it takes beside text. */
+  takes: z.array(z.enum(["image", "pdf", "audio"])).optional(),
+  reasoning: z.boolean().optional(),
+  /** False where the provider refuses one. */
+  temperature: z.boolean().optional(),
+  /** False where it takes no tools. */
+  tools: z.boolean().optional(),
+  /** Reasoning efforts, the least first. */
+  variants: z.array(z.string()).optional(),
+});
+export type KnownModel = z.infer<typeof knownModelSchema>;
+
+const figures = z.enum(["limits", "cost", "abilities"]);
+
+/** The catalogue's file: each figure with the page it is from, all looked up on one day. */
+export const catalogSchema = z.strictObject({
+  date: z.iso.date(),
+  note: z.string(),
+  models: z.record(
+    z.string(),
+    z.array(
+      knownModelSchema.extend({
+        source: z.url(),
+        /** What no page of the provider itself could be found for. */
+        unconfirmed: z.array(figures).optional(),
+      }),
+    ),
+  ),
+});
+export type CatalogFile = z.infer<typeof catalogSchema>;
+
+/** The models that the program comes with. Their file is read and parsed when one is first asked for. */
+export class Catalog {
+  readonly #path: string;
+  readonly #log: Log;
+  #file: CatalogFile | undefined;
+
+  constructor(path: string, log: Log) {
+    this.#path = path;
+    this.#log = log;
+  }
+
+  modelsOf(provider: string): readonly KnownModel[] {
+    this.#file ??= this.#read();
+    return Object.hasOwn(this.#file.models, provider) ? (this.#file.models[provider] ?? []) : [];
+  }
+
+  /** Without its catalogue the program still works with any model that is named. */
+  #read(): CatalogFile {
+    try {
+      return catalogSchema.parse(JSON.parse(readFileSync(this.#path, "utf8")));
+    } catch (error) {
+      const reason = messageOf(error);
+      this.#log.error("the catalogue of models cannot be read; install the program again", { reason });
+      return { date: "", note: "", models: {} };
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import { createHash, randomUUID } from "node:crypto";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { codeOf, messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { knownModelSchema } from "./known-models.ts";
+import { type ListedModels, listModels } from "./list-models.ts";
+import type { Provider } from "./usable-providers.ts";
+
+/** A list is asked for again after this time where the configuration says so (`discover`). */
+const freshMs = 24 * 60 * 60 * 1_000;
+/** A failure is kept for this time, so that a server that is away is not asked by each session. */
+const failureMs = 60_000;
+
+const modelListSchema = z.object({
+  provider: z.string(),
+  baseURL: z.string(),
+  /** When it was asked for. */
+  date: z.iso.datetime(),
+  models: z.array(knownModelSchema),
+  /** Why the newest try failed; the models are those of the one before. */
+  failure: z.string().optional(),
+});
+/** What a server said of its models, and when. */
+export type ModelList = z.infer<typeof modelListSchema>;
+
+export interface ModelListsDeps {
+  /** Where lists are kept between runs. */
+  readonly folder: string;
+  readonly fetch: typeof globalThis.fetch;
+  readonly log: Log;
+}
+
+/** The lists of models that servers gave when a person asked for them. Nothing is asked for by itself but with `discover`. */
+export class ModelLists {
+  readonly #deps: ModelListsDeps;
+  readonly #end = new AbortController();
+  readonly #running = new Map<string, Promise<unknown>>();
+
+  constructor(deps: ModelListsDeps) {
+    this.#deps = deps;
+  }
+
+  /** The lists that are kept of these providers, by id. */
+  async load(providers: Iterable<Provider>): Promise<Map<string, ModelList>> {
+    const lists = await Promise.all([...providers].map((provider) => this.#read(provider)));
+    return new Map(lists.flatMap((list): [string, ModelList][] => (list ? [[list.provider, list]] : [])));
+  }
+
+  /** The files in which lists of these providers are, or will be. */
+  files(providers: Iterable<Provider>): string[] {
+    return [...providers].map((provider) => this.#pathOf(provider));
+  }
+
+  /** Asks a provider and keeps what it says. */
+  async refresh(provider: Provider, signal: AbortSignal = this.#end.signal): Promise<ListedModels> {
+    const listed = await listModels(provider, { fetch: this.#deps.fetch, signal });
+    if (signal.aborted) return listed;
+    const before = listed.outcome === "failed" ? await this.#read(provider) : undefined;
+    await this.#write(provider, {
+      provider: provider.id,
+      baseURL: provider.baseURL,
+      date: new Date().toISOString(),
+      models: listed.outcome === "listed" ? listed.models : (before?.models ?? []),
+      ...(listed.outcome === "failed" && { failure: listed.message }),
+    });
+    return listed;
+  }
+
+  /** Asks in the background where the configuration wants it and the list is old. */
+  keepFresh(providers: Iterable<Provider>, lists: ReadonlyMap<string, ModelList>): void {
+    for (const provider of providers) {
+      const path = this.#pathOf(provider);
+      if (!provider.config.discover || this.#running.has(path) || !isOld(lists.get(provider.id))) continue;
+      const asking = this.refresh(provider)
+        .catch((error: unknown) =>
+          this.#deps.log.warn("a list of models could not be kept", { reason: messageOf(error) }),
+        )
+        .finally(() => this.#running.delete(path));
+      this.#running.set(path, asking);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#end.abort();
+    await Promise.all(this.#running.values());
+  }
+
+  async #read(provider: Provider): Promise<ModelList | undefined> {
+    const path = this.#pathOf(provider);
+    try {
+      const list = modelListSchema.parse(JSON.parse(await readFile(path, "utf8")));
+      return list.provider === provider.id && list.baseURL === provider.baseURL ? list : undefined;
+    } catch (error) {
+      if (codeOf(error) !== "ENOENT") this.#deps.log.warn("a kept list of models is not used", { path });
+      return undefined;
+    }
+  }
+
+  async #write(provider: Provider, list: ModelList): Promise<void> {
+    const path = this.#pathOf(provider);
+    const temporary = `${path}.${randomUUID()}.tmp`;
+    await mkdir(this.#deps.folder, { recursive: true, mode: 0o700 });
+    try {
+      await writeFile(temporary, JSON.stringify(list), { mode: 0o600, flag: "wx" });
+      await rename(temporary, path);
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw error;
+    }
+  }
+
+  /** An id from a configuration must not become part of a path. */
+  #pathOf({ id, baseURL }: Provider): string {
+    const name = createHash("sha256")
+      .update(JSON.stringify([id, baseURL]))
+      .digest("hex")
+      .slice(0, 24);
+    return join(this.#deps.folder, `${name}.json`);
+  }
+}
+
+/** What the person should know of lists that could not be had. */
+export function listProblems(lists: ReadonlyMap<string, ModelList>): string[] {
+  return [...lists.values()].flatMap(({ provider, failure }) =>
+    failure === undefined ? [] : [`The models of ${provider} could not be listed: ${failure}`],
+  );
+}
+
+function isOld(list: ModelList | undefined): boolean {
+  if (list === undefined) return true;
+  const age = Date.now() - Date.parse(list.date);
+  return age > (list.failure === undefined ? freshMs : failureMs) || age < 0;
+}

@@ -1,0 +1,354 @@
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { silentLog } from "../../src/base/log.ts";
+import type { Config } from "../../src/config/schema.ts";
+import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
+import type { AssistantInfo, Message, ModelRef } from "../../src/message/message.ts";
+import type { Part } from "../../src/message/part.ts";
+import { presets } from "../../src/model/catalog.ts";
+import { Catalog } from "../../src/model/known-models.ts";
+import { openModels } from "../../src/model/providers.ts";
+import { isObject, listOf, objectOf } from "../support/json.ts";
+import { type ModelServer, startModelServer } from "../support/model-server.ts";
+
+let server: ModelServer;
+beforeAll(async () => {
+  server = await startModelServer();
+  server.otherwise("Fine.");
+});
+afterAll(() => server.close());
+
+const catalogPath = fileURLToPath(new URL("../../catalog/models.json", import.meta.url));
+const catalog = new Catalog(catalogPath, silentLog);
+const sessionId = newSessionId();
+const foreign: ModelRef = { provider: "elsewhere", model: "other" };
+/** An id that only its own provider takes. */
+const foreignId = `toolu_${"x".repeat(70)}.1`;
+
+type PartInput<P = Part> = P extends Part ? Omit<P, "id"> : never;
+const part = (fields: PartInput): Part => ({ id: newPartId(), ...fields });
+const said = (text: string) => part({ type: "text", text });
+const thought = (text: string) => part({ type: "reasoning", text });
+const called = (callId: string, providerCallId: string, signature?: string) =>
+  part({
+    type: "tool",
+    callId,
+    providerCallId,
+    ...(signature !== undefined && { signature }),
+    tool: "read",
+    state: { status: "completed", input: { path: "a" }, output: "one", time: { start: 1, end: 2 } },
+  });
+const asked = (text: string): Message => ({
+  info: { id: newMessageId(), sessionId, role: "user", time: { created: 1 }, agent: "build" },
+  parts: [said(text)],
+});
+function answered(model: ModelRef, ...parts: Part[]): Message {
+  const info: AssistantInfo = {
+    id: newMessageId(),
+    sessionId,
+    role: "assistant",
+    parentId: newMessageId(),
+    time: { created: 1 },
+    agent: "build",
+    model,
+    cost: 0,
+    tokens: { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } },
+  };
+  return { info, parts };
+}
+
+/** What was sent for a conversation that another model began and this one went on with. */
+async function requestOf(ref: ModelRef) {
+  let url = "";
+  const forward: typeof fetch = async (input, init) => {
+    url = input instanceof Request ? input.url : String(input);
+    return fetch(`${server.url}/chat/completions`, init);
+  };
+  const config: Config = { provider: { [ref.provider]: { options: { apiKey: "the-key" } } } };
+  const models = openModels({ config, env: {}, credentials: {}, catalog, log: silentLog, fetch: forward });
+  const model = models.find(ref);
+  if (model === undefined) throw new Error(`${ref.provider} cannot be used`);
+  const plain = { provider: ref.provider, model: ref.model };
+  const stream = models.stream({
+    model,
+    system: ["Be kind."],
+    messages: [
+      asked("First"),
+      answered(foreign, thought("foreign thought"), called("own1", foreignId)),
+      answered(plain, thought("earlier thought"), said("Read it.")),
+      asked("Second"),
+      answered(plain, thought("own thought"), called("own2", "abc123XYZ", "signature")),
+    ],
+    tools: [
+      {
+        name: "read",
+        description: "Reads.",
+        schema: {
+          $schema: "https://json-schema.org/draft/2020-12/schema",
+          type: "object",
+          properties: { path: { type: ["string", "null"] } },
+          additionalProperties: false,
+        },
+      },
+    ],
+    temperature: 0.3,
+    topP: 0.9,
+    signal: new AbortController().signal,
+  });
+  const events = [];
+  for await (const event of stream) events.push(event);
+  expect(events.at(-1)).toMatchObject({ type: "finish" });
+  const request = server.requests.at(-1);
+  if (request === undefined) throw new Error("nothing was asked");
+  const { messages, tools, model: asksFor, stream: streams, tool_choice: choice, ...settings } = request.body;
+  const assistants = listOf(messages)
+    .map(objectOf)
+    .filter(({ role }) => role === "assistant");
+  const calls = assistants.flatMap(({ tool_calls }) => listOf(tool_calls).map(objectOf));
+  const { parameters } = objectOf(objectOf(objectOf(listOf(tools)[0]).function));
+  expect({ asksFor, streams, choice }).toEqual({ asksFor: ref.model, streams: true, choice: "auto" });
+  return {
+    url,
+    key: request.headers.authorization,
+    settings,
+    callIds: calls.map(({ id }) => id),
+    reasoning: assistants.map(({ reasoning_content }) => reasoning_content),
+    signatures: calls.map(({ extra_content }) => extra_content),
+    parameters,
+    marks: listOf(messages).map((message) => JSON.stringify(message).includes("cache_control")),
+    roles: listOf(messages).map((message) => objectOf(message).role),
+  };
+}
+
+const fullSchema = {
+  type: "object",
+  properties: { path: { type: ["string", "null"] } },
+  additionalProperties: false,
+};
+const usage = { stream_options: { include_usage: true } };
+const sampled = { temperature: 0.3, top_p: 0.9 };
+
+/** What most providers document. */
+const usual = {
+  callIds: ["own1", "abc123XYZ"],
+  reasoning: [undefined, undefined, undefined],
+  signatures: [undefined, undefined],
+  parameters: fullSchema,
+  roles: ["system", "user", "assistant", "tool", "assistant", "user", "assistant", "tool"],
+};
+const noMarks = usual.roles.map(() => false);
+const turnOnly = [undefined, undefined, "own thought"];
+const eachCall = [" ", undefined, "own thought"];
+
+interface Row {
+  ref: ModelRef;
+  url: string;
+  settings: Record<string, unknown>;
+  more?: Record<string, unknown>;
+}
+
+const row = (
+  provider: string,
+  model: string,
+  variant: string | undefined,
+  url: string,
+  settings: Record<string, unknown>,
+  more: Record<string, unknown> = {},
+): Row => ({
+  ref: { provider, model, ...(variant !== undefined && { variant }) },
+  url: `${url}/chat/completions`,
+  settings,
+  more,
+});
+
+const marked = [true, false, false, false, false, true, false, true];
+
+/** Each preset with what its provider documents of the request. */
+const rows: Row[] = [
+  row("openai", "gpt-5", "high", "https://api.openai.com/v1", {
+    max_completion_tokens: 32_000,
+    reasoning_effort: "high",
+    ...usage,
+  }),
+  // Tools without reasoning only, since GPT-5.4.
+  row("openai", "gpt-5.6-sol", undefined, "https://api.openai.com/v1", {
+    max_completion_tokens: 32_000,
+    reasoning_effort: "none",
+    ...usage,
+  }),
+  row("openai", "gpt-4.1", undefined, "https://api.openai.com/v1", {
+    max_completion_tokens: 32_000,
+    ...sampled,
+    ...usage,
+  }),
+  row("anthropic", "claude-sonnet-5-5", undefined, "https://api.anthropic.com/v1", {
+    max_tokens: 32_000,
+    ...usage,
+  }),
+  // One of the two samplers, since Opus 4.1.
+  row("anthropic", "claude-sonnet-4-5", undefined, "https://api.anthropic.com/v1", {
+    max_tokens: 32_000,
+    temperature: 0.3,
+    ...usage,
+  }),
+  row(
+    "google",
+    "gemini-3.8-flash",
+    "low",
+    "https://generativelanguage.googleapis.com/v1beta/openai",
+    { max_tokens: 32_000, reasoning_effort: "low", ...sampled, ...usage },
+    {
+      parameters: { type: "object", properties: { path: { type: "string", nullable: true } } },
+      signatures: [
+        { google: { thought_signature: "skip_thought_signature_validator" } },
+        { google: { thought_signature: "signature" } },
+      ],
+    },
+  ),
+  row(
+    "openrouter",
+    "anthropic/claude-haiku-4.5",
+    "high",
+    "https://openrouter.ai/api/v1",
+    { max_tokens: 32_000, reasoning: { effort: "high" }, temperature: 0.3, ...usage },
+    { marks: marked },
+  ),
+  row("openrouter", "openai/gpt-5", undefined, "https://openrouter.ai/api/v1", {
+    max_tokens: 32_000,
+    ...usage,
+  }),
+  row(
+    "deepseek",
+    "deepseek-flash",
+    "max",
+    "https://api.deepseek.com",
+    { max_tokens: 32_000, reasoning_effort: "max", ...usage },
+    { reasoning: eachCall },
+  ),
+  row(
+    "deepseek",
+    "deepseek-v4-pro",
+    "none",
+    "https://api.deepseek.com",
+    { max_tokens: 32_000, thinking: { type: "disabled" }, ...usage },
+    { reasoning: eachCall },
+  ),
+  row(
+    "mistral",
+    "mistral-medium-latest",
+    "high",
+    "https://api.mistral.ai/v1",
+    { reasoning_effort: "high", ...sampled },
+    { callIds: [expect.stringMatching(/^[A-Za-z0-9]{9}$/), "abc123XYZ"] },
+  ),
+  row("groq", "openai/gpt-oss-120b", "low", "https://api.groq.com/openai/v1", {
+    max_completion_tokens: 32_000,
+    reasoning_effort: "low",
+    ...sampled,
+    ...usage,
+  }),
+  row("xai", "grok-4.7", "low", "https://api.x.ai/v1", { reasoning_effort: "low", ...sampled, ...usage }),
+  row(
+    "togetherai",
+    "zai-org/GLM-5.3",
+    "low",
+    "https://api.together.xyz/v1",
+    { max_tokens: 32_000, reasoning_effort: "low", ...sampled, ...usage },
+    { reasoning: turnOnly },
+  ),
+  row(
+    "fireworks-ai",
+    "accounts/fireworks/models/glm-5p3",
+    "max",
+    "https://api.fireworks.ai/inference/v1",
+    { max_tokens: 32_000, reasoning_effort: "max", ...sampled, ...usage },
+    { reasoning: turnOnly },
+  ),
+  // Refuses reasoning_content, whatever the model wants elsewhere.
+  row("cerebras", "zai-glm-4.7", undefined, "https://api.cerebras.ai/v1", {
+    max_completion_tokens: 32_000,
+    ...sampled,
+    ...usage,
+  }),
+  row(
+    "moonshotai",
+    "kimi-k2.6",
+    "none",
+    "https://api.moonshot.ai/v1",
+    { thinking: { type: "disabled" }, ...usage },
+    { reasoning: eachCall },
+  ),
+  row(
+    "moonshotai",
+    "kimi-k3",
+    "max",
+    "https://api.moonshot.ai/v1",
+    { reasoning_effort: "max", ...usage },
+    { reasoning: eachCall },
+  ),
+  row(
+    "zai",
+    "glm-4.7",
+    "high",
+    "https://api.z.ai/api/paas/v4",
+    { max_tokens: 32_000, thinking: { type: "enabled" }, ...sampled, ...usage },
+    { reasoning: turnOnly },
+  ),
+  row(
+    "alibaba",
+    "qwen3-coder-plus",
+    undefined,
+    "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+    { max_tokens: 32_000, parallel_tool_calls: true, ...sampled, ...usage },
+    { marks: marked },
+  ),
+  row("github-models", "openai/gpt-4.1", undefined, "https://models.github.ai/inference", {
+    max_tokens: 32_000,
+    ...sampled,
+    ...usage,
+  }),
+  row("ollama", "qwen3:8b", "low", "http://localhost:11434/v1", {
+    reasoning_effort: "low",
+    ...sampled,
+    ...usage,
+  }),
+  row("lmstudio", "qwen/qwen3", undefined, "http://localhost:1234/v1", { ...sampled, ...usage }),
+  row("llamacpp", "local", undefined, "http://localhost:8080/v1", { ...sampled, ...usage }),
+  row("vllm", "Qwen/Qwen3", undefined, "http://localhost:8000/v1", { ...sampled, ...usage }),
+];
+
+describe("each preset's request is what its provider documents", () => {
+  test("and none of the presets is left out", () => {
+    expect(new Set(rows.map(({ ref }) => ref.provider))).toEqual(new Set(presets.map(({ id }) => id)));
+  });
+
+  test.each(rows.map((row): [string, Row] => [`${row.ref.provider}/${row.ref.model}`, row]))(
+    "%s",
+    async (_name, { ref, url, settings, more }) => {
+      expect(await requestOf(ref)).toEqual({
+        ...usual,
+        marks: noMarks,
+        url,
+        key: "Bearer the-key",
+        settings,
+        ...more,
+      });
+    },
+  );
+});
+
+test("no usage is asked for where the configuration says that the server refuses it", async () => {
+  const config: Config = {
+    provider: { mine: { options: { baseURL: server.url, includeUsage: false }, models: { scripted: {} } } },
+  };
+  const models = openModels({ config, env: {}, credentials: {}, catalog, log: silentLog });
+  const model = models.findByName("mine/scripted");
+  if (model === undefined) throw new Error("no model");
+  const signal = new AbortController().signal;
+  const ends = [];
+  const stream = models.stream({ model, system: [], messages: [asked("Hi")], tools: [], signal });
+  for await (const event of stream) if (event.type === "finish") ends.push(event);
+  const body = server.requests.at(-1)?.body;
+  expect(isObject(body) && "stream_options" in body).toBe(false);
+  expect(ends).toHaveLength(1);
+});
