@@ -83,7 +83,7 @@ export class App {
     this.folders = userFolders({ env, home: this.home, platform });
     const level = logLevel(env["FAIRLEAD_LOG"]);
     this.log = openFileLog(join(this.folders.state, "fairlead.log"), level, this.#secrets);
-    this.#catalog = new Catalog(catalogPath, this.log);
+    this.#catalog = new Catalog(this.log);
     const lists = join(this.folders.cache, "models");
     this.modelLists = new ModelLists({ folder: lists, fetch: globalThis.fetch, log: this.log });
     const childEnv = childEnvironment(env);
@@ -425,8 +425,6 @@ const bundledSkills = fileURLToPath(new URL("../skills", import.meta.url));
 
 /** The program that runs authors' modules, beside ours. */
 const pluginHost = fileURLToPath(new URL("./plugin-host.js", import.meta.url));
-/** The models that the program knows without asking, beside its code. */
-const catalogPath = fileURLToPath(new URL("../catalog/models.json", import.meta.url));
 
 /** What is remembered of a project. */
 const projectSchema = z.object({ lastUsedModel: modelRefSchema.optional() });

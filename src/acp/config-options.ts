@@ -11,7 +11,10 @@ import { invalidParams } from "./errors.ts";
 
 const modeOption = "mode";
 const modelOption = "model";
+const effortOption = "thought_level";
 const approvalOption = "approval";
+/** Leaves the effort to the agent, the configuration or the model; no model names one of its own so. */
+const usualEffort = "default";
 /** Stands in the picker while nothing says which of the models is meant; no model's value is without a slash. */
 const noModel: SessionConfigSelectOption = { value: "none", name: "Choose a model" };
 /** How many of the valid names an error lists. */
@@ -43,7 +46,9 @@ export function optionsOf(session: Session): SessionConfigOption[] {
     })),
   };
   const model = modelSelect(session);
-  return [mode, ...(model === undefined ? [] : [model]), approvalSelect(session)];
+  const effort = effortSelect(session);
+  const known = [model, effort].filter((option) => option !== undefined);
+  return [mode, ...known, approvalSelect(session)];
 }
 
 /** Changes the state behind an option. Throws for an option or a value that is not there. */
@@ -58,6 +63,7 @@ export async function setOption(session: Session, optionId: string, value: unkno
       `The option "${optionId}" has no value ${JSON.stringify(value)}. Values: ${listed(values)}.`,
     );
   if (optionId === modeOption) return session.setAgent(value);
+  if (optionId === effortOption) return session.setEffort(value === usualEffort ? undefined : value);
   if (optionId === approvalOption) return session.setApproval(approvalModeSchema.parse(value));
   const model = session.project.models.list().find((candidate) => modelValue(candidate.ref) === value);
   if (model !== undefined) await session.setModel(model.ref);
@@ -83,6 +89,26 @@ function modelSelect(session: Session): SessionConfigOption | undefined {
     category: "model",
     currentValue: currentChoice.value,
     options: isListed ? choices : [currentChoice, ...choices],
+  };
+}
+
+/** How much the current model may think; nothing where it has no choice. */
+function effortSelect(session: Session): SessionConfigOption | undefined {
+  const { model, effort } = session;
+  if (model === undefined || model.variants.length === 0) return undefined;
+  const names = model.variants.filter((name) => name !== usualEffort);
+  const isListed = effort === undefined || names.includes(effort);
+  return {
+    type: "select",
+    id: effortOption,
+    name: "Thinking",
+    description: "How much the model thinks before it answers.",
+    category: "thought_level",
+    currentValue: effort ?? usualEffort,
+    options: [usualEffort, ...(isListed ? [] : [effort]), ...names].map((value) => ({
+      value,
+      name: titled(value),
+    })),
   };
 }
 

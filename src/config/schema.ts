@@ -118,7 +118,7 @@ const modelConfigSchema = z
     variants: z
       .record(z.string(), z.record(z.string(), z.unknown()))
       .optional()
-      .describe("Options by the name of a variant."),
+      .describe("Options by the name of a variant; disabled: true takes a known one away."),
   })
   .describe("What is known of a model.");
 export type ModelConfig = z.infer<typeof modelConfigSchema>;

@@ -41,6 +41,8 @@ const userInfoSchema = z.object({
   time: z.object({ created: z.number() }),
   agent: z.string(),
   model: modelRefSchema.optional(),
+  /** The reasoning effort that the person chose; counts where the model has it. */
+  effort: z.string().optional(),
   /** Further system text for the answers to this message. */
   system: z.string().optional(),
   /** Tools switched off (false) for the answers to this message. */
@@ -132,6 +134,8 @@ export const sessionInfoSchema = z.object({
   titleSource: z.enum(["fallback", "generated", "person"]).optional(),
   agent: z.string(),
   model: modelRefSchema.optional(),
+  /** The reasoning effort that the person chose; counts where the model has it. */
+  effort: z.string().optional(),
   /** US dollars, child sessions included. */
   cost: z.number(),
   time: z.object({ created: z.number(), updated: z.number(), archived: z.number().optional() }),

@@ -56,7 +56,7 @@ export function formatModelRef({ provider, model, variant }: ModelRef): string {
 /** A model from what the catalog knows of it and what the configuration says, which counts more. */
 export function describeModel(ref: ModelRef, known: KnownModel | undefined, config: ModelConfig = {}): Model {
   const family = familyOf(config.family ?? ref.model);
-  const variants = config.variants ? Object.keys(config.variants) : (known?.variants ?? []);
+  const variants = variantsOf(known, config);
   const cost = costFrom(config.cost) ?? known?.cost;
   return {
     ref,
@@ -78,6 +78,12 @@ export function describeModel(ref: ModelRef, known: KnownModel | undefined, conf
     },
     variants,
   };
+}
+
+/** The known efforts and the configured ones, without those that are switched off. */
+function variantsOf(known: KnownModel | undefined, { variants = {} }: ModelConfig): string[] {
+  const names = new Set([...(known?.variants ?? []), ...Object.keys(variants)]);
+  return [...names].filter((name) => !Object.hasOwn(variants, name) || variants[name]?.["disabled"] !== true);
 }
 
 function costFrom(cost: ModelConfig["cost"]): Model["cost"] {

@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -54,15 +55,23 @@ export const catalogSchema = z.strictObject({
 });
 export type CatalogFile = z.infer<typeof catalogSchema>;
 
+/** Beside the bundled program, or at the root of its sources. */
+function catalogPath(): string {
+  const [bundled, source] = ["../catalog/models.json", "../../catalog/models.json"].map((path) =>
+    fileURLToPath(new URL(path, import.meta.url)),
+  );
+  return bundled !== undefined && existsSync(bundled) ? bundled : (source ?? "");
+}
+
 /** The models that the program comes with. Their file is read and parsed when one is first asked for. */
 export class Catalog {
-  readonly #path: string;
   readonly #log: Log;
+  readonly #path: string;
   #file: CatalogFile | undefined;
 
-  constructor(path: string, log: Log) {
-    this.#path = path;
+  constructor(log: Log, path: string = catalogPath()) {
     this.#log = log;
+    this.#path = path;
   }
 
   modelsOf(provider: string): readonly KnownModel[] {

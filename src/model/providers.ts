@@ -5,7 +5,7 @@ import type { AgentError, ModelRef } from "../message/message.ts";
 import { describeModel, formatModelRef, parseModelRef, presets } from "./catalog.ts";
 import { Clients, loadSdk, type Endpoint } from "./client.ts";
 import type { Credentials } from "./credentials.ts";
-import type { Catalog, KnownModel } from "./known-models.ts";
+import { Catalog, type KnownModel } from "./known-models.ts";
 import type { Model, Models } from "./model.ts";
 import type { ModelList } from "./model-lists.ts";
 import { defaultStallMs, streamStep } from "./stream.ts";
@@ -16,7 +16,7 @@ export interface OpenModelsOptions {
   readonly config: Config;
   readonly env: Env;
   readonly credentials: Credentials;
-  readonly catalog: Catalog;
+  readonly catalog?: Catalog;
   /** What servers said of their models, by provider. */
   readonly lists?: ReadonlyMap<string, ModelList>;
   readonly log: Log;
@@ -42,6 +42,9 @@ export interface OpenModels extends Models {
    * provider's default. Never a pick among several providers, never another one than was named.
    */
   defaultModel(wishes?: { configured?: string; lastUsed?: ModelRef }): DefaultModel;
+  /** The model that is meant, its effort written behind its name or apart; an error that says why there is none. */
+  choose(ref: ModelRef): DefaultModel;
+  chooseByName(name: string): DefaultModel;
   /** The model that a text names (`provider/model[:variant]`), if its provider can be used. */
   findByName(text: string): Model | undefined;
   /** Loads the SDK ahead of the first call. */
@@ -53,9 +56,9 @@ export function openModels({
   config,
   env,
   credentials,
-  catalog,
-  lists,
   log,
+  catalog = new Catalog(log),
+  lists,
   fetch = globalThis.fetch,
 }: OpenModelsOptions): OpenModels {
   const providers = usableProviders({ config, env, credentials });
@@ -73,11 +76,15 @@ export function openModels({
     const ref = parseModelRef(text);
     return ref && find(ref);
   };
+  const chooseByName = (name: string): DefaultModel =>
+    found(findByName(name)) ?? { outcome: "none", error: unusable(name, config) };
 
   return {
     list,
     find,
     findByName,
+    choose: (ref) => chooseByName(formatModelRef(ref)),
+    chooseByName,
     costOf,
     providers: () => [...providers.values()].map(summaryOf),
     defaultModel: (wishes = {}) => chooseDefault({ wishes, env, config, providers, find, list }),
@@ -162,8 +169,9 @@ function variantOptions(
   model: ModelConfig | undefined,
 ): Record<string, unknown> {
   if (variant === undefined) return {};
-  if (model?.variants && Object.hasOwn(model.variants, variant)) return model.variants[variant] ?? {};
-  return { reasoningEffort: variant };
+  if (!model?.variants || !Object.hasOwn(model.variants, variant)) return { reasoningEffort: variant };
+  const { disabled: _, ...options } = model.variants[variant] ?? {};
+  return options;
 }
 
 interface Choice {
@@ -181,10 +189,13 @@ function chooseDefault({ wishes, env, config, providers, find, list }: Choice): 
     const ref = parseModelRef(named);
     return found(ref && find(ref)) ?? { outcome: "none", error: unusable(named, config) };
   }
+  const { lastUsed } = wishes;
+  if (lastUsed !== undefined) {
+    return found(find(lastUsed)) ?? { outcome: "none", error: lost(formatModelRef(lastUsed), config) };
+  }
   const only = providers.size === 1 ? [...providers.values()][0] : undefined;
   const openai = providers.has("openai") ? env.OPENAI_MODEL : undefined;
   return (
-    found(wishes.lastUsed && find(wishes.lastUsed)) ??
     found(openai ? find({ provider: "openai", model: openai }) : undefined) ??
     found(only && onlyModel(only, find, list)) ?? { outcome: "none", error: noModel([...providers.keys()]) }
   );
@@ -218,6 +229,16 @@ function unusable(name: string, config: Config): AgentError {
   };
 }
 
+/** The model that worked here before is not replaced by another one: the person says which. */
+function lost(name: string, config: Config): AgentError {
+  const { message } = unusable(name, config);
+  return {
+    code: "no-model",
+    message: `${message} It is the one last used in this project; choose another one in the editor, or set "model" in fairlead.json.`,
+    retryable: false,
+  };
+}
+
 function whyUnusable(name: string, config: Config): string {
   const id = parseModelRef(name)?.provider;
   if (id === undefined) return 'write it as "provider/model".';
@@ -225,8 +246,8 @@ function whyUnusable(name: string, config: Config): string {
   const preset = presets.find((one) => one.id === id);
   if (preset === undefined)
     return `there is no provider ${id}; add it to fairlead.json with options.baseURL.`;
-  if (preset.local)
-    return `add "provider": {"${id}": {}} to fairlead.json to use ${preset.name} on this machine.`;
+  if (preset.local || preset.onlyWhereNamed)
+    return `add "provider": {"${id}": {}} to fairlead.json to use ${preset.name}${preset.local ? " on this machine" : ` with the key in ${preset.keyVariables[0]}`}.`;
   return `${preset.name} has no key. Run "fairlead setup" or set ${preset.keyVariables[0]}.`;
 }
 

@@ -1,3 +1,4 @@
+import type { Agent } from "../agent/agent.ts";
 import type { AgentError, ModelRef } from "../message/message.ts";
 import type { Model } from "../model/model.ts";
 import type { Project } from "./project.ts";
@@ -6,7 +7,9 @@ import type { Project } from "./project.ts";
 export interface ModelWishes {
   /** By the person, in the editor. */
   chosen: ModelRef | undefined;
-  agent: ModelRef | undefined;
+  /** The reasoning effort that the person chose beside the model. */
+  effort: string | undefined;
+  agent: Pick<Agent, "model" | "variant">;
   lastUsed: ModelRef | undefined;
 }
 
@@ -14,18 +17,26 @@ export interface ModelWishes {
  * The first wish that is there decides, and when that model cannot be used this is an error: nothing falls back
  * to another model silently. Without a wish it is the configured one, the last used one, or the only one there is.
  */
-export function chooseModel(project: Project, wishes: ModelWishes): Model | AgentError {
-  const { models } = project;
-  const wish = wishes.chosen ?? wishes.agent;
-  if (wish !== undefined) return models.find(wish) ?? unusable(wish);
-  const chosen = models.defaultModel({ lastUsed: wishes.lastUsed });
-  return chosen.outcome === "found" ? chosen.model : chosen.error;
+export function chooseModel({ models }: Project, wishes: ModelWishes): Model | AgentError {
+  const wish = wishes.chosen ?? wishes.agent.model;
+  const choice =
+    wish === undefined ? models.defaultModel({ lastUsed: wishes.lastUsed }) : models.choose(wish);
+  if (choice.outcome === "none") return choice.error;
+  return withEffort(choice.model, wishes);
 }
 
-function unusable({ provider, model }: ModelRef): AgentError {
-  return {
-    code: "no-model",
-    message: `The model ${provider}/${model} cannot be used: its provider is not configured or has no key. Choose another model, or set the provider's key.`,
-    retryable: false,
-  };
+/** The person's effort counts before one that was written behind the model, and that before the agent's. */
+function withEffort(model: Model, { effort, agent }: ModelWishes): Model {
+  const wished = [
+    effort !== undefined && model.variants.includes(effort) ? effort : undefined,
+    model.ref.variant,
+    agent.variant !== undefined && mayHave(model, agent.variant) ? agent.variant : undefined,
+  ];
+  const variant = wished.find((one) => one !== undefined);
+  return variant === undefined ? model : { ...model, ref: { ...model.ref, variant } };
+}
+
+/** Of a model that reasons but whose efforts are not known, any is believed. */
+function mayHave({ variants, abilities }: Model, effort: string): boolean {
+  return variants.includes(effort) || (variants.length === 0 && abilities.reasoning);
 }

@@ -189,8 +189,13 @@ export class Session {
 
   /** The model that would answer now, if one can be chosen. */
   get model(): Model | undefined {
-    const choice = this.#chooseModel(this.agent, this.#info.model);
+    const choice = this.#chooseModel(this.agent, this.#info);
     return "code" in choice ? undefined : choice;
+  }
+
+  /** The reasoning effort with which the model would answer now; undefined is the model's own. */
+  get effort(): string | undefined {
+    return this.model?.ref.variant;
   }
 
   get isBusy(): boolean {
@@ -236,6 +241,12 @@ export class Session {
     await this.#save({ model });
     await this.#deps.rememberModel(model);
     await this.#deps.emit({ sessionId: this.id, type: "model", model });
+  }
+
+  /** How much the model thinks from now on; undefined leaves it to the model, the agent or the configuration. */
+  async setEffort(effort: string | undefined): Promise<void> {
+    await this.#save({ effort });
+    await this.#deps.emit({ sessionId: this.id, type: "model", model: this.#info.model });
   }
 
   /** How much goes without asking from now on; questions that it settles are taken back. */
@@ -316,7 +327,8 @@ export class Session {
 
   async #turn(input: PromptInput, signal: AbortSignal): Promise<TurnResult> {
     // As it is now: a mode that is chosen behind the message is not meant for it.
-    const chosen = { agent: this.#info.agent, model: this.#info.model };
+    const { agent, model, effort } = this.#info;
+    const chosen = { agent, model, effort };
     await this.#refresh();
     const early = this.#called(input);
     if (early?.command.effect.kind === "answer")
@@ -351,7 +363,11 @@ export class Session {
     if ("end" in said) return said;
     this.#isSteerable = true;
     const { agent, model } = effect?.kind === "template" && !isTask ? effect : {};
-    const wish = { agent: agent ?? chosen.agent, model: model ?? chosen.model };
+    const wish = {
+      agent: agent ?? chosen.agent,
+      model: model ?? chosen.model,
+      effort: model?.variant ?? chosen.effort,
+    };
     await this.#addUserMessage(said.input, context, wish);
     if (!context.signal.aborted) await this.#giveTitle(textOf(input), context.signal);
     return undefined;
@@ -421,7 +437,7 @@ export class Session {
     const listed = [...agents.values()].map(({ name, description, mode, hidden }) => {
       return { name, description, mode, hidden };
     });
-    const names = models.list().map(({ ref, name }) => ({ ref, name }));
+    const names = models.list().map(({ ref, name, variants }) => ({ ref, name, variants }));
     const commands = this.commands.map(({ name, description, hint }) => ({ name, description, hint }));
     return {
       agent,
@@ -583,6 +599,7 @@ export class Session {
 
   #userInfo(input: PromptInput, wish: Wish = {}): UserInfo {
     const model = wish.model ?? this.#info.model;
+    const effort = "effort" in wish ? wish.effort : this.#info.effort;
     return {
       id: this.transcript.newMessageId(),
       sessionId: this.id,
@@ -590,6 +607,7 @@ export class Session {
       time: { created: Date.now() },
       agent: this.#agentNamed(wish.agent).name,
       ...(model && { model }),
+      ...(effort !== undefined && { effort }),
       ...(input.system && { system: input.system }),
     };
   }
@@ -623,12 +641,12 @@ export class Session {
 
   #modelFor(message: UserInfo): Model | AgentError {
     const agent = this.project.agents.get(message.agent) ?? this.agent;
-    return this.#chooseModel(agent, message.model);
+    return this.#chooseModel(agent, message);
   }
 
-  #chooseModel(agent: Agent, chosen: ModelRef | undefined): Model | AgentError {
+  #chooseModel(agent: Agent, { model, effort }: Pick<UserInfo, "model" | "effort">): Model | AgentError {
     const { lastUsedModel } = this.#deps;
-    return chooseModel(this.#project, { chosen, agent: agent.model, lastUsed: lastUsedModel });
+    return chooseModel(this.#project, { chosen: model, effort, agent, lastUsed: lastUsedModel });
   }
 
   async #account({ tokens, cost }: StepOutcome): Promise<void> {
@@ -667,8 +685,7 @@ export class Session {
     if (this.#info.title !== undefined || text === "") return;
     await this.setTitle(fallbackTitle(text), "fallback");
     const agent = this.project.agents.get("title");
-    const { small_model } = this.project.config;
-    const model = (small_model && this.project.models.findByName(small_model)) || this.model;
+    const model = await this.#modelForTitle();
     if (agent === undefined || model === undefined) return;
     const either = AbortSignal.any([signal, this.#background.signal]);
     const { models, retryPolicy } = this.project;
@@ -682,6 +699,17 @@ export class Session {
       .catch((error: unknown) =>
         this.#deps.log.warn("no title", { sessionId: this.id, error: messageOf(error) }),
       );
+  }
+
+  /** A small model that was configured is not replaced by another one: then the first words stay the title. */
+  async #modelForTitle(): Promise<Model | undefined> {
+    const { config, models } = this.project;
+    if (config.small_model === undefined) return this.model && withoutEffort(this.model);
+    const choice = models.chooseByName(config.small_model);
+    if (choice.outcome === "found") return choice.model;
+    const text = `No title is written. ${choice.error.message} It is "small_model" in the configuration.`;
+    await this.#deps.emit({ sessionId: this.id, type: "notice", severity: "warning", text });
+    return undefined;
   }
 
   async #save(change: Partial<SessionInfo>): Promise<void> {
@@ -768,6 +796,12 @@ export class Session {
   }
 }
 
+/** A title is not worth the thoughts that the work is. */
+function withoutEffort(model: Model): Model {
+  const { provider, model: id } = model.ref;
+  return { ...model, ref: { provider, model: id } };
+}
+
 /** Whether a person may talk to it. */
 function isSelectable({ hidden, mode }: Agent): boolean {
   return !hidden && mode !== "subagent";
@@ -777,6 +811,7 @@ function isSelectable({ hidden, mode }: Agent): boolean {
 interface Wish {
   agent?: string | undefined;
   model?: ModelRef | undefined;
+  effort?: string | undefined;
 }
 
 interface Waiting {

@@ -5,6 +5,7 @@ import type { AgentError, AssistantInfo, FinishReason } from "../message/message
 import type { FileChange, Tokens, ToolPart } from "../message/part.ts";
 import type { Model, ModelRequest, Models, StepEvent } from "../model/model.ts";
 import { decideRetry, type RetryPolicy } from "../model/retry.ts";
+import { repetitionText, TextLoop } from "./text-loop.ts";
 import { TextWriter } from "./text-writer.ts";
 import type { CallOutcome, ToolRunner } from "./tool-runner.ts";
 import type { Transcript } from "./transcript.ts";
@@ -137,10 +138,18 @@ class Attempt {
   }
 
   async stream(events: AsyncIterable<StepEvent>): Promise<Streamed> {
+    const loops = { text: new TextLoop(), reasoning: new TextLoop() };
     for await (const event of events) {
       if (event.type === "finish") return this.#finish(event);
       if (event.type === "failed") return { end: "failed", error: event.error };
       if (!this.#signal.aborted) await this.#write(event);
+      const repetition =
+        event.type === "text-delta"
+          ? loops.text.add(event.text)
+          : event.type === "reasoning-delta"
+            ? loops.reasoning.add(event.text)
+            : undefined;
+      if (repetition !== undefined) return { end: "failed", error: repeats(repetitionText(repetition)) };
     }
     return {
       end: "failed",
@@ -213,6 +222,11 @@ class Attempt {
     this.#announced.clear();
     for (const part of open) await this.#deps.runner.abandon(this.messageId, part, reason);
   }
+}
+
+/** Trying again would cost as much and end as badly. */
+export function repeats(message: string): AgentError {
+  return { code: "invalid-response", message, retryable: false };
 }
 
 interface Settled {

@@ -16,11 +16,12 @@ import type { Decisions } from "./decisions.ts";
 import type { Project } from "./project.ts";
 import { hardPruneLimits, pruneLimits } from "./prune.ts";
 import { stepLimitReminder } from "./reminders.ts";
-import { runStep, type StepOutcome } from "./step.ts";
+import { repeats, runStep, type StepOutcome } from "./step.ts";
 import { queuedTasks, runTasks } from "./queued-tasks.ts";
 import { systemPrompt } from "./system-prompt.ts";
 import { taskTool } from "../tool/task.ts";
 import { offeredAgents, offeredSkills, offeredTools, rulesWith, type ToolSpecs } from "./tool-set.ts";
+import { StepTexts } from "./text-loop.ts";
 import { ToolRunner, type ToolRunnerDeps } from "./tool-runner.ts";
 import type { Transcript } from "./transcript.ts";
 import { compactionOf } from "./visible-messages.ts";
@@ -71,6 +72,7 @@ class Turn {
   #runner: { agent: string; runner: ToolRunner } | undefined;
   #task: { agent: string; tools: readonly Tool[] } | undefined;
   #steps = 0;
+  readonly #texts = new StepTexts();
   /** Compactions in a row that did not make the context smaller. */
   #vainCompactions = 0;
   tokens: Tokens = noTokens;
@@ -128,6 +130,8 @@ class Turn {
     const outcome = await runStep({ ...this.#deps, models, retryPolicy, runner }, step, signal);
     this.tokens = addTokens(this.tokens, outcome.tokens);
     await this.#deps.onStep(outcome);
+    if (outcome.end === "calls" && this.#texts.isLoop(textOf(transcript.messages.at(-1))))
+      return { end: "failed", error: repeats(sameInEachStep) };
     if (isLast && (outcome.end === "finished" || outcome.end === "calls")) return { end: "stepLimit" };
     const isTooLong = outcome.end === "failed" && outcome.error.code === "context-length";
     const isFull = outcome.end === "calls" && isOverflow(outcome.tokens, model, project.config);
@@ -249,6 +253,13 @@ function endAfter(outcome: StepOutcome, project: Project): TurnEnd | undefined {
 function isOverflow(tokens: Tokens, model: Model, config: Config): boolean {
   const usable = usableWindow(model, config);
   return usable !== undefined && contextTokens(tokens) >= usable;
+}
+
+const sameInEachStep =
+  "The model repeats itself: it said the same in each of the last steps, so the turn was stopped. Ask again in other words, or choose another model.";
+
+function textOf(message: Message | undefined): string {
+  return (message?.parts ?? []).map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
 function tooLongError(model: Model): AgentError {

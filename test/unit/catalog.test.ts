@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { silentLog } from "../../src/base/log.ts";
 import type { Config } from "../../src/config/schema.ts";
@@ -7,8 +6,7 @@ import type { Credentials } from "../../src/model/credentials.ts";
 import { Catalog } from "../../src/model/known-models.ts";
 import { openModels } from "../../src/model/providers.ts";
 
-const catalogPath = fileURLToPath(new URL("../../catalog/models.json", import.meta.url));
-const catalog = new Catalog(catalogPath, silentLog);
+const catalog = new Catalog(silentLog);
 type Env = Record<string, string>;
 const open = (env: Env = {}, config: Config = {}, credentials: Credentials = {}) =>
   openModels({ env, config, credentials, catalog, log: silentLog });
@@ -114,7 +112,12 @@ test("the default is what was named, then the last used, then the only provider'
   expect(chosen(open(both), { lastUsed })).toBe("groq/openai/gpt-oss-20b");
   expect(chosen(open(both, { model: "openai/gpt-5-mini" }), { lastUsed })).toBe("openai/gpt-5-mini");
   expect(chosen(open({ ...both, FAIRLEAD_MODEL: "groq/x" }, { model: "openai/gpt-5" }))).toBe("groq/x");
-  expect(chosen(open(openai), { lastUsed })).toBe("openai/gpt-5");
+  expect(chosen(open(openai), { lastUsed })).toEqual({
+    code: "no-model",
+    message:
+      'The model groq/openai/gpt-oss-20b cannot be used: Groq has no key. Run "fairlead setup" or set GROQ_API_KEY. It is the one last used in this project; choose another one in the editor, or set "model" in fairlead.json.',
+    retryable: false,
+  });
 });
 
 test("a named model that cannot be used is an error and nothing takes its place", () => {

@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { silentLog } from "../../src/base/log.ts";
 import type { Config } from "../../src/config/schema.ts";
@@ -18,8 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const catalogPath = fileURLToPath(new URL("../../catalog/models.json", import.meta.url));
-const catalog = new Catalog(catalogPath, silentLog);
+const catalog = new Catalog(silentLog);
 const sessionId = newSessionId();
 const foreign: ModelRef = { provider: "elsewhere", model: "other" };
 /** An id that only its own provider takes. */
