@@ -84,7 +84,7 @@ export class App {
     const level = logLevel(env["FAIRLEAD_LOG"]);
     this.log = openFileLog(join(this.folders.state, "fairlead.log"), level, this.#secrets);
     this.#catalog = new Catalog(this.log);
-    const lists = join(this.folders.cache, "models");
+    const lists = join(this.folders.data, "models");
     this.modelLists = new ModelLists({ folder: lists, fetch: globalThis.fetch, log: this.log });
     const childEnv = childEnvironment(env);
     this.#processes = openProcesses({ env: childEnv, secrets: this.#secrets });
@@ -190,6 +190,7 @@ export class App {
         credentials: keys.credentials,
         catalog: this.#catalog,
         lists,
+        refreshList: (provider) => this.modelLists.refresh(provider),
         log: this.log,
       }),
       agents: agents.agents,

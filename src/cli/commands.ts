@@ -27,7 +27,7 @@ async function dispatch(command: string, args: readonly string[]): Promise<numbe
     case "trust":
       return (await import("./trust.ts")).trust(args);
     case "models":
-      return (await import("./models.ts")).models();
+      return (await import("./models.ts")).models(args);
     case "help":
     case "--help":
     case "-h":

@@ -11,6 +11,7 @@ Usage:
   fairlead demo                see a whole turn with a scripted model: no key, no network
   fairlead doctor              what is configured, what works, what to do
   fairlead models              the models that can be used now
+  fairlead models --discover   ask the providers, or the one named behind it, for theirs first
   fairlead trust               the folders whose own configuration you trust
   fairlead trust add DIR       trust what the configuration in DIR is now
   fairlead trust revoke DIR    trust it no more

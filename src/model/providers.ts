@@ -6,6 +6,7 @@ import { describeModel, formatModelRef, parseModelRef, presets } from "./catalog
 import { Clients, loadSdk, type Endpoint } from "./client.ts";
 import type { Credentials } from "./credentials.ts";
 import { Catalog, type KnownModel } from "./known-models.ts";
+import type { ListedModels } from "./list-models.ts";
 import type { Model, Models } from "./model.ts";
 import type { ModelList } from "./model-lists.ts";
 import { defaultStallMs, streamStep } from "./stream.ts";
@@ -19,6 +20,8 @@ export interface OpenModelsOptions {
   readonly catalog?: Catalog;
   /** What servers said of their models, by provider. */
   readonly lists?: ReadonlyMap<string, ModelList>;
+  /** Asks a provider for its models and keeps what it says. */
+  readonly refreshList?: (provider: Provider) => Promise<ListedModels>;
   readonly log: Log;
   readonly fetch?: typeof globalThis.fetch;
 }
@@ -47,6 +50,8 @@ export interface OpenModels extends Models {
   chooseByName(name: string): DefaultModel;
   /** The model that a text names (`provider/model[:variant]`), if its provider can be used. */
   findByName(text: string): Model | undefined;
+  /** Asks a provider which models it has; they are known when the configuration is opened the next time. */
+  discover(provider: string): Promise<ListedModels>;
   /** Loads the SDK ahead of the first call. */
   warmUp(): Promise<void>;
 }
@@ -59,6 +64,7 @@ export function openModels({
   log,
   catalog = new Catalog(log),
   lists,
+  refreshList,
   fetch = globalThis.fetch,
 }: OpenModelsOptions): OpenModels {
   const providers = usableProviders({ config, env, credentials });
@@ -88,6 +94,11 @@ export function openModels({
     costOf,
     providers: () => [...providers.values()].map(summaryOf),
     defaultModel: (wishes = {}) => chooseDefault({ wishes, env, config, providers, find, list }),
+    async discover(id) {
+      const provider = providers.get(id);
+      if (provider !== undefined && refreshList !== undefined) return refreshList(provider);
+      return { outcome: "failed", message: whyUnusable(`${id}/`, config) };
+    },
     async warmUp() {
       await loadSdk();
     },
@@ -240,8 +251,8 @@ function lost(name: string, config: Config): AgentError {
 }
 
 function whyUnusable(name: string, config: Config): string {
-  const id = parseModelRef(name)?.provider;
-  if (id === undefined) return 'write it as "provider/model".';
+  const [id, model] = name.split("/", 2);
+  if (!id || model === undefined) return 'write it as "provider/model".';
   if (!isEnabled(id, config)) return `the provider ${id} is switched off in the configuration.`;
   const preset = presets.find((one) => one.id === id);
   if (preset === undefined)

@@ -1,10 +1,12 @@
+import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { silentLog } from "../../src/base/log.ts";
 import type { Config } from "../../src/config/schema.ts";
 import { formatModelRef, keyVariables, parseModelRef, presets } from "../../src/model/catalog.ts";
 import type { Credentials } from "../../src/model/credentials.ts";
-import { Catalog } from "../../src/model/known-models.ts";
+import { Catalog, catalogSchema } from "../../src/model/known-models.ts";
 import { openModels } from "../../src/model/providers.ts";
+import { costOf } from "../../src/model/usage.ts";
 
 const catalog = new Catalog(silentLog);
 type Env = Record<string, string>;
@@ -27,6 +29,67 @@ test("presets have unique ids, an address, a way to a key, and a default among t
   expect(keyVariables).toEqual(
     expect.arrayContaining(["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"]),
   );
+});
+
+test("the catalogue is dated, names the page of each figure, and fits to its presets", async () => {
+  const path = new URL("../../catalog/models.json", import.meta.url);
+  const file = catalogSchema.parse(JSON.parse(await readFile(path, "utf8")));
+  expect(Object.keys(file.models)).toEqual(presets.filter(({ local }) => !local).map(({ id }) => id));
+  for (const models of Object.values(file.models)) {
+    expect(new Set(models.map(({ id }) => id)).size).toBe(models.length);
+    for (const { context = Infinity, input = 0, output = 0, cost } of models) {
+      expect(Math.max(input, output)).toBeLessThanOrEqual(context);
+      const steps = cost?.over?.map(({ tokens }) => tokens) ?? [];
+      expect(steps).toEqual([...steps].sort((a, b) => a - b));
+    }
+  }
+});
+
+test("the catalogue is read when a model of a known provider is asked for, and its loss is no end", () => {
+  const errors: string[] = [];
+  const log = { ...silentLog, error: (message: string) => errors.push(message) };
+  const lost = new Catalog(log, "/nowhere/models.json");
+  const config: Config = { provider: { mine: { options: { baseURL: "http://x/v1" }, models: { m: {} } } } };
+  const models = openModels({ env: {}, config, credentials: {}, catalog: lost, log });
+  expect(chosen(models)).toBe("mine/m");
+  expect(errors).toEqual([]);
+  const openai = openModels({
+    env: { OPENAI_API_KEY: "a" },
+    config: {},
+    credentials: {},
+    catalog: lost,
+    log,
+  });
+  expect(openai.findByName("openai/gpt-5")?.limit).toEqual({});
+  expect(openai.list()).toEqual([]);
+  expect(errors).toEqual([expect.stringContaining("install the program again")]);
+});
+
+test("a provider whose key serves other ends counts only where it is named", () => {
+  const env = { GITHUB_TOKEN: "t" };
+  expect(ids(open(env))).toEqual([]);
+  expect(ids(open(env, { provider: { "github-models": {} } }))).toEqual(["github-models"]);
+  expect(ids(open(env, { model: "github-models/openai/gpt-4.1" }))).toEqual(["github-models"]);
+  expect(chosen(open(env, { model: "groq/x" }))).toMatchObject({ code: "no-model" });
+});
+
+test("a long input costs what it costs from there on", () => {
+  const model = open({ XAI_API_KEY: "a" }).findByName("xai/grok-4.7");
+  const cost = (input: number, read: number) =>
+    model && costOf(model, { input, output: 1_000_000, reasoning: 0, cache: { read, write: 0 } });
+  expect(cost(100_000, 100_000)).toBeCloseTo(0.2 + 0.05 + 6);
+  expect(cost(100_000, 100_001)).toBeCloseTo(0.4 + 0.1 + 12);
+});
+
+test("configured variants add to the known ones and take them away", () => {
+  const variants = { deep: { reasoningEffort: "high" }, minimal: { disabled: true } };
+  const config: Config = { provider: { openai: { models: { "gpt-5": { variants } } } } };
+  expect(open({ OPENAI_API_KEY: "a" }, config).findByName("openai/gpt-5")?.variants).toEqual([
+    "low",
+    "medium",
+    "high",
+    "deep",
+  ]);
 });
 
 test.each([

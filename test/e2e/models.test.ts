@@ -1,0 +1,274 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { SessionConfigOption } from "@agentclientprotocol/sdk";
+import { describe, expect, test } from "vitest";
+import { fairlead } from "../support/cli.ts";
+import { failureOf } from "../support/failure.ts";
+import { listOf, objectOf } from "../support/json.ts";
+import * as reply from "../support/reply.ts";
+import { story, type Stage } from "../support/story.ts";
+import { agentText, thoughtText } from "../support/transcript.ts";
+
+type Options = readonly SessionConfigOption[] | null | undefined;
+
+/** The current value of an option and all that there are; undefined where it is not offered. */
+function shown(options: Options, id: string): [unknown, unknown[]] | undefined {
+  const option = options?.find((one) => one.id === id);
+  if (option?.type !== "select") return undefined;
+  return [option.currentValue, option.options.map((choice) => ("value" in choice ? choice.value : choice))];
+}
+
+const limit = { context: 50_000, output: 8_000 };
+const thinker = {
+  limit,
+  tool_call: true,
+  reasoning: true,
+  variants: {
+    low: { reasoningEffort: "low" },
+    deep: { reasoningEffort: "high", seed: 7 },
+    off: { disabled: true },
+  },
+};
+
+/** Plays a story with models that think and one that does not, all answered by the scripted server. */
+async function withModels(
+  more: Record<string, unknown>,
+  play: (stage: Stage, configure: (changes: Record<string, unknown>) => Promise<void>) => Promise<void>,
+): Promise<void> {
+  await story({ initialize: false }, async (stage) => {
+    const options = { baseURL: stage.model.url, apiKey: "test-key" };
+    const models = { thinker, other: { limit, variants: { low: {}, high: {} } }, plain: { limit } };
+    const config = { model: "test/thinker", provider: { test: { options, models } }, ...more };
+    const configure = (changes: Record<string, unknown>) =>
+      stage.home.write({ ".config/fairlead/fairlead.json": JSON.stringify({ ...config, ...changes }) });
+    await configure({});
+    await stage.editor.initialize();
+    await play(stage, configure);
+  });
+}
+
+const bodyOf = ({ model }: Stage, number: number) => model.requests[number - 1]?.body;
+
+describe("how much a model thinks", () => {
+  test("is an option that follows the model, counts from the next message on, and stays with the session", async () => {
+    await withModels({}, async (stage) => {
+      const { editor, model } = stage;
+      const { sessionId, configOptions } = await editor.newSession();
+      expect(configOptions?.find(({ id }) => id === "thought_level")?.category).toBe("thought_level");
+      expect(shown(configOptions, "thought_level")).toEqual(["default", ["default", "low", "deep"]]);
+      model.otherwise("Fine.");
+      await editor.prompt(sessionId, "One");
+      const deep = await editor.setConfigOption(sessionId, "thought_level", "deep");
+      expect(shown(deep.configOptions, "thought_level")?.[0]).toBe("deep");
+      await editor.prompt(sessionId, "Two");
+      expect(bodyOf(stage, 1)).not.toHaveProperty("reasoning_effort");
+      expect(bodyOf(stage, 2)).toMatchObject({ reasoning_effort: "high", seed: 7 });
+
+      const other = await editor.setConfigOption(sessionId, "model", "test/other");
+      expect(shown(other.configOptions, "thought_level")).toEqual(["default", ["default", "low", "high"]]);
+      const plain = await editor.setConfigOption(sessionId, "model", "test/plain");
+      expect(shown(plain.configOptions, "thought_level")).toBeUndefined();
+      const refused = failureOf(editor.setConfigOption(sessionId, "thought_level", "low"));
+      expect(await refused).toMatchObject({ code: -32602 });
+      await editor.prompt(sessionId, "Three");
+      expect(bodyOf(stage, 3)).not.toHaveProperty("reasoning_effort");
+
+      const back = await editor.setConfigOption(sessionId, "model", "test/thinker");
+      expect(shown(back.configOptions, "thought_level")?.[0]).toBe("deep");
+      await editor.restart();
+      await editor.initialize();
+      expect((await editor.load(sessionId)).configOptions).toEqual(back.configOptions);
+      const usual = await editor.setConfigOption(sessionId, "thought_level", "default");
+      expect(shown(usual.configOptions, "thought_level")?.[0]).toBe("default");
+    });
+  });
+
+  test("is what the agent or the model's name says, unless the person says otherwise", async () => {
+    const agent = { build: { variant: "low" }, plan: { model: "test/other:high" } };
+    await withModels({ agent }, async (stage) => {
+      const { editor, model } = stage;
+      model.otherwise("Fine.");
+      const { sessionId, configOptions } = await editor.newSession();
+      expect(shown(configOptions, "thought_level")?.[0]).toBe("low");
+      await editor.prompt(sessionId, "Build");
+      await editor.setMode(sessionId, "plan");
+      await editor.prompt(sessionId, "Plan");
+      await editor.setConfigOption(sessionId, "thought_level", "low");
+      await editor.prompt(sessionId, "Plan less");
+      expect([1, 2, 3].map((number) => bodyOf(stage, number))).toMatchObject([
+        { model: "thinker", reasoning_effort: "low" },
+        { model: "other" },
+        { model: "other" },
+      ]);
+    });
+  });
+});
+
+describe("which model answers", () => {
+  test("is an error where the one that a session was told is gone, until the person chooses another", async () => {
+    await withModels({}, async (stage, configure) => {
+      const { editor, model } = stage;
+      const other = {
+        options: { baseURL: model.url, apiKey: "k" },
+        models: { one: { limit }, two: { limit } },
+      };
+      await configure({ provider: { other }, model: "other/one" });
+      const { sessionId } = await editor.newSession();
+      await editor.setConfigOption(sessionId, "model", "other/two");
+      model.reply("Hello.");
+      await editor.prompt(sessionId, "Hi");
+      await editor.restart();
+      await configure({});
+      await editor.initialize();
+      const { configOptions } = await editor.load(sessionId);
+      expect(shown(configOptions, "model")?.[0]).toBe("none");
+      expect(await failureOf(editor.prompt(sessionId, "Still there?"))).toMatchObject({
+        code: -32000,
+        message: expect.stringContaining("other/two cannot be used: there is no provider other"),
+      });
+      await editor.setConfigOption(sessionId, "model", "test/plain");
+      model.reply("Yes.");
+      await editor.prompt(sessionId, "Still there?");
+      expect(model.requests.map(({ body }) => body.model)).toEqual(["two", "plain"]);
+    });
+  });
+
+  test("is an error in a new session where the one last used in the project is gone", async () => {
+    await withModels({ model: undefined }, async (stage, configure) => {
+      const { editor, model } = stage;
+      const first = await editor.newSession();
+      await editor.setConfigOption(first.sessionId, "model", "test/plain");
+      const only = { options: { baseURL: model.url, apiKey: "k" }, models: { single: { limit } } };
+      await configure({ model: undefined, provider: { only } });
+      const { sessionId } = await editor.newSession();
+      expect(await failureOf(editor.prompt(sessionId, "Hi"))).toMatchObject({
+        message: expect.stringContaining("the one last used in this project"),
+      });
+      expect(model.requests).toEqual([]);
+    });
+  });
+
+  test("a small model that cannot be used writes no title, and no other one does in its place", async () => {
+    await withModels({ small_model: "gone/tiny" }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("Hello.");
+      await editor.prompt(sessionId, "Mend the roof");
+      expect(thoughtText(editor.updates(sessionId))).toContain("gone/tiny cannot be used");
+      expect(model.titleRequests).toEqual([]);
+    });
+  });
+
+  test("a wrong key is told with the provider's words and what to do", async () => {
+    await withModels({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.failure(401, "Incorrect API key"));
+      expect(await failureOf(editor.prompt(sessionId, "Hi"))).toMatchObject({
+        code: -32000,
+        message: expect.stringMatching(/refused the key \(401\).*fairlead setup.*Incorrect API key/),
+      });
+    });
+  });
+});
+
+describe("models that a server lists", () => {
+  test("are asked for by command, kept, and offered from then on", async () => {
+    await story({ initialize: false }, async ({ editor, model, home, repository }) => {
+      const options = { baseURL: model.url, apiKey: "test-key" };
+      await home.write({
+        ".config/fairlead/fairlead.json": JSON.stringify({ provider: { mine: { options } } }),
+      });
+      const before = await fairlead(home.path, ["models"], { cwd: repository.path });
+      expect([before.exitCode, before.stdout]).toEqual([1, ""]);
+      const asked = await fairlead(home.path, ["models", "--discover"], { cwd: repository.path });
+      expect(asked).toEqual({ exitCode: 0, stdout: "mine/scripted  scripted", stderr: "mine: 1 model" });
+      const unknown = await fairlead(home.path, ["models", "--discover", "groq"], { cwd: repository.path });
+      expect(unknown).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("Groq has no key") });
+      await editor.initialize();
+      const { sessionId, configOptions } = await editor.newSession();
+      expect(shown(configOptions, "model")).toEqual(["mine/scripted", ["mine/scripted"]]);
+      model.reply("Hello.");
+      await editor.prompt(sessionId, "Hi");
+    });
+  });
+
+  test("are asked for in the background where the configuration says so, and offered with the next message", async () => {
+    await story({ initialize: false }, async ({ editor, model, home }) => {
+      const mine = { discover: true, options: { baseURL: model.url, apiKey: "test-key" } };
+      await home.write({ ".config/fairlead/fairlead.json": JSON.stringify({ provider: { mine } }) });
+      await editor.initialize();
+      const { sessionId } = await editor.newSession();
+      const kept = join(home.path, ".local", "share", "fairlead", "models");
+      await expect.poll(() => readdir(kept).catch(() => []), { timeout: 10_000 }).toHaveLength(1);
+      model.reply("Hello.");
+      await editor.prompt(sessionId, "Hi");
+      const { configOptions } = await editor.waitForKind(sessionId, "config_option_update");
+      expect(shown(configOptions, "model")).toEqual(["mine/scripted", ["mine/scripted"]]);
+      expect(model.requests[0]?.body.model).toBe("scripted");
+    });
+  });
+});
+
+describe("a model that repeats itself", () => {
+  const passage = "I will look at the file again, and then I will look at it once more. ";
+
+  test("inside one answer is stopped with words, and the session goes on", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.tinyDeltas(100_000, passage)).reply("Better.");
+      expect(await failureOf(editor.prompt(sessionId, "Look"))).toMatchObject({
+        message: expect.stringContaining(`wrote the same ${passage.length} characters over and over`),
+      });
+      expect(agentText(editor.updates(sessionId)).length).toBeLessThan(1_000_000);
+      await editor.prompt(sessionId, "In other words");
+      expect(agentText(editor.updates(sessionId))).toMatch(/Better\.$/);
+    });
+  });
+
+  test("from step to step is stopped, though its calls differ", async () => {
+    await story({ files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      for (let step = 1; step <= 8; step++)
+        model.reply(reply.say(passage.repeat(2)), reply.call("read", { filePath: "a.txt", limit: step }));
+      expect(await failureOf(editor.prompt(sessionId, "Look"))).toMatchObject({
+        message: expect.stringContaining("said the same in each of the last steps"),
+      });
+      expect(model.requests).toHaveLength(8);
+    });
+  });
+});
+
+test("a thought signature goes back with its call, also after a restart", async () => {
+  await story({ initialize: false, files: { "a.txt": "one\n" } }, async ({ editor, model, home }) => {
+    const options = { baseURL: model.url, apiKey: "test-key" };
+    const google = { options, models: { "gemini-3.8-flash": { limit } } };
+    const config = { model: "google/gemini-3.8-flash", provider: { google } };
+    await home.write({ ".config/fairlead/fairlead.json": JSON.stringify(config) });
+    await editor.initialize();
+    const { sessionId } = await editor.newSession();
+    const signed = {
+      id: "",
+      type: "function",
+      function: { name: "read", arguments: '{"filePath":"a.txt"}' },
+      extra_content: { google: { thought_signature: "c2lnbmVk" } },
+    };
+    model
+      .reply(
+        reply.chunk({ choices: [{ index: 0, delta: { role: "assistant", tool_calls: [signed] } }] }),
+        reply.finish("tool_calls"),
+      )
+      .reply("One.");
+    await editor.prompt(sessionId, "Read");
+    await editor.restart();
+    await editor.initialize();
+    await editor.load(sessionId);
+    model.reply("Still one.");
+    await editor.prompt(sessionId, "And now?");
+    const sent = model.requests
+      .slice(1)
+      .map(({ messages }) =>
+        messages.flatMap(({ tool_calls }) => listOf(tool_calls).map((call) => objectOf(call).extra_content)),
+      );
+    const signature = { google: { thought_signature: "c2lnbmVk" } };
+    expect(sent).toEqual([[signature], [signature]]);
+  });
+});

@@ -1,0 +1,63 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { repetitionText, shortestPeriod, StepTexts, TextLoop } from "../../src/session/text-loop.ts";
+
+const passage = "I will look at the file again, and then I will look at it once more. ";
+
+/** Feeds the text in pieces; how many characters were read when the loop was seen, if it was. */
+function readUntilLoop(text: string, piece: number): number | undefined {
+  const loop = new TextLoop();
+  for (let at = 0; at < text.length; at += piece) {
+    if (loop.add(text.slice(at, at + piece)) !== undefined) return at + piece;
+  }
+  return undefined;
+}
+
+describe("a passage over and over", () => {
+  test.each([1, 7, 500, 50_000])("is seen in pieces of %d characters", (piece) => {
+    const text = `Let me begin.\n${passage.repeat(2_000)}`;
+    expect(readUntilLoop(text, piece)).toBeLessThanOrEqual(Math.max(piece, 24_000));
+  });
+
+  test("is told by its length and its words", () => {
+    const seen = new TextLoop().add(passage.repeat(1_000));
+    expect(seen?.length).toBe(passage.length);
+    expect(seen && repetitionText(seen)).toContain(`the same ${passage.length} characters`);
+  });
+
+  test("is not seen in few rounds, in what counts up, in lines and in filling", () => {
+    const counting = Array.from({ length: 2_000 }, (_, index) => `${index}. ${passage}`).join("\n");
+    expect(readUntilLoop(counting, 100)).toBeUndefined();
+    expect(readUntilLoop(passage.repeat(200), 100)).toBeUndefined();
+    expect(readUntilLoop("-".repeat(500_000), 1_000)).toBeUndefined();
+    expect(readUntilLoop("| a | b |\n".repeat(50_000), 1_000)).toBeUndefined();
+  });
+
+  test("of filling ends too, when it does not end by itself", () => {
+    expect(readUntilLoop("-".repeat(3_000_000), 10_000)).toBeLessThan(2_200_000);
+  });
+});
+
+test("the shortest period is the shortest passage that gives the text", () => {
+  fc.assert(
+    fc.property(
+      fc.string({ minLength: 1, maxLength: 12, unit: fc.constantFrom("a", "b") }),
+      fc.nat(5),
+      (unit, more) => {
+        const text = unit.repeat(2 + more);
+        const period = shortestPeriod(text);
+        expect(text.slice(period)).toBe(text.slice(0, text.length - period));
+        expect(period).toBeLessThanOrEqual(unit.length);
+      },
+    ),
+  );
+});
+
+test("steps that say the same are seen at the eighth in a row, short words never", () => {
+  const long = new StepTexts();
+  const short = new StepTexts();
+  const seen = Array.from({ length: 8 }, () => long.isLoop(passage.repeat(2)));
+  expect(seen).toEqual([false, false, false, false, false, false, false, true]);
+  expect(long.isLoop("Something else.")).toBe(false);
+  expect(Array.from({ length: 20 }, () => short.isLoop("Let me look."))).not.toContain(true);
+});
