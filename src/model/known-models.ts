@@ -4,6 +4,9 @@ import { z } from "zod";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 
+/** Longer ones are none that a person could choose by, in characters. */
+const longestName = 300;
+
 const rateShape = {
   input: z.number().nonnegative(),
   output: z.number().nonnegative(),
@@ -13,8 +16,8 @@ const rateShape = {
 
 /** What is known of a model before anybody asks it. Limits are tokens, prices US dollars per million tokens; unknown is left out. */
 export const knownModelSchema = z.strictObject({
-  id: z.string().min(1),
-  name: z.string().min(1),
+  id: z.string().min(1).max(longestName),
+  name: z.string().min(1).max(longestName),
   context: z.number().int().positive().optional(),
   input: z.number().int().positive().optional(),
   output: z.number().int().positive().optional(),

@@ -6,8 +6,8 @@ const checkEvery = 4_000;
 const longestPassage = windowLength / 10;
 /** Shorter ones are lines, dots and filling, of which there may be many. */
 const shortestPassage = 48;
-/** Characters of filling after which even that counts. */
-const fillingLimit = 2_000_000;
+/** Looks in a row that found nothing but filling, after which even that counts. One huge piece is one look. */
+const fillingLimit = 500;
 
 /** A passage that a model wrote again and again. */
 export interface Repetition {
@@ -32,13 +32,12 @@ export class TextLoop {
     this.#unchecked += text.length;
     if (this.#unchecked < checkEvery) return undefined;
     this.#tail = (this.#tail + this.#pieces.join("")).slice(-windowLength);
-    const added = this.#unchecked;
     this.#pieces = [];
     this.#unchecked = 0;
     if (this.#tail.length < windowLength) return undefined;
     const length = shortestPeriod(this.#tail);
     if (length > longestPassage) this.#filling = 0;
-    else if (length < shortestPassage) this.#filling += added;
+    else if (length < shortestPassage) this.#filling++;
     const isLoop = (length >= shortestPassage && length <= longestPassage) || this.#filling > fillingLimit;
     return isLoop ? { length, text: this.#tail.slice(-length) } : undefined;
   }

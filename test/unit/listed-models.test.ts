@@ -118,6 +118,7 @@ describe("an entry of a list is understood as", () => {
     ["nothing where it is for embeddings", { id: "e", type: "embeddings" }, undefined],
     ["nothing where its name says what it is for", { id: "text-embedding-3-small" }, undefined],
     ["nothing where it is switched off", { id: "old", active: false }, undefined],
+    ["nothing where its name is endless", { id: "x", name: "y".repeat(1_000) }, undefined],
     ["nothing without an id", { name: 3 }, undefined],
     ["nothing where it is no object", "gpt", undefined],
     [
