@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import { assert, constantFrom, nat, property, string } from "fast-check";
 import { describe, expect, test } from "vitest";
 import { repetitionText, shortestPeriod, StepTexts, TextLoop } from "../../src/session/text-loop.ts";
 
@@ -39,17 +39,13 @@ describe("a passage over and over", () => {
 });
 
 test("the shortest period is the shortest passage that gives the text", () => {
-  fc.assert(
-    fc.property(
-      fc.string({ minLength: 1, maxLength: 12, unit: fc.constantFrom("a", "b") }),
-      fc.nat(5),
-      (unit, more) => {
-        const text = unit.repeat(2 + more);
-        const period = shortestPeriod(text);
-        expect(text.slice(period)).toBe(text.slice(0, text.length - period));
-        expect(period).toBeLessThanOrEqual(unit.length);
-      },
-    ),
+  assert(
+    property(string({ minLength: 1, maxLength: 12, unit: constantFrom("a", "b") }), nat(5), (unit, more) => {
+      const text = unit.repeat(2 + more);
+      const period = shortestPeriod(text);
+      expect(text.slice(period)).toBe(text.slice(0, text.length - period));
+      expect(period).toBeLessThanOrEqual(unit.length);
+    }),
   );
 });
 
