@@ -87,9 +87,15 @@ export function toAgentError(thrown: unknown, host: string): AgentError {
   }
   return {
     code: "invalid-response",
-    message: `The provider's answer could not be understood: ${messageOf(thrown).slice(0, wordsLimit)}`,
+    message: `The provider's answer could not be understood: ${withCause(thrown).slice(0, wordsLimit)}`,
     retryable: false,
   };
+}
+
+/** `fetch failed` says nothing; why it failed is in its cause. */
+function withCause(thrown: unknown): string {
+  const cause = thrown instanceof Error ? thrown.cause : undefined;
+  return cause instanceof Error ? `${messageOf(thrown)} (${messageOf(cause)})` : messageOf(thrown);
 }
 
 export const cancelled = (): AgentError => ({ code: "cancelled", message: "Cancelled.", retryable: false });
