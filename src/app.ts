@@ -173,9 +173,9 @@ export class App {
     const place = { directory: folder, worktree: root, projectId: id };
     const modules = this.#modulesOf({ loaded, isTrusted: configured.isTrusted, root, home: this.home });
     const plugins = async () => {
-      const found = await modules();
-      if (found === undefined) return undefined;
-      const stamp = watched.stamp + (await watchedSkills).stamp;
+      const known = await modules();
+      if (known === undefined) return undefined;
+      const { found, stamp } = known;
       const reserved = new Set([...(await builtIn()).map(({ name }) => name), ...namesOfSometimes]);
       const isUnchanged = async () => !(await hasChanged());
       return (await this.#openPlugins()).get({ found, place, stamp, reserved, isUnchanged });
@@ -241,9 +241,9 @@ export class App {
   }
 
   /** Tells later whether something changed that was there, or not there, now. */
-  async #watch(places: WatchedPlaces): Promise<{ stamp: string; hasChanged(): Promise<boolean> }> {
+  async #watch(places: WatchedPlaces): Promise<{ hasChanged(): Promise<boolean> }> {
     const stamp = await stampOf(places);
-    return { stamp, hasChanged: async () => (await stampOf(places)) !== stamp };
+    return { hasChanged: async () => (await stampOf(places)) !== stamp };
   }
 
   /** Configuration and what stands in files beside it, in full where the person agreed to just what they are now. */
@@ -389,15 +389,20 @@ export class App {
     return () => (tools ??= load());
   }
 
-  /** Looked for once; undefined where there are none. */
-  #modulesOf(sources: ModuleSources): () => Promise<FoundModules | undefined> {
-    let found: Promise<FoundModules | undefined> | undefined;
+  /** Looked for once, with what tells them from other ones later; undefined where there are none. */
+  #modulesOf(sources: ModuleSources): () => Promise<{ found: FoundModules; stamp: string } | undefined> {
+    let known: Promise<{ found: FoundModules; stamp: string } | undefined> | undefined;
     const find = async () => {
       const { findModules } = await import("./plugin/modules.ts");
-      const { modules, problems, cover } = await findModules(sources);
-      return modules.length + problems.length > 0 ? { modules, problems, cover } : undefined;
+      const found = await findModules(sources);
+      if (found.modules.length + found.problems.length === 0) return undefined;
+      const holders = sources.loaded.folders.map(({ path }) => path);
+      const files = found.modules.map(({ name, from }) =>
+        from === undefined ? name : join(from, "node_modules", name, "package.json"),
+      );
+      return { found, stamp: await stampOf({ files, holders }, "code") };
     };
-    return () => (found ??= find());
+    return () => (known ??= find());
   }
 
   async #openPlugins(): Promise<SharedPlugins> {

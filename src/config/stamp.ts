@@ -27,14 +27,17 @@ const markdownFolders: ReadonlySet<string> = new Set([
 
 const moduleFolders: ReadonlySet<string> = new Set([...pluginFolderNames, ...toolFolderNames]);
 
-/** The same as long as no file of the places is made, changed, replaced or removed; reads no contents. */
-export async function stampOf({ files, holders, folders = [] }: WatchedPlaces): Promise<string> {
+/** The same as long as no file of the places, or of those none with code in the configuration folders, is made, changed, replaced or removed; reads no contents. */
+export async function stampOf(
+  { files, holders, folders = [] }: WatchedPlaces,
+  what: "all" | "code" = "all",
+): Promise<string> {
   const isMarkdown = (name: string) => name.endsWith(".md");
   const held = (await Promise.all(holders.map(foldersIn))).flat();
   const wanted = ({ path, isCode }: HeldFolder) =>
     filesBelow(path, { wanted: isCode ? isModuleFile : isMarkdown });
   const below = await Promise.all([
-    ...held.map(wanted),
+    ...held.filter(({ isCode }) => isCode || what === "all").map(wanted),
     ...folders.map((folder) => filesBelow(folder, { wanted: isMarkdown })),
   ]);
   const paths = [...files, ...below.flat()];

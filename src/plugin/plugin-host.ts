@@ -4,7 +4,9 @@ import { NodeProgram } from "../workspace/node-program.ts";
 import { type HostAnswer, type HostRequest, parseHostMessage } from "./protocol.ts";
 
 /** A host that does not answer a word within this time is stuck in somebody's loop. */
-const pingLimitMs = 1_000;
+const pingLimitMs = 2_000;
+/** How long the host may take to turn to a request: it may have to start first, on a busy machine. */
+const beginLimitMs = 20_000;
 const lostMessage = "the process of plugins was ended; whether the call was done is not known";
 /** Characters of what modules print that one host may add to the log. */
 const printedLimit = 100_000;
@@ -30,11 +32,17 @@ export type Ask = HostRequest extends infer Request
     : never
   : never;
 
+interface Waiting {
+  readonly answer: Deferred<Asked>;
+  readonly began: Deferred<undefined>;
+  readonly module?: string | undefined;
+}
+
 /** The process that runs authors' modules. Never rejects, never hangs, whatever they do. */
 export class PluginHost {
   readonly #options: PluginHostOptions;
   readonly #program: NodeProgram;
-  readonly #waiting = new Map<number, { answer: Deferred<Asked>; module?: string }>();
+  readonly #waiting = new Map<number, Waiting>();
   /** Requests that the host has turned to, the newest last. */
   #began: number[] = [];
   #lastId = 0;
@@ -58,17 +66,19 @@ export class PluginHost {
     return this.#isLost;
   }
 
-  /** Waits for the answer at most so long. Who does not answer in time is asked whether it is alive. */
+  /** Waits at most so long from when the host turns to it. Who does not answer in time is asked whether it is alive. */
   async ask(request: Ask, limitMs: number, signal?: AbortSignal): Promise<Asked> {
     if (this.#isLost) return { outcome: "lost", message: "the process of plugins has ended" };
     const id = ++this.#lastId;
-    const answer = deferred<Asked>();
-    this.#waiting.set(id, { answer, module: moduleOf(request) });
+    const waiting = newWaiting(moduleOf(request));
+    this.#waiting.set(id, waiting);
     const abort = () => void this.#abort(id);
     signal?.addEventListener("abort", abort, { once: true });
     this.#program.send({ ...request, id });
     if (signal?.aborted) abort();
     try {
+      const { began, answer } = waiting;
+      await orAfter(Promise.race([began.promise, answer.promise]), beginLimitMs, undefined);
       const answered = await orAfter(answer.promise, limitMs, undefined);
       if (answered !== undefined) return answered;
       await this.#abort(id);
@@ -97,10 +107,10 @@ export class PluginHost {
     if (this.#isLost) return;
     this.#program.send({ ask: "abort", run, id: ++this.#lastId });
     const id = ++this.#lastId;
-    const answer = deferred<Asked>();
-    this.#waiting.set(id, { answer });
+    const pong = newWaiting(undefined);
+    this.#waiting.set(id, pong);
     this.#program.send({ ask: "ping", id });
-    const answered = await orAfter(answer.promise, pingLimitMs, undefined);
+    const answered = await orAfter(pong.answer.promise, pingLimitMs, undefined);
     this.#waiting.delete(id);
     if (answered === undefined) return this.#lose("it was stuck in a loop and was ended");
     this.#waiting.get(run)?.answer.resolve({ outcome: "late", message: "it was cancelled" });
@@ -110,8 +120,15 @@ export class PluginHost {
     const read = parseHostMessage(message);
     if (read === undefined) return;
     if ("log" in read) return this.#print(read.log);
-    if ("began" in read) return void this.#began.push(read.began);
+    if ("began" in read) return this.#begin(read.began);
     this.#waiting.get(read.id)?.answer.resolve(toAsked(read));
+  }
+
+  #begin(id: number): void {
+    const waiting = this.#waiting.get(id);
+    if (waiting?.module === undefined) return;
+    this.#began.push(id);
+    waiting.began.resolve(undefined);
   }
 
   #lose(why: string): void {
@@ -130,6 +147,10 @@ export class PluginHost {
     const more = this.#printed > printedLimit ? " (no more of it is logged)" : "";
     this.#options.log.info(`plugins: ${text.trimEnd().slice(0, printedLimit)}${more}`);
   }
+}
+
+function newWaiting(module: string | undefined): Waiting {
+  return { answer: deferred<Asked>(), began: deferred<undefined>(), module };
 }
 
 function moduleOf(request: Ask): string | undefined {

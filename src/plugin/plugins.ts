@@ -17,8 +17,8 @@ const hookLimitMs = 5_000;
 const lossesLimit = 3;
 /** Events that wait for one module. */
 const waitingEventsLimit = 200;
-/** How long events that wait are waited for at the end. */
-const lastEventsMs = 500;
+/** How long events that wait are waited for at the end: of the last session, and of the program, whose client may be in a hurry. */
+const lastEventsMs = { gently: 500, quickly: 50 };
 /** What is wrong, kept for sessions that join later. */
 const problemsLimit = 20;
 
@@ -202,10 +202,10 @@ export class Plugins {
     }
   }
 
-  /** Gently lets what was told before still reach everybody. */
+  /** What was told before has a moment to reach everybody. */
   async close(how: "gently" | "quickly"): Promise<void> {
     const told = Promise.all(this.#modules.map(({ events }) => events.idle()));
-    if (how === "gently") await orAfter(told, lastEventsMs, undefined);
+    await orAfter(told, lastEventsMs[how], undefined);
     this.#isClosed = true;
     await this.#host?.end(how);
   }

@@ -118,7 +118,7 @@ export class Session {
   readonly #fetched: FetchedTexts;
   readonly #toldNotes = new Set<string>();
   /** The plugins that take part, and of which state of the project they are. */
-  #joined: { plugins: Plugins | undefined; project: Project; leave(): void } | undefined;
+  #joined: { plugins: Plugins | undefined; project: Project; leave: () => void } | undefined;
 
   constructor(deps: SessionDeps) {
     this.#deps = deps;
@@ -485,6 +485,10 @@ export class Session {
       return undefined;
     });
     const before = this.#joined;
+    if (before !== undefined && before.plugins === plugins) {
+      this.#joined = { ...before, project };
+      return;
+    }
     this.#joined = { plugins, project, leave: plugins?.join(tell).leave ?? (() => {}) };
     before?.leave();
   }

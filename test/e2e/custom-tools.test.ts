@@ -1,10 +1,9 @@
-import { existsSync, watch } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { fileThat } from "../support/file-watch.ts";
 import * as reply from "../support/reply.ts";
 import { story } from "../support/story.ts";
 import { thoughtText, toolCalls } from "../support/transcript.ts";
-import { Bell } from "../support/waiting.ts";
 
 const goOn = { experimental: { continue_loop_on_deny: true } };
 
@@ -192,25 +191,14 @@ export const loops = tool({ description: "Loops.", args: {}, execute(_, { direct
       ] as const) {
         model.reply(reply.call(tool, {}));
         const turn = editor.prompt(sessionId, "Go");
-        await present(join(repository.path, sign));
+        await fileThat(join(repository.path, sign));
         await editor.cancel(sessionId);
         expect((await turn).stopReason).toBe("cancelled");
       }
-      await present(join(repository.path, "aborted"));
+      await fileThat(join(repository.path, "aborted"));
       model.reply(reply.call("greet", { name: "Ada" })).reply("Done.");
       await editor.prompt(sessionId, "Go");
       expect(model.requests.at(-1)?.toolResults.at(-1)).toBe("Hello Ada");
     });
   });
 });
-
-/** Resolves when the file is there; the folder is watched, nothing polled. */
-async function present(path: string): Promise<void> {
-  const bell = new Bell();
-  const watcher = watch(dirname(path), () => bell.ring());
-  try {
-    await bell.until(() => existsSync(path) || undefined, `${path} to be there`);
-  } finally {
-    watcher.close();
-  }
-}

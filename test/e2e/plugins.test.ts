@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import * as reply from "../support/reply.ts";
 import { story } from "../support/story.ts";
+import { fileThat } from "../support/file-watch.ts";
 import { agentText, thoughtText, toolCalls } from "../support/transcript.ts";
 
 const goOn = { experimental: { continue_loop_on_deny: true } };
@@ -65,13 +66,36 @@ module.exports = async () => ({
         ["Seen", { command: "echo one two" }],
         ["Seen", { word: "yes" }],
       ]);
-      await editor.closeSession(sessionId);
-      const heard = (await readFile(join(repository.path, "heard"), "utf8")).trim().split("\n");
+      const file = join(repository.path, "heard");
+      await fileThat(file, (text) => text.endsWith("session.idle\n"));
+      const heard = (await readFile(file, "utf8")).trim().split("\n");
       expect(new Set(heard)).toEqual(
         new Set(["message.updated", "message.part.updated", "session.updated", "session.idle"]),
       );
       expect(heard.at(-1)).toBe("session.idle");
       expect(thoughtText(editor.updates(sessionId))).toBe("");
+    });
+  });
+
+  test("stay as they are while other files change, and one process serves all sessions", async () => {
+    const counts = `
+let calls = 0;
+export const Counts = async () => ({ "tool.execute.after": (_, output) => { output.output += " " + ++calls; } });
+`;
+    const homeFiles = { ".config/fairlead/plugin/counts.js": counts, ".config/fairlead/plugin/none.js": "" };
+    await story({ homeFiles }, async ({ editor, model, home }) => {
+      const sessions = [await editor.newSession(), await editor.newSession()];
+      for (const { sessionId } of [...sessions, ...sessions]) {
+        await home.write({ ".config/fairlead/agents/a.md": `Be ${model.requests.length}.` });
+        model.reply(reply.call("bash", { command: "echo call" })).reply("Done.");
+        await editor.prompt(sessionId, "Go");
+      }
+      const results = model.requests.flatMap(({ toolResults }) => toolResults);
+      expect(results).toEqual(["call 1", "call 2", "call 3", "call 4"]);
+      for (const { sessionId } of sessions) {
+        const told = thoughtText(editor.updates(sessionId));
+        expect(told.match(/none\.js was switched off/g)).toHaveLength(1);
+      }
     });
   });
 
