@@ -252,8 +252,11 @@ process.on("message", (request: HostRequest) => {
   process.send?.({ began: request.id });
   void host.answer(request).then((answer) => process.send?.(answer));
 });
-// Without Fairlead nobody needs what runs here.
-process.on("disconnect", () => process.exit());
+// Without Fairlead nobody needs what runs here, nor what that has started: it leads a process group.
+process.on("disconnect", () => {
+  if (process.platform !== "win32") process.kill(-process.pid, "SIGKILL");
+  process.exit();
+});
 // What a module left behind must not take the others along.
 for (const event of ["uncaughtException", "unhandledRejection"])
   process.on(event, (error: unknown) =>

@@ -99,6 +99,19 @@ export const Counts = async () => ({ "tool.execute.after": (_, output) => { outp
     });
   });
 
+  test("are gone with the program when it is killed, with what they started", async () => {
+    const starts = `
+import { spawn } from "node:child_process";
+export const Starts = async () => { spawn("sleep", ["600"]); return { event: () => {} }; };
+`;
+    await story({ homeFiles: { ".config/fairlead/plugin/starts.js": starts } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      await editor.kill();
+    });
+  });
+
   test("refuse calls with an Error, as guards of OpenCode do", async () => {
     const guard = `
 export const Guard = async () => ({
