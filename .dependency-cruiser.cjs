@@ -4,7 +4,7 @@ const layers = [
   ["app.ts"],
   ["acp"],
   ["session"],
-  ["model", "agent", "skill", "instruction", "command", "plugin", "tool", "mcp"],
+  ["model", "agent", "skill", "instruction", "command", "plugin", "tool", "mcp", "lsp"],
   ["config", "storage", "workspace"],
   ["message", "permission"],
   ["base"],
@@ -25,6 +25,8 @@ const foreign = [
   { name: "@ai-sdk/openai-compatible", homes: ["model"] },
   { name: "@modelcontextprotocol/sdk", homes: ["mcp"] },
   { name: "lowdb", homes: ["storage"] },
+  { name: "vscode-jsonrpc", homes: ["lsp"] },
+  { name: "vscode-languageserver-protocol", homes: ["lsp"] },
 ].map(({ name, homes }) => ({
   name: `${name.replaceAll(/[^a-z]+/g, "-")}-stays-at-home`,
   severity: "error",

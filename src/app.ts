@@ -30,7 +30,8 @@ import { usableProviders } from "./model/usable-providers.ts";
 import { Approvals, storedApprovalsSchema } from "./permission/approvals.ts";
 import type { ShellContext } from "./permission/shell-part.ts";
 import { Trust, trustedFolderSchema } from "./permission/trust.ts";
-import type { PendingConsent, Project } from "./session/project.ts";
+import type { LanguageServers } from "./lsp/language-servers.ts";
+import type { Diagnose, PendingConsent, Project } from "./session/project.ts";
 import { reservedNames } from "./session/commands.ts";
 import { Housekeeping, type SessionAges } from "./session/housekeeping.ts";
 import { type Door, type Folders, Sessions } from "./session/sessions.ts";
@@ -75,6 +76,7 @@ export class App {
   #sessions: Sessions | undefined;
   #sharedPlugins: SharedPlugins | undefined;
   #isClosing = false;
+  #languageServers: Promise<LanguageServers> | undefined;
 
   constructor(surroundings: Surroundings) {
     const { env, platform } = surroundings;
@@ -200,6 +202,7 @@ export class App {
       hasChanged,
       tools: async () => [...(await builtIn()), ...((await plugins())?.tools ?? [])],
       plugins,
+      diagnose: this.#diagnoseWith(config.lsp, workspace),
       consent,
       secrets: this.#secrets,
       retryPolicy: toRetryPolicy(config.retry),
@@ -418,6 +421,28 @@ export class App {
 
   #withoutSecrets(env: Record<string, string>): Record<string, string> {
     return Object.fromEntries(Object.entries(env).filter(([, value]) => !this.#secrets.isIn(value)));
+  }
+
+  /** The first edit loads the protocol and starts the servers that are for its files. */
+  #diagnoseWith(servers: Config["lsp"], { cwd, worktree }: Workspace): Diagnose | undefined {
+    if (servers === undefined || typeof servers === "boolean") return undefined;
+    const place = { servers, root: worktree ?? cwd, cwd };
+    return async (changes, signal) => {
+      this.#languageServers ??= this.#openLanguageServers();
+      return (await this.#languageServers).diagnose(place, changes, signal);
+    };
+  }
+
+  async #openLanguageServers(): Promise<LanguageServers> {
+    const { LanguageServers } = await import("./lsp/language-servers.ts");
+    const { processes, snapshots, files } = this.#shared;
+    return new LanguageServers({
+      processes,
+      snapshots,
+      read: async (path) => (await files.read(path)).bytes,
+      log: this.log,
+      warn: (text) => this.#warn(text),
+    });
   }
 
   async #analyze(command: string, place: Pick<Workspace, "cwd" | "roots" | "home">) {

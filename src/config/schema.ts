@@ -209,11 +209,31 @@ const searchEndpointSchema = z
   .describe("A search service that answers with JSON.");
 export type SearchEndpointConfig = z.infer<typeof searchEndpointSchema>;
 
+const languageServerSchema = z
+  .strictObject({
+    command: z
+      .array(z.string())
+      .min(1)
+      .optional()
+      .describe("The program and its arguments; it speaks over stdio."),
+    extensions: z
+      .array(z.string())
+      .optional()
+      .describe("Endings of its files, with the dot; may be left out for well-known names."),
+    env: z.record(z.string(), z.string()).optional().describe("Added to its environment."),
+    initialization: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe("Its own settings, as initializationOptions and workspace configuration."),
+    disabled: z.boolean().optional(),
+  })
+  .describe("A language server, whose errors the model sees with its edits.");
+export type LanguageServerConfig = z.infer<typeof languageServerSchema>;
+
 const noMeaning = () =>
   z.unknown().optional().describe("Accepted from OpenCode's files; has no meaning here.");
 
 const withoutMeaning = {
-  lsp: noMeaning(),
   formatter: noMeaning(),
   username: noMeaning(),
   theme: noMeaning(),
@@ -253,6 +273,10 @@ export const configSchema = z
     permission: permissionSchema.optional(),
     tools: toolsSchema.optional(),
     instructions: z.array(z.string()).optional().describe("Further instructions: paths, globs or URLs."),
+    lsp: z
+      .union([z.boolean(), z.record(z.string(), languageServerSchema)])
+      .optional()
+      .describe("Language servers by name; false switches them off. Without a command none starts."),
     plugin: z.array(z.string()).optional().describe("Plugin modules."),
     skills: z
       .strictObject({

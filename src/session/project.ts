@@ -4,6 +4,7 @@ import type { Command } from "../command/command.ts";
 import type { Config } from "../config/schema.ts";
 import type { FetchedTexts } from "../instruction/fetched-texts.ts";
 import type { LoadedInstructions } from "../instruction/instructions.ts";
+import type { FileChange } from "../message/part.ts";
 import type { OpenModels } from "../model/providers.ts";
 import type { RetryPolicy } from "../model/retry.ts";
 import type { Plugins } from "../plugin/plugins.ts";
@@ -21,6 +22,9 @@ export interface PendingConsent {
   /** Remembers the consent for what the configuration is now. */
   accept(): Promise<void>;
 }
+
+/** Empty where nothing is wrong. Ends soon after the signal aborts. */
+export type Diagnose = (changes: readonly FileChange[], signal: AbortSignal) => Promise<string>;
 
 /** What the sessions of one folder share: its disk, its configuration, and what that gives them to work with. */
 export interface Project {
@@ -41,6 +45,8 @@ export interface Project {
   tools(): Promise<readonly Tool[]>;
   /** Plugins and tools of the person and of a trusted project, if there are any; loaded when first asked for. */
   plugins(): Promise<Plugins | undefined>;
+  /** What language servers have against the changes, in words for the model; undefined where none is configured. */
+  readonly diagnose?: Diagnose | undefined;
   readonly retryPolicy: RetryPolicy;
   /** The instruction files as they are now, and what stood at configured URLs when `fetched` was asked first. */
   instructions(fetched: FetchedTexts): Promise<LoadedInstructions>;

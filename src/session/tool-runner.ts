@@ -21,6 +21,7 @@ import {
 } from "../tool/tool.ts";
 import { CallSlots } from "./call-slots.ts";
 import type { Decisions } from "./decisions.ts";
+import type { Diagnose } from "./project.ts";
 import { fingerprint, isDoomLoop } from "./doom-loop.ts";
 import type { Transcript } from "./transcript.ts";
 
@@ -239,15 +240,19 @@ export class ToolRunner {
 
   async #finish(card: CallCard, result: ToolResult, signal: AbortSignal): Promise<CallOutcome> {
     const changes = result.changes ?? [];
+    const found = await this.#diagnose(changes, signal);
     if (result.status === "failed") {
       const reason = signal.aborted ? "cancelled" : result.isRejected ? "rejected" : "failed";
-      return card.fail(reason, await this.#limit(result.error), { changes, metadata: result.metadata });
+      return card.fail(reason, await this.#limit(result.error + found), {
+        changes,
+        metadata: result.metadata,
+      });
     }
     if (signal.aborted) {
-      const text = `${abandonedText("cancelled")}\n${result.output}`;
+      const text = `${abandonedText("cancelled")}\n${result.output}${found}`;
       return card.fail("cancelled", await this.#limit(text), { changes, metadata: result.metadata });
     }
-    return card.complete(result, await this.#limit(result.output));
+    return card.complete(result, await this.#limit(result.output + found));
   }
 
   async #failed(card: CallCard, tool: Tool, error: unknown, signal: AbortSignal): Promise<CallOutcome> {
@@ -256,6 +261,14 @@ export class ToolRunner {
       this.#deps.log.error("a tool threw", { tool: tool.name, error: messageOf(error) });
     }
     return card.fail("failed", this.#deps.secrets.redact(messageOf(error)));
+  }
+
+  /** The errors that the changes brought, as a paragraph of the result. */
+  async #diagnose(changes: readonly FileChange[], signal: AbortSignal): Promise<string> {
+    const { diagnose } = this.#deps;
+    if (diagnose === undefined || changes.length === 0 || signal.aborted) return "";
+    const found = await diagnose(changes, signal);
+    return found === "" ? "" : `\n\n${found}`;
   }
 
   async #limit(text: string): Promise<string> {
@@ -280,6 +293,7 @@ export interface ToolRunnerDeps {
   /** Taken out of whatever a tool returns. */
   secrets: Secrets;
   limits: OutputLimits;
+  diagnose?: Diagnose | undefined;
   log: Log;
 }
 

@@ -296,7 +296,7 @@ export function callDeps(
   deps: Pick<TurnDeps, "project" | "gate" | "decisions" | "emit" | "log" | "context" | "plugins">,
   agent: Agent,
 ): Omit<ToolRunnerDeps, "transcript"> {
-  const { config, workspace, secrets } = deps.project;
+  const { config, workspace, secrets, diagnose } = deps.project;
   const limits = {
     maxLines: config.tool_output?.max_lines,
     maxBytes: config.tool_output?.max_bytes,
@@ -311,6 +311,7 @@ export function callDeps(
     within: agent.within,
     secrets,
     limits,
+    diagnose,
   };
 }
 

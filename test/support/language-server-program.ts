@@ -1,0 +1,99 @@
+/**
+ * A language server without a language: each line with the word `wrong` is an error. Its first argument says how it
+ * behaves; the faulty ones do what the name says.
+ */
+import { writeFileSync } from "node:fs";
+import { z } from "zod";
+
+const messageSchema = z.looseObject({
+  id: z.union([z.number(), z.string()]).optional(),
+  method: z.string().optional(),
+  params: z
+    .looseObject({
+      textDocument: z
+        .looseObject({ uri: z.string(), version: z.number().optional(), text: z.string().optional() })
+        .optional(),
+      contentChanges: z.array(z.looseObject({ text: z.string() })).optional(),
+    })
+    .nullish(),
+});
+
+const [behaviour, startsFile] = process.argv.slice(2);
+if (startsFile !== undefined) writeFileSync(startsFile, `${process.pid}\n`, { flag: "a" });
+const texts = new Map<string, { text: string; version: number | undefined }>();
+
+function send(message: object): void {
+  const body = JSON.stringify({ jsonrpc: "2.0", ...message });
+  process.stdout.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+}
+
+function errorsOf(uri: string): object[] {
+  const lines = (texts.get(uri)?.text ?? "").split("\n");
+  return lines.flatMap((line, at) => {
+    const column = line.indexOf("wrong");
+    const start = { line: at, character: column };
+    const range = { start, end: start };
+    return column === -1 ? [] : [{ range, severity: 1, code: "W1", message: `"${line.trim()}" is wrong` }];
+  });
+}
+
+function publish(uri: string): void {
+  if (behaviour === "is-asked" || behaviour === "stays-silent") return;
+  const version = behaviour === "pushes-versions" ? { version: texts.get(uri)?.version } : {};
+  const diagnostics = errorsOf(uri);
+  if (behaviour === "is-odd") {
+    send({ method: "textDocument/publishDiagnostics", params: null });
+    send({ method: "textDocument/publishDiagnostics", params: { uri: "not an address", diagnostics } });
+    send({ id: 1, method: "workspace/configuration", params: { items: [{ section: "a.b" }] } });
+    send({ id: "two", method: "workspace/somethingNew" });
+    send({ id: 77, result: "an answer that nobody asked for" });
+    const warning = { range: { start: { line: 0, character: 0 } }, severity: 2, message: "no error" };
+    diagnostics.unshift(warning, { message: "no place" });
+  }
+  send({ method: "textDocument/publishDiagnostics", params: { uri, ...version, diagnostics } });
+}
+
+function answer({ id, method, params }: z.infer<typeof messageSchema>): void {
+  const document = params?.textDocument;
+  switch (method ?? "") {
+    case "initialize":
+      if (behaviour === "never-answers") return;
+      return send({
+        id,
+        result: { capabilities: behaviour === "is-asked" ? { diagnosticProvider: {} } : {} },
+      });
+    case "textDocument/didOpen":
+    case "textDocument/didChange": {
+      if (document === undefined) return;
+      if (behaviour === "crashes-on-open") {
+        process.stderr.write("this language is too hard\n");
+        process.exit(3);
+      }
+      const text = document.text ?? params?.contentChanges?.[0]?.text ?? "";
+      texts.set(document.uri, { text, version: document.version });
+      return publish(document.uri);
+    }
+    case "textDocument/didClose":
+      if (document === undefined) return;
+      texts.delete(document.uri);
+      return publish(document.uri);
+    case "textDocument/diagnostic":
+      return send({ id, result: { kind: "full", items: errorsOf(document?.uri ?? "") } });
+  }
+}
+
+if (behaviour === "prints-noise") process.stdout.write("Loading, please wait. ".repeat(1_000));
+if (behaviour === "announces-too-much") process.stdout.write("Content-Length: 99999999999\r\n\r\n{");
+
+let held = Buffer.alloc(0);
+process.stdin.on("data", (chunk: Buffer) => {
+  held = Buffer.concat([held, chunk]);
+  while (true) {
+    const head = held.indexOf("\r\n\r\n");
+    const length = Number(/content-length: (\d+)/i.exec(held.toString("latin1", 0, Math.max(0, head)))?.[1]);
+    if (head === -1 || held.length < head + 4 + length) return;
+    const body = held.toString("utf8", head + 4, head + 4 + length);
+    held = held.subarray(head + 4 + length);
+    answer(messageSchema.parse(JSON.parse(body)));
+  }
+});
