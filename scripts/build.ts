@@ -1,13 +1,17 @@
-import { existsSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
 import { build } from "rolldown";
 
 // Bundles the program into dist/: a small first file, and the rest in parts that load when they are needed.
 // The folder is replaced at once, so that a program that starts meanwhile finds a whole one.
 const fresh = `dist-new-${process.pid}`;
 await build({
-  input: { main: "src/cli/main.ts" },
+  // The worker is a program of its own, that unpacks images.
+  input: { main: "src/cli/main.ts", "image-worker": "src/tool/image-worker.ts" },
   platform: "node",
   external: ["@vscode/ripgrep", "fs-native-extensions"],
+  // photon finds its WebAssembly beside itself, wherever it stands.
+  transform: { define: { __dirname: "import.meta.dirname" } },
   moduleTypes: { ".md": "text", ".json": "json" },
   // jsonc-parser's CommonJS build cannot be bundled; its ES modules can.
   resolve: { mainFields: ["module", "main"] },
@@ -33,6 +37,10 @@ await build({
   },
   logLevel: "warn",
 });
+copyFileSync(
+  createRequire(import.meta.url).resolve("@silvia-odwyer/photon-node/photon_rs_bg.wasm"),
+  `${fresh}/photon_rs_bg.wasm`,
+);
 const old = `dist-old-${process.pid}`;
 if (existsSync("dist")) renameSync("dist", old);
 renameSync(fresh, "dist");

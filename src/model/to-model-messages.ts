@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { AssistantContent, FilePart, ModelMessage, ToolModelMessage, UserContent } from "ai";
 import type { Message } from "../message/message.ts";
 import type { Attachment, Part, ToolPart } from "../message/part.ts";
+import { takesMedium } from "./media.ts";
 import type { Model } from "./model.ts";
 import { quirksOf, type Quirks } from "./quirks.ts";
 
@@ -195,12 +196,6 @@ function toMedia(attachment: Attachment, model: Model): UserPart {
 
 function filePart(data: string | URL, mediaType: string, filename: string | undefined): FilePart {
   return { type: "file", data, mediaType, ...(filename !== undefined && { filename }) };
-}
-
-function takesMedium(mime: string, { abilities }: Model): boolean {
-  if (mime.startsWith("image/")) return abilities.images && mime !== "image/svg+xml";
-  if (mime === "application/pdf") return abilities.pdf;
-  return abilities.audio && (mime === "audio/wav" || mime === "audio/mpeg" || mime === "audio/mp3");
 }
 
 /** Text and directories were written into the message when it was made. */

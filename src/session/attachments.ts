@@ -4,6 +4,7 @@ import { newPartId } from "../message/ids.ts";
 import type { Part } from "../message/part.ts";
 import { evaluate } from "../permission/evaluate.ts";
 import type { Ruleset } from "../permission/rule.ts";
+import { fitMedium, toAttachment } from "../tool/media.ts";
 import { readTool } from "../tool/read.ts";
 import type { ToolContext } from "../tool/tool.ts";
 import { isInside, resolvePath } from "../workspace/paths.ts";
@@ -16,8 +17,6 @@ interface FileLink {
   lines?: { first: number; last: number };
 }
 
-/** Bytes of an image or PDF that a message may hold; the same as for what is read. */
-const mediaLimitBytes = 5 * 1024 * 1024;
 /** Paths named with `@` that one message attaches. */
 const mentionLimit = 20;
 
@@ -48,7 +47,7 @@ async function blockParts(block: PromptBlock, context: ToolContext, rules: Rules
       return block.audience === "both" ? [text, ...(await mentionParts(block.text, context, rules))] : [text];
     }
     case "media":
-      return mediaParts(block);
+      return mediaParts(block, context.signal);
     case "embedded":
       return [
         { id: newPartId(), type: "file", mime: "text/plain", url: block.uri, filename: block.uri },
@@ -61,19 +60,23 @@ async function blockParts(block: PromptBlock, context: ToolContext, rules: Rules
   }
 }
 
-/** A larger one would make the provider refuse the whole conversation. */
-function mediaParts({ mime, data, name }: PromptBlock & { type: "media" }): Part[] {
-  const bytes = Buffer.byteLength(data, "base64");
-  if (bytes <= mediaLimitBytes) {
-    const url = `data:${mime};base64,${data}`;
-    return [{ id: newPartId(), type: "file", mime, url, ...(name && { filename: name }) }];
-  }
+/** What came is made fit, or left out in words. */
+async function mediaParts(
+  { mime, data, name }: PromptBlock & { type: "media" },
+  signal: AbortSignal,
+): Promise<Part[]> {
+  const medium = { bytes: Buffer.from(data, "base64"), mime, name };
+  const fitted = await fitMedium(medium, signal);
   const shownAs = name ?? mime;
-  const limit = `${mediaLimitBytes / 1024 / 1024} MiB`;
-  const reason = `it has ${bytes} bytes, more than the ${limit} that can be attached.`;
+  if (fitted.outcome === "fits") {
+    const shown: Part = { id: newPartId(), type: "file", ...fitted.attachment };
+    return fitted.note === "" ? [shown] : [shown, synthetic(`The attached ${shownAs} was ${fitted.note}.`)];
+  }
+  // The editor has shown it to the person, who looks at it with other eyes than our check.
+  if (fitted.isDamaged) return [{ id: newPartId(), type: "file", ...toAttachment(medium) }];
   return [
     { id: newPartId(), type: "file", mime: "text/plain", url: `attachment:${shownAs}`, filename: shownAs },
-    synthetic(`The person attached ${shownAs} (${mime}), but it is left out: ${reason}`),
+    synthetic(`The person attached ${shownAs} (${mime}), but it is left out: ${fitted.reason}`),
   ];
 }
 

@@ -17,6 +17,7 @@ import type {
   UserInfo,
 } from "../message/message.ts";
 import type { Part, Tokens } from "../message/part.ts";
+import { takesMedium } from "../model/media.ts";
 import type { Model } from "../model/model.ts";
 import type { Plugins } from "../plugin/plugins.ts";
 import { evaluate } from "../permission/evaluate.ts";
@@ -593,6 +594,19 @@ export class Session {
       await this.transcript.putPart(info.id, part);
     await this.transcript.seal(info.id);
     await this.#save({});
+    await this.#tellUnseen(info, parts);
+  }
+
+  /** The person should not wonder why the model knows nothing of an image. */
+  async #tellUnseen(info: UserInfo, parts: readonly Part[]): Promise<void> {
+    const model = this.#modelFor(info);
+    if ("code" in model) return;
+    const files = parts.filter((part) => part.type === "file");
+    const unseen = files.filter(({ url, mime }) => url.startsWith("data:") && !takesMedium(mime, model));
+    if (unseen.length === 0) return;
+    const names = unseen.map(({ filename, mime }) => filename ?? mime).join(", ");
+    const text = `${model.name} cannot see ${names}. Choose a model that takes such files, or describe what is in them.`;
+    await this.#deps.emit({ sessionId: this.id, type: "notice", severity: "warning", text });
   }
 
   async #heard(said: Said, signal: AbortSignal): Promise<Said> {

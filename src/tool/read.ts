@@ -10,6 +10,7 @@ import type { ResolvedPath } from "../workspace/paths.ts";
 import { listFolder } from "./folder-listing.ts";
 import { describeWindow, lineLimit, LineWindow } from "./line-window.ts";
 import type { Range } from "./line-window.ts";
+import { fitMedium, mediaTypeOf } from "./media.ts";
 import { missingPathMessage, pathPermissions, resolveToolPath, titleOf } from "./paths.ts";
 import {
   assertSamePlace,
@@ -31,7 +32,6 @@ const inputSchema = z.object({
 });
 type Input = z.infer<typeof inputSchema>;
 
-const attachmentLimitBytes = 5 * 1024 * 1024;
 /** Up to here a file is read at once, above it piece by piece. */
 const wholeLimitBytes = 10 * 1024 * 1024;
 /** Up to here a file is read to its end to count its lines and to know it again; above it only as far as shown. */
@@ -84,7 +84,7 @@ async function readFile(
 ): Promise<ToolResult> {
   const head = await readHead(path);
   const media = mediaTypeOf(head);
-  if (media !== undefined) return attach(context, path, media);
+  if (media !== undefined) return attach(context, path, media, signal);
   assertText(path, head);
   const { size } = await stat(path);
   if (size > wholeLimitBytes) return readLargeFile(context, path, size, range, signal);
@@ -131,40 +131,34 @@ async function readLargeFile(
   return { status: "completed", output: describeWindow(window, range, true) };
 }
 
-async function attach({ workspace, seen }: ToolContext, path: string, mime: string): Promise<ToolResult> {
+async function attach(
+  { workspace, seen }: ToolContext,
+  path: string,
+  mime: string,
+  signal: AbortSignal,
+): Promise<ToolResult> {
   const name = basename(path);
-  const { size } = await stat(path);
-  if (size > attachmentLimitBytes) throw new ToolFailure(attachmentTooLarge(name, size));
   const { bytes, hash } = await workspace.files.read(path);
   seen.set(path, hash);
+  const fitted = await fitMedium({ bytes, mime, name }, signal);
+  if (fitted.outcome === "unfit")
+    throw new ToolFailure(`${name} cannot be shown: ${fitted.reason} ${otherWays}`);
+  const note = fitted.note && `, ${fitted.note}`;
   return {
     status: "completed",
-    output: `${name} (${mime}, ${bytes.byteLength} bytes) is attached.`,
-    attachments: [{ mime, url: `data:${mime};base64,${bytes.toString("base64")}`, filename: name }],
+    output: `${name} (${mime}, ${bytes.byteLength} bytes${note}) is attached.`,
+    attachments: [fitted.attachment],
   };
 }
 
-function attachmentTooLarge(name: string, size: number): string {
-  const limit = `${attachmentLimitBytes / 1024 / 1024} MiB`;
-  return `${name} has ${size} bytes; images and PDF files of up to ${limit} can be shown. Make a smaller copy with a command, or extract the part that matters, and read that.`;
-}
+const otherWays =
+  "Make a smaller or another copy with a command, or extract the part that matters, and read that.";
 
 function readHead(path: string): Promise<Buffer> {
   return withOpenFile(path, openForReading, async (file) => {
     const { bytesRead, buffer } = await file.read(Buffer.alloc(sampleBytes), 0, sampleBytes, 0);
     return buffer.subarray(0, bytesRead);
   });
-}
-
-/** Judged by the first bytes, because a wrong extension would make the provider refuse the whole conversation. */
-function mediaTypeOf(head: Buffer): string | undefined {
-  const start = head.toString("latin1", 0, 12);
-  if (start.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
-  if (start.startsWith("\xff\xd8\xff")) return "image/jpeg";
-  if (/^GIF8[79]a/.test(start)) return "image/gif";
-  if (start.startsWith("RIFF") && start.endsWith("WEBP")) return "image/webp";
-  if (start.startsWith("%PDF-")) return "application/pdf";
-  return undefined;
 }
 
 function assertText(path: string, head: Buffer): void {

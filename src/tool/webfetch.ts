@@ -1,6 +1,7 @@
 import { z } from "zod";
 import description from "../../prompts/tools/webfetch.md";
 import type { PermissionRequest } from "../permission/rule.ts";
+import { fitMedium } from "./media.ts";
 import { defineTool, ToolFailure } from "./tool.ts";
 import type { Tool, ToolResult } from "./tool.ts";
 import { isPublicAddress } from "./web-address.ts";
@@ -48,7 +49,7 @@ export function webfetchTool({ lookup }: { lookup: Lookup }): Tool {
         locations: [],
         permissions: [permissionFor(url, inner)],
         run: async ({ signal }) =>
-          show(await runFetch({ url, format, timeoutS: timeout, agreed, lookup }, signal)),
+          show(await runFetch({ url, format, timeoutS: timeout, agreed, lookup }, signal), signal),
       };
     },
   });
@@ -218,7 +219,7 @@ function isGood(status: number): boolean {
   return status >= 200 && status <= 299;
 }
 
-function show(fetched: Fetched): ToolResult {
+async function show(fetched: Fetched, signal: AbortSignal): Promise<ToolResult> {
   if (fetched.end === "elsewhere") return leadsAway(fetched.from, fetched.to);
   const { content, path: passed, status, contentType, bytes } = fetched;
   const path = passed.map(({ href }) => href).join(" → ");
@@ -232,10 +233,15 @@ function show(fetched: Fetched): ToolResult {
     };
   }
   const head = `${path} (${contentType || "no type given"}, ${bytes.byteLength} bytes)`;
-  return { ...shown(content, head, bytes), metadata };
+  return { ...(await shown(content, head, bytes, signal)), metadata };
 }
 
-function shown(content: PageContent, head: string, bytes: Buffer): ToolResult {
+async function shown(
+  content: PageContent,
+  head: string,
+  bytes: Buffer,
+  signal: AbortSignal,
+): Promise<ToolResult> {
   switch (content.kind) {
     case "text":
       return {
@@ -243,8 +249,11 @@ function shown(content: PageContent, head: string, bytes: Buffer): ToolResult {
         output: content.text === "" ? `${head}\n(no text)` : `${head}\n\n${content.text}`,
       };
     case "image": {
-      const url = `data:${content.mime};base64,${bytes.toString("base64")}`;
-      return { status: "completed", output: head, attachments: [{ mime: content.mime, url }] };
+      const fitted = await fitMedium({ bytes, mime: content.mime }, signal);
+      if (fitted.outcome === "unfit")
+        return { status: "failed", error: `${head} cannot be shown: ${fitted.reason}` };
+      const note = fitted.note && `, ${fitted.note}`;
+      return { status: "completed", output: `${head}${note}`, attachments: [fitted.attachment] };
     }
     case "binary":
       return {

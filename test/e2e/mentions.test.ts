@@ -1,7 +1,9 @@
 import { pathToFileURL } from "node:url";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { readImageHeader } from "../../src/tool/image-header.ts";
 import { plain, withFs, zedLike } from "../support/clients.ts";
+import { pngOf } from "../support/png.ts";
 import * as reply from "../support/reply.ts";
 import { type Stage, story } from "../support/story.ts";
 
@@ -84,6 +86,33 @@ test("@image comes as an image where the model takes them, and is named where it
   await story({ files }, async (stage) => {
     const text = await sent(stage, "See @dot.png");
     expect(text).toContain("dot.png (image/png");
+  });
+});
+
+test("a large image is scaled down on its way to a model that takes images", async () => {
+  const wide = { ...files, "wide.png": pngOf(4_000, 20) };
+  const scripted = {
+    limit: { context: 100_000, output: 8_000 },
+    modalities: { input: ["text", "image"], output: ["text"] },
+  };
+  await story({ files: wide }, async (stage) => {
+    const { home, model } = stage;
+    const provider = { test: { options: { baseURL: model.url, apiKey: "k" }, models: { scripted } } };
+    const config = JSON.stringify({ model: "test/scripted", provider });
+    await home.write({ ".config/fairlead/fairlead.json": config });
+    const text = await sent(stage, "See @wide.png");
+    expect(text).toContain("scaled down from 4000 × 20 to 2000 × 10 pixels");
+    const [, data = ""] = /"data:image\/png;base64,([^"\\]+)/.exec(text) ?? [];
+    expect(readImageHeader(Buffer.from(data, "base64"))).toMatchObject({ width: 2_000, height: 10 });
+  });
+});
+
+test("who attaches what the model cannot see is told", async () => {
+  await story({ files }, async (stage) => {
+    await sent(stage, "See @dot.png");
+    const { entries } = stage.editor.wire;
+    const lines = entries.filter(({ direction }) => direction === "fromAgent").map(({ line }) => line);
+    expect(lines.join("\n")).toContain("Scripted cannot see dot.png. Choose a model that takes such files");
   });
 });
 

@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto";
 import { mkdir, rename, symlink, truncate, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { messageOf } from "../../src/base/errors.ts";
+import { readImageHeader } from "../../src/tool/image-header.ts";
 import { outputLimitBytes, outputLimitLines, limitOutput } from "../../src/tool/output-limit.ts";
 import { readTool } from "../../src/tool/read.ts";
+import { pngOf } from "../support/png.ts";
 import { call, description, prepare, run, toolPlace } from "./tool-place.ts";
 
 const sha256 = (bytes: string | Buffer) => createHash("sha256").update(bytes).digest("hex");
-const png = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
 
 test("a file comes with numbered lines and is known from then on", async () => {
   await using place = await toolPlace({ "src/a.ts": "one\n\nthree\n" });
@@ -127,22 +129,42 @@ test("binary files are refused, by their bytes and by their names", async () => 
 });
 
 test("an image is attached, whatever it is called", async () => {
-  await using place = await toolPlace({ "shot.txt": png });
+  await using place = await toolPlace({ "shot.txt": pngOf(3, 2) });
   expect(await call(readTool, { filePath: "shot.txt" }, place)).toEqual({
     status: "completed",
-    output: "shot.txt (image/png, 16 bytes) is attached.",
+    output: `shot.txt (image/png, ${pngOf(3, 2).length} bytes) is attached.`,
     attachments: [
-      { mime: "image/png", url: `data:image/png;base64,${png.toString("base64")}`, filename: "shot.txt" },
+      {
+        mime: "image/png",
+        url: `data:image/png;base64,${pngOf(3, 2).toString("base64")}`,
+        filename: "shot.txt",
+      },
     ],
   });
 });
 
-test("an image that is too large says what to do", async () => {
-  await using place = await toolPlace({ "a.png": png });
-  await truncate(place.path("a.png"), 6 * 1024 * 1024);
-  await expect(call(readTool, { filePath: "a.png" }, place)).rejects.toThrow(
-    /up to 5 MiB can be shown. Make a smaller/,
+test("a large image is attached smaller, and the model is told", async () => {
+  await using place = await toolPlace({ "wide.png": pngOf(4_000, 10) });
+  const { output, attachments } = await call(readTool, { filePath: "wide.png" }, place);
+  expect(output).toMatch(/scaled down from 4000 × 10 to 2000 × 5 pixels\) is attached/);
+  const bytes = Buffer.from(attachments?.[0]?.url.split(",")[1] ?? "", "base64");
+  expect(readImageHeader(bytes)).toEqual({ mime: "image/png", width: 2_000, height: 5, isWhole: true });
+});
+
+test("an image or PDF that cannot be shown says why and what to do", async () => {
+  await using place = await toolPlace({
+    "cut.png": pngOf(3, 2).subarray(0, 40),
+    "huge.png": pngOf(30_000, 30_000, ""),
+    "cut.pdf": "%PDF-1.7\nhalf of it",
+    "whole.pdf": "%PDF-1.7\n…\n%%EOF\n",
+  });
+  const failure = (filePath: string) => call(readTool, { filePath }, place).catch(messageOf);
+  expect(await failure("cut.png")).toMatch(
+    /cut.png cannot be shown: it is damaged.*Make a smaller or another copy/,
   );
+  expect(await failure("huge.png")).toContain("it has 30000 × 30000 pixels, more than the 40000000");
+  expect(await failure("cut.pdf")).toContain("its beginning or its end is missing");
+  expect(await failure("whole.pdf")).toMatchObject({ attachments: [{ mime: "application/pdf" }] });
 });
 
 test("a folder is listed, folders and links to folders with a slash", async () => {

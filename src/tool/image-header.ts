@@ -1,0 +1,118 @@
+import { crc32 } from "node:zlib";
+
+/** What the bytes of an image say of themselves before anything is unpacked. */
+export interface ImageHeader {
+  readonly mime: string;
+  /** Pixels. */
+  readonly width: number;
+  readonly height: number;
+  /** False where the file ends too early or its parts contradict each other: providers refuse such a file. */
+  readonly isWhole: boolean;
+}
+
+/** The image type by the first bytes: a wrong extension would make the provider refuse the whole conversation. */
+export function imageTypeOf(head: Buffer): string | undefined {
+  const start = head.toString("latin1", 0, 12);
+  if (start.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
+  if (start.startsWith("\xff\xd8\xff")) return "image/jpeg";
+  if (/^GIF8[79]a/.test(start)) return "image/gif";
+  if (start.startsWith("RIFF") && start.endsWith("WEBP")) return "image/webp";
+  return isBitmap(head) ? "image/bmp" : undefined;
+}
+
+/** Undefined where the size cannot be found, so that the bytes cannot be trusted to be an image. */
+export function readImageHeader(bytes: Buffer): ImageHeader | undefined {
+  const mime = imageTypeOf(bytes);
+  const found = mime === undefined ? undefined : readers.get(mime)?.(bytes);
+  if (mime === undefined || found === undefined || found.width <= 0 || found.height <= 0) return undefined;
+  return { mime, ...found };
+}
+
+type Found = Omit<ImageHeader, "mime"> | undefined;
+
+const readers: ReadonlyMap<string, (bytes: Buffer) => Found> = new Map([
+  ["image/png", readPng],
+  ["image/jpeg", readJpeg],
+  ["image/gif", readGif],
+  ["image/webp", readWebp],
+  ["image/bmp", readBitmap],
+]);
+
+/** Chunks of length, type, data and checksum, from IHDR to IEND (PNG specification, 5). */
+function readPng(bytes: Buffer): Found {
+  if (bytes.length < 33 || bytes.toString("latin1", 12, 16) !== "IHDR") return undefined;
+  const size = { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
+  for (let at = 8; at + 12 <= bytes.length;) {
+    const end = at + 8 + bytes.readUInt32BE(at);
+    if (end + 4 > bytes.length || crc32(bytes.subarray(at + 4, end)) !== bytes.readUInt32BE(end)) break;
+    if (bytes.toString("latin1", at + 4, at + 8) === "IEND") return { ...size, isWhole: true };
+    at = end + 4;
+  }
+  return { ...size, isWhole: false };
+}
+
+/** Segments up to the frame header, which holds the size; behind the last scan stands the end marker (ITU T.81, B). */
+function readJpeg(bytes: Buffer): Found {
+  let at = 2;
+  while (at + 9 <= bytes.length) {
+    if (bytes[at] !== 0xff) return undefined;
+    const marker = bytes[at + 1] ?? 0;
+    if (marker === 0xff || marker === 0x01 || (marker >= 0xd0 && marker <= 0xd7)) {
+      at += marker === 0xff ? 1 : 2;
+      continue;
+    }
+    if (isFrameHeader(marker)) {
+      const size = { height: bytes.readUInt16BE(at + 5), width: bytes.readUInt16BE(at + 7) };
+      return { ...size, isWhole: bytes.lastIndexOf(Buffer.from([0xff, 0xd9])) > at };
+    }
+    at += 2 + bytes.readUInt16BE(at + 2);
+  }
+  return undefined;
+}
+
+/** SOF0 to SOF15, among which DHT, JPG and DAC stand. */
+function isFrameHeader(marker: number): boolean {
+  return marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
+}
+
+/** Ends with a semicolon (GIF89a specification, 27), behind which some programs leave zeros. */
+function readGif(bytes: Buffer): Found {
+  if (bytes.length < 13) return undefined;
+  const size = { width: bytes.readUInt16LE(6), height: bytes.readUInt16LE(8) };
+  return { ...size, isWhole: bytes.subarray(13).includes(0x3b, -64) };
+}
+
+/** A RIFF file whose first chunk says how it is packed (RFC 9649). */
+function readWebp(bytes: Buffer): Found {
+  if (bytes.length < 30) return undefined;
+  const isWhole = bytes.readUInt32LE(4) + 8 <= bytes.length + 1;
+  const size = webpSize(bytes);
+  return size && { ...size, isWhole };
+}
+
+function webpSize(bytes: Buffer): { width: number; height: number } | undefined {
+  switch (bytes.toString("latin1", 12, 16)) {
+    case "VP8X":
+      return { width: bytes.readUIntLE(24, 3) + 1, height: bytes.readUIntLE(27, 3) + 1 };
+    case "VP8L": {
+      const packed = bytes.readUInt32LE(21);
+      return { width: (packed & 0x3fff) + 1, height: ((packed >>> 14) & 0x3fff) + 1 };
+    }
+    case "VP8 ":
+      return { width: bytes.readUInt16LE(26) & 0x3fff, height: bytes.readUInt16LE(28) & 0x3fff };
+    default:
+      return undefined;
+  }
+}
+
+/** Text may begin with "BM" too: reserved zeros and a known length of the header tell. */
+function isBitmap(head: Buffer): boolean {
+  if (head.length < 26 || head.toString("latin1", 0, 2) !== "BM" || head.readUInt32LE(6) !== 0) return false;
+  return [40, 52, 56, 64, 108, 124].includes(head.readUInt32LE(14));
+}
+
+/** A height below zero says that the lines run from top to bottom. */
+function readBitmap(bytes: Buffer): Found {
+  const size = { width: bytes.readInt32LE(18), height: Math.abs(bytes.readInt32LE(22)) };
+  return { ...size, isWhole: bytes.readUInt32LE(10) < bytes.length };
+}
