@@ -4,6 +4,7 @@ import { newPartId } from "../message/ids.ts";
 import type { Part } from "../message/part.ts";
 import { evaluate } from "../permission/evaluate.ts";
 import type { Ruleset } from "../permission/rule.ts";
+import { limitOutput } from "../tool/output-limit.ts";
 import { fitMedium, toAttachment } from "../tool/media.ts";
 import { readTool } from "../tool/read.ts";
 import type { ToolContext } from "../tool/tool.ts";
@@ -17,6 +18,8 @@ interface FileLink {
   lines?: { first: number; last: number };
 }
 
+/** Of a text that came with the message. */
+const embeddedLimits = { maxLines: 4_000, maxBytes: 128 * 1024 };
 /** Paths named with `@` that one message attaches. */
 const mentionLimit = 20;
 
@@ -47,12 +50,9 @@ async function blockParts(block: PromptBlock, context: ToolContext, rules: Rules
       return block.audience === "both" ? [text, ...(await mentionParts(block.text, context, rules))] : [text];
     }
     case "media":
-      return mediaParts(block, context.signal);
+      return mediaParts(block, context);
     case "embedded":
-      return [
-        { id: newPartId(), type: "file", mime: "text/plain", url: block.uri, filename: block.uri },
-        synthetic(`<attached uri="${block.uri}">\n${block.text}\n</attached>`),
-      ];
+      return embeddedParts(block, context);
     case "link":
       return linkParts(block, context, rules);
     case "task":
@@ -60,14 +60,27 @@ async function blockParts(block: PromptBlock, context: ToolContext, rules: Rules
   }
 }
 
+/** The beginning of a long text; the whole of it in a file that the model may read. */
+async function embeddedParts(
+  { uri, text }: { uri: string; text: string },
+  { workspace }: ToolContext,
+): Promise<Part[]> {
+  const limited = await limitOutput(text, { ...embeddedLimits, folder: workspace.outputFolder });
+  return [
+    { id: newPartId(), type: "file", mime: "text/plain", url: uri, filename: uri },
+    synthetic(`<attached uri="${uri}">\n${limited.text}\n</attached>`),
+  ];
+}
+
 /** What came is made fit, or left out in words. */
 async function mediaParts(
   { mime, data, name }: PromptBlock & { type: "media" },
-  signal: AbortSignal,
+  context: ToolContext,
 ): Promise<Part[]> {
   const medium = { bytes: Buffer.from(data, "base64"), mime, name };
-  const fitted = await fitMedium(medium, signal);
   const shownAs = name ?? mime;
+  if (isText(mime)) return embeddedParts({ uri: shownAs, text: medium.bytes.toString("utf8") }, context);
+  const fitted = await fitMedium(medium, context.signal);
   if (fitted.outcome === "fits") {
     const shown: Part = { id: newPartId(), type: "file", ...fitted.attachment };
     return fitted.note === "" ? [shown] : [shown, synthetic(`The attached ${shownAs} was ${fitted.note}.`)];
@@ -204,6 +217,11 @@ function filePathOf(url: URL): string | null {
   } catch {
     return null;
   }
+}
+
+/** Some editors send text as bytes. */
+function isText(mime: string): boolean {
+  return mime.startsWith("text/") || mime === "application/json" || mime === "image/svg+xml";
 }
 
 function synthetic(text: string): Part {

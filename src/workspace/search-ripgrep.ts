@@ -3,12 +3,15 @@ import { delimiter, isAbsolute, join } from "node:path";
 import { access, constants } from "node:fs/promises";
 import { z } from "zod";
 import { codeOf } from "../base/errors.ts";
+import { hasOddRulesAbove, hasOddRulesBelow, OddRules } from "./odd-rules.ts";
 import { MOST_FILE_BYTES, MOST_FILES, type SearchEngine } from "./search-engine.ts";
 import { findWorktree } from "./worktree.ts";
 
 /** More than this of a single record is not taken into memory. */
 const RECORD_LIMIT_BYTES = 256 * 1024;
 const ERROR_LIMIT_CHARACTERS = 4_096;
+/** A search that runs longer than this is looked after. */
+const RULES_LOOK_MS = 300;
 /** Enough for 200 paths on a command line of any system. */
 const PATHS_PER_RUN = 200;
 
@@ -139,10 +142,12 @@ interface RipgrepRun {
 /** What ripgrep prints, record by record. It is ended when the reader stops or the signal aborts. */
 async function* records({ program, args, cwd, end, signal, pattern }: RipgrepRun): AsyncGenerator<string> {
   signal.throwIfAborted();
+  if (cwd !== undefined && hasOddRulesAbove(cwd)) throw new OddRules();
   const child = spawn(program, args, { cwd, stdio: ["ignore", "pipe", "pipe"], windowsHide: true, signal });
   const ended = new Promise<number | null>((resolve, reject) =>
     child.once("close", resolve).once("error", reject),
   );
+  const watch = cwd === undefined ? undefined : watchRules(cwd, () => child.kill("SIGKILL"));
   let problem = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     if (problem.length < ERROR_LIMIT_CHARACTERS) problem += text;
@@ -150,14 +155,33 @@ async function* records({ program, args, cwd, end, signal, pattern }: RipgrepRun
   try {
     yield* split(child.stdout, end);
     const code = await ended;
+    if (watch?.isOdd === true) throw new OddRules();
     if (code === 2 && problem.trim() !== "") throw new Error(explain(problem, pattern));
   } catch (error) {
     signal.throwIfAborted();
     throw error;
   } finally {
+    watch?.stop();
     child.kill("SIGKILL");
     // Whoever stopped reading has no use for how it ended.
     ended.catch(codeOf);
+  }
+}
+
+/** Looks, when a search takes long, whether it waits for a file of rules; most end before. */
+function watchRules(folder: string, kill: () => void): { readonly isOdd: boolean; stop(): void } {
+  const stopped = new AbortController();
+  const watch = { isOdd: false, stop };
+  const timer = setTimeout(() => void look(), RULES_LOOK_MS);
+  return watch;
+
+  async function look(): Promise<void> {
+    watch.isOdd = await hasOddRulesBelow(folder, stopped.signal);
+    if (watch.isOdd) kill();
+  }
+  function stop(): void {
+    clearTimeout(timer);
+    stopped.abort();
   }
 }
 

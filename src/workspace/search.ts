@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { OddRules } from "./odd-rules.ts";
 import { MOST_FILES, type SearchEngine } from "./search-engine.ts";
 
 /** Finds files and lines under a folder, .gitignore honoured, with ripgrep where there is one and without where not. */
@@ -56,9 +57,19 @@ export function openSearch(options: {
   let loading: Promise<SearchEngine> | undefined;
   const engine = () => (loading ??= loadEngine(options.env, options.engine ?? "auto"));
   return {
-    files: async (query) => findFiles(await engine(), query),
-    lines: async (query) => findLines(await engine(), query),
+    files: async (query) => withEngine(await engine(), (engine) => findFiles(engine, query)),
+    lines: async (query) => withEngine(await engine(), (engine) => findLines(engine, query)),
   };
+}
+
+/** Where ripgrep cannot search, JavaScript can. */
+async function withEngine<T>(engine: SearchEngine, search: (engine: SearchEngine) => Promise<T>): Promise<T> {
+  try {
+    return await search(engine);
+  } catch (error) {
+    if (!(error instanceof OddRules)) throw error;
+    return search((await import("./search-javascript.ts")).javascriptEngine);
+  }
 }
 
 async function loadEngine(

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import { parseFileLink, toParts } from "../../src/session/attachments.ts";
@@ -99,6 +100,27 @@ describe("other blocks", () => {
     expect(await parts(place, { type: "embedded", uri, text: "unsaved\n" })).toEqual([
       { type: "file", mime: "text/plain", url: uri, filename: uri },
       { type: "text", synthetic: true, text: `<attached uri="${uri}">\nunsaved\n\n</attached>` },
+    ]);
+  });
+
+  test("a long text is cut, and the model is told where the rest is", async () => {
+    await using place = await toolPlace();
+    const text = "0123456789\n".repeat(20_000);
+    const [, told] = await parts(place, { type: "embedded", uri: "zed:///agent/untitled-buffer", text });
+    if (told?.type !== "text") throw new Error("no text");
+    expect(told.text.length).toBeLessThan(50_000);
+    const path = /\/\S+tool_\w+/.exec(told.text)?.[0] ?? "";
+    expect(await readFile(path, "utf8")).toBe(text);
+  });
+
+  test("text that came as bytes is taken as text", async () => {
+    await using place = await toolPlace();
+    const data = Buffer.from('{ "a": 1 }').toString("base64");
+    expect(
+      await parts(place, { type: "media", mime: "application/json", data, name: "file:///a.json" }),
+    ).toEqual([
+      { type: "file", mime: "text/plain", url: "file:///a.json", filename: "file:///a.json" },
+      { type: "text", synthetic: true, text: '<attached uri="file:///a.json">\n{ "a": 1 }\n</attached>' },
     ]);
   });
 

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   mkdirSync,
@@ -291,6 +292,31 @@ describe("lines", () => {
       await expect(search.lines(query)).rejects.toThrow(
         `The regular expression ${JSON.stringify(pattern)} is not valid: `,
       );
+    }
+  });
+});
+
+describe.each(engines)("%s does not wait for files of rules", (engine) => {
+  test.each([
+    ["a pipe", "", (path: string) => execFileSync("mkfifo", [path])],
+    ["a device", "", (path: string) => symlinkSync("/dev/zero", path)],
+    ["a pipe far below", "deep/er", (path: string) => execFileSync("mkfifo", [path])],
+  ])("that are %s", async (_, below, make) => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+    try {
+      mkdirSync(join(folder, below), { recursive: true });
+      mkdirSync(join(folder, ".git"), { recursive: true });
+      writeFileSync(join(folder, ".git/HEAD"), "ref: refs/heads/main\n");
+      writeFileSync(join(folder, "a.txt"), "needle\n");
+      make(join(folder, below, ".gitignore"));
+      const search = openSearch({ env: {}, engine });
+      const signal = AbortSignal.timeout(10_000);
+      const files = { folder, globs: ["*.txt"], limit: 10, order: "path", signal } as const;
+      expect((await search.files(files)).paths).toEqual([join(folder, "a.txt")]);
+      const { matches } = await search.lines({ folder, pattern: "needle", limit: 10, signal });
+      expect(matches).toEqual([{ path: join(folder, "a.txt"), line: 1, text: "needle" }]);
+    } finally {
+      rmSync(folder, { recursive: true });
     }
   });
 });
