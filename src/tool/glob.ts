@@ -24,12 +24,14 @@ export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
       title: pattern,
       locations: [{ path: folder.path }],
       permissions: [{ permission: "glob", subjects: [{ text: pattern }], always: ["*"] }, ...folder.external],
-      run: async ({ signal }) => {
+      run: async ({ signal, output }) => {
+        const onProgress = (files: number) => output(`${files} files so far …\n`);
         const query = {
           folder: folder.path,
           globs: [pattern],
           limit: RESULT_LIMIT,
           order: "newest",
+          onProgress,
           signal,
         } as const;
         const { paths, truncated } = await search.files(query);

@@ -20,6 +20,8 @@ export interface SearchEngine {
     pattern: string;
     glob: string | undefined;
     filter: PathFilter;
+    /** Told of each further file with how many there are. */
+    onFound: (files: number) => Promise<void> | undefined;
     signal: AbortSignal;
   }): Promise<string[]>;
   /** Up to `limit` matching lines of each of these files, given by absolute paths; of binary files none. */

@@ -14,7 +14,7 @@ export const javascriptEngine: SearchEngine = {
     yield* walk(folder, "", await IgnoreRules.above(folder), signal);
   },
 
-  async filesWithMatch({ folder, pattern, filter, signal }) {
+  async filesWithMatch({ folder, pattern, filter, onFound, signal }) {
     const regex = toRegExp(pattern);
     const found: string[] = [];
     const paths = this.files(folder, signal);
@@ -27,6 +27,7 @@ export const javascriptEngine: SearchEngine = {
         if (!filter(path)) continue;
         const lines = await readLines(join(folder, path));
         if (lines.some((line) => regex.test(line))) found.push(path);
+        await onFound(found.length);
       }
     }
   },

@@ -32,7 +32,7 @@ export function ripgrepEngine(program: string): SearchEngine {
       });
     },
 
-    async filesWithMatch({ folder, pattern, glob, filter, signal }) {
+    async filesWithMatch({ folder, pattern, glob, filter, onFound, signal }) {
       const type = glob === undefined ? [] : ["--type-add", `wanted:${glob}`, "--type", "wanted"];
       const search = [...EXPRESSION, ...type, "--files-with-matches", "--null", `--regexp=${pattern}`];
       const args = [...COMMON, ...(await outsideGit(folder)), ...search];
@@ -40,6 +40,7 @@ export function ripgrepEngine(program: string): SearchEngine {
       for await (const path of records({ program, args, cwd: folder, end: 0, signal, pattern })) {
         if (filter(path)) found.push(path);
         if (found.length === MOST_FILES) break;
+        await onFound(found.length);
       }
       return found;
     },

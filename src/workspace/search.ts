@@ -18,8 +18,12 @@ export interface FilesQuery {
   limit: number;
   /** Newest first by modification time, or in the order of their paths. */
   order: "newest" | "path";
+  onProgress?: OnProgress;
   signal: AbortSignal;
 }
+
+/** Told once a second, while a search goes on, how many files were found so far. */
+export type OnProgress = (files: number) => Promise<void>;
 
 export interface LinesQuery {
   folder: string;
@@ -27,6 +31,7 @@ export interface LinesQuery {
   pattern: string;
   include?: string;
   limit: number;
+  onProgress?: OnProgress;
   signal: AbortSignal;
 }
 
@@ -53,12 +58,15 @@ const FILES_AT_ONCE = 50;
 export function openSearch(options: {
   env: Readonly<Record<string, string | undefined>>;
   engine?: "ripgrep" | "javascript" | "auto";
+  /** Between two words about a search that goes on; a second unless given. */
+  progressMs?: number;
 }): Search {
   let loading: Promise<SearchEngine> | undefined;
   const engine = () => (loading ??= loadEngine(options.env, options.engine ?? "auto"));
+  const { progressMs = 1_000 } = options;
   return {
-    files: async (query) => withEngine(await engine(), (engine) => findFiles(engine, query)),
-    lines: async (query) => withEngine(await engine(), (engine) => findLines(engine, query)),
+    files: async (query) => withEngine(await engine(), (engine) => findFiles(engine, query, progressMs)),
+    lines: async (query) => withEngine(await engine(), (engine) => findLines(engine, query, progressMs)),
   };
 }
 
@@ -84,13 +92,19 @@ async function loadEngine(
   return (await import("./search-javascript.ts")).javascriptEngine;
 }
 
-async function findFiles(engine: SearchEngine, query: FilesQuery): ReturnType<Search["files"]> {
+async function findFiles(
+  engine: SearchEngine,
+  query: FilesQuery,
+  progressMs: number,
+): ReturnType<Search["files"]> {
   const { toPathFilter } = await import("./glob.ts");
   const isWanted = toPathFilter(query.globs);
   const found: string[] = [];
+  const tell = progress(query.onProgress, progressMs);
   for await (const path of engine.files(query.folder, query.signal)) {
     if (isWanted(path)) found.push(path);
     if (found.length === MOST_FILES) break;
+    await tell(found.length);
   }
   const paths =
     query.order === "newest" ? await newestFirst(query.folder, found, query.signal) : found.sort(byPath);
@@ -100,8 +114,12 @@ async function findFiles(engine: SearchEngine, query: FilesQuery): ReturnType<Se
   };
 }
 
-async function findLines(engine: SearchEngine, query: LinesQuery): ReturnType<Search["lines"]> {
-  const paths = await filesWithMatch(engine, query);
+async function findLines(
+  engine: SearchEngine,
+  query: LinesQuery,
+  progressMs: number,
+): ReturnType<Search["lines"]> {
+  const paths = await filesWithMatch(engine, query, progressMs);
   const matches: LineMatch[] = [];
   for (let start = 0; start < paths.length && matches.length <= query.limit; start += FILES_AT_ONCE) {
     const some = paths.slice(start, start + FILES_AT_ONCE);
@@ -114,13 +132,38 @@ async function findLines(engine: SearchEngine, query: LinesQuery): ReturnType<Se
 }
 
 /** Absolute paths, newest first. A query for one file is asked of this file alone. */
-async function filesWithMatch(engine: SearchEngine, query: LinesQuery): Promise<string[]> {
+async function filesWithMatch(
+  engine: SearchEngine,
+  query: LinesQuery,
+  progressMs: number,
+): Promise<string[]> {
   const { folder, pattern, include, signal } = query;
   if ((await stat(folder)).isFile()) return [folder];
   const { toPathFilter } = await import("./glob.ts");
   const filter = toPathFilter(include === undefined ? [] : [include]);
-  const found = await engine.filesWithMatch({ folder, pattern, glob: nameGlob(include), filter, signal });
+  const onFound = progress(query.onProgress, progressMs);
+  const found = await engine.filesWithMatch({
+    folder,
+    pattern,
+    glob: nameGlob(include),
+    filter,
+    onFound,
+    signal,
+  });
   return (await newestFirst(folder, found, signal)).map((path) => join(folder, path));
+}
+
+/** Calls at most once in each interval, from the end of the first on. */
+function progress(
+  onProgress: OnProgress | undefined,
+  intervalMs: number,
+): (files: number) => Promise<void> | undefined {
+  let next = performance.now() + intervalMs;
+  return (files) => {
+    if (onProgress === undefined || performance.now() < next) return undefined;
+    next = performance.now() + intervalMs;
+    return onProgress(files);
+  };
 }
 
 /** The part of a glob that speaks of names alone, where that can be told. */

@@ -321,6 +321,19 @@ describe.each(engines)("%s does not wait for files of rules", (engine) => {
   });
 });
 
+test.each(engines)("%s tells how far a search is", async (engine) => {
+  const search = openSearch({ env: {}, engine, progressMs: 0 });
+  const told: number[] = [];
+  const onProgress = async (files: number) => void told.push(files);
+  const query = { folder: root, limit: 10, onProgress, signal: new AbortController().signal };
+  await search.files({ ...query, globs: ["*.ts"], order: "path" });
+  expect(told).toEqual(told.toSorted((one, other) => one - other));
+  expect(told.at(-1)).toBe(3);
+  told.length = 0;
+  await search.lines({ ...query, pattern: "needle" });
+  expect(told.length).toBeGreaterThan(2);
+});
+
 test("without any ripgrep it searches all the same", async () => {
   const search = openSearch({ env: {} });
   const query = { folder: root, globs: ["keep.log"], limit: 10, order: "path" as const };
