@@ -105,11 +105,15 @@ function takes(
   return known === undefined ? undefined : (known.takes?.includes(medium) ?? false);
 }
 
+/** Of OpenAI, but not trained to write patches as its later models are. */
+const withoutPatches = /gpt-(3|4|oss)/;
+
 function familyOf(name: string): Model["family"] {
   const lower = name.toLowerCase();
   if (lower.includes("claude")) return "claude";
   if (lower.includes("codex")) return "codex";
   if (lower.includes("gemini")) return "gemini";
+  if (withoutPatches.test(lower)) return "other";
   if (/(^|\/)(gpt|o[134](-|$)|chatgpt)/.test(lower)) return "gpt";
   return "other";
 }

@@ -24,8 +24,9 @@ export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
       title: pattern,
       locations: [{ path: folder.path }],
       permissions: [{ permission: "glob", subjects: [{ text: pattern }], always: ["*"] }, ...folder.external],
-      run: async ({ signal, output }) => {
-        const onProgress = (files: number) => output(`${files} files so far …\n`);
+      run: async (run) => {
+        const { signal } = run;
+        const onProgress = (files: number) => run.output(`${files} files so far …\n`);
         const query = {
           folder: folder.path,
           globs: [pattern],

@@ -29,8 +29,9 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
       title: pattern,
       locations: [{ path: place.path }],
       permissions: [{ permission: "grep", subjects: [{ text: pattern }], always: ["*"] }, ...place.external],
-      run: async ({ signal, output }) => {
-        const onProgress = (files: number) => output(`${files} files so far …\n`);
+      run: async (run) => {
+        const { signal } = run;
+        const onProgress = (files: number) => run.output(`${files} files so far …\n`);
         const query = { folder: place.path, pattern, include, limit: RESULT_LIMIT, onProgress, signal };
         const { matches, truncated } = await findLines(search, query);
         const none = `No lines match in ${place.title}${include === undefined ? "" : ` (${include})`}.`;

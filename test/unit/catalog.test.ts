@@ -241,6 +241,12 @@ test("families are told by name, and cost by tokens", () => {
   expect(
     ["anthropic/claude-x", "openai/gpt-9", "openai/gpt-9-codex", "google/gemini-9", "qwen/q"].map(family),
   ).toEqual(["claude", "gpt", "codex", "gemini", "other"]);
+  // They were not trained to write patches.
+  expect(["openai/gpt-4o", "openai/gpt-4.1", "openai/gpt-oss-120b"].map(family)).toEqual([
+    "other",
+    "other",
+    "other",
+  ]);
   const model = models.findByName("openrouter/anthropic/claude-haiku-4.5");
   const tokens = {
     input: 1_000_000,
