@@ -33,6 +33,8 @@ export const fileChangeSchema = z.object({
   after: z.string().nullish(),
   additions: z.number().int().nonnegative(),
   deletions: z.number().int().nonnegative(),
+  /** Permission bits of a file that was deleted or moved, where they are not a new file's: undo makes it with them. */
+  mode: z.number().int().nonnegative().max(0o777).optional(),
 });
 export type FileChange = z.infer<typeof fileChangeSchema>;
 

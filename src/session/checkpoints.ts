@@ -22,6 +22,8 @@ export interface FileStep {
   readonly after: string | null | undefined;
   /** Lines, where they were counted for this file alone. */
   readonly counts?: { readonly additions: number; readonly deletions: number };
+  /** Permission bits to make the file with. */
+  readonly mode?: number;
 }
 
 /** Letters of a message's id that name its checkpoint; they are random, so that they differ in one session. */
@@ -62,11 +64,12 @@ export function changesOf(messages: readonly Message[]): FileChange[] {
 export function fileSteps(changes: readonly FileChange[]): FileStep[] {
   return changes.flatMap((change): FileStep[] => {
     const { path, before, after, additions, deletions, fromPath } = change;
+    const mode = change.mode !== undefined && { mode: change.mode };
     if (change.operation !== "move" || fromPath === undefined)
-      return [{ path, before, after, counts: { additions, deletions } }];
+      return [{ path, before, after, counts: { additions, deletions }, ...mode }];
     return [
-      { path: fromPath, before, after: null },
-      { path, before: null, after },
+      { path: fromPath, before, after: null, ...mode },
+      { path, before: null, after, ...mode },
     ];
   });
 }

@@ -9,7 +9,7 @@ import type { FileStep } from "./checkpoints.ts";
  * content hashes, null is "no such file". An unbroken chain goes to the beginning; a broken one stops where somebody
  * else changed the file between two changes of the agent, or where a content was too large to keep.
  */
-export type FileRevert = { readonly path: string } & (
+export type FileRevert = { readonly path: string; readonly mode?: number } & (
   | {
       readonly reach: "whole" | "until-edited" | "until-not-kept";
       readonly left: string | null;
@@ -23,8 +23,14 @@ export type FileOutcome = "changed" | "made" | "removed" | "unchanged" | { reado
 /** What to do to each file so that the steps, given oldest first, are undone. Sorted by path. */
 export function planRevert(steps: readonly FileStep[]): FileRevert[] {
   const byPath = Map.groupBy(steps, ({ path }) => path);
-  const reverts = [...byPath].map(([path, own]) => revertOf(path, own));
+  const reverts = [...byPath].map(([path, own]) => ({ ...revertOf(path, own), ...modeOf(own) }));
   return reverts.sort((one, other) => (one.path < other.path ? -1 : 1));
+}
+
+/** As it was before the first of the steps that know it. */
+function modeOf(steps: readonly FileStep[]): { mode?: number } {
+  const mode = steps.find((step) => step.mode !== undefined)?.mode;
+  return mode === undefined ? {} : { mode };
 }
 
 /** The same the other way round: what was taken back comes again. */
@@ -38,16 +44,24 @@ export function reversed(revert: FileRevert): FileRevert {
  */
 export async function revertFile(
   workspace: Workspace,
-  { path, left, back }: { path: string; left: string | null; back: string | null },
+  { path, left, back, mode }: Replacement,
 ): Promise<FileOutcome> {
   if (left === back) return "unchanged";
   try {
     const obstacle = await obstacleAt(workspace, path);
     if (obstacle !== undefined) return { kept: obstacle };
-    return await workspace.files.lock([path], () => replace(workspace, { path, left, back }));
+    return await workspace.files.lock([path], () => replace(workspace, { path, left, back, mode }));
   } catch (error) {
     return { kept: messageOf(error) };
   }
+}
+
+interface Replacement {
+  readonly path: string;
+  readonly left: string | null;
+  readonly back: string | null;
+  /** Of a file that is made; a new one's unless given. */
+  readonly mode?: number | undefined;
 }
 
 function revertOf(path: string, steps: readonly FileStep[]): FileRevert {
@@ -74,7 +88,7 @@ async function obstacleAt(workspace: Workspace, path: string): Promise<string | 
 
 async function replace(
   { files, snapshots }: Workspace,
-  { path, left, back }: { path: string; left: string | null; back: string | null },
+  { path, left, back, mode }: Replacement,
 ): Promise<FileOutcome> {
   const done = back === null ? "removed" : left === null ? "made" : "changed";
   try {
@@ -82,7 +96,7 @@ async function replace(
     else {
       const bytes = await snapshots.load(back);
       if (bytes === undefined) return { kept: "its content from then is no longer kept" };
-      await files.write(path, bytes, left);
+      await files.write(path, bytes, left, mode);
     }
     return done;
   } catch (error) {

@@ -247,9 +247,20 @@ function resultOf(plan: FilePlan, writes: readonly FileWrite[]): PlanResult {
     after: after?.hash ?? null,
     additions,
     deletions,
+    ...keptMode(plan),
   };
   return { plan, change, isFormatted };
 }
+
+/** What undo has to know of a file that is gone from its place. */
+function keptMode({ operation, before }: FilePlan): Pick<FileChange, "mode"> {
+  const isGone = operation === "delete" || operation === "move";
+  const isUsual = before === undefined || usualModes.has(before.mode);
+  return isGone && !isUsual ? { mode: before.mode } : {};
+}
+
+/** What new files have on most systems. */
+const usualModes: ReadonlySet<number> = new Set([0o644, 0o664, 0o666]);
 
 function failure(error: Error, left: readonly FileWrite[]): ToolResult {
   if (left.length === 0) throw new ToolFailure(`${error.message} ${takenBack}`, { cause: error });

@@ -2,7 +2,7 @@ import { codeOf, messageOf } from "../base/errors.ts";
 import type { FileChange } from "../message/part.ts";
 import { StaleFile } from "../workspace/files.ts";
 import type { Workspace } from "../workspace/workspace.ts";
-import { assertSamePlace, explained } from "./text-file.ts";
+import { assertSamePlace, explained, keepContent } from "./text-file.ts";
 
 /** One file from one content to the next; null is "no such file". */
 export interface FileWrite {
@@ -80,7 +80,7 @@ async function hashOrMissing({ files }: Workspace, path: string): Promise<string
 async function keepContents({ snapshots }: Workspace, writes: readonly FileWrite[]): Promise<void> {
   for (const { path, before, after } of writes) {
     for (const content of [before, after]) {
-      if (content !== null) await explained(path, () => snapshots.save(content.bytes));
+      if (content !== null) await keepContent(snapshots, path, content.bytes);
     }
   }
 }

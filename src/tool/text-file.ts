@@ -2,6 +2,7 @@ import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { FileChange } from "../message/part.ts";
 import { sha256, StaleFile } from "../workspace/files.ts";
 import { resolvePath } from "../workspace/paths.ts";
+import type { Snapshots } from "../workspace/snapshot.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { compareTexts } from "./diff.ts";
 import type { Comparison } from "./diff.ts";
@@ -113,8 +114,8 @@ export async function saveText(context: ToolContext, change: TextChange): Promis
   const bytes = encodeText(text, before?.format ?? newFileFormat);
   // Kept before the write: what cannot be undone because the disk is full is not done.
   const kept = {
-    before: before ? await snapshots.save(before.bytes) : null,
-    after: await snapshots.save(bytes),
+    before: before ? await keepContent(snapshots, path, before.bytes) : null,
+    after: await keepContent(snapshots, path, bytes),
   };
   const written = await explained(path, async () => {
     await assertSamePlace(context.workspace, path);
@@ -123,7 +124,8 @@ export async function saveText(context: ToolContext, change: TextChange): Promis
   context.seen.set(path, written.hash);
   const operation = before ? "update" : "add";
   if (written.bytes !== undefined) {
-    const after = await snapshots.save(written.bytes);
+    // It is written by now: what cannot be kept of it cannot be shown or undone, and no more.
+    const after = await snapshots.save(written.bytes).catch(() => undefined);
     const { additions, deletions } = compareTexts(
       before?.text ?? null,
       decodeText(written.bytes)?.text ?? text,
@@ -133,6 +135,34 @@ export async function saveText(context: ToolContext, change: TextChange): Promis
   const { additions, deletions } = change.comparison ?? compareTexts(before?.text ?? null, text);
   return { path, operation, ...kept, additions, deletions };
 }
+
+/** Keeps what a change can be undone with. A failure of the disk becomes a {@link ToolFailure}. */
+export async function keepContent(
+  snapshots: Snapshots,
+  path: string,
+  bytes: Uint8Array,
+): Promise<string | undefined> {
+  try {
+    return await snapshots.save(bytes);
+  } catch (error) {
+    const problem = storeProblems.get(codeOf(error) ?? "") ?? messageOf(error);
+    throw new ToolFailure(
+      `${path} was not changed, because what undo needs of it cannot be kept: ${problem}. Ask the person to see to the folder where sessions are stored.`,
+      { cause: error },
+    );
+  }
+}
+
+const storeProblems: ReadonlyMap<string, string> = new Map([
+  ["ENOSPC", "the disk is full"],
+  ["EDQUOT", "the disk quota is used up"],
+  ["EFBIG", "the file may not grow any further"],
+  ["EROFS", "the disk is read-only"],
+  ["EACCES", "permission was denied"],
+  ["EPERM", "permission was denied"],
+  ["ENOTDIR", "a file stands where a folder should be"],
+  ["EEXIST", "a file stands where a folder should be"],
+]);
 
 /** What the model must know of a text that the editor changed while it saved it; otherwise empty. */
 export function formattingNote({ before, text }: TextChange, { after }: FileChange): string {

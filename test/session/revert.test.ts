@@ -1,11 +1,13 @@
 import { execFile } from "node:child_process";
-import { mkdir, rename, rm, symlink } from "node:fs/promises";
+import { chmod, mkdir, stat, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { type FileStep, fileSteps } from "../../src/session/checkpoints.ts";
 import { planRevert, reversed, revertFile } from "../../src/session/revert.ts";
-import { toolPlace, type ToolPlace } from "../tool/tool-place.ts";
+import { applyPatchTool } from "../../src/tool/apply-patch.ts";
+import { readTool } from "../../src/tool/read.ts";
+import { call, toolPlace, type ToolPlace } from "../tool/tool-place.ts";
 
 const step = (path: string, before: FileStep["before"], after: FileStep["after"]): FileStep => ({
   path,
@@ -48,6 +50,28 @@ describe("the plan of an undo", () => {
     ]);
     expect(planRevert([step("/a", "1", undefined)])).toEqual([{ path: "/a", reach: "none" }]);
     expect(planRevert([step("/a", undefined, "2")])).toEqual([{ path: "/a", reach: "none" }]);
+  });
+
+  test("makes a file that was deleted or moved with the rights that it had", async () => {
+    await using place = await toolPlace({ "run.sh": "one\n", "secret.txt": "two\n" });
+    await chmod(place.path("run.sh"), 0o755);
+    await chmod(place.path("secret.txt"), 0o600);
+    for (const filePath of ["run.sh", "secret.txt"]) await call(readTool, { filePath }, place);
+    const moved = ["*** Update File: run.sh", "*** Move to: bin/run.sh", "@@", "-one", "+1"];
+    const patchText = ["*** Begin Patch", ...moved, "*** Delete File: secret.txt", "*** End Patch"].join(
+      "\n",
+    );
+    const { changes = [] } = await call(applyPatchTool, { patchText }, place);
+    const plan = planRevert(fileSteps(changes));
+    const modes = (...names: string[]) =>
+      Promise.all(names.map(async (name) => (await stat(place.path(name))).mode & 0o777));
+    const revert = async (reverts: typeof plan) => {
+      for (const one of reverts) if (one.reach !== "none") await revertFile(place.context.workspace, one);
+    };
+    await revert(plan);
+    expect(await modes("run.sh", "secret.txt")).toEqual([0o755, 0o600]);
+    await revert(plan.map(reversed));
+    expect(await modes("bin/run.sh")).toEqual([0o755]);
   });
 
   test("brings a moved file back to its old place", () => {

@@ -98,6 +98,7 @@ describe("a patch of several files", () => {
           after: hashOf("C\n"),
           additions: 1,
           deletions: 1,
+          mode: 0o755,
         },
         {
           path: place.path("d.ts"),

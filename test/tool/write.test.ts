@@ -42,6 +42,16 @@ test("the question shows the whole texts before and after", async () => {
   expect(await place.text("a")).toBe("one\ntwo\n");
 });
 
+test("where undo has no room nothing is changed, and the reason is said in words", async () => {
+  await using place = await toolPlace({ a: "old\n" });
+  await place.write({ "../snapshots": "a file in the way" });
+  await call(readTool, { filePath: "a" }, place);
+  await expect(call(writeTool, { filePath: "a", content: "new\n" }, place)).rejects.toThrow(
+    `${place.path("a")} was not changed, because what undo needs of it cannot be kept: a file stands where a folder should be. Ask the person`,
+  );
+  expect(await place.text("a")).toBe("old\n");
+});
+
 test("both contents are kept for undo", async () => {
   await using place = await toolPlace({ a: "old\n" });
   await call(readTool, { filePath: "a" }, place);
