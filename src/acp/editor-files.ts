@@ -14,10 +14,14 @@ export function editorBuffers(
   { readFiles, writeFiles }: Pick<ClientAbilities, "readFiles" | "writeFiles">,
   sessionId: SessionId,
 ): EditorBuffers {
-  const read = async (path: string) =>
-    readSchema.parse(await client.request("fs/read_text_file", { sessionId, path })).content;
-  const write = async (path: string, content: string) => {
-    writeSchema.parse(await client.request("fs/write_text_file", { sessionId, path, content }));
+  const until = (cancellationSignal: AbortSignal) => ({ cancellationSignal, stopWaitingOnCancel: true });
+  const read = async (path: string, signal: AbortSignal) => {
+    const answer = await client.request("fs/read_text_file", { sessionId, path }, until(signal));
+    return readSchema.parse(answer).content;
+  };
+  const write = async (path: string, content: string, signal: AbortSignal) => {
+    const answer = client.request("fs/write_text_file", { sessionId, path, content }, until(signal));
+    writeSchema.parse(await answer);
   };
   return { ...(readFiles && { read }), ...(writeFiles && { write }) };
 }

@@ -4,12 +4,15 @@ import type { Log } from "../base/log.ts";
 import { type Files, sha256, StaleFile } from "./files.ts";
 import { isInside } from "./paths.ts";
 
-/** What the editor offers of its buffers; what it does not offer is never asked for. Paths are absolute. */
+/**
+ * What the editor offers of its buffers; what it does not offer is never asked for. Paths are absolute. Once the
+ * signal aborts nobody waits for the answer any more.
+ */
 export interface EditorBuffers {
   /** The text as the person sees it, unsaved changes among it. */
-  readonly read?: ((path: string) => Promise<string>) | undefined;
+  readonly read?: ((path: string, signal: AbortSignal) => Promise<string>) | undefined;
   /** Puts the text into the editor and on the disk. Rejects where that failed. */
-  readonly write?: ((path: string, text: string) => Promise<void>) | undefined;
+  readonly write?: ((path: string, text: string, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
 export interface EditorFilesDeps {
@@ -62,7 +65,7 @@ export class EditorFiles implements Files {
     const { write } = this.#deps.buffers();
     if (text === undefined || write === undefined || textOf(before.disk.bytes) === undefined)
       return disk.write(path, bytes, before.disk.hash);
-    const problem = await this.#ask(write(path, text).then(() => "done" as const));
+    const problem = await this.#ask((signal) => write(path, text, signal).then(() => "done" as const));
     return problem === "done" ? this.#afterWrite(path, bytes, before) : this.#writeDisk(path, bytes, before);
   }
 
@@ -104,7 +107,7 @@ export class EditorFiles implements Files {
   async #readBuffer(path: string, disk: Content): Promise<string | undefined> {
     const { read } = this.#deps.buffers();
     if (read === undefined || !this.#isReachable(path) || textOf(disk.bytes) === undefined) return undefined;
-    const text = await this.#ask(read(path));
+    const text = await this.#ask((signal) => read(path, signal));
     // Some clients answer so for a file that they do not know.
     if (text === "" || text === undefined || text.includes("\0")) return undefined;
     return Buffer.byteLength(text) > bufferLimitBytes ? undefined : text;
@@ -134,11 +137,13 @@ export class EditorFiles implements Files {
   }
 
   /** The editor's answer; undefined where it fails or takes too long. */
-  async #ask<T extends string>(answer: Promise<T>): Promise<T | undefined> {
+  async #ask<T extends string>(question: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
     const { log, limitMs = editorLimitMs } = this.#deps;
+    const late = new AbortController();
     try {
-      const given = await orAfter<T, undefined>(answer, limitMs, undefined);
+      const given = await orAfter<T, undefined>(question(late.signal), limitMs, undefined);
       if (given === undefined) {
+        late.abort();
         this.#silences++;
         log.warn("the editor did not answer about a file, the disk is used", { limitMs });
       } else this.#silences = 0;

@@ -182,6 +182,19 @@ test.each(unable)("with an editor that %s the disk is read and written", async (
   });
 });
 
+test("an editor that does not answer is told that nobody waits any more", async () => {
+  const client = { ...withFs(), readFile: () => new Promise(() => {}) };
+  await story({ client, files, config }, async (stage) => {
+    await play(stage, read);
+    const sent = stage.editor.wire.entries.flatMap(({ direction, message }) =>
+      direction === "fromAgent" && message !== undefined ? [message] : [],
+    );
+    const asked = sent.find(({ kind, json }) => kind === "request" && json.method === "fs/read_text_file");
+    const cancelled = sent.find(({ json }) => json.method === "$/cancel_request");
+    expect(cancelled?.json.params).toEqual({ requestId: asked?.json.id });
+  });
+});
+
 describe("line ends and marks", () => {
   test("a buffer that differs in line ends only is the file, and an edit keeps them", async () => {
     const client = withFs();
