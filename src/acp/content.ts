@@ -65,10 +65,13 @@ export function userUpdates(message: Message): SessionUpdate[] {
   });
 }
 
+/** Characters of base64 of an image that is shown again; some clients break on a line of 1 MiB. */
+const imageLength = 960 * 1024;
+
 function fileContent(part: FilePart): ContentBlock {
   const data = /^data:[^,]*;base64,(.*)$/s.exec(part.url)?.[1];
-  if (data !== undefined && part.mime.startsWith("image/"))
-    return { type: "image", mimeType: part.mime, data };
+  const isShown = data !== undefined && data.length <= imageLength && part.mime.startsWith("image/");
+  if (isShown) return { type: "image", mimeType: part.mime, data };
   const uri = data === undefined ? part.url : `attachment:${part.filename ?? part.id}`;
   return { type: "resource_link", uri, name: part.filename ?? uri };
 }

@@ -10,6 +10,7 @@ import { showInvisible } from "../permission/invisible.ts";
 import type { ApprovalScope } from "../permission/approvals.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 import { textContent } from "./tool-calls.ts";
+import { limitContent, limitInput } from "./card-limits.ts";
 import { fenced } from "./fence.ts";
 
 const allowOnce = "allow_once";
@@ -54,9 +55,9 @@ function toRequest(
       title: showInvisible(question.title),
       kind: question.kind,
       status: "pending",
-      rawInput: question.input,
+      rawInput: limitInput(question.input),
       locations: [...question.locations],
-      content: previewContent(question),
+      content: limitContent(previewContent(question)),
       ...(question.tool && { _meta: { tool_name: question.tool } }),
     },
     options: optionsFor(question, scopes),

@@ -7,6 +7,7 @@ import type {
 import { isFinished, type FileChange, type ToolPart } from "../message/part.ts";
 import { showInvisible } from "../permission/invisible.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
+import { limitContent, limitInput } from "./card-limits.ts";
 import { fenced } from "./fence.ts";
 import { OutputPacer } from "./output-pacer.ts";
 
@@ -90,10 +91,10 @@ export class ToolCalls {
       title: showInvisible(part.title ?? part.tool),
       kind: part.kind ?? (terminal ? "execute" : "other"),
       status: wireStatus(state.status),
-      ...(state.input !== undefined && { rawInput: state.input }),
+      ...(state.input !== undefined && { rawInput: limitInput(state.input) }),
       ...(part.locations && { locations: part.locations }),
       ...(terminal && isFinished(state) && { _meta: { terminal_exit: terminalExit(part) } }),
-      content: await this.#content(part),
+      content: limitContent(await this.#content(part)),
       ...(state.status === "completed" && state.metadata && { rawOutput: state.metadata }),
     };
   }
