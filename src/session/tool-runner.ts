@@ -145,7 +145,19 @@ export class ToolRunner {
 
   async #afterAbort(card: CallCard, turn: Promise<CallOutcome>): Promise<CallOutcome> {
     const settled = await orAfter(turn, cancelGraceMs, undefined);
-    return settled ?? card.fail("cancelled", abandonedText("cancelled"));
+    if (settled !== undefined) return settled;
+    void this.#recordLate(card, turn);
+    return card.fail("cancelled", abandonedText("cancelled"));
+  }
+
+  /** What a call changed after nobody waited for it any more: undo has to know of it, and so has the model. */
+  async #recordLate(card: CallCard, turn: Promise<CallOutcome>): Promise<void> {
+    try {
+      await card.amend((await turn).changes);
+    } catch (error) {
+      const fields = { tool: card.part.tool, error: messageOf(error) };
+      this.#deps.log.error("what a call changed after its cancel is not stored", fields);
+    }
   }
 
   async #take(
@@ -278,7 +290,7 @@ export class ToolRunner {
 }
 
 export interface ToolRunnerDeps {
-  transcript: Pick<Transcript, "putPart">;
+  transcript: Pick<Transcript, "putPart" | "amendPart">;
   gate: Decider;
   rules: Ruleset;
   /** Rules that must allow a call beside `rules`. */
@@ -381,6 +393,16 @@ class CallCard {
       time: this.#span(),
     });
     return { ...((reason === "rejected" || reason === "cancelled") && { stop: reason }), changes };
+  }
+
+  /** Adds what the call changed after it was settled. */
+  async amend(changes: readonly FileChange[]): Promise<void> {
+    const { state } = this.part;
+    if (changes.length === 0 || state.status !== "error") return;
+    const paths = changes.map(({ path }) => path).join(", ");
+    const error = `${state.error} It could not be stopped before it changed ${paths}.`;
+    this.part = { ...this.part, state: { ...state, error, changes: [...changes] } };
+    await this.#deps.transcript.amendPart(this.#messageId, this.part);
   }
 
   refuse(decision: Exclude<Decision, { outcome: "allowed" }>): Promise<CallOutcome> {

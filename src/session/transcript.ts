@@ -64,6 +64,18 @@ export class Transcript {
     await this.#emit({ sessionId: this.sessionId, type: "part", messageId, part });
   }
 
+  /**
+   * Replaces a part of a message that has ended, in memory if it is still visible and on disk. Nobody is told: to
+   * those who listen the part was finished before.
+   */
+  async amendPart(messageId: MessageId, part: Part): Promise<void> {
+    const parts = this.find(messageId)?.parts ?? [];
+    const index = parts.findLastIndex((other) => other.id === part.id);
+    if (index !== -1) parts[index] = part;
+    this.#writer.putPart(messageId, part);
+    await this.seal(messageId);
+  }
+
   /** Appends to a text or reasoning part; costs what the delta costs, however long the part is. */
   async append(messageId: MessageId, partId: PartId, delta: string): Promise<void> {
     const part = this.#message(messageId).parts.findLast((other) => other.id === partId);

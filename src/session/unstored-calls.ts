@@ -24,6 +24,7 @@ export class UnstoredCalls {
           if (part.type === "tool") this.#newest.set(part.id, part);
           await deps.emit({ sessionId, type: "part", messageId, part });
         },
+        amendPart: async () => {},
       },
     });
     this.#runner.offer(tools);

@@ -1,6 +1,8 @@
-import { access, readFile, rm } from "node:fs/promises";
+import { access, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { deferred, sleep } from "../../src/base/async.ts";
+import { withFs, type ClientKind } from "../support/clients.ts";
 import type { Editor } from "../support/editor.ts";
 import { parseJson } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
@@ -42,6 +44,49 @@ const exists = (path: string) =>
   );
 
 const requestTexts = (stage: Stage) => JSON.stringify(stage.model.requests.at(-1)?.messages);
+
+test("what a call changed after its cancel is known to undo", async () => {
+  const begun = new Bell();
+  let isBegun = false;
+  const release = deferred<void>();
+  const client: ClientKind = {
+    ...withFs(),
+    writeFile: async (path, content) => {
+      isBegun = true;
+      begun.ring();
+      await release.promise;
+      await writeFile(path, content);
+      return {};
+    },
+  };
+  await story(
+    { client, files: { "a.txt": "one\n" }, ...allowAll },
+    async ({ editor, model, home, repository }) => {
+      const { sessionId } = await editor.newSession();
+      model
+        .reply(reply.call("read", { filePath: "a.txt" }))
+        .reply(reply.call("edit", { filePath: "a.txt", oldString: "one", newString: "two" }));
+      const turn = editor.prompt(sessionId, "Change it");
+      await begun.until(() => isBegun || undefined, "the write to the editor");
+      await editor.cancel(sessionId);
+      expect((await turn).stopReason).toBe("cancelled");
+      release.resolve();
+      const messages = join(home.path, ".local/share/fairlead/storage/message", sessionId);
+      const amended = async () => {
+        const files = await readdir(messages);
+        const texts = await Promise.all(
+          files.map((name) => readFile(join(messages, name), "utf8").catch(() => "")),
+        );
+        return texts.some((text) => text.includes("It could not be stopped before it changed"));
+      };
+      const deadline = Date.now() + 5_000;
+      while (!(await amended()) && Date.now() < deadline) await sleep(10);
+      expect(await readFile(join(repository.path, "a.txt"), "utf8")).toBe("two\n");
+      expect(await say(editor, sessionId, "/undo")).toContain("- a.txt: restored");
+      expect(await readFile(join(repository.path, "a.txt"), "utf8")).toBe("one\n");
+    },
+  );
+});
 
 describe("/undo", () => {
   test("takes back the last turn's files and messages, and says so", async () => {
