@@ -9,6 +9,10 @@ import type { Direction, WireLog } from "./wire-log.ts";
 export interface GoldenPlaces {
   cwd: string;
   home: string;
+  /** What else differs from run to run, and what it is called in the golden file. */
+  names?: Readonly<Record<string, string>>;
+  /** Which messages are compared; all unless given. */
+  counts?: (message: JsonObject) => boolean;
 }
 
 const updating = process.env.UPDATE_GOLDEN === "1";
@@ -51,10 +55,11 @@ export async function expectGolden(
 /** The messages of each direction without what differs from run to run. */
 export function normalise(wire: WireLog, places: GoldenPlaces): Record<Direction, unknown[]> {
   const messages = wire.entries.flatMap(({ direction, message }) =>
-    message ? [{ direction, json: message.json }] : [],
+    message && (places.counts?.(message.json) ?? true) ? [{ direction, json: message.json }] : [],
   );
   const names = namesOfIds(messages.map(({ json }) => json));
-  const clean = cleaner([...names, [places.cwd, "<cwd>"], [places.home, "<home>"]]);
+  const more = Object.entries(places.names ?? {});
+  const clean = cleaner([...names, [places.cwd, "<cwd>"], [places.home, "<home>"], ...more]);
   const of = (wanted: Direction) => {
     const wantedMessages = messages.filter(({ direction }) => direction === wanted);
     return mergeChunks(wantedMessages.map(({ json }) => clean(json)));
