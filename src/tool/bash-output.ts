@@ -13,6 +13,8 @@ const NOTES_BYTES = 1_536;
 const LONG_LINE = 2_000;
 /** An endless output must not fill the disk. */
 const KEPT_BYTES = 64 * 1024 * 1024;
+/** So much output goes to the disk at once. */
+const WRITE_BYTES = 512 * 1024;
 /** The editor gets the beginning at once and of the rest as much as a person can follow. */
 const LIVE_START_CHARACTERS = 64 * 1024;
 const LIVE_CHARACTERS_PER_SECOND = 4 * 1024;
@@ -119,6 +121,10 @@ class KeptOutput {
   bytes = 0;
   characters = 0;
   #file: { path: string; handle: FileHandle; bytes: number } | undefined;
+  #unwritten: Buffer[] = [];
+  #unwrittenBytes = 0;
+  /** One write goes on while more output comes. */
+  #writing: Promise<void> = Promise.resolve();
   /** Why the file does not hold the whole output. */
   #problem: string | undefined;
 
@@ -141,6 +147,8 @@ class KeptOutput {
   }
 
   async end(): Promise<ShownOutput> {
+    await this.#flush();
+    await this.#writing;
     const whole = this.#pieces.join("");
     if (this.#isShort()) return { text: whole, truncated: false };
     const text = endOf(whole);
@@ -148,6 +156,7 @@ class KeptOutput {
   }
 
   async close(): Promise<void> {
+    await this.#writing;
     await this.#file?.handle.close();
   }
 
@@ -174,6 +183,22 @@ class KeptOutput {
 
   async #keep(bytes: Buffer): Promise<void> {
     if (this.#problem !== undefined) return;
+    this.#unwritten.push(bytes);
+    this.#unwrittenBytes += bytes.length;
+    if (this.#unwrittenBytes >= WRITE_BYTES) await this.#flush();
+  }
+
+  /** Waits for the write before, not for this one. */
+  async #flush(): Promise<void> {
+    if (this.#unwrittenBytes === 0) return;
+    const bytes = Buffer.concat(this.#unwritten);
+    this.#unwritten = [];
+    this.#unwrittenBytes = 0;
+    await this.#writing;
+    if (this.#problem === undefined) this.#writing = this.#write(bytes);
+  }
+
+  async #write(bytes: Buffer): Promise<void> {
     try {
       this.#file ??= await createFile(this.#folder);
       const room = KEPT_BYTES - this.#file.bytes;
