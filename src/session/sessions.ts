@@ -7,10 +7,12 @@ import type { Inquire } from "../message/inquiry.ts";
 import type { Message, ModelRef, SessionInfo } from "../message/message.ts";
 import type { Approvals } from "../permission/approvals.ts";
 import { type Ask, Gate } from "../permission/gate.ts";
+import type { SessionQuery } from "../storage/session-list.ts";
 import type { SessionStore } from "../storage/session-store.ts";
 import { type EditorBuffers, EditorFiles } from "../workspace/editor-files.ts";
 import { type ChildSession, findTask } from "./child-session.ts";
 import { Decisions } from "./decisions.ts";
+import { copyMessages, type ForkPoint, inherited, messagesUpTo } from "./fork.ts";
 import { adviceOf, askBeforePlugins, tellPlugins } from "./plugin-ears.ts";
 import type { Project } from "./project.ts";
 import { recover } from "./recovery.ts";
@@ -55,6 +57,11 @@ export type Opened =
   | { status: "missing" }
   | { status: "busy"; pid: number | undefined };
 
+export type Forked =
+  | { status: "forked"; session: Session }
+  | { status: "missing" }
+  | { status: "no such message" };
+
 /** Warnings that are kept for the next session; older ones are in the log. */
 const warningLimit = 20;
 
@@ -86,8 +93,33 @@ export class Sessions {
   /** A new session, stored before it is answered, so that it can be listed, loaded and removed at once. */
   async create(folders: Folders): Promise<Session> {
     const project = await this.#deps.openProject(folders);
+    const info = this.#newInfo(project, folders);
+    await (await this.#deps.store()).create(info);
+    return this.#openNew(info, project);
+  }
+
+  /** A new session with what was said in another one, all of it or up to a message of it. */
+  async fork(id: SessionId, folders: Folders, point?: ForkPoint): Promise<Forked> {
+    const store = await this.#deps.store();
+    const source = this.#live.get(id)?.info ?? (await store.load(id));
+    if (source === undefined) return { status: "missing" };
+    const messages = await messagesUpTo(this.history(id), point);
+    if (messages === undefined) return { status: "no such message" };
+    const project = await this.#deps.openProject(folders);
+    const info = { ...this.#newInfo(project, folders), ...inherited(source) };
+    await store.create(info);
+    try {
+      await copyMessages(store, info.id, messages);
+      return { status: "forked", session: await this.#openNew(info, project) };
+    } catch (error) {
+      await this.remove(info.id);
+      throw error;
+    }
+  }
+
+  #newInfo(project: Project, folders: Folders): SessionInfo {
     const now = Date.now();
-    const info: SessionInfo = {
+    return {
       id: newSessionId(),
       projectId: project.id,
       cwd: project.workspace.cwd,
@@ -99,8 +131,9 @@ export class Sessions {
       time: { created: now, updated: now },
       version: this.#deps.version,
     };
-    const store = await this.#deps.store();
-    await store.create(info);
+  }
+
+  async #openNew(info: SessionInfo, project: Project): Promise<Session> {
     const opened = await this.#open(info, project);
     if (opened.status !== "opened")
       throw new UserError(`The new session ${info.id} could not be opened: ${opened.status}.`);
@@ -133,8 +166,54 @@ export class Sessions {
     yield* withoutReverted(messages, info?.revert);
   }
 
-  async list(query: { cwd?: string; cursor?: string; limit: number }) {
+  async list(query: SessionQuery) {
     return (await this.#deps.store()).list(query);
+  }
+
+  async isStored(id: SessionId): Promise<boolean> {
+    return (await (await this.#deps.store()).load(id)) !== undefined;
+  }
+
+  /** Gives any session, live or stored, the title that a person chose. False for one that is not there. */
+  async setTitle(id: SessionId, title: string): Promise<boolean> {
+    const live = this.#live.get(id);
+    if (live === undefined) return this.#amend(id, (info) => ({ ...info, title, titleSource: "person" }));
+    await live.setTitle(title, "person");
+    return true;
+  }
+
+  /** Takes a session out of the list, after closing it, or brings it back. False for one that is not there. */
+  async setArchived(id: SessionId, isArchived: boolean): Promise<boolean> {
+    if (isArchived) await this.close(id);
+    else if (this.#live.has(id)) return true;
+    return this.#amend(id, ({ time: { archived, ...time }, ...info }) => ({
+      ...info,
+      time: isArchived ? { ...time, archived: archived ?? Date.now() } : time,
+    }));
+  }
+
+  /** Reads again what every live session's project works with. */
+  async reloadAll(): Promise<void> {
+    await Promise.all([...this.#live.values()].map((session) => session.reload()));
+  }
+
+  /** Changes what is stored of a session that is not live. */
+  #amend(id: SessionId, change: (info: SessionInfo) => SessionInfo): Promise<boolean> {
+    return this.#opening.run(id, async () => {
+      const store = await this.#deps.store();
+      const opened = await store.openSession(id);
+      if (opened.status === "missing") return false;
+      if (opened.status === "busy")
+        throw new UserError(`The session ${id} is open in another process. Close it there first.`);
+      const { writer } = opened;
+      try {
+        const info = await store.load(id);
+        if (info !== undefined) writer.saveInfo(change(info));
+      } finally {
+        await writer.close();
+      }
+      return true;
+    });
   }
 
   close(id: SessionId): Promise<void> {

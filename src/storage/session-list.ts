@@ -10,6 +10,8 @@ export interface SessionQuery {
   /** Lists the children of this session; without it child sessions are left out. */
   parentId?: SessionId;
   includeArchived?: boolean;
+  /** Lists nothing but what is archived. */
+  onlyArchived?: boolean;
   /** The `nextCursor` of the page before. */
   cursor?: string;
   limit: number;
@@ -45,6 +47,7 @@ export function toPage(rows: SessionRow[], query: SessionQuery): { page: Session
 function isWanted(row: SessionRow, query: SessionQuery): boolean {
   if (row.parentId !== query.parentId) return false;
   if (query.cwd !== undefined && row.cwd !== query.cwd) return false;
+  if (query.onlyArchived === true) return row.isArchived;
   return query.includeArchived === true || !row.isArchived;
 }
 
