@@ -18,12 +18,13 @@ import type { Config } from "./config/schema.ts";
 import { pluginPath } from "./config/module-files.ts";
 import { stampOf, type WatchedPlaces } from "./config/stamp.ts";
 import { modelRefSchema } from "./message/message.ts";
-import { type Credentials, loadCredentials } from "./model/credentials.ts";
+import { type Credentials, loadCredentials, saveCredential } from "./model/credentials.ts";
 import { knownKeys } from "./model/known-keys.ts";
 import { toRetryPolicy } from "./model/retry.ts";
 import { Catalog } from "./model/known-models.ts";
 import { listProblems, ModelLists } from "./model/model-lists.ts";
-import { openModels } from "./model/providers.ts";
+import { type OpenModels, openModels } from "./model/providers.ts";
+import { Routing } from "./model/routing.ts";
 import type { FoundModules, ModuleSources } from "./plugin/modules.ts";
 import type { SharedPlugins } from "./plugin/shared-plugins.ts";
 import { usableProviders } from "./model/usable-providers.ts";
@@ -73,6 +74,8 @@ export class App {
   readonly #catalog: Catalog;
   /** What servers said of their models. */
   readonly modelLists: ModelLists;
+  /** What the editor said of providers. */
+  readonly routing = new Routing();
   #sessions: Sessions | undefined;
   #sharedPlugins: SharedPlugins | undefined;
   #isClosing = false;
@@ -159,7 +162,9 @@ export class App {
     });
     const { config } = loaded;
     this.#secrets.add(knownKeys(config, env, keys.credentials));
-    const providers = [...usableProviders({ config, env, credentials: keys.credentials }).values()];
+    const sources = this.#providerSources(config, keys.credentials);
+    // Where the editor sends a provider's requests nobody is asked for models.
+    const providers = [...usableProviders(sources).values()].filter(({ id }) => !sources.withoutKey.has(id));
     const listFiles = this.modelLists.files(providers);
     const watchedLists = this.#watch({ files: listFiles, holders: [], folders: [] });
     const hasChanged = async () =>
@@ -187,9 +192,7 @@ export class App {
       workspace,
       config,
       models: openModels({
-        config,
-        env,
-        credentials: keys.credentials,
+        ...sources,
         catalog: this.#catalog,
         lists,
         refreshList: (provider) => this.modelLists.refresh(provider),
@@ -328,23 +331,48 @@ export class App {
 
   /** Why no model could be asked by somebody without a project, in words for the person. */
   async missingModel(): Promise<string | undefined> {
-    const { env, platform } = this.#surroundings;
-    const { config } = await loadConfig({ cwd: this.home, home: this.home, env, platform });
-    const models = openModels({
-      config,
-      env,
-      credentials: (await this.#loadCredentials()).credentials,
-      catalog: this.#catalog,
-      log: this.log,
-    });
-    const chosen = models.defaultModel();
+    const chosen = (await this.personalModels()).defaultModel();
     return chosen.outcome === "none" ? chosen.error.message : undefined;
+  }
+
+  /** The models of the person's own configuration. */
+  async personalModels(): Promise<OpenModels> {
+    const { credentials } = await this.#loadCredentials();
+    const sources = this.#providerSources(await this.#personalConfig(), credentials);
+    return openModels({ ...sources, catalog: this.#catalog, log: this.log });
+  }
+
+  /** Whether the person switched the draft of the protocol's next version on. */
+  async isProtocolDraftOn(): Promise<boolean> {
+    return (await this.#personalConfig()).experimental?.acp_v2 === true;
+  }
+
+  /** Forgets every stored key; what stands in the environment or in configuration files is not ours to take. */
+  async forgetKeys(): Promise<void> {
+    const credentials = await loadCredentials(this.folders.data);
+    for (const provider of Object.keys(credentials))
+      await saveCredential(this.folders.data, provider, undefined);
+    await this.#sessions?.reloadAll();
+  }
+
+  /** After the routing changed. */
+  async reroute(): Promise<void> {
+    await this.#sessions?.reloadAll();
+  }
+
+  async #personalConfig(): Promise<Config> {
+    const { env, platform } = this.#surroundings;
+    return (await loadConfig({ cwd: this.home, home: this.home, env, platform })).config;
+  }
+
+  #providerSources(config: Config, credentials: Credentials) {
+    const { withoutKey } = this.routing;
+    return { config: this.routing.applyTo(config), env: this.#surroundings.env, credentials, withoutKey };
   }
 
   /** Only the person's own configuration says what is deleted, no project's. */
   async #sessionAges(): Promise<SessionAges> {
-    const { env, platform } = this.#surroundings;
-    const { config } = await loadConfig({ cwd: this.home, home: this.home, env, platform });
+    const config = await this.#personalConfig();
     const { archive_after_days: archiveAfterDays, remove_after_days: removeAfterDays } =
       config.sessions ?? {};
     return { archiveAfterDays, removeAfterDays };

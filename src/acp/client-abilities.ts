@@ -19,6 +19,12 @@ export interface ClientAbilities {
    * or child sessions of their own (unstable).
    */
   childWork: "card" | "nested" | "sessions";
+  /** Shows plans that are documents (unstable). */
+  planDocuments: boolean;
+  /** Reads what a turn used in the answer to its prompt (unstable): whoever names another unstable ability does. */
+  turnUsage: boolean;
+  /** Has switches among the options of a session. */
+  switches: boolean;
 }
 
 export const noAbilities: ClientAbilities = {
@@ -30,6 +36,9 @@ export const noAbilities: ClientAbilities = {
   readFiles: false,
   writeFiles: false,
   childWork: "card",
+  planDocuments: false,
+  turnUsage: false,
+  switches: false,
 };
 
 export function abilitiesOf(request: InitializeRequest): ClientAbilities {
@@ -43,6 +52,9 @@ export function abilitiesOf(request: InitializeRequest): ClientAbilities {
     readFiles: capabilities.fs?.readTextFile === true,
     writeFiles: capabilities.fs?.writeTextFile === true,
     childWork: childWorkOf(request),
+    planDocuments: isGiven(capabilities.plan),
+    turnUsage: isGiven(capabilities.plan) || isGiven(capabilities.subagents),
+    switches: isGiven(capabilities.session?.configOptions?.boolean),
   };
 }
 

@@ -2,6 +2,9 @@ import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { AgentError } from "../message/message.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 
+/** Characters of a summary that are shown; the model has all of it. */
+const summaryLength = 60_000;
+
 /**
  * Shows that a conversation is summed up: as the protocol's own update where the client takes it, else as a quiet
  * call. The summary itself is never shown as an answer.
@@ -32,13 +35,11 @@ export class Compactions {
     );
   }
 
-  async end(id: string, error: AgentError | undefined): Promise<void> {
+  /** `summary` is shown with the compaction only where the client has a place for it. */
+  async end(id: string, error: AgentError | undefined, summary = ""): Promise<void> {
     if (!this.#open.delete(id)) return;
+    if (this.#client.compaction) return this.#send(compactionEnd(id, error, summary));
     const status = error === undefined ? "completed" : "failed";
-    if (this.#client.compaction) {
-      const cause = error && { error: error.message };
-      return this.#send({ sessionUpdate: "compaction_update", compactionId: id, status, ...cause });
-    }
     const content = error && [
       { type: "content" as const, content: { type: "text" as const, text: error.message } },
     ];
@@ -55,4 +56,15 @@ export class Compactions {
     const error = { code: "cancelled", message: "It was cut off.", retryable: false } as const;
     for (const id of this.#open) await this.end(id, error);
   }
+}
+
+function compactionEnd(id: string, error: AgentError | undefined, summary: string): SessionUpdate {
+  const update = { sessionUpdate: "compaction_update", compactionId: id } as const;
+  if (error?.code === "cancelled") return { ...update, status: "cancelled" };
+  if (error !== undefined) return { ...update, status: "failed", error: error.message };
+  return {
+    ...update,
+    status: "completed",
+    ...(summary !== "" && { summary: [{ type: "text", text: summary.slice(0, summaryLength) }] }),
+  };
 }

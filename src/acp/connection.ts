@@ -1,32 +1,49 @@
 import { KeyedSerial } from "../base/async.ts";
-import { isSessionId } from "../message/ids.ts";
+import { isSessionId, type SessionId } from "../message/ids.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
+import type { EditorBuffers } from "../workspace/editor-files.ts";
+import type { Account } from "./account.ts";
+import type { Asker } from "./asker.ts";
 import { type ClientAbilities, noAbilities } from "./client-abilities.ts";
 import { sessionNotFound } from "./errors.ts";
 import type { Outbox } from "./outbox.ts";
-import { SessionView } from "./session-view.ts";
+import { type Channel, SessionView } from "./session-view.ts";
 
 export interface ConnectionDeps {
   sessions: Sessions;
   outbox: Outbox;
-  missingModel: () => Promise<string | undefined>;
+  account: Account;
+}
+
+/** The client's side, in the version of the protocol that it speaks. */
+export interface Peer {
+  asker: Asker;
+  buffers(sessionId: SessionId): EditorBuffers;
 }
 
 /** What the handlers of one client's requests share: its abilities, and its views of sessions. */
 export class Connection {
   readonly sessions: Sessions;
   readonly outbox: Outbox;
-  readonly missingModel: () => Promise<string | undefined>;
+  readonly account: Account;
   /** One setup (load, resume, close, delete) of a session at a time, in the order of arrival. */
   readonly setups = new KeyedSerial();
   client: ClientAbilities = noAbilities;
+  /** Undefined before the library is connected. */
+  peer: Peer | undefined;
+  /** Opens the way on which a session's updates go. */
+  openChannel: (session: Session) => Channel;
   readonly #views = new Map<string, SessionView>();
 
   constructor(deps: ConnectionDeps) {
     this.sessions = deps.sessions;
     this.outbox = deps.outbox;
-    this.missingModel = deps.missingModel;
+    this.account = deps.account;
+    this.openChannel = () => ({
+      send: (update, under) => deps.outbox.update(under, update),
+      beginReplay: () => {},
+    });
   }
 
   /** The view of a session that this client opened. Throws when it did not, or closed it. */
@@ -54,7 +71,7 @@ export class Connection {
   addView(session: Session): SessionView {
     const view = new SessionView({
       session,
-      outbox: this.outbox,
+      channel: this.openChannel(session),
       client: this.client,
       history: (child) => this.sessions.history(child),
     });

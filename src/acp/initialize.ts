@@ -1,15 +1,24 @@
-import type { InitializeResponse } from "@agentclientprotocol/sdk/unstable";
+import type { AuthMethod, InitializeResponse } from "@agentclientprotocol/sdk/unstable";
 
-/** The one protocol version that is spoken; another one asked for is answered with it. */
+/** The protocol version that is spoken; another one asked for is answered with it. */
 const protocolVersion = 1;
 
 export const authMethodId = "fairlead";
+export const setupMethodId = "fairlead-setup";
+
+/** What the program knows of itself before anything else. */
+export interface Program {
+  version: string;
+  /** The command line that starts it, without the command's name: what older clients run in a terminal. */
+  launch: readonly string[];
+}
 
 /**
  * The answer to `initialize`. Pure and without imports at run time: it is given before anything else of the program
- * is loaded, and again when the protocol library has been, and both answers must be equal.
+ * is loaded, and again when the protocol library has been, and both answers must be equal. `params` are the client's,
+ * checked or not.
  */
-export function initializeResult(version: string): InitializeResponse {
+export function initializeResult({ version, launch }: Program, params: unknown): InitializeResponse {
   return {
     protocolVersion,
     agentInfo: { name: "fairlead", title: "Fairlead", version },
@@ -17,16 +26,58 @@ export function initializeResult(version: string): InitializeResponse {
       loadSession: true,
       promptCapabilities: { image: true, audio: false, embeddedContext: true },
       mcpCapabilities: { http: false, sse: false },
-      sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {}, additionalDirectories: {} },
-    },
-    authMethods: [
-      {
-        id: authMethodId,
-        name: "Model provider",
-        description:
-          "Uses the key that is set in the environment (such as OPENAI_API_KEY) or in fairlead.json. Nothing else is asked.",
+      sessionCapabilities: {
+        list: {},
+        resume: {},
+        close: {},
+        delete: {},
+        additionalDirectories: {},
+        fork: {},
+        title: {},
+        archive: {},
+        status: {},
       },
-    ],
+      auth: { logout: {}, status: {} },
+      providers: {},
+    },
+    authMethods: authMethods(launch, valueIn(params, "clientCapabilities")),
     _meta: { steering: { supported: true } },
   };
+}
+
+/** The first one always works without a question where a model can be used: some clients always call it. */
+function authMethods(launch: readonly string[], capabilities: unknown): AuthMethod[] {
+  const agentMethod: AuthMethod = {
+    id: authMethodId,
+    name: "Model provider",
+    description:
+      "Uses the key that is set in the environment (such as OPENAI_API_KEY) or in fairlead.json. Nothing else is asked.",
+  };
+  const setup = setupMethod(launch, {
+    typed: valueIn(valueIn(capabilities, "auth"), "terminal") === true,
+    byMeta: valueIn(valueIn(capabilities, "_meta"), "terminal-auth") === true,
+  });
+  return setup === undefined ? [agentMethod] : [agentMethod, setup];
+}
+
+/** Asks in a terminal. Older clients know such a method by its `_meta` and need the whole command line. */
+function setupMethod(
+  launch: readonly string[],
+  { typed, byMeta }: { typed: boolean; byMeta: boolean },
+): AuthMethod | undefined {
+  if (!typed && !byMeta) return undefined;
+  const label = "Set up a model provider";
+  const [command = "fairlead", ...args] = launch;
+  const method = {
+    id: setupMethodId,
+    name: label,
+    description: "Asks in a terminal for a provider and its key, and stores it.",
+    ...(byMeta && { _meta: { "terminal-auth": { command, args: [...args, "setup"], label, env: {} } } }),
+  };
+  return typed ? { ...method, type: "terminal", args: ["setup"] } : method;
+}
+
+function valueIn(object: unknown, key: string): unknown {
+  if (typeof object !== "object" || object === null) return undefined;
+  return Object.entries(object).find(([name]) => name === key)?.[1];
 }

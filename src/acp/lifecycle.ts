@@ -4,9 +4,8 @@ import type { AgentApp } from "@agentclientprotocol/sdk/unstable";
 import type { Folders } from "../session/sessions.ts";
 import type { Session } from "../session/session.ts";
 import { InvalidCursor } from "../storage/session-store.ts";
-import { authMethodId } from "./initialize.ts";
 import { pickersOf, type SessionView } from "./session-view.ts";
-import { authRequired, internalError, invalidParams, sessionNotFound } from "./errors.ts";
+import { internalError, invalidParams, sessionNotFound } from "./errors.ts";
 import type { Connection } from "./connection.ts";
 import { parseSessionId } from "./params.ts";
 import { optionsOf, setMode, setOption } from "./config-options.ts";
@@ -17,14 +16,6 @@ const pageSize = 100;
 /** Everything a client does with sessions beside talking in them. */
 export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
   const { sessions } = connection;
-
-  app.onRequest("authenticate", async ({ params }) => {
-    if (params.methodId !== authMethodId)
-      throw invalidParams(`There is no authentication method "${params.methodId}".`);
-    const problem = await connection.missingModel();
-    if (problem !== undefined) throw authRequired(problem);
-    return {};
-  });
 
   app.onRequest("session/new", async ({ params, requestId }) => {
     const session = await sessions.create(await checkedFolders(params));
@@ -61,8 +52,14 @@ export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
     const { cwd, cursor } = params;
     if (cwd !== undefined && cwd !== null && !isAbsolute(cwd))
       throw invalidParams(`cwd must be an absolute path, not "${cwd}".`);
+    const archived = toArchiveFilter(params.archived);
     try {
-      const page = await sessions.list({ limit: pageSize, ...(cwd && { cwd }), ...(cursor && { cursor }) });
+      const page = await sessions.list({
+        limit: pageSize,
+        ...archived,
+        ...(cwd && { cwd }),
+        ...(cursor && { cursor }),
+      });
       return {
         sessions: page.sessions.map((info) => ({
           sessionId: info.id,
@@ -70,6 +67,7 @@ export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
           title: info.title ?? null,
           updatedAt: new Date(info.time.updated).toISOString(),
           ...(info.additionalDirectories?.length && { additionalDirectories: info.additionalDirectories }),
+          ...(info.time.archived !== undefined && { archived: true }),
         })),
         ...(page.nextCursor && { nextCursor: page.nextCursor }),
       };
@@ -114,6 +112,22 @@ export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
   });
 }
 
+/** Unstable: whether archived sessions are listed. */
+function toArchiveFilter(archived: string | null | undefined) {
+  switch (archived) {
+    case undefined:
+    case null:
+    case "exclude":
+      return {};
+    case "include":
+      return { includeArchived: true };
+    case "only":
+      return { onlyArchived: true };
+    default:
+      throw invalidParams(`archived must be "exclude", "include" or "only", not "${archived}".`);
+  }
+}
+
 async function removeIfKnown(connection: Connection, sessionId: string): Promise<void> {
   try {
     await connection.sessions.remove(parseSessionId(sessionId));
@@ -140,7 +154,7 @@ async function open(
   }
 }
 
-async function checkedFolders(params: {
+export async function checkedFolders(params: {
   cwd: string;
   additionalDirectories?: string[] | null;
 }): Promise<Folders> {
@@ -162,7 +176,7 @@ async function checkFolder(name: string, path: string): Promise<void> {
 }
 
 /** What a client is told of a session beside the answer itself. */
-async function greet(
+export async function greet(
   view: SessionView,
   session: Session,
   mcpServers: number,

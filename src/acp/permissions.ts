@@ -1,13 +1,13 @@
 import type {
-  AgentContext,
   PermissionOption,
   RequestPermissionRequest,
-  RequestPermissionResponse,
   ToolCallContent,
 } from "@agentclientprotocol/sdk/unstable";
+import { z } from "zod";
 import type { Answer, Question } from "../permission/gate.ts";
 import { showInvisible } from "../permission/invisible.ts";
 import type { ApprovalScope } from "../permission/approvals.ts";
+import type { Asker } from "./asker.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 import { textContent } from "./tool-calls.ts";
 import { limitContent, limitInput } from "./card-limits.ts";
@@ -23,16 +23,14 @@ const rejectOnce = "reject_once";
 
 /** Asks through the editor's own prompt. Whatever does not clearly approve is a no. */
 export async function askClient(
-  client: AgentContext,
+  asker: Asker,
   question: Question,
   abilities: ClientAbilities,
   signal: AbortSignal,
 ): Promise<Answer> {
   const scopes = scopesFor(question, abilities);
-  const options = { cancellationSignal: signal, stopWaitingOnCancel: true } as const;
   const request = toRequest(question, scopes, abilities);
-  const response = await client.request("session/request_permission", request, options);
-  return toAnswer(response, scopes);
+  return toAnswer(await asker.permission(request, signal), scopes);
 }
 
 /** A client that keeps one option of a kind is offered the shorter time. */
@@ -94,7 +92,14 @@ function previewContent({ preview, reason }: Question): ToolCallContent[] {
   return [...diffs, ...text, ...why];
 }
 
-function toAnswer({ outcome }: RequestPermissionResponse, scopes: readonly ApprovalScope[]): Answer {
+const responseSchema = z.looseObject({
+  outcome: z.looseObject({ outcome: z.string(), optionId: z.string().nullish() }),
+});
+
+function toAnswer(response: unknown, scopes: readonly ApprovalScope[]): Answer {
+  const parsed = responseSchema.safeParse(response);
+  if (!parsed.success) return { reply: "reject" };
+  const { outcome } = parsed.data;
   if (outcome.outcome === "cancelled") return { reply: "cancelled" };
   if (outcome.outcome !== "selected") return { reply: "reject" };
   if (outcome.optionId === allowOnce) return { reply: "once" };

@@ -1,5 +1,4 @@
 import type {
-  AgentContext,
   CreateElicitationRequest,
   ElicitationPropertySchema,
   RequestPermissionRequest,
@@ -10,11 +9,12 @@ import type { Log } from "../base/log.ts";
 import type { Inquiry, InquiryAnswer, InquiryOutcome, InquiryQuestion } from "../message/inquiry.ts";
 import type { SessionId } from "../message/ids.ts";
 import { showInvisible } from "../permission/invisible.ts";
+import type { Asker } from "./asker.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 import { textContent } from "./tool-calls.ts";
 
 export interface QuestionDeps {
-  client: AgentContext;
+  asker: Asker;
   abilities: Pick<ClientAbilities, "forms">;
   log: Log;
 }
@@ -36,11 +36,11 @@ export async function inquireClient(
   signal: AbortSignal,
 ): Promise<InquiryOutcome> {
   try {
-    if (deps.abilities.forms) return await askByForm(deps.client, sessionId, inquiry, signal);
+    if (deps.abilities.forms) return await askByForm(deps.asker, sessionId, inquiry, signal);
     const [question, ...others] = inquiry.questions;
     if (question === undefined || others.length > 0 || !fitsPrompt(question))
       return { outcome: "unavailable" };
-    return await askByPrompt(deps.client, { sessionId, callId: inquiry.callId, question }, signal);
+    return await askByPrompt(deps.asker, { sessionId, callId: inquiry.callId, question }, signal);
   } catch (error) {
     if (signal.aborted) return { outcome: "cancelled" };
     deps.log.warn("a question could not be asked", { sessionId, problem: messageOf(error) });
@@ -54,16 +54,12 @@ const formResponseSchema = z.looseObject({
 });
 
 async function askByForm(
-  client: AgentContext,
+  asker: Asker,
   sessionId: SessionId,
   inquiry: Inquiry,
   signal: AbortSignal,
 ): Promise<InquiryOutcome> {
-  const request = toForm(sessionId, inquiry);
-  const options = { cancellationSignal: signal, stopWaitingOnCancel: true } as const;
-  const { action, content } = formResponseSchema.parse(
-    await client.request("elicitation/create", request, options),
-  );
+  const { action, content } = formResponseSchema.parse(await asker.form(toForm(sessionId, inquiry), signal));
   switch (action) {
     case "accept":
       return { outcome: "answered", answers: toAnswers(inquiry.questions, content ?? {}) };
@@ -147,14 +143,11 @@ const promptResponseSchema = z.looseObject({
 });
 
 async function askByPrompt(
-  client: AgentContext,
+  asker: Asker,
   asked: { sessionId: SessionId; callId: string; question: InquiryQuestion },
   signal: AbortSignal,
 ): Promise<InquiryOutcome> {
-  const options = { cancellationSignal: signal, stopWaitingOnCancel: true } as const;
-  const { outcome } = promptResponseSchema.parse(
-    await client.request("session/request_permission", toPrompt(asked), options),
-  );
+  const { outcome } = promptResponseSchema.parse(await asker.permission(toPrompt(asked), signal));
   if (outcome.outcome === "cancelled") return { outcome: "cancelled" };
   if (outcome.outcome !== "selected") return { outcome: "unavailable" };
   const chosen = asked.question.options.find((_, index) => optionId(index) === outcome.optionId);

@@ -1,13 +1,17 @@
-import { agent, type AgentConnection, type AnyMessage } from "@agentclientprotocol/sdk/unstable";
+import { agent, type AgentApp, type AnyMessage } from "@agentclientprotocol/sdk/unstable";
+import type { AgentConnector } from "@agentclientprotocol/sdk/experimental/v2";
 import { deferred } from "../base/async.ts";
 import type { Log } from "../base/log.ts";
 import type { Door, Sessions } from "../session/sessions.ts";
+import { accountHandlers, type Account } from "./account.ts";
+import { askerOf } from "./asker.ts";
 import { abilitiesOf } from "./client-abilities.ts";
 import { Connection } from "./connection.ts";
 import { editorBuffers } from "./editor-files.ts";
 import { withHumanMessage } from "./errors.ts";
-import { initializeResult } from "./initialize.ts";
+import { initializeResult, type Program } from "./initialize.ts";
 import { lifecycleHandlers } from "./lifecycle.ts";
+import { managementHandlers } from "./management.ts";
 import { askClient } from "./permissions.ts";
 import { promptHandlers } from "./prompt.ts";
 import { inquireClient } from "./questions.ts";
@@ -15,42 +19,64 @@ import type { Wire } from "./wire.ts";
 
 export interface ServerDeps {
   wire: Wire;
-  version: string;
+  program: Program;
   log: Log;
   openSessions(door: Door): Sessions;
-  /** Why no model can be asked, in words for the person; undefined when one can. */
-  missingModel: () => Promise<string | undefined>;
+  account: Account;
+  /** Adds the draft of the protocol's next version; without it only the stable one is spoken. */
+  withDraft?: (stable: AgentConnector, connection: Connection, program: Program) => AgentConnector;
 }
 
 /** Serves one client. `closed` resolves when it is gone; what it still waits for may be answered after that. */
 export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
-  const { wire, version } = deps;
-  let library: AgentConnection | undefined;
+  const { wire, program, log } = deps;
   const sessions = deps.openSessions({
     emit: async (event) => connection.findView(event.sessionId)?.receive(event),
     ask: async (question, signal) => {
-      if (library === undefined) return { reply: "reject" };
+      const { peer, client } = connection;
+      if (peer === undefined) return { reply: "reject" };
       await connection.findView(question.askedUnder ?? question.sessionId)?.announce(question.callId);
-      return askClient(library.client, question, connection.client, signal);
+      return askClient(peer.asker, question, client, signal);
     },
     inquire: async (sessionId, inquiry, signal) => {
-      if (library === undefined) return { outcome: "unavailable" };
-      const asking = { client: library.client, abilities: connection.client, log: deps.log };
-      return inquireClient(asking, sessionId, inquiry, signal);
+      const { peer, client } = connection;
+      if (peer === undefined) return { outcome: "unavailable" };
+      return inquireClient({ asker: peer.asker, abilities: client, log }, sessionId, inquiry, signal);
     },
-    buffers: (sessionId) => (library ? editorBuffers(library.client, connection.client, sessionId) : {}),
+    buffers: (sessionId) => connection.peer?.buffers(sessionId) ?? {},
   });
-  const connection = new Connection({ sessions, outbox: wire.outbox, missingModel: deps.missingModel });
+  const connection = new Connection({ sessions, outbox: wire.outbox, account: deps.account });
+  const stable = connectorOf(stableAgent(connection, program), connection);
+  const closed = deferred<void>();
+  const connector = deps.withDraft?.(stable, connection, program) ?? stable;
+  connector.connect(streamOver(wire, () => closed.resolve()));
+  return { closed: closed.promise };
+}
+
+function stableAgent(connection: Connection, program: Program): AgentApp {
   const app = agent({ name: "fairlead" });
   app.onRequest("initialize", ({ params }) => {
     connection.client = abilitiesOf(params);
-    return initializeResult(version);
+    return initializeResult(program, params);
   });
+  accountHandlers(app, connection);
   lifecycleHandlers(app, connection);
+  managementHandlers(app, connection);
   promptHandlers(app, connection);
-  const closed = deferred<void>();
-  library = app.connect(streamOver(wire, () => closed.resolve()));
-  return { closed: closed.promise };
+  return app;
+}
+
+function connectorOf(app: AgentApp, connection: Connection): AgentConnector {
+  return {
+    connect(stream) {
+      const open = app.connect(stream);
+      connection.peer = {
+        asker: askerOf(open.client),
+        buffers: (sessionId) => editorBuffers(open.client, connection.client, sessionId),
+      };
+      return open;
+    },
+  };
 }
 
 /**

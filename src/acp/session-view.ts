@@ -8,9 +8,17 @@ import type { ClientAbilities } from "./client-abilities.ts";
 import { Compactions } from "./compactions.ts";
 import { modesOf, optionsOf } from "./config-options.ts";
 import { userUpdates } from "./content.ts";
-import type { Outbox } from "./outbox.ts";
+import { planDocuments } from "./plan-documents.ts";
 import { Subagents } from "./subagents.ts";
 import { ToolCalls } from "./tool-calls.ts";
+
+/** Where one session's updates go, in the form of the protocol's version that the client speaks. */
+export interface Channel {
+  /** Resolves when there is room for more. `under` is the session, or one of its child sessions. */
+  send(update: SessionUpdate, under: SessionId): Promise<void>;
+  /** The conversation is shown from its beginning again. */
+  beginReplay(): void;
+}
 
 /**
  * One session as the client sees it. What the engine tells and what is replayed from the store go through the same
@@ -18,7 +26,7 @@ import { ToolCalls } from "./tool-calls.ts";
  */
 export class SessionView {
   readonly session: Session;
-  readonly #outbox: Outbox;
+  readonly #channel: Channel;
   readonly #client: ClientAbilities;
   readonly #calls: ToolCalls;
   readonly #subagents: Subagents;
@@ -27,19 +35,19 @@ export class SessionView {
   readonly #sentText = new Map<PartId, number>();
   /** Notices for a client that has no place for them outside of turns. */
   readonly #untold = new Set<string>();
-  #held: { under: SessionId; update: SessionUpdate }[] | undefined;
+  #held: (() => Promise<void>)[] | undefined;
   #turns = 0;
   #replaying = false;
 
   constructor(deps: {
     session: Session;
-    outbox: Outbox;
+    channel: Channel;
     client: ClientAbilities;
     /** What was said in a child session. */
     history(child: SessionId): AsyncIterable<Message>;
   }) {
     this.session = deps.session;
-    this.#outbox = deps.outbox;
+    this.#channel = deps.channel;
     this.#client = deps.client;
     const { workspace } = deps.session.project;
     this.#compactions = new Compactions({
@@ -69,7 +77,13 @@ export class SessionView {
   release(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
-    for (const { update, under } of held) void this.#send(update, under);
+    for (const task of held) void task();
+  }
+
+  /** Runs the task when nothing is held back, behind what is. */
+  async whenReleased(task: () => Promise<void>): Promise<void> {
+    if (this.#held === undefined) return task();
+    this.#held.push(task);
   }
 
   /** Outside a turn nothing of a turn is sent any more, whatever still runs in the background. */
@@ -125,6 +139,7 @@ export class SessionView {
   /** Shows the whole conversation again, each call in its final state. */
   async replay(messages: AsyncIterable<Message>, signal: AbortSignal): Promise<void> {
     this.#replaying = true;
+    this.#channel.beginReplay();
     this.#calls.forget();
     this.#subagents.forget();
     this.#sentText.clear();
@@ -188,20 +203,20 @@ export class SessionView {
       for (const update of userUpdates(message)) await this.#send(update);
     }
     for (const part of message.parts) await this.#part(part, message.info);
-    await this.#message(message.info);
+    await this.#message(message.info, message.parts);
   }
 
-  async #message(info: MessageInfo): Promise<void> {
+  async #message(info: MessageInfo, replayed?: readonly Part[]): Promise<void> {
     if (info.role !== "assistant" || info.summary !== true || info.time.completed === undefined) return;
-    await this.#compactions.end(info.parentId, info.error);
+    const parts = replayed ?? this.session.transcript.find(info.id)?.parts ?? [];
+    await this.#compactions.end(info.parentId, info.error, plainText(parts));
   }
 
   async #part(part: Part, info: MessageInfo | undefined): Promise<void> {
     if (part.type === "compaction" && info !== undefined) return this.#compactions.begin(info.id);
     if (info?.role === "user" || info?.summary === true) return;
     if (part.type === "tool") {
-      if (this.#turns > 0 || this.#replaying) await this.#call(part);
-      return;
+      return this.#call(part);
     }
     if (part.type === "text" || part.type === "reasoning") return this.#text(part);
     if (part.type === "retry") return this.#sendOfTurn(chunk("reasoning", part.id, retryText(part)));
@@ -209,10 +224,13 @@ export class SessionView {
 
   /** Nothing of a task's work comes behind its end; replayed it comes behind its card, which stands for both. */
   async #call(part: ToolPart): Promise<void> {
+    if (this.#turns === 0 && !this.#replaying) return;
     const isDone = part.tool === "task" && isFinished(part.state);
     if (isDone && !this.#replaying) await this.#subagents.end(part.callId);
     await this.#calls.show(part);
     if (isDone && this.#replaying) await this.#subagents.replay(part);
+    if (!this.#client.planDocuments) return;
+    for (const update of planDocuments(part, this.session.project.workspace.cwd)) await this.#send(update);
   }
 
   async #text(part: Part & { type: "text" | "reasoning" }): Promise<void> {
@@ -232,8 +250,7 @@ export class SessionView {
   }
 
   async #send(update: SessionUpdate, under: SessionId = this.session.id): Promise<void> {
-    if (this.#held !== undefined) this.#held.push({ under, update });
-    else await this.#outbox.update(under, update);
+    await this.whenReleased(() => this.#channel.send(update, under));
   }
 }
 
@@ -245,6 +262,10 @@ export function pickersOf(session: Session) {
 function chunk(kind: "text" | "reasoning", messageId: string, text: string): SessionUpdate {
   const sessionUpdate = kind === "text" ? "agent_message_chunk" : "agent_thought_chunk";
   return { sessionUpdate, messageId, content: { type: "text", text } };
+}
+
+function plainText(parts: readonly Part[]): string {
+  return parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
 }
 
 function plan(todos: readonly Todo[]): SessionUpdate {

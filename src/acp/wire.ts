@@ -2,7 +2,7 @@ import type { Readable, Writable } from "node:stream";
 import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
 import { deferred, type Deferred } from "../base/async.ts";
 import { readMessages } from "./inbox.ts";
-import { initializeResult } from "./initialize.ts";
+import { initializeResult, type Program } from "./initialize.ts";
 import { Outbox } from "./outbox.ts";
 
 /**
@@ -24,11 +24,11 @@ export class Wire {
   readonly #unanswered = new Set<string | number>();
   #settled: Deferred<void> | undefined;
 
-  constructor(streams: { input: Readable; output: Writable; version: string }) {
+  constructor(streams: { input: Readable; output: Writable; program: Program }) {
     this.outbox = new Outbox(streams.output);
     this.begun = new Promise((resolve) => (this.#begin = resolve));
     readMessages(streams.input, {
-      message: (message) => this.#take(message, streams.version),
+      message: (message) => this.#take(message, streams.program),
       bad: (id, code, message) => void this.outbox.send({ jsonrpc: "2.0", id, error: { code, message } }),
       end: () => this.#end(),
     });
@@ -74,9 +74,9 @@ export class Wire {
     if (this.#unanswered.size === 0) this.#settled?.resolve();
   }
 
-  #take(message: AnyMessage, version: string): void {
+  #take(message: AnyMessage, program: Program): void {
     if ("method" in message && "id" in message && message.id !== null) this.#unanswered.add(message.id);
-    if (this.#isFirst) this.#answerInitialize(message, version);
+    if (this.#isFirst) this.#answerInitialize(message, program);
     this.#isFirst = false;
     if (this.#receive === undefined) this.#waiting.push(message);
     else this.#receive(message);
@@ -84,12 +84,16 @@ export class Wire {
   }
 
   /** Anything unusual is left to the library, which checks it against the schema. */
-  #answerInitialize(message: AnyMessage, version: string): void {
+  #answerInitialize(message: AnyMessage, program: Program): void {
     if (!("method" in message) || message.method !== "initialize" || !("id" in message)) return;
     if (!isPlainInitialize(message.params)) return;
     if (typeof message.id !== "string" && !Number.isInteger(message.id)) return;
     this.#answered = JSON.stringify(message.id);
-    void this.outbox.send({ jsonrpc: "2.0", id: message.id, result: initializeResult(version) });
+    void this.outbox.send({
+      jsonrpc: "2.0",
+      id: message.id,
+      result: initializeResult(program, message.params),
+    });
   }
 
   #end(): void {

@@ -1,4 +1,6 @@
 import { serveClient } from "../acp/server.ts";
+import type { Account } from "../acp/account.ts";
+import type { Program } from "../acp/initialize.ts";
 import type { Wire } from "../acp/wire.ts";
 import { App, type Surroundings } from "../app.ts";
 import { messageOf } from "../base/errors.ts";
@@ -12,18 +14,37 @@ export interface RunningServer {
   report(what: string, error: unknown): void;
 }
 
+/** What the editor may ask of the person's providers and keys. */
+function accountOf(app: App): Account {
+  const providers = async () => (await app.personalModels()).providers();
+  return {
+    missingModel: () => app.missingModel(),
+    providers,
+    forgetKeys: () => app.forgetKeys(),
+    route: async (id, route) => {
+      app.routing.set(id, route);
+      await app.reroute();
+    },
+    disable: async (id) => {
+      app.routing.disable(id);
+      await app.reroute();
+    },
+  };
+}
+
 /** The whole program behind a connection. */
 export async function openServer({
   wire,
+  program,
   ...surroundings
-}: Surroundings & { wire: Wire }): Promise<RunningServer> {
-  const app = new App(surroundings);
+}: Omit<Surroundings, "version"> & { wire: Wire; program: Program }): Promise<RunningServer> {
+  const app = new App({ ...surroundings, version: program.version });
   const { closed } = serveClient({
     wire,
-    version: surroundings.version,
+    program,
     log: app.log,
     openSessions: (door) => app.openSessions(door),
-    missingModel: () => app.missingModel(),
+    account: accountOf(app),
   });
   return {
     closed,

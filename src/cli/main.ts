@@ -12,7 +12,11 @@ if (process.env["NODE_DISABLE_COMPILE_CACHE"] === undefined) {
   setTimeout(flushCompileCache, cacheFlushDelayMs).unref();
 }
 
-if (command === "acp") {
+// Editors log in by what they start as an agent, with the method's words behind it: fairlead acp setup.
+if (command === "acp" && args[0] === "setup") {
+  const { runCommand } = await import("./commands.ts");
+  process.exitCode = await runCommand("setup", args.slice(1));
+} else if (command === "acp") {
   const { serveEditor } = await import("./acp.ts");
   await serveEditor(args);
 } else {

@@ -363,6 +363,10 @@ export const configSchema = z
           .positive()
           .optional()
           .describe("Milliseconds for a call of an MCP tool."),
+        acp_v2: z
+          .boolean()
+          .optional()
+          .describe("Speak the draft of ACP's version 2 with editors that ask for it (false)."),
         primary_tools: z.array(z.string()).optional().describe("Tools that child sessions do not get."),
       })
       .optional(),

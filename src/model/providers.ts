@@ -24,6 +24,8 @@ export interface OpenModelsOptions {
   readonly refreshList?: (provider: Provider) => Promise<ListedModels>;
   readonly log: Log;
   readonly fetch?: typeof globalThis.fetch;
+  /** Providers that are asked without a key of their own. */
+  readonly withoutKey?: ReadonlySet<string>;
 }
 
 /** A provider that can be used now. Its key is not shown. */
@@ -66,8 +68,9 @@ export function openModels({
   lists,
   refreshList,
   fetch = globalThis.fetch,
+  withoutKey = new Set(),
 }: OpenModelsOptions): OpenModels {
-  const providers = usableProviders({ config, env, credentials });
+  const providers = usableProviders({ config, env, credentials, withoutKey });
   const known = new KnownModels(catalog, lists);
   let listed: readonly Model[] | undefined;
   const list = () => (listed ??= [...providers.values()].flatMap((provider) => listModels(provider, known)));

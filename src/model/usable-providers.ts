@@ -23,6 +23,8 @@ export interface ProviderSources {
   readonly config: Config;
   readonly env: Env;
   readonly credentials: Credentials;
+  /** Providers that are asked without a key of their own. */
+  readonly withoutKey?: ReadonlySet<string>;
 }
 
 /** The providers that are configured, have a key, or need none. */
@@ -45,18 +47,19 @@ export function isEnabled(
 
 function toProvider(id: string, sources: ProviderSources): Provider | undefined {
   const { env, credentials } = sources;
+  const hasOwnHeaders = sources.withoutKey?.has(id) === true;
   const config = sources.config.provider?.[id];
   const preset = presets.find((one) => one.id === id);
   if (preset?.onlyWhereNamed && !isNamed(id, sources)) return undefined;
   const given = config?.options?.baseURL || config?.api || baseURLFrom(preset, env);
   const baseURL = given ?? preset?.baseURL;
   if (baseURL === undefined) return undefined;
-  const key = keyOf(id, preset, config, env, credentials);
+  const key = hasOwnHeaders ? noKey : keyOf(id, preset, config, env, credentials);
   const custom = preset === undefined || (given !== undefined && hostOf(given) !== hostOf(preset.baseURL));
   const local = preset?.local ?? false;
   // What needs no key counts only where somebody pointed at it.
   const usable = key.apiKey !== undefined || given !== undefined || (local && config !== undefined);
-  const needsKey = !custom && !local;
+  const needsKey = !custom && !local && !hasOwnHeaders;
   if (!usable || (needsKey && key.apiKey === undefined)) return undefined;
   return {
     id,
@@ -109,8 +112,10 @@ function keyOf(
   const variable = [...(config?.env ?? []), ...(preset?.keyVariables ?? [])].find((name) => env[name]);
   if (variable !== undefined) return { apiKey: env[variable], keyFrom: variable };
   const stored = Object.hasOwn(credentials, id) ? credentials[id]?.apiKey : undefined;
-  return stored ? { apiKey: stored, keyFrom: "credentials.json" } : { apiKey: undefined, keyFrom: undefined };
+  return stored ? { apiKey: stored, keyFrom: "credentials.json" } : noKey;
 }
+
+const noKey = { apiKey: undefined, keyFrom: undefined };
 
 function namedInEnvironment(id: string, env: Env): string[] {
   const wished = [

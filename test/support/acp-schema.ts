@@ -1,28 +1,40 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import schema from "@agentclientprotocol/sdk/schema/v1/schema.json" with { type: "json" };
+import stable from "@agentclientprotocol/sdk/schema/v1/schema.json" with { type: "json" };
+import unstable from "@agentclientprotocol/sdk/schema/v1/schema.unstable.json" with { type: "json" };
+import draft from "@agentclientprotocol/sdk/schema/v2/schema.json" with { type: "json" };
 import { isObject, listOf, objectOf, type JsonObject } from "./json.ts";
 
-const definitions: JsonObject = schema.$defs;
+/** The published schemas: version 1, version 1 with its unstable part, and the draft of version 2. */
+const published = { stable, unstable, draft };
+export type SchemaName = keyof typeof published;
 
-/** Checks messages of the agent against the published schema of ACP v1. */
+/** Checks messages of the agent against a published schema of ACP. */
 export class AcpSchema {
   readonly #ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: false });
   readonly #compiled = new Map<string, ValidateFunction>();
+  readonly #definitions: JsonObject;
 
-  constructor() {
-    this.#ajv.addSchema(schema, "acp");
+  constructor(name: SchemaName) {
+    const { $defs, ...schema } = published[name];
+    this.#definitions = $defs;
+    this.#ajv.addSchema({ ...schema, $defs }, "acp");
+  }
+
+  /** Whether the agent has this method. */
+  hasMethod(method: string): boolean {
+    return definitionOf(this.#definitions, method, ["agent"], /Response$/) !== undefined;
   }
 
   /** Problems of what a request or notification of the agent carries. Methods beginning with `_` are extensions. */
   ofCall(method: string, params: unknown): string[] {
     if (method.startsWith("_")) return [];
-    const name = definitionOf(method, ["client", "protocol"], /Request$|Notification$/);
-    return name ? this.#problems(name, params) : [`${method} is no method of ACP v1`];
+    const name = definitionOf(this.#definitions, method, ["client", "protocol"], /Request$|Notification$/);
+    return name ? this.#problems(name, params) : [`${method} is no method of ACP`];
   }
 
   /** Problems of the agent's result for a request of the client. */
   ofResult(method: string, result: unknown): string[] {
-    const name = definitionOf(method, ["agent"], /Response$/);
+    const name = definitionOf(this.#definitions, method, ["agent"], /Response$/);
     return name ? this.#problems(name, result) : [];
   }
 
@@ -32,7 +44,9 @@ export class AcpSchema {
 
   #problems(name: string, value: unknown): string[] {
     const validate = this.#validator(name);
-    const unknown = unknownKeys(name, value).map((key) => `${name} has no ${key}`);
+    const unknown = unknownKeys(objectOf(this.#definitions[name]), value).map(
+      (key) => `${name} has no ${key}`,
+    );
     if (validate(value)) return unknown;
     const [first] = validate.errors ?? [];
     return [...unknown, `${name}${first?.instancePath ?? ""} ${first?.message ?? "is wrong"}`];
@@ -45,7 +59,12 @@ export class AcpSchema {
   }
 }
 
-function definitionOf(method: string, sides: string[], ending: RegExp): string | undefined {
+function definitionOf(
+  definitions: JsonObject,
+  method: string,
+  sides: string[],
+  ending: RegExp,
+): string | undefined {
   return Object.keys(definitions).find((name) => {
     const definition = objectOf(definitions[name]);
     return (
@@ -55,8 +74,7 @@ function definitionOf(method: string, sides: string[], ending: RegExp): string |
 }
 
 /** Keys at the root that the schema does not know; unions name theirs in their branches, so they are let be. */
-function unknownKeys(name: string, value: unknown): string[] {
-  const definition = objectOf(definitions[name]);
+function unknownKeys(definition: JsonObject, value: unknown): string[] {
   const isUnion = listOf(definition.anyOf).length > 0 || listOf(definition.oneOf).length > 0;
   if (isUnion || !isObject(value)) return [];
   return Object.keys(value).filter((key) => !(key in objectOf(definition.properties)));

@@ -25,12 +25,12 @@ export function sessionRules(traffic: readonly Traffic[]): Violation[] {
   return traffic.flatMap((item) => {
     if (item.type === "call" && item.by === "toAgent")
       for (const session of sessions.values()) session.quiet = undefined;
-    const id = sessionOf(item) ?? createdSession(item);
-    return id === undefined ? [] : watch(id).see(item);
+    const ids = new Set([sessionOf(item), createdSession(item)]);
+    return [...ids].flatMap((id) => (id === undefined ? [] : watch(id).see(item)));
   });
 }
 
-/** New sessions get their id with the answer. */
+/** New sessions get their id with the answer; a fork's is about its source too. */
 function createdSession(item: Traffic): string | undefined {
   return item.type === "answer" ? textOf(objectOf(item.result).sessionId) : undefined;
 }

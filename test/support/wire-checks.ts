@@ -1,4 +1,5 @@
-import { AcpSchema } from "./acp-schema.ts";
+import { AcpSchema, type SchemaName } from "./acp-schema.ts";
+import { draftRules } from "./draft-rules.ts";
 import { sessionRules } from "./session-rules.ts";
 import { isObject, listOf, objectOf, textOf, type JsonObject } from "./json.ts";
 import type { Violation } from "./violation.ts";
@@ -8,7 +9,11 @@ import { isUpdate, sessionOf, trafficOf, type Traffic } from "./wire-traffic.ts"
 /** Bytes; some clients break on 10 MiB, so that 1 MiB is a safe bound. */
 const lineLimitBytes = 1024 * 1024;
 
-const schema = new AcpSchema();
+const schemas = {
+  stable: new AcpSchema("stable"),
+  unstable: new AcpSchema("unstable"),
+  draft: new AcpSchema("draft"),
+};
 
 /** Everything that a strict client would find wrong with what the agent sent. */
 export function wireViolations(log: WireLog): Violation[] {
@@ -16,12 +21,24 @@ export function wireViolations(log: WireLog): Violation[] {
   const violations = [
     ...lineViolations(log),
     ...answerViolations(log, traffic),
-    ...traffic.flatMap(schemaViolations),
-    ...capabilityViolations(traffic),
-    ...selectionViolations(traffic),
-    ...sessionRules(traffic),
+    ...schemaViolations(traffic),
+    ...(versionOf(traffic) === 2 ? draftRules(traffic) : stableRules(traffic)),
   ];
   return violations.sort((one, other) => one.order - other.order);
+}
+
+const stableRules = (traffic: Traffic[]): Violation[] => [
+  ...capabilityViolations(traffic),
+  ...selectionViolations(traffic),
+  ...sessionRules(traffic),
+];
+
+/** The version that the agent answered with. */
+function versionOf(traffic: Traffic[]): unknown {
+  const answers = traffic.filter((item) => item.type === "answer" && item.call?.method === "initialize");
+  return answers.map((item) =>
+    item.type === "answer" ? objectOf(item.result).protocolVersion : undefined,
+  )[0];
 }
 
 function lineViolations(log: WireLog): Violation[] {
@@ -73,15 +90,35 @@ function answerViolations(log: WireLog, traffic: Traffic[]): Violation[] {
 const isProtocolError = (id: unknown, error: JsonObject | undefined): boolean =>
   id === null && (error?.code === -32700 || error?.code === -32600);
 
-function schemaViolations(item: Traffic): Violation[] {
-  if (item.by === "toAgent") return [];
-  return schemaProblems(item).map((text) => ({ rule: "schema", order: item.order, text }));
+function schemaViolations(traffic: Traffic[]): Violation[] {
+  const schema = schemas[schemaFor(traffic)];
+  return traffic.flatMap((item) => {
+    if (item.by === "toAgent") return [];
+    const problems = schemaProblems(item, schema);
+    return problems.map((text) => ({ rule: "schema" as const, order: item.order, text }));
+  });
 }
 
-function schemaProblems(item: Traffic): string[] {
+/** A client that names an unstable ability reads what is unstable. */
+function schemaFor(traffic: Traffic[]): SchemaName {
+  if (versionOf(traffic) === 2) return "draft";
+  const { plan, subagents } = capabilitiesIn(traffic);
+  return isObject(plan) || isObject(subagents) ? "unstable" : "stable";
+}
+
+function capabilitiesIn(traffic: Traffic[]): JsonObject {
+  const call = traffic.find((item) => item.type === "call" && item.method === "initialize");
+  return call?.type === "call" ? objectOf(call.params.clientCapabilities) : {};
+}
+
+function schemaProblems(item: Traffic, schema: AcpSchema): string[] {
   if (item.type !== "answer") return schema.ofCall(item.method, item.params);
   if (item.error) return schema.ofError(item.error);
-  return item.call ? schema.ofResult(item.call.method, item.result) : [];
+  if (!item.call) return [];
+  const { method } = item.call;
+  // Whoever calls an unstable method reads its answer.
+  const known = schema.hasMethod(method) ? schema : schemas.unstable;
+  return known.ofResult(method, item.result);
 }
 
 function capabilityViolations(traffic: Traffic[]): Violation[] {
@@ -126,6 +163,8 @@ function updateCapabilities(update: JsonObject): string[] {
   return [
     ...(kind === "notice" ? ["session.notices"] : []),
     ...(kind.startsWith("compaction_") ? ["session.compaction"] : []),
+    ...(kind === "plan_update" || kind === "plan_removed" ? ["plan"] : []),
+    ...(kind === "subagent_update" ? ["subagents"] : []),
     ...optionCapabilities(update.configOptions),
     ...(meta.some((key) => /^terminal_(info|output|exit)$/.test(key)) ? ["_meta.terminal_output"] : []),
   ];

@@ -1,0 +1,24 @@
+import type {
+  AgentContext,
+  CreateElicitationRequest,
+  RequestPermissionRequest,
+} from "@agentclientprotocol/sdk/unstable";
+
+/** How the client is asked, whatever version of the protocol it speaks. What it answers is not trusted yet. */
+export interface Asker {
+  permission(request: RequestPermissionRequest, signal: AbortSignal): Promise<unknown>;
+  form(request: CreateElicitationRequest, signal: AbortSignal): Promise<unknown>;
+}
+
+export function askerOf(client: AgentContext): Asker {
+  return {
+    permission: (request, signal) =>
+      client.request("session/request_permission", request, waitingFor(signal)),
+    form: (request, signal) => client.request("elicitation/create", request, waitingFor(signal)),
+  };
+}
+
+/** A client that never answers must not hold up a cancel. */
+export function waitingFor(signal: AbortSignal) {
+  return { cancellationSignal: signal, stopWaitingOnCancel: true } as const;
+}
