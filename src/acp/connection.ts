@@ -43,6 +43,7 @@ export class Connection {
     this.openChannel = () => ({
       send: (update, under) => deps.outbox.update(under, update),
       beginReplay: () => {},
+      userMessage: () => {},
     });
   }
 

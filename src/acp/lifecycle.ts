@@ -1,6 +1,13 @@
 import { isAbsolute } from "node:path";
 import { stat } from "node:fs/promises";
-import type { AgentApp } from "@agentclientprotocol/sdk/unstable";
+import type {
+  AgentApp,
+  ListSessionsRequest,
+  ListSessionsResponse,
+  McpServer,
+  SessionInfo,
+} from "@agentclientprotocol/sdk/unstable";
+import type { SessionInfo as StoredInfo } from "../message/message.ts";
 import type { Folders } from "../session/sessions.ts";
 import type { Session } from "../session/session.ts";
 import { InvalidCursor } from "../storage/session-store.ts";
@@ -15,85 +22,24 @@ const pageSize = 100;
 
 /** Everything a client does with sessions beside talking in them. */
 export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
-  const { sessions } = connection;
-
   app.onRequest("session/new", async ({ params, requestId }) => {
-    const session = await sessions.create(await checkedFolders(params));
-    const view = connection.addView(session);
-    connection.holdUntilAnswered(view, requestId);
-    await greet(view, session, params.mcpServers.length);
+    const session = await newSession(connection, params, requestId);
     return { sessionId: session.id, ...pickersOf(session) };
   });
 
-  app.onRequest("session/load", ({ params, signal }) =>
-    connection.setups.run(params.sessionId, async () => {
-      const { session, notice } = await open(connection, params);
-      const view = connection.viewOf(session);
-      view.release();
-      await view.replay(sessions.history(session.id), signal);
-      await greet(view, session, params.mcpServers.length, notice);
-      await view.tell();
-      if (!session.isBusy) view.hold();
-      return pickersOf(session);
-    }),
+  app.onRequest("session/load", async ({ params, signal }) =>
+    pickersOf(await loadSession(connection, params, signal)),
   );
 
-  app.onRequest("session/resume", ({ params, requestId }) =>
-    connection.setups.run(params.sessionId, async () => {
-      const { session, notice } = await open(connection, params);
-      const view = connection.viewOf(session);
-      connection.holdUntilAnswered(view, requestId);
-      await greet(view, session, params.mcpServers?.length ?? 0, notice);
-      return pickersOf(session);
-    }),
+  app.onRequest("session/resume", async ({ params, requestId }) =>
+    pickersOf(await resumeSession(connection, params, requestId)),
   );
 
-  app.onRequest("session/list", async ({ params }) => {
-    const { cwd, cursor } = params;
-    if (cwd !== undefined && cwd !== null && !isAbsolute(cwd))
-      throw invalidParams(`cwd must be an absolute path, not "${cwd}".`);
-    const archived = toArchiveFilter(params.archived);
-    try {
-      const page = await sessions.list({
-        limit: pageSize,
-        ...archived,
-        ...(cwd && { cwd }),
-        ...(cursor && { cursor }),
-      });
-      return {
-        sessions: page.sessions.map((info) => ({
-          sessionId: info.id,
-          cwd: info.cwd,
-          title: info.title ?? null,
-          updatedAt: new Date(info.time.updated).toISOString(),
-          ...(info.additionalDirectories?.length && { additionalDirectories: info.additionalDirectories }),
-          ...(info.time.archived !== undefined && { archived: true }),
-        })),
-        ...(page.nextCursor && { nextCursor: page.nextCursor }),
-      };
-    } catch (error) {
-      if (error instanceof InvalidCursor)
-        throw invalidParams("The cursor is not one that session/list gave.");
-      throw error;
-    }
-  });
+  app.onRequest("session/list", ({ params }) => listSessions(connection, params));
 
-  app.onRequest("session/close", ({ params }) =>
-    connection.setups.run(params.sessionId, async () => {
-      await sessions.close(parseSessionId(params.sessionId));
-      connection.removeView(params.sessionId);
-      return {};
-    }),
-  );
+  app.onRequest("session/close", ({ params }) => closeSession(connection, params.sessionId));
 
-  app.onRequest("session/delete", ({ params }) =>
-    connection.setups.run(params.sessionId, async () => {
-      connection.findView(params.sessionId)?.hold();
-      await removeIfKnown(connection, params.sessionId);
-      connection.removeView(params.sessionId);
-      return {};
-    }),
-  );
+  app.onRequest("session/delete", ({ params }) => deleteSession(connection, params.sessionId));
 
   app.onRequest("session/set_mode", async ({ params, requestId }) => {
     const view = connection.view(params.sessionId);
@@ -104,12 +50,128 @@ export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
   });
 
   app.onRequest("session/set_config_option", async ({ params, requestId }) => {
-    const view = connection.view(params.sessionId);
-    view.release();
-    connection.holdUntilAnswered(view, requestId);
-    await setOption(view.session, params.configId, params.value);
-    return { configOptions: optionsOf(view.session) };
+    const { session } = await changeOption(connection, params, requestId);
+    return { configOptions: optionsOf(session) };
   });
+}
+
+/** What a client says to have a session before it. */
+export interface Opening {
+  cwd: string;
+  additionalDirectories?: string[];
+  mcpServers?: McpServer[];
+}
+
+type RequestId = string | number | null;
+
+/** A new session, of which the client hears behind the answer. */
+export async function newSession(
+  connection: Connection,
+  params: Opening,
+  requestId: RequestId,
+): Promise<Session> {
+  const session = await connection.sessions.create(await checkedFolders(params));
+  const view = connection.addView(session);
+  connection.holdUntilAnswered(view, requestId);
+  await greet(view, session, params.mcpServers?.length ?? 0);
+  return session;
+}
+
+/** Shows the whole conversation before the answer; behind it comes nothing until the client asks for something. */
+export function loadSession(
+  connection: Connection,
+  params: Opening & { sessionId: string },
+  signal: AbortSignal,
+): Promise<Session> {
+  return connection.setups.run(params.sessionId, async () => {
+    signal.throwIfAborted();
+    const { session, notice } = await open(connection, params);
+    const view = connection.viewOf(session);
+    view.release();
+    await view.replay(connection.sessions.history(session.id), signal);
+    await greet(view, session, params.mcpServers?.length ?? 0, notice);
+    await view.tell();
+    if (!session.isBusy) view.hold();
+    return session;
+  });
+}
+
+/** Opens the session again; the client has its conversation already. */
+export function resumeSession(
+  connection: Connection,
+  params: Opening & { sessionId: string },
+  requestId: RequestId,
+): Promise<Session> {
+  return connection.setups.run(params.sessionId, async () => {
+    const { session, notice } = await open(connection, params);
+    const view = connection.viewOf(session);
+    connection.holdUntilAnswered(view, requestId);
+    await greet(view, session, params.mcpServers?.length ?? 0, notice);
+    return session;
+  });
+}
+
+export async function listSessions(
+  { sessions }: Connection,
+  params: ListSessionsRequest,
+): Promise<ListSessionsResponse> {
+  const { cwd, cursor } = params;
+  if (cwd !== undefined && cwd !== null && !isAbsolute(cwd))
+    throw invalidParams(`cwd must be an absolute path, not "${cwd}".`);
+  const query = { limit: pageSize, ...toArchiveFilter(params.archived), ...(cwd && { cwd }) };
+  try {
+    const page = await sessions.list({ ...query, ...(cursor && { cursor }) });
+    return {
+      sessions: page.sessions.map(toListed),
+      ...(page.nextCursor && { nextCursor: page.nextCursor }),
+    };
+  } catch (error) {
+    if (error instanceof InvalidCursor) throw invalidParams("The cursor is not one that session/list gave.");
+    throw error;
+  }
+}
+
+function toListed(info: StoredInfo): SessionInfo {
+  return {
+    sessionId: info.id,
+    cwd: info.cwd,
+    title: info.title ?? null,
+    updatedAt: new Date(info.time.updated).toISOString(),
+    ...(info.additionalDirectories?.length && { additionalDirectories: info.additionalDirectories }),
+    ...(info.time.archived !== undefined && { archived: true }),
+  };
+}
+
+/** Ends what runs in it; also for a session that is closed or unknown. */
+export function closeSession(connection: Connection, sessionId: string): Promise<Record<string, never>> {
+  return connection.setups.run(sessionId, async () => {
+    await connection.sessions.close(parseSessionId(sessionId));
+    connection.removeView(sessionId);
+    return {};
+  });
+}
+
+/** Silent for a session that is not there. */
+export function deleteSession(connection: Connection, sessionId: string): Promise<Record<string, never>> {
+  return connection.setups.run(sessionId, async () => {
+    connection.findView(sessionId)?.hold();
+    await removeIfKnown(connection, sessionId);
+    connection.removeView(sessionId);
+    return {};
+  });
+}
+
+/** Changes the state behind an option; what else changes by it is told behind the answer. */
+export async function changeOption(
+  connection: Connection,
+  params: { sessionId: string; configId: string; value: unknown },
+  requestId: RequestId,
+): Promise<SessionView> {
+  const view = connection.view(params.sessionId);
+  view.release();
+  connection.holdUntilAnswered(view, requestId);
+  await setOption(view.session, params.configId, params.value);
+  return view;
 }
 
 /** Unstable: whether archived sessions are listed. */

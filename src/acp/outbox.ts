@@ -40,7 +40,7 @@ export class Outbox {
   }
 
   /** Sends a `session/update`; text that continues the one before it may be merged with it, long text is cut. */
-  update(sessionId: string, update: SessionUpdate): Promise<void> {
+  update(sessionId: string, update: WireUpdate): Promise<void> {
     if (!isTextChunk(update)) return this.#push({ line: toUpdateLine(sessionId, update) });
     const pieces = piecesOf(update.content.text);
     const rooms = pieces.map((text) =>
@@ -128,13 +128,19 @@ export class Outbox {
   }
 }
 
+/** In the form of either version of the protocol. */
+export interface WireUpdate {
+  sessionUpdate: string;
+  content?: unknown;
+}
+
 type Entry = { line: string } | { sessionId: string; update: TextChunk };
 
 type ChunkKind = "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk";
 type Chunk = Extract<SessionUpdate, { sessionUpdate: ChunkKind }>;
 type TextChunk = Chunk & { content: { type: "text"; text: string } };
 
-function isTextChunk(update: SessionUpdate): update is TextChunk {
+function isTextChunk(update: WireUpdate): update is TextChunk {
   const { sessionUpdate } = update;
   if (
     sessionUpdate !== "user_message_chunk" &&
@@ -142,7 +148,8 @@ function isTextChunk(update: SessionUpdate): update is TextChunk {
     sessionUpdate !== "agent_thought_chunk"
   )
     return false;
-  return update.content.type === "text";
+  const { content } = update;
+  return typeof content === "object" && content !== null && "type" in content && content.type === "text";
 }
 
 /** The blocks of a person's message stay apart, as they were sent. */
@@ -169,7 +176,7 @@ function piecesOf(text: string): string[] {
 const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
 
 /** Written by hand rather than through the connection, whose schemas would walk every update once more. */
-function toUpdateLine(sessionId: string, update: SessionUpdate): string {
+function toUpdateLine(sessionId: string, update: WireUpdate): string {
   return `{"jsonrpc":"2.0","method":"session/update","params":${JSON.stringify({ sessionId, update })}}\n`;
 }
 

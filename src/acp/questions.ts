@@ -1,15 +1,11 @@
-import type {
-  CreateElicitationRequest,
-  ElicitationPropertySchema,
-  RequestPermissionRequest,
-} from "@agentclientprotocol/sdk/unstable";
+import type { ElicitationPropertySchema, RequestPermissionRequest } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Inquiry, InquiryAnswer, InquiryOutcome, InquiryQuestion } from "../message/inquiry.ts";
 import type { SessionId } from "../message/ids.ts";
 import { showInvisible } from "../permission/invisible.ts";
-import type { Asker } from "./asker.ts";
+import type { Asker, Form } from "./asker.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 import { textContent } from "./tool-calls.ts";
 
@@ -72,11 +68,10 @@ async function askByForm(
   }
 }
 
-function toForm(sessionId: SessionId, { callId, questions }: Inquiry): CreateElicitationRequest {
+function toForm(sessionId: SessionId, { callId, questions }: Inquiry): Form {
   const [first] = questions;
   const message = questions.length === 1 && first ? first.question : `${questions.length} questions`;
   return {
-    mode: "form",
     sessionId,
     toolCallId: callId,
     message: showInvisible(message),

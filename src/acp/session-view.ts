@@ -1,6 +1,6 @@
-import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
+import type { AvailableCommand, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { SessionEvent } from "../message/event.ts";
-import { newPartId, type PartId, type SessionId } from "../message/ids.ts";
+import { type MessageId, newPartId, type PartId, type SessionId } from "../message/ids.ts";
 import type { Message, MessageInfo, Todo } from "../message/message.ts";
 import { isFinished, type Part, type ToolPart } from "../message/part.ts";
 import type { Session } from "../session/session.ts";
@@ -18,6 +18,8 @@ export interface Channel {
   send(update: SessionUpdate, under: SessionId): Promise<void>;
   /** The conversation is shown from its beginning again. */
   beginReplay(): void;
+  /** A message of the person has its place in the conversation. */
+  userMessage(id: MessageId): void;
 }
 
 /**
@@ -163,11 +165,7 @@ export class SessionView {
   }
 
   async sendCommands(): Promise<void> {
-    const availableCommands = this.session.commands.map(({ name, description, hint }) => ({
-      name,
-      description,
-      ...(hint && { input: { hint } }),
-    }));
+    const availableCommands = commandsOf(this.session);
     await this.#send({ sessionUpdate: "available_commands_update", availableCommands });
   }
 
@@ -207,6 +205,8 @@ export class SessionView {
   }
 
   async #message(info: MessageInfo, replayed?: readonly Part[]): Promise<void> {
+    if (info.role === "user" && info.steering !== true && !this.#replaying)
+      this.#channel.userMessage(info.id);
     if (info.role !== "assistant" || info.summary !== true || info.time.completed === undefined) return;
     const parts = replayed ?? this.session.transcript.find(info.id)?.parts ?? [];
     await this.#compactions.end(info.parentId, info.error, plainText(parts));
@@ -252,6 +252,15 @@ export class SessionView {
   async #send(update: SessionUpdate, under: SessionId = this.session.id): Promise<void> {
     await this.whenReleased(() => this.#channel.send(update, under));
   }
+}
+
+/** What can be called with a slash. */
+export function commandsOf(session: Session): AvailableCommand[] {
+  return session.commands.map(({ name, description, hint }) => ({
+    name,
+    description,
+    ...(hint && { input: { hint } }),
+  }));
 }
 
 /** The pickers as they stand, for the answers that carry them. */

@@ -20,6 +20,7 @@ export class Wire {
   #isEnded = false;
   #onEnd: (() => void) | undefined;
   #answered: string | undefined;
+  #asksForNewer = false;
   /** Ids of the client's requests that the library has not answered yet. */
   readonly #unanswered = new Set<string | number>();
   #settled: Deferred<void> | undefined;
@@ -33,6 +34,11 @@ export class Wire {
       end: () => this.#end(),
     });
     void this.outbox.closed.then(() => this.#end());
+  }
+
+  /** Whether the client, which has begun, asks for a newer version of the protocol than the stable one. */
+  get asksForNewer(): boolean {
+    return this.#asksForNewer;
   }
 
   /** Hands over what came so far and all that comes. `end` is called once, when the client is gone. */
@@ -86,7 +92,10 @@ export class Wire {
   /** Anything unusual is left to the library, which checks it against the schema. */
   #answerInitialize(message: AnyMessage, program: Program): void {
     if (!("method" in message) || message.method !== "initialize" || !("id" in message)) return;
-    if (!isPlainInitialize(message.params)) return;
+    const version = plainVersion(message.params);
+    this.#asksForNewer = version !== undefined && version > stableVersion;
+    // Whether a newer one is spoken is a setting, which is not read yet.
+    if (version === undefined || this.#asksForNewer) return;
     if (typeof message.id !== "string" && !Number.isInteger(message.id)) return;
     this.#answered = JSON.stringify(message.id);
     void this.outbox.send({
@@ -104,12 +113,16 @@ export class Wire {
   }
 }
 
-/** The protocol's numbers are unsigned 16-bit. */
-function isPlainInitialize(params: unknown): boolean {
-  if (typeof params !== "object" || params === null || !("protocolVersion" in params)) return false;
+/** The version that is asked for; undefined where anything about the parameters is unusual. */
+function plainVersion(params: unknown): number | undefined {
+  if (typeof params !== "object" || params === null || !("protocolVersion" in params)) return undefined;
   const version = params.protocolVersion;
-  if (typeof version !== "number" || !Number.isInteger(version) || version < 0 || version > 65_535)
-    return false;
-  if (!("clientCapabilities" in params)) return true;
-  return typeof params.clientCapabilities === "object" && params.clientCapabilities !== null;
+  if (typeof version !== "number" || !Number.isInteger(version)) return undefined;
+  if (version < 0 || version > largestVersion) return undefined;
+  const capabilities = "clientCapabilities" in params ? params.clientCapabilities : {};
+  return typeof capabilities === "object" && capabilities !== null ? version : undefined;
 }
+
+const stableVersion = 1;
+/** The protocol's numbers are unsigned 16-bit. */
+const largestVersion = 65_535;

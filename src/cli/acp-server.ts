@@ -1,4 +1,4 @@
-import { serveClient } from "../acp/server.ts";
+import { serveClient, type ServerDeps } from "../acp/server.ts";
 import type { Account } from "../acp/account.ts";
 import type { Program } from "../acp/initialize.ts";
 import type { Wire } from "../acp/wire.ts";
@@ -32,6 +32,12 @@ function accountOf(app: App): Account {
   };
 }
 
+/** The draft of the protocol's next version, where the client asks for it and the person wants it. */
+async function draftFor(app: App, wire: Wire): Promise<Pick<ServerDeps, "withDraft">> {
+  if (!wire.asksForNewer || !(await app.isProtocolDraftOn())) return {};
+  return import("../acp/v2/draft.ts");
+}
+
 /** The whole program behind a connection. */
 export async function openServer({
   wire,
@@ -45,6 +51,7 @@ export async function openServer({
     log: app.log,
     openSessions: (door) => app.openSessions(door),
     account: accountOf(app),
+    ...(await draftFor(app, wire)),
   });
   return {
     closed,

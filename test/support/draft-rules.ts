@@ -115,7 +115,7 @@ class DraftWatch {
     this.#state = state;
     if (this.#isCancelled) return [["silence", `The state ${String(state)} came after a cancelled turn`]];
     this.#isCancelled = stopReason === "cancelled";
-    if (state === "idle" && stopReason !== undefined && before !== "running")
+    if (state === "idle" && stopReason !== undefined && before === "idle")
       return [["turn", "A turn ended that was not running"]];
     return [];
   }

@@ -1,0 +1,43 @@
+import type { AgentContext } from "@agentclientprotocol/sdk/experimental/v2";
+import type * as draft from "@agentclientprotocol/sdk/experimental/v2";
+import type { RequestPermissionRequest } from "@agentclientprotocol/sdk/unstable";
+import { type Asker, waitingFor } from "../asker.ts";
+import { toToolCall } from "./convert.ts";
+import type { Turns } from "./turns.ts";
+
+/** Not its literal: the library's types of both versions name the same schemas differently. */
+const formMethod: string = "elicitation/create";
+
+/** What of a session is needed to ask in it. */
+export interface AskedSession {
+  cwd: string;
+  turns: Turns;
+}
+
+/** Asks in the form of version 2, and says meanwhile that the person is waited for. */
+export function draftAsker(client: AgentContext, find: (sessionId: string) => AskedSession): Asker {
+  return {
+    permission: (request, signal) => {
+      const { cwd, turns } = find(request.sessionId);
+      const asked = toDraftPermission(request, cwd);
+      return turns.whileAsking(signal, () =>
+        client.request("session/request_permission", asked, waitingFor(signal)),
+      );
+    },
+    form: (form, signal) =>
+      find(form.sessionId).turns.whileAsking(signal, () =>
+        client.request(formMethod, { mode: "form", ...form }, waitingFor(signal)),
+      ),
+  };
+}
+
+function toDraftPermission(request: RequestPermissionRequest, cwd: string): draft.RequestPermissionRequest {
+  const { sessionId, toolCall, options } = request;
+  const { _meta: _, ...call } = toolCall;
+  return {
+    sessionId,
+    title: call.title ?? "May this be done?",
+    subject: { type: "tool_call", toolCall: toToolCall(call, cwd) },
+    options: options.map(({ optionId, name, kind }) => ({ optionId, name, kind })),
+  };
+}

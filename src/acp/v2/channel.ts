@@ -1,0 +1,71 @@
+import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
+import type { MessageId } from "../../message/ids.ts";
+import type { Outbox } from "../outbox.ts";
+import type { Channel } from "../session-view.ts";
+import { type DraftUpdate, toDraftUpdates } from "./convert.ts";
+
+/** One session's updates in the form of version 2. */
+export class DraftChannel implements Channel {
+  readonly #id: string;
+  readonly #cwd: string;
+  readonly #outbox: Outbox;
+  readonly #onUserMessage: (id: MessageId) => void;
+  /** Messages that the client has heard of. */
+  #known = new Set<string>();
+  /** What was told of commands and options, so that only what changed is told again. */
+  readonly #told = new Map<string, string>();
+
+  constructor(deps: { id: string; cwd: string; outbox: Outbox; onUserMessage(id: MessageId): void }) {
+    this.#id = deps.id;
+    this.#cwd = deps.cwd;
+    this.#outbox = deps.outbox;
+    this.#onUserMessage = (id) => deps.onUserMessage(id);
+  }
+
+  async send(update: SessionUpdate): Promise<void> {
+    for (const next of toDraftUpdates(update, this.#cwd)) await this.tell(next);
+  }
+
+  /** Sends an update of version 2, unless the client knows all of it. */
+  async tell(update: DraftUpdate): Promise<void> {
+    if (this.#isKnown(update)) return;
+    await this.#outbox.update(this.#id, update);
+  }
+
+  /** What an answer carries need not be told behind it. */
+  note(update: DraftUpdate): void {
+    this.#isKnown(update);
+  }
+
+  beginReplay(): void {
+    this.#known = new Set();
+  }
+
+  userMessage(id: MessageId): void {
+    this.#onUserMessage(id);
+  }
+
+  #isKnown(update: DraftUpdate): boolean {
+    switch (update.sessionUpdate) {
+      case "user_message":
+      case "agent_message":
+      case "agent_thought":
+        return this.#isKnownMessage(`${update.sessionUpdate} ${update.messageId}`);
+      case "available_commands_update":
+      case "config_option_update": {
+        const text = JSON.stringify(update);
+        const isSame = this.#told.get(update.sessionUpdate) === text;
+        this.#told.set(update.sessionUpdate, text);
+        return isSame;
+      }
+      default:
+        return false;
+    }
+  }
+
+  #isKnownMessage(key: string): boolean {
+    const isKnown = this.#known.has(key);
+    this.#known.add(key);
+    return isKnown;
+  }
+}

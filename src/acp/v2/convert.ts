@@ -1,0 +1,233 @@
+import type * as draft from "@agentclientprotocol/sdk/experimental/v2";
+import type {
+  AvailableCommand,
+  SessionConfigOption,
+  SessionUpdate,
+  ToolCallContent,
+  ToolCallUpdate,
+} from "@agentclientprotocol/sdk/unstable";
+import { gitPatch, type TextChange } from "./git-patch.ts";
+
+/** A session has one plan. */
+const planId = "todos";
+
+type ChunkKind = "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk";
+
+/** What the client must have heard of before: a message before its chunks. */
+const wholeOf = {
+  user_message_chunk: "user_message",
+  agent_message_chunk: "agent_message",
+  agent_thought_chunk: "agent_thought",
+} as const satisfies Record<ChunkKind, string>;
+type Whole = (typeof wholeOf)[ChunkKind];
+
+/** The updates of version 2 that are sent, without the open variants that let anything pass. */
+export type DraftUpdate =
+  | { sessionUpdate: ChunkKind; messageId: string; content: draft.ContentBlock }
+  | { sessionUpdate: Whole; messageId: string; content: draft.ContentBlock[] }
+  | { sessionUpdate: "state_update"; state: "running" | "requires_action" }
+  | { sessionUpdate: "state_update"; state: "idle"; stopReason?: string; error?: draft.Error }
+  | ({ sessionUpdate: "tool_call_update" } & draft.ToolCallUpdate)
+  | ({ sessionUpdate: "terminal_update" } & draft.TerminalUpdate)
+  | ({ sessionUpdate: "terminal_output_chunk" } & draft.TerminalOutputChunk)
+  | ({ sessionUpdate: "plan_update" } & draft.PlanUpdate)
+  | ({ sessionUpdate: "available_commands_update" } & draft.AvailableCommandsUpdate)
+  | ({ sessionUpdate: "config_option_update" } & draft.ConfigOptionUpdate)
+  | ({ sessionUpdate: "session_info_update" } & draft.SessionInfoUpdate)
+  | ({ sessionUpdate: "usage_update" } & draft.UsageUpdate)
+  | ({ sessionUpdate: "notice" } & draft.Notice)
+  | ({ sessionUpdate: "compaction_update" } & draft.CompactionUpdate)
+  | ({ sessionUpdate: "compaction_summary_chunk" } & draft.CompactionSummaryChunk);
+
+/** The same in the form of version 2; empty for what it does not have. */
+export function toDraftUpdates(update: SessionUpdate, cwd: string): DraftUpdate[] {
+  switch (update.sessionUpdate) {
+    case "user_message_chunk":
+    case "agent_message_chunk":
+    case "agent_thought_chunk": {
+      const { messageId, content, sessionUpdate } = update;
+      if (messageId === undefined || messageId === null) return [];
+      return [
+        { sessionUpdate: wholeOf[sessionUpdate], messageId, content: [] },
+        { sessionUpdate, messageId, content },
+      ];
+    }
+    case "tool_call":
+    case "tool_call_update":
+      return toolCallUpdates(update, cwd);
+    case "plan":
+      return [{ sessionUpdate: "plan_update", plan: { type: "items", planId, entries: update.entries } }];
+    case "available_commands_update":
+      return [
+        {
+          sessionUpdate: "available_commands_update",
+          availableCommands: toCommands(update.availableCommands),
+        },
+      ];
+    case "config_option_update":
+      return [{ sessionUpdate: "config_option_update", configOptions: toOptions(update.configOptions) }];
+    case "session_info_update":
+    case "usage_update":
+    case "notice":
+    case "compaction_update":
+    case "compaction_summary_chunk":
+      return [update];
+    // A mode is an option among the others.
+    case "current_mode_update":
+    // Nobody who speaks version 2 has advertised these.
+    case "plan_update":
+    case "plan_removed":
+    case "subagent_update":
+    case "session_message":
+    case "session_message_chunk":
+      return [];
+  }
+}
+
+export function toCommands(commands: readonly AvailableCommand[]): draft.AvailableCommand[] {
+  return commands.map(({ name, description, input }) => ({
+    type: "command",
+    name,
+    description,
+    ...(input && { input: { type: "text", hint: input.hint } }),
+  }));
+}
+
+export function toOptions(options: readonly SessionConfigOption[]): draft.SessionConfigOption[] {
+  return options.map((option): draft.SessionConfigOption => {
+    const { id: configId, name, description, category } = option;
+    const common = { configId, name, ...(description && { description }), ...(category && { category }) };
+    if (option.type === "boolean") return { ...common, type: "boolean", currentValue: option.currentValue };
+    return {
+      ...common,
+      type: "select",
+      currentValue: option.currentValue,
+      options: toValues(option.options),
+    };
+  });
+}
+
+type Select = SessionConfigOption & { type: "select" };
+
+function toValues(values: Select["options"]): draft.SessionConfigSelectOptions {
+  const groups = values.flatMap((value) =>
+    "group" in value ? [{ groupId: value.group, name: value.name, options: value.options }] : [],
+  );
+  if (groups.length > 0) return groups;
+  return values.flatMap((value) => ("value" in value ? [value] : []));
+}
+
+/** A call with the terminal that its `_meta` speaks of: what came into it, then the call, in this order. */
+function toolCallUpdates(update: ToolCallUpdate, cwd: string): DraftUpdate[] {
+  const { info, output, exit, meta } = terminalMeta(update._meta);
+  const call: DraftUpdate = {
+    sessionUpdate: "tool_call_update",
+    ...toToolCall(update, cwd),
+    ...(meta && { _meta: meta }),
+  };
+  const isEmpty = Object.keys(call).length === 2;
+  return [
+    ...(info === undefined ? [] : [terminalUpdate(update, info, output)]),
+    ...(info === undefined && output !== undefined ? [outputChunk(update.toolCallId, output)] : []),
+    ...(exit === undefined ? [] : [terminalExit(update.toolCallId, exit)]),
+    ...(isEmpty ? [] : [call]),
+  ];
+}
+
+export function toToolCall(update: ToolCallUpdate, cwd: string): draft.ToolCallUpdate {
+  const { toolCallId, title, kind, status, name, content, locations, rawInput, rawOutput } = update;
+  return {
+    toolCallId,
+    ...(name !== undefined && { name }),
+    ...(title !== undefined && { title }),
+    ...(kind !== undefined && { kind }),
+    ...(status !== undefined && { status }),
+    ...(content && { content: content.map((item) => toContent(item, cwd)) }),
+    ...(locations && { locations }),
+    ...(rawInput !== undefined && { rawInput }),
+    ...(rawOutput !== undefined && { rawOutput }),
+  };
+}
+
+function toContent(item: ToolCallContent, cwd: string): draft.ToolCallContent {
+  switch (item.type) {
+    case "content":
+      return { type: "content", content: item.content };
+    case "terminal":
+      return { type: "terminal", terminalId: item.terminalId };
+    case "diff": {
+      const isDeleted = item._meta?.["kind"] === "delete";
+      const { path, oldText } = item;
+      const change = { path, before: oldText ?? null, after: isDeleted ? null : item.newText };
+      const text = gitPatch(change, cwd);
+      return {
+        type: "diff",
+        changes: [toChange(change)],
+        ...(text !== undefined && { patch: { format: "git_patch" as const, text } }),
+      };
+    }
+  }
+}
+
+function toChange({ path, before, after }: TextChange): draft.DiffChange {
+  const common = { path, fileType: "text" as const };
+  if (after === null) return { ...common, operation: "delete" };
+  return before === null ? { ...common, operation: "add" } : { ...common, operation: "modify" };
+}
+
+interface TerminalMeta {
+  /** The folder of a terminal that begins with this update. */
+  info?: string;
+  output?: string;
+  exit?: { exitCode: number | null; signal: string | null };
+  /** What is left of `_meta`. */
+  meta?: Record<string, unknown>;
+}
+
+function terminalMeta(given: Record<string, unknown> | null | undefined): TerminalMeta {
+  const { terminal_info, terminal_output, terminal_exit, ...meta } = given ?? {};
+  const cwd = field(terminal_info, "cwd");
+  const data = field(terminal_output, "data");
+  const code = field(terminal_exit, "exit_code");
+  const signal = field(terminal_exit, "signal");
+  return {
+    ...(typeof cwd === "string" && { info: cwd }),
+    ...(typeof data === "string" && { output: data }),
+    ...(terminal_exit !== undefined && {
+      exit: {
+        exitCode: typeof code === "number" ? code : null,
+        signal: typeof signal === "string" ? signal : null,
+      },
+    }),
+    ...(Object.keys(meta).length > 0 && { meta }),
+  };
+}
+
+function field(value: unknown, name: string): unknown {
+  if (typeof value !== "object" || value === null) return undefined;
+  return Object.entries(value).find(([key]) => key === name)?.[1];
+}
+
+function terminalUpdate(call: ToolCallUpdate, cwd: string, output?: string): DraftUpdate {
+  const typed = field(call.rawInput, "command");
+  const command = typeof typed === "string" ? typed : call.title;
+  return {
+    sessionUpdate: "terminal_update",
+    terminalId: call.toolCallId,
+    cwd,
+    ...(typeof command === "string" && { command }),
+    ...(output !== undefined && { output: { data: toBase64(output) } }),
+  };
+}
+
+function outputChunk(terminalId: string, output: string): DraftUpdate {
+  return { sessionUpdate: "terminal_output_chunk", terminalId, data: toBase64(output) };
+}
+
+function terminalExit(terminalId: string, exitStatus: NonNullable<TerminalMeta["exit"]>): DraftUpdate {
+  return { sessionUpdate: "terminal_update", terminalId, exitStatus };
+}
+
+function toBase64(text: string): string {
+  return Buffer.from(text).toString("base64");
+}

@@ -1,0 +1,199 @@
+import {
+  agent,
+  type AgentApp,
+  type AgentConnector,
+  agentProtocolRouter,
+  assertSupportedMcpServers,
+  McpServer,
+} from "@agentclientprotocol/sdk/experimental/v2";
+import type * as draft from "@agentclientprotocol/sdk/experimental/v2";
+import type { McpServer as StableMcpServer } from "@agentclientprotocol/sdk/unstable";
+import type { Session } from "../../session/session.ts";
+import { authenticate } from "../account.ts";
+import { optionsOf } from "../config-options.ts";
+import type { Connection } from "../connection.ts";
+import { toPromptBlocks } from "../content.ts";
+import { invalidParams } from "../errors.ts";
+import type { Program } from "../initialize.ts";
+import {
+  changeOption,
+  closeSession,
+  deleteSession,
+  listSessions,
+  loadSession,
+  newSession,
+  type Opening,
+  resumeSession,
+} from "../lifecycle.ts";
+import { steer, steeringParams } from "../prompt.ts";
+import { commandsOf } from "../session-view.ts";
+import { draftAsker } from "./asker.ts";
+import { DraftChannel } from "./channel.ts";
+import { parseContent } from "./content.ts";
+import { toCommands, toOptions } from "./convert.ts";
+import { draftAbilities, draftInitializeResult } from "./initialize.ts";
+import { Turns } from "./turns.ts";
+
+/** Speaks version 2 with clients that ask for it, and the stable version with all others. */
+export function withDraft(stable: AgentConnector, connection: Connection, program: Program): AgentConnector {
+  const sessions = new DraftSessions(connection);
+  const app = draftAgent(connection, sessions, program);
+  return agentProtocolRouter()
+    .withV1(stable)
+    .withV2({
+      connect(stream) {
+        const open = app.connect(stream);
+        const asker = draftAsker(open.client, (id) => sessions.asked(id));
+        connection.peer = { asker, buffers: () => ({}) };
+        connection.openChannel = (session) => sessions.of(session).channel;
+        return open;
+      },
+    });
+}
+
+function draftAgent(connection: Connection, sessions: DraftSessions, program: Program): AgentApp {
+  const app = agent({ name: "fairlead" });
+  app.onRequest("initialize", ({ params }) => {
+    connection.client = draftAbilities(params.capabilities);
+    return draftInitializeResult(program, params.capabilities);
+  });
+  accountHandlers(app, connection);
+  lifecycleHandlers(app, connection, sessions, program);
+  promptHandlers(app, connection, sessions);
+  return app;
+}
+
+function accountHandlers(app: AgentApp, { account }: Connection): void {
+  app.onRequest("auth/login", async ({ params }) => {
+    await authenticate(account, params.methodId);
+    return {};
+  });
+  app.onRequest("auth/logout", async () => {
+    await account.forgetKeys();
+    return {};
+  });
+}
+
+function lifecycleHandlers(
+  app: AgentApp,
+  connection: Connection,
+  sessions: DraftSessions,
+  program: Program,
+): void {
+  const mcp = draftInitializeResult(program, undefined).capabilities?.session?.mcp;
+
+  app.onRequest("session/new", async ({ params, requestId }) => {
+    assertSupportedMcpServers(params.mcpServers, mcp);
+    const session = await newSession(connection, toOpening(params), requestId);
+    return { sessionId: session.id, ...sessions.of(session).pickers() };
+  });
+
+  app.onRequest("session/resume", async ({ params, requestId, signal }) => {
+    assertSupportedMcpServers(params.mcpServers, mcp);
+    const { sessionId, replayFrom } = params;
+    const opening = { ...toOpening(params), sessionId };
+    if (replayFrom && replayFrom.type !== "start")
+      throw invalidParams(`replayFrom must be of the type "start", not "${replayFrom.type}".`);
+    const session = replayFrom
+      ? await loadSession(connection, opening, signal)
+      : await resumeSession(connection, opening, requestId);
+    const own = sessions.of(session);
+    await own.snapshot();
+    return own.pickers();
+  });
+
+  app.onRequest("session/list", async ({ params }) => {
+    const { cwd, cursor } = params;
+    return listSessions(connection, { ...(cwd && { cwd }), ...(cursor && { cursor }) });
+  });
+  app.onRequest("session/close", ({ params }) => closeSession(connection, params.sessionId));
+  app.onRequest("session/delete", ({ params }) => deleteSession(connection, params.sessionId));
+  app.onRequest("session/set_config_option", async ({ params, requestId }) => {
+    const { session } = await changeOption(connection, params, requestId);
+    return { configOptions: sessions.of(session).pickers().configOptions };
+  });
+}
+
+function promptHandlers(app: AgentApp, connection: Connection, sessions: DraftSessions): void {
+  app.onRequest("session/prompt", async ({ params }) => {
+    const view = connection.view(params.sessionId);
+    const blocks = toPromptBlocks(parseContent(params.prompt));
+    const messageId = await sessions.of(view.session).turns.prompt(view, params.prompt, blocks);
+    return { messageId };
+  });
+  app.onNotification("session/cancel", ({ params }) => {
+    connection.findView(params.sessionId)?.session.cancel();
+  });
+  app.onRequest("_session/steering", steeringParams, ({ params }) => steer(connection, params));
+}
+
+/** What version 2 knows of each session beside its view. */
+class DraftSessions {
+  readonly #connection: Connection;
+  readonly #known = new WeakMap<Session, DraftSession>();
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  of(session: Session): DraftSession {
+    const known = this.#known.get(session) ?? new DraftSession(session, this.#connection);
+    this.#known.set(session, known);
+    return known;
+  }
+
+  asked(sessionId: string) {
+    const { session } = this.#connection.view(sessionId);
+    return { cwd: session.project.workspace.cwd, turns: this.of(session).turns };
+  }
+}
+
+class DraftSession {
+  readonly channel: DraftChannel;
+  readonly turns: Turns;
+  readonly #session: Session;
+
+  constructor(session: Session, { outbox }: Connection) {
+    this.#session = session;
+    this.turns = new Turns((update) => this.channel.tell(update));
+    this.channel = new DraftChannel({
+      id: session.id,
+      cwd: session.project.workspace.cwd,
+      outbox,
+      onUserMessage: (id) => this.turns.placed(id),
+    });
+  }
+
+  /** The pickers as an answer carries them. */
+  pickers() {
+    const configOptions = toOptions(optionsOf(this.#session));
+    const availableCommands = toCommands(commandsOf(this.#session));
+    this.channel.note({ sessionUpdate: "config_option_update", configOptions });
+    this.channel.note({ sessionUpdate: "available_commands_update", availableCommands });
+    return { configOptions, availableCommands };
+  }
+
+  /** Tells how things stand, for a client that has just opened the session. */
+  async snapshot(): Promise<void> {
+    const { isRunning } = this.turns;
+    await this.channel.tell({ sessionUpdate: "state_update", state: isRunning ? "running" : "idle" });
+  }
+}
+
+function toOpening({ cwd, additionalDirectories, mcpServers }: draft.NewSessionRequest): Opening {
+  return {
+    cwd,
+    ...(additionalDirectories && { additionalDirectories }),
+    mcpServers: (mcpServers ?? []).flatMap(toStableServer),
+  };
+}
+
+function toStableServer(server: draft.McpServer): StableMcpServer[] {
+  if (McpServer.isHttp(server)) {
+    const { name, url, headers = [] } = server;
+    return [{ type: "http", name, url, headers }];
+  }
+  if (!McpServer.isStdio(server)) return [];
+  const { name, command, args = [], env = [] } = server;
+  return [{ name, command, args, env }];
+}

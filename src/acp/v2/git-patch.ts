@@ -1,0 +1,41 @@
+import { relative, sep } from "node:path";
+import { structuredPatch } from "diff";
+
+/** Two unrelated texts of 5,000 lines would hold the process up for seconds. */
+const comparison = { context: 3, timeout: 200, maxEditLength: 4_000 };
+const fileMode = "100644";
+
+export interface TextChange {
+  /** Absolute. */
+  path: string;
+  /** null where there was, or is, no file. */
+  before: string | null;
+  after: string | null;
+}
+
+/** The change as git writes it, its path relative to `cwd` where it is inside; undefined for very different texts. */
+export function gitPatch({ path, before, after }: TextChange, cwd: string): string | undefined {
+  const patch = structuredPatch("", "", before ?? "", after ?? "", "", "", comparison);
+  if (patch === undefined) return undefined;
+  const name = nameIn(cwd, path);
+  const [from, to] = [quoted(`a/${name}`), quoted(`b/${name}`)];
+  const lines = [`diff --git ${from} ${to}`];
+  if (before === null) lines.push(`new file mode ${fileMode}`);
+  if (after === null) lines.push(`deleted file mode ${fileMode}`);
+  if (patch.hunks.length > 0)
+    lines.push(`--- ${before === null ? "/dev/null" : from}`, `+++ ${after === null ? "/dev/null" : to}`);
+  for (const { oldStart, oldLines, newStart, newLines, lines: changed } of patch.hunks)
+    lines.push(`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`, ...changed);
+  return `${lines.join("\n")}\n`;
+}
+
+function nameIn(cwd: string, path: string): string {
+  const inside = relative(cwd, path);
+  const name = inside.startsWith("..") ? path : inside;
+  return name.split(sep).join("/").replace(/^\//, "");
+}
+
+/** As git quotes names that a line cannot hold. */
+function quoted(name: string): string {
+  return /["\\\p{Cc}]/u.test(name) ? JSON.stringify(name) : name;
+}

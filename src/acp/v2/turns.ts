@@ -1,0 +1,102 @@
+import { RequestError } from "@agentclientprotocol/sdk/experimental/v2";
+import type * as draft from "@agentclientprotocol/sdk/experimental/v2";
+import { type Deferred, deferred } from "../../base/async.ts";
+import type { MessageId } from "../../message/ids.ts";
+import type { PromptBlock } from "../../session/prompt-input.ts";
+import type { TurnResult } from "../../session/turn-result.ts";
+import { turnError } from "../errors.ts";
+import { stopReason } from "../prompt.ts";
+import type { SessionView } from "../session-view.ts";
+import type { DraftUpdate } from "./convert.ts";
+
+/** A prompt that is not over. */
+interface Asked {
+  content: draft.ContentBlock[];
+  receipt: Deferred<MessageId>;
+  isPlaced: boolean;
+}
+
+/** The turns of one session: the answer to a prompt is a receipt, and states tell how it goes on. */
+export class Turns {
+  readonly #tell: (update: DraftUpdate) => Promise<void>;
+  /** In the order of their turns; the first one runs. */
+  readonly #asked: Asked[] = [];
+  #questions = 0;
+  /** Of the newest prompt. */
+  #view: SessionView | undefined;
+
+  constructor(tell: (update: DraftUpdate) => Promise<void>) {
+    this.#tell = tell;
+  }
+
+  get isRunning(): boolean {
+    return this.#asked.length > 0;
+  }
+
+  /** Resolves with the message's id as soon as it has its place in the conversation. */
+  async prompt(view: SessionView, content: draft.ContentBlock[], blocks: PromptBlock[]): Promise<MessageId> {
+    const asked: Asked = { content, receipt: deferred<MessageId>(), isPlaced: false };
+    this.#view = view;
+    view.release();
+    this.#asked.push(asked);
+    if (this.#asked[0] === asked) await this.#state({ state: "running" });
+    const turn = view.runTurn(() => view.session.prompt({ blocks }));
+    // The receipt says what went wrong before it; the state what goes wrong after.
+    void turn.then((result) => this.#end(asked, result));
+    return asked.receipt.promise;
+  }
+
+  /** The running turn's message was stored; what follows it in the same turn is not the person's. */
+  placed(id: MessageId): void {
+    const [running] = this.#asked;
+    if (running === undefined || running.isPlaced) return;
+    running.isPlaced = true;
+    const { content } = running;
+    void this.#tellInOrder({ sessionUpdate: "user_message", messageId: id, content });
+    running.receipt.resolve(id);
+  }
+
+  /** Says that the person is waited for while they are. */
+  async whileAsking<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+    if (this.#questions++ === 0 && this.isRunning) await this.#state({ state: "requires_action" });
+    try {
+      return await ask();
+    } finally {
+      if (--this.#questions === 0 && this.isRunning && !signal.aborted)
+        await this.#state({ state: "running" });
+    }
+  }
+
+  async #end(asked: Asked, result: TurnResult): Promise<void> {
+    const isFirst = this.#asked[0] === asked;
+    this.#asked.splice(this.#asked.indexOf(asked), 1);
+    if (!asked.isPlaced) asked.receipt.reject(refusalOf(result));
+    if (!isFirst) return;
+    await this.#state(idleAfter(result));
+    if (this.#asked.length > 0) await this.#state({ state: "running" });
+    else if (result.end === "cancelled") this.#view?.hold();
+  }
+
+  async #state(state: State): Promise<void> {
+    await this.#tellInOrder({ sessionUpdate: "state_update", ...state });
+  }
+
+  async #tellInOrder(update: DraftUpdate): Promise<void> {
+    await this.#view?.whenReleased(() => this.#tell(update));
+  }
+}
+
+type State =
+  | { state: "running" | "requires_action" }
+  | { state: "idle"; stopReason: string; error?: draft.Error };
+
+function idleAfter(result: TurnResult): State {
+  if (result.end !== "failed") return { state: "idle", stopReason: stopReason(result.end) };
+  return { state: "idle", stopReason: "error", error: turnError(result.error).toErrorResponse() };
+}
+
+/** Why a prompt never became a message. */
+function refusalOf(result: TurnResult): RequestError {
+  if (result.end === "failed") return turnError(result.error);
+  return new RequestError(-32800, "The prompt was cancelled before its turn came.");
+}

@@ -1,0 +1,555 @@
+import { describe, expect, test } from "vitest";
+import {
+  type DraftEditor,
+  draftStory,
+  draftText,
+  isTurnEnd,
+  type DraftStage,
+} from "../support/draft-editor.ts";
+import { failureOf } from "../support/failure.ts";
+import { isObject, listOf, objectOf, type JsonObject } from "../support/json.ts";
+import * as reply from "../support/reply.ts";
+import { story } from "../support/story.ts";
+import { temporaryFolder } from "../support/temp.ts";
+
+const pixel =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const stopReasons = ["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"];
+const toolKinds = ["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"];
+
+const info = { name: "kit", version: "1" };
+const isText = ({ sessionUpdate }: JsonObject) => sessionUpdate === "agent_message_chunk";
+const isState = ({ sessionUpdate }: JsonObject) => sessionUpdate === "state_update";
+
+async function newSession({ editor, repository }: DraftStage, more: JsonObject = {}): Promise<string> {
+  return String((await editor.request("session/new", { cwd: repository.path, ...more })).sessionId);
+}
+
+/** A session whose turn waits in the middle of the model's text. */
+async function busySession(stage: DraftStage): Promise<string> {
+  const { editor, model } = stage;
+  const sessionId = await newSession(stage);
+  model.reply(reply.say("Working"), reply.gate());
+  await editor.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "Work for long" }] });
+  await editor.waitFor(sessionId, isText);
+  return sessionId;
+}
+
+/** A session with one turn behind it. */
+async function usedSession(stage: DraftStage): Promise<string> {
+  const sessionId = await newSession(stage);
+  stage.model.reply("Hello.");
+  await stage.editor.turn(sessionId, "Hi");
+  return sessionId;
+}
+
+/** The answers to raw lines, for what no client library would send. */
+async function rawAnswers(
+  editor: DraftEditor,
+  lines: readonly string[],
+  count: number,
+): Promise<JsonObject[]> {
+  const before = editor.wire.entries.length;
+  await editor.write(lines.map((line) => `${line}\n`).join(""));
+  const answers = () =>
+    editor.wire.entries
+      .slice(before)
+      .filter(({ direction, message }) => direction === "fromAgent" && message?.kind === "response")
+      .map(({ message }) => objectOf(message?.json));
+  await editor.wire.bell.until(() => (answers().length >= count ? true : undefined), `${count} answers`);
+  await failureOf(editor.request("_test/fence"));
+  return answers().slice(0, -1);
+}
+
+describe("negotiation", () => {
+  test("ACP-INIT-001 ACP-INIT-201 ACP-INIT-203 ACP-INIT-204 ACP-SCHEMA-001 asking for 2 gives 2, with info and markers that are objects", async () => {
+    await draftStory({ initialize: false }, async ({ editor }) => {
+      const answer = await editor.initialize();
+      expect(answer.protocolVersion).toBe(2);
+      expect(answer.info).toMatchObject({ name: "fairlead", version: expect.stringMatching(/\d/) });
+      const { session } = objectOf(answer.capabilities);
+      expect(isObject(session)).toBe(true);
+      expect(JSON.stringify(session)).not.toMatch(/true|false/);
+    });
+  });
+
+  test("ACP-INIT-202 asking for 1 gives version 1 and its methods", async () => {
+    await story({ config: { experimental: { acp_v2: true } } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("Hello.");
+      expect(await editor.prompt(sessionId, "Hi")).toMatchObject({ stopReason: "end_turn" });
+    });
+  });
+
+  test("ACP-INIT-003 asking for 65535 gives 2", async () => {
+    await draftStory({ initialize: false }, async ({ editor }) => {
+      expect(await editor.initialize({ protocolVersion: 65_535 })).toMatchObject({ protocolVersion: 2 });
+    });
+  });
+
+  test("without the setting asking for 2 gives 1", async () => {
+    await story({ initialize: false }, async ({ editor }) => {
+      expect(
+        await editor.request("initialize", { protocolVersion: 2, info, capabilities: {} }),
+      ).toMatchObject({ protocolVersion: 1 });
+    });
+  });
+
+  test("the setting counts in the person's own configuration only", async () => {
+    const own = { "fairlead.json": JSON.stringify({ experimental: { acp_v2: true } }) };
+    await story({ initialize: false, files: own }, async ({ editor }) => {
+      expect(
+        await editor.request("initialize", { protocolVersion: 2, info, capabilities: {} }),
+      ).toMatchObject({ protocolVersion: 1 });
+    });
+  });
+});
+
+describe("lines", () => {
+  test("ACP-TRANSPORT-201 ACP-TRANSPORT-002 ACP-TRANSPORT-203 ACP-JSONRPC-001 ACP-JSONRPC-002 ACP-JSONRPC-003 ACP-JSONRPC-004 ACP-JSONRPC-005 ACP-BATCH-201 ACP-EXT-001 ACP-EXT-201 ACP-ERROR-001 answers have the id of their request, one line each, and survive bad lines", async () => {
+    await draftStory({}, async (stage) => {
+      const { editor, repository } = stage;
+      const request = (id: unknown, method: string, params: JsonObject) =>
+        JSON.stringify({ jsonrpc: "2.0", id, method, params });
+      const answers = await rawAnswers(
+        editor,
+        [
+          request("text", "session/list", {}),
+          request(7_001, "session/new", { cwd: repository.path }),
+          "[]",
+          "{ not json",
+          request("custom", "_custom/request", {}),
+          request("unknown", "no/such", {}),
+          JSON.stringify({ jsonrpc: "2.0", method: "_unknown/notification", params: {} }),
+          request("bad", "session/new", { cwd: 5 }),
+          request("after", "session/list", {}),
+        ],
+        8,
+      );
+      const byId = new Map(answers.map((answer) => [answer.id, answer]));
+      expect([...byId.keys()]).toEqual(
+        expect.arrayContaining(["text", 7_001, null, "custom", "unknown", "bad", "after"]),
+      );
+      for (const answer of answers) expect("result" in answer).not.toBe("error" in answer);
+      const errors = answers.flatMap(({ error }) => (isObject(error) ? [error] : []));
+      for (const { code, message } of errors) {
+        expect(Number.isInteger(code)).toBe(true);
+        expect(message).toMatch(/^[^\n]*\S[^\n]*$/);
+      }
+      expect(answers.filter(({ id }) => id === null).map(({ error }) => objectOf(error).code)).toEqual(
+        expect.arrayContaining([-32600, -32700]),
+      );
+      expect(objectOf(byId.get("unknown")?.error).code).toBe(-32601);
+      expect(answers).toHaveLength(8);
+      expect(isObject(byId.get("after")?.result)).toBe(true);
+      const fromAgent = editor.wire.entries.filter(({ direction }) => direction === "fromAgent");
+      expect(fromAgent.filter(({ problem }) => problem)).toEqual([]);
+    });
+  });
+
+  test("ACP-SHUTDOWN-001 the agent ends when stdin is closed", async () => {
+    await draftStory({}, async (stage) => {
+      await busySession(stage);
+      await stage.editor.close();
+    });
+  });
+});
+
+describe("logging in", () => {
+  test("ACP-AUTH-201 ACP-AUTH-202 ACP-AUTH-206 ACP-AUTH-207 ACP-AUTH-203 ACP-AUTH-204 ACP-AUTH-205 methods are typed, and logging in and out works", async () => {
+    await draftStory({ initialize: false }, async (stage) => {
+      const { editor } = stage;
+      const { authMethods } = await editor.initialize();
+      expect(listOf(authMethods).map((method) => objectOf(method).type)).toEqual(["agent"]);
+      expect(await editor.request("auth/login", { methodId: "fairlead" })).toEqual({});
+      expect(await newSession(stage)).toMatch(/./);
+      expect(await editor.request("auth/logout")).toEqual({});
+      expect(await failureOf(editor.request("auth/login", { methodId: "other" }))).toMatchObject({
+        code: -32602,
+      });
+    });
+  });
+
+  test("ACP-AUTH-202 ACP-AUTH-207 a terminal login is offered to who has terminals", async () => {
+    const capabilities = { auth: { terminal: {} } };
+    await draftStory({ initialize: false, capabilities }, async ({ editor }) => {
+      const { authMethods } = await editor.initialize();
+      const ids = listOf(authMethods).map((method) => objectOf(method).methodId);
+      expect(new Set(ids).size).toBe(ids.length);
+      expect(listOf(authMethods)[1]).toMatchObject({ type: "terminal", args: ["setup"], env: [] });
+    });
+  });
+});
+
+describe("sessions", () => {
+  test("ACP-SESSION-001 ACP-SESSION-002 ACP-SESSION-203 ACP-META-001 ACP-META-201 ACP-MCP-201 sessions are new with and without servers, each with its own id", async () => {
+    await draftStory({}, async (stage) => {
+      const ids = [
+        await newSession(stage),
+        await newSession(stage, { mcpServers: [] }),
+        await newSession(stage, { _meta: { "vendor.example": [1] } }),
+      ];
+      expect(new Set(ids).size).toBe(3);
+      const { editor, repository } = stage;
+      const params = { cwd: repository.path, mcpServers: [{ type: "sse", name: "x", url: "http://x" }] };
+      expect(await failureOf(editor.request("session/new", params))).toMatchObject({ code: -32602 });
+    });
+  });
+
+  test("ACP-LIST-201 ACP-LIST-202 ACP-LIST-203 ACP-LIST-204 ACP-DELETE-201 ACP-DELETE-202 ACP-DELETE-203 ACP-CLOSE-201 the list is filtered by folder; closing keeps, deleting removes", async () => {
+    await draftStory({}, async (stage) => {
+      const { editor, repository } = stage;
+      const sessionId = await newSession(stage);
+      const list = async (params: JsonObject = {}) =>
+        listOf((await editor.request("session/list", params)).sessions).map(objectOf);
+      expect(await list({ cwd: "/no/session/was/ever/here" })).toEqual([]);
+      expect((await list({ cwd: repository.path })).map(({ cwd }) => cwd)).toEqual([repository.path]);
+      expect(await failureOf(editor.request("session/list", { cwd: "relative" }))).toMatchObject({
+        code: -32602,
+      });
+      expect(await editor.request("session/close", { sessionId })).toEqual({});
+      expect(await list()).toMatchObject([{ sessionId }]);
+      expect(await editor.request("session/delete", { sessionId })).toEqual({});
+      expect(await list()).toEqual([]);
+      expect(await editor.request("session/delete", { sessionId: "tck-never-created-session" })).toEqual({});
+    });
+  });
+
+  test("ACP-ADDDIRS-201 ACP-ADDDIRS-202 ACP-RESUME-201 further folders are taken by new and resume", async () => {
+    await using other = await temporaryFolder();
+    await draftStory({}, async (stage) => {
+      const { editor, repository } = stage;
+      const more = { additionalDirectories: [other.path] };
+      const sessionId = await newSession(stage, more);
+      await editor.request("session/close", { sessionId });
+      const resumed = await editor.request("session/resume", { sessionId, cwd: repository.path, ...more });
+      expect(listOf(resumed.configOptions)).not.toEqual([]);
+    });
+  });
+
+  test("ACP-CONFIG-201 ACP-CONFIG-202 ACP-CONFIG-203 ACP-CONFIG-204 ACP-CONFIG-206 options are complete and valid wherever they stand", async () => {
+    await draftStory({}, async (stage) => {
+      const { editor, repository } = stage;
+      const created = await editor.request("session/new", { cwd: repository.path });
+      const sessionId = String(created.sessionId);
+      const idsOf = (options: unknown) => listOf(options).map((option) => objectOf(option).configId);
+      const ids = idsOf(created.configOptions);
+      expect(ids).toEqual(expect.arrayContaining(["mode", "model"]));
+      for (const option of listOf(created.configOptions).map(objectOf)) expectValid(option);
+      const params = { sessionId, configId: "mode", type: "id", value: "plan" };
+      const set = await editor.request("session/set_config_option", params);
+      expect(idsOf(set.configOptions)).toEqual(ids);
+      expect(objectOf(listOf(set.configOptions)[0]).currentValue).toBe("plan");
+      const resumed = await editor.request("session/resume", { sessionId, cwd: repository.path });
+      expect(objectOf(listOf(resumed.configOptions)[0]).currentValue).toBe("plan");
+      const changes = editor.updates(sessionId).filter((one) => one.sessionUpdate === "config_option_update");
+      for (const { configOptions } of changes) expect(idsOf(configOptions)).toEqual(ids);
+      expect(
+        await failureOf(editor.request("session/set_config_option", { ...params, value: "no" })),
+      ).toMatchObject({ code: -32602 });
+    });
+  });
+});
+
+function expectValid({ type, name, currentValue, options }: JsonObject): void {
+  expect(name).toMatch(/./);
+  if (type === "boolean") return;
+  const entries = listOf(options).map(objectOf);
+  const isGrouped = entries.some((entry) => "groupId" in entry);
+  expect(entries.every((entry) => "groupId" in entry === isGrouped)).toBe(true);
+  const values = entries.flatMap((entry) => (isGrouped ? listOf(entry.options).map(objectOf) : [entry]));
+  expect(values.map(({ value }) => value)).toContain(currentValue);
+}
+
+describe("turns", () => {
+  test("ACP-PROMPT-201 ACP-PROMPT-203 ACP-PROMPT-205 ACP-STATE-201 ACP-STATE-202 ACP-STATE-203 ACP-PATCH-201 ACP-PATCH-203 a prompt is answered by a receipt while the turn runs, which ends with an idle", async () => {
+    await draftStory({}, async (stage) => {
+      const { editor, model } = stage;
+      const sessionId = await newSession(stage);
+      const gate = reply.gate();
+      model.title(reply.gate()).reply(reply.think("Hm."), gate, reply.say("Hello.")).reply("Again.");
+      const prompt = [{ type: "text", text: "Hi" }];
+      const { messageId } = await editor.request("session/prompt", { sessionId, prompt });
+      expect(messageId).toMatch(/./);
+      await gate.reached();
+      expect(editor.updates(sessionId).some(isTurnEnd), "the receipt came before the end").toBe(false);
+      gate.release();
+      expect(await editor.waitFor(sessionId, isTurnEnd)).toMatchObject({ stopReason: "end_turn" });
+      const updates = editor.updates(sessionId);
+      expect(updates.filter(isState).map(({ state }) => state)).toEqual(["running", "idle"]);
+      expect(updates).toContainEqual({ sessionUpdate: "user_message", messageId, content: prompt });
+      expect(draftText(updates, "agent_message_chunk")).toBe("Hello.");
+      expect(draftText(updates, "agent_thought_chunk")).toBe("Hm.");
+      const second = await editor.turn(sessionId, "Again");
+      expect(second.messageId).not.toBe(messageId);
+    });
+  });
+
+  test("ACP-PROMPTCAP-001 ACP-PROMPTCAP-003 ACP-PROMPT-003 images, embedded and linked resources are taken, sound is refused", async () => {
+    await draftStory({ files: { "a.txt": "one\n" } }, async (stage) => {
+      const { editor, model, repository } = stage;
+      const sessionId = await newSession(stage);
+      model.reply("Seen.");
+      const prompt = [
+        { type: "text", text: "Look" },
+        { type: "image", data: pixel, mimeType: "image/png" },
+        { type: "resource", resource: { uri: "file:///x.txt", text: "embedded" } },
+        { type: "resource_link", name: "a.txt", uri: `file://${repository.path}/a.txt` },
+      ];
+      await editor.request("session/prompt", { sessionId, prompt });
+      await editor.waitFor(sessionId, isTurnEnd);
+      expect(JSON.stringify(model.requests[0]?.messages)).toContain("embedded");
+      for (const block of [
+        { type: "audio", data: pixel, mimeType: "audio/wav" },
+        { type: "_odd", any: 1 },
+      ])
+        expect(
+          await failureOf(editor.request("session/prompt", { sessionId, prompt: [block] })),
+        ).toMatchObject({
+          code: -32602,
+        });
+    });
+  });
+
+  test("ACP-INFO-CONCURRENT-201 a second prompt waits and gets its own receipt and turn", async () => {
+    await draftStory({}, async (stage) => {
+      const { editor, model } = stage;
+      const sessionId = await newSession(stage);
+      const gate = reply.gate();
+      model.reply(reply.say("One."), gate).reply("Two.");
+      const ask = (text: string) =>
+        editor.request("session/prompt", { sessionId, prompt: [{ type: "text", text }] });
+      const first = await ask("First");
+      const second = ask("Second");
+      gate.release();
+      expect((await second).messageId).not.toBe(first.messageId);
+      await editor.wire.bell.until(
+        () => (editor.updates(sessionId).filter(isTurnEnd).length === 2 ? true : undefined),
+        "two ends",
+      );
+      expect(
+        editor
+          .updates(sessionId)
+          .filter(isState)
+          .map(({ state }) => state),
+      ).toEqual(["running", "idle", "running", "idle"]);
+    });
+  });
+
+  test("a turn that fails ends with an idle that names the error, and the session goes on", async () => {
+    await draftStory({ config: { retry: { attempts: 1 } } }, async (stage) => {
+      const { editor, model } = stage;
+      const sessionId = await newSession(stage);
+      model.reply(reply.status(401, { error: { message: "bad key" } })).reply("Hello.");
+      const { idle } = await editor.turn(sessionId, "Hi");
+      expect(idle).toMatchObject({ stopReason: "error", error: { code: -32000 } });
+      expect(await editor.turn(sessionId, "Again")).toMatchObject({ idle: { stopReason: "end_turn" } });
+    });
+  });
+
+  test("ACP-CANCEL-201 ACP-CANCEL-202 ACP-CANCEL-203 ACP-CANCEL-205 ACP-CANCEL-206 ACP-CANCEL-207 a cancel ends the turn with an idle, and nothing more is said of it", async () => {
+    await draftStory({}, async (stage) => {
+      const { editor, model } = stage;
+      for (const _meta of [undefined, { any: 1 }]) {
+        const sessionId = await busySession(stage);
+        const before = editor.wire.entries.length;
+        await editor.notify("session/cancel", { sessionId, ...(_meta && { _meta }) });
+        const end = await editor.waitFor(sessionId, isTurnEnd);
+        expect(stopReasons).toContain(end.stopReason);
+        expect(end).toMatchObject({ state: "idle", stopReason: "cancelled" });
+        await failureOf(editor.request("_test/fence"));
+        const answers = editor.wire.entries
+          .slice(before)
+          .filter(({ message }) => message?.kind === "response");
+        expect(answers).toHaveLength(1);
+        expect(editor.updates(sessionId).at(-1)).toEqual(end);
+        model.reply("Fresh.");
+        expect(await editor.turn(sessionId, "Again")).toMatchObject({ messageId: expect.any(String) });
+      }
+    });
+  });
+
+  test("ACP-CANCEL-208 ACP-CLOSE-202 closing a busy session ends its turn as a cancel does", async () => {
+    await draftStory({}, async (stage) => {
+      const { editor } = stage;
+      const sessionId = await busySession(stage);
+      expect(await editor.request("session/close", { sessionId })).toEqual({});
+      expect(editor.updates(sessionId).filter(isTurnEnd)).toMatchObject([{ stopReason: "cancelled" }]);
+    });
+  });
+});
+
+describe("tools", () => {
+  const config = { permission: { bash: "ask", edit: "ask" } };
+  const allow = (request: { options: { optionId: string; kind: string }[] }) => ({
+    outcome: "selected" as const,
+    optionId: request.options.find(({ kind }) => kind === "allow_once")?.optionId ?? "",
+  });
+
+  test("ACP-PERM-201 ACP-PATCH-204 ACP-PATCH-205 ACP-PATCH-206 ACP-PATCH-207 ACP-PATCH-208 ACP-PATCH-209 ACP-ENUM-201 ACP-ENUM-202 ACP-CLIENTCAP-201 ACP-CLIENTCAP-202 calls, terminals, diffs and plans are shown, and permission is asked for", async () => {
+    const files = { "a.txt": "one\n" };
+    await draftStory({ config, files, permission: allow }, async (stage) => {
+      const { editor, model, repository } = stage;
+      const sessionId = await newSession(stage);
+      const todos = [{ id: "1", content: "Look", status: "pending", priority: "high" }];
+      model
+        .reply(reply.call("read", { filePath: "a.txt" }))
+        .reply(reply.call("todowrite", { todos }))
+        .reply(reply.call("edit", { filePath: "a.txt", oldString: "one", newString: "two" }))
+        .reply(reply.call("bash", { command: "echo grün; exit 3" }))
+        .reply("Done.");
+      expect(await editor.turn(sessionId, "Work")).toMatchObject({ idle: { stopReason: "end_turn" } });
+      for (const request of editor.permissionRequests) {
+        expect(request).toMatchObject({ sessionId, title: expect.stringMatching(/./) });
+        expect(request.options.map(({ kind }) => kind)).toEqual(
+          expect.arrayContaining(["allow_once", "reject_once"]),
+        );
+      }
+      expect(editor.permissionRequests.map(({ subject }) => subject?.type)).toEqual([
+        "tool_call",
+        "tool_call",
+      ]);
+      const updates = editor.updates(sessionId);
+      const states = updates.filter(isState).map(({ state }) => state);
+      expect(states).toEqual(["running", "requires_action", "running", "requires_action", "running", "idle"]);
+      const calls = updates.filter(({ sessionUpdate }) => sessionUpdate === "tool_call_update");
+      for (const { kind } of calls) if (kind !== undefined) expect(toolKinds).toContain(kind);
+      const diff = calls.flatMap(({ content }) => listOf(content).map(objectOf)).find(isDiff);
+      expect(diff).toEqual({
+        type: "diff",
+        changes: [{ operation: "modify", path: `${repository.path}/a.txt`, fileType: "text" }],
+        patch: {
+          format: "git_patch",
+          text: "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-one\n+two\n",
+        },
+      });
+      const output = updates
+        .filter(({ sessionUpdate }) => sessionUpdate === "terminal_output_chunk")
+        .map(({ data }) => Buffer.from(String(data), "base64").toString());
+      expect(output.join("")).toBe("grün\r\n");
+      const terminals = updates.filter(({ sessionUpdate }) => sessionUpdate === "terminal_update");
+      expect(terminals).toMatchObject([
+        { cwd: repository.path },
+        { exitStatus: { exitCode: 3, signal: null } },
+      ]);
+      expect(updates.filter(({ sessionUpdate }) => sessionUpdate === "plan_update")).toMatchObject([
+        { plan: { type: "items", planId: expect.any(String), entries: [{ content: "Look" }] } },
+      ]);
+      const asked = editor.wire.entries.flatMap(({ direction, message }) =>
+        direction === "fromAgent" && message?.kind === "request" ? [message.method] : [],
+      );
+      expect(new Set(asked)).toEqual(new Set(["session/request_permission"]));
+    });
+  });
+
+  test("ACP-ENUM-203 an unknown outcome of a permission approves nothing", async () => {
+    const odd = () => ({ outcome: "_later" as const });
+    await draftStory({ config, permission: odd }, async (stage) => {
+      const sessionId = await newSession(stage);
+      stage.model.reply(reply.call("bash", { command: "touch done" }));
+      await stage.editor.turn(sessionId, "Work");
+      expect(await stage.repository.git("status", "--porcelain")).toBe("");
+    });
+  });
+
+  test("a cancel while the person is asked ends the turn, though the client never answers", async () => {
+    await draftStory({ config, permission: () => "never" }, async (stage) => {
+      const { editor, model } = stage;
+      const sessionId = await newSession(stage);
+      model.reply(reply.call("bash", { command: "touch done" }));
+      const prompt = [{ type: "text", text: "Work" }];
+      await editor.request("session/prompt", { sessionId, prompt });
+      await editor.waitFor(sessionId, ({ state }) => state === "requires_action");
+      await editor.notify("session/cancel", { sessionId });
+      expect(await editor.waitFor(sessionId, isTurnEnd)).toMatchObject({ stopReason: "cancelled" });
+    });
+  });
+
+  test("ACP-CLIENTCAP-201 questions come as forms to who has forms", async () => {
+    const elicit = () => ({ action: "accept" as const, content: { question_1: "Tabs" } });
+    await draftStory({ capabilities: { elicitation: { form: {} } }, elicit }, async (stage) => {
+      const { editor, model } = stage;
+      const sessionId = await newSession(stage);
+      const options = [
+        { label: "Tabs", description: "" },
+        { label: "Spaces", description: "" },
+      ];
+      const questions = [{ question: "Which?", header: "Indent", options }];
+      model.reply(reply.call("question", { questions })).reply("Tabs then.");
+      await editor.turn(sessionId, "Ask me");
+      expect(model.requests[1]?.toolResults[0]).toContain("Tabs");
+      const states = editor.updates(sessionId).filter(isState);
+      expect(states.map(({ state }) => state)).toEqual(["running", "requires_action", "running", "idle"]);
+    });
+  });
+});
+
+function isDiff({ type }: JsonObject): boolean {
+  return type === "diff";
+}
+
+describe("resuming", () => {
+  test("ACP-RESUME-202 ACP-RESUME-203 ACP-RESUME-204 ACP-RESUME-205 with replay everything comes before the answer and nothing after; without it no history", async () => {
+    await draftStory({}, async (stage) => {
+      const { editor, repository } = stage;
+      const sessionId = await usedSession(stage);
+      const said = editor.updates(sessionId).find((one) => one.sessionUpdate === "user_message");
+      await editor.request("session/close", { sessionId });
+
+      let before = editor.updates(sessionId).length;
+      await editor.request("session/resume", { sessionId, cwd: repository.path });
+      await failureOf(editor.request("_test/fence"));
+      expect(editor.kinds(sessionId, before)).toEqual([
+        "state_update",
+        "usage_update",
+        "session_info_update",
+      ]);
+
+      before = editor.updates(sessionId).length;
+      const replayFrom = { type: "start" };
+      await editor.request("session/resume", { sessionId, cwd: repository.path, replayFrom });
+      const replayed = editor.updates(sessionId).slice(before);
+      await failureOf(editor.request("_test/fence"));
+      expect(editor.updates(sessionId).slice(before)).toEqual(replayed);
+      expect(replayed.map(({ sessionUpdate }) => sessionUpdate)).toEqual([
+        "user_message",
+        "user_message_chunk",
+        "agent_message",
+        "agent_message_chunk",
+        "usage_update",
+        "session_info_update",
+        "state_update",
+      ]);
+      expect(replayed[0]).toMatchObject({ messageId: said?.messageId, content: [] });
+      expect(draftText(replayed, "user_message_chunk")).toBe("Hi");
+
+      const odd = { sessionId, cwd: repository.path, replayFrom: { type: "_middle" } };
+      expect(await failureOf(editor.request("session/resume", odd))).toMatchObject({ code: -32602 });
+    });
+  });
+
+  test("ACP-INFO-UNKNOWNSESSION-001 an unknown session is named in the error", async () => {
+    await draftStory({}, async ({ editor, repository }) => {
+      const sessionId = "ses_00000000000000000000000000000000";
+      const failures = await Promise.all([
+        failureOf(editor.request("session/resume", { sessionId, cwd: repository.path })),
+        failureOf(editor.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "Hi" }] })),
+      ]);
+      for (const failure of failures) expect(failure).toMatchObject({ code: -32002, data: { sessionId } });
+    });
+  });
+
+  test("ACP-EXT-202 steering is an extension that the capabilities name", async () => {
+    await draftStory({ initialize: false }, async (stage) => {
+      const { editor } = stage;
+      const answer = await editor.initialize();
+      expect(objectOf(objectOf(answer.capabilities)._meta)).toEqual({ steering: { supported: true } });
+      const sessionId = await newSession(stage);
+      const prompt = [{ type: "text", text: "Also this" }];
+      expect(await editor.request("_session/steering", { sessionId, prompt })).toEqual({
+        outcome: "promptRequired",
+        reason: "noRunningTurn",
+      });
+    });
+  });
+});

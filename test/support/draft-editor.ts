@@ -1,0 +1,175 @@
+import { fileURLToPath } from "node:url";
+import { client, methods, type ClientContext } from "@agentclientprotocol/sdk/experimental/v2";
+import type * as draft from "@agentclientprotocol/sdk/experimental/v2";
+import { AgentProcess } from "./agent-process.ts";
+import { environment } from "./environment.ts";
+import { isObject, objectOf, type JsonObject } from "./json.ts";
+import { startModelServer, type ModelServer } from "./model-server.ts";
+import { leftoversWith } from "./processes.ts";
+import { gitRepository, temporaryFolder, writeConfig, type Files, type GitRepository } from "./temp.ts";
+import { within } from "./waiting.ts";
+import { wireViolations } from "./wire-checks.ts";
+import type { WireEntry } from "./wire-log.ts";
+
+const fairlead = fileURLToPath(new URL("../../bin/fairlead.js", import.meta.url));
+const answerDeadlineMs = 20_000;
+const exitDeadlineMs = 5_000;
+
+export interface DraftStage {
+  editor: DraftEditor;
+  model: ModelServer;
+  repository: GitRepository;
+  home: string;
+}
+
+export interface DraftOptions {
+  files?: Files;
+  config?: Record<string, unknown>;
+  capabilities?: draft.ClientCapabilities;
+  /** Answers permissions; without it being asked is refused. */
+  permission?: (request: draft.RequestPermissionRequest) => draft.RequestPermissionOutcome | "never";
+  elicit?: (request: draft.CreateElicitationRequest) => draft.CreateElicitationResponse;
+  initialize?: boolean;
+}
+
+/** An editor that speaks the draft of version 2, with a real agent behind it; everything on the wire is checked. */
+export class DraftEditor {
+  readonly permissionRequests: draft.RequestPermissionRequest[] = [];
+  readonly #process: AgentProcess;
+  readonly #agent: ClientContext;
+  readonly #options: DraftOptions;
+
+  constructor(options: DraftOptions & { home: string }) {
+    this.#options = options;
+    const { home } = options;
+    this.#process = new AgentProcess([process.execPath, fairlead, "acp"], {
+      env: environment(home),
+      cwd: home,
+    });
+    this.#agent = this.#connect();
+  }
+
+  get wire() {
+    return this.#process.wire;
+  }
+
+  initialize(more: JsonObject = {}): Promise<JsonObject> {
+    const info = { name: "draft-editor", version: "1.0.0" };
+    const { capabilities = {} } = this.#options;
+    return this.request("initialize", { protocolVersion: 2, info, capabilities, ...more });
+  }
+
+  async request(method: string, params: JsonObject = {}): Promise<JsonObject> {
+    const answer = this.#agent.request<unknown, JsonObject, string>(method, params);
+    return objectOf(await within(answer, `the answer to ${method}`, answerDeadlineMs));
+  }
+
+  notify(method: string, params: JsonObject): Promise<void> {
+    return this.#agent.notify<JsonObject, string>(method, params);
+  }
+
+  /** Bytes on the agent's stdin, as they are. */
+  async write(text: string): Promise<void> {
+    await this.#process.write(Buffer.from(text));
+  }
+
+  /** Prompts, and waits for the turn's end. */
+  async turn(sessionId: string, text: string): Promise<{ messageId: unknown; idle: JsonObject }> {
+    const before = this.updates(sessionId).length;
+    const prompt = [{ type: "text", text }];
+    const { messageId } = await this.request("session/prompt", { sessionId, prompt });
+    const idle = await this.waitFor(sessionId, isTurnEnd, before);
+    return { messageId, idle };
+  }
+
+  updates(sessionId: string): JsonObject[] {
+    return this.wire.updates
+      .filter((item) => item.sessionId === sessionId)
+      .map(({ update }) => objectOf(update));
+  }
+
+  kinds(sessionId: string, from = 0): unknown[] {
+    return this.updates(sessionId)
+      .slice(from)
+      .map(({ sessionUpdate }) => sessionUpdate);
+  }
+
+  /** The first update from this one on that is wanted. */
+  waitFor(sessionId: string, isWanted: (update: JsonObject) => boolean, from = 0): Promise<JsonObject> {
+    const probe = () => this.updates(sessionId).slice(from).find(isWanted);
+    return this.wire.bell.until(probe, `an update that satisfies ${isWanted.toString()}`);
+  }
+
+  waitForEntry(isWanted: (entry: WireEntry) => boolean, what: string): Promise<WireEntry> {
+    return this.wire.bell.until(() => this.wire.entries.find(isWanted), what);
+  }
+
+  /** Everything that went wrong, as sentences. */
+  problems(): string[] {
+    return wireViolations(this.wire).map(({ rule, order, text }) => `[${rule}] line ${order}: ${text}`);
+  }
+
+  async close(): Promise<void> {
+    this.#process.endInput();
+    await within(this.#process.exited, "the agent to exit", exitDeadlineMs).catch((error: unknown) => {
+      this.#process.kill();
+      throw error;
+    });
+  }
+
+  #connect(): ClientContext {
+    const app = client({ name: "draft-editor" });
+    app.onNotification(methods.client.session.update, () => {});
+    app.onRequest(methods.client.session.requestPermission, async ({ params, signal }) => {
+      this.permissionRequests.push(params);
+      this.wire.bell.ring();
+      const outcome = this.#options.permission?.(params) ?? { outcome: "cancelled" };
+      if (outcome !== "never") return { outcome };
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      return { outcome: { outcome: "cancelled" } };
+    });
+    const { elicit } = this.#options;
+    if (elicit) app.onRequest(methods.client.elicitation.create, ({ params }) => elicit(params));
+    return app.connect(this.#process.stream).agent;
+  }
+}
+
+export function isTurnEnd({ sessionUpdate, state, stopReason }: JsonObject): boolean {
+  return sessionUpdate === "state_update" && state === "idle" && stopReason !== undefined;
+}
+
+/** The text of all chunks of this kind. */
+export function draftText(updates: readonly JsonObject[], kind: string): string {
+  return updates
+    .filter(({ sessionUpdate }) => sessionUpdate === kind)
+    .map(({ content }) => (isObject(content) ? String(content.text) : ""))
+    .join("");
+}
+
+/** Plays a story with an editor that speaks the draft; the model's requests and the whole wire are checked. */
+export async function draftStory(
+  options: DraftOptions,
+  play: (stage: DraftStage) => Promise<void>,
+): Promise<void> {
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  await using repository = await gitRepository(options.files);
+  const model = await startModelServer();
+  await writeConfig(home.path, model.url, { experimental: { acp_v2: true }, ...options.config });
+  const editor = new DraftEditor({ ...options, home: home.path });
+  try {
+    if (options.initialize !== false) await editor.initialize();
+    await play({ editor, model, repository, home: home.path });
+    await editor.close();
+    const problems = editor.problems();
+    if (problems.length > 0) throw new Error(`The wire log found:\n${problems.join("\n")}`);
+    model.assertClean();
+    const leftovers = await leftoversWith("HOME", home.path);
+    if (leftovers.length > 0) throw new Error("Processes outlived the agent.");
+  } catch (error) {
+    console.error(`The wire, its last lines:\n${editor.wire.excerpt()}`);
+    throw error;
+  } finally {
+    await editor.close().catch(() => {});
+    await model.close();
+  }
+}
