@@ -106,7 +106,7 @@ describe("negotiation", () => {
 });
 
 describe("lines", () => {
-  test("ACP-TRANSPORT-201 ACP-TRANSPORT-002 ACP-TRANSPORT-203 ACP-JSONRPC-001 ACP-JSONRPC-002 ACP-JSONRPC-003 ACP-JSONRPC-004 ACP-JSONRPC-005 ACP-BATCH-201 ACP-EXT-001 ACP-EXT-201 ACP-ERROR-001 answers have the id of their request, one line each, and survive bad lines", async () => {
+  test("ACP-TRANSPORT-201 ACP-TRANSPORT-002 ACP-TRANSPORT-203 ACP-JSONRPC-001 ACP-JSONRPC-002 ACP-JSONRPC-003 ACP-JSONRPC-004 ACP-JSONRPC-005 ACP-BATCH-201 ACP-EXT-001 ACP-EXT-201 ACP-ERROR-001 ACP-INFO-PARSE-001 ACP-INFO-INVALIDREQ-001 ACP-STDERR-001 answers have the id of their request, one line each, and survive bad lines", async () => {
     await draftStory({}, async (stage) => {
       const { editor, repository } = stage;
       const request = (id: unknown, method: string, params: JsonObject) =>
@@ -122,9 +122,10 @@ describe("lines", () => {
           request("unknown", "no/such", {}),
           JSON.stringify({ jsonrpc: "2.0", method: "_unknown/notification", params: {} }),
           request("bad", "session/new", { cwd: 5 }),
+          "5",
           request("after", "session/list", {}),
         ],
-        8,
+        9,
       );
       const byId = new Map(answers.map((answer) => [answer.id, answer]));
       expect([...byId.keys()]).toEqual(
@@ -140,7 +141,8 @@ describe("lines", () => {
         expect.arrayContaining([-32600, -32700]),
       );
       expect(objectOf(byId.get("unknown")?.error).code).toBe(-32601);
-      expect(answers).toHaveLength(8);
+      expect(answers).toHaveLength(9);
+      expect(editor.stderr).toBe("");
       expect(isObject(byId.get("after")?.result)).toBe(true);
       const fromAgent = editor.wire.entries.filter(({ direction }) => direction === "fromAgent");
       expect(fromAgent.filter(({ problem }) => problem)).toEqual([]);
@@ -489,7 +491,7 @@ function isDiff({ type }: JsonObject): boolean {
 }
 
 describe("resuming", () => {
-  test("ACP-RESUME-202 ACP-RESUME-203 ACP-RESUME-204 ACP-RESUME-205 with replay everything comes before the answer and nothing after; without it no history", async () => {
+  test("ACP-RESUME-202 ACP-RESUME-203 ACP-RESUME-204 ACP-RESUME-205 ACP-SCHEMA-002 with replay everything comes before the answer and nothing after; without it no history", async () => {
     await draftStory({}, async (stage) => {
       const { editor, repository } = stage;
       const sessionId = await usedSession(stage);

@@ -444,14 +444,21 @@ describe("capability rows", () => {
 
   const embedded = { uri: "file:///notes.txt", mimeType: "text/plain", text: "A note" };
   test.each<[string, ContentBlock]>([
-    ["ACP-PROMPTCAP-001 an image", { type: "image", mimeType: "image/png", data: pixel }],
-    ["ACP-PROMPTCAP-003 an embedded resource", { type: "resource", resource: embedded }],
-  ])("%s is accepted", async (_name, block) => {
+    ["an image", { type: "image", mimeType: "image/png", data: pixel }],
+    ["an embedded resource", { type: "resource", resource: embedded }],
+  ])("ACP-PROMPTCAP-001 ACP-PROMPTCAP-003 %s is accepted", async (_name, block) => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Seen.");
       const prompt: ContentBlock[] = [{ type: "text", text: "Look" }, block];
       expect(await editor.prompt(sessionId, prompt)).toMatchObject({ stopReason: "end_turn" });
+    });
+  });
+
+  test("ACP-AUTH-004 logout succeeds, and what needs no stored key works on", async () => {
+    await story({}, async ({ editor, model }) => {
+      expect(await editor.request("logout")).toEqual({});
+      expect(agentText(editor.updates(await usedSession(editor, model)))).toBe("Hello.");
     });
   });
 
@@ -586,6 +593,23 @@ describe("advisory rows", () => {
     await story({ initialize: false }, async ({ editor, model }) => {
       await editor.initialize();
       expect(agentText(editor.updates(await usedSession(editor, model)))).toBe("Hello.");
+    });
+  });
+});
+
+describe("informational rows", () => {
+  test("ACP-STDERR-001 ACP-INFO-PARSE-001 ACP-INFO-INVALIDREQ-001 ACP-INFO-UNKNOWNSESSION-001 nothing is written to stderr, and what is wrong has its own code", async () => {
+    await story({}, async ({ editor, model }) => {
+      await editor.write("{ not json\n");
+      expect(objectOf((await editor.response(null)).error)).toMatchObject({ code: -32700 });
+      await editor.writeLine(5);
+      const isRefusal = ({ direction, line }: { direction: string; line: string }) =>
+        direction === "fromAgent" && line.includes("-32600");
+      await editor.waitForEntry(isRefusal, "the answer to a number");
+      const failure = await failureOf(editor.prompt(unusedId, "Hi"));
+      expect(failure).toMatchObject({ code: -32002, message: expect.stringContaining("Session not found") });
+      await usedSession(editor, model);
+      expect(editor.stderr).toBe("");
     });
   });
 });

@@ -53,6 +53,10 @@ export class DraftEditor {
     return this.#process.wire;
   }
 
+  get stderr(): string {
+    return this.#process.stderr;
+  }
+
   initialize(more: JsonObject = {}): Promise<JsonObject> {
     const info = { name: "draft-editor", version: "1.0.0" };
     const { capabilities = {} } = this.#options;
