@@ -1,0 +1,160 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { newSessionId } from "../../src/message/ids.ts";
+import type { SessionInfo } from "../../src/message/message.ts";
+import type { Editor } from "../support/editor.ts";
+import { failureOf } from "../support/failure.ts";
+import { listOf, objectOf } from "../support/json.ts";
+import * as reply from "../support/reply.ts";
+import { sentUnasked } from "../support/silence.ts";
+import { story } from "../support/story.ts";
+import { toolCalls } from "../support/transcript.ts";
+
+const sessionCount = 5_000;
+
+/** Stores sessions as an earlier process would have left them; ten of them were used at the same time. */
+async function storeSessions(home: string, cwd: string): Promise<SessionInfo[]> {
+  const projectId = "prj000000000000000000000000";
+  const folder = join(home, ".local/share/fairlead/storage/session", projectId);
+  await mkdir(folder, { recursive: true });
+  const infos = Array.from({ length: sessionCount }, (_, at): SessionInfo => {
+    const updated = 1_700_000_000_000 + Math.floor(at / 10) * 1_000;
+    const time = { created: updated, updated };
+    return { id: newSessionId(), projectId, cwd, agent: "build", cost: 0, time, version: "0.1.0" };
+  });
+  for (let at = 0; at < infos.length; at += 500)
+    await Promise.all(
+      infos
+        .slice(at, at + 500)
+        .map((info) => writeFile(join(folder, `${info.id}.json`), JSON.stringify(info))),
+    );
+  return infos;
+}
+
+async function pageAfter(editor: Editor, cursor: unknown) {
+  const page = objectOf(await editor.request("session/list", typeof cursor === "string" ? { cursor } : {}));
+  const ids = listOf(page.sessions).map((session) => String(objectOf(session).sessionId));
+  return { ids, nextCursor: page.nextCursor };
+}
+
+describe("session/list", () => {
+  test(
+    "shows each of 5,000 sessions once, newest first, while sessions come, change and go",
+    { timeout: 60_000 },
+    async () => {
+      await story({ initialize: false }, async ({ editor, home, repository }) => {
+        const infos = await storeSessions(home.path, repository.path);
+        await editor.initialize();
+        const began = performance.now();
+        const first = await pageAfter(editor, undefined);
+        expect(performance.now() - began).toBeLessThan(3_000);
+        const untouched = new Set(infos.map(({ id }) => String(id)));
+        const [oldest, deleted] = [infos[0], infos[1]];
+        const ids = [...first.ids];
+        let { nextCursor } = first;
+        for (let page = 1; nextCursor !== undefined; page++) {
+          if (page === 5) {
+            await editor.newSession();
+            if (deleted) await editor.delete(deleted.id);
+            if (oldest) await editor.request("session/set_title", { sessionId: oldest.id, title: "Other" });
+            untouched.delete(String(deleted?.id));
+          }
+          const next = await pageAfter(editor, nextCursor);
+          ids.push(...next.ids);
+          nextCursor = next.nextCursor;
+        }
+        expect(new Set(ids).size).toBe(ids.length);
+        expect(new Set(ids)).toEqual(untouched);
+        const times = new Map(infos.map(({ id, time }) => [String(id), time.updated]));
+        const inOrder = ids.map((id) => times.get(id) ?? 0);
+        expect(inOrder).toEqual([...inOrder].sort((one, other) => other - one));
+      });
+    },
+  );
+});
+
+describe("what is published", () => {
+  test("comes behind the answer that makes a session known, however many are made at once", async () => {
+    await story({}, async ({ editor }) => {
+      const created = await Promise.all(Array.from({ length: 20 }, () => editor.newSession()));
+      for (const { sessionId } of created) {
+        const answer = editor.wire.entries.find(({ line }) =>
+          line.includes(`"result":{"sessionId":"${sessionId}"`),
+        );
+        const update = await editor.waitForEntry(
+          ({ message, line }) => message?.kind === "notification" && line.includes(sessionId),
+          "the session's first update",
+        );
+        expect(update.order).toBeGreaterThan(answer?.order ?? Infinity);
+      }
+    });
+  });
+
+  test("is only what changed: the same mode and the same title again say nothing", async () => {
+    await story({}, async ({ editor }) => {
+      const { sessionId } = await editor.newSession();
+      await editor.setMode(sessionId, "plan");
+      await editor.waitForKind(sessionId, "config_option_update");
+      const before = editor.updates(sessionId).length;
+      await editor.setMode(sessionId, "plan");
+      await editor.setConfigOption(sessionId, "mode", "plan");
+      await editor.setConfigOption(sessionId, "approval", "ask");
+      expect(await sentUnasked(editor)).toEqual([]);
+      expect(editor.updates(sessionId)).toHaveLength(before);
+    });
+  });
+
+  test("of a call is nothing after its end, though a process of it still writes", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const command = "(for i in 1 2 3 4 5 6; do echo late $i; sleep 0.05; done) & echo now";
+      model.reply(reply.call("bash", { command, timeout: 5_000 })).reply("Done.");
+      await editor.prompt(sessionId, "Run it");
+      expect(toolCalls(editor.updates(sessionId))).toMatchObject([{ status: "completed" }]);
+      expect(await sentUnasked(editor)).toEqual([]);
+    });
+  });
+});
+
+describe("setting up a session", () => {
+  test("is done one at a time and in order; closing, loading and deleting again is no error", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("Hello.");
+      await editor.prompt(sessionId, "Hi");
+      await Promise.all([
+        editor.load(sessionId),
+        editor.closeSession(sessionId),
+        editor.closeSession(sessionId),
+        editor.resume(sessionId),
+        editor.load(sessionId),
+        editor.load(sessionId),
+      ]);
+      expect(await sentUnasked(editor)).toEqual([]);
+      const [deleted, again, closed] = await Promise.all([
+        editor.delete(sessionId),
+        editor.delete(sessionId),
+        editor.closeSession(sessionId),
+      ]);
+      expect([deleted, again, closed]).toEqual([{}, {}, {}]);
+      expect(await failureOf(editor.load(sessionId))).toMatchObject({ code: -32002 });
+    });
+  });
+
+  test("that is cancelled by the client is answered as cancelled and shows nothing more", async () => {
+    await story({}, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("Hello.");
+      await editor.prompt(sessionId, "Hi");
+      const params = { sessionId, cwd: repository.path, mcpServers: [] };
+      const load = { jsonrpc: "2.0", id: "load", method: "session/load", params };
+      const cancel = { jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: "load" } };
+      await editor.write(`${JSON.stringify(load)}\n${JSON.stringify(cancel)}\n`);
+      const answer = await editor.response("load");
+      expect(objectOf(answer.error).code).toBe(-32800);
+      expect(await sentUnasked(editor)).toEqual([]);
+      await editor.load(sessionId);
+    });
+  });
+});
