@@ -59,7 +59,7 @@ async function answer(
   result: TurnResult,
 ): Promise<PromptResponse> {
   if (result.end === "failed") throw turnError(result.error);
-  if (result.end === "cancelled") view.hold();
+  if (result.end === "cancelled") view.endCancelled();
   const { input, output, reasoning, cache } = result.tokens;
   const usage = {
     inputTokens: input,

@@ -75,6 +75,11 @@ export class SessionView {
     this.#held ??= [];
   }
 
+  /** After a cancelled turn nothing more comes of its own, unless the client has asked for the next turn meanwhile. */
+  endCancelled(): void {
+    if (this.#turns === 0) this.hold();
+  }
+
   /** Sends what was held back. */
   release(): void {
     const held = this.#held ?? [];

@@ -49,7 +49,7 @@ describe("session/list", () => {
         const began = performance.now();
         const first = await pageAfter(editor, undefined);
         expect(performance.now() - began).toBeLessThan(3_000);
-        const untouched = new Set(infos.map(({ id }) => String(id)));
+        const untouched = new Set<string>(infos.map(({ id }) => id));
         const [oldest, deleted] = [infos[0], infos[1]];
         const ids = [...first.ids];
         let { nextCursor } = first;
@@ -58,7 +58,7 @@ describe("session/list", () => {
             await editor.newSession();
             if (deleted) await editor.delete(deleted.id);
             if (oldest) await editor.request("session/set_title", { sessionId: oldest.id, title: "Other" });
-            untouched.delete(String(deleted?.id));
+            if (deleted) untouched.delete(deleted.id);
           }
           const next = await pageAfter(editor, nextCursor);
           ids.push(...next.ids);
@@ -66,7 +66,7 @@ describe("session/list", () => {
         }
         expect(new Set(ids).size).toBe(ids.length);
         expect(new Set(ids)).toEqual(untouched);
-        const times = new Map(infos.map(({ id, time }) => [String(id), time.updated]));
+        const times = new Map<string, number>(infos.map(({ id, time }) => [id, time.updated]));
         const inOrder = ids.map((id) => times.get(id) ?? 0);
         expect(inOrder).toEqual([...inOrder].sort((one, other) => other - one));
       });
