@@ -149,13 +149,12 @@ export class ToolCalls {
         }),
       );
     }
-    return new OutputPacer({ intervalMs: 250, keep: tailLength }, (tail) =>
-      this.#deps.send({
-        sessionUpdate: "tool_call_update",
-        toolCallId: callId,
-        content: [textContent(fenced(tail))],
-      }),
-    );
+    return new OutputPacer({ intervalMs: 250, keep: tailLength }, async (tail) => {
+      const content = [textContent(fenced(tail))];
+      const open = this.#open.get(callId);
+      if (open !== undefined) open.sent = { ...open.sent, content };
+      await this.#deps.send({ sessionUpdate: "tool_call_update", toolCallId: callId, content });
+    });
   }
 }
 

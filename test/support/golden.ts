@@ -62,7 +62,7 @@ export function normalise(wire: WireLog, places: GoldenPlaces): Record<Direction
   const clean = cleaner([...names, [places.cwd, "<cwd>"], [places.home, "<home>"], ...more]);
   const of = (wanted: Direction) => {
     const wantedMessages = messages.filter(({ direction }) => direction === wanted);
-    return mergeChunks(wantedMessages.map(({ json }) => clean(json)));
+    return callsApart(mergeChunks(wantedMessages.map(({ json }) => clean(json))));
   };
   return { fromAgent: of("fromAgent"), toAgent: of("toAgent") };
 }
@@ -132,6 +132,33 @@ function cleaner(replacements: [string, string][]): (value: unknown) => unknown 
 }
 
 const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/** Calls that run at the same time go on in any order, so in a row of their updates each call's are put together. */
+function callsApart(messages: unknown[]): unknown[] {
+  const rows: { keys: string[]; messages: unknown[] }[] = [];
+  for (const message of messages) {
+    const key = parallelKey(message);
+    const last = rows.at(-1);
+    if (key !== undefined && last !== undefined && last.keys.length > 0) {
+      last.keys.push(key);
+      last.messages.push(message);
+    } else rows.push({ keys: key === undefined ? [] : [key], messages: [message] });
+  }
+  return rows.flatMap(({ keys, messages: row }) =>
+    row
+      .map((message, index) => ({ message, key: keys[index] ?? "" }))
+      .sort((one, other) => one.key.localeCompare(other.key))
+      .map(({ message }) => message),
+  );
+}
+
+/** What belongs together in such a row: a call's updates, or what was asked of the editor's files. */
+function parallelKey(message: unknown): string | undefined {
+  const { method, params } = objectOf(message);
+  if (String(method).startsWith("fs/")) return "";
+  const { sessionUpdate, toolCallId } = objectOf(objectOf(params).update);
+  return sessionUpdate === "tool_call_update" ? String(toolCallId) : undefined;
+}
 
 /** Where a text is cut into chunks depends on how fast the client reads, so neighbours of one message become one. */
 function mergeChunks(messages: unknown[]): unknown[] {
