@@ -7,12 +7,15 @@ import type { Agent } from "../agent/agent.ts";
 import { approvalModeSchema, type ModelRef } from "../message/message.ts";
 import type { Model } from "../model/model.ts";
 import type { Session } from "../session/session.ts";
+import type { ClientAbilities } from "./client-abilities.ts";
 import { invalidParams } from "./errors.ts";
+import { byProvider, toSwitch, withoutSwitches } from "./option-forms.ts";
 
 const modeOption = "mode";
 const modelOption = "model";
 const effortOption = "thought_level";
 const approvalOption = "approval";
+const compactionOption = "auto_compact";
 /** Leaves the effort to the agent, the configuration or the model; no model names one of its own so. */
 const usualEffort = "default";
 /** Stands in the picker while nothing says which of the models is meant; no model's value is without a slash. */
@@ -32,7 +35,13 @@ export function modesOf(session: Session): SessionModeState {
   };
 }
 
-export function optionsOf(session: Session): SessionConfigOption[] {
+/** The options in the form that the client has for them. */
+export function optionsFor(session: Session, { switches }: ClientAbilities): SessionConfigOption[] {
+  const options = optionsOf(session);
+  return switches ? options : withoutSwitches(options);
+}
+
+function optionsOf(session: Session): SessionConfigOption[] {
   const mode: SessionConfigOption = {
     type: "select",
     id: modeOption,
@@ -48,7 +57,7 @@ export function optionsOf(session: Session): SessionConfigOption[] {
   const model = modelSelect(session);
   const effort = effortSelect(session);
   const known = [model, effort].filter((option) => option !== undefined);
-  return [mode, ...known, approvalSelect(session)];
+  return [mode, ...known, approvalSelect(session), compactionSwitch(session)];
 }
 
 /** Changes the state behind an option. Throws for an option or a value that is not there. */
@@ -57,6 +66,7 @@ export async function setOption(session: Session, optionId: string, value: unkno
   const option = options.find(({ id }) => id === optionId);
   if (option === undefined)
     throw invalidParams(`There is no option "${optionId}". Options: ${listed(options.map(({ id }) => id))}.`);
+  if (option.type === "boolean") return setSwitch(session, optionId, value);
   const values = valuesOf(option);
   if (typeof value !== "string" || !values.includes(value))
     throw invalidParams(
@@ -67,6 +77,15 @@ export async function setOption(session: Session, optionId: string, value: unkno
   if (optionId === approvalOption) return session.setApproval(approvalModeSchema.parse(value));
   const model = session.project.models.list().find((candidate) => modelValue(candidate.ref) === value);
   if (model !== undefined) await session.setModel(model.ref);
+}
+
+async function setSwitch(session: Session, optionId: string, value: unknown): Promise<void> {
+  const isOn = toSwitch(value);
+  if (isOn === undefined)
+    throw invalidParams(
+      `The option "${optionId}" has no value ${JSON.stringify(value)}. Values: true, false.`,
+    );
+  await session.setAutoCompact(isOn);
 }
 
 export async function setMode(session: Session, name: string): Promise<void> {
@@ -88,7 +107,7 @@ function modelSelect(session: Session): SessionConfigOption | undefined {
     name: "Model",
     category: "model",
     currentValue: currentChoice.value,
-    options: isListed ? choices : [currentChoice, ...choices],
+    options: byProvider(isListed ? choices : [currentChoice, ...choices]),
   };
 }
 
@@ -121,6 +140,17 @@ function approvalSelect(session: Session): SessionConfigOption {
     category: "_approval",
     currentValue: session.info.approval ?? "ask",
     options: [...approvalChoices],
+  };
+}
+
+function compactionSwitch(session: Session): SessionConfigOption {
+  return {
+    type: "boolean",
+    id: compactionOption,
+    name: "Automatic compaction",
+    description: "Sums the conversation up by itself when the model's context is full.",
+    category: "model_config",
+    currentValue: session.autoCompact,
   };
 }
 

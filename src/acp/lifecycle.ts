@@ -15,7 +15,7 @@ import { pickersOf, type SessionView } from "./session-view.ts";
 import { internalError, invalidParams, sessionNotFound } from "./errors.ts";
 import type { Connection } from "./connection.ts";
 import { parseSessionId } from "./params.ts";
-import { optionsOf, setMode, setOption } from "./config-options.ts";
+import { optionsFor, setMode, setOption } from "./config-options.ts";
 
 /** Sessions on one page of a list. */
 const pageSize = 100;
@@ -24,15 +24,15 @@ const pageSize = 100;
 export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
   app.onRequest("session/new", async ({ params, requestId }) => {
     const session = await newSession(connection, params, requestId);
-    return { sessionId: session.id, ...pickersOf(session) };
+    return { sessionId: session.id, ...pickersOf(session, connection.client) };
   });
 
   app.onRequest("session/load", async ({ params, signal }) =>
-    pickersOf(await loadSession(connection, params, signal)),
+    pickersOf(await loadSession(connection, params, signal), connection.client),
   );
 
   app.onRequest("session/resume", async ({ params, requestId }) =>
-    pickersOf(await resumeSession(connection, params, requestId)),
+    pickersOf(await resumeSession(connection, params, requestId), connection.client),
   );
 
   app.onRequest("session/list", ({ params }) => listSessions(connection, params));
@@ -51,7 +51,7 @@ export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
 
   app.onRequest("session/set_config_option", async ({ params, requestId }) => {
     const { session } = await changeOption(connection, params, requestId);
-    return { configOptions: optionsOf(session) };
+    return { configOptions: optionsFor(session, connection.client) };
   });
 }
 

@@ -31,7 +31,7 @@ export function managementHandlers(app: AgentApp, connection: Connection): void 
       const view = connection.addView(session);
       connection.holdUntilAnswered(view, requestId);
       await greet(view, session, params.mcpServers?.length ?? 0);
-      return { sessionId: session.id, ...pickersOf(session) };
+      return { sessionId: session.id, ...pickersOf(session, connection.client) };
     }),
   );
 

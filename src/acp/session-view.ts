@@ -6,7 +6,7 @@ import { isFinished, type Part, type ToolPart } from "../message/part.ts";
 import type { Session } from "../session/session.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 import { Compactions } from "./compactions.ts";
-import { modesOf, optionsOf } from "./config-options.ts";
+import { modesOf, optionsFor } from "./config-options.ts";
 import { userUpdates } from "./content.ts";
 import { planDocuments } from "./plan-documents.ts";
 import { Subagents } from "./subagents.ts";
@@ -130,6 +130,7 @@ export class SessionView {
         return this.#sendOptions();
       case "model":
       case "approval":
+      case "options":
         return this.#sendOptions();
       case "commands":
         return this.sendCommands();
@@ -247,7 +248,10 @@ export class SessionView {
   }
 
   async #sendOptions(): Promise<void> {
-    await this.#send({ sessionUpdate: "config_option_update", configOptions: optionsOf(this.session) });
+    await this.#send({
+      sessionUpdate: "config_option_update",
+      configOptions: optionsFor(this.session, this.#client),
+    });
   }
 
   async #sendOfTurn(update: SessionUpdate, under: SessionId = this.session.id): Promise<void> {
@@ -269,8 +273,8 @@ export function commandsOf(session: Session): AvailableCommand[] {
 }
 
 /** The pickers as they stand, for the answers that carry them. */
-export function pickersOf(session: Session) {
-  return { modes: modesOf(session), configOptions: optionsOf(session) };
+export function pickersOf(session: Session, client: ClientAbilities) {
+  return { modes: modesOf(session), configOptions: optionsFor(session, client) };
 }
 
 function chunk(kind: "text" | "reasoning", messageId: string, text: string): SessionUpdate {

@@ -16,6 +16,8 @@ export type SessionEvent = { sessionId: SessionId } & (
   | { type: "agent"; agent: string }
   | { type: "model"; model: ModelRef | undefined }
   | { type: "approval"; approval: ApprovalMode }
+  /** Another setting of the session. */
+  | { type: "options" }
   /** What can be called with a slash is another list now. */
   | { type: "commands" }
   /** Something happened in the child session that a task call of this one began. */

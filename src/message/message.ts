@@ -143,6 +143,8 @@ export const sessionInfoSchema = z.object({
   revert: revertSchema.optional(),
   /** Absent means ask. */
   approval: approvalModeSchema.optional(),
+  /** Whether a full context is summed up by itself; absent means as configured. */
+  autoCompact: z.boolean().optional(),
   /** Lines added and taken away, and files changed, in all; the files themselves stand in `session_diff/<id>`. */
   summary: z.object({ additions: z.number(), deletions: z.number(), files: z.number() }).optional(),
 });

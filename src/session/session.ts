@@ -258,6 +258,17 @@ export class Session {
     await this.#deps.emit({ sessionId: this.id, type: "approval", approval });
   }
 
+  /** Whether a full context is summed up by itself. */
+  get autoCompact(): boolean {
+    return this.#info.autoCompact ?? this.#project.config.compaction?.auto !== false;
+  }
+
+  async setAutoCompact(autoCompact: boolean): Promise<void> {
+    if (autoCompact === this.autoCompact) return;
+    await this.#save({ autoCompact });
+    await this.#deps.emit({ sessionId: this.id, type: "options" });
+  }
+
   async setTitle(title: string, source: "fallback" | "generated" | "person"): Promise<void> {
     if (this.#info.titleSource === "person" && source !== "person") return;
     const change = { title, titleSource: source };
@@ -526,7 +537,7 @@ export class Session {
     const result = await runTurn(
       {
         ...this.#deps,
-        project: this.#project,
+        project: this.#projectOfTurn(),
         context,
         maySpend: (abort) => this.maySpend(abort),
         plugins: this.plugins,
@@ -547,6 +558,15 @@ export class Session {
     await this.#saveDiff();
     await this.#deps.writer.flush();
     return result;
+  }
+
+  /** The project with what this session sets otherwise. */
+  #projectOfTurn(): Project {
+    const project = this.#project;
+    const { autoCompact } = this;
+    if (this.#info.autoCompact === undefined) return project;
+    const { config } = project;
+    return { ...project, config: { ...config, compaction: { ...config.compaction, auto: autoCompact } } };
   }
 
   async #saveDiff(): Promise<void> {

@@ -10,7 +10,7 @@ import type * as draft from "@agentclientprotocol/sdk/experimental/v2";
 import type { McpServer as StableMcpServer } from "@agentclientprotocol/sdk/unstable";
 import type { Session } from "../../session/session.ts";
 import { authenticate } from "../account.ts";
-import { optionsOf } from "../config-options.ts";
+import { optionsFor } from "../config-options.ts";
 import type { Connection } from "../connection.ts";
 import { toPromptBlocks } from "../content.ts";
 import { invalidParams } from "../errors.ts";
@@ -152,21 +152,23 @@ class DraftSession {
   readonly channel: DraftChannel;
   readonly turns: Turns;
   readonly #session: Session;
+  readonly #connection: Connection;
 
-  constructor(session: Session, { outbox }: Connection) {
+  constructor(session: Session, connection: Connection) {
     this.#session = session;
+    this.#connection = connection;
     this.turns = new Turns((update) => this.channel.tell(update));
     this.channel = new DraftChannel({
       id: session.id,
       cwd: session.project.workspace.cwd,
-      outbox,
+      outbox: connection.outbox,
       onUserMessage: (id) => this.turns.placed(id),
     });
   }
 
   /** The pickers as an answer carries them. */
   pickers() {
-    const configOptions = toOptions(optionsOf(this.#session));
+    const configOptions = toOptions(optionsFor(this.#session, this.#connection.client));
     const availableCommands = toCommands(commandsOf(this.#session));
     this.channel.note({ sessionUpdate: "config_option_update", configOptions });
     this.channel.note({ sessionUpdate: "available_commands_update", availableCommands });
