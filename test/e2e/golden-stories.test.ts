@@ -32,7 +32,7 @@ const clients: readonly [string, () => ClientKind][] = [
 interface GoldenStory {
   name: string;
   options?: StoryOptions;
-  play(stage: Stage, sessionId: string): Promise<unknown>;
+  play: (stage: Stage, sessionId: string) => Promise<unknown>;
 }
 
 /** Waits until the model is in the middle of its answer, and then for the client to have all that came before. */
