@@ -80,6 +80,7 @@ export function authorEvents(event: SessionEvent): PluginEvent[] {
     case "delta":
     case "tool-output":
     case "approval":
+    case "options":
     case "commands":
     case "notice":
       return [];

@@ -265,7 +265,7 @@ export class Session {
 
   async setAutoCompact(autoCompact: boolean): Promise<void> {
     if (autoCompact === this.autoCompact) return;
-    await this.#save({ autoCompact });
+    await this.#keep({ autoCompact });
     await this.#deps.emit({ sessionId: this.id, type: "options" });
   }
 
