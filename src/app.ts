@@ -18,6 +18,7 @@ import type { Config } from "./config/schema.ts";
 import { pluginPath } from "./config/module-files.ts";
 import { stampOf, type WatchedPlaces } from "./config/stamp.ts";
 import { modelRefSchema } from "./message/message.ts";
+import { Servers } from "./mcp/servers.ts";
 import { type Credentials, loadCredentials, saveCredential } from "./model/credentials.ts";
 import { knownKeys } from "./model/known-keys.ts";
 import { toRetryPolicy } from "./model/retry.ts";
@@ -45,6 +46,7 @@ import { openFiles } from "./workspace/files.ts";
 import { isInside } from "./workspace/paths.ts";
 import { namesInSync } from "./workspace/folder-names.ts";
 import { realPathSync } from "./workspace/real-path.ts";
+import { openPipedProcesses, type PipedProcesses } from "./workspace/piped-process.ts";
 import { openProcesses, type Processes } from "./workspace/process.ts";
 import { openSearch } from "./workspace/search.ts";
 import { openSnapshots } from "./workspace/snapshot.ts";
@@ -65,6 +67,7 @@ export class App {
   readonly log: Log;
   readonly #surroundings: Surroundings;
   readonly #processes: Processes;
+  readonly #piped: PipedProcesses;
   readonly #secrets = new Secrets();
   /** The folders whose own configuration the person agreed to. */
   readonly trust: Trust;
@@ -80,6 +83,7 @@ export class App {
   #sharedPlugins: SharedPlugins | undefined;
   #isClosing = false;
   #languageServers: Promise<LanguageServers> | undefined;
+  #servers: Servers | undefined;
 
   constructor(surroundings: Surroundings) {
     const { env, platform } = surroundings;
@@ -93,6 +97,7 @@ export class App {
     this.modelLists = new ModelLists({ folder: lists, fetch: globalThis.fetch, log: this.log });
     const childEnv = childEnvironment(env);
     this.#processes = openProcesses({ env: childEnv, secrets: this.#secrets });
+    this.#piped = openPipedProcesses({ env: childEnv, secrets: this.#secrets });
     this.trust = new Trust({
       load: async (id) => (await this.#openStore()).files.read(["trust", id], trustedFolderSchema),
       save: async (id, trusted) => (await this.#openStore()).files.write(["trust", id], trusted),
@@ -117,12 +122,20 @@ export class App {
   }
 
   openSessions(door: Door): Sessions {
+    this.#servers = new Servers({
+      version: this.#surroundings.version,
+      processes: this.#piped,
+      log: this.log,
+      abilities: () => door.elicitationAbilities(),
+      onVisited: (id) => door.visited(id),
+    });
     this.#sessions = new Sessions({
       store: () => this.#openStore(),
       version: this.#surroundings.version,
       door,
       log: this.log,
       openProject: (folders) => this.openProject(folders),
+      servers: this.#servers,
       openApprovals: (id) => this.openApprovals(id),
       onTurnEnd: () => this.#housekeeping.onTurnEnd(),
       memory: {
@@ -319,14 +332,16 @@ export class App {
   abandon(): void {
     this.#processes.killAll();
     this.#sharedPlugins?.killAll();
+    this.#piped.killAll();
   }
 
   /** Ends every session and every process. */
   async close(): Promise<void> {
     this.#isClosing = true;
-    const ended = [this.#processes.endAll(), this.#sharedPlugins?.closeAll()];
+    const ended = [this.#processes.endAll(), this.#piped.endAll(), this.#sharedPlugins?.closeAll()];
     await this.#sessions?.closeAll();
-    await Promise.all([...ended, this.#housekeeping.close(), this.modelLists.close()]);
+    const closed = [this.#servers?.endAll(), this.#housekeeping.close(), this.modelLists.close()];
+    await Promise.all([...ended, ...closed]);
   }
 
   /** Why no model could be asked by somebody without a project, in words for the person. */

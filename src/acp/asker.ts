@@ -1,29 +1,27 @@
 import type {
   AgentContext,
-  ElicitationSchema,
+  CreateElicitationRequest,
   RequestPermissionRequest,
 } from "@agentclientprotocol/sdk/unstable";
-
-/** Questions that belong to a call. */
-export interface Form {
-  sessionId: string;
-  toolCallId: string;
-  message: string;
-  requestedSchema: ElicitationSchema;
-}
 
 /** How the client is asked, whatever version of the protocol it speaks. What it answers is not trusted yet. */
 export interface Asker {
   permission(request: RequestPermissionRequest, signal: AbortSignal): Promise<unknown>;
-  form(form: Form, signal: AbortSignal): Promise<unknown>;
+  /** A form, or an address to be visited. */
+  elicit(request: SessionElicitation, signal: AbortSignal): Promise<unknown>;
+  /** Tells that the address of an elicitation was visited. */
+  visited(elicitationId: string): Promise<void>;
 }
+
+/** What is asked in a session. */
+export type SessionElicitation = CreateElicitationRequest & { sessionId: string };
 
 export function askerOf(client: AgentContext): Asker {
   return {
     permission: (request, signal) =>
       client.request("session/request_permission", request, waitingFor(signal)),
-    form: (form, signal) =>
-      client.request("elicitation/create", { mode: "form", ...form }, waitingFor(signal)),
+    elicit: (request, signal) => client.request("elicitation/create", request, waitingFor(signal)),
+    visited: (elicitationId) => client.notify("elicitation/complete", { elicitationId }),
   };
 }
 

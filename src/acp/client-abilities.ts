@@ -11,6 +11,8 @@ export interface ClientAbilities {
   optionsOfOneKind: boolean;
   /** Shows forms (elicitation). */
   forms: boolean;
+  /** Brings the person to an address (elicitation). */
+  urls: boolean;
   /** Gives and takes the text of files as they stand in its buffers. */
   readFiles: boolean;
   writeFiles: boolean;
@@ -33,6 +35,7 @@ export const noAbilities: ClientAbilities = {
   compaction: false,
   optionsOfOneKind: false,
   forms: false,
+  urls: false,
   readFiles: false,
   writeFiles: false,
   childWork: "card",
@@ -49,6 +52,7 @@ export function abilitiesOf(request: InitializeRequest): ClientAbilities {
     compaction: isGiven(capabilities.session?.compaction),
     optionsOfOneKind: request.clientInfo?.name.toLowerCase() === "zed",
     forms: isGiven(capabilities.elicitation?.form),
+    urls: isGiven(capabilities.elicitation?.url),
     readFiles: capabilities.fs?.readTextFile === true,
     writeFiles: capabilities.fs?.writeTextFile === true,
     childWork: childWorkOf(request),

@@ -84,9 +84,12 @@ export class Connection {
     this.#views.delete(sessionId);
   }
 
-  /** Holds the session's updates back until this request is answered. */
-  holdUntilAnswered(view: SessionView, requestId: string | number | null): void {
+  /** Holds the session's updates back until this request is answered; what may begin only then comes behind them. */
+  holdUntilAnswered(view: SessionView, requestId: string | number | null, then?: () => void): void {
     view.hold();
-    this.outbox.afterResponse(requestId, () => view.release());
+    this.outbox.afterResponse(requestId, () => {
+      view.release();
+      then?.();
+    });
   }
 }

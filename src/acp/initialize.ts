@@ -25,7 +25,7 @@ export function initializeResult({ version, launch }: Program, params: unknown):
     agentCapabilities: {
       loadSession: true,
       promptCapabilities: { image: true, audio: false, embeddedContext: true },
-      mcpCapabilities: { http: false, sse: false },
+      mcpCapabilities: { http: true, sse: true },
       sessionCapabilities: {
         list: {},
         resume: {},

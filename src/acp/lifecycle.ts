@@ -14,6 +14,7 @@ import { InvalidCursor } from "../storage/session-store.ts";
 import { pickersOf, type SessionView } from "./session-view.ts";
 import { internalError, invalidParams, sessionNotFound } from "./errors.ts";
 import type { Connection } from "./connection.ts";
+import { toServers } from "./mcp-servers.ts";
 import { parseSessionId } from "./params.ts";
 import { optionsFor, setMode, setOption } from "./config-options.ts";
 
@@ -27,8 +28,8 @@ export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
     return { sessionId: session.id, ...pickersOf(session, connection.client) };
   });
 
-  app.onRequest("session/load", async ({ params, signal }) =>
-    pickersOf(await loadSession(connection, params, signal), connection.client),
+  app.onRequest("session/load", async ({ params, signal, requestId }) =>
+    pickersOf(await loadSession(connection, params, requestId, signal), connection.client),
   );
 
   app.onRequest("session/resume", async ({ params, requestId }) =>
@@ -71,9 +72,10 @@ export async function newSession(
   requestId: RequestId,
 ): Promise<Session> {
   const session = await connection.sessions.create(await checkedFolders(params));
+  session.setServers(toServers(params.mcpServers ?? []));
   const view = connection.addView(session);
-  connection.holdUntilAnswered(view, requestId);
-  await greet(view, session, params.mcpServers?.length ?? 0);
+  connection.holdUntilAnswered(view, requestId, () => session.servers.start());
+  await greet(view, session);
   return session;
 }
 
@@ -81,15 +83,18 @@ export async function newSession(
 export function loadSession(
   connection: Connection,
   params: Opening & { sessionId: string },
+  requestId: RequestId,
   signal: AbortSignal,
 ): Promise<Session> {
   return connection.setups.run(params.sessionId, async () => {
     signal.throwIfAborted();
     const { session, notice } = await open(connection, params);
+    session.setServers(toServers(params.mcpServers ?? []));
     const view = connection.viewOf(session);
+    connection.outbox.afterResponse(requestId, () => session.servers.start());
     view.release();
     await view.replay(connection.sessions.history(session.id), signal);
-    await greet(view, session, params.mcpServers?.length ?? 0, notice);
+    await greet(view, session, notice);
     await view.tell();
     if (!session.isBusy) view.hold();
     return session;
@@ -104,9 +109,10 @@ export function resumeSession(
 ): Promise<Session> {
   return connection.setups.run(params.sessionId, async () => {
     const { session, notice } = await open(connection, params);
+    if (params.mcpServers) session.setServers(toServers(params.mcpServers));
     const view = connection.viewOf(session);
-    connection.holdUntilAnswered(view, requestId);
-    await greet(view, session, params.mcpServers?.length ?? 0, notice);
+    connection.holdUntilAnswered(view, requestId, () => session.servers.start());
+    await greet(view, session, notice);
     return session;
   });
 }
@@ -238,16 +244,9 @@ async function checkFolder(name: string, path: string): Promise<void> {
 }
 
 /** What a client is told of a session beside the answer itself. */
-export async function greet(
-  view: SessionView,
-  session: Session,
-  mcpServers: number,
-  notice?: string,
-): Promise<void> {
+export async function greet(view: SessionView, session: Session, notice?: string): Promise<void> {
   await view.sendCommands();
   await view.introduce();
   for (const problem of session.project.problems) await view.notice("warning", problem);
-  if (mcpServers > 0)
-    await view.notice("warning", `MCP servers are not supported yet; ${mcpServers} were not started.`);
   if (notice !== undefined) await view.notice("warning", notice);
 }

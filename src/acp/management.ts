@@ -4,6 +4,7 @@ import type { Connection } from "./connection.ts";
 import { setOption } from "./config-options.ts";
 import { invalidParams, sessionNotFound } from "./errors.ts";
 import { checkedFolders, greet } from "./lifecycle.ts";
+import { toServers } from "./mcp-servers.ts";
 import { extensionParams, parseSessionId } from "./params.ts";
 import { pickersOf } from "./session-view.ts";
 
@@ -28,9 +29,10 @@ export function managementHandlers(app: AgentApp, connection: Connection): void 
       if (forked.status === "no such message")
         throw invalidParams(`The session has no message "${point}" to fork at.`);
       const { session } = forked;
+      session.setServers(toServers(params.mcpServers ?? []));
       const view = connection.addView(session);
-      connection.holdUntilAnswered(view, requestId);
-      await greet(view, session, params.mcpServers?.length ?? 0);
+      connection.holdUntilAnswered(view, requestId, () => session.servers.start());
+      await greet(view, session);
       return { sessionId: session.id, ...pickersOf(session, connection.client) };
     }),
   );

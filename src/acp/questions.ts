@@ -5,7 +5,7 @@ import type { Log } from "../base/log.ts";
 import type { Inquiry, InquiryAnswer, InquiryOutcome, InquiryQuestion } from "../message/inquiry.ts";
 import type { SessionId } from "../message/ids.ts";
 import { showInvisible } from "../permission/invisible.ts";
-import type { Asker, Form } from "./asker.ts";
+import type { Asker, SessionElicitation } from "./asker.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 import { textContent } from "./tool-calls.ts";
 
@@ -55,7 +55,9 @@ async function askByForm(
   inquiry: Inquiry,
   signal: AbortSignal,
 ): Promise<InquiryOutcome> {
-  const { action, content } = formResponseSchema.parse(await asker.form(toForm(sessionId, inquiry), signal));
+  const { action, content } = formResponseSchema.parse(
+    await asker.elicit(toForm(sessionId, inquiry), signal),
+  );
   switch (action) {
     case "accept":
       return { outcome: "answered", answers: toAnswers(inquiry.questions, content ?? {}) };
@@ -68,11 +70,12 @@ async function askByForm(
   }
 }
 
-function toForm(sessionId: SessionId, { callId, questions }: Inquiry): Form {
+function toForm(sessionId: SessionId, { callId, questions }: Inquiry): SessionElicitation {
   const [first] = questions;
   const message = questions.length === 1 && first ? first.question : `${questions.length} questions`;
   return {
     sessionId,
+    mode: "form",
     toolCallId: callId,
     message: showInvisible(message),
     requestedSchema: { type: "object", properties: Object.assign({}, ...questions.map(fieldsOf)) },

@@ -1,6 +1,7 @@
 import { agent, type AgentApp, type AnyMessage } from "@agentclientprotocol/sdk/unstable";
 import type { AgentConnector } from "@agentclientprotocol/sdk/experimental/v2";
 import { deferred } from "../base/async.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Door, Sessions } from "../session/sessions.ts";
 import { accountHandlers, type Account } from "./account.ts";
@@ -8,6 +9,7 @@ import { askerOf } from "./asker.ts";
 import { abilitiesOf } from "./client-abilities.ts";
 import { Connection } from "./connection.ts";
 import { editorBuffers } from "./editor-files.ts";
+import { elicitFromClient } from "./elicitations.ts";
 import { withHumanMessage } from "./errors.ts";
 import { initializeResult, type Program } from "./initialize.ts";
 import { lifecycleHandlers } from "./lifecycle.ts";
@@ -42,6 +44,17 @@ export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
       const { peer, client } = connection;
       if (peer === undefined) return { outcome: "unavailable" };
       return inquireClient({ asker: peer.asker, abilities: client, log }, sessionId, inquiry, signal);
+    },
+    elicit: async (sessionId, elicitation, signal) => {
+      const { peer, client } = connection;
+      if (peer === undefined) return { outcome: "unavailable" };
+      return elicitFromClient({ asker: peer.asker, abilities: client, log }, sessionId, elicitation, signal);
+    },
+    elicitationAbilities: () => ({ forms: connection.client.forms, urls: connection.client.urls }),
+    visited: (elicitationId) => {
+      connection.peer?.asker
+        .visited(elicitationId)
+        .catch((error: unknown) => log.warn("nobody was told", { error: messageOf(error) }));
     },
     buffers: (sessionId) => connection.peer?.buffers(sessionId) ?? {},
   });

@@ -1,7 +1,7 @@
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { messageOf, UserError } from "../base/errors.ts";
 import { newPartId } from "../message/ids.ts";
-import type { Part } from "../message/part.ts";
+import type { Attachment, Part } from "../message/part.ts";
 import { evaluate } from "../permission/evaluate.ts";
 import type { Ruleset } from "../permission/rule.ts";
 import { limitOutput } from "../tool/output-limit.ts";
@@ -23,6 +23,23 @@ const embeddedLimits = { maxLines: 4_000, maxBytes: 128 * 1024 };
 /** Paths named with `@` that one message attaches. */
 const mentionLimit = 20;
 
+/** What MCP servers offer to be read. */
+export interface Resources {
+  /** Whether something is offered under what a person wrote. */
+  hasResource(written: string): boolean;
+  /** Undefined where nothing is. */
+  resource(
+    written: string,
+    signal: AbortSignal,
+  ): Promise<{ text: string; attachments: readonly Attachment[] } | { problem: string } | undefined>;
+}
+
+/** What counts for the things that a message brings along. */
+export interface Attaching {
+  readonly rules: Ruleset;
+  readonly resources?: Resources | undefined;
+}
+
 /**
  * Turns what the client sent into parts of a user message; linked files are read now, as the model will see them.
  * Who links a file has agreed that it is read, unless a rule denies it.
@@ -30,14 +47,14 @@ const mentionLimit = 20;
 export async function toParts(
   blocks: readonly PromptBlock[],
   context: ToolContext,
-  rules: Ruleset = [],
+  attaching: Attaching = { rules: [] },
 ): Promise<Part[]> {
   const parts: Part[] = [];
-  for (const block of blocks) parts.push(...(await blockParts(block, context, rules)));
+  for (const block of blocks) parts.push(...(await blockParts(block, context, attaching)));
   return parts;
 }
 
-async function blockParts(block: PromptBlock, context: ToolContext, rules: Ruleset): Promise<Part[]> {
+async function blockParts(block: PromptBlock, context: ToolContext, attaching: Attaching): Promise<Part[]> {
   switch (block.type) {
     case "text": {
       const text: Part = {
@@ -47,14 +64,16 @@ async function blockParts(block: PromptBlock, context: ToolContext, rules: Rules
         ...(block.audience === "model" && { synthetic: true }),
         ...(block.audience === "person" && { ignored: true }),
       };
-      return block.audience === "both" ? [text, ...(await mentionParts(block.text, context, rules))] : [text];
+      return block.audience === "both"
+        ? [text, ...(await mentionParts(block.text, context, attaching))]
+        : [text];
     }
     case "media":
       return mediaParts(block, context);
     case "embedded":
       return embeddedParts(block, context);
     case "link":
-      return linkParts(block, context, rules);
+      return linkParts(block, context, attaching);
     case "task":
       return [taskPart(block)];
   }
@@ -94,12 +113,12 @@ async function mediaParts(
 }
 
 /** Files and folders of the workspace, and agents, that the text names with `@`; the text itself stays as it is. */
-async function mentionParts(text: string, context: ToolContext, rules: Ruleset): Promise<Part[]> {
+async function mentionParts(text: string, context: ToolContext, attaching: Attaching): Promise<Part[]> {
   const links = new Map<string, PromptBlock & { type: "link" }>();
   const agents = new Set<string>();
   let more = 0;
   for (const readings of findMentions(text)) {
-    const link = await toLink(readings, context);
+    const link = (await toLink(readings, context)) ?? toResourceLink(readings, attaching);
     const agent = readings.find(({ path }) => context.tasks.agents.includes(path));
     if (link === undefined && agent !== undefined) agents.add(agent.path);
     if (link === undefined || links.has(link.uri)) continue;
@@ -107,7 +126,7 @@ async function mentionParts(text: string, context: ToolContext, rules: Ruleset):
     else more++;
   }
   const parts: Part[] = [...agents].flatMap(agentParts);
-  for (const link of links.values()) parts.push(...(await linkParts(link, context, rules)));
+  for (const link of links.values()) parts.push(...(await linkParts(link, context, attaching)));
   if (more > 0) parts.push(synthetic(`${more} more paths that the person named with @ were not attached.`));
   return parts;
 }
@@ -137,6 +156,14 @@ async function toLink(
   return undefined;
 }
 
+function toResourceLink(
+  readings: readonly Mention[],
+  { resources }: Attaching,
+): (PromptBlock & { type: "link" }) | undefined {
+  const found = readings.find(({ path }) => resources?.hasResource(path));
+  return found && { type: "link", uri: found.path, name: found.path };
+}
+
 /** The absolute path as it was asked for, so that rules see links too. */
 async function pathInside(written: string, workspace: ToolContext["workspace"]): Promise<string | undefined> {
   try {
@@ -153,7 +180,7 @@ async function pathInside(written: string, workspace: ToolContext["workspace"]):
 async function linkParts(
   block: PromptBlock & { type: "link" },
   context: ToolContext,
-  rules: Ruleset,
+  attaching: Attaching,
 ): Promise<Part[]> {
   const shown: Part = {
     id: newPartId(),
@@ -163,8 +190,33 @@ async function linkParts(
     filename: block.name,
   };
   const link = parseFileLink(block.uri);
-  if (link === undefined) return [shown, synthetic(`The person linked ${block.uri} (${block.name}).`)];
-  return [shown, ...(await readLinked(link, block, context, rules))];
+  if (link !== undefined) return [shown, ...(await readLinked(link, block, context, attaching.rules))];
+  const resource = await readResource(block.uri, context, attaching);
+  return [shown, ...(resource ?? [synthetic(`The person linked ${block.uri} (${block.name}).`)])];
+}
+
+/** Who names a resource has agreed that its server is asked for it, unless a rule denies it. Undefined where it is none. */
+async function readResource(
+  uri: string,
+  context: ToolContext,
+  { rules, resources }: Attaching,
+): Promise<Part[] | undefined> {
+  if (resources === undefined || !resources.hasResource(uri)) return undefined;
+  const request = { permission: "read_mcp_resource", subjects: [{ text: uri }], always: [] };
+  const { action, reason } = evaluate(request, rules);
+  if (action === "deny") return [synthetic(unreadable(uri, reason))];
+  const read = await resources.resource(uri, context.signal);
+  if (read === undefined) return undefined;
+  if ("problem" in read) return [synthetic(unreadable(uri, read.problem))];
+  const limited = await limitOutput(read.text, { folder: context.workspace.outputFolder });
+  return [
+    synthetic(`<attached uri="${uri}">\n${limited.text}\n</attached>`),
+    ...read.attachments.map(toFilePart),
+  ];
+}
+
+function toFilePart({ mime, url, filename }: Attachment): Part {
+  return { id: newPartId(), type: "file", mime, url, ...(filename && { filename }) };
 }
 
 async function readLinked(
@@ -181,13 +233,7 @@ async function readLinked(
     if (action === "deny") return [synthetic(unreadable(block.uri, reason))];
     const result = await call.run({ callId: newPartId(), signal: context.signal, output: async () => {} });
     if (result.status === "failed") return [synthetic(unreadable(block.uri, result.error))];
-    const media = (result.attachments ?? []).map(({ mime, url, filename }): Part => ({
-      id: newPartId(),
-      type: "file",
-      mime,
-      url,
-      ...(filename && { filename }),
-    }));
+    const media = (result.attachments ?? []).map(toFilePart);
     return [synthetic(`<attached path="${path}">\n${result.output}\n</attached>`), ...media];
   } catch (error) {
     return [synthetic(unreadable(block.uri, messageOf(error)))];

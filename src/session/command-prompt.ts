@@ -1,5 +1,7 @@
 import { type Filled, fillTemplate } from "../command/template.ts";
 import type { Attachment } from "../message/part.ts";
+import type { ServerPrompt } from "../mcp/prompts.ts";
+import { cutText, outputLimitBytes, outputLimitLines } from "../tool/output-limit.ts";
 import type { Tool, ToolContext } from "../tool/tool.ts";
 import { resolvePath } from "../workspace/paths.ts";
 import type { PromptBlock } from "./prompt-input.ts";
@@ -27,9 +29,27 @@ export function commandPrompt(
   effect: PromptEffect,
   typed: string,
 ): Promise<CommandPrompt> {
-  return effect.kind === "skill"
-    ? skillPrompt(deps, effect.skill, typed)
-    : templatePrompt(deps, effect.template, typed);
+  switch (effect.kind) {
+    case "skill":
+      return skillPrompt(deps, effect.skill, typed);
+    case "template":
+      return templatePrompt(deps, effect.template, typed);
+    case "server-prompt":
+      return servedPrompt(deps, effect.prompt, typed);
+  }
+}
+
+async function servedPrompt(
+  { signal, secrets }: CommandPromptDeps,
+  prompt: ServerPrompt,
+  typed: string,
+): Promise<CommandPrompt> {
+  const filled = await prompt.fill(typed, signal);
+  if (filled.outcome !== "filled") return filled;
+  const text = cutText(secrets.redact(filled.text), outputLimitLines, outputLimitBytes, "head");
+  const note = text.length < filled.text.length ? "\n\n[The server's text goes on; it was cut here.]" : "";
+  const said: PromptBlock = { type: "text", text: `${text}${note}`, audience: "model" };
+  return { outcome: "ready", blocks: [said, ...filled.attachments.flatMap(mediaBlocks)] };
 }
 
 /** Fills the template; what it runs and reads is asked for like the calls of a model. */

@@ -3,6 +3,8 @@ import reviewTemplate from "../../prompts/commands/review.md";
 import type { Command as WrittenCommand } from "../command/command.ts";
 import type { Usage } from "../message/event.ts";
 import type { ModelRef, SessionInfo } from "../message/message.ts";
+import type { ServerPrompt } from "../mcp/prompts.ts";
+import { type ServersSeen, runMcp } from "./mcp-command.ts";
 import { type Permitted, runPermissions } from "./permissions-command.ts";
 import type { Project } from "./project.ts";
 import type { Undo } from "./undo.ts";
@@ -27,7 +29,8 @@ export type PromptEffect =
       /** Runs in a child session; where it is not said, if the agent only does tasks. */
       readonly subtask?: boolean | undefined;
     }
-  | { readonly kind: "skill"; readonly skill: string };
+  | { readonly kind: "skill"; readonly skill: string }
+  | { readonly kind: "server-prompt"; readonly prompt: ServerPrompt };
 
 /** A command with what was typed behind its name. */
 export interface Called {
@@ -45,6 +48,7 @@ export interface AnswerEffect {
 interface Commanded extends Permitted {
   readonly usage: Usage | undefined;
   readonly info: SessionInfo;
+  readonly servers: ServersSeen;
   readonly history: Pick<Undo, "undo" | "redo" | "checkpoints">;
   setTitle(title: string, source: "person"): Promise<void>;
   reload(): Promise<Project>;
@@ -104,6 +108,12 @@ const builtIn: readonly Command[] = [
     effect: { kind: "answer", run: runPermissions },
   },
   {
+    name: "mcp",
+    description: "Show the MCP servers, how they are and what they offer; connect one again",
+    hint: "server, or reconnect server",
+    effect: { kind: "answer", run: ({ servers }, rest) => runMcp(servers, rest) },
+  },
+  {
     name: "cost",
     description: "Show what this session has used and cost so far",
     effect: { kind: "answer", run: async (session) => cost(session) },
@@ -120,8 +130,11 @@ export const reservedNames: ReadonlySet<string> = new Set(
   builtIn.filter(({ effect }) => effect.kind !== "template").map(({ name }) => name),
 );
 
-/** Everything that can be called in a project: built in, written down, and the skills. Of one name the first counts. */
-export function commandsOf({ commands, skills }: Pick<Project, "commands" | "skills">): Command[] {
+/** Everything that can be called in a project: built in, written down, the skills, and prompts of servers. Of one name the first counts. */
+export function commandsOf(
+  { commands, skills }: Pick<Project, "commands" | "skills">,
+  prompts: readonly ServerPrompt[] = [],
+): Command[] {
   const written = commands.map(toCommand);
   const names = new Set(written.map(({ name }) => name));
   const own = builtIn.filter(({ name }) => !names.has(name));
@@ -136,7 +149,9 @@ export function commandsOf({ commands, skills }: Pick<Project, "commands" | "ski
         effect: { kind: "skill", skill: name },
       };
     });
-  return [...own, ...written, ...loading];
+  for (const { name } of loading) names.add(name);
+  const served = prompts.filter(({ name }) => !names.has(name)).map(toServedCommand);
+  return [...own, ...written, ...loading, ...served];
 }
 
 /** The command that a message calls. Text that merely begins with a slash is text. */
@@ -148,6 +163,11 @@ export function parseCommand(text: string, commands: readonly Command[]): Called
 
 function toCommand({ name, description, hint, ...effect }: WrittenCommand): Command {
   return { name, description, hint, effect: { kind: "template", ...effect } };
+}
+
+function toServedCommand(prompt: ServerPrompt): Command {
+  const { name, description, hint } = prompt;
+  return { name, description: shorten(description), hint, effect: { kind: "server-prompt", prompt } };
 }
 
 function shorten(description: string): string {

@@ -18,6 +18,8 @@ import type {
 } from "../message/message.ts";
 import type { Part, Tokens } from "../message/part.ts";
 import { takesMedium } from "../model/media.ts";
+import type { GivenServers } from "../mcp/server-settings.ts";
+import type { SessionServers } from "../mcp/session-servers.ts";
 import type { Model } from "../model/model.ts";
 import type { Plugins } from "../plugin/plugins.ts";
 import { evaluate } from "../permission/evaluate.ts";
@@ -70,6 +72,8 @@ export interface SessionDeps {
   reopenProject(): Promise<Project>;
   /** Puts the model's questions to the person. */
   inquire: Inquire;
+  /** Its MCP servers; it lets go of them when it is closed. */
+  servers: SessionServers;
   specs: ToolSpecs;
   todos: Todo[];
   emit: Emit;
@@ -156,7 +160,11 @@ export class Session {
 
   /** What can be called with a slash. */
   get commands(): readonly Command[] {
-    return commandsOf(this.#project);
+    return commandsOf(this.#project, this.servers.prompts);
+  }
+
+  get servers(): SessionServers {
+    return this.#deps.servers;
   }
 
   get decisions(): Decisions {
@@ -281,6 +289,8 @@ export class Session {
     const before = this.#shown();
     const { consent, config } = this.#project;
     this.#project = await this.#deps.reopenProject();
+    // A child uses its parent's.
+    if (this.#deps.parent === undefined) this.servers.configure(this.#project.config);
     if (JSON.stringify(this.#project.consent?.wants) !== JSON.stringify(consent?.wants))
       this.#isConsentSettled = false;
     if (JSON.stringify(this.#project.config.max_cost) !== JSON.stringify(config.max_cost))
@@ -294,6 +304,11 @@ export class Session {
     return this.#project;
   }
 
+  /** Takes the MCP servers that the editor gives from now on. */
+  setServers(given: GivenServers): void {
+    this.servers.give(given);
+  }
+
   async setDirectories(additionalDirectories: string[]): Promise<void> {
     await this.#save({ additionalDirectories });
   }
@@ -305,6 +320,7 @@ export class Session {
     await this.#running?.ended;
     await Promise.all([...this.#children].map((child) => child.closed));
     this.#joined?.leave();
+    if (this.#deps.parent === undefined) this.servers.close();
     this.#deps.gate.close();
     await this.#deps.writer.close();
     this.#closed.resolve();
@@ -350,6 +366,7 @@ export class Session {
     await this.#deps.approvals.refresh();
     await this.#settleConsent(signal);
     await this.#joinPlugins();
+    await this.servers.settle(signal);
     const context = this.#toolContext(signal);
     const ended = await this.#ask(input, this.#called(input), context, chosen);
     if (ended !== undefined) return ended;
@@ -370,8 +387,8 @@ export class Session {
       await this.#askToCompact(input, called?.typed ?? "");
       return undefined;
     }
-    const isPrompt = effect?.kind === "template" || effect?.kind === "skill";
     const isTask = effect?.kind === "template" && this.#isTask(effect);
+    const isPrompt = effect !== undefined && effect.kind !== "answer";
     const said = isPrompt ? await this.#fill(input, effect, called?.typed ?? "", context) : { input };
     if ("end" in said) return said;
     this.#isSteerable = true;
@@ -604,7 +621,7 @@ export class Session {
     const info = { ...this.#userInfo(input, wish), ...(reminder !== undefined && { steering: true }) };
     const { toParts } = await import("./attachments.ts");
     const { rules } = this.#agentNamed(info.agent);
-    const parts = await toParts(input.blocks, context, rules);
+    const parts = await toParts(input.blocks, context, { rules, resources: this.servers });
     const said = await this.#heard({ info, parts }, context.signal);
     const reminders = [reminder, planReminder(info.agent, this.#previousAgent())].filter(
       (text) => text !== undefined,

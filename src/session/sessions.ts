@@ -1,9 +1,12 @@
 import { KeyedSerial } from "../base/async.ts";
-import { UserError } from "../base/errors.ts";
+import { messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Emit, SessionEvent } from "../message/event.ts";
 import { isSessionId, newSessionId, type SessionId } from "../message/ids.ts";
+import type { Elicit, ElicitationAbilities } from "../message/elicitation.ts";
 import type { Inquire } from "../message/inquiry.ts";
+import { SessionServers } from "../mcp/session-servers.ts";
+import type { Servers } from "../mcp/servers.ts";
 import type { Message, ModelRef, SessionInfo } from "../message/message.ts";
 import type { Approvals } from "../permission/approvals.ts";
 import { type Ask, Gate } from "../permission/gate.ts";
@@ -27,6 +30,11 @@ export interface Door {
   emit: Emit;
   ask: Ask;
   inquire(sessionId: SessionId, ...asked: Parameters<Inquire>): ReturnType<Inquire>;
+  /** Puts what an MCP server asks to the person. */
+  elicit(sessionId: SessionId, ...asked: Parameters<Elicit>): ReturnType<Elicit>;
+  elicitationAbilities(): ElicitationAbilities;
+  /** Says that an address which a person was brought to has served its purpose. */
+  visited(elicitationId: string): void;
   buffers(sessionId: SessionId): EditorBuffers;
 }
 
@@ -36,6 +44,8 @@ export interface SessionsDeps {
   door: Door;
   log: Log;
   openProject(folders: Folders): Promise<Project>;
+  /** The MCP servers of this process. */
+  servers: Servers;
   openApprovals(projectId: string): Promise<Approvals>;
   /** Told when a turn of any session was answered. Must not throw. */
   onTurnEnd(): void;
@@ -290,7 +300,9 @@ export class Sessions {
     parent?: { child: ChildSession; session: Session },
   ): Promise<Opened> {
     const { door, log, memory } = this.#deps;
-    const inEditor = parent === undefined ? this.#overlay(info.id, onDisk) : (project: Project) => project;
+    const servers = parent?.session.servers ?? this.#serversFor(info.id, onDisk);
+    const inEditor =
+      parent === undefined ? this.#overlay(info.id, onDisk, servers) : (project: Project) => project;
     const project = inEditor(onDisk);
     const store = await this.#deps.store();
     const opened = await store.openSession(info.id);
@@ -338,6 +350,7 @@ export class Sessions {
       openChild: (child, session) => this.#openChild(child, session),
       reopenProject: async () =>
         parent?.child.project ?? inEditor(await this.#deps.openProject({ cwd, additionalDirectories })),
+      servers,
       inquire: parent?.child.inquire ?? ((inquiry, signal) => door.inquire(info.id, inquiry, signal)),
       specs: this.#specs,
       todos: await store.todos(info.id),
@@ -347,17 +360,46 @@ export class Sessions {
       onTurnEnd: () => this.#deps.onTurnEnd(),
       lastUsedModel: await memory.lastUsedModel(project.id),
     });
-    if (parent === undefined) this.#live.set(info.id, session);
+    if (parent === undefined) {
+      this.#live.set(info.id, session);
+      servers.configure(project.config);
+    }
     const notices = [recovered.notice, ...this.#warnings.splice(0)].filter((text) => text !== undefined);
     return { status: "opened", session, notice: notices.length > 0 ? notices.join("\n") : undefined };
   }
 
-  /** Lays the editor's buffers over a project's files, the same ones however often the project is opened again. */
-  #overlay(id: SessionId, { workspace }: Project): (project: Project) => Project {
+  /**
+   * Lays what is the session's own over a project, the same however often the project is opened again: the editor's
+   * buffers over its files, the tools of the session's MCP servers beside its own.
+   */
+  #overlay(id: SessionId, { workspace }: Project, servers: SessionServers): (project: Project) => Project {
     const { door, log } = this.#deps;
     const { roots, files: disk } = workspace;
     const files = new EditorFiles({ disk, buffers: () => door.buffers(id), roots, log });
-    return (project) => ({ ...project, workspace: { ...project.workspace, files } });
+    return (project) => ({
+      ...project,
+      workspace: { ...project.workspace, files },
+      tools: async () => {
+        const own = await project.tools();
+        return [...own, ...servers.tools(own.map(({ name }) => name))];
+      },
+    });
+  }
+
+  #serversFor(sessionId: SessionId, { workspace: { cwd, roots } }: Project): SessionServers {
+    const { door, log, servers } = this.#deps;
+    const tell = (event: SessionEvent) =>
+      void door
+        .emit(event)
+        .catch((error: unknown) => log.warn("nobody was told of an MCP server", { error: messageOf(error) }));
+    return new SessionServers({
+      servers,
+      cwd,
+      roots,
+      elicit: (elicitation, signal) => door.elicit(sessionId, elicitation, signal),
+      report: (text) => tell({ sessionId, type: "notice", severity: "warning", text }),
+      onPrompts: () => tell({ sessionId, type: "commands" }),
+    });
   }
 }
 

@@ -23,6 +23,7 @@ import { CallSlots } from "./call-slots.ts";
 import type { Decisions } from "./decisions.ts";
 import type { Diagnose } from "./project.ts";
 import { fingerprint, isDoomLoop } from "./doom-loop.ts";
+import { rulesWith } from "./tool-set.ts";
 import type { Transcript } from "./transcript.ts";
 
 /** How long a running call may take to end by itself after a cancel before it is left behind. */
@@ -53,15 +54,21 @@ export interface CallOutcome {
 export class ToolRunner {
   readonly #deps: ToolRunnerDeps;
   #tools: ReadonlyMap<string, Tool> = new Map();
+  #rules: Ruleset;
+  #within: readonly Ruleset[] | undefined;
   readonly #slots = new CallSlots();
   readonly #fingerprints: string[] = [];
 
   constructor(deps: ToolRunnerDeps) {
     this.#deps = deps;
+    this.#rules = deps.rules;
   }
 
   /** Says which tools the next step has. */
   offer(tools: readonly Tool[]): void {
+    const { within } = this.#deps;
+    this.#rules = rulesWith(tools, this.#deps);
+    this.#within = within?.map((rules) => rulesWith(tools, { rules }));
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
   }
 
@@ -243,9 +250,9 @@ export class ToolRunner {
       input: part.state.input,
       permissions,
       limits: this.#deps.limitingRules,
-      within: this.#deps.within,
+      within: this.#within,
     };
-    const decision = await this.#deps.gate.decide(call, this.#deps.rules, signal);
+    const decision = await this.#deps.gate.decide(call, this.#rules, signal);
     card.decided(this.#deps.decisions.take(part.callId));
     return decision;
   }

@@ -31,6 +31,7 @@ export function offeredTools(tools: readonly Tool[], agent: Ruled, model: Model,
 
 /** An agent's rules with those for tools of which nobody knows what they do: they stand behind the first default, before all others. */
 export function rulesWith(tools: readonly Tool[], { rules }: Pick<Agent, "rules">): Ruleset {
+  if (rules[0]?.action !== "allow") return rules;
   const asking = tools.filter(({ asks }) => asks);
   const added = asking.map(({ name }) => ({ permission: name, pattern: "*", action: "ask" }) as const);
   return [...rules.slice(0, 1), ...added, ...rules.slice(1)];

@@ -20,7 +20,7 @@ import { repeats, runStep, type StepOutcome } from "./step.ts";
 import { queuedTasks, runTasks } from "./queued-tasks.ts";
 import { systemPrompt } from "./system-prompt.ts";
 import { taskTool } from "../tool/task.ts";
-import { offeredAgents, offeredSkills, offeredTools, rulesWith, type ToolSpecs } from "./tool-set.ts";
+import { offeredAgents, offeredSkills, offeredTools, type ToolSpecs } from "./tool-set.ts";
 import { StepTexts } from "./text-loop.ts";
 import { ToolRunner, type ToolRunnerDeps } from "./tool-runner.ts";
 import type { Transcript } from "./transcript.ts";
@@ -58,7 +58,7 @@ const mostVainCompactions = 3;
 export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<TurnResult> {
   const instructions = await deps.instructions(signal);
   for (const { path } of instructions) deps.context.instructed.add(path);
-  const turn = new Turn(deps, await deps.project.tools(), instructions);
+  const turn = new Turn(deps, instructions);
   const end = await turn.run(signal);
   const { compaction } = deps.project.config;
   if (compaction?.prune !== false) await prune(deps.transcript, pruneLimits);
@@ -67,7 +67,6 @@ export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<Turn
 
 class Turn {
   readonly #deps: TurnDeps;
-  readonly #tools: readonly Tool[];
   readonly #instructions: readonly Instruction[];
   #runner: { agent: string; runner: ToolRunner } | undefined;
   #task: { agent: string; tools: readonly Tool[] } | undefined;
@@ -77,9 +76,8 @@ class Turn {
   #vainCompactions = 0;
   tokens: Tokens = noTokens;
 
-  constructor(deps: TurnDeps, tools: readonly Tool[], instructions: readonly Instruction[]) {
+  constructor(deps: TurnDeps, instructions: readonly Instruction[]) {
     this.#deps = deps;
-    this.#tools = tools;
     this.#instructions = instructions;
   }
 
@@ -120,7 +118,7 @@ class Turn {
     const agent = agentOf(project, question);
     const isLast = agent.steps !== undefined && this.#steps >= agent.steps - 1;
     this.#steps++;
-    const tools = isLast ? [] : offeredTools(this.#toolsFor(agent), agent, model, question);
+    const tools = isLast ? [] : offeredTools(await this.#toolsFor(agent), agent, model, question);
     const runner = this.#runnerFor(agent);
     runner.offer(tools);
     const asked = this.#request({ question, agent, model, tools, isLast });
@@ -163,13 +161,16 @@ class Turn {
     return stops.includes("rejected") ? { end: "finished" } : undefined;
   }
 
-  /** With the agents that this one may hand tasks to, where there are any. */
-  #toolsFor(agent: Agent): readonly Tool[] {
+  /**
+   * With the agents that this one may hand tasks to, where there are any. Asked for each step: servers come, go and
+   * change what they offer while a turn runs.
+   */
+  async #toolsFor(agent: Agent): Promise<readonly Tool[]> {
     if (this.#task?.agent !== agent.name) {
       const agents = offeredAgents(this.#deps.project.agents.values(), agent);
       this.#task = { agent: agent.name, tools: agents.length === 0 ? [] : [taskTool({ agents })] };
     }
-    return [...this.#tools, ...this.#task.tools];
+    return [...(await this.#deps.project.tools()), ...this.#task.tools];
   }
 
   /** How the model is asked, as plugins leave it. */
@@ -195,7 +196,7 @@ class Turn {
   /** One for as long as the agent stays the same. */
   #runnerFor(agent: Agent): ToolRunner {
     if (this.#runner?.agent !== agent.name)
-      this.#runner = { agent: agent.name, runner: toolRunner(this.#deps, agent, this.#tools) };
+      this.#runner = { agent: agent.name, runner: toolRunner(this.#deps, agent) };
     return this.#runner.runner;
   }
 
@@ -286,9 +287,9 @@ function agentOf(project: Project, question: UserInfo): Agent {
   return agent;
 }
 
-function toolRunner(deps: TurnDeps, agent: Agent, tools: readonly Tool[]): ToolRunner {
+function toolRunner(deps: TurnDeps, agent: Agent): ToolRunner {
   const { transcript } = deps;
-  return new ToolRunner({ ...callDeps(deps, agent), rules: rulesWith(tools, agent), transcript });
+  return new ToolRunner({ ...callDeps(deps, agent), transcript });
 }
 
 /** What calls under an agent go by. */

@@ -16,7 +16,7 @@ export interface Tool<Input = unknown> {
   readonly description: string;
   readonly input: z.ZodType<Input>;
   /** JSON Schema that the model is told instead of `input`, of a tool that somebody else described. */
-  readonly schema?: Record<string, unknown>;
+  readonly schema?: Readonly<Record<string, unknown>>;
   /** Nobody knows what it does: it asks unless a rule of the person's says otherwise. */
   readonly asks?: boolean;
   /** Which picture an editor draws for its calls. */

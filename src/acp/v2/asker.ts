@@ -5,8 +5,9 @@ import { type Asker, waitingFor } from "../asker.ts";
 import { toToolCall } from "./convert.ts";
 import type { Turns } from "./turns.ts";
 
-/** Not its literal: the library's types of both versions name the same schemas differently. */
-const formMethod: string = "elicitation/create";
+/** Not their literals: the library's types of both versions name the same schemas differently. */
+const elicitationMethod: string = "elicitation/create";
+const visitedMethod: string = "elicitation/complete";
 
 /** What of a session is needed to ask in it. */
 export interface AskedSession {
@@ -24,10 +25,11 @@ export function draftAsker(client: AgentContext, find: (sessionId: string) => As
         client.request("session/request_permission", asked, waitingFor(signal)),
       );
     },
-    form: (form, signal) =>
-      find(form.sessionId).turns.whileAsking(signal, () =>
-        client.request(formMethod, { mode: "form", ...form }, waitingFor(signal)),
+    elicit: (request, signal) =>
+      find(request.sessionId).turns.whileAsking(signal, () =>
+        client.request(elicitationMethod, request, waitingFor(signal)),
       ),
+    visited: (elicitationId) => client.notify(visitedMethod, { elicitationId }),
   };
 }
 

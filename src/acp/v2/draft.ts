@@ -95,7 +95,7 @@ function lifecycleHandlers(
     if (replayFrom && replayFrom.type !== "start")
       throw invalidParams(`replayFrom must be of the type "start", not "${replayFrom.type}".`);
     const session = replayFrom
-      ? await loadSession(connection, opening, signal)
+      ? await loadSession(connection, opening, requestId, signal)
       : await resumeSession(connection, opening, requestId);
     const own = sessions.of(session);
     await own.snapshot();

@@ -1,0 +1,66 @@
+/** The longest that one call may take, whatever progress it reports. */
+const longestMs = 60 * 60_000;
+
+/**
+ * Aborts a request that was silent for too long. Progress begins the time anew, and it stands still while the person
+ * is asked something. `signal` also aborts with the caller's.
+ */
+export class CallClock {
+  readonly #timeoutMs: number;
+  readonly #abort = new AbortController();
+  readonly #longest: NodeJS.Timeout;
+  readonly #outer: AbortSignal | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #stops = 0;
+  #isUp = false;
+
+  constructor(timeoutMs: number, outer?: AbortSignal) {
+    this.#timeoutMs = timeoutMs;
+    this.#outer = outer;
+    this.#longest = setTimeout(() => this.#ring(), longestMs);
+    outer?.addEventListener("abort", this.#onAbort, { once: true });
+    if (outer?.aborted) this.#onAbort();
+    this.restart();
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** Whether the time was up. */
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  restart(): void {
+    clearTimeout(this.#timer);
+    if (this.#stops === 0) this.#timer = setTimeout(() => this.#ring(), this.#timeoutMs);
+  }
+
+  /** The time does not run until the task is done. */
+  async standStill<T>(task: () => Promise<T>): Promise<T> {
+    this.#stops++;
+    clearTimeout(this.#timer);
+    try {
+      return await task();
+    } finally {
+      this.#stops--;
+      if (!this.#abort.signal.aborted) this.restart();
+    }
+  }
+
+  /** To be called when the request is over. */
+  end(): void {
+    this.#stops++;
+    clearTimeout(this.#timer);
+    clearTimeout(this.#longest);
+    this.#outer?.removeEventListener("abort", this.#onAbort);
+  }
+
+  readonly #onAbort = () => this.#abort.abort();
+
+  #ring(): void {
+    this.#isUp = true;
+    this.#abort.abort();
+  }
+}

@@ -1,0 +1,141 @@
+import { createHash } from "node:crypto";
+import { resolve } from "node:path";
+import type { Config } from "../config/schema.ts";
+
+/** How a server is reached, from the configuration or from the editor. */
+export type ServerSettings = LocalServer | RemoteServer;
+
+interface Common {
+  /** As the person wrote it. */
+  readonly name: string;
+  /** For connecting and for each call; undefined means the usual ones. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface LocalServer extends Common {
+  readonly type: "local";
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  /** Absolute; undefined is the session's folder. */
+  readonly cwd?: string | undefined;
+}
+
+export interface RemoteServer extends Common {
+  readonly type: "remote";
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The one way to speak to it where that is known; else StreamableHTTP is tried first, then SSE. */
+  readonly transport?: "http" | "sse" | undefined;
+  /** False switches authorization off; else what is known for it. */
+  readonly oauth?: OAuthSettings | false | undefined;
+}
+
+export interface OAuthSettings {
+  readonly clientId?: string | undefined;
+  readonly clientSecret?: string | undefined;
+  readonly scope?: string | undefined;
+}
+
+/** What the editor gives with a session. */
+export interface GivenServers {
+  readonly servers: readonly ServerSettings[];
+  /** What of it cannot be used, for the person. */
+  readonly problems: readonly string[];
+}
+
+/** The servers of one session. */
+export interface ServerList {
+  readonly servers: readonly ServerSettings[];
+  /** Names of servers that are configured and switched off. */
+  readonly disabled: readonly string[];
+  /** What is wrong with the configuration, for the person. */
+  readonly problems: readonly string[];
+}
+
+/** Servers of one session; further ones are left out. */
+const serversLimit = 64;
+
+/** The configured servers, with those that the editor gave; of one name the editor's counts. */
+export function serverList(
+  config: Pick<Config, "mcp" | "experimental">,
+  given: GivenServers,
+  cwd: string,
+): ServerList {
+  const configured = fromConfig(config, cwd);
+  const names = new Set(given.servers.map(({ name }) => name));
+  const own = configured.servers.filter(({ name }) => !names.has(name));
+  const replaced = configured.servers.filter(({ name }) => names.has(name));
+  const servers = [...own, ...distinct(given.servers)];
+  const left = servers.slice(serversLimit);
+  return {
+    servers: servers.slice(0, serversLimit),
+    disabled: configured.disabled,
+    problems: [
+      ...configured.problems,
+      ...given.problems,
+      ...replaced.map(
+        ({ name }) => `mcp.${name}: the editor gives a server of this name, which is used instead`,
+      ),
+      ...(left.length > 0
+        ? [
+            `${servers.length} MCP servers are too many; these are not used: ${left.map(({ name }) => name).join(", ")}`,
+          ]
+        : []),
+    ],
+  };
+}
+
+function fromConfig({ mcp = {}, experimental }: Pick<Config, "mcp" | "experimental">, cwd: string) {
+  const list = { servers: [] as ServerSettings[], disabled: [] as string[], problems: [] as string[] };
+  for (const [name, server] of Object.entries(mcp)) {
+    if (server.enabled === false) list.disabled.push(name);
+    else if (!("type" in server))
+      list.problems.push(`mcp.${name}: it is switched on, but no file says what it is`);
+    else {
+      const timeoutMs = server.timeout ?? experimental?.mcp_timeout;
+      list.servers.push(toSettings(name, { ...server, timeout: timeoutMs }, cwd));
+    }
+  }
+  return list;
+}
+
+type ConfiguredServer = Extract<NonNullable<Config["mcp"]>[string], { type: string }>;
+
+function toSettings(name: string, server: ConfiguredServer, cwd: string): ServerSettings {
+  const timeoutMs = server.timeout;
+  if (server.type === "remote") {
+    const { url, headers = {}, oauth } = server;
+    return { type: "remote", name, url, headers, oauth, timeoutMs };
+  }
+  const [command = "", ...args] = server.command;
+  const folder = server.cwd === undefined ? undefined : resolve(cwd, server.cwd);
+  return {
+    type: "local",
+    name,
+    command,
+    args,
+    environment: server.environment ?? {},
+    cwd: folder,
+    timeoutMs,
+  };
+}
+
+function distinct(servers: readonly ServerSettings[]): ServerSettings[] {
+  return [...new Map(servers.map((server) => [server.name, server])).values()];
+}
+
+/** The same for servers that sessions can share. Holds values of headers and variables only as a hash. */
+export function identityOf(settings: ServerSettings, roots: readonly string[]): string {
+  return createHash("sha256")
+    .update(JSON.stringify([settings, roots]))
+    .digest("hex");
+}
+
+/** For people: where it is, without what could be secret. */
+export function describeSettings(settings: ServerSettings): string {
+  if (settings.type === "local") return [settings.command, ...settings.args].join(" ");
+  if (!URL.canParse(settings.url)) return settings.url;
+  const { protocol, host, pathname } = new URL(settings.url);
+  return `${protocol}//${host}${pathname}`;
+}

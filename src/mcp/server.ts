@@ -1,0 +1,415 @@
+import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/sdk/types.js";
+import type { z } from "zod";
+import { orWhenAborted, sleep } from "../base/async.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Elicit, ElicitationAbilities } from "../message/elicitation.ts";
+import type { PipedProcesses } from "../workspace/piped-process.ts";
+import { CallClock } from "./call-clock.ts";
+import type {
+  Connection,
+  ConnectionDeps,
+  ConnectFailure,
+  Progress,
+  Requested,
+  RequestFailure,
+} from "./connection.ts";
+import { noOffers, type Offers } from "./offers.ts";
+import type { ServerSettings } from "./server-settings.ts";
+import type { SignIn } from "./sign-in.ts";
+
+/** How a server is doing. */
+export type ServerStatus =
+  /** Nobody has needed it yet. */
+  | { readonly state: "waiting" }
+  | { readonly state: "connecting" }
+  | { readonly state: "connected" }
+  /** `isPassing`: it is tried again by itself. */
+  | { readonly state: "failed"; readonly reason: string; readonly isPassing: boolean }
+  | { readonly state: "needs authorization" }
+  | { readonly state: "ended" };
+
+export interface ServerDeps {
+  readonly version: string;
+  readonly processes: PipedProcesses;
+  readonly roots: readonly string[];
+  readonly abilities: ElicitationAbilities;
+  readonly log: Log;
+  readonly signIn?: SignIn | undefined;
+  /** Told when a server is done with an address that a person was brought to. Must not throw. */
+  onVisited?(elicitationId: string): void;
+}
+
+/** On whose behalf a server works. */
+export interface ServerUser {
+  readonly signal: AbortSignal;
+  /** The call that it works for, where it is one. */
+  readonly callId?: string | undefined;
+  readonly elicit: Elicit;
+  onProgress?(progress: Progress): void;
+}
+
+const connectTimeoutMs = 30_000;
+const callTimeoutMs = 120_000;
+/** Waits before a lost or failed connection is tried again; after the last one only somebody's call tries. */
+const retryDelaysMs: readonly number[] = [1_000, 2_000, 5_000, 15_000, 30_000];
+/** A connection that held so long was a good one: the waits begin anew after it. */
+const goodAfterMs = 30_000;
+/** Between two looks at lists that change all the time: the first, and the longest to which it grows. */
+const refreshEveryMs = 1_000;
+const slowestRefreshMs = 30_000;
+/** What a server said for people that is kept. */
+const logLinesLimit = 20;
+const logLineLength = 500;
+/** Addresses that people were brought to and whose end is waited for. */
+const visitsLimit = 100;
+/** Lines of a server that are written to the program's own log in all. */
+const loggedLimit = 200;
+
+/** One server: its connection, kept up, and what it offers. Shared by the sessions that use it. */
+export class Server {
+  readonly settings: ServerSettings;
+  readonly #deps: ServerDeps;
+  readonly #listeners = new Set<() => void>();
+  readonly #users = new Set<{ user: ServerUser; clock: CallClock }>();
+  readonly #ending = new AbortController();
+  readonly #visits = new Map<string, () => void>();
+  #status: ServerStatus = { state: "waiting" };
+  #offers: Offers = noOffers;
+  #connection: Connection | undefined;
+  #connecting: Promise<void> | undefined;
+  #startedMs = 0;
+  #connectedMs = 0;
+  #retries = 0;
+  #retrying: AbortController | undefined;
+  #attempt = new AbortController();
+  #isRefreshing = false;
+  #isStale = false;
+  #logLines: string[] = [];
+  #logged = 0;
+  #noise = 0;
+
+  constructor(settings: ServerSettings, deps: ServerDeps) {
+    this.settings = settings;
+    this.#deps = deps;
+  }
+
+  get status(): ServerStatus {
+    return this.#status;
+  }
+
+  /** What it offers, or offered when it was last connected. */
+  get offers(): Offers {
+    return this.#offers;
+  }
+
+  /** What it said for people, the newest last. */
+  get logLines(): readonly string[] {
+    return this.#logLines;
+  }
+
+  /** Lines among its messages that were none. */
+  get noise(): number {
+    return this.#noise;
+  }
+
+  /** Milliseconds that a call may be silent. */
+  get callTimeoutMs(): number {
+    return this.settings.timeoutMs ?? callTimeoutMs;
+  }
+
+  /** When it was first started; `performance.now()`. */
+  get startedMs(): number {
+    return this.#startedMs;
+  }
+
+  /** Told after each change of status or offers, until it is taken back. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Begins to connect, in the background; does nothing where that was done. */
+  start(): void {
+    if (this.#status.state !== "waiting") return;
+    this.#startedMs = performance.now();
+    void this.#connect();
+  }
+
+  /** Connects now, again where it was connected. Resolves when that went well or not. Never rejects. */
+  async reconnect(): Promise<void> {
+    if (this.#ending.signal.aborted) return;
+    this.#retrying?.abort();
+    this.#retries = 0;
+    this.#attempt.abort();
+    await this.#connecting;
+    const old = this.#connection;
+    this.#connection = undefined;
+    await old?.end();
+    await this.#connect();
+  }
+
+  /** Resolves when it is not connecting any more. */
+  async settled(): Promise<void> {
+    await this.#connecting;
+  }
+
+  /** A request on somebody's behalf. Without a connection it is connected first; one that drops is tried once more. */
+  async request<T>(
+    method: string,
+    params: Record<string, unknown>,
+    answer: z.ZodType<T>,
+    user: ServerUser,
+  ): Promise<Requested<T>> {
+    const first = await this.#requestOnce(method, params, answer, user);
+    if (first.outcome === "answered" || user.signal.aborted) return first;
+    const { failure } = first;
+    if (failure.kind === "dropped") return this.#requestOnce(method, params, answer, user);
+    if (failure.kind !== "visit" || !(await this.#visit(failure.visits, user))) return first;
+    return this.#requestOnce(method, params, answer, user);
+  }
+
+  /** Ends it for good. Resolves when nothing of it is left. */
+  async end(): Promise<void> {
+    this.#ending.abort();
+    this.#retrying?.abort();
+    this.#listeners.clear();
+    this.#status = { state: "ended" };
+    await this.#connecting;
+    await this.#connection?.end();
+  }
+
+  async #requestOnce<T>(
+    method: string,
+    params: Record<string, unknown>,
+    answer: z.ZodType<T>,
+    user: ServerUser,
+  ): Promise<Requested<T>> {
+    const connection = await this.#connected(user.signal);
+    if (connection === undefined) return { outcome: "failed", failure: this.#whyNot(user.signal) };
+    const clock = new CallClock(this.callTimeoutMs, user.signal);
+    const using = { user, clock };
+    this.#users.add(using);
+    const onProgress = user.onProgress?.bind(user);
+    try {
+      const options = { clock, ...(onProgress && { onProgress }) };
+      const requested = await connection.request(method, params, answer, options);
+      if (requested.outcome === "failed") this.#note(requested.failure, connection);
+      return requested;
+    } finally {
+      clock.end();
+      this.#users.delete(using);
+    }
+  }
+
+  /** What a request's failure says of the connection. */
+  #note(failure: RequestFailure, connection: Connection): void {
+    if (failure.kind === "dropped") this.#lost(failure.reason, connection);
+    if (failure.kind !== "unauthorized" || connection !== this.#connection) return;
+    this.#connection = undefined;
+    void connection.end();
+    this.#set({ state: "needs authorization" });
+  }
+
+  async #connected(signal: AbortSignal): Promise<Connection | undefined> {
+    if (this.#ending.signal.aborted) return undefined;
+    if (this.#connection === undefined && this.#connecting === undefined) {
+      this.#retrying?.abort();
+      void this.#connect();
+    }
+    if (this.#connecting !== undefined) await orWhenAborted(this.#connecting, signal, undefined);
+    return signal.aborted ? undefined : this.#connection;
+  }
+
+  #whyNot(signal: AbortSignal) {
+    if (signal.aborted) return { kind: "cancelled" } as const;
+    if (this.#status.state === "needs authorization") return { kind: "unauthorized" } as const;
+    const reason = this.#status.state === "failed" ? this.#status.reason : "it is not connected";
+    return { kind: "failed", reason } as const;
+  }
+
+  #connect(): Promise<void> {
+    this.#connecting ??= this.#tryToConnect().finally(() => {
+      this.#connecting = undefined;
+      this.#tell();
+    });
+    return this.#connecting;
+  }
+
+  /** Never rejects. */
+  async #tryToConnect(): Promise<void> {
+    if (this.#ending.signal.aborted) return;
+    this.#set({ state: "connecting" });
+    this.#attempt = new AbortController();
+    const { signal } = this.#attempt;
+    try {
+      await this.#open(AbortSignal.any([signal, this.#ending.signal]));
+    } catch (error) {
+      if (!signal.aborted) await this.#failed(error);
+    }
+  }
+
+  async #open(signal: AbortSignal): Promise<void> {
+    // Large, and of no use to whoever has no servers.
+    const { connect, ConnectError } = await import("./connection.ts");
+    const connection = await connect(this.settings, this.#connectionDeps(), signal);
+    const offers = await orWhenAborted(connection.offers(), signal, undefined);
+    if (offers === undefined) return connection.end();
+    if (!connection.isOpen)
+      throw new ConnectError({ kind: "failed", reason: "it ended at once", isPassing: true });
+    this.#offers = offers;
+    this.#connection = connection;
+    this.#connectedMs = performance.now();
+    this.#set({ state: "connected" });
+    void connection.quieten();
+    return undefined;
+  }
+
+  async #failed(error: unknown): Promise<void> {
+    const { ConnectError } = await import("./connection.ts");
+    const failure: ConnectFailure =
+      error instanceof ConnectError
+        ? error.failure
+        : { kind: "failed", reason: messageOf(error), isPassing: false };
+    if (this.#ending.signal.aborted) return;
+    if (failure.kind === "unauthorized") return this.#set({ state: "needs authorization" });
+    const { name } = this.settings;
+    this.#deps.log.warn("an MCP server could not be connected", { server: name, reason: failure.reason });
+    const isPassing = failure.isPassing && this.#retries < retryDelaysMs.length;
+    this.#set({ state: "failed", reason: failure.reason, isPassing });
+    if (isPassing) this.#retryLater();
+  }
+
+  #connectionDeps(): ConnectionDeps {
+    return {
+      ...this.#deps,
+      timeoutMs: this.settings.timeoutMs ?? connectTimeoutMs,
+      onElicit: (params, signal) => this.#elicit(params, signal),
+      onElicited: (id) => this.#visited(id),
+      onClosed: (reason) => this.#lost(reason, this.#connection),
+      onListChanged: () => void this.#refresh(),
+      onLog: (level, text) => this.#say(`${level}: ${text}`),
+      onNoise: (line) => {
+        this.#noise++;
+        this.#say(`not a message: ${line}`);
+      },
+    };
+  }
+
+  /** What it offered stays known: the next call, or a moment's wait, brings it back. */
+  #lost(reason: string, lost: Connection | undefined): void {
+    if (lost === undefined || lost !== this.#connection || this.#ending.signal.aborted) return;
+    this.#connection = undefined;
+    void lost.end();
+    if (performance.now() - this.#connectedMs >= goodAfterMs) this.#retries = 0;
+    const isPassing = this.#retries < retryDelaysMs.length;
+    this.#deps.log.warn("an MCP server was lost", { server: this.settings.name, reason });
+    this.#set({ state: "failed", reason, isPassing });
+    if (isPassing) this.#retryLater();
+  }
+
+  #retryLater(): void {
+    const delayMs = retryDelaysMs[this.#retries] ?? 0;
+    this.#retries++;
+    const retrying = new AbortController();
+    this.#retrying = retrying;
+    void sleep(delayMs, retrying.signal).then(() => {
+      if (!retrying.signal.aborted && this.#connection === undefined) void this.#connect();
+    });
+  }
+
+  /** Looks again at lists that changed; while they go on changing, ever more seldom. */
+  async #refresh(): Promise<void> {
+    this.#isStale = true;
+    if (this.#isRefreshing) return;
+    this.#isRefreshing = true;
+    for (let pauseMs = refreshEveryMs; this.#isStale; pauseMs = Math.min(pauseMs * 2, slowestRefreshMs)) {
+      this.#isStale = false;
+      const connection = this.#connection;
+      const offers = await connection?.offers();
+      if (offers !== undefined && connection === this.#connection) this.#offers = offers;
+      this.#tell();
+      await sleep(pauseMs, this.#ending.signal);
+      if (this.#ending.signal.aborted) break;
+    }
+    this.#isRefreshing = false;
+  }
+
+  /** The person is asked where the work is that it asks for: of what runs, what came last. */
+  async #elicit(params: ElicitRequest["params"], signal: AbortSignal): Promise<ElicitResult> {
+    const using = [...this.#users].at(-1);
+    if (using === undefined) return { action: "cancel" };
+    const { toElicitation, toElicitResult } = await import("./elicitation.ts");
+    const { user, clock } = using;
+    const either = AbortSignal.any([signal, user.signal]);
+    const asked = toElicitation(this.settings.name, params, user.callId);
+    if (asked.mode === "url") this.#expect(asked.id, () => {});
+    return toElicitResult(await clock.standStill(() => user.elicit(asked, either)));
+  }
+
+  /** Whether the person went to all of the addresses, and the server says that it is done. */
+  async #visit(
+    visits: readonly { id: string; url: string; message: string }[],
+    user: ServerUser,
+  ): Promise<boolean> {
+    for (const { id, url, message } of visits) {
+      const done = new Promise<void>((resolve) => this.#expect(id, resolve));
+      const asked = {
+        server: this.settings.name,
+        message,
+        callId: user.callId,
+        mode: "url" as const,
+        url,
+        id,
+      };
+      const { outcome } = await user.elicit(asked, user.signal);
+      const isDone = outcome === "accepted" && (await this.#waitFor(done, user.signal));
+      this.#visits.delete(id);
+      if (!isDone) return false;
+    }
+    return true;
+  }
+
+  #expect(id: string, onVisited: () => void): void {
+    if (this.#visits.size < visitsLimit) this.#visits.set(id, onVisited);
+  }
+
+  /** Only of what was asked for. */
+  #visited(id: string): void {
+    const onVisited = this.#visits.get(id);
+    if (onVisited === undefined) return;
+    this.#visits.delete(id);
+    onVisited();
+    this.#deps.onVisited?.(id);
+  }
+
+  async #waitFor(done: Promise<void>, signal: AbortSignal): Promise<boolean> {
+    const limit = new CallClock(this.callTimeoutMs, signal);
+    const isDone = await orWhenAborted(
+      done.then(() => true),
+      limit.signal,
+      false,
+    );
+    limit.end();
+    return isDone;
+  }
+
+  /** Kept for /mcp; the first lines also go into the program's log. */
+  #say(text: string): void {
+    const line = text.slice(0, logLineLength);
+    this.#logLines = [...this.#logLines, line].slice(-logLinesLimit);
+    this.#logged++;
+    if (this.#logged <= loggedLimit)
+      this.#deps.log.info("an MCP server says", { server: this.settings.name, line });
+  }
+
+  #set(status: ServerStatus): void {
+    if (this.#ending.signal.aborted) return;
+    this.#status = status;
+    this.#tell();
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}

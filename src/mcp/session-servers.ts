@@ -1,0 +1,279 @@
+import { orWhenAborted, sleep } from "../base/async.ts";
+import type { Config } from "../config/schema.ts";
+import type { Elicit } from "../message/elicitation.ts";
+import type { Attachment } from "../message/part.ts";
+import type { Tool } from "../tool/tool.ts";
+import { type ServerPrompt, serverPrompt } from "./prompts.ts";
+import type { Offers } from "./offers.ts";
+import { readResource, resourceTools } from "./resource-tools.ts";
+import type { Server } from "./server.ts";
+import { describeSettings, type GivenServers, serverList } from "./server-settings.ts";
+import type { Servers } from "./servers.ts";
+import { ToolNames } from "./tool-names.ts";
+import { serverTool } from "./tools.ts";
+
+/** How long after its start a server is waited for by a prompt; what takes longer joins in later. */
+const waitMs = 5_000;
+/** Tools of servers that a model is offered, and characters of what it is told of them: providers take about 128 tools. */
+const offeredLimit = 100;
+const offeredLength = 256 * 1024;
+/** Prompts of servers among the commands of a session. */
+const promptsLimit = 100;
+
+export interface SessionServersDeps {
+  readonly servers: Servers;
+  readonly cwd: string;
+  /** Folders of the session that its servers are told of; absolute paths. */
+  readonly roots: readonly string[];
+  readonly elicit: Elicit;
+  /** Something the person should know of a server, once. Must not throw. */
+  report(text: string): void;
+  /** Told when the prompts are others now. Must not throw. */
+  onPrompts(): void;
+}
+
+/** One server of a session, for those who look. */
+export type ListedServer =
+  | { readonly name: string; readonly server: Server; readonly place: string }
+  | { readonly name: string; readonly server?: undefined };
+
+/** The servers of one session, those of its configuration and those that the editor gave. */
+export class SessionServers {
+  readonly #deps: SessionServersDeps;
+  readonly #used = new Map<Server, { forget(): void; reported: string | undefined; notes: Set<string> }>();
+  #config: Pick<Config, "mcp" | "experimental"> = {};
+  #given: GivenServers = { servers: [], problems: [] };
+  #disabled: readonly string[] = [];
+  #problems: readonly string[] = [];
+  #isStarted = false;
+  #isClosed = false;
+  #built: { key: readonly unknown[]; tools: readonly Tool[] } | undefined;
+  #shownPrompts = "[]";
+  readonly #tools = new Map<string, { offered: unknown; server: Server; tool: Tool }>();
+
+  constructor(deps: SessionServersDeps) {
+    this.#deps = deps;
+  }
+
+  /** Takes the servers of the configuration as it is now; those that stay the same go on. */
+  configure(config: Pick<Config, "mcp" | "experimental">): void {
+    this.#config = config;
+    this.#apply();
+  }
+
+  /** Takes the servers that the editor gives, in place of those that it gave before. */
+  give(given: GivenServers): void {
+    this.#given = given;
+    this.#apply();
+  }
+
+  /** Begins to connect, in the background. */
+  start(): void {
+    if (this.#isStarted || this.#isClosed) return;
+    this.#isStarted = true;
+    for (const problem of this.#problems) this.#deps.report(problem);
+    for (const server of this.#used.keys()) this.#begin(server);
+  }
+
+  /** Waits for servers that still connect, not longer than 5 s after their start. */
+  async settle(signal: AbortSignal): Promise<void> {
+    this.start();
+    const open = [...this.#used.keys()].filter(({ status }) => status.state === "connecting");
+    if (open.length === 0) return;
+    const newest = Math.max(...open.map(({ startedMs }) => startedMs));
+    const leftMs = newest + waitMs - performance.now();
+    if (leftMs <= 0) return;
+    const enough = new AbortController();
+    const either = AbortSignal.any([signal, enough.signal]);
+    const all = Promise.all(open.map((server) => server.settled()));
+    await Promise.race([orWhenAborted(all, either, undefined), sleep(leftMs, either)]);
+    enough.abort();
+  }
+
+  /** The tools that the servers offer now, under names that none of `taken` has. */
+  tools(taken: readonly string[]): readonly Tool[] {
+    const servers = [...this.#used.keys()];
+    const key = [taken.join(), ...servers, ...servers.map(({ offers }) => offers)];
+    if (this.#built !== undefined && isSame(this.#built.key, key)) return this.#built.tools;
+    const names = new ToolNames(taken);
+    const tools = this.#bounded(servers.flatMap((server) => this.#toolsOf(server, names)));
+    const all = [...resourceTools(servers, this.#deps.elicit), ...tools];
+    this.#built = { key, tools: all };
+    return all;
+  }
+
+  /** What the servers' prompts can be called by. */
+  get prompts(): readonly ServerPrompt[] {
+    const prompts = [...this.#used.keys()].flatMap((server) =>
+      server.offers.prompts.map((offered) => serverPrompt(server, offered, this.#deps.elicit)),
+    );
+    return prompts.slice(0, promptsLimit);
+  }
+
+  /** The resource that somebody named, with `server:` before its URI or without; undefined where it is none. */
+  async resource(
+    written: string,
+    signal: AbortSignal,
+  ): Promise<{ text: string; attachments: readonly Attachment[] } | { problem: string } | undefined> {
+    const found = this.#find(written);
+    return found && readResource(found.server, found.uri, { signal, elicit: this.#deps.elicit });
+  }
+
+  /** Whether {@link resource} would find something. */
+  hasResource(written: string): boolean {
+    return this.#find(written) !== undefined;
+  }
+
+  list(): readonly ListedServer[] {
+    const used = [...this.#used.keys()].map((server) => {
+      return { name: server.settings.name, server, place: describeSettings(server.settings) };
+    });
+    return [...used, ...this.#disabled.map((name) => ({ name }))];
+  }
+
+  /** Lets go of all servers; those that nobody else uses end. */
+  close(): void {
+    this.#isClosed = true;
+    for (const server of this.#used.keys()) this.#leave(server);
+  }
+
+  #apply(): void {
+    if (this.#isClosed) return;
+    const { cwd, roots, servers } = this.#deps;
+    const { servers: wanted, disabled, problems } = serverList(this.#config, this.#given, cwd);
+    this.#disabled = disabled;
+    const known = new Set(this.#problems);
+    this.#problems = problems;
+    if (this.#isStarted)
+      for (const text of problems.filter((one) => !known.has(one))) this.#deps.report(text);
+    const next = wanted.map((settings) => servers.join(settings, roots, this));
+    for (const server of this.#used.keys()) if (!next.includes(server)) this.#leave(server);
+    for (const server of next) this.#enter(server);
+    this.#notePrompts();
+  }
+
+  #enter(server: Server): void {
+    if (this.#used.has(server)) return;
+    const forget = server.onChange(() => this.#onChange(server));
+    this.#used.set(server, { forget, reported: undefined, notes: new Set() });
+    if (this.#isStarted) this.#begin(server);
+  }
+
+  #begin(server: Server): void {
+    server.start();
+    this.#onChange(server);
+  }
+
+  #leave(server: Server): void {
+    this.#used.get(server)?.forget();
+    this.#used.delete(server);
+    for (const [name, { server: owner }] of this.#tools) if (owner === server) this.#tools.delete(name);
+    this.#deps.servers.leave(server, this);
+  }
+
+  #onChange(server: Server): void {
+    this.#reportOnce(server);
+    this.#notePrompts();
+  }
+
+  /** A failure is told once, until the server was connected again; so is each thing that is left out of its offers. */
+  #reportOnce(server: Server): void {
+    const used = this.#used.get(server);
+    if (used === undefined || !this.#isStarted) return;
+    const { status, offers, settings } = server;
+    for (const note of offers.notes.filter((one) => !used.notes.has(one))) {
+      used.notes.add(note);
+      this.#deps.report(`MCP server "${settings.name}": ${note}.`);
+    }
+    if (status.state === "connected") used.reported = undefined;
+    const problem = problemOf(server);
+    if (problem === undefined || used.reported !== undefined) return;
+    used.reported = problem;
+    this.#deps.report(problem);
+  }
+
+  #notePrompts(): void {
+    const shown = JSON.stringify(
+      this.prompts.map(({ name, description, hint }) => ({ name, description, hint })),
+    );
+    if (shown === this.#shownPrompts) return;
+    this.#shownPrompts = shown;
+    this.#deps.onPrompts();
+  }
+
+  #toolsOf(server: Server, names: ToolNames): Tool[] {
+    return server.offers.tools.map((offered) => {
+      const name = names.nameFor(server.settings.name, offered.name);
+      return this.#tool(name, server, offered);
+    });
+  }
+
+  /** The same one for as long as nothing of it changes, because what is made of it for models is kept by it. */
+  #tool(name: string, server: Server, offered: Offers["tools"][number]): Tool {
+    const kept = this.#tools.get(name);
+    if (kept !== undefined && kept.server === server && isAlike(kept.offered, offered)) return kept.tool;
+    const tool = serverTool(name, server, offered, this.#deps.elicit);
+    this.#tools.set(name, { offered, server, tool });
+    return tool;
+  }
+
+  #bounded(tools: readonly Tool[]): Tool[] {
+    let length = 0;
+    const kept = tools.filter((tool, index) => {
+      length += tool.name.length + tool.description.length + JSON.stringify(tool.schema).length;
+      return index < offeredLimit && length <= offeredLength;
+    });
+    const more = tools.length - kept.length;
+    if (more > 0) this.#reportCut(kept.length, more);
+    return kept;
+  }
+
+  #cutReported = 0;
+
+  #reportCut(kept: number, more: number): void {
+    if (this.#cutReported === more) return;
+    this.#cutReported = more;
+    this.#deps.report(
+      `The MCP servers offer ${kept + more} tools together, more than a model can be given: the first ${kept} are used. Switch servers off that you do not need ("enabled": false).`,
+    );
+  }
+
+  #find(written: string): { server: Server; uri: string } | undefined {
+    for (const server of this.#used.keys()) {
+      const prefix = `${server.settings.name}:`;
+      if (!server.offers.hasResources) continue;
+      if (written.startsWith(prefix) && isOffered(server, written.slice(prefix.length)))
+        return { server, uri: written.slice(prefix.length) };
+      if (isOffered(server, written)) return { server, uri: written };
+    }
+    return undefined;
+  }
+}
+
+/** What the person is told of a server that does not work. */
+function problemOf({ status, settings: { name } }: Server): string | undefined {
+  if (status.state === "needs authorization")
+    return `The MCP server "${name}" wants you to authorize: fairlead mcp auth ${name}`;
+  if (status.state !== "failed") return undefined;
+  const next = status.isPassing
+    ? "It is tried again in the background; /mcp shows how it goes."
+    : `Its tools are missing. /mcp reconnect ${name} tries it again.`;
+  return `The MCP server "${name}" failed: ${status.reason}. ${next}`;
+}
+
+/** Listed, or what one of the templates could stand for: it begins as that begins. */
+function isOffered({ offers: { resources, templates } }: Server, uri: string): boolean {
+  if (resources.some((resource) => resource.uri === uri)) return true;
+  return templates.some(({ uriTemplate }) => {
+    const start = uriTemplate.split("{", 1)[0] ?? "";
+    return start.length >= 3 && uri.length > start.length && uri.startsWith(start);
+  });
+}
+
+function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return one.length === other.length && one.every((item, index) => item === other[index]);
+}
+
+function isAlike(one: unknown, other: unknown): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
+}

@@ -1,0 +1,113 @@
+import type { ListedServer } from "../mcp/session-servers.ts";
+
+/** The servers of a session, for who looks at them. */
+export interface ServersSeen {
+  list(): readonly ListedServer[];
+}
+
+/** Tools, prompts and resources of one server that are listed. */
+const listedLimit = 100;
+const descriptionLimit = 120;
+
+/** `/mcp`, `/mcp <server>` and `/mcp reconnect [<server>]`. */
+export async function runMcp(servers: ServersSeen, rest: string): Promise<string> {
+  const [word = "", ...more] = rest.split(/\s+/).filter((part) => part !== "");
+  const list = servers.list();
+  if (word === "reconnect") return reconnect(list, more.join(" "));
+  if (word === "") return describeAll(list);
+  const listed = list.find(({ name }) => name === rest.trim());
+  return listed === undefined ? unknown(rest.trim(), list) : describeOne(listed);
+}
+
+function describeAll(list: readonly ListedServer[]): string {
+  if (list.length === 0)
+    return "There are no MCP servers. They are configured under `mcp` in fairlead.json, or given by the editor.";
+  const lines = list.map((listed) => `- **${listed.name}**: ${stateOf(listed)}`);
+  return [
+    ...lines,
+    "",
+    "`/mcp <server>` shows what a server offers, `/mcp reconnect <server>` connects it again.",
+  ].join("\n");
+}
+
+function stateOf({ server, name }: ListedServer): string {
+  if (server === undefined) return "disabled in the configuration";
+  const { status, offers } = server;
+  switch (status.state) {
+    case "waiting":
+      return "not started yet";
+    case "connecting":
+      return "connecting";
+    case "connected":
+      return `connected; ${counts(offers)}`;
+    case "failed":
+      return `failed: ${status.reason}${status.isPassing ? "; it is tried again" : ""}`;
+    case "needs authorization":
+      return `needs authorization: fairlead mcp auth ${name}`;
+    case "ended":
+      return "ended";
+  }
+}
+
+type Offers = NonNullable<ListedServer["server"]>["offers"];
+
+function counts({ tools, prompts, resources, templates, notes }: Offers): string {
+  const count = (number: number, one: string) => `${number} ${one}${number === 1 ? "" : "s"}`;
+  return [
+    count(tools.length, "tool"),
+    ...(prompts.length > 0 ? [count(prompts.length, "prompt")] : []),
+    ...(resources.length > 0 ? [count(resources.length, "resource")] : []),
+    ...(templates.length > 0 ? [count(templates.length, "resource template")] : []),
+    ...(notes.length > 0 ? [count(notes.length, "note")] : []),
+  ].join(", ");
+}
+
+function describeOne(listed: ListedServer): string {
+  const head = `**${listed.name}**: ${stateOf(listed)}`;
+  if (listed.server === undefined) return head;
+  const { offers, logLines, noise } = listed.server;
+  const { tools, prompts, resources, templates, notes } = offers;
+  return [
+    head,
+    `\`${listed.place}\``,
+    ...section("Tools", tools.map(lineOf)),
+    ...section("Prompts", prompts.map(lineOf)),
+    ...section("Resources", [
+      ...resources.map(({ uri, name }) => `${uri} (${name})`),
+      ...templates.map(({ uriTemplate, name }) => `${uriTemplate} (${name})`),
+    ]),
+    ...section("Notes", [...notes, ...(noise > 0 ? [`${noise} lines were no messages`] : [])]),
+    ...section(
+      "What it said last",
+      logLines.map((line) => `\`${line.replaceAll("`", "'").replaceAll(/\s+/g, " ")}\``),
+    ),
+  ].join("\n");
+}
+
+function section(title: string, items: readonly string[]): string[] {
+  if (items.length === 0) return [];
+  const rest = items.length - listedLimit;
+  const lines = items.slice(0, listedLimit).map((item) => `- ${item}`);
+  return ["", `${title}:`, "", ...lines, ...(rest > 0 ? [`- and ${rest} more`] : [])];
+}
+
+function lineOf({ name, description }: { name: string; description: string }): string {
+  const line = description.replaceAll(/\s+/g, " ").trim();
+  if (line === "") return `\`${name}\``;
+  return `\`${name}\`: ${line.length > descriptionLimit ? `${line.slice(0, descriptionLimit)}…` : line}`;
+}
+
+/** Waits for the result, which the server's time-out bounds. */
+async function reconnect(list: readonly ListedServer[], name: string): Promise<string> {
+  const wanted = name === "" ? list : list.filter((listed) => listed.name === name);
+  if (wanted.length === 0) return unknown(name, list);
+  await Promise.all(wanted.map(({ server }) => server?.reconnect()));
+  return wanted.map((listed) => `- **${listed.name}**: ${stateOf(listed)}`).join("\n");
+}
+
+function unknown(name: string, list: readonly ListedServer[]): string {
+  const names = list.map((listed) => listed.name).join(", ");
+  return list.length === 0
+    ? "There are no MCP servers."
+    : `There is no MCP server "${name}". Servers: ${names}.`;
+}

@@ -1,0 +1,181 @@
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { statSync } from "node:fs";
+import type { Readable, Writable } from "node:stream";
+import { orAfter, orWhenAborted } from "../base/async.ts";
+import { codeOf, messageOf, UserError } from "../base/errors.ts";
+import { Secrets } from "../base/secrets.ts";
+import { endTree, killGroup, PROCESS_MARK } from "./process-tree.ts";
+import { Watchdog } from "./watchdog.ts";
+import { windowsCommand } from "./windows-command.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Programs that are talked to while they run, each in a process group of its own. */
+export interface PipedProcesses {
+  /** Throws {@link UserError} where it cannot be started. */
+  start(command: PipedCommand): Promise<PipedProcess>;
+  /** Ends all that still run, TERM then KILL. For the program's own end. */
+  endAll(): Promise<void>;
+  /** The same at once and without a word to them. */
+  killAll(): void;
+}
+
+export interface PipedCommand {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  /** Laid over what every command gets; given on purpose, so nothing of it is withheld. */
+  readonly env: Environment;
+}
+
+export interface PipedProcess {
+  readonly input: Writable;
+  readonly output: Readable;
+  readonly errors: Readable;
+  /** Resolves when the process has ended by itself or by somebody. */
+  readonly exited: Promise<PipedExit>;
+  /** Closes its input and gives it a moment to go; then ends it with everything that it started. */
+  end(): Promise<void>;
+}
+
+export interface PipedExit {
+  readonly code: number | null;
+  readonly signalName: string | null;
+}
+
+/** A program that is done when its input ends goes within this time; one that cleans up gets TERM then. */
+const goodbyeMs = 300;
+
+/** `env` is given to the programs without its secrets; a mark is added by which all their descendants are found. */
+export function openPipedProcesses(options: { env: Environment; secrets?: Secrets }): PipedProcesses {
+  return new Piped(options.env, options.secrets ?? new Secrets());
+}
+
+type Child = ChildProcessWithoutNullStreams & { pid: number };
+
+class Piped implements PipedProcesses {
+  readonly #env: Environment;
+  readonly #secrets: Secrets;
+  readonly #mark = `${randomUUID()}/`;
+  readonly #watchdog: Watchdog;
+  readonly #ending = new AbortController();
+  readonly #running = new Map<number, Running>();
+  #count = 0;
+
+  constructor(env: Environment, secrets: Secrets) {
+    this.#env = env;
+    this.#secrets = secrets;
+    this.#watchdog = new Watchdog({ mark: this.#mark, path: env["PATH"] });
+  }
+
+  async start(command: PipedCommand): Promise<PipedProcess> {
+    if (this.#ending.signal.aborted) throw new UserError("The program is ending; nothing starts any more.");
+    const mark = `${this.#mark}${++this.#count}/`;
+    const child = await spawnPiped(command, this.#environmentFor(command, mark));
+    const running = new Running(child, mark, this.#ending.signal);
+    this.#running.set(child.pid, running);
+    this.#watchdog.guard(child.pid);
+    running.gone
+      .then(() => {
+        this.#running.delete(child.pid);
+        this.#watchdog.forget(child.pid);
+      })
+      .catch(() => {});
+    return running;
+  }
+
+  async endAll(): Promise<void> {
+    this.#ending.abort();
+    await Promise.all([...this.#running.values()].map((running) => running.end()));
+  }
+
+  killAll(): void {
+    for (const group of this.#running.keys()) killGroup(group);
+  }
+
+  #environmentFor({ env }: PipedCommand, mark: string): Record<string, string | undefined> {
+    const clean = Object.entries(this.#env).filter(([, value]) => !this.#secrets.isIn(value ?? ""));
+    const marks = `${this.#env[PROCESS_MARK] ?? ""}${mark}`;
+    return { ...Object.fromEntries(clean), ...env, [PROCESS_MARK]: marks };
+  }
+}
+
+class Running implements PipedProcess {
+  readonly input: Writable;
+  readonly output: Readable;
+  readonly errors: Readable;
+  readonly exited: Promise<PipedExit>;
+  /** Resolves when nothing of its tree is left. */
+  readonly gone: Promise<void>;
+  readonly #tree: { group: number; mark: string };
+  readonly #urgent: AbortSignal;
+  #ended: Promise<void> | undefined;
+
+  constructor(child: Child, mark: string, urgent: AbortSignal) {
+    this.input = child.stdin;
+    this.output = child.stdout;
+    this.errors = child.stderr;
+    this.#tree = { group: child.pid, mark };
+    this.#urgent = urgent;
+    this.exited = new Promise((resolve) => {
+      child.once("exit", (code, signalName) => resolve({ code, signalName }));
+    });
+    // What it started must not outlive it.
+    this.gone = this.exited.then(() => this.end());
+  }
+
+  end(): Promise<void> {
+    this.#ended ??= this.#end();
+    return this.#ended;
+  }
+
+  async #end(): Promise<void> {
+    this.input.end();
+    await orWhenAborted(orAfter(this.exited, goodbyeMs, undefined), this.#urgent, undefined);
+    await endTree(this.#tree, this.#urgent);
+    for (const pipe of [this.input, this.output, this.errors]) pipe.destroy();
+  }
+}
+
+async function spawnPiped(command: PipedCommand, env: NodeJS.ProcessEnv): Promise<Child> {
+  try {
+    const child = spawnChild(command, env);
+    child.stdin.on("error", () => {});
+    if (hasPid(child)) return child;
+    throw (await once(child, "error"))[0];
+  } catch (error) {
+    throw new UserError(whyNotStarted(error, command), { cause: error });
+  }
+}
+
+function spawnChild({ command, args, cwd }: PipedCommand, env: NodeJS.ProcessEnv) {
+  const isWindows = process.platform === "win32";
+  const isFile = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+  const spawned = isWindows
+    ? windowsCommand(command, args, { env, cwd, isFile })
+    : { command, args, verbatim: false };
+  return spawn(spawned.command, [...spawned.args], {
+    cwd,
+    env,
+    stdio: "pipe",
+    detached: !isWindows,
+    windowsHide: true,
+    windowsVerbatimArguments: spawned.verbatim,
+  });
+}
+
+function hasPid(child: ChildProcessWithoutNullStreams): child is Child {
+  return child.pid !== undefined;
+}
+
+/** A missing folder and a missing program give the same code. */
+function whyNotStarted(error: unknown, { command, cwd }: PipedCommand): string {
+  if (!(statSync(cwd, { throwIfNoEntry: false })?.isDirectory() ?? false))
+    return `its working directory ${cwd} is not a folder`;
+  if (codeOf(error) === "ENOENT")
+    return `there is no program "${command}"; install it or write its whole path`;
+  if (codeOf(error) === "EACCES") return `"${command}" may not be executed`;
+  return `"${command}" could not be started: ${messageOf(error)}`;
+}
