@@ -11,7 +11,6 @@ import {
   type ElicitRequest,
   ElicitRequestSchema,
   type ElicitResult,
-  ErrorCode,
   ListRootsRequestSchema,
   LoggingMessageNotificationSchema,
   McpError,
@@ -47,6 +46,8 @@ import { StdioTransport } from "./stdio-transport.ts";
 const pagesLimit = 100;
 /** How long ending a session at a remote server may take. */
 const goodbyeMs = 500;
+/** Characters of a server's own words about a failure. */
+const errorLength = 1_000;
 /** More than any request takes: the time-outs are our own, which stand still while a person is asked. */
 const neverMs = 2 ** 31 - 1;
 
@@ -98,7 +99,7 @@ type Failed = { readonly outcome: "failed"; readonly failure: RequestFailure };
 
 export interface RequestOptions {
   readonly clock: CallClock;
-  onProgress?(progress: Progress): void;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
 export interface Progress {
@@ -176,6 +177,7 @@ export class Connection {
   #state: "opening" | "open" | "ended" = "opening";
   #broken: Error | undefined;
   #isRefused = false;
+  #closedReason: string | undefined;
 
   constructor(transport: Transport, deps: ConnectionDeps) {
     this.#transport = transport;
@@ -319,8 +321,11 @@ export class Connection {
     client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params: { level, data } }) =>
       this.#deps.onLog(level, typeof data === "string" ? data : JSON.stringify(data)),
     );
-    client.onclose = () => this.#closed(this.#whyClosed());
-    client.onerror = (error) => this.#noteError(error);
+    // The SDK knows no other way to listen.
+    Object.assign(client, {
+      onclose: () => this.#closed(this.#whyClosed()),
+      onerror: (error: Error) => this.#noteError(error),
+    });
   }
 
   /** A stream of events that does not come back takes the connection with it. */
@@ -332,6 +337,7 @@ export class Connection {
   #closed(reason: string): void {
     if (this.#state !== "open") return;
     this.#state = "ended";
+    this.#closedReason = reason;
     this.#deps.onClosed(reason);
   }
 
@@ -377,7 +383,8 @@ export class Connection {
       return { kind: "visit", visits };
     }
     if (error instanceof StreamableHTTPError && error.code === 401) return { kind: "unauthorized" };
-    if (!this.isOpen || isDrop(error)) return { kind: "dropped", reason: readable(error) };
+    if (!this.isOpen || isDrop(error))
+      return { kind: "dropped", reason: this.#closedReason ?? readable(error) };
     return { kind: "failed", reason: readable(error) };
   }
 }
@@ -418,7 +425,7 @@ function failureOf(error: unknown, timeoutMs: number, said: string): ConnectErro
     return new ConnectError({ kind: "unauthorized" });
   if (error instanceof SseError && error.code === 401) return new ConnectError({ kind: "unauthorized" });
   if (error instanceof UserError || error instanceof MessageTooLong) return failed(messageOf(error), false);
-  if (error instanceof McpError && error.code === Number(ErrorCode.ConnectionClosed))
+  if (error instanceof McpError && error.message.endsWith("Connection closed"))
     return failed("it ended before it answered", true);
   return failed(readable(error), isDrop(error));
 }
@@ -435,9 +442,11 @@ function isDrop(error: unknown): boolean {
 
 /** `fetch failed` says nothing; its cause does. */
 function readable(error: unknown): string {
-  if (error instanceof z.ZodError || (error instanceof Error && error.name === "ZodError"))
+  if (typeof error === "object" && error !== null && "issues" in error)
     return "it gave an answer that is none of the protocol's";
-  const text = messageOf(error).slice(0, 1_000);
+  const text = messageOf(error)
+    .replace(/^MCP error -?\d+: /, "")
+    .slice(0, errorLength);
   const cause = causeOf(error);
   return error instanceof TypeError && cause instanceof Error ? `${text}: ${describeCause(cause)}` : text;
 }

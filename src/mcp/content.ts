@@ -111,7 +111,7 @@ function isAudio(mime: string, bytes: Buffer): boolean {
 
 const resultSchema = z.looseObject({
   content: z.array(z.unknown()).optional(),
-  structuredContent: z.unknown(),
+  structuredContent: z.unknown().optional(),
   isError: z.boolean().nullish().catch(undefined),
 });
 /** What `tools/call` answers. */

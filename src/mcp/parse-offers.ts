@@ -28,7 +28,7 @@ const toolSchema = z.looseObject({
   name,
   title,
   description,
-  inputSchema: z.unknown(),
+  inputSchema: z.unknown().optional(),
   annotations: z
     .looseObject({ title, readOnlyHint: z.boolean().nullish().catch(undefined) })
     .nullish()

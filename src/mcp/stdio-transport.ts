@@ -53,7 +53,7 @@ export class StdioTransport implements Transport {
     }
     this.#keepErrors(running);
     // Whatever breaks the pipe, the program's end follows or is brought about.
-    void this.#read(running).finally(() => this.close());
+    void this.#read(running).then(() => this.close());
     void running.exited.then(() => this.close());
   }
 

@@ -101,7 +101,7 @@ function lineOf({ name, description }: { name: string; description: string }): s
 async function reconnect(list: readonly ListedServer[], name: string): Promise<string> {
   const wanted = name === "" ? list : list.filter((listed) => listed.name === name);
   if (wanted.length === 0) return unknown(name, list);
-  await Promise.all(wanted.map(({ server }) => server?.reconnect()));
+  await Promise.all(wanted.map(async ({ server }) => server?.reconnect()));
   return wanted.map((listed) => `- **${listed.name}**: ${stateOf(listed)}`).join("\n");
 }
 

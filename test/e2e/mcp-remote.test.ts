@@ -1,0 +1,112 @@
+import { describe, expect, test } from "vitest";
+import { startHttpMcp } from "../support/mcp-http.ts";
+import * as reply from "../support/reply.ts";
+import { type Stage, story } from "../support/story.ts";
+import { agentText, thoughtText } from "../support/transcript.ts";
+
+const permission = { "far_*": "allow" };
+const echo = reply.call("far_echo", { text: "hello" });
+
+async function call({ editor, model }: Stage, sessionId: string, step = echo) {
+  const number = model.requests.length;
+  model.reply(step).reply("Done.");
+  await editor.prompt(sessionId, "Go");
+  return model.requests[number + 1]?.toolResults;
+}
+
+describe("a remote server", () => {
+  test.each([
+    ["streams", { speaks: "http" }],
+    ["answers in JSON", { speaks: "http", json: true }],
+    ["speaks the older way", { speaks: "sse" }],
+  ] as const)(
+    "that %s is called with the configured headers, and its session is ended",
+    async (_, options) => {
+      await using server = await startHttpMcp(options);
+      const headers = { "x-team": "blue" };
+      const config = { mcp: { far: { type: "remote", url: server.url, headers } }, permission };
+      await story({ config }, async (stage) => {
+        const { sessionId } = await stage.editor.newSession();
+        expect(await call(stage, sessionId)).toEqual(["hello"]);
+        expect(server.requests.every((request) => request.headers["x-team"] === "blue")).toBe(true);
+        expect(server.sessions.size).toBe(1);
+        await stage.editor.closeSession(sessionId);
+      });
+      if (options.speaks === "http") expect(server.requests.at(-1)?.what).toBe("DELETE /mcp");
+    },
+  );
+
+  test.each(["http", "sse"] as const)("of the editor is used (%s)", async (type) => {
+    await using server = await startHttpMcp({ speaks: type });
+    await story({ config: { permission } }, async (stage) => {
+      const far = { type, name: "far", url: server.url, headers: [{ name: "x-team", value: "red" }] };
+      const { sessionId } = await stage.editor.newSession({ mcpServers: [far] });
+      expect(await call(stage, sessionId)).toEqual(["hello"]);
+      expect(server.requests[0]?.headers["x-team"]).toBe("red");
+    });
+  });
+
+  test("that forgot the session is connected anew and the call made once more", async () => {
+    await using server = await startHttpMcp({ speaks: "http" });
+    await story(
+      { config: { mcp: { far: { type: "remote", url: server.url } }, permission } },
+      async (stage) => {
+        const { sessionId } = await stage.editor.newSession();
+        expect(await call(stage, sessionId)).toEqual(["hello"]);
+        server.forget();
+        expect(await call(stage, sessionId)).toEqual(["hello"]);
+      },
+    );
+  });
+
+  test("whose answer is too long fails the call alone", async () => {
+    await using server = await startHttpMcp({ speaks: "http" });
+    await story(
+      { config: { mcp: { far: { type: "remote", url: server.url } }, permission } },
+      async (stage) => {
+        const { sessionId } = await stage.editor.newSession();
+        expect(await call(stage, sessionId, reply.call("far_giant", {}))).toEqual([
+          "The MCP server far refused the call: it sent more than 16 MiB in one message",
+        ]);
+        expect(await call(stage, sessionId)).toEqual(["hello"]);
+      },
+    );
+  });
+
+  test("that adds a tool has it used from the next step on", async () => {
+    await using server = await startHttpMcp({ speaks: "http" });
+    await story(
+      { config: { mcp: { far: { type: "remote", url: server.url } }, permission } },
+      async (stage) => {
+        const { sessionId } = await stage.editor.newSession();
+        expect(await call(stage, sessionId)).toEqual(["hello"]);
+        server.addTool("later");
+        const { editor, model } = stage;
+        model.otherwise("Hm.");
+        const isThere = () => model.requests.at(-1)?.toolNames.includes("far_later") === true;
+        for (let tries = 0; tries < 50 && !isThere(); tries++) await editor.prompt(sessionId, "Now?");
+        expect(isThere()).toBe(true);
+      },
+    );
+  });
+
+  test.each([
+    [401, "needs authorization: fairlead mcp auth far", "wants you to authorize: fairlead mcp auth far"],
+    [403, "failed: ", "failed: Streamable HTTP error: Error POSTing to endpoint: No."],
+    [500, "failed: ", "failed: Streamable HTTP error: Error POSTing to endpoint: No."],
+  ])("that answers %i is told of once", async (status, state, told) => {
+    await using server = await startHttpMcp({ speaks: "http", status });
+    await story(
+      { config: { mcp: { far: { type: "remote", url: server.url } } } },
+      async ({ editor, model }) => {
+        const { sessionId } = await editor.newSession();
+        model.reply("One.").reply("Two.");
+        await editor.prompt(sessionId, "Hi");
+        await editor.prompt(sessionId, "Hi");
+        expect(thoughtText(editor.updates(sessionId)).split(told)).toHaveLength(2);
+        await editor.prompt(sessionId, "/mcp");
+        expect(agentText(editor.updates(sessionId))).toContain(`**far**: ${state}`);
+      },
+    );
+  });
+});

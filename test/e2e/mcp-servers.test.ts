@@ -1,0 +1,239 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { CreateElicitationRequest } from "@agentclientprotocol/sdk";
+import { describe, expect, test } from "vitest";
+import { plain, zedLike } from "../support/clients.ts";
+import { everything, faulty, filesystem, memory } from "../support/mcp.ts";
+import * as reply from "../support/reply.ts";
+import { story } from "../support/story.ts";
+import { agentText, toolCalls } from "../support/transcript.ts";
+
+const allowed = { permission: { "everything_*": "allow", read_mcp_resource: "allow" } };
+
+describe("the reference server everything", () => {
+  test("gives tools with text, pictures, structured content, progress and errors", async () => {
+    await story({ config: { mcp: { everything: everything() }, ...allowed } }, async (stage) => {
+      const { editor, model, repository } = stage;
+      const { sessionId } = await editor.newSession();
+      model
+        .reply(
+          reply.call("everything_echo", { message: "hello" }),
+          reply.call("everything_get-sum", { a: 2, b: 3 }),
+          reply.call("everything_get-tiny-image", {}),
+          reply.call("everything_get-roots-list", {}),
+          reply.call("everything_trigger-long-running-operation", { duration: 0.4, steps: 2 }),
+          reply.call("everything_get-sum", { a: "no number" }),
+          reply.call("everything_get-resource-reference", { resourceType: "Text", resourceId: 3 }),
+        )
+        .reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      const results = model.requests[1]?.messages.filter(({ role }) => role === "tool") ?? [];
+      const [echo, sum, image, roots, long, wrong, resource] = results.map(({ content }) => content);
+      expect(echo).toBe("Echo: hello");
+      expect(sum).toBe("The sum of 2 and 3 is 5.");
+      expect(image).toContain("[image/png is attached]");
+      expect(roots).toContain(`file://${repository.path}`);
+      expect(long).toContain("completed");
+      expect(wrong).toContain("Invalid arguments");
+      expect(resource).toContain('<resource uri="demo://resource/dynamic/text/3">');
+      const calls = toolCalls(editor.updates(sessionId));
+      expect(calls.map(({ status }) => status)).toEqual([
+        ...Array.from({ length: 5 }, () => "completed"),
+        "failed",
+        "completed",
+      ]);
+      expect(JSON.stringify(calls[2]?.content)).toContain('"mimeType":"image/png"');
+      expect(JSON.stringify(editor.updates(sessionId, "tool_call_update"))).toContain("1 of 2");
+    });
+  });
+
+  test("gives prompts as commands and resources to mention, link, list and read", async () => {
+    await story({ config: { mcp: { everything: everything() }, ...allowed } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("One.");
+      await editor.prompt(sessionId, "Hi");
+      const commands = editor.updates(sessionId, "available_commands_update").at(-1)?.availableCommands;
+      expect(commands?.find(({ name }) => name === "everything:args-prompt")).toEqual({
+        name: "everything:args-prompt",
+        description: "A prompt with two arguments, one required and one optional",
+        input: { hint: "<city> [state]" },
+      });
+      model.reply("Sunny.");
+      await editor.prompt(sessionId, "/everything:args-prompt Paris Texas");
+      expect(model.requests[1]?.userText).toContain("What's weather in Paris, Texas?");
+      await editor.prompt(sessionId, "/everything:args-prompt");
+      expect(agentText(editor.updates(sessionId))).toContain("It needs city.");
+      const uri = "demo://resource/static/document/features.md";
+      model.reply("Read.");
+      await editor.prompt(sessionId, `Look at @everything:${uri}, please`);
+      expect(JSON.stringify(model.requests[2]?.messages)).toContain("<attached uri=");
+      expect(JSON.stringify(model.requests[2]?.messages)).toContain("Everything Server");
+      model.reply("Read.");
+      await editor.prompt(sessionId, [
+        { type: "resource_link", uri: "demo://resource/dynamic/text/7", name: "seven" },
+      ]);
+      expect(model.requests[3]?.userText).toContain("Resource 7");
+      model
+        .reply(
+          reply.call("list_mcp_resources", {}),
+          reply.call("read_mcp_resource", { server: "everything", uri }),
+          reply.call("read_mcp_resource", { server: "everything", uri: "demo://resource/static/no" }),
+          reply.call("read_mcp_resource", { server: "nobody", uri }),
+        )
+        .reply("Done.");
+      await editor.prompt(sessionId, "Read");
+      const [listed, read, missing, nobody] = model.requests[5]?.toolResults ?? [];
+      expect(listed).toContain(`- ${uri} (features.md, text/markdown)`);
+      expect(listed).toContain("- template demo://resource/dynamic/text/{resourceId}");
+      expect(read).toContain("Everything Server");
+      expect(missing).toContain("The MCP server everything refused the call:");
+      expect(nobody).toContain("Use one of these: everything.");
+    });
+  });
+
+  test("asks the person through the editor's forms and addresses", async () => {
+    const asked: CreateElicitationRequest[] = [];
+    const client = zedLike(new Map(), (request) => {
+      asked.push(request);
+      return request.mode === "url"
+        ? { action: "accept" }
+        : { action: "accept", content: { name: "Ada", check: true, extra: "not asked" } };
+    });
+    await story({ client, config: { mcp: { everything: everything() }, ...allowed } }, async (stage) => {
+      const { editor, model } = stage;
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("everything_trigger-elicitation-request", {})).reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      const [call] = toolCalls(editor.updates(sessionId));
+      expect(asked).toHaveLength(1);
+      expect(asked[0]).toMatchObject({ mode: "form", sessionId, toolCallId: call?.toolCallId });
+      expect(asked[0]?.message).toMatch(/^The MCP server "everything" asks: /);
+      expect(model.requests[1]?.toolResults[0]).toContain("- Name: Ada");
+      expect(model.requests[1]?.toolResults[0]).not.toContain("not asked");
+      const url = { url: "https://example.com/sign-in", message: "Sign in", elicitationId: "id-1" };
+      model.reply(reply.call("everything_trigger-url-elicitation", url)).reply("Done.");
+      await editor.prompt(sessionId, "And now an address");
+      expect(asked[1]).toMatchObject({ mode: "url", url: url.url, elicitationId: "id-1" });
+    });
+  });
+
+  test("is not told of forms that the editor does not have", async () => {
+    await story(
+      { client: plain(), config: { mcp: { everything: everything() } } },
+      async ({ editor, model }) => {
+        const { sessionId } = await editor.newSession();
+        model.reply("Hi.");
+        await editor.prompt(sessionId, "Hi");
+        const names = model.requests[0]?.toolNames ?? [];
+        expect(names).toContain("everything_echo");
+        expect(names.filter((name) => name.includes("elicitation"))).toEqual([]);
+      },
+    );
+  });
+});
+
+test("the reference servers filesystem and memory work side by side", async () => {
+  await story(
+    { config: { permission: { "files_*": "allow", "memory_*": "allow" } } },
+    async ({ editor, model, repository, home }) => {
+      const stdio = ({ command: [command = "", ...args] }: { command: string[] }, name: string) => {
+        return {
+          name,
+          command,
+          args,
+          env: [{ name: "MEMORY_FILE_PATH", value: join(home.path, "memory.json") }],
+        };
+      };
+      const mcpServers = [stdio(filesystem(repository.path), "files"), stdio(memory(), "memory")];
+      const { sessionId } = await editor.newSession({ mcpServers });
+      const path = join(repository.path, "made.txt");
+      const entities = [{ name: "Ada", entityType: "person", observations: ["counts"] }];
+      model
+        .reply(
+          reply.call("files_write_file", { path, content: "by a server" }),
+          reply.call("files_read_text_file", { path }),
+          reply.call("files_read_text_file", { path: "/etc/passwd" }),
+          reply.call("memory_create_entities", { entities }),
+          reply.call("memory_read_graph", {}),
+        )
+        .reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      const [, read, outside, , graph] = model.requests[1]?.toolResults ?? [];
+      expect(read).toContain("by a server");
+      expect(outside).toContain("outside allowed directories");
+      expect(graph).toContain("counts");
+      expect(await readFile(path, "utf8")).toBe("by a server");
+    },
+  );
+});
+
+describe("permission for a server's tools", () => {
+  test("is asked by default, with what the call is and says of itself", async () => {
+    const config = { mcp: { everything: everything() } };
+    await story({ config, permission: "reject_once" }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("everything_echo", { message: "hello" }));
+      await editor.prompt(sessionId, "Go");
+      const [request] = editor.permissionRequests;
+      expect(request?.toolCall).toMatchObject({ title: "everything: echo", rawInput: { message: "hello" } });
+      const shown = JSON.stringify(request?.toolCall.content);
+      expect(shown).toContain("The server says: Echoes back the input string");
+      expect(shown).toContain("The server says that it only reads.");
+      expect(toolCalls(editor.updates(sessionId))[0]?.status).toBe("failed");
+    });
+  });
+
+  test("holds for the session where it is given for good, and no longer", async () => {
+    const config = { mcp: { everything: everything() } };
+    await story({ config, permission: "allow_always" }, async ({ editor, model }) => {
+      const first = await editor.newSession();
+      model.otherwise(({ toolResults }) =>
+        toolResults.length > 0 ? "Done." : reply.call("everything_echo", { message: "hello" }),
+      );
+      await editor.prompt(first.sessionId, "Go");
+      await editor.prompt(first.sessionId, "Again");
+      expect(editor.permissionRequests).toHaveLength(1);
+      const second = await editor.newSession();
+      await editor.prompt(second.sessionId, "Go");
+      expect(editor.permissionRequests).toHaveLength(2);
+    });
+  });
+
+  test.each([
+    ["everything", "allow"],
+    ["the server", { "bad_*": "allow" }],
+    ["the tool by its pattern", { bad_echo: { "*": "allow" } }],
+  ])("is not asked where a rule of the person's allows %s", async (_, permission) => {
+    await story({ config: { mcp: { bad: faulty("none") }, permission } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("bad_echo", { text: "hello" })).reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      expect(model.requests[1]?.toolResults).toEqual(["hello"]);
+    });
+  });
+
+  test("that a rule denies takes the tool away", async () => {
+    const config = { mcp: { bad: faulty("none") }, permission: { "*": "allow", bad_echo: "deny" } };
+    await story({ config }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("bad_echo", { text: "hello" })).reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      expect(model.requests[0]?.toolNames).toContain("bad_fail");
+      expect(model.requests[0]?.toolNames).not.toContain("bad_echo");
+      expect(model.requests[1]?.toolResults[0]).toContain("There is no tool");
+    });
+  });
+
+  test("is asked in plan mode however much is allowed to all agents", async () => {
+    const config = { mcp: { bad: faulty("none") }, permission: "allow" };
+    await story({ config, permission: "reject_once" }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      await editor.setMode(sessionId, "plan");
+      await editor.setConfigOption(sessionId, "approval", "auto");
+      model.reply(reply.call("bad_echo", { text: "hello" }));
+      await editor.prompt(sessionId, "Go");
+      expect(editor.permissionRequests).toHaveLength(1);
+      expect(toolCalls(editor.updates(sessionId))[0]?.status).toBe("failed");
+    });
+  });
+});
