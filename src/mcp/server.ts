@@ -84,7 +84,8 @@ export class Server {
   #retrying: AbortController | undefined;
   #attempt = new AbortController();
   #isRefreshing = false;
-  #isStale = false;
+  /** Times that it said that its lists are others. */
+  #changes = 0;
   #logLines: string[] = [];
   #logged = 0;
   #noise = 0;
@@ -320,19 +321,24 @@ export class Server {
 
   /** Looks again at lists that changed; while they go on changing, ever more seldom. */
   async #refresh(): Promise<void> {
-    this.#isStale = true;
+    this.#changes++;
     if (this.#isRefreshing) return;
     this.#isRefreshing = true;
-    for (let pauseMs = refreshEveryMs; this.#isStale; pauseMs = Math.min(pauseMs * 2, slowestRefreshMs)) {
-      this.#isStale = false;
-      const connection = this.#connection;
-      const offers = await connection?.offers();
-      if (offers !== undefined && connection === this.#connection) this.#offers = offers;
-      this.#tell();
+    let pauseMs = refreshEveryMs;
+    for (let seen = 0; seen !== this.#changes && !this.#ending.signal.aborted;) {
+      seen = this.#changes;
+      await this.#learn();
       await sleep(pauseMs, this.#ending.signal);
-      if (this.#ending.signal.aborted) break;
+      pauseMs = Math.min(pauseMs * 2, slowestRefreshMs);
     }
     this.#isRefreshing = false;
+  }
+
+  async #learn(): Promise<void> {
+    const connection = this.#connection;
+    const offers = await connection?.offers();
+    if (offers !== undefined && connection === this.#connection) this.#offers = offers;
+    this.#tell();
   }
 
   /** The person is asked where the work is that it asks for: of what runs, what came last. */
