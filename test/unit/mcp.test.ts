@@ -100,7 +100,7 @@ describe("the list of servers", () => {
       experimental: { mcp_timeout: 9 },
     };
     const two = { type: "local" as const, name: "two", command: "c", args: [], environment: {} };
-    expect(serverList(config, [two], "/work")).toEqual({
+    expect(serverList(config, { servers: [two], problems: [] }, "/work")).toEqual({
       servers: [
         {
           type: "local",
