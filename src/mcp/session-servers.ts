@@ -3,14 +3,12 @@ import type { Config } from "../config/schema.ts";
 import type { Elicit } from "../message/elicitation.ts";
 import type { Attachment } from "../message/part.ts";
 import type { Tool } from "../tool/tool.ts";
-import { type ServerPrompt, serverPrompt } from "./prompts.ts";
+import type { ServerPrompt } from "./prompts.ts";
 import type { Offers } from "./offers.ts";
-import { readResource, resourceTools } from "./resource-tools.ts";
 import type { Server } from "./server.ts";
 import { describeSettings, type GivenServers, serverList } from "./server-settings.ts";
 import type { Servers } from "./servers.ts";
-import { ToolNames } from "./tool-names.ts";
-import { serverTool } from "./tools.ts";
+import type { ToolNames } from "./tool-names.ts";
 
 /** How long after its start a server is waited for by a prompt; what takes longer joins in later. */
 const waitMs = 5_000;
@@ -37,7 +35,10 @@ export type ListedServer =
   | { readonly name: string; readonly server: Server; readonly place: string }
   | { readonly name: string; readonly server?: undefined };
 
-/** The servers of one session, those of its configuration and those that the editor gave. */
+/**
+ * The servers of one session, those of its configuration and those that the editor gave. What is made of their offers
+ * is loaded with the first of them: most sessions open without.
+ */
 export class SessionServers {
   readonly #deps: SessionServersDeps;
   readonly #used = new Map<Server, { forget(): void; reported: string | undefined; notes: Set<string> }>();
@@ -45,10 +46,13 @@ export class SessionServers {
   #given: GivenServers = { servers: [], problems: [] };
   #disabled: readonly string[] = [];
   #problems: readonly string[] = [];
+  /** Tools over the limit that the person was told of. */
+  #cutReported = 0;
   #isStarted = false;
   #isClosed = false;
   #built: { key: readonly unknown[]; tools: readonly Tool[] } | undefined;
-  #shownPrompts = "[]";
+  #prompts: readonly ServerPrompt[] = [];
+  #noting: Promise<void> = Promise.resolve();
   readonly #tools = new Map<string, { offered: unknown; server: Server; tool: Tool }>();
 
   constructor(deps: SessionServersDeps) {
@@ -78,6 +82,11 @@ export class SessionServers {
   /** Waits for servers that still connect, not longer than 5 s after their start. */
   async settle(signal: AbortSignal): Promise<void> {
     this.start();
+    await this.#connected(signal);
+    await this.#noting;
+  }
+
+  async #connected(signal: AbortSignal): Promise<void> {
     const open = [...this.#used.keys()].filter(({ status }) => status.state === "connecting");
     if (open.length === 0) return;
     const newest = Math.max(...open.map(({ startedMs }) => startedMs));
@@ -91,12 +100,22 @@ export class SessionServers {
   }
 
   /** The tools that the servers offer now, under names that none of `taken` has. */
-  tools(taken: readonly string[]): readonly Tool[] {
-    const servers = [...this.#used.keys()];
+  async tools(taken: readonly string[]): Promise<readonly Tool[]> {
+    const servers = [...this.#used.keys()].filter(
+      ({ offers }) => offers.tools.length > 0 || offers.hasResources,
+    );
+    if (servers.length === 0) return [];
     const key = [taken.join(), ...servers, ...servers.map(({ offers }) => offers)];
     if (this.#built !== undefined && isSame(this.#built.key, key)) return this.#built.tools;
+    const [{ ToolNames }, { serverTool }, { resourceTools }] = await Promise.all([
+      import("./tool-names.ts"),
+      import("./tools.ts"),
+      import("./resource-tools.ts"),
+    ]);
     const names = new ToolNames(taken);
-    const tools = this.#bounded(servers.flatMap((server) => this.#toolsOf(server, names)));
+    const toTool: ToTool = (name, server, offered) =>
+      this.#kept(name, server, offered, () => serverTool(name, server, offered, this.#deps.elicit));
+    const tools = this.#bounded(servers.flatMap((server) => toolsOf(server, names, toTool)));
     const all = [...resourceTools(servers, this.#deps.elicit), ...tools];
     this.#built = { key, tools: all };
     return all;
@@ -104,10 +123,7 @@ export class SessionServers {
 
   /** What the servers' prompts can be called by. */
   get prompts(): readonly ServerPrompt[] {
-    const prompts = [...this.#used.keys()].flatMap((server) =>
-      server.offers.prompts.map((offered) => serverPrompt(server, offered, this.#deps.elicit)),
-    );
-    return prompts.slice(0, promptsLimit);
+    return this.#prompts;
   }
 
   /** The resource that somebody named, with `server:` before its URI or without; undefined where it is none. */
@@ -116,7 +132,9 @@ export class SessionServers {
     signal: AbortSignal,
   ): Promise<{ text: string; attachments: readonly Attachment[] } | { problem: string } | undefined> {
     const found = this.#find(written);
-    return found && readResource(found.server, found.uri, { signal, elicit: this.#deps.elicit });
+    if (found === undefined) return undefined;
+    const { readResource } = await import("./resource-tools.ts");
+    return readResource(found.server, found.uri, { signal, elicit: this.#deps.elicit });
   }
 
   /** Whether {@link resource} would find something. */
@@ -149,7 +167,7 @@ export class SessionServers {
     const next = wanted.map((settings) => servers.join(settings, roots, this));
     for (const server of this.#used.keys()) if (!next.includes(server)) this.#leave(server);
     for (const server of next) this.#enter(server);
-    this.#notePrompts();
+    this.#note();
   }
 
   #enter(server: Server): void {
@@ -173,7 +191,7 @@ export class SessionServers {
 
   #onChange(server: Server): void {
     this.#reportOnce(server);
-    this.#notePrompts();
+    this.#note();
   }
 
   /** A failure is told once, until the server was connected again; so is each thing that is left out of its offers. */
@@ -192,27 +210,29 @@ export class SessionServers {
     this.#deps.report(problem);
   }
 
-  #notePrompts(): void {
-    const shown = JSON.stringify(
-      this.prompts.map(({ name, description, hint }) => ({ name, description, hint })),
-    );
-    if (shown === this.#shownPrompts) return;
-    this.#shownPrompts = shown;
-    this.#deps.onPrompts();
+  #note(): void {
+    this.#noting = this.#notePrompts();
   }
 
-  #toolsOf(server: Server, names: ToolNames): Tool[] {
-    return server.offers.tools.map((offered) => {
-      const name = names.nameFor(server.settings.name, offered.name);
-      return this.#tool(name, server, offered);
-    });
+  async #notePrompts(): Promise<void> {
+    const offering = () => [...this.#used.keys()].filter(({ offers }) => offers.prompts.length > 0);
+    if (offering().length === 0 && this.#prompts.length === 0) return;
+    const { serverPrompt } = await import("./prompts.ts");
+    const { elicit, onPrompts } = this.#deps;
+    const all = offering().flatMap((server) =>
+      server.offers.prompts.map((offered) => serverPrompt(server, offered, elicit)),
+    );
+    const prompts = all.slice(0, promptsLimit);
+    const isNew = describePrompts(prompts) !== describePrompts(this.#prompts);
+    this.#prompts = prompts;
+    if (isNew) onPrompts();
   }
 
   /** The same one for as long as nothing of it changes, because what is made of it for models is kept by it. */
-  #tool(name: string, server: Server, offered: Offers["tools"][number]): Tool {
+  #kept(name: string, server: Server, offered: OfferedTool, make: () => Tool): Tool {
     const kept = this.#tools.get(name);
     if (kept !== undefined && kept.server === server && isAlike(kept.offered, offered)) return kept.tool;
-    const tool = serverTool(name, server, offered, this.#deps.elicit);
+    const tool = make();
     this.#tools.set(name, { offered, server, tool });
     return tool;
   }
@@ -227,8 +247,6 @@ export class SessionServers {
     if (more > 0) this.#reportCut(kept.length, more);
     return kept;
   }
-
-  #cutReported = 0;
 
   #reportCut(kept: number, more: number): void {
     if (this.#cutReported === more) return;
@@ -248,6 +266,18 @@ export class SessionServers {
     }
     return undefined;
   }
+}
+
+type OfferedTool = Offers["tools"][number];
+type ToTool = (name: string, server: Server, offered: OfferedTool) => Tool;
+
+function toolsOf(server: Server, names: ToolNames, toTool: ToTool): Tool[] {
+  const { offers, settings } = server;
+  return offers.tools.map((offered) => toTool(names.nameFor(settings.name, offered.name), server, offered));
+}
+
+function describePrompts(prompts: readonly ServerPrompt[]): string {
+  return JSON.stringify(prompts.map(({ name, description, hint }) => ({ name, description, hint })));
 }
 
 /** What the person is told of a server that does not work. */

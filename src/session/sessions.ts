@@ -381,7 +381,7 @@ export class Sessions {
       workspace: { ...project.workspace, files },
       tools: async () => {
         const own = await project.tools();
-        return [...own, ...servers.tools(own.map(({ name }) => name))];
+        return [...own, ...(await servers.tools(own.map(({ name }) => name)))];
       },
     });
   }

@@ -21,7 +21,7 @@ describe("the reference server everything", () => {
           reply.call("everything_get-sum", { a: 2, b: 3 }),
           reply.call("everything_get-tiny-image", {}),
           reply.call("everything_get-roots-list", {}),
-          reply.call("everything_trigger-long-running-operation", { duration: 0.4, steps: 2 }),
+          reply.call("everything_trigger-long-running-operation", { duration: 1, steps: 2 }),
           reply.call("everything_get-sum", { a: "no number" }),
           reply.call("everything_get-resource-reference", { resourceType: "Text", resourceId: 3 }),
         )
