@@ -411,7 +411,7 @@ class TimedOut extends Error {
 }
 
 function capabilitiesFor({ forms, urls }: ElicitationAbilities): ClientCapabilities {
-  const elicitation = { ...(forms && { form: {} }), ...(urls && { url: {} }) };
+  const elicitation = { ...(forms && { form: { applyDefaults: true } }), ...(urls && { url: {} }) };
   return { roots: {}, ...((forms || urls) && { elicitation }) };
 }
 
