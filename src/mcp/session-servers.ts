@@ -218,14 +218,14 @@ export class SessionServers {
     const offering = () => [...this.#used.keys()].filter(({ offers }) => offers.prompts.length > 0);
     if (offering().length === 0 && this.#prompts.length === 0) return;
     const { serverPrompt } = await import("./prompts.ts");
-    const { elicit, onPrompts } = this.#deps;
+    const { elicit } = this.#deps;
     const all = offering().flatMap((server) =>
       server.offers.prompts.map((offered) => serverPrompt(server, offered, elicit)),
     );
     const prompts = all.slice(0, promptsLimit);
     const isNew = describePrompts(prompts) !== describePrompts(this.#prompts);
     this.#prompts = prompts;
-    if (isNew) onPrompts();
+    if (isNew) this.#deps.onPrompts();
   }
 
   /** The same one for as long as nothing of it changes, because what is made of it for models is kept by it. */

@@ -236,4 +236,25 @@ describe("permission for a server's tools", () => {
       expect(toolCalls(editor.updates(sessionId))[0]?.status).toBe("failed");
     });
   });
+
+  test("is asked for a task under the session of the person, and explore has no such tools", async () => {
+    const config = { mcp: { bad: faulty("none") } };
+    await story({ config, permission: "allow_once" }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const task = (agent: string) =>
+        reply.callScript("task", { description: agent, prompt: `Work as ${agent}`, subagent_type: agent });
+      model.reply(reply.together(task("general"), task("explore")));
+      model.when(
+        ({ userText, toolResults }) => userText.includes("as general") && toolResults.length === 0,
+        reply.call("bad_echo", { text: "from a task" }),
+      );
+      model.when(({ userText }) => userText.includes("Work as"), "Worked.");
+      model.reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      const of = (agent: string) => model.requests.filter(({ userText }) => userText.includes(`as ${agent}`));
+      expect(of("general").at(-1)?.toolResults).toEqual(["from a task"]);
+      expect(of("explore")[0]?.toolNames.filter((name) => /bad_|mcp/.test(name))).toEqual([]);
+      expect(editor.permissionRequests.map((request) => request.sessionId)).toEqual([sessionId]);
+    });
+  });
 });
