@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
 import type { Config } from "../config/schema.ts";
+import { isCredential } from "../workspace/environment.ts";
 
 /** How a server is reached, from the configuration or from the editor. */
 export type ServerSettings = LocalServer | RemoteServer;
@@ -123,6 +124,20 @@ function toSettings(name: string, server: ConfiguredServer, cwd: string): Server
 
 function distinct(servers: readonly ServerSettings[]): ServerSettings[] {
   return [...new Map(servers.map((server) => [server.name, server])).values()];
+}
+
+/** What of the settings nobody else may see: keys in headers and variables. */
+export function keysOf(servers: readonly ServerSettings[]): string[] {
+  return servers.flatMap((settings) => {
+    if (settings.type === "local")
+      return Object.entries(settings.environment).flatMap(([name, value]) =>
+        isCredential(name, value) ? [value] : [],
+      );
+    const { headers, oauth } = settings;
+    const keys = Object.entries(headers).filter(([name]) => /auth|key|token|secret|cookie/i.test(name));
+    const values = keys.map(([, value]) => value.replace(/^(?:Bearer|Basic) /i, ""));
+    return oauth && oauth.clientSecret !== undefined ? [...values, oauth.clientSecret] : values;
+  });
 }
 
 /** The same for servers that sessions can share. Holds values of headers and variables only as a hash. */

@@ -253,6 +253,7 @@ export class Server {
   async #open(signal: AbortSignal): Promise<void> {
     // Large, and of no use to whoever has no servers.
     const { connect, ConnectError } = await import("./connection.ts");
+    const changes = this.#changes;
     const connection = await connect(this.settings, this.#connectionDeps(), signal);
     const offers = await orWhenAborted(connection.offers(), signal, undefined);
     if (offers === undefined) return connection.end();
@@ -263,6 +264,8 @@ export class Server {
     this.#connectedMs = performance.now();
     this.#set({ state: "connected" });
     void connection.quieten();
+    // What it offers may have changed while it was asked.
+    if (this.#changes !== changes) void this.#refresh();
     return undefined;
   }
 
@@ -349,6 +352,7 @@ export class Server {
     const { user, clock } = using;
     const either = AbortSignal.any([signal, user.signal]);
     const asked = toElicitation(this.settings.name, params, user.callId);
+    if (asked.mode === "url" && !isWebAddress(asked.url)) return { action: "cancel" };
     if (asked.mode === "url") this.#expect(asked.id, () => {});
     return toElicitResult(await clock.standStill(() => user.elicit(asked, either)));
   }
@@ -359,6 +363,7 @@ export class Server {
     user: ServerUser,
   ): Promise<boolean> {
     for (const { id, url, message } of visits) {
+      if (!isWebAddress(url)) return false;
       const done = new Promise<void>((resolve) => this.#expect(id, resolve));
       const asked = {
         server: this.settings.name,
@@ -418,4 +423,9 @@ export class Server {
   #tell(): void {
     for (const listener of this.#listeners) listener();
   }
+}
+
+/** Nobody is brought to a file or a script. */
+function isWebAddress(url: string): boolean {
+  return URL.canParse(url) && ["https:", "http:"].includes(new URL(url).protocol);
 }

@@ -1,4 +1,5 @@
 import { orWhenAborted, sleep } from "../base/async.ts";
+import type { Secrets } from "../base/secrets.ts";
 import type { Config } from "../config/schema.ts";
 import type { Elicit } from "../message/elicitation.ts";
 import type { Attachment } from "../message/part.ts";
@@ -6,7 +7,7 @@ import type { Tool } from "../tool/tool.ts";
 import type { ServerPrompt } from "./prompts.ts";
 import type { Offers } from "./offers.ts";
 import type { Server } from "./server.ts";
-import { describeSettings, type GivenServers, serverList } from "./server-settings.ts";
+import { describeSettings, type GivenServers, keysOf, serverList } from "./server-settings.ts";
 import type { Servers } from "./servers.ts";
 import type { ToolNames } from "./tool-names.ts";
 
@@ -24,6 +25,8 @@ export interface SessionServersDeps {
   /** Folders of the session that its servers are told of; absolute paths. */
   readonly roots: readonly string[];
   readonly elicit: Elicit;
+  /** Learns the keys of the servers, to be kept out of what others see. */
+  readonly secrets: Pick<Secrets, "add">;
   /** Something the person should know of a server, once. Must not throw. */
   report(text: string): void;
   /** Told when the prompts are others now. Must not throw. */
@@ -160,6 +163,7 @@ export class SessionServers {
     const { cwd, roots, servers } = this.#deps;
     const { servers: wanted, disabled, problems } = serverList(this.#config, this.#given, cwd);
     this.#disabled = disabled;
+    this.#deps.secrets.add(keysOf(wanted));
     const known = new Set(this.#problems);
     this.#problems = problems;
     if (this.#isStarted)

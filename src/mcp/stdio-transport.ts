@@ -9,6 +9,8 @@ import { answeredId, type Line, messageLimitBytes, MessageLines } from "./messag
 /** A server that says more than this within a second waits until the second is over. */
 const messagesPerSecond = 2_000;
 const bytesPerSecond = 64 * 1024 * 1024;
+/** A server that leaves so much of what it is sent unread is ended. */
+const unreadLimitBytes = 64 * 1024 * 1024;
 /** The end of what it writes to stderr, which says why it failed. */
 const errorTailLength = 2_000;
 /** Characters of a line that is no message, where it is told. */
@@ -61,6 +63,10 @@ export class StdioTransport implements Transport {
     const input = this.#process?.input;
     if (input === undefined || this.#closing.signal.aborted || !input.writable)
       throw new Error("the server's program has ended");
+    if (input.writableLength > unreadLimitBytes) {
+      void this.close();
+      throw new Error("the server's program does not read what it is sent");
+    }
     if (input.write(`${JSON.stringify(message)}\n`)) return;
     await once(input, "drain", { signal: this.#closing.signal });
   }

@@ -386,7 +386,7 @@ export class Sessions {
     });
   }
 
-  #serversFor(sessionId: SessionId, { workspace: { cwd, roots } }: Project): SessionServers {
+  #serversFor(sessionId: SessionId, { workspace: { cwd, roots }, secrets }: Project): SessionServers {
     const { door, log, servers } = this.#deps;
     const tell = (event: SessionEvent) =>
       void door
@@ -396,6 +396,7 @@ export class Sessions {
       servers,
       cwd,
       roots,
+      secrets,
       elicit: (elicitation, signal) => door.elicit(sessionId, elicitation, signal),
       report: (text) => tell({ sessionId, type: "notice", severity: "warning", text }),
       onPrompts: () => tell({ sessionId, type: "commands" }),

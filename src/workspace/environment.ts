@@ -89,7 +89,8 @@ function isPassedOn(name: string, value: string): boolean {
   return !OURS.test(name) && !COLOURFUL.has(name) && !isCredential(name, value);
 }
 
-function isCredential(name: string, value: string): boolean {
+/** Whether the variable holds a credential, by its name or by what it is. */
+export function isCredential(name: string, value: string): boolean {
   if (PASSWORD_IN_URL.test(value)) return true;
   const upper = name.toUpperCase();
   if (HARMLESS.some((pattern) => pattern.test(upper))) return false;

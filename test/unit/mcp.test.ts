@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseArguments } from "../../src/mcp/prompts.ts";
-import { serverList } from "../../src/mcp/server-settings.ts";
+import { keysOf, serverList } from "../../src/mcp/server-settings.ts";
 import { answeredId, messageLimitBytes, MessageLines } from "../../src/mcp/message-lines.ts";
 import { ToolNames } from "../../src/mcp/tool-names.ts";
 
@@ -119,5 +119,23 @@ describe("the list of servers", () => {
         "mcp.two: the editor gives a server of this name, which is used instead",
       ],
     });
+  });
+
+  test("tells the keys in it from what may be seen", () => {
+    const local = {
+      type: "local" as const,
+      name: "one",
+      command: "a",
+      args: [],
+      environment: { GITHUB_TOKEN: "token-of-one", LOG_LEVEL: "debug" },
+    };
+    const remote = {
+      type: "remote" as const,
+      name: "two",
+      url: "https://example.com",
+      headers: { Authorization: "Bearer token-of-two", "x-team": "blue" },
+      oauth: { clientSecret: "secret-of-two" },
+    };
+    expect(keysOf([local, remote])).toEqual(["token-of-one", "token-of-two", "secret-of-two"]);
   });
 });
