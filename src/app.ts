@@ -17,8 +17,10 @@ import { type Env, userFolders, type UserFolders } from "./config/paths.ts";
 import type { Config } from "./config/schema.ts";
 import { pluginPath } from "./config/module-files.ts";
 import { stampOf, type WatchedPlaces } from "./config/stamp.ts";
+import { AuthorizationStore } from "./mcp/oauth-store.ts";
 import { modelRefSchema } from "./message/message.ts";
 import { Servers } from "./mcp/servers.ts";
+import { SignIn } from "./mcp/sign-in.ts";
 import { type Credentials, loadCredentials, saveCredential } from "./model/credentials.ts";
 import { knownKeys } from "./model/known-keys.ts";
 import { toRetryPolicy } from "./model/retry.ts";
@@ -71,6 +73,9 @@ export class App {
   readonly #secrets = new Secrets();
   /** The folders whose own configuration the person agreed to. */
   readonly trust: Trust;
+  /** What remote MCP servers gave this program to be let in. */
+  readonly authorizations: AuthorizationStore;
+  readonly signIn: SignIn;
   readonly #shared: Pick<Workspace, "files" | "search" | "snapshots" | "processes" | "outputFolder" | "home">;
   #store: Promise<SessionStore> | undefined;
   readonly #housekeeping: Housekeeping;
@@ -104,6 +109,11 @@ export class App {
       remove: async (id) => (await this.#openStore()).files.remove(["trust", id]),
       ids: async () => (await (await this.#openStore()).files.entries(["trust"])).map(({ name }) => name),
     });
+    this.authorizations = new AuthorizationStore({
+      files: async () => (await this.#openStore()).files,
+      secrets: this.#secrets,
+    });
+    this.signIn = new SignIn(this.authorizations);
     this.#shared = {
       home: this.home,
       outputFolder: join(this.folders.data, "tool-output"),
@@ -121,21 +131,27 @@ export class App {
     });
   }
 
-  openSessions(door: Door): Sessions {
-    this.#servers = new Servers({
+  /** The MCP servers of this process, for whoever shows the person what they ask. */
+  openServers(door: Pick<Door, "elicitationAbilities" | "visited">): Servers {
+    this.#servers ??= new Servers({
       version: this.#surroundings.version,
       processes: this.#piped,
       log: this.log,
+      signIn: this.signIn,
       abilities: () => door.elicitationAbilities(),
       onVisited: (id) => door.visited(id),
     });
+    return this.#servers;
+  }
+
+  openSessions(door: Door): Sessions {
     this.#sessions = new Sessions({
       store: () => this.#openStore(),
       version: this.#surroundings.version,
       door,
       log: this.log,
       openProject: (folders) => this.openProject(folders),
-      servers: this.#servers,
+      servers: this.openServers(door),
       openApprovals: (id) => this.openApprovals(id),
       onTurnEnd: () => this.#housekeeping.onTurnEnd(),
       memory: {

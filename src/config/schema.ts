@@ -158,9 +158,26 @@ export type ProviderConfig = z.infer<typeof providerConfigSchema>;
 const oauthSchema = z.union([
   z.literal(false),
   z.looseObject({
-    clientId: z.string().optional(),
-    clientSecret: z.string().optional(),
-    scope: z.string().optional(),
+    clientId: z
+      .string()
+      .optional()
+      .describe("A client registered by hand; else one is registered by itself."),
+    clientSecret: z.string().optional().describe("Better {env:NAME} or {file:path} than the secret itself."),
+    scope: z
+      .string()
+      .optional()
+      .describe("Asked for instead of what the server offers, with blanks between."),
+    redirectUri: z
+      .string()
+      .optional()
+      .describe("Where the browser returns to on this computer, as it was registered."),
+    callbackPort: z
+      .number()
+      .int()
+      .min(1)
+      .max(65_535)
+      .optional()
+      .describe("The port alone, instead of redirectUri (any free one)."),
   }),
 ]);
 

@@ -36,6 +36,9 @@ export interface OAuthSettings {
   readonly clientId?: string | undefined;
   readonly clientSecret?: string | undefined;
   readonly scope?: string | undefined;
+  /** The whole address, for clients that were registered by hand. */
+  readonly redirectUri?: string | undefined;
+  readonly callbackPort?: number | undefined;
 }
 
 /** What the editor gives with a session. */
@@ -44,6 +47,8 @@ export interface GivenServers {
   /** What of it cannot be used, for the person. */
   readonly problems: readonly string[];
 }
+
+export const nothingGiven: GivenServers = { servers: [], problems: [] };
 
 /** The servers of one session. */
 export interface ServerList {

@@ -10,6 +10,9 @@ export function knownKeys(config: Config, env: Env, credentials: Credentials): s
   const servers = Object.values(config.mcp ?? {}).flatMap((server) =>
     "url" in server ? Object.values(server.headers ?? {}) : [],
   );
+  const clients = Object.values(config.mcp ?? {}).flatMap((server) =>
+    "url" in server && server.oauth ? [server.oauth.clientSecret] : [],
+  );
   const searches = [config.search?.web, config.search?.code].flatMap((endpoint) =>
     Object.entries(endpoint?.headers ?? {}).flatMap(([name, value]) => (isForKeys(name) ? [value] : [])),
   );
@@ -17,6 +20,7 @@ export function knownKeys(config: Config, env: Env, credentials: Credentials): s
     ...providers.map(({ options }) => options?.apiKey),
     ...providers.flatMap(({ options }) => Object.values(options?.headers ?? {}).map(withoutScheme)),
     ...servers.map(withoutScheme),
+    ...clients,
     ...searches.map(withoutScheme),
     ...Object.values(credentials).map(({ apiKey }) => apiKey),
     ...variables.map((name) => env[name]),
