@@ -26,6 +26,8 @@ async function dispatch(command: string, args: readonly string[]): Promise<numbe
       return (await import("./permissions.ts")).permissions(args);
     case "trust":
       return (await import("./trust.ts")).trust(args);
+    case "mcp":
+      return (await import("./mcp.ts")).mcp(args);
     case "models":
       return (await import("./models.ts")).models(args);
     case "help":

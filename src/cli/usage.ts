@@ -15,6 +15,9 @@ Usage:
   fairlead trust               the folders whose own configuration you trust
   fairlead trust add DIR       trust what the configuration in DIR is now
   fairlead trust revoke DIR    trust it no more
+  fairlead mcp list            connect to the MCP servers and say how they are (--json)
+  fairlead mcp auth NAME       let Fairlead use a remote MCP server, in your browser
+  fairlead mcp logout NAME     forget what that server gave (--all: of every server)
   fairlead permissions check   what the rules say to command lines, one a line; runs nothing
   fairlead --version           the version
   fairlead --help              this text
