@@ -14,6 +14,7 @@ import type {
   Requested,
   RequestFailure,
 } from "./connection.ts";
+import type { AuthorizeOutcome, ShowAddress } from "./oauth-flow.ts";
 import { noOffers, type Offers } from "./offers.ts";
 import type { ServerSettings } from "./server-settings.ts";
 import type { SignIn } from "./sign-in.ts";
@@ -80,6 +81,7 @@ export class Server {
   #connecting: Promise<void> | undefined;
   #startedMs = 0;
   #connectedMs = 0;
+  #authorizing = 0;
   #retries = 0;
   #retrying: AbortController | undefined;
   #attempt = new AbortController();
@@ -148,6 +150,25 @@ export class Server {
     this.#connection = undefined;
     await old?.end();
     await this.#connect();
+  }
+
+  /** Whether the person is being asked to authorize it. */
+  get isAuthorizing(): boolean {
+    return this.#authorizing > 0;
+  }
+
+  /** Has the person authorize it, and connects when they did. Never rejects. */
+  async authorize(show: ShowAddress, signal: AbortSignal): Promise<AuthorizeOutcome> {
+    const { settings } = this;
+    const { signIn } = this.#deps;
+    if (settings.type === "local" || signIn === undefined)
+      return { outcome: "failed", reason: "only remote servers are authorized" };
+    this.#authorizing++;
+    const either = AbortSignal.any([signal, this.#ending.signal]);
+    const outcome = await signIn.authorize(settings, show, either);
+    this.#authorizing--;
+    if (outcome.outcome === "authorized") await this.reconnect();
+    return outcome;
   }
 
   /** Resolves when it is not connecting any more. */

@@ -1,13 +1,15 @@
-import { orWhenAborted, sleep } from "../base/async.ts";
+import { deferred, orWhenAborted, sleep } from "../base/async.ts";
 import type { Secrets } from "../base/secrets.ts";
 import type { Config } from "../config/schema.ts";
 import type { Elicit } from "../message/elicitation.ts";
 import type { Attachment } from "../message/part.ts";
 import type { Tool } from "../tool/tool.ts";
+import { authorizeInEditor, describeAuthorization } from "./editor-authorization.ts";
 import type { ServerPrompt } from "./prompts.ts";
+import type { AuthorizeOutcome } from "./oauth-flow.ts";
 import type { Offers } from "./offers.ts";
 import type { Server } from "./server.ts";
-import { describeSettings, type GivenServers, keysOf, serverList } from "./server-settings.ts";
+import { describeSettings, type GivenServers, keysOf, nothingGiven, serverList } from "./server-settings.ts";
 import type { Servers } from "./servers.ts";
 import type { ToolNames } from "./tool-names.ts";
 
@@ -27,8 +29,12 @@ export interface SessionServersDeps {
   readonly elicit: Elicit;
   /** Learns the keys of the servers, to be kept out of what others see. */
   readonly secrets: Pick<Secrets, "add">;
+  /** Whether the editor opens addresses. */
+  canVisit(): boolean;
+  /** The editor is told that the person is done with an address. */
+  onVisited(elicitationId: string): void;
   /** Something the person should know of a server, once. Must not throw. */
-  report(text: string): void;
+  report(text: string, severity?: "info" | "warning"): void;
   /** Told when the prompts are others now. Must not throw. */
   onPrompts(): void;
 }
@@ -46,13 +52,15 @@ export class SessionServers {
   readonly #deps: SessionServersDeps;
   readonly #used = new Map<Server, { forget(): void; reported: string | undefined; notes: Set<string> }>();
   #config: Pick<Config, "mcp" | "experimental"> = {};
-  #given: GivenServers = { servers: [], problems: [] };
+  #given: GivenServers = nothingGiven;
   #disabled: readonly string[] = [];
   #problems: readonly string[] = [];
   /** Tools over the limit that the person was told of. */
   #cutReported = 0;
   #isStarted = false;
   #isClosed = false;
+  readonly #closing = new AbortController();
+  readonly #invited = new Set<Server>();
   #built: { key: readonly unknown[]; tools: readonly Tool[] } | undefined;
   #prompts: readonly ServerPrompt[] = [];
   #noting: Promise<void> = Promise.resolve();
@@ -82,11 +90,12 @@ export class SessionServers {
     for (const server of this.#used.keys()) this.#begin(server);
   }
 
-  /** Waits for servers that still connect, not longer than 5 s after their start. */
+  /** Waits for servers that still connect, not longer than 5 s after their start; invites to authorize who wants it. */
   async settle(signal: AbortSignal): Promise<void> {
     this.start();
     await this.#connected(signal);
     await this.#noting;
+    if (!signal.aborted) this.#invite();
   }
 
   async #connected(signal: AbortSignal): Promise<void> {
@@ -145,6 +154,28 @@ export class SessionServers {
     return this.#find(written) !== undefined;
   }
 
+  /**
+   * Has the person authorize a server. Resolves with how it went; where the editor cannot bring the person to the
+   * address, at once with the address, and how it went is reported later.
+   */
+  authorize(server: Server, signal: AbortSignal): Promise<string> {
+    const told = deferred<string>();
+    let isAnswered = false;
+    const onAddress = (address: string) => {
+      isAnswered = true;
+      told.resolve(whereToGo(server, address));
+    };
+    // Who was told where to go may end the turn before they went.
+    const end = this.#deps.canVisit()
+      ? AbortSignal.any([signal, this.#closing.signal])
+      : this.#closing.signal;
+    void this.#authorize(server, onAddress, end).then((outcome) => {
+      if (isAnswered) this.#tellOutcome(server, outcome);
+      else told.resolve(describeAuthorization(server, outcome));
+    });
+    return told.promise;
+  }
+
   list(): readonly ListedServer[] {
     const used = [...this.#used.keys()].map((server) => {
       return { name: server.settings.name, server, place: describeSettings(server.settings) };
@@ -155,6 +186,7 @@ export class SessionServers {
   /** Lets go of all servers; those that nobody else uses end. */
   close(): void {
     this.#isClosed = true;
+    this.#closing.abort();
     for (const server of this.#used.keys()) this.#leave(server);
   }
 
@@ -193,7 +225,36 @@ export class SessionServers {
     this.#deps.servers.leave(server, this);
   }
 
+  /** Once for each server, in the background, where the editor can open addresses; others are told how. */
+  #invite(): void {
+    for (const server of this.#used.keys()) {
+      if (server.status.state !== "needs authorization" || !this.#deps.canVisit()) continue;
+      if (server.isAuthorizing || this.#invited.has(server)) continue;
+      this.#invited.add(server);
+      const onAddress = (address: string) => this.#deps.report(whereToGo(server, address));
+      void this.#authorize(server, onAddress, this.#closing.signal).then((outcome) =>
+        this.#tellOutcome(server, outcome),
+      );
+    }
+  }
+
+  #authorize(
+    server: Server,
+    onAddress: (address: string) => void,
+    signal: AbortSignal,
+  ): Promise<AuthorizeOutcome> {
+    return authorizeInEditor(server, { ...this.#deps, onAddress }, signal);
+  }
+
+  /** What is cancelled was so by the person, or for another try, which says itself how it goes. */
+  #tellOutcome(server: Server, outcome: AuthorizeOutcome): void {
+    if (this.#isClosed || outcome.outcome === "cancelled") return;
+    const severity = outcome.outcome === "failed" ? "warning" : "info";
+    this.#deps.report(describeAuthorization(server, outcome), severity);
+  }
+
   #onChange(server: Server): void {
+    if (server.status.state === "connected") this.#invited.delete(server);
     this.#reportOnce(server);
     this.#note();
   }
@@ -208,7 +269,7 @@ export class SessionServers {
       this.#deps.report(`MCP server "${settings.name}": ${note}.`);
     }
     if (status.state === "connected") used.reported = undefined;
-    const problem = problemOf(server);
+    const problem = problemOf(server, this.#deps.canVisit());
     if (problem === undefined || used.reported !== undefined) return;
     used.reported = problem;
     this.#deps.report(problem);
@@ -284,10 +345,16 @@ function describePrompts(prompts: readonly ServerPrompt[]): string {
   return JSON.stringify(prompts.map(({ name, description, hint }) => ({ name, description, hint })));
 }
 
+function whereToGo({ settings: { name } }: Server, address: string): string {
+  return `To authorize the MCP server "${name}", open this address in your browser within five minutes:\n\n${address}`;
+}
+
 /** What the person is told of a server that does not work. */
-function problemOf({ status, settings: { name } }: Server): string | undefined {
+function problemOf({ status, settings: { name } }: Server, canVisit: boolean): string | undefined {
   if (status.state === "needs authorization")
-    return `The MCP server "${name}" wants you to authorize: fairlead mcp auth ${name}`;
+    return canVisit
+      ? undefined
+      : `The MCP server "${name}" wants to be authorized. Say /mcp auth ${name} here, or run in a terminal: fairlead mcp auth ${name}`;
   if (status.state !== "failed") return undefined;
   const next = status.isPassing
     ? "It is tried again in the background; /mcp shows how it goes."

@@ -95,7 +95,7 @@ export function failureText(failure: RequestFailure, { settings, callTimeoutMs }
     case "dropped":
       return `${who} was lost during the call, and once more when it was tried again: ${failure.reason}. Go on without it; the person can look at it with /mcp.`;
     case "unauthorized":
-      return `${who} wants the person to authorize first. Tell them: fairlead mcp auth ${settings.name}`;
+      return `${who} wants the person to authorize first. Tell them to say: /mcp auth ${settings.name}`;
     case "cancelled":
       return "The call was cancelled.";
     case "visit":

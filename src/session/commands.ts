@@ -41,7 +41,7 @@ export interface Called {
 /** Done at once without a model; the text is the answer. */
 export interface AnswerEffect {
   readonly kind: "answer";
-  run(session: Commanded, rest: string): Promise<string>;
+  run(session: Commanded, rest: string, signal: AbortSignal): Promise<string>;
 }
 
 /** What commands may use of a session. */
@@ -109,9 +109,9 @@ const builtIn: readonly Command[] = [
   },
   {
     name: "mcp",
-    description: "Show the MCP servers, how they are and what they offer; connect one again",
-    hint: "server, or reconnect server",
-    effect: { kind: "answer", run: ({ servers }, rest) => runMcp(servers, rest) },
+    description: "Show the MCP servers, how they are and what they offer; connect or authorize one",
+    hint: "server, reconnect server, or auth server",
+    effect: { kind: "answer", run: ({ servers }, rest, signal) => runMcp(servers, rest, signal) },
   },
   {
     name: "cost",

@@ -1,19 +1,22 @@
+import type { Server } from "../mcp/server.ts";
 import type { ListedServer } from "../mcp/session-servers.ts";
 
 /** The servers of a session, for who looks at them. */
 export interface ServersSeen {
   list(): readonly ListedServer[];
+  authorize(server: Server, signal: AbortSignal): Promise<string>;
 }
 
 /** Tools, prompts and resources of one server that are listed. */
 const listedLimit = 100;
 const descriptionLimit = 120;
 
-/** `/mcp`, `/mcp <server>` and `/mcp reconnect [<server>]`. */
-export async function runMcp(servers: ServersSeen, rest: string): Promise<string> {
+/** `/mcp`, `/mcp <server>`, `/mcp reconnect [<server>]` and `/mcp auth <server>`. */
+export async function runMcp(servers: ServersSeen, rest: string, signal: AbortSignal): Promise<string> {
   const [word = "", ...more] = rest.split(/\s+/).filter((part) => part !== "");
   const list = servers.list();
   if (word === "reconnect") return reconnect(list, more.join(" "));
+  if (word === "auth") return authorize(servers, more.join(" "), signal);
   if (word === "") return describeAll(list);
   const listed = list.find(({ name }) => name === rest.trim());
   return listed === undefined ? unknown(rest.trim(), list) : describeOne(listed);
@@ -43,7 +46,7 @@ function stateOf({ server, name }: ListedServer): string {
     case "failed":
       return `failed: ${status.reason}${status.isPassing ? "; it is tried again" : ""}`;
     case "needs authorization":
-      return `needs authorization: fairlead mcp auth ${name}`;
+      return `needs authorization: \`/mcp auth ${name}\``;
     case "ended":
       return "ended";
   }
@@ -103,6 +106,14 @@ async function reconnect(list: readonly ListedServer[], name: string): Promise<s
   if (wanted.length === 0) return unknown(name, list);
   await Promise.all(wanted.map(async ({ server }) => server?.reconnect()));
   return wanted.map((listed) => `- **${listed.name}**: ${stateOf(listed)}`).join("\n");
+}
+
+async function authorize(servers: ServersSeen, name: string, signal: AbortSignal): Promise<string> {
+  const list = servers.list();
+  const listed = list.find((one) => one.name === name);
+  if (listed === undefined) return unknown(name, list);
+  if (listed.server === undefined) return `The MCP server "${name}" is disabled in the configuration.`;
+  return servers.authorize(listed.server, signal);
 }
 
 function unknown(name: string, list: readonly ListedServer[]): string {

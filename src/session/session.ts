@@ -361,7 +361,7 @@ export class Session {
     await this.#refresh();
     const early = this.#called(input);
     if (early?.command.effect.kind === "answer")
-      return this.#answer(input, early.command.effect, early.typed);
+      return this.#answer(input, early.command.effect, early.typed, signal);
     await this.history.settle();
     await this.#deps.approvals.refresh();
     await this.#settleConsent(signal);
@@ -598,11 +598,16 @@ export class Session {
   }
 
   /** Question and answer stand in the session for the person; the model sees neither. */
-  async #answer(input: PromptInput, command: AnswerEffect, rest: string): Promise<TurnResult> {
+  async #answer(
+    input: PromptInput,
+    command: AnswerEffect,
+    rest: string,
+    signal: AbortSignal,
+  ): Promise<TurnResult> {
     const question: UserInfo = { ...this.#userInfo(input), system: undefined };
     await addQuestion(this.transcript, question, textOf(input));
-    await addAnswer(this.transcript, question, await command.run(this, rest));
-    return { end: "finished", tokens: noTokens };
+    await addAnswer(this.transcript, question, await command.run(this, rest, signal));
+    return { end: signal.aborted ? "cancelled" : "finished", tokens: noTokens };
   }
 
   #broken(error: unknown): TurnResult {

@@ -398,7 +398,9 @@ export class Sessions {
       roots,
       secrets,
       elicit: (elicitation, signal) => door.elicit(sessionId, elicitation, signal),
-      report: (text) => tell({ sessionId, type: "notice", severity: "warning", text }),
+      canVisit: () => door.elicitationAbilities().urls,
+      onVisited: (id) => door.visited(id),
+      report: (text, severity = "warning") => tell({ sessionId, type: "notice", severity, text }),
       onPrompts: () => tell({ sessionId, type: "commands" }),
     });
   }

@@ -91,7 +91,7 @@ describe("a remote server", () => {
   });
 
   test.each([
-    [401, "needs authorization: fairlead mcp auth far", "wants you to authorize: fairlead mcp auth far"],
+    [401, "needs authorization: `/mcp auth far`", "wants to be authorized. Say /mcp auth far here"],
     [403, "failed: ", "failed: Streamable HTTP error: Error POSTing to endpoint: No."],
     [500, "failed: ", "failed: Streamable HTTP error: Error POSTing to endpoint: No."],
   ])("that answers %i is told of once", async (status, state, told) => {

@@ -1,0 +1,196 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { CreateElicitationRequest, SessionUpdate } from "@agentclientprotocol/sdk";
+import { describe, expect, test } from "vitest";
+import { plain, withElicitation, type ClientKind } from "../support/clients.ts";
+import { type OAuthFaults, type OAuthServer, startOAuthServer, visit } from "../support/mcp-oauth-server.ts";
+import * as reply from "../support/reply.ts";
+import { authorizeInTerminal } from "../support/running-command.ts";
+import { type Stage, story } from "../support/story.ts";
+import { agentText } from "../support/transcript.ts";
+
+const tool = "notes_count_notes";
+
+/** An editor that opens addresses; what the person does there is up to the story. */
+function withUrls(go: (request: CreateElicitationRequest) => "accept" | "decline" | "cancel"): ClientKind {
+  return {
+    ...withElicitation(async (request) => ({ action: go(request) })),
+    capabilities: { elicitation: { url: {} }, session: { notices: {} } },
+  };
+}
+
+function open(request: CreateElicitationRequest): void {
+  if (!("url" in request)) throw new Error("no address was given");
+  void visit(String(request.url));
+}
+
+async function play(
+  client: ClientKind,
+  act: (stage: Stage & { server: OAuthServer }) => Promise<void>,
+  faults: OAuthFaults = {},
+): Promise<void> {
+  await using server = await startOAuthServer(faults);
+  const mcp = { notes: { type: "remote", url: server.url, timeout: 5_000 } };
+  const env = { FAIRLEAD_LOG: "debug" };
+  await story({ client, env, config: { mcp }, permission: "allow_once" }, (stage) =>
+    act({ ...stage, server }),
+  );
+}
+
+/** A turn in which the model counts the notes; what it read. */
+async function count({ editor, model }: Stage, sessionId: string) {
+  model.reply(reply.call(tool, {})).reply("Counted.");
+  await editor.prompt(sessionId, "How many notes are there?");
+  return model.requests.at(-1)?.toolResults.at(-1);
+}
+
+const isNotice = (words: string) => (update: SessionUpdate) => JSON.stringify(update).includes(words);
+const lines = ({ editor }: Stage) => editor.wire.entries.map(({ line }) => line).join("\n");
+
+describe("an editor that opens addresses", () => {
+  test("brings the person to where access is given, and the server's tools are there", async () => {
+    const asked: CreateElicitationRequest[] = [];
+    const client = withUrls((request) => {
+      asked.push(request);
+      open(request);
+      return "accept";
+    });
+    await play(client, async (stage) => {
+      const { editor, model, server } = stage;
+      const { sessionId } = await editor.newSession();
+      model.reply("Hello.");
+      await editor.prompt(sessionId, "Hello");
+      await editor.waitFor(sessionId, isNotice('The MCP server \\"notes\\" is authorized; it is connected.'));
+      expect(asked).toEqual([
+        {
+          mode: "url",
+          sessionId,
+          message: 'The MCP server "notes" asks: give Fairlead access in your browser.',
+          url: expect.stringMatching(new RegExp(`^${server.origin}/authorize\\?response_type=code&`)),
+          elicitationId: expect.stringMatching(/^authorization-/),
+        },
+      ]);
+      const isComplete = (line: string) => line.includes('"elicitation/complete"');
+      await editor.waitForEntry(({ line }) => isComplete(line), "the end of the elicitation");
+      expect(await count(stage, sessionId)).toBe("There are 42 notes.");
+      server.expireTokens();
+      expect(await count(stage, sessionId)).toBe("There are 42 notes.");
+      expect([asked.length, server.count("/token")]).toEqual([1, 2]);
+      const log = await readFile(join(stage.home.path, ".local/state/fairlead/fairlead.log"), "utf8").catch(
+        () => "",
+      );
+      const read = JSON.stringify(model.requests.map(({ messages }) => messages));
+      expect(`${lines(stage)}${log}${read}`).not.toMatch(/access-[0-9a-f]|refresh-[0-9a-f]/);
+    });
+  });
+
+  test("is asked once; who declined can begin by themselves, and try again", async () => {
+    const asked: string[] = [];
+    let action: "accept" | "decline" | "cancel" = "decline";
+    const client = withUrls((request) => {
+      asked.push(request.mode);
+      if (action === "accept") open(request);
+      return action;
+    });
+    await play(client, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("Hello.").reply("Hello again.");
+      await editor.prompt(sessionId, "Hello");
+      await editor.waitFor(sessionId, isNotice("When you want to: /mcp auth notes"));
+      await editor.prompt(sessionId, "Hello again");
+      expect(asked).toHaveLength(1);
+      action = "cancel";
+      await editor.prompt(sessionId, "/mcp auth notes");
+      expect(agentText(editor.updates(sessionId))).toContain("was not authorized. When you want to");
+      action = "accept";
+      await editor.prompt(sessionId, "/mcp auth notes");
+      expect(agentText(editor.updates(sessionId))).toContain('"notes" is authorized; it is connected.');
+      await editor.prompt(sessionId, "/mcp");
+      expect(agentText(editor.updates(sessionId))).toContain("- **notes**: connected; 1 tool");
+    });
+  });
+
+  test("takes the question back when the turn that asked is cancelled, or nobody answers it", async () => {
+    const { promise: asked, resolve } = Promise.withResolvers<void>();
+    const client: ClientKind = {
+      ...withUrls(() => "accept"),
+      elicit: () => {
+        resolve();
+        return new Promise(() => {});
+      },
+    };
+    await play(client, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("Hello.");
+      await editor.prompt(sessionId, "Hello");
+      await asked;
+      const turn = editor.prompt(sessionId, "/mcp auth notes");
+      const isSecond = ({ line }: { line: string }) => /"id":1,"method":"elicitation.create"/.test(line);
+      await editor.waitForEntry(isSecond, "the second question");
+      await editor.cancel(sessionId);
+      expect((await turn).stopReason).toBe("cancelled");
+      editor.allow("answer");
+    });
+  });
+});
+
+describe("an editor that opens no addresses", () => {
+  test("is told once, and /mcp auth says where to go", async () => {
+    await play(plain(), async (stage) => {
+      const { editor, model, server } = stage;
+      const { sessionId } = await editor.newSession();
+      model.reply("Hello.").reply("Hello again.");
+      await editor.prompt(sessionId, "Hello");
+      await editor.prompt(sessionId, "Hello again");
+      const told = editor
+        .updates(sessionId, "agent_thought_chunk")
+        .filter(isNotice("wants to be authorized"));
+      expect(told).toHaveLength(1);
+      expect(JSON.stringify(told)).toContain("fairlead mcp auth notes");
+      await editor.prompt(sessionId, "/mcp auth notes");
+      const address = /http\S+\/authorize\?\S+/.exec(agentText(editor.updates(sessionId)))?.[0] ?? "";
+      const before = server.count("/mcp");
+      expect(await visit(address)).toBe(200);
+      await server.bell.until(() => server.count("/mcp") > before || undefined, "the connection");
+      expect(await count(stage, sessionId)).toBe("There are 42 notes.");
+      const later = editor
+        .updates(sessionId, "agent_thought_chunk")
+        .filter(isNotice("is authorized; it is connected"));
+      expect(later).toHaveLength(1);
+    });
+  });
+
+  test("uses what was authorized in a terminal, says when it does not hold any more, and reconnects", async () => {
+    await play(plain(), async (stage) => {
+      const { editor, model, server, home } = stage;
+      await authorizeInTerminal(home.path, "notes");
+      const { sessionId } = await editor.newSession();
+      expect(await count(stage, sessionId)).toBe("There are 42 notes.");
+      server.faults.refresh = "refused";
+      server.expireTokens();
+      expect(JSON.stringify(await count(stage, sessionId))).toContain("wants the person to authorize first");
+      await editor.prompt(sessionId, "/mcp");
+      expect(agentText(editor.updates(sessionId))).toContain("needs authorization: `/mcp auth notes`");
+      server.faults.refresh = undefined;
+      await authorizeInTerminal(home.path, "notes");
+      await editor.prompt(sessionId, "/mcp reconnect notes");
+      expect(agentText(editor.updates(sessionId))).toContain("- **notes**: connected; 1 tool");
+      expect(model.requests.length).toBeGreaterThan(0);
+    });
+  });
+
+  test("hears why an authorization failed, and of what is none", async () => {
+    await play(
+      plain(),
+      async ({ editor }) => {
+        const { sessionId } = await editor.newSession();
+        await editor.prompt(sessionId, "/mcp auth notes");
+        await editor.prompt(sessionId, "/mcp auth nots");
+        const said = agentText(editor.updates(sessionId));
+        expect(said).toContain('"notes" was not authorized: 127.0.0.1');
+        expect(said).toContain('There is no MCP server "nots". Servers: notes.');
+      },
+      { registration: "refused" },
+    );
+  });
+});
