@@ -60,6 +60,10 @@ export interface Surroundings {
   readonly env: Env;
   readonly platform: NodeJS.Platform;
   readonly version: string;
+  /** Also prints what is logged, and logs everything. */
+  readonly verbose?: boolean;
+  /** Told what a person should know while there is no session to tell it in. */
+  onWarning?(text: string): void;
 }
 
 /** Everything of one process, built once. */
@@ -420,9 +424,15 @@ export class App {
   }
 
   #warn(text: string): void {
+    if (this.#sessions === undefined) this.#surroundings.onWarning?.(text);
     this.#sessions
       ?.warn(text)
       .catch((error: unknown) => this.log.error("nobody was told", { error: messageOf(error) }));
+  }
+
+  /** What is stored of all sessions and projects. */
+  store(): Promise<SessionStore> {
+    return this.#openStore();
   }
 
   /** A store that could not be opened (a full disk) is tried again with the next request. */

@@ -1,45 +1,46 @@
 import { messageOf } from "../base/errors.ts";
-import { usage, UsageError } from "./usage.ts";
+import type { Command } from "./command.ts";
+import { findCommand, parseCall } from "./command-line.ts";
+import { commands } from "./command-table.ts";
+import { exitCodes, helpOn, helpOnAll } from "./help.ts";
+import { endWithReader, remark } from "./output.ts";
+import { styleFor } from "./style.ts";
+import { UsageError } from "./usage.ts";
 import { version } from "./version.ts";
 
 /** Runs a command of the command line and answers its exit code. */
-export async function runCommand(command: string, args: readonly string[]): Promise<number> {
+export async function runCommand(words: readonly string[]): Promise<number> {
+  endWithReader();
   try {
-    return await dispatch(command, args);
+    return await run(words, commands);
   } catch (error) {
-    process.stderr.write(`fairlead: ${messageOf(error)}\n`);
-    if (!(error instanceof UsageError)) return 1;
-    process.stderr.write("Try fairlead --help.\n");
-    return 2;
+    remark(messageOf(error));
+    if (!(error instanceof UsageError)) return exitCodes.failed;
+    process.stderr.write(`Try fairlead ${error.command === undefined ? "" : `${error.command} `}--help.\n`);
+    return exitCodes.usage;
   }
 }
 
-async function dispatch(command: string, args: readonly string[]): Promise<number> {
-  switch (command) {
-    case "run":
-      return (await import("./run.ts")).run(args);
-    case "demo":
-      return (await import("./demo.ts")).demo();
-    case "doctor":
-      return (await import("./doctor.ts")).doctor();
-    case "permissions":
-      return (await import("./permissions.ts")).permissions(args);
-    case "trust":
-      return (await import("./trust.ts")).trust(args);
-    case "mcp":
-      return (await import("./mcp.ts")).mcp(args);
-    case "models":
-      return (await import("./models.ts")).models(args);
-    case "help":
-    case "--help":
-    case "-h":
-      process.stdout.write(usage);
-      return 0;
-    case "--version":
-    case "-v":
+async function run(words: readonly string[], commands: readonly Command[]): Promise<number> {
+  const asked = findCommand(words, commands);
+  switch (asked.kind) {
+    case "version":
       process.stdout.write(`${version}\n`);
-      return 0;
-    default:
-      throw new UsageError(`there is no command "${command}"`);
+      return exitCodes.done;
+    case "help":
+      process.stdout.write(help(asked.words, commands));
+      return exitCodes.done;
+    case "call": {
+      const call = parseCall(asked.command, asked.args, commands);
+      return (await asked.command.load())(call, commands);
+    }
   }
+}
+
+function help(words: readonly string[], commands: readonly Command[]): string {
+  const style = styleFor(process.stdout, process.env);
+  if (words.length === 0) return helpOnAll(commands, style);
+  const text = helpOn(words, commands, style);
+  if (text === undefined) throw new UsageError(`there is no command "${words.join(" ")}"`);
+  return text;
 }

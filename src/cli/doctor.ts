@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { messageOf } from "../base/errors.ts";
 import type { UserFolders } from "../config/paths.ts";
 import type { Project } from "../session/project.ts";
+import type { Call } from "./command.ts";
 import { localApp } from "./local-app.ts";
+import { print, printJson } from "./output.ts";
 import { type Style, styleFor } from "./style.ts";
 import { version } from "./version.ts";
 
@@ -15,8 +17,8 @@ interface Finding {
 }
 
 /** Says what is configured, what works, and what to do. Answers 1 when something must be done first. */
-export async function doctor(): Promise<number> {
-  const { app, project } = await localApp();
+export async function doctor(call: Call): Promise<number> {
+  const { app, project } = await localApp(call.text("cwd"));
   const findings = [
     { what: "Fairlead", found: `${version} on Node ${process.versions.node}` },
     folderFinding(project),
@@ -27,7 +29,8 @@ export async function doctor(): Promise<number> {
     ...project.problems.map((problem) => ({ what: "Configuration", found: "a problem", todo: problem })),
   ];
   const style = styleFor(process.stdout, process.env);
-  for (const finding of findings) process.stdout.write(`${toLine(finding, style)}\n`);
+  if (call.has("json")) await printJson(findings);
+  else for (const finding of findings) await print(toLine(finding, style));
   return findings.some(({ todo }) => todo !== undefined) ? 1 : 0;
 }
 

@@ -5,15 +5,19 @@ import {
   client,
   type ClientContext,
   ndJsonStream,
+  RequestError,
   type RequestPermissionRequest,
   type RequestPermissionResponse,
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
+import { messageOf } from "../base/errors.ts";
 import { version } from "./version.ts";
 
 export interface EditorOptions {
   /** For the server, beside what it inherits. */
   env: Readonly<Record<string, string | undefined>>;
+  /** Logs everything, on stderr too. */
+  isVerbose?: boolean;
   onUpdate(update: SessionUpdate, sessionId: string): void;
   /** Aborts when the turn no longer waits for the answer. */
   onPermission(request: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionResponse>;
@@ -32,9 +36,11 @@ const endLimitMs = 5_000;
 
 export async function startEditor(options: EditorOptions): Promise<Editor> {
   const program = fileURLToPath(new URL("../bin/fairlead.js", import.meta.url));
-  const child = spawn(process.execPath, [program, "acp"], {
+  const child = spawn(process.execPath, [program, "acp", ...(options.isVerbose ? ["--verbose"] : [])], {
     stdio: ["pipe", "pipe", "inherit"],
     env: options.env,
+    // A terminal interrupts all of its group; what an interrupt means is decided here.
+    detached: process.platform !== "win32",
   });
   const ended = new Promise<void>((resolve) => {
     child.on("exit", () => resolve());
@@ -59,4 +65,11 @@ export async function startEditor(options: EditorOptions): Promise<Editor> {
       clearTimeout(kill);
     },
   };
+}
+
+/** Why a request failed, in the words that are meant for a person. */
+export function reasonOf(error: unknown): string {
+  const data = error instanceof RequestError ? error.data : undefined;
+  if (typeof data === "object" && data !== null && "details" in data) return String(data.details);
+  return messageOf(error);
 }

@@ -1,10 +1,28 @@
+import { realpath } from "node:fs/promises";
+import { resolve } from "node:path";
 import { App } from "../app.ts";
+import { UserError } from "../base/errors.ts";
 import type { Project } from "../session/project.ts";
+import { remark } from "./output.ts";
 import { version } from "./version.ts";
 
 /** The program's parts for a folder; the one that a command is called in unless given. */
-export async function localApp(cwd = process.cwd()): Promise<{ app: App; project: Project }> {
-  const app = new App({ env: process.env, platform: process.platform, version });
-  const project = await app.openProject({ cwd, additionalDirectories: [] });
+export async function localApp(folder = "."): Promise<{ app: App; project: Project }> {
+  const app = openApp();
+  const project = await app.openProject({ cwd: await existingFolder(folder), additionalDirectories: [] });
   return { app, project };
+}
+
+/** The program's parts without any folder. What is wrong with the store is told on stderr. */
+export function openApp(): App {
+  return new App({ env: process.env, platform: process.platform, version, onWarning: remark });
+}
+
+/** Absolute, without links. Throws {@link UserError} where there is no such folder. */
+export async function existingFolder(folder: string): Promise<string> {
+  try {
+    return await realpath(resolve(folder));
+  } catch (error) {
+    throw new UserError(`There is no folder ${folder}.`, { cause: error });
+  }
 }

@@ -1,23 +1,17 @@
-import { realpath } from "node:fs/promises";
-import { resolve } from "node:path";
-import { once } from "node:events";
-import { parseArgs } from "node:util";
-import { messageOf, UserError } from "../base/errors.ts";
+import type { Approvals } from "../permission/approvals.ts";
 import { checkCommand, describeCheck, type CheckedCommand } from "../permission/check.ts";
+import type { Call } from "./command.ts";
 import { localApp } from "./local-app.ts";
+import { print, printJson, printTable, remark } from "./output.ts";
 import { UsageError } from "./usage.ts";
 
 /** `fairlead permissions check`: says what the rules decide over command lines. Runs none of them. */
-export async function permissions(args: readonly string[]): Promise<number> {
-  const [verb, ...rest] = args;
-  if (verb !== "check")
-    throw new UsageError('permissions takes check: fairlead permissions check "git push"');
-  const { values, positionals } = parsed(rest);
-  const check = await openCheck(resolve(values.cwd ?? "."), values.agent);
+export async function checkCommands(call: Call): Promise<number> {
+  const check = await openCheck(call.text("cwd") ?? ".", call.text("agent"));
   const toLine = (checked: CheckedCommand) =>
-    values.json ? JSON.stringify(checked) : describeCheck(checked);
-  if (positionals.length > 0) {
-    await print(toLine(check(positionals.join(" "))));
+    call.has("json") ? JSON.stringify(checked) : describeCheck(checked);
+  if (call.operands.length > 0) {
+    await print(toLine(check(call.operands.join(" "))));
     return 0;
   }
   for await (const command of linesOf(process.stdin)) {
@@ -26,16 +20,36 @@ export async function permissions(args: readonly string[]): Promise<number> {
   return 0;
 }
 
-function parsed(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: { json: { type: "boolean" }, agent: { type: "string" }, cwd: { type: "string" } },
-    });
-  } catch (error) {
-    throw new UsageError(messageOf(error));
+/** What a person approved for good, with the numbers by which it is taken back. */
+export async function listApprovals(call: Call): Promise<number> {
+  const approvals = (await openApprovals(call)).list();
+  const rows = approvals.map(({ permission, pattern }, at) => [String(at + 1), permission, pattern]);
+  if (call.has("json"))
+    await printJson(approvals.map(({ permission, pattern }) => ({ permission, pattern })));
+  else await printTable([{ name: "no", right: true }, { name: "permission" }, { name: "pattern" }], rows);
+  if (rows.length === 0 && !call.has("json")) await print("Nothing is approved for good in this project.");
+  return 0;
+}
+
+export async function revokeApprovals(call: Call): Promise<number> {
+  const approvals = await openApprovals(call);
+  const known = approvals.list();
+  const wanted = call.operands.map((number) => {
+    const approval = /^\d+$/.test(number) ? known[Number(number) - 1] : undefined;
+    if (approval === undefined)
+      throw new UsageError(`there is no approval ${number}; fairlead permissions list shows them`, call.name);
+    return approval;
+  });
+  for (const approval of wanted) {
+    await approvals.revoke(approval);
+    await print(`Taken back: ${approval.permission} ${approval.pattern}`);
   }
+  return 0;
+}
+
+async function openApprovals(call: Call): Promise<Approvals> {
+  const { app, project } = await localApp(call.text("cwd"));
+  return app.openApprovals(project.id);
 }
 
 /** With the rules, limits and approvals that a session of the folder would have. */
@@ -43,8 +57,8 @@ async function openCheck(
   folder: string,
   name: string | undefined,
 ): Promise<(command: string) => CheckedCommand> {
-  const { app, project } = await localApp(await existing(folder));
-  for (const problem of project.problems) process.stderr.write(`fairlead: ${problem}\n`);
+  const { app, project } = await localApp(folder);
+  for (const problem of project.problems) remark(problem);
   const agent = project.agents.get(name ?? project.defaultAgent);
   if (agent === undefined)
     throw new UsageError(`there is no agent "${name}"; there are ${[...project.agents.keys()].join(", ")}`);
@@ -52,14 +66,6 @@ async function openCheck(
   const context = app.shellContext(project.workspace);
   const authority = { rules: agent.rules, limits: agent.limits, approvals };
   return (command) => checkCommand(command, context, authority);
-}
-
-async function existing(folder: string): Promise<string> {
-  try {
-    return await realpath(folder);
-  } catch (error) {
-    throw new UserError(`There is no folder ${folder}.`, { cause: error });
-  }
 }
 
 /** Ended by a line feed alone, as a shell ends them: other ends of lines belong to the command. */
@@ -72,9 +78,4 @@ async function* linesOf(input: NodeJS.ReadStream): AsyncIterable<string> {
     for (const line of lines) yield line.replace(/\r$/, "");
   }
   yield open;
-}
-
-/** Waits for a reader that is slow. */
-async function print(line: string): Promise<void> {
-  if (!process.stdout.write(`${line}\n`)) await once(process.stdout, "drain");
 }

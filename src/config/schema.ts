@@ -340,6 +340,12 @@ export const configSchema = z
       })
       .optional()
       .describe("What becomes of old sessions. Counts in your own configuration only, not in a project's."),
+    max_steps: z
+      .number()
+      .int()
+      .positive()
+      .optional()
+      .describe("Model calls a turn may take, whatever its agent's own limit."),
     max_cost: z
       .strictObject({
         turn: z.number().positive().optional(),

@@ -1,5 +1,8 @@
 import { OwnCall, type OwnCallDeps } from "./own-call.ts";
 
+/** What the program's question about money is called on the wire. */
+export const budgetTool = "budget";
+
 /** US dollars that may be spent before the person is asked. */
 export interface CostLimits {
   turn?: number;
@@ -46,7 +49,7 @@ export class Budget {
   ): Promise<"yes" | "no" | "cancelled"> {
     const more = this.#limits[what] ?? 0;
     const call = new OwnCall(deps, {
-      tool: "budget",
+      tool: budgetTool,
       title: `This ${what} has cost ${dollars(spent)}. Go on for another ${dollars(more)}?`,
       input: { spent, limit: this.#allowed[what] },
       text: `Your limit is ${dollars(more)} a ${what} (max_cost in the configuration).`,

@@ -116,7 +116,7 @@ class Turn {
   async #step(question: UserInfo, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
     const { project, transcript } = this.#deps;
     const agent = agentOf(project, question);
-    const isLast = agent.steps !== undefined && this.#steps >= agent.steps - 1;
+    const isLast = this.#steps >= mostSteps(agent, project) - 1;
     this.#steps++;
     const tools = isLast ? [] : offeredTools(await this.#toolsFor(agent), agent, model, question);
     const runner = this.#runnerFor(agent);
@@ -285,6 +285,11 @@ function agentOf(project: Project, question: UserInfo): Agent {
   const agent = project.agents.get(question.agent) ?? project.agents.get(project.defaultAgent);
   if (agent === undefined) throw new Error(`no agent ${question.agent}`);
   return agent;
+}
+
+/** Model calls that a turn under the agent may take. */
+function mostSteps({ steps = Number.POSITIVE_INFINITY }: Agent, { config }: Project): number {
+  return Math.min(steps, config.max_steps ?? Number.POSITIVE_INFINITY);
 }
 
 function toolRunner(deps: TurnDeps, agent: Agent): ToolRunner {

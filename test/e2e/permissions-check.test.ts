@@ -150,7 +150,7 @@ describe("fairlead permissions check", () => {
     const codes = [
       await fairlead(home.path, ["permissions", "check", "--agent", "nobody", "ls"]),
       await fairlead(home.path, ["permissions", "check", "--cwd", join(home.path, "none"), "ls"]),
-      await fairlead(home.path, ["permissions", "list"]),
+      await fairlead(home.path, ["permissions", "fly"]),
     ].map(({ exitCode, stdout }) => [exitCode, stdout]);
     expect(codes).toEqual([
       [2, ""],

@@ -1,0 +1,134 @@
+import type { Command, Flag } from "./command.ts";
+
+const json: Flag = { name: "json", about: "print JSON, for programs" };
+const cwd: Flag = { name: "cwd", value: "DIR", about: "work there instead of here" };
+const verbose: Flag = { name: "verbose", about: "log everything, on stderr too" };
+
+/** Every command, in the order of the help. */
+export const commands: readonly Command[] = [
+  {
+    names: ["acp"],
+    about: "serve an editor on stdin and stdout (editors start this)",
+    flags: [verbose],
+    load: async () => {
+      const { serveEditor } = await import("./acp.ts");
+      return async (call) => {
+        await serveEditor(call.has("verbose") ? ["--verbose"] : []);
+        return 0;
+      };
+    },
+  },
+  {
+    names: ["run"],
+    about: "do one thing from the shell and print the answer",
+    operands: { text: "[PROMPT]… [-]", least: 0, most: Number.POSITIVE_INFINITY },
+    flags: [
+      { name: "agent", value: "NAME", about: "who does it: build (default), plan, or an agent of yours" },
+      { name: "mode", value: "NAME", about: "the same, by the editors' word" },
+      { name: "model", short: "m", value: "PROVIDER/MODEL", about: "instead of the configured one" },
+      { ...cwd },
+      { name: "file", short: "f", value: "PATH", repeats: true, about: "attach a file or a folder" },
+      { name: "session", short: "s", value: "ID", about: "go on in that session" },
+      { name: "continue", short: "c", about: "go on in the newest session of the folder" },
+      {
+        name: "permission",
+        value: "POLICY",
+        choices: ["ask", "allow", "deny"],
+        about: "what happens where a rule asks: ask, allow or deny (ask on a terminal, else deny)",
+      },
+      { name: "trust", about: "trust the folder's own configuration as it is now" },
+      { name: "max-steps", value: "N", number: "count", about: "model calls after which the turn stops" },
+      { name: "max-cost", value: "DOLLARS", number: "amount", about: "dollars after which the turn stops" },
+      {
+        name: "format",
+        value: "FORMAT",
+        choices: ["text", "json"],
+        about: "text, or json: one ACP update a line",
+      },
+      { name: "json", about: "the same as --format json" },
+      verbose,
+    ],
+    more: [
+      "The answer goes to stdout, what happens to stderr. A pipe is more of the prompt; with - as a word",
+      "it is waited for in any case. The first Ctrl-C cancels the turn, the second one ends the program.",
+      'Examples: fairlead run "explain this repository"',
+      '          git diff | fairlead run --agent plan "review this"',
+    ],
+    load: async () => (await import("./run.ts")).run,
+  },
+  {
+    names: ["demo"],
+    about: "see a whole turn with a scripted model: no key, no network",
+    flags: [],
+    load: async () => (await import("./demo.ts")).demo,
+  },
+  {
+    names: ["doctor"],
+    about: "what is configured, what works, what to do",
+    flags: [cwd, json],
+    load: async () => (await import("./doctor.ts")).doctor,
+  },
+  {
+    names: ["models", "models list"],
+    about: "the models that can be used now",
+    operands: { text: "[PROVIDER]", least: 0, most: 1 },
+    flags: [{ name: "discover", about: "ask the providers for theirs first" }, cwd, json],
+    load: async () => (await import("./models.ts")).models,
+  },
+  {
+    names: ["permissions check"],
+    about: "what the rules say to command lines, one a line; runs nothing",
+    operands: { text: "[COMMAND]…", least: 0, most: Number.POSITIVE_INFINITY },
+    flags: [
+      { name: "agent", value: "NAME", about: "under this agent's rules instead of the default one's" },
+      { ...cwd, about: "as if run there instead of here" },
+      { ...json, about: "one object a line: {command, action, parts}" },
+    ],
+    load: async () => (await import("./permissions.ts")).checkCommands,
+  },
+  {
+    names: ["permissions list", "permissions"],
+    about: "what was approved for good in a project",
+    flags: [cwd, json],
+    load: async () => (await import("./permissions.ts")).listApprovals,
+  },
+  {
+    names: ["permissions revoke"],
+    about: "take back approvals, by their numbers in the list",
+    operands: { text: "N…", least: 1, most: Number.POSITIVE_INFINITY },
+    flags: [cwd],
+    load: async () => (await import("./permissions.ts")).revokeApprovals,
+  },
+  {
+    names: ["trust list", "trust"],
+    about: "the folders whose own configuration you trust",
+    flags: [json],
+    load: async () => (await import("./trust.ts")).listTrusted,
+  },
+  {
+    names: ["trust add"],
+    about: "trust what the configuration in a folder is now",
+    operands: { text: "DIR", least: 1, most: 1 },
+    flags: [],
+    load: async () => (await import("./trust.ts")).addTrust,
+  },
+  {
+    names: ["trust revoke"],
+    about: "trust it no more",
+    operands: { text: "DIR", least: 1, most: 1 },
+    flags: [],
+    load: async () => (await import("./trust.ts")).revokeTrust,
+  },
+  {
+    names: ["completion"],
+    about: "a script that completes commands in your shell",
+    operands: { text: "bash|zsh|fish", least: 1, most: 1 },
+    flags: [],
+    more: [
+      "bash: fairlead completion bash >> ~/.bashrc",
+      "zsh:  fairlead completion zsh > ~/.zsh/_fairlead   (a folder of your fpath)",
+      "fish: fairlead completion fish > ~/.config/fish/completions/fairlead.fish",
+    ],
+    load: async () => (await import("./completion.ts")).completion,
+  },
+];

@@ -1,0 +1,104 @@
+import { once } from "node:events";
+import { stripVTControlCharacters } from "node:util";
+import { codeOf } from "../base/errors.ts";
+import { showInvisible } from "../permission/invisible.ts";
+import { exitCodes } from "./help.ts";
+import { type Style, styleFor } from "./style.ts";
+
+/** Writes a line to stdout, and waits for a reader that is slow. */
+export async function print(line: string): Promise<void> {
+  if (!process.stdout.write(`${line}\n`)) await once(process.stdout, "drain");
+}
+
+export async function printJson(value: unknown): Promise<void> {
+  await print(JSON.stringify(value, undefined, 2));
+}
+
+/** Tells the person something beside the answer. */
+export function remark(text: string): void {
+  process.stderr.write(`fairlead: ${text}\n`);
+}
+
+/** A reader that has seen enough, such as `head`, ends the program without a word. */
+export function endWithReader(): void {
+  process.stdout.on("error", (error) => {
+    if (codeOf(error) === "EPIPE") process.exit(exitCodes.closedPipe);
+    throw error;
+  });
+}
+
+export interface Column {
+  readonly name: string;
+  /** Numbers stand at the right. */
+  readonly right?: boolean;
+}
+
+/** A table for a person at a terminal; in a pipe values with tabs between them, without a head, for programs. */
+export async function printTable(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+): Promise<void> {
+  const clean = rows.map((row) => row.map(toCell));
+  if (!process.stdout.isTTY) {
+    for (const row of clean) await print(row.join("\t"));
+    return;
+  }
+  const style = styleFor(process.stdout, process.env);
+  for (const line of tableLines(columns, clean, { style, width: process.stdout.columns })) await print(line);
+}
+
+/** The lines of a table, none wider than the terminal: its widest column gives way. */
+export function tableLines(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  { style, width }: { style: Style; width: number },
+): string[] {
+  const head = columns.map(({ name }) => name.toUpperCase());
+  const widths = columns.map((_, at) => Math.max(...[head, ...rows].map((row) => widthOf(row[at] ?? ""))));
+  const over = widths.reduce((sum, one) => sum + one, 2 * (widths.length - 1)) - width;
+  const widest = widths.indexOf(Math.max(...widths));
+  if (over > 0) widths[widest] = Math.max(leastWidth, (widths[widest] ?? 0) - over);
+  const toLine = (row: readonly string[]) =>
+    row
+      .map((cell, at) => toWidth(cell, widths[at] ?? 0, columns[at]?.right === true))
+      .join("  ")
+      .trimEnd();
+  return [style.dim(toLine(head)), ...rows.map(toLine)];
+}
+
+/** Below this a column says nothing any more. */
+const leastWidth = 12;
+
+/** One line, without anything that a terminal would obey. */
+export function toCell(text: string): string {
+  return showInvisible(stripVTControlCharacters(text).replaceAll(/\s+/g, " ").trim());
+}
+
+function toWidth(text: string, width: number, right: boolean): string {
+  const shown = widthOf(text) <= width ? text : `${firstColumns(text, width - 1)}…`;
+  const space = " ".repeat(Math.max(0, width - widthOf(shown)));
+  return right ? space + shown : shown + space;
+}
+
+function firstColumns(text: string, width: number): string {
+  let kept = "";
+  let used = 0;
+  for (const character of text) {
+    used += widthOf(character);
+    if (used > width) break;
+    kept += character;
+  }
+  return kept;
+}
+
+/** Columns of a terminal that the text takes. */
+export function widthOf(text: string): number {
+  let width = 0;
+  for (const character of text) width += noWidth.test(character) ? 0 : doubleWidth.test(character) ? 2 : 1;
+  return width;
+}
+
+const noWidth = /\p{M}|\u{200D}|[\u{FE00}-\u{FE0F}]/u;
+/** East Asian wide characters (Unicode's annex 11) and pictures. */
+const doubleWidth =
+  /[\u{1100}-\u{115F}\u{2E80}-\u{303E}\u{3041}-\u{A4CF}\u{AC00}-\u{D7A3}\u{F900}-\u{FAFF}\u{FE30}-\u{FE6F}\u{FF00}-\u{FF60}\u{FFE0}-\u{FFE6}\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}/u;

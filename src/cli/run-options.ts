@@ -1,0 +1,95 @@
+import { stat } from "node:fs/promises";
+import { basename, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { ContentBlock } from "@agentclientprotocol/sdk";
+import { parseConfigFile } from "../config/config-file.ts";
+import type { Call } from "./command.ts";
+import { existingFolder } from "./local-app.ts";
+import { pipedText } from "./stdin.ts";
+import { UsageError } from "./usage.ts";
+
+export type PermissionPolicy = "ask" | "allow" | "deny";
+
+/** What a run is to do, and how. */
+export interface RunOptions {
+  readonly blocks: readonly ContentBlock[];
+  /** Absolute. */
+  readonly cwd: string;
+  readonly agent: string | undefined;
+  readonly model: string | undefined;
+  readonly session: string | undefined;
+  /** In the newest session of the folder. */
+  readonly goOn: boolean;
+  readonly permission: PermissionPolicy;
+  readonly trust: boolean;
+  readonly format: "text" | "json";
+  readonly isVerbose: boolean;
+  /** The server's environment, with the limits of this run. */
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** Reads the flags and stdin. Throws `UsageError` for what cannot be meant. */
+export async function readOptions(call: Call): Promise<RunOptions> {
+  const [agent, mode] = [call.text("agent"), call.text("mode")];
+  if (agent !== undefined && mode !== undefined && agent !== mode)
+    throw new UsageError(`--agent and --mode name the same thing: ${agent} and ${mode}`, "run");
+  if (call.has("session") && call.has("continue"))
+    throw new UsageError("--session names the session, --continue finds the newest; take one of them", "run");
+  const attached = await Promise.all(call.texts("file").map(toLink));
+  const cwd = await existingFolder(call.text("cwd") ?? ".");
+  const prompt = await promptOf(call);
+  return {
+    blocks: [{ type: "text", text: prompt }, ...attached],
+    cwd,
+    agent: agent ?? mode,
+    model: call.text("model"),
+    session: call.text("session"),
+    goOn: call.has("continue"),
+    permission: policyOf(call),
+    trust: call.has("trust"),
+    format: call.has("json") || call.text("format") === "json" ? "json" : "text",
+    isVerbose: call.has("verbose"),
+    env: withLimits(process.env, call.number("max-steps"), call.number("max-cost")),
+  };
+}
+
+async function promptOf({ operands }: Call): Promise<string> {
+  const words = operands.filter((word) => word !== "-");
+  const isExpected = words.length === 0 || words.length < operands.length;
+  const piped = (await pipedText(process.stdin, isExpected)).trim();
+  const prompt = [words.join(" "), piped].filter((part) => part !== "").join("\n\n");
+  if (prompt === "") throw new UsageError('run needs to be told what to do: fairlead run "…"', "run");
+  return prompt;
+}
+
+function policyOf(call: Call): PermissionPolicy {
+  const given = call.text("permission");
+  if (given === "allow" || given === "deny" || given === "ask") return given;
+  return process.stdin.isTTY ? "ask" : "deny";
+}
+
+/** The server reads the file, under its rules, and says what it cannot show a model. */
+async function toLink(path: string): Promise<ContentBlock> {
+  const absolute = resolve(path);
+  const found = await stat(absolute).catch(() => undefined);
+  if (found === undefined) throw new UsageError(`--file: there is no ${path}`, "run");
+  return { type: "resource_link", uri: pathToFileURL(absolute).href, name: basename(absolute) };
+}
+
+const contentVariable = "FAIRLEAD_CONFIG_CONTENT";
+
+/** The limits travel as the configuration that stands above all but the administrator's. */
+function withLimits(
+  env: NodeJS.ProcessEnv,
+  maxSteps: number | undefined,
+  maxCost: number | undefined,
+): NodeJS.ProcessEnv {
+  if (maxSteps === undefined && maxCost === undefined) return env;
+  const written = parseConfigFile(contentVariable, env[contentVariable] || "{}").value;
+  const own = typeof written === "object" && written !== null ? written : {};
+  const limits = {
+    ...(maxSteps !== undefined && { max_steps: maxSteps }),
+    ...(maxCost !== undefined && { max_cost: { turn: maxCost } }),
+  };
+  return { ...env, [contentVariable]: JSON.stringify({ ...own, ...limits }) };
+}
