@@ -1,0 +1,168 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { environment } from "../support/environment.ts";
+import { type ModelServer, startModelServer } from "../support/model-server.ts";
+import * as reply from "../support/reply.ts";
+import { gitRepository, temporaryFolder, writeConfig } from "../support/temp.ts";
+
+const program = fileURLToPath(new URL("../../bin/fairlead.js", import.meta.url));
+
+interface Place {
+  model: ModelServer;
+  /** Starts the program; its stdin stays open unless it is given. */
+  start: (args: string[], how?: { input?: string; env?: Record<string, string> }) => Running;
+}
+
+function start(home: string, cwd: string): Place["start"] {
+  return (args, { input, env = {} } = {}) => {
+    const child = spawn(process.execPath, [program, ...args], {
+      cwd,
+      env: { ...environment(home), ...env },
+      stdio: "pipe",
+    });
+    if (input !== undefined) child.stdin.end(input);
+    const closed = once(child, "close").then(([code]): unknown => code);
+    // A reader that goes away has read nothing.
+    const ended = Promise.all([closed, text(child.stdout).catch(() => ""), text(child.stderr)]);
+    return { child, ended: ended.then(([code, stdout, stderr]) => ({ code, stdout, stderr })) };
+  };
+}
+
+interface Running {
+  child: ReturnType<typeof spawn>;
+  ended: Promise<{ code: unknown; stdout: string; stderr: string }>;
+}
+
+async function inPlace(play: (place: Place) => Promise<void>, config?: Record<string, unknown>) {
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  await using repository = await gitRepository({ "a.txt": "one\n", "b/c.txt": "two\n" });
+  const model = await startModelServer();
+  try {
+    await writeConfig(home.path, model.url, config);
+    await play({ model, start: start(home.path, repository.path) });
+    model.assertClean();
+  } finally {
+    await model.close();
+  }
+}
+
+const jsonLines = (stdout: string): unknown[] =>
+  stdout
+    .trim()
+    .split("\n")
+    .map((line): unknown => JSON.parse(line));
+
+describe("limits of a run", () => {
+  test("stop it with the code 3: model calls, and dollars whatever is allowed", async () => {
+    await inPlace(async ({ model, start }) => {
+      const more = reply.call("read", { filePath: "a.txt" });
+      model.reply(more).reply(reply.say("So far."));
+      const steps = await start(["run", "--max-steps", "2", "Go on"], { input: "" }).ended;
+      expect([steps.code, steps.stdout]).toEqual([3, "So far.\n"]);
+      expect(model.requests.map(({ toolNames }) => toolNames.length > 0)).toEqual([true, false]);
+
+      const price = {
+        provider: { test: { models: { scripted: { cost: { input: 1_000, output: 1_000 } } } } },
+      };
+      const env = { FAIRLEAD_CONFIG_CONTENT: `// prices\n${JSON.stringify(price)}` };
+      model.reply(more, reply.usage({ promptTokens: 1_000, completionTokens: 1_000 }));
+      const args = ["run", "--max-cost", "1.5", "--permission", "allow", "Go on"];
+      const cost = await start(args, { input: "", env }).ended;
+      expect([cost.code, cost.stderr]).toEqual([3, expect.stringContaining("This turn has cost $2.00")]);
+    });
+  });
+});
+
+describe("what is attached to a run", () => {
+  test("are files, folders and stdin", async () => {
+    await inPlace(async ({ model, start }) => {
+      model.reply("Read.");
+      const args = ["run", "--file", "a.txt", "-f", "b", "Look"];
+      const { code } = await start(args, { input: "and this\n" }).ended;
+      expect(code).toBe(0);
+      const asked = JSON.stringify(model.requests[0]?.messages);
+      expect([asked.includes("Look\\n\\nand this"), asked.includes("one"), asked.includes("c.txt")]).toEqual([
+        true,
+        true,
+        true,
+      ]);
+      const missing = await start(["run", "--file", "none.txt", "Look"], { input: "" }).ended;
+      expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("there is no none.txt")]);
+    });
+  });
+
+  test("is nothing where a program left stdin open, and that is said", async () => {
+    await inPlace(async ({ model, start }) => {
+      model.reply("Hello.");
+      const { code, stdout, stderr } = await start(["run", "Hi"]).ended;
+      expect([code, stdout]).toEqual([0, "Hello.\n"]);
+      expect(stderr).toContain("stdin is open and nothing comes");
+    });
+  });
+});
+
+describe("an interrupt", () => {
+  test("cancels the turn, and is answered with the code 130", async () => {
+    await inPlace(async ({ model, start }) => {
+      const gate = reply.gate();
+      model.reply(reply.say("Beginning"), gate, reply.say(" and end"));
+      const { child, ended } = start(["run", "Talk"], { input: "" });
+      await gate.reached();
+      child.kill("SIGINT");
+      const { code, stdout, stderr } = await ended;
+      expect([code, stdout]).toEqual([130, "Beginning\n"]);
+      expect(stderr).toMatch(/cancelled \(session ses_\w+\)/);
+      gate.release();
+    });
+  });
+});
+
+describe("programs that read a run", () => {
+  test("find one object a line, and how it ended or failed in the last one", async () => {
+    await inPlace(async ({ model, start }) => {
+      model.reply("Hello.");
+      const good = await start(["run", "--json", "Hi"], { input: "" }).ended;
+      expect(jsonLines(good.stdout).at(-1)).toMatchObject({
+        sessionUpdate: "stop",
+        stopReason: "end_turn",
+        usage: { inputTokens: expect.any(Number) },
+      });
+      model.reply(reply.failure(401, "Your key has expired"));
+      const bad = await start(["run", "--json", "Hi"], { input: "" }).ended;
+      expect(bad.code).toBe(1);
+      expect(jsonLines(bad.stdout).at(-1)).toMatchObject({
+        sessionUpdate: "error",
+        message: expect.stringContaining("Your key has expired"),
+      });
+    });
+  });
+
+  test("may go away: the program ends without a word of its own", async () => {
+    await inPlace(async ({ model, start }) => {
+      const gate = reply.gate();
+      model.reply(
+        reply.say("First\n"),
+        gate,
+        ...Array.from({ length: 50 }, () => reply.say("more\n").flat()).flat(),
+      );
+      const { child, ended } = start(["run", "Talk"], { input: "" });
+      await gate.reached();
+      child.stdout?.destroy();
+      gate.release();
+      const { code, stderr } = await ended;
+      expect([code, stderr]).toEqual([141, expect.not.stringContaining("EPIPE")]);
+    });
+  });
+});
+
+test("two names for the agent must agree, and two ways to a session exclude each other", async () => {
+  await inPlace(async ({ start }) => {
+    const agents = await start(["run", "--agent", "plan", "--mode", "build", "Hi"], { input: "" }).ended;
+    expect([agents.code, agents.stderr]).toEqual([2, expect.stringContaining("plan and build")]);
+    const sessions = await start(["run", "-c", "--session", "x", "Hi"], { input: "" }).ended;
+    expect([sessions.code, sessions.stderr]).toEqual([2, expect.stringContaining("take one of them")]);
+  });
+});
