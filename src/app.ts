@@ -70,6 +70,7 @@ export interface Surroundings {
 export class App {
   readonly home: string;
   readonly folders: UserFolders;
+  readonly logPath: string;
   readonly log: Log;
   readonly #surroundings: Surroundings;
   readonly #processes: Processes;
@@ -100,7 +101,8 @@ export class App {
     this.home = env["HOME"] || env["USERPROFILE"] || homeOfUser();
     this.folders = userFolders({ env, home: this.home, platform });
     const level = logLevel(env["FAIRLEAD_LOG"]);
-    this.log = openFileLog(join(this.folders.state, "fairlead.log"), level, this.#secrets);
+    this.logPath = join(this.folders.state, "fairlead.log");
+    this.log = openFileLog(this.logPath, level, this.#secrets);
     this.#catalog = new Catalog(this.log);
     const lists = join(this.folders.data, "models");
     this.modelLists = new ModelLists({ folder: lists, fetch: globalThis.fetch, log: this.log });
@@ -261,6 +263,25 @@ export class App {
         ...keys.problems,
         ...listProblems(lists),
       ],
+    };
+  }
+
+  /** A folder's configuration with where it comes from, as its sessions have it. */
+  async readConfiguration(folder: string): Promise<Configuration> {
+    const { env, platform } = this.#surroundings;
+    const cwd = await realpath(folder);
+    const options = { cwd, worktree: await findWorktree(cwd), home: this.home, env, platform };
+    const [configured, keys] = await Promise.all([
+      this.#loadConfigured(options, [cwd]),
+      this.#loadCredentials(),
+    ]);
+    this.#secrets.add(knownKeys(configured.loaded.config, env, keys.credentials));
+    return {
+      loaded: configured.loaded,
+      places: placesOf(options).files,
+      problems: [...problemsOf(configured), ...keys.problems],
+      consent: configured.consent,
+      secrets: this.#secrets,
     };
   }
 
@@ -518,6 +539,16 @@ export class App {
     const { analyzeShell } = await import("./permission/shell.ts");
     return analyzeShell(command, this.shellContext(place));
   }
+}
+
+/** What a folder is configured with, and from where. */
+export interface Configuration {
+  readonly loaded: LoadedConfig;
+  /** Every file that is looked for, lowest first. */
+  readonly places: readonly string[];
+  readonly problems: readonly string[];
+  readonly consent: PendingConsent | undefined;
+  readonly secrets: Secrets;
 }
 
 /** The skills that come with the program, beside its code. */

@@ -76,6 +76,33 @@ export const commands: readonly Command[] = [
     load: async () => (await import("./models.ts")).models,
   },
   {
+    names: ["config show", "config"],
+    about: "what is configured, each value with its file and line; keys are hidden",
+    operands: { text: "[SETTING]", least: 0, most: 1 },
+    flags: [cwd, json],
+    more: ["Example: fairlead config show permission"],
+    load: async () => (await import("./config.ts")).showConfig,
+  },
+  {
+    names: ["config path"],
+    about: "the files that are read, the later beating the earlier, and where things are kept",
+    flags: [cwd, json],
+    load: async () => (await import("./config.ts")).configPaths,
+  },
+  {
+    names: ["config check"],
+    about: "what is wrong in the configuration, or in files that you name",
+    operands: { text: "[FILE]…", least: 0, most: Number.POSITIVE_INFINITY },
+    flags: [cwd, json],
+    load: async () => (await import("./config.ts")).checkConfigFiles,
+  },
+  {
+    names: ["config schema"],
+    about: "the JSON schema of configuration files",
+    flags: [],
+    load: async () => (await import("./config.ts")).configSchema,
+  },
+  {
     names: ["permissions check"],
     about: "what the rules say to command lines, one a line; runs nothing",
     operands: { text: "[COMMAND]…", least: 0, most: Number.POSITIVE_INFINITY },

@@ -1,6 +1,7 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "../base/errors.ts";
+import type { App } from "../app.ts";
 import type { UserFolders } from "../config/paths.ts";
 import type { Project } from "../session/project.ts";
 import type { Call } from "./command.ts";
@@ -26,6 +27,7 @@ export async function doctor(call: Call): Promise<number> {
     ...providerFindings(project),
     await storeFinding(app.folders),
     ...consentFindings(project),
+    ...(await noteFindings(app, project)),
     ...project.problems.map((problem) => ({ what: "Configuration", found: "a problem", todo: problem })),
   ];
   const style = styleFor(process.stdout, process.env);
@@ -65,6 +67,12 @@ function consentFindings({ consent }: Project): Finding[] {
   if (consent === undefined) return [];
   const found = `${consent.wants.length} settings wait for your consent: fairlead trust add ${consent.folder}`;
   return [{ what: "Trust", found }];
+}
+
+/** What was read and has no meaning here; nothing need be done. */
+async function noteFindings(app: App, { workspace }: Project): Promise<Finding[]> {
+  const { loaded } = await app.readConfiguration(workspace.cwd);
+  return loaded.notes.map((note) => ({ what: "Note", found: note }));
 }
 
 async function storeFinding({ data }: UserFolders): Promise<Finding> {

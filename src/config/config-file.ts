@@ -72,11 +72,25 @@ export function problemAtPath(file: ParsedFile, path: Path, message: string): Co
   return problemAt(file.path, file.text, offsetOf(file.root, path), where + message);
 }
 
+/** Where a value stands in its file, or the nearest thing around it; counted from 1. */
+export function positionOf(file: ParsedFile, path: Path): { line: number; column: number } {
+  return positionAt(file.text, offsetOf(file.root, path));
+}
+
+/** A value as it was written, with nothing filled in; undefined where it is not. */
+export function writtenAt({ root, text }: ParsedFile, path: Path): string | undefined {
+  const node = root && findNodeAtLocation(root, [...path]);
+  return node && text.slice(node.offset, node.offset + node.length);
+}
+
 function problemAt(path: string, text: string, offset: number, message: string): ConfigProblem {
-  const before = text.slice(0, offset).split("\n");
-  const line = before.length;
-  const column = (before.at(-1)?.length ?? 0) + 1;
+  const { line, column } = positionAt(text, offset);
   return { path, line, column, message, text: `${basename(path)}:${line}:${column}: ${message}` };
+}
+
+function positionAt(text: string, offset: number): { line: number; column: number } {
+  const before = text.slice(0, offset).split("\n");
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 }
 
 function offsetOf(root: Node | undefined, path: Path): number {

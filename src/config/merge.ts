@@ -1,7 +1,7 @@
 import type { Config } from "./schema.ts";
 
 /** Lists that add up over the layers; every other list is replaced. */
-const listsThatAddUp = new Set(["instructions", "plugin"]);
+export const listsThatAddUp: ReadonlySet<string> = new Set(["instructions", "plugin"]);
 
 /** The lower configuration with the higher laid over it: objects merge deeply, all else is replaced. */
 export function mergeConfigs(lower: Config, higher: Config): Config {
