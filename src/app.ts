@@ -232,6 +232,7 @@ export class App {
         lists,
         refreshList: (provider) => this.modelLists.refresh(provider),
         log: this.log,
+        onKey: (key) => this.#secrets.add([key]),
       }),
       agents: agents.agents,
       defaultAgent: agents.default,

@@ -63,6 +63,34 @@ export const commands: readonly Command[] = [
     load: async () => (await import("./demo.ts")).demo,
   },
   {
+    names: ["setup"],
+    about: "choose a provider, store its key, try it, and connect your editor",
+    flags: [
+      { name: "provider", value: "ID", about: "the provider, instead of asking" },
+      { name: "base-url", value: "URL", about: "its address, for one that is not known" },
+      {
+        name: "key-from",
+        value: "WAY",
+        about: 'stdin, env:NAME, file:PATH, "command:WORDS" or none',
+      },
+      { name: "model", short: "m", value: "MODEL", about: "the model to start with" },
+      { name: "editor", value: "NAME", about: "whose snippet is printed: zed, jetbrains, codecompanion, …" },
+      { name: "no-test", about: "store without a trial request" },
+    ],
+    more: [
+      "What a flag does not say is asked, on a terminal that cannot draw line by line.",
+      "Example: pass show openai | fairlead setup --provider openai --key-from stdin --model gpt-5 --editor none",
+    ],
+    load: async () => (await import("./setup.ts")).setup,
+  },
+  {
+    names: ["logout"],
+    about: "take stored keys away",
+    operands: { text: "[PROVIDER]", least: 0, most: 1 },
+    flags: [{ name: "all", about: "of all providers" }],
+    load: async () => (await import("./logout.ts")).logout,
+  },
+  {
     names: ["doctor"],
     about: "what is configured, what works, what to do",
     flags: [cwd, json],

@@ -53,14 +53,16 @@ async function askOnTerminal(asking: Asking): Promise<PermissionOptionKind> {
   printer.end();
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   // Ctrl-D is an answer too.
-  const closed = new Promise<string>((resolve) => terminal.once("close", () => resolve("")));
+  const closed = new Promise<string>((resolve) => terminal.once("close", () => resolve("\n")));
   terminal.on("SIGINT", () => {
     asking.onInterrupt();
     terminal.close();
   });
   try {
     const asked = terminal.question("  y = yes, a = always, anything else = no: ", { signal });
-    const answer = (await Promise.race([asked, closed])).trim().toLowerCase();
+    const given = await Promise.race([asked, closed]);
+    if (given === "\n") process.stderr.write(given);
+    const answer = given.trim().toLowerCase();
     if (answer === "y" || answer === "yes") return "allow_once";
     return answer === "a" || answer === "always" ? "allow_always" : "reject_once";
   } catch {

@@ -133,6 +133,11 @@ const providerConfigSchema = z
       .looseObject({
         baseURL: z.string().optional().describe("Where the API is, without /chat/completions."),
         apiKey: z.string().optional().describe("Better {env:NAME} or {file:path} than the key itself."),
+        apiKeyCommand: z
+          .array(z.string())
+          .min(1)
+          .optional()
+          .describe("A program and its arguments that print the key, such as a password manager's."),
         headers: z.record(z.string(), z.string()).optional(),
         timeout: z
           .union([z.number().int().positive(), z.literal(false)])

@@ -57,8 +57,8 @@ export class Clients {
   }
 
   for(endpoint: Endpoint, sdk: Sdk): Client {
-    const { provider, baseURL, modelId, headers } = endpoint;
-    const name = JSON.stringify([provider, baseURL, modelId, headers]);
+    const { provider, baseURL, apiKey, modelId, headers } = endpoint;
+    const name = JSON.stringify([provider, baseURL, apiKey, modelId, headers]);
     const client = this.#clients.get(name) ?? this.#create(endpoint, sdk);
     this.#clients.set(name, client);
     return client;

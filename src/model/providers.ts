@@ -1,3 +1,4 @@
+import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Config, ModelConfig } from "../config/schema.ts";
 import type { Env } from "../config/paths.ts";
@@ -7,7 +8,8 @@ import { Clients, loadSdk, type Endpoint } from "./client.ts";
 import type { Credentials } from "./credentials.ts";
 import { Catalog, type KnownModel } from "./known-models.ts";
 import type { ListedModels } from "./list-models.ts";
-import type { Model, Models } from "./model.ts";
+import { KeyCommands } from "./key-command.ts";
+import type { Model, Models, StepEvent } from "./model.ts";
 import type { ModelList } from "./model-lists.ts";
 import { defaultStallMs, streamStep } from "./stream.ts";
 import { costOf } from "./usage.ts";
@@ -26,6 +28,8 @@ export interface OpenModelsOptions {
   readonly fetch?: typeof globalThis.fetch;
   /** Providers that are asked without a key of their own. */
   readonly withoutKey?: ReadonlySet<string>;
+  /** Told each key that a command printed, so that it is kept out of whatever is handed on. */
+  readonly onKey?: (key: string) => void;
 }
 
 /** A provider that can be used now. Its key is not shown. */
@@ -69,6 +73,7 @@ export function openModels({
   refreshList,
   fetch = globalThis.fetch,
   withoutKey = new Set(),
+  onKey = () => {},
 }: OpenModelsOptions): OpenModels {
   const providers = usableProviders({ config, env, credentials, withoutKey });
   const known = new KnownModels(catalog, lists);
@@ -76,6 +81,7 @@ export function openModels({
   const list = () => (listed ??= [...providers.values()].flatMap((provider) => listModels(provider, known)));
   const clients = new Clients(fetch);
   const stallMs = config.retry?.stall_ms ?? defaultStallMs;
+  const keyCommands = new KeyCommands(env, onKey);
 
   const find = (ref: ModelRef): Model | undefined => {
     const provider = providers.get(ref.provider);
@@ -108,7 +114,10 @@ export function openModels({
     stream(request) {
       const provider = providers.get(request.model.ref.provider);
       if (provider === undefined) return failedAtOnce(unusable(formatModelRef(request.model.ref), config));
-      return streamStep(request, endpointOf(provider, request.model.ref, stallMs), { clients, log });
+      const endpoint = endpointOf(provider, request.model.ref, stallMs);
+      if (provider.keyCommand === undefined) return streamStep(request, endpoint, { clients, log });
+      const key = () => keyCommands.keyOf(provider.keyCommand ?? []);
+      return streamWithKey(key, (apiKey) => streamStep(request, { ...endpoint, apiKey }, { clients, log }));
     },
   };
 }
@@ -263,6 +272,18 @@ function whyUnusable(name: string, config: Config): string {
   if (preset.local || preset.onlyWhereNamed)
     return `add "provider": {"${id}": {}} to fairlead.json to use ${preset.name}${preset.local ? " on this machine" : ` with the key in ${preset.keyVariables[0]}`}.`;
   return `${preset.name} has no key. Run "fairlead setup" or set ${preset.keyVariables[0]}.`;
+}
+
+/** A key that cannot be had fails the call as a wrong one would. */
+async function* streamWithKey(
+  key: () => Promise<string>,
+  stream: (apiKey: string) => AsyncIterable<StepEvent>,
+): AsyncGenerator<StepEvent> {
+  const found = await key().catch((error: unknown): AgentError => {
+    return { code: "auth", message: messageOf(error), retryable: false };
+  });
+  if (typeof found === "string") yield* stream(found);
+  else yield* failedAtOnce(found);
 }
 
 async function* failedAtOnce(error: AgentError) {

@@ -13,6 +13,8 @@ export interface Provider {
   readonly isCustom: boolean;
   readonly defaultModel: string | undefined;
   readonly apiKey: string | undefined;
+  /** Prints the key, where it has none yet. */
+  readonly keyCommand: readonly string[] | undefined;
   readonly keyFrom: string | undefined;
   readonly config: ProviderConfig;
   /** Named in the environment and nowhere else. */
@@ -58,9 +60,10 @@ function toProvider(id: string, sources: ProviderSources): Provider | undefined 
   const custom = preset === undefined || (given !== undefined && hostOf(given) !== hostOf(preset.baseURL));
   const local = preset?.local ?? false;
   // What needs no key counts only where somebody pointed at it.
-  const usable = key.apiKey !== undefined || given !== undefined || (local && config !== undefined);
+  const hasKey = key.apiKey !== undefined || key.keyCommand !== undefined;
+  const usable = hasKey || given !== undefined || (local && config !== undefined);
   const needsKey = !custom && !local && !hasOwnHeaders;
-  if (!usable || (needsKey && key.apiKey === undefined)) return undefined;
+  if (!usable || (needsKey && !hasKey)) return undefined;
   return {
     id,
     name: config?.name ?? preset?.name ?? id,
@@ -106,16 +109,17 @@ function keyOf(
   config: ProviderConfig | undefined,
   env: Env,
   credentials: Credentials,
-): Pick<Provider, "apiKey" | "keyFrom"> {
-  const configured = config?.options?.apiKey;
-  if (configured) return { apiKey: configured, keyFrom: "configuration" };
+): Pick<Provider, "apiKey" | "keyCommand" | "keyFrom"> {
+  const { apiKey: configured, apiKeyCommand: keyCommand } = config?.options ?? {};
+  if (configured) return { ...noKey, apiKey: configured, keyFrom: "configuration" };
+  if (keyCommand !== undefined) return { ...noKey, keyCommand, keyFrom: `the command ${keyCommand[0]}` };
   const variable = [...(config?.env ?? []), ...(preset?.keyVariables ?? [])].find((name) => env[name]);
-  if (variable !== undefined) return { apiKey: env[variable], keyFrom: variable };
+  if (variable !== undefined) return { ...noKey, apiKey: env[variable], keyFrom: variable };
   const stored = Object.hasOwn(credentials, id) ? credentials[id]?.apiKey : undefined;
-  return stored ? { apiKey: stored, keyFrom: "credentials.json" } : noKey;
+  return stored ? { ...noKey, apiKey: stored, keyFrom: "credentials.json" } : noKey;
 }
 
-const noKey = { apiKey: undefined, keyFrom: undefined };
+const noKey = { apiKey: undefined, keyCommand: undefined, keyFrom: undefined };
 
 function namedInEnvironment(id: string, env: Env): string[] {
   const wished = [

@@ -1,0 +1,30 @@
+import { loadCredentials, saveCredential } from "../model/credentials.ts";
+import type { Call } from "./command.ts";
+import { openApp } from "./local-app.ts";
+import { print } from "./output.ts";
+import { UsageError } from "./usage.ts";
+
+/** Takes stored keys away. Those in the environment and in configuration files stay where they are. */
+export async function logout(call: Call): Promise<number> {
+  const { folders } = openApp();
+  const stored = Object.keys(await loadCredentials(folders.data));
+  if (stored.length === 0) {
+    await print("No key is stored.");
+    return 0;
+  }
+  for (const provider of chosen(call, stored)) {
+    await saveCredential(folders.data, provider, undefined);
+    await print(`The key of ${provider} is taken away.`);
+  }
+  return 0;
+}
+
+function chosen(call: Call, stored: readonly string[]): readonly string[] {
+  const [provider] = call.operands;
+  if (call.has("all")) return stored;
+  if (provider === undefined && stored.length > 1)
+    throw new UsageError(`keys of ${stored.join(", ")} are stored; name one, or --all`, "logout");
+  if (provider !== undefined && !stored.includes(provider))
+    throw new UsageError(`no key of ${provider} is stored; there are ${stored.join(", ")}`, "logout");
+  return provider === undefined ? stored : [provider];
+}

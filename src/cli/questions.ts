@@ -1,0 +1,31 @@
+/** One of several answers. */
+export interface Choice {
+  readonly value: string;
+  readonly label: string;
+  readonly hint?: string;
+}
+
+/** Why an answer will not do; undefined is fine. */
+export type Check = (answer: string) => string | undefined;
+
+/** Puts questions to the person at the keyboard. Each rejects with {@link Stopped} where the person goes away. */
+export interface Questions {
+  /** Answers the value of a choice. */
+  choose(question: string, choices: readonly Choice[], first?: string): Promise<string>;
+  /** An empty answer is the suggestion, where there is one. */
+  text(question: string, options?: { suggestion?: string; check?: Check }): Promise<string>;
+  /** Like text, but nothing of the answer is shown. */
+  secret(question: string): Promise<string>;
+  confirm(question: string, suggestion: boolean): Promise<boolean>;
+  say(text: string): void;
+  /** Lines that are to be copied. */
+  show(title: string, text: string): void;
+  /** Shows that something goes on. */
+  wait<T>(what: string, work: Promise<T>): Promise<T>;
+  close(): void;
+}
+
+/** The person broke it off. */
+export class Stopped extends Error {
+  override readonly name = "Stopped";
+}

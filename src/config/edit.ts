@@ -1,0 +1,59 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { applyEdits, modify } from "jsonc-parser";
+import { codeOf, UserError } from "../base/errors.ts";
+import { parseConfigFile, writtenAt } from "./config-file.ts";
+
+/** A value to set at a place in a file of JSON with comments; undefined takes away what stands there. */
+export interface Setting {
+  readonly path: readonly string[];
+  readonly value: unknown;
+}
+
+const format = { insertSpaces: true, tabSize: 2, eol: "\n" };
+
+/**
+ * Sets values in a file of JSON with comments and leaves all else in it as it is. The file is replaced at once, and
+ * made where it is not there. Throws {@link UserError} where it cannot be read or is not JSON.
+ */
+export async function setInFile(path: string, settings: readonly Setting[]): Promise<void> {
+  // A file of a collection of dotfiles is a link: what it names is replaced, not the link.
+  const target = await realpath(path).catch(() => path);
+  const before = await readIfThere(target);
+  const text = before?.trim() ? before : "{}\n";
+  const { problems } = parseConfigFile(path, text);
+  const [problem] = problems;
+  if (problem !== undefined)
+    throw new UserError(`${path}:${problem.line}:${problem.column}: ${problem.message}. Mend it first.`);
+  const changed = settings.reduce(set, text);
+  await replace(target, changed.endsWith("\n") ? changed : `${changed}\n`);
+}
+
+function set(text: string, { path, value }: Setting): string {
+  if (value === undefined && writtenAt(parseConfigFile("", text), path) === undefined) return text;
+  return applyEdits(text, modify(text, [...path], value, { formattingOptions: format }));
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw new UserError(`${path} cannot be read: ${codeOf(error)}.`, { cause: error });
+  }
+}
+
+/** A new file is this person's alone; another keeps its rights. */
+async function replace(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const mode = (await stat(path).catch(() => undefined))?.mode ?? 0o600;
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  try {
+    await writeFile(temporary, text, { mode, flush: true, flag: "wx" });
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw new UserError(`${path} cannot be written: ${codeOf(error) ?? String(error)}.`, { cause: error });
+  }
+}

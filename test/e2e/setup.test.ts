@@ -1,0 +1,161 @@
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { fairlead } from "../support/cli.ts";
+import { type ModelServer, startModelServer } from "../support/model-server.ts";
+import * as reply from "../support/reply.ts";
+import { temporaryFolder } from "../support/temp.ts";
+
+interface Place {
+  home: string;
+  model: ModelServer;
+  /** Runs the program with lines as the answers. */
+  run: (args: string[], lines?: string[], env?: Record<string, string>) => ReturnType<typeof fairlead>;
+  file: (path: string) => Promise<string>;
+}
+
+async function inPlace(play: (place: Place) => Promise<void>): Promise<void> {
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  const model = await startModelServer();
+  try {
+    await play({
+      home: home.path,
+      model,
+      run: (args, lines = [], env = {}) =>
+        fairlead(home.path, args, { input: lines.map((line) => `${line}\n`).join(""), env }),
+      file: (path) => readFile(join(home.path, path), "utf8"),
+    });
+    model.assertClean();
+  } finally {
+    await model.close();
+  }
+}
+
+const configPath = ".config/fairlead/fairlead.json";
+const keyPath = ".local/share/fairlead/credentials.json";
+
+describe("fairlead setup", () => {
+  test("leads from nothing to an answer: provider, key, trial, storage, editor", async () => {
+    await inPlace(async ({ home, model, run, file }) => {
+      model.reply("ready");
+      const answers = ["custom", model.url, "work", "type", "sk-pasted-0123456789", "scripted", "zed", "y"];
+      const { exitCode, stdout } = await run(["setup"], answers);
+      expect(exitCode).toBe(0);
+      expect(stdout).not.toContain("sk-pasted");
+      expect(model.requests[0]?.headers.authorization).toBe("Bearer sk-pasted-0123456789");
+      expect(JSON.parse(await file(configPath))).toEqual({
+        model: "work/scripted",
+        provider: { work: { options: { baseURL: model.url }, models: { scripted: {} } } },
+      });
+      expect(JSON.parse(await file(keyPath))).toEqual({ work: { apiKey: "sk-pasted-0123456789" } });
+      expect((await stat(join(home, keyPath))).mode & 0o777).toBe(0o600);
+      expect(JSON.parse(await file(".config/zed/settings.json"))).toMatchObject({
+        agent_servers: { Fairlead: { type: "custom", args: expect.arrayContaining(["acp"]) } },
+      });
+      model.reply("Hello.");
+      expect((await run(["run", "Hi"])).stdout).toBe("Hello.");
+    });
+  });
+
+  test("lets go back where the provider refuses the key, and stores nothing where one stops", async () => {
+    await inPlace(async ({ model, run, file }) => {
+      model.reply(reply.failure(401, "That key has expired"));
+      const start = ["setup", "--provider", "work", "--base-url", model.url, "--model", "coder"];
+      const stopped = await run(start, ["type", "sk-old-0123456789", "stop"]);
+      expect([stopped.exitCode, stopped.stdout]).toEqual([
+        130,
+        expect.stringContaining("That key has expired"),
+      ]);
+      await expect(file(configPath)).rejects.toThrow("ENOENT");
+      await expect(file(keyPath)).rejects.toThrow("ENOENT");
+
+      model.reply(reply.failure(401, "That key has expired")).reply("ready");
+      const answers = ["type", "sk-old-0123456789", "again", "type", "sk-new-0123456789", "none"];
+      expect((await run(start, answers)).exitCode).toBe(0);
+      expect(JSON.parse(await file(keyPath))).toEqual({ work: { apiKey: "sk-new-0123456789" } });
+    });
+  });
+
+  test("works without questions where flags say everything, and keeps the comments of a file", async () => {
+    await inPlace(async ({ model, run, file }) => {
+      await using own = await temporaryFolder({ "key.txt": "sk-in-a-file-0123\n" });
+      const where = ["setup", "--provider", "work", "--base-url", model.url, "--model", "coder"];
+      model.reply("ready");
+      await run([...where, "--key-from", `file:${own.path}/key.txt`, "--editor", "none"]);
+      expect(model.requests[0]?.headers.authorization).toBe("Bearer sk-in-a-file-0123");
+      model.reply("ready");
+      const node = `command:${process.execPath} -p '"sk-printed-0123456789"'`;
+      const { exitCode } = await run([...where, "--key-from", node, "--editor", "codecompanion"]);
+      expect(exitCode).toBe(0);
+      expect(model.requests[1]?.headers.authorization).toBe("Bearer sk-printed-0123456789");
+      expect(JSON.parse(await file(configPath))).toMatchObject({
+        provider: {
+          work: { options: { apiKeyCommand: [process.execPath, "-p", '"sk-printed-0123456789"'] } },
+        },
+      });
+    });
+  });
+
+  test("says what is missing where nobody answers, and what a flag takes", async () => {
+    await inPlace(async ({ run }) => {
+      const silent = await run(["setup"]);
+      expect([silent.exitCode, silent.stderr]).toEqual([
+        130,
+        expect.stringContaining("no answer to: Which provider"),
+      ]);
+      const editor = await run(["setup", "--editor", "ed"]);
+      expect([editor.exitCode, editor.stderr]).toEqual([2, expect.stringContaining("zed, jetbrains")]);
+      const provider = await run(["setup", "--provider", "nobody"]);
+      expect([provider.exitCode, provider.stderr]).toEqual([2, expect.stringContaining("openrouter")]);
+      const key = await run(["setup", "--provider", "openai", "--key-from", "nowhere"]);
+      expect([key.exitCode, key.stderr]).toEqual([2, expect.stringContaining("env:NAME")]);
+    });
+  });
+
+  test("is what an editor starts behind the server's own arguments", async () => {
+    await inPlace(async ({ run }) => {
+      expect((await run(["acp", "setup", "--help"])).stdout).toContain("fairlead setup");
+    });
+  });
+});
+
+test("a key can come from a command, which is told when it fails and whose key no one sees", async () => {
+  await inPlace(async ({ model, run }) => {
+    const config = (command: string[]) => ({
+      FAIRLEAD_CONFIG_CONTENT: JSON.stringify({
+        model: "work/coder",
+        provider: {
+          work: { options: { baseURL: model.url, apiKeyCommand: command }, models: { coder: {} } },
+        },
+        permission: { bash: "allow" },
+      }),
+    });
+    const good = config([process.execPath, "-p", '"sk-printed-" + "0123456789"']);
+    model.reply(reply.call("bash", { command: "echo sk-printed-$((0))123456789" })).reply("Done.");
+    expect((await run(["run", "Hi"], [], good)).exitCode).toBe(0);
+    expect(model.requests[0]?.headers.authorization).toBe("Bearer sk-printed-0123456789");
+    expect(model.requests[1]?.toolResults.join()).not.toContain("sk-printed-0123456789");
+    const bad = await run(
+      ["run", "Hi"],
+      [],
+      config([process.execPath, "-e", "process.stderr.write('locked');process.exit(3)"]),
+    );
+    expect([bad.exitCode, bad.stderr]).toEqual([1, expect.stringContaining("locked")]);
+  });
+});
+
+test("fairlead logout takes stored keys away, one or all", async () => {
+  await inPlace(async ({ run, file }) => {
+    for (const id of ["openai", "mistral", "groq"])
+      await run(
+        ["setup", "--provider", id, "--key-from", "stdin", "--model", "m", "--editor", "none", "--no-test"],
+        [`sk-${id}-0123456789`],
+      );
+    const which = await run(["logout"]);
+    expect([which.exitCode, which.stderr]).toEqual([2, expect.stringContaining("openai, mistral, groq")]);
+    expect((await run(["logout", "mistral"])).stdout).toBe("The key of mistral is taken away.");
+    expect(Object.keys(JSON.parse(await file(keyPath)))).toEqual(["openai", "groq"]);
+    expect((await run(["logout", "--all"])).exitCode).toBe(0);
+    expect((await run(["logout"])).stdout).toBe("No key is stored.");
+  });
+});
