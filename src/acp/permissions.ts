@@ -11,7 +11,7 @@ import type { Asker } from "./asker.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 import { textContent } from "./tool-calls.ts";
 import { limitContent, limitInput } from "./card-limits.ts";
-import { fenced } from "./fence.ts";
+import { fenced } from "../base/fence.ts";
 
 const allowOnce = "allow_once";
 /** By how long it holds. */

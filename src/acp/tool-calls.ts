@@ -8,7 +8,7 @@ import { isFinished, type FileChange, type ToolPart } from "../message/part.ts";
 import { showInvisible } from "../permission/invisible.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 import { limitContent, limitInput } from "./card-limits.ts";
-import { fenced } from "./fence.ts";
+import { fenced } from "../base/fence.ts";
 import { OutputPacer } from "./output-pacer.ts";
 
 /** Tools that show as the editor's plan and have no card of their own. */

@@ -77,4 +77,11 @@ export function orAfter<T, F>(promise: Promise<T>, delayMs: number, fallback: F)
   });
 }
 
+/** All that comes, in order. */
+export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const collected: T[] = [];
+  for await (const item of items) collected.push(item);
+  return collected;
+}
+
 function ignore(): void {}

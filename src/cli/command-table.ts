@@ -1,8 +1,11 @@
-import type { Command, Flag } from "./command.ts";
+import type { Command, Flag, Operands } from "./command.ts";
 
 const json: Flag = { name: "json", about: "print JSON, for programs" };
 const cwd: Flag = { name: "cwd", value: "DIR", about: "work there instead of here" };
 const verbose: Flag = { name: "verbose", about: "log everything, on stderr too" };
+
+const session: Operands = { text: "SESSION", least: 1, most: 1 };
+const sessionNames = ["SESSION is an id, at least the last 6 letters of one, or last for the newest."];
 
 /** Every command, in the order of the help. */
 export const commands: readonly Command[] = [
@@ -102,6 +105,77 @@ export const commands: readonly Command[] = [
     operands: { text: "[PROVIDER]", least: 0, most: 1 },
     flags: [{ name: "discover", about: "ask the providers for theirs first" }, cwd, json],
     load: async () => (await import("./models.ts")).models,
+  },
+  {
+    names: ["sessions list", "sessions"],
+    about: "the sessions of this folder, newest first",
+    flags: [
+      { name: "all", about: "of all folders" },
+      { name: "archived", about: "those too that were put away" },
+      { name: "limit", value: "N", number: "count", about: "how many (50)" },
+      cwd,
+      json,
+    ],
+    load: async () => (await import("./sessions.ts")).listSessions,
+  },
+  {
+    names: ["sessions show"],
+    about: "what a session is, and its turns",
+    operands: session,
+    flags: [json],
+    more: sessionNames,
+    load: async () => (await import("./sessions.ts")).showSession,
+  },
+  {
+    names: ["sessions export"],
+    about: "a session as Markdown, or as JSON that can be imported",
+    operands: session,
+    flags: [
+      { name: "format", value: "FORMAT", choices: ["md", "json"], about: "md (default) or json" },
+      { name: "output", short: "o", value: "FILE", about: "into a file instead of stdout" },
+      { name: "force", about: "replace the file where it is there" },
+    ],
+    more: sessionNames,
+    load: async () => (await import("./sessions.ts")).exportSession,
+  },
+  {
+    names: ["sessions import"],
+    about: "store sessions that were exported as JSON; prints their ids",
+    operands: { text: "FILE…", least: 1, most: Number.POSITIVE_INFINITY },
+    flags: [{ ...cwd, about: "the folder that they belong to, instead of this one" }],
+    load: async () => (await import("./sessions.ts")).importSessions,
+  },
+  {
+    names: ["sessions delete"],
+    about: "delete sessions with all that is stored of them",
+    operands: { text: "SESSION…", least: 1, most: Number.POSITIVE_INFINITY },
+    flags: [],
+    more: sessionNames,
+    load: async () => (await import("./sessions.ts")).deleteSessions,
+  },
+  {
+    names: ["sessions stats"],
+    about: "what was used and spent",
+    flags: [
+      {
+        name: "by",
+        value: "WHAT",
+        choices: ["model", "day", "folder", "session"],
+        about: "model (default), day, folder or session",
+      },
+      { name: "days", value: "N", number: "amount", about: "in the last days only" },
+      { ...cwd, about: "in one folder only" },
+      json,
+    ],
+    load: async () => (await import("./sessions.ts")).sessionStats,
+  },
+  {
+    names: ["trace"],
+    about: "when each model call, tool and wait of a session's turns happened",
+    operands: session,
+    flags: [{ name: "turn", value: "N", number: "count", about: "one turn only, counted from 1" }, json],
+    more: sessionNames,
+    load: async () => (await import("./trace.ts")).trace,
   },
   {
     names: ["config show", "config"],

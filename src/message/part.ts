@@ -83,6 +83,8 @@ export const callDecisionSchema = z.object({
   permission: z.string(),
   subject: z.string(),
   rule: z.object({ permission: z.string(), pattern: z.string(), action: z.string() }).optional(),
+  /** Milliseconds that the call waited for a person. */
+  waitedMs: z.number().optional(),
 });
 export type CallDecision = z.infer<typeof callDecisionSchema>;
 

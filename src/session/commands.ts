@@ -52,6 +52,8 @@ interface Commanded extends Permitted {
   readonly history: Pick<Undo, "undo" | "redo" | "checkpoints">;
   setTitle(title: string, source: "person"): Promise<void>;
   reload(): Promise<Project>;
+  /** Answers what was done. */
+  exportTo(file: string): Promise<string>;
 }
 
 /** Problems that one answer lists. */
@@ -100,6 +102,12 @@ const builtIn: readonly Command[] = [
     description: "Give this session a title",
     hint: "title",
     effect: { kind: "answer", run: rename },
+  },
+  {
+    name: "export",
+    description: "Write this conversation into a Markdown file",
+    hint: "file.md",
+    effect: { kind: "answer", run: (session, file) => session.exportTo(file) },
   },
   {
     name: "permissions",

@@ -309,6 +309,15 @@ export class Session {
     this.servers.give(given);
   }
 
+  /** Writes the conversation as it stands into a new file of the workspace. Answers what was done. */
+  async exportTo(file: string): Promise<string> {
+    const { runExport } = await import("./export-command.ts");
+    await this.#deps.writer.flush();
+    const { messagesFromNewest } = this.#deps;
+    const { workspace } = this.#project;
+    return runExport({ info: this.#info, workspace, messagesFromNewest }, file);
+  }
+
   async setDirectories(additionalDirectories: string[]): Promise<void> {
     await this.#save({ additionalDirectories });
   }

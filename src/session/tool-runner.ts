@@ -252,8 +252,10 @@ export class ToolRunner {
       limits: this.#deps.limitingRules,
       within: this.#within,
     };
+    const askedAt = Date.now();
     const decision = await this.#deps.gate.decide(call, this.#rules, signal);
-    card.decided(this.#deps.decisions.take(part.callId));
+    const taken = this.#deps.decisions.take(part.callId);
+    card.decided(taken?.by === "person" ? { ...taken, waitedMs: Date.now() - askedAt } : taken);
     return decision;
   }
 

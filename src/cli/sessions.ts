@@ -1,0 +1,254 @@
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { collect } from "../base/async.ts";
+import { codeOf, messageOf, UserError } from "../base/errors.ts";
+import { isSessionId, type SessionId } from "../message/ids.ts";
+import type { Message, SessionInfo } from "../message/message.ts";
+import { formatModelRef } from "../model/catalog.ts";
+import { beginsTurn, firstWords } from "../session/checkpoints.ts";
+import { importSession } from "../session/import-session.ts";
+import { readSession, sessionFileSchema } from "../session/session-file.ts";
+import { sessionMarkdown } from "../session/session-markdown.ts";
+import { type Spending, Stats } from "../session/session-stats.ts";
+import { withoutReverted } from "../session/visible-messages.ts";
+import type { SessionStore } from "../storage/session-store.ts";
+import type { Call } from "./command.ts";
+import { existingFolder, localApp, openApp } from "./local-app.ts";
+import { print, printJson, printTable } from "./output.ts";
+import { UsageError } from "./usage.ts";
+
+const listedUnlessSaid = 50;
+
+/** Sessions of a folder, newest first, or of all folders. */
+export async function listSessions(call: Call): Promise<number> {
+  const store = await openApp().store();
+  const isAll = call.has("all");
+  const cwd = isAll ? undefined : await existingFolder(call.text("cwd") ?? ".");
+  const { sessions, nextCursor } = await store.list({
+    ...(cwd !== undefined && { cwd }),
+    includeArchived: call.has("archived"),
+    limit: call.number("limit") ?? listedUnlessSaid,
+  });
+  if (call.has("json")) {
+    await printJson(sessions);
+    return 0;
+  }
+  const columns = [{ name: "session" }, { name: "used" }, { name: "cost", right: true }, { name: "title" }];
+  await printTable(
+    isAll ? [...columns, { name: "folder" }] : columns,
+    sessions.map((info) => (isAll ? [...toRow(info), info.cwd] : toRow(info))),
+  );
+  if (sessions.length === 0) process.stderr.write(`${nothingListed(cwd)}\n`);
+  if (nextCursor !== undefined) process.stderr.write("There are more: --limit N shows them.\n");
+  return 0;
+}
+
+/** What a session is, and its turns. */
+export async function showSession(call: Call): Promise<number> {
+  const store = await openApp().store();
+  const info = await findSession(store, call.operands[0] ?? "");
+  const turns: { time: string; words: string }[] = [];
+  const stats = new Stats();
+  for await (const message of withoutReverted(store.messages(info.id), info.revert)) {
+    if (beginsTurn(message))
+      turns.push({ time: timeOf(message.info.time.created), words: firstWords(message) });
+    stats.add("all", message);
+  }
+  const { calls, tokens } = stats.total();
+  if (call.has("json")) {
+    await printJson({ ...info, turns, calls, tokens });
+    return 0;
+  }
+  const facts = [
+    ["session", info.id],
+    ["title", info.title ?? ""],
+    ["folder", info.cwd],
+    ["agent", info.agent],
+    ["model", info.model === undefined ? "" : formatModelRef(info.model)],
+    ["created", timeOf(info.time.created)],
+    ["used", timeOf(info.time.updated)],
+    ["calls", String(calls)],
+    ["cost", dollars(info.cost)],
+    ["files", describeSummary(info)],
+  ];
+  await printTable(
+    [{ name: "what" }, { name: "value" }],
+    facts.filter(([, value]) => value !== ""),
+  );
+  await print("");
+  await printTable(
+    [{ name: "turn", right: true }, { name: "began" }, { name: "message" }],
+    turns.map(({ time, words }, at) => [String(at + 1), time, words]),
+  );
+  return 0;
+}
+
+/** Writes a session as Markdown for people or as JSON for programs and `sessions import`. */
+export async function exportSession(call: Call): Promise<number> {
+  const store = await openApp().store();
+  const { id } = await findSession(store, call.operands[0] ?? "");
+  const text = call.text("format") === "json" ? await asJson(store, id) : await asMarkdown(store, id);
+  const output = call.text("output");
+  if (output === undefined) {
+    process.stdout.write(text);
+    return 0;
+  }
+  try {
+    await writeFile(output, text, { mode: 0o600, flag: call.has("force") ? "w" : "wx" });
+  } catch (error) {
+    const isThere = codeOf(error) === "EEXIST";
+    throw new UserError(
+      isThere ? `${output} is there already; --force replaces it.` : `${output}: ${messageOf(error)}`,
+      { cause: error },
+    );
+  }
+  process.stderr.write(`Written: ${output}\n`);
+  return 0;
+}
+
+/** Stores sessions from files that `sessions export --format json` wrote. */
+export async function importSessions(call: Call): Promise<number> {
+  const { app, project } = await localApp(call.text("cwd"));
+  const store = await app.store();
+  for (const path of call.operands) {
+    const file = await readSessionFile(path);
+    const place = { projectId: project.id, cwd: project.workspace.cwd };
+    await print(await importSession(store, file, place));
+  }
+  return 0;
+}
+
+export async function deleteSessions(call: Call): Promise<number> {
+  const store = await openApp().store();
+  const found: SessionInfo[] = [];
+  for (const name of call.operands) found.push(await findSession(store, name));
+  for (const { id, title } of found) {
+    await store.remove(id);
+    await print(`Deleted: ${id} ${title ?? ""}`.trim());
+  }
+  return 0;
+}
+
+/** What was used and spent, by model, day, folder or session. */
+export async function sessionStats(call: Call): Promise<number> {
+  const store = await openApp().store();
+  const since = Date.now() - (call.number("days") ?? Number.POSITIVE_INFINITY) * 24 * 60 * 60 * 1000;
+  const cwd = call.has("cwd") ? await existingFolder(call.text("cwd") ?? ".") : undefined;
+  const by = call.text("by") ?? "model";
+  const stats = new Stats();
+  let sessions = 0;
+  for (const id of await store.sessionIds()) {
+    const info = await store.load(id);
+    if (info === undefined || info.time.updated < since || (cwd !== undefined && info.cwd !== cwd)) continue;
+    sessions++;
+    for await (const message of store.messages(id))
+      if (message.info.time.created >= since) stats.add(nameFor(by, message, info), message);
+  }
+  const rows = stats.rows();
+  const total = stats.total();
+  if (call.has("json")) {
+    await printJson({ by, sessions, rows: rows.map(({ name, spending }) => ({ name, ...spending })), total });
+    return 0;
+  }
+  const right = ["calls", "input", "cache read", "output", "reasoning", "cost"];
+  await printTable(
+    [{ name: by }, ...right.map((name) => ({ name, right: true }))],
+    [...rows.map(({ name, spending }) => spendingRow(name, spending)), spendingRow("total", total)],
+  );
+  return 0;
+}
+
+function nameFor(by: string, { info }: Message, session: SessionInfo): string {
+  if (by === "day") return new Date(info.time.created).toISOString().slice(0, 10);
+  if (by === "folder") return session.cwd;
+  if (by === "session") return session.id;
+  return info.role === "assistant" ? formatModelRef(info.model) : "";
+}
+
+function spendingRow(name: string, { calls, tokens, cost }: Spending): string[] {
+  const { input, cache, output, reasoning } = tokens;
+  return [name, ...[calls, input, cache.read, output, reasoning].map(String), dollars(cost)];
+}
+
+/** By its id, an end of it, or `last` for the newest of all. Throws `UserError` for none and for several. */
+export async function findSession(store: SessionStore, name: string): Promise<SessionInfo> {
+  if (name === "last") {
+    const { sessions } = await store.list({ limit: 1 });
+    if (sessions[0] !== undefined) return sessions[0];
+    throw new UserError("There is no session yet.");
+  }
+  const info = isSessionId(name) ? await store.load(name) : undefined;
+  if (info !== undefined) return info;
+  const ids = name.length < shortestEnd ? [] : (await store.sessionIds()).filter((id) => id.endsWith(name));
+  const [only] = ids;
+  if (ids.length > 1) throw new UserError(`Several sessions end with ${name}: ${ids.join(", ")}.`);
+  const found = only && (await store.load(only));
+  if (found === undefined)
+    throw new UserError(`There is no session ${name}. fairlead sessions list --all shows them.`);
+  return found;
+}
+
+/** Letters of an id's end that name a session; ids begin alike. */
+const shortestEnd = 6;
+
+async function asJson(store: SessionStore, id: SessionId): Promise<string> {
+  return `${JSON.stringify(await readSession(store, id), undefined, 2)}\n`;
+}
+
+async function asMarkdown(store: SessionStore, id: SessionId): Promise<string> {
+  const info = await findSession(store, id);
+  return sessionMarkdown(info, await collect(withoutReverted(store.messages(id), info.revert)));
+}
+
+async function readSessionFile(path: string) {
+  const size = (await stat(path).catch(() => undefined))?.size ?? 0;
+  if (size > fileLimitBytes)
+    throw new UserError(`${path} has ${size} bytes; sessions of up to ${fileLimitBytes} are imported.`);
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
+    throw new UserError(`${path} cannot be read: ${codeOf(error) ?? messageOf(error)}.`, { cause: error });
+  });
+  const parsed = sessionFileSchema.safeParse(parseJson(text));
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new UsageError(
+    `${path} is no exported session: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`,
+    "sessions import",
+  );
+}
+
+/** A session's file is read whole. */
+const fileLimitBytes = 256 * 1024 * 1024;
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function toRow({ id, time, cost, title }: SessionInfo): string[] {
+  const put = time.archived === undefined ? "" : "(archived) ";
+  return [id, timeOf(time.updated), dollars(cost), `${put}${title ?? ""}`];
+}
+
+function describeSummary({ summary }: SessionInfo): string {
+  if (summary === undefined) return "";
+  return `${summary.files} changed, +${summary.additions} -${summary.deletions} lines`;
+}
+
+function nothingListed(cwd: string | undefined): string {
+  return cwd === undefined
+    ? "There is no session yet."
+    : `There is no session in ${cwd}. --all shows those of all folders.`;
+}
+
+/** Local time, sortable. */
+function timeOf(ms: number): string {
+  const date = new Date(ms);
+  const local = new Date(ms - date.getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 16).replace("T", " ");
+}
+
+function dollars(cost: number): string {
+  return cost === 0 ? "" : `$${cost.toFixed(4)}`;
+}

@@ -1,0 +1,58 @@
+import { type Span, traceOf, type TurnTrace } from "../session/trace.ts";
+import type { Call } from "./command.ts";
+import { openApp } from "./local-app.ts";
+import { print, printJson, toCell } from "./output.ts";
+import { findSession } from "./sessions.ts";
+import { type Style, styleFor } from "./style.ts";
+import { UsageError } from "./usage.ts";
+
+/** Shows the time line of a session's turns. */
+export async function trace(call: Call): Promise<number> {
+  const store = await openApp().store();
+  const { id } = await findSession(store, call.operands[0] ?? "");
+  const turns = (await traceOf(store.messages(id))).map((turn, at) => ({ turn: at + 1, ...turn }));
+  const number = call.number("turn");
+  const wanted = number === undefined ? turns : turns.filter(({ turn }) => turn === number);
+  if (number !== undefined && wanted.length === 0)
+    throw new UsageError(`the session has ${turns.length} turns, no turn ${number}`, "trace");
+  if (call.has("json")) {
+    await printJson({ session: id, turns: wanted });
+    return 0;
+  }
+  const style = styleFor(process.stdout, process.env);
+  await print(`session ${id}`);
+  for (const turn of wanted) for (const line of linesOf(turn, style)) await print(line);
+  return 0;
+}
+
+function linesOf({ turn, ...trace }: TurnTrace & { turn: number }, style: Style): string[] {
+  const { began, words, agent, spans, lengthMs, modelMs, toolMs, waitMs, cost, end } = trace;
+  const sums = [`model ${seconds(modelMs)}`, `tools ${seconds(toolMs)}`, `waiting ${seconds(waitMs)}`];
+  const price = cost > 0 ? [`$${cost.toFixed(4)}`] : [];
+  return [
+    "",
+    style.bold(`turn ${turn}  ${new Date(began).toISOString()}  ${agent}: ${toCell(words)}`),
+    ...spans.map((span) => spanLine(span, style)),
+    style.dim(
+      `  ${seconds(lengthMs)} in all: ${[...sums, ...price].join(", ")}; ${toCell(end)} (${trace.id})`,
+    ),
+  ];
+}
+
+/** Characters of one span's name and note. */
+const textLimit = 100;
+
+function spanLine({ kind, what, startMs, lengthMs, note }: Span, style: Style): string {
+  const when = `+${seconds(startMs)}`.padStart(10);
+  const length = (lengthMs === undefined ? "never" : seconds(lengthMs)).padStart(9);
+  return `${when} ${length}  ${style.cyan(kind.padEnd(5))}  ${cut(what)}  ${style.dim(cut(note))}`;
+}
+
+function cut(text: string): string {
+  const line = toCell(text);
+  return line.length <= textLimit ? line : `${line.slice(0, textLimit)}…`;
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(3)} s`;
+}
