@@ -100,9 +100,13 @@ export class App {
     this.#surroundings = surroundings;
     this.home = env["HOME"] || env["USERPROFILE"] || homeOfUser();
     this.folders = userFolders({ env, home: this.home, platform });
-    const level = logLevel(env["FAIRLEAD_LOG"]);
+    const { verbose = false } = surroundings;
     this.logPath = join(this.folders.state, "fairlead.log");
-    this.log = openFileLog(this.logPath, level, this.#secrets);
+    this.log = openFileLog(this.logPath, {
+      level: verbose ? "debug" : logLevel(env["FAIRLEAD_LOG"]),
+      secrets: this.#secrets,
+      mirror: verbose ? (line) => process.stderr.write(`fairlead: ${line}\n`) : undefined,
+    });
     this.#catalog = new Catalog(this.log);
     const lists = join(this.folders.data, "models");
     this.modelLists = new ModelLists({ folder: lists, fetch: globalThis.fetch, log: this.log });

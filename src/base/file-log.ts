@@ -1,21 +1,30 @@
-import { mkdirSync, renameSync, statSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Logger } from "pino";
+import type { DestinationStream, Logger } from "pino";
 import type { Log, LogFields } from "./log.ts";
 import { Secrets } from "./secrets.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
+export interface FileLogOptions {
+  readonly level: LogLevel;
+  readonly secrets?: Secrets;
+  /** Gets each line too, for a person. */
+  readonly mirror?: ((line: string) => void) | undefined;
+}
+
 /** Writes JSON lines, without the secrets, to a file that only this person can read. Nothing is loaded or opened before the first line. */
-export function openFileLog(path: string, level: LogLevel, secrets = new Secrets()): Log {
+export function openFileLog(path: string, options: FileLogOptions): Log {
+  const { level, secrets = new Secrets(), mirror } = options;
   let logger: Promise<Logger> | undefined;
   const write = (line: LogLevel, message: string, fields: LogFields = {}) => {
     if (levels.indexOf(line) < levels.indexOf(level)) return;
+    const clean = { text: secrets.redact(message), fields: withoutSecrets(fields, secrets) };
+    mirror?.(toText(line, clean.text, clean.fields));
     logger ??= openLogger(path, level);
-    logger.then(
-      (open) => open[line](withoutSecrets(fields, secrets), secrets.redact(message)),
-      () => process.stderr.write(`fairlead: ${message}\n`),
-    );
+    logger
+      .then((open) => open[line](clean.fields, clean.text))
+      .catch(() => process.stderr.write(`fairlead: ${clean.text}\n`));
   };
   return {
     debug: (message, fields) => write("debug", message, fields),
@@ -33,20 +42,46 @@ function withoutSecrets(fields: LogFields, secrets: Secrets): LogFields {
   return Object.fromEntries(clean);
 }
 
-/** The log and the one before it may have so much each, and what one process adds. */
+function toText(level: LogLevel, message: string, fields: LogFields): string {
+  const told = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return [level, message, ...told.map(([name, value]) => `${name}=${value}`)].join(" ");
+}
+
+/** A log of this size is put aside; with {@link oldLogs} before it that is all that stays. */
 const longestLogBytes = 10 * 1024 * 1024;
+const oldLogs = 3;
 
 const levels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
 async function openLogger(path: string, level: LogLevel): Promise<Logger> {
   const { pino, destination } = await import("pino");
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  setAside(path);
-  return pino({ level, base: { pid: process.pid } }, destination({ dest: path, sync: true, mode: 0o600 }));
+  if (sizeOf(path) > longestLogBytes) putAside(path);
+  const file = destination({ dest: path, sync: true, mode: 0o600 });
+  let bytes = sizeOf(path);
+  const rotating: DestinationStream = {
+    write(line) {
+      bytes += Buffer.byteLength(line);
+      file.write(line);
+      if (bytes <= longestLogBytes) return;
+      // Another process may have put it aside already.
+      if (sizeOf(path) > longestLogBytes) putAside(path);
+      file.reopen();
+      bytes = sizeOf(path);
+    },
+  };
+  return pino({ level, base: { pid: process.pid } }, rotating);
 }
 
-/** A log that has grown large becomes the old one, whose place it takes. */
-function setAside(path: string): void {
-  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-  if (size > longestLogBytes) renameSync(path, `${path}.old`);
+/** `x.log` becomes `x.log.1`, that one `x.log.2`, and the oldest goes. */
+function putAside(path: string): void {
+  rmSync(`${path}.${oldLogs}`, { force: true });
+  for (let number = oldLogs - 1; number >= 0; number--) {
+    const from = number === 0 ? path : `${path}.${number}`;
+    if (statSync(from, { throwIfNoEntry: false })) renameSync(from, `${path}.${number + 1}`);
+  }
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -8,5 +8,15 @@ export interface Log {
 
 export type LogFields = Record<string, string | number | boolean | undefined>;
 
+/** The log with fields that each of its lines has, such as a session's id. */
+export function withFields(log: Log, fields: LogFields): Log {
+  return {
+    debug: (message, more) => log.debug(message, { ...fields, ...more }),
+    info: (message, more) => log.info(message, { ...fields, ...more }),
+    warn: (message, more) => log.warn(message, { ...fields, ...more }),
+    error: (message, more) => log.error(message, { ...fields, ...more }),
+  };
+}
+
 /** For tests and for callers that have nobody to tell. */
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };

@@ -12,11 +12,14 @@ export async function serveEditor(args: readonly string[]): Promise<void> {
   keepStdoutClean();
   const program = { version, launch: [process.execPath, ...process.argv.slice(1, 2)] };
   const wire = new Wire({ input: process.stdin, output, program });
-  if (args.length > 0) process.stderr.write(`fairlead acp takes no arguments; ignored: ${args.join(" ")}\n`);
+  const verbose = args.includes("--verbose");
+  const ignored = args.filter((arg) => arg !== "--verbose");
+  if (ignored.length > 0)
+    process.stderr.write(`fairlead acp takes --verbose only; ignored: ${ignored.join(" ")}\n`);
   // Loading blocks this thread: it waits until the first answer is out.
   await wire.begun;
   const { openServer } = await import("./acp-server.ts");
-  const server = await openServer({ wire, program, env: process.env, platform: process.platform });
+  const server = await openServer({ wire, program, env: process.env, platform: process.platform, verbose });
   const { promise: over, resolve: end } = Promise.withResolvers<Ending>();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
     process.on(signal, () => end({ code: 0, reason: `The program was ended by ${signal}.` }));

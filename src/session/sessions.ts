@@ -1,6 +1,6 @@
 import { KeyedSerial } from "../base/async.ts";
 import { messageOf, UserError } from "../base/errors.ts";
-import type { Log } from "../base/log.ts";
+import { type Log, withFields } from "../base/log.ts";
 import type { Emit, SessionEvent } from "../message/event.ts";
 import { isSessionId, newSessionId, type SessionId } from "../message/ids.ts";
 import type { Elicit, ElicitationAbilities } from "../message/elicitation.ts";
@@ -299,7 +299,8 @@ export class Sessions {
     onDisk: Project,
     parent?: { child: ChildSession; session: Session },
   ): Promise<Opened> {
-    const { door, log, memory } = this.#deps;
+    const { door, memory } = this.#deps;
+    const log = withFields(this.#deps.log, { sessionId: info.id });
     const servers = parent?.session.servers ?? this.#serversFor(info.id, onDisk);
     const inEditor =
       parent === undefined ? this.#overlay(info.id, onDisk, servers) : (project: Project) => project;

@@ -53,11 +53,15 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
   await transcript.putPart(info.id, { id: newPartId(), type: "step-start" });
   const attempt = new Attempt(deps, info.id, signal);
   const streamed = await streamWithRetries(deps, { ...input, request }, attempt, signal);
+  const ms = Date.now() - info.time.created;
   const calls = await attempt.settle(streamed.end === "failed" ? "interrupted" : "cancelled");
 
   const tokens = streamed.end === "finish" ? streamed.tokens : noTokens;
   const cost = deps.models.costOf(input.model, tokens);
   const outcome = toOutcome(streamed, calls, signal);
+  const { provider, model } = input.model.ref;
+  const used = { input: tokens.input, cached: tokens.cache.read, output: tokens.output };
+  deps.log.info("a model call ended", { model: `${provider}/${model}`, ms, ...used, cost, end: outcome.end });
   info = { ...info, tokens, cost, finish: toFinish(outcome, streamed) };
   if (outcome.end === "failed") info.error = outcome.error;
   const { changes } = calls;

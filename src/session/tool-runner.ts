@@ -427,7 +427,15 @@ class CallCard {
     if (this.#settled) return;
     this.#settled = true;
     this.part = { ...part, state };
+    this.#log(state);
     await this.#deps.transcript.putPart(this.#messageId, this.part);
+  }
+
+  #log(state: ToolState): void {
+    const { tool, callId } = this.part;
+    const ms = this.#start === undefined ? undefined : Date.now() - this.#start;
+    const end = state.status === "error" ? state.reason : state.status;
+    this.#deps.log.info("a call ended", { tool, callId, ms, end });
   }
 
   async #put(part: ToolPart): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Agent } from "../agent/agent.ts";
-import type { Log } from "../base/log.ts";
+import { type Log, withFields } from "../base/log.ts";
 import type { Config } from "../config/schema.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import type { Emit } from "../message/event.ts";
@@ -55,13 +55,18 @@ export interface TurnDeps {
 const mostVainCompactions = 3;
 
 /** Answers the last user message: step after step, decided from the transcript alone. */
-export async function runTurn(deps: TurnDeps, signal: AbortSignal): Promise<TurnResult> {
+export async function runTurn(given: TurnDeps, signal: AbortSignal): Promise<TurnResult> {
+  const question = given.transcript.messages.findLast(({ info }) => info.role === "user");
+  const deps = { ...given, log: withFields(given.log, { turnId: question?.info.id }) };
+  const began = Date.now();
+  deps.log.info("a turn began", { agent: question?.info.agent });
   const instructions = await deps.instructions(signal);
   for (const { path } of instructions) deps.context.instructed.add(path);
   const turn = new Turn(deps, instructions);
   const end = await turn.run(signal);
   const { compaction } = deps.project.config;
   if (compaction?.prune !== false) await prune(deps.transcript, pruneLimits);
+  deps.log.info("a turn ended", { end: end.end, ms: Date.now() - began });
   return { ...end, tokens: turn.tokens };
 }
 

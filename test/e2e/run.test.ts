@@ -158,6 +158,22 @@ describe("programs that read a run", () => {
   });
 });
 
+test("--verbose says on stderr what happens inside, with the ids of session and turn", async () => {
+  await inPlace(async ({ model, start }) => {
+    model.reply(reply.call("read", { filePath: "a.txt" })).reply("Read.");
+    const { stderr } = await start(["run", "--verbose", "Look"], { input: "" }).ended;
+    const lines = stderr.split("\n").filter((line) => line.includes("turnId="));
+    expect(new Set(lines.map((line) => /sessionId=ses_\w+ turnId=msg_\w+/.exec(line)?.[0])).size).toBe(1);
+    expect(lines.map((line) => /info ([a-z ]+) \w+=/.exec(line)?.[1])).toEqual([
+      "a turn began",
+      "a call ended",
+      "a model call ended",
+      "a model call ended",
+      "a turn ended",
+    ]);
+  });
+});
+
 test("two names for the agent must agree, and two ways to a session exclude each other", async () => {
   await inPlace(async ({ start }) => {
     const agents = await start(["run", "--agent", "plan", "--mode", "build", "Hi"], { input: "" }).ended;
