@@ -107,6 +107,41 @@ export const commands: readonly Command[] = [
     load: async () => (await import("./models.ts")).models,
   },
   {
+    names: ["agents list", "agents", "agent list", "agent"],
+    about: "the agents of this folder",
+    flags: [{ name: "all", about: "the hidden ones too" }, cwd, json],
+    load: async () => (await import("./agents.ts")).listAgents,
+  },
+  {
+    names: ["agents show", "agent show"],
+    about: "an agent's settings, rules and prompt",
+    operands: { text: "NAME", least: 1, most: 1 },
+    flags: [cwd, json],
+    load: async () => (await import("./agents.ts")).showAgent,
+  },
+  {
+    names: ["agents create", "agent create"],
+    about: "have a model write an agent from a description",
+    operands: { text: "[DESCRIPTION]…", least: 0, most: Number.POSITIVE_INFINITY },
+    flags: [
+      { name: "name", value: "NAME", about: "its name, instead of one that the model finds" },
+      {
+        name: "mode",
+        value: "MODE",
+        choices: ["primary", "subagent", "all"],
+        about: "for you, for other agents, or all (default)",
+      },
+      { name: "model", short: "m", value: "PROVIDER/MODEL", about: "writes it, and becomes its model" },
+      { name: "deny", value: "PERMISSION", repeats: true, about: "what it may not do: edit, bash, …" },
+      { name: "global", about: "for yourself in all projects, instead of in this one" },
+      { name: "print", about: "print it instead of writing the file" },
+      { name: "force", about: "replace the file where it is there" },
+      cwd,
+    ],
+    more: ['Example: fairlead agents create --deny edit "finds slow SQL and says how to make it fast"'],
+    load: async () => (await import("./agents.ts")).createAgent,
+  },
+  {
     names: ["sessions list", "sessions"],
     about: "the sessions of this folder, newest first",
     flags: [

@@ -81,7 +81,7 @@ interface RuleLine {
 }
 
 /** One line for each run of rules about one permission, and for permissions in a row of which the same is said. */
-function describeRules(rules: Ruleset): string[] {
+export function describeRules(rules: Ruleset): string[] {
   const runs: RuleLine[] = [];
   for (const rule of rules) {
     const said = describeRule(rule);

@@ -14,6 +14,7 @@ const promptFolder = join(root, "prompts");
 
 /** Every prompt but the tools', with its placeholders. */
 const expectedPlaceholders: Record<string, string[]> = {
+  "agents/author.md": [],
   "agents/compaction.md": [],
   "agents/explore.md": [],
   "agents/general.md": [],

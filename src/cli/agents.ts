@@ -1,0 +1,215 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Agent } from "../agent/agent.ts";
+import { agentMarkdown, authorInstructions, parseWritten, type WrittenAgent } from "../agent/author.ts";
+import { codeOf, messageOf, UserError } from "../base/errors.ts";
+import { newMessageId, newPartId, newSessionId } from "../message/ids.ts";
+import type { Message } from "../message/message.ts";
+import { formatModelRef } from "../model/catalog.ts";
+import type { Model } from "../model/model.ts";
+import { askModel } from "../session/model-answer.ts";
+import { describeRules } from "../session/permissions-command.ts";
+import type { Project } from "../session/project.ts";
+import type { Call } from "./command.ts";
+import { localApp } from "./local-app.ts";
+import { nearest } from "./nearest.ts";
+import { openQuestions } from "./open-questions.ts";
+import { print, printJson, printTable, remark } from "./output.ts";
+import { UsageError } from "./usage.ts";
+
+/** The agents of a folder; hidden ones do their work behind the scenes. */
+export async function listAgents(call: Call): Promise<number> {
+  const { project } = await localApp(call.text("cwd"));
+  for (const problem of project.problems) remark(problem);
+  const agents = [...project.agents.values()].filter(({ hidden }) => call.has("all") || !hidden);
+  if (call.has("json")) {
+    await printJson(agents.map((agent) => toJson(agent, project)));
+    return 0;
+  }
+  await printTable(
+    [{ name: "agent" }, { name: "mode" }, { name: "model" }, { name: "from" }, { name: "description" }],
+    agents.map((agent) => [
+      agent.name,
+      modeOf(agent, project),
+      modelOf(agent),
+      fromOf(agent),
+      agent.description,
+    ]),
+  );
+  return 0;
+}
+
+/** Everything that is known of one agent: its settings, rules and prompt. */
+export async function showAgent(call: Call): Promise<number> {
+  const { project } = await localApp(call.text("cwd"));
+  const [name = ""] = call.operands;
+  const agent = project.agents.get(name);
+  if (agent === undefined) {
+    const near = nearest(name, [...project.agents.keys()]);
+    const hint =
+      near === undefined ? `there are ${[...project.agents.keys()].join(", ")}` : `did you mean ${near}?`;
+    throw new UserError(`There is no agent "${name}"; ${hint}`);
+  }
+  if (call.has("json")) {
+    await printJson({
+      ...toJson(agent, project),
+      prompt: agent.prompt,
+      rules: agent.rules,
+      limits: agent.limits,
+    });
+    return 0;
+  }
+  const facts = [
+    ["agent", agent.name],
+    ["description", agent.description],
+    ["mode", modeOf(agent, project)],
+    ["from", fromOf(agent)],
+    ["model", modelOf(agent)],
+    ["variant", agent.variant ?? ""],
+    ["temperature", String(agent.temperature ?? "")],
+    ["steps", String(agent.steps ?? "")],
+  ];
+  await printTable(
+    [{ name: "what" }, { name: "value" }],
+    facts.filter(([, value]) => value !== ""),
+  );
+  await print(`\nRules, the last that fits decides:\n${describeRules(agent.rules).join("\n")}`);
+  for (const limit of agent.limits ?? [])
+    await print(`\nWhat it may do at most:\n${describeRules(limit).join("\n")}`);
+  if (agent.prompt !== undefined) await print(`\nPrompt:\n${agent.prompt.trim()}`);
+  return 0;
+}
+
+/** Has a model write an agent from a description, and puts it into a file. */
+export async function createAgent(call: Call): Promise<number> {
+  const { app, project } = await localApp(call.text("cwd"));
+  const given = call.text("name");
+  if (given !== undefined && !isName(given)) throw new UsageError(badName(given), call.name);
+  const description = call.operands.join(" ") || (await askForDescription());
+  const model = chosenModel(call, project);
+  process.stderr.write(`Asking ${formatModelRef(model.ref)} …\n`);
+  const written = await write(description, model, project);
+  const name = given ?? written.name;
+  if (!isName(name)) throw new UserError(`${badName(name)} The model chose it; --name NAME gives another.`);
+  const head = {
+    description: written.description,
+    mode: call.text("mode") ?? "all",
+    model: call.has("model") ? formatModelRef(model.ref) : undefined,
+    denied: call.texts("deny"),
+  };
+  const text = agentMarkdown(head, written.prompt);
+  if (call.has("print")) {
+    process.stdout.write(text);
+    return 0;
+  }
+  const { worktree, cwd } = project.workspace;
+  const folder = call.has("global") ? app.folders.config : join(worktree ?? cwd, ".fairlead");
+  const path = join(folder, "agents", `${name}.md`);
+  await writeNew(path, text, call.has("force"));
+  await print(path);
+  process.stderr.write(`${name}: ${written.description}\n`);
+  return 0;
+}
+
+async function askForDescription(): Promise<string> {
+  const questions = await openQuestions();
+  try {
+    return await questions.text("What is the agent for?");
+  } finally {
+    questions.close();
+  }
+}
+
+function chosenModel(call: Call, { models }: Project): Model {
+  const name = call.text("model");
+  if (name !== undefined) {
+    const model = models.findByName(name);
+    if (model === undefined)
+      throw new UserError(`The model ${name} cannot be used. fairlead models lists those that can.`);
+    return model;
+  }
+  const chosen = models.defaultModel();
+  if (chosen.outcome === "none") throw new UserError(chosen.error.message);
+  return chosen.model;
+}
+
+/** How long a model may take to write an agent. */
+const writeLimitMs = 180_000;
+
+async function write(
+  description: string,
+  model: Model,
+  { models, retryPolicy }: Project,
+): Promise<WrittenAgent> {
+  const signal = AbortSignal.timeout(writeLimitMs);
+  const request = { model, system: [authorInstructions], messages: [said(description)], tools: [], signal };
+  const answer = await askModel(
+    { models, retryPolicy, onRetry: async (error) => remark(error.message) },
+    request,
+  );
+  if (answer.outcome === "failed")
+    throw new UserError(signal.aborted ? `No answer within ${writeLimitMs / 1000} s.` : answer.error.message);
+  const written = parseWritten(answer.text);
+  if (written === undefined)
+    throw new UserError(`The model did not answer with an agent but: ${answer.text.trim().slice(0, 200)}`);
+  return written;
+}
+
+function said(text: string): Message {
+  return {
+    info: {
+      id: newMessageId(),
+      sessionId: newSessionId(),
+      role: "user",
+      time: { created: Date.now() },
+      agent: "author",
+    },
+    parts: [{ id: newPartId(), type: "text", text }],
+  };
+}
+
+async function writeNew(path: string, text: string, isForced: boolean): Promise<void> {
+  try {
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, text, { flag: isForced ? "w" : "wx" });
+  } catch (error) {
+    const reason =
+      codeOf(error) === "EEXIST"
+        ? `${path} is there already; --force replaces it.`
+        : `${path}: ${messageOf(error)}`;
+    throw new UserError(reason, { cause: error });
+  }
+}
+
+/** A path of folders and a name, which stays inside the agents' folder. */
+function isName(name: string): boolean {
+  return /^[a-z0-9][a-z0-9_-]*(\/[a-z0-9][a-z0-9_-]*)*$/.test(name);
+}
+
+function badName(name: string): string {
+  return `"${name}" is no name for an agent: small letters, digits and dashes, with / between folders.`;
+}
+
+function toJson(agent: Agent, project: Project) {
+  const { name, description, mode, hidden, model, variant, temperature, topP, steps, color, native } = agent;
+  const isDefault = name === project.defaultAgent;
+  const settings = { variant, temperature, topP, steps, color };
+  return {
+    name,
+    description,
+    mode,
+    hidden,
+    isDefault,
+    native,
+    model: model && formatModelRef(model),
+    ...settings,
+  };
+}
+
+function modeOf({ name, mode, hidden }: Agent, { defaultAgent }: Project): string {
+  return [mode, ...(name === defaultAgent ? ["default"] : []), ...(hidden ? ["hidden"] : [])].join(", ");
+}
+
+const modelOf = ({ model }: Agent): string => (model === undefined ? "" : formatModelRef(model));
+
+const fromOf = ({ native }: Agent): string => (native ? "built in" : "yours");

@@ -1,0 +1,106 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { fairlead } from "../support/cli.ts";
+import { type ModelServer, startModelServer } from "../support/model-server.ts";
+import { gitRepository, temporaryFolder, writeConfig } from "../support/temp.ts";
+
+interface Place {
+  model: ModelServer;
+  cwd: string;
+  home: string;
+  run: (args: string[], input?: string) => ReturnType<typeof fairlead>;
+}
+
+async function inPlace(play: (place: Place) => Promise<void>): Promise<void> {
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  await using repository = await gitRepository({
+    ".fairlead/agents/poet.md":
+      "---\ndescription: Answers in verse\nmode: primary\n---\nYou answer in verse.\n",
+  });
+  const model = await startModelServer();
+  try {
+    await writeConfig(home.path, model.url);
+    const run = (args: string[], input = "") => fairlead(home.path, args, { cwd: repository.path, input });
+    await play({ model, cwd: repository.path, home: home.path, run });
+    model.assertClean();
+  } finally {
+    await model.close();
+  }
+}
+
+describe("fairlead agents", () => {
+  test("lists and shows them, with mode, rules and prompt", async () => {
+    await inPlace(async ({ run }) => {
+      const { stdout } = await run(["agents"]);
+      const rows = stdout.split("\n").map((line) => line.split("\t"));
+      expect(rows.map(([name, mode, , from]) => [name, mode, from])).toEqual([
+        ["build", "primary, default", "built in"],
+        ["plan", "primary", "built in"],
+        ["general", "subagent", "built in"],
+        ["explore", "subagent", "built in"],
+        ["poet", "primary", "yours"],
+      ]);
+      const all: unknown = JSON.parse((await run(["agent", "list", "--all", "--json"])).stdout);
+      expect(all).toContainEqual(expect.objectContaining({ name: "title", hidden: true }));
+      const poet = (await run(["agents", "show", "poet"])).stdout;
+      expect(poet).toContain("description\tAnswers in verse");
+      expect(poet).toContain("Prompt:\nYou answer in verse.");
+      expect((await run(["agents", "show", "plan"])).stdout).toContain("What it may do at most:");
+      const wrong = await run(["agents", "show", "pot"]);
+      expect([wrong.exitCode, wrong.stderr]).toEqual([1, expect.stringContaining("did you mean poet?")]);
+    });
+  });
+
+  test("has a model write one, which counts at once", async () => {
+    await inPlace(async ({ run, model, cwd, home }) => {
+      const agent = {
+        name: "sql-reviewer",
+        description: 'Finds "slow" SQL',
+        prompt: "You read SQL.\n\n---\nBe brief.",
+      };
+      model.reply(`Here it is:\n\`\`\`json\n${JSON.stringify(agent)}\n\`\`\``);
+      const made = await run([
+        "agent",
+        "create",
+        "--deny",
+        "edit",
+        "--mode",
+        "subagent",
+        "finds",
+        "slow SQL",
+      ]);
+      const path = join(cwd, ".fairlead/agents/sql-reviewer.md");
+      expect([made.exitCode, made.stdout]).toEqual([0, path]);
+      expect(model.requests[0]?.userText).toBe("finds slow SQL");
+      expect(await readFile(path, "utf8")).toBe(
+        '---\ndescription: "Finds \\"slow\\" SQL"\nmode: subagent\npermission:\n  "edit": deny\n---\nYou read SQL.\n\n---\nBe brief.\n',
+      );
+      const shown = (await run(["agents", "show", "sql-reviewer"])).stdout;
+      expect(shown).toContain('description\tFinds "slow" SQL');
+      expect(shown).toContain("You read SQL.\n\n---\nBe brief.");
+
+      model.reply(JSON.stringify(agent));
+      const again = await run(["agents", "create", "finds slow SQL"]);
+      expect([again.exitCode, again.stderr]).toEqual([1, expect.stringContaining("--force replaces it")]);
+      model.reply(JSON.stringify(agent));
+      await run(["agents", "create", "--global", "--name", "db/tuner"], "finds slow SQL\n");
+      expect(model.requests[2]?.userText).toBe("finds slow SQL");
+      expect(await readFile(join(home, ".config/fairlead/agents/db/tuner.md"), "utf8")).toContain(
+        "mode: all",
+      );
+    });
+  });
+
+  test("writes nothing where the model gives no agent, or a name that leads elsewhere", async () => {
+    await inPlace(async ({ run, model }) => {
+      model.reply("I would rather not.");
+      const none = await run(["agents", "create", "x"]);
+      expect([none.exitCode, none.stderr]).toEqual([1, expect.stringContaining("I would rather not.")]);
+      model.reply(JSON.stringify({ name: "../../escape", description: "x", prompt: "y" }));
+      const away = await run(["agents", "create", "x"]);
+      expect([away.exitCode, away.stderr]).toEqual([1, expect.stringContaining("is no name for an agent")]);
+      expect((await run(["agents", "create", "--name", "../x", "x"])).exitCode).toBe(2);
+    });
+  });
+});
