@@ -21,8 +21,11 @@ interface Named {
   readonly command: Command;
 }
 
-const named = (commands: readonly Command[]): Named[] =>
-  commands.flatMap((command) => command.names.map((name) => ({ name, command })));
+/** Names of two words first: they are told apart before the one word that they begin with. */
+function named(commands: readonly Command[]): Named[] {
+  const all = commands.flatMap((command) => command.names.map((name) => ({ name, command })));
+  return [...all.filter(({ name }) => name.includes(" ")), ...all.filter(({ name }) => !name.includes(" "))];
+}
 
 /** What may follow the first word. */
 function verbsAfter(word: string, commands: readonly Command[]): string[] {
@@ -32,7 +35,7 @@ function verbsAfter(word: string, commands: readonly Command[]): string[] {
 }
 
 const firstWords = (commands: readonly Command[]): string[] => [
-  ...new Set(named(commands).map(({ name }) => name.split(" ")[0] ?? "")),
+  ...new Set(commands.flatMap(({ names }) => names.map((name) => name.split(" ")[0] ?? ""))),
 ];
 
 const flagsOf = ({ flags }: Command): readonly Flag[] => [

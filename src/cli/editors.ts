@@ -62,7 +62,11 @@ export const editors: readonly EditorKind[] = [
       [
         `provider = "fairlead",`,
         `acp_providers = {`,
-        `  fairlead = { command = ${lua(command)}, args = { ${args.map(lua).join(", ")} } },`,
+        `  fairlead = {`,
+        `    command = ${lua(command)},`,
+        `    args = { ${args.map(lua).join(", ")} },`,
+        `    env = { HOME = vim.env.HOME, PATH = vim.env.PATH },`,
+        `  },`,
         `},`,
       ].join("\n"),
   },

@@ -7,5 +7,5 @@ export function nearest(word: string, names: readonly string[]): string | undefi
   const [best] = names
     .map((name) => ({ name, steps: distance(word.toLowerCase(), name) }))
     .sort((one, other) => one.steps - other.steps);
-  return best !== undefined && best.steps <= Math.max(1, Math.floor(word.length / 3)) ? best.name : undefined;
+  return best !== undefined && best.steps <= Math.ceil(word.length / 3) ? best.name : undefined;
 }
