@@ -79,6 +79,7 @@ export const commands: readonly Command[] = [
       { name: "model", short: "m", value: "MODEL", about: "the model to start with" },
       { name: "editor", value: "NAME", about: "whose snippet is printed: zed, jetbrains, codecompanion, …" },
       { name: "no-test", about: "store without a trial request" },
+      { name: "organization", value: "URL", about: "take over an organisation's configuration instead" },
     ],
     more: [
       "What a flag does not say is asked, on a terminal that cannot draw line by line.",
@@ -90,7 +91,10 @@ export const commands: readonly Command[] = [
     names: ["logout"],
     about: "take stored keys away",
     operands: { text: "[PROVIDER]", least: 0, most: 1 },
-    flags: [{ name: "all", about: "of all providers" }],
+    flags: [
+      { name: "all", about: "of all providers" },
+      { name: "organization", about: "the organisation's configuration instead" },
+    ],
     load: async () => (await import("./logout.ts")).logout,
   },
   {

@@ -1,3 +1,5 @@
+import { rm } from "node:fs/promises";
+import { organizationFile } from "../config/load.ts";
 import { loadCredentials, saveCredential } from "../model/credentials.ts";
 import type { Call } from "./command.ts";
 import { openApp } from "./local-app.ts";
@@ -7,6 +9,11 @@ import { UsageError } from "./usage.ts";
 /** Takes stored keys away. Those in the environment and in configuration files stay where they are. */
 export async function logout(call: Call): Promise<number> {
   const { folders } = openApp();
+  if (call.has("organization")) {
+    await rm(organizationFile(folders.data), { force: true });
+    await print("No organisation's configuration counts any more.");
+    return 0;
+  }
   const stored = Object.keys(await loadCredentials(folders.data));
   if (stored.length === 0) {
     await print("No key is stored.");

@@ -19,6 +19,7 @@ import { editors, startCommand } from "./editors.ts";
 import { exitCodes } from "./help.ts";
 import { openApp } from "./local-app.ts";
 import { openQuestions } from "./open-questions.ts";
+import { joinOrganization } from "./organization.ts";
 import { remark } from "./output.ts";
 import { type Questions, Stopped } from "./questions.ts";
 import { chooseKey, keyOptions, type KeyWay } from "./setup-key.ts";
@@ -55,6 +56,8 @@ interface Choices {
 }
 
 async function run(setup: Setup): Promise<void> {
+  const organization = setup.call.text("organization");
+  if (organization !== undefined) return joinOrganization(organization, setup.app, setup.questions);
   const choices = await choose(setup);
   await store(setup, choices);
   const isReady = await check(setup, choices);

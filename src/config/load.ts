@@ -10,7 +10,7 @@ import { substitute } from "./substitution.ts";
 import { restateDenials, withholdUntrusted } from "./withhold.ts";
 
 /** Whose configuration it is. Only `project` comes with a folder that somebody else may have written. */
-export type ConfigScope = "global" | "home" | "project" | "env" | "managed";
+export type ConfigScope = "organization" | "global" | "home" | "project" | "env" | "managed";
 
 export interface ConfigSource {
   readonly path: string;
@@ -52,6 +52,9 @@ export interface LoadedConfig {
   readonly withheld: readonly string[];
 }
 
+/** Where the configuration of an organisation is kept that the person joined. Nothing is fetched when it is read. */
+export const organizationFile = (dataFolder: string): string => join(dataFolder, "organization.json");
+
 /** Largest configuration file that is read, in bytes. */
 const fileLimitBytes = 2_000_000;
 
@@ -63,7 +66,7 @@ const folderNames = [".opencode", ".fairlead"];
 const otherFolderNames = [".claude", ".agents"];
 
 /**
- * Reads all configuration, lowest first: global, the file in `FAIRLEAD_CONFIG`, project files from the worktree's
+ * Reads all configuration, lowest first: an organisation's, global, the file in `FAIRLEAD_CONFIG`, project files from the worktree's
  * root down, configuration folders (home, then outer to inner), `FAIRLEAD_CONFIG_CONTENT`, the administrator's.
  * Never rejects for what stands in a file: problems are listed and the rest counts.
  */
@@ -113,6 +116,7 @@ async function readTexts(
 function fileCandidates(options: LoadConfigOptions, folders: readonly ConfigSource[]): ConfigSource[] {
   const { env } = options;
   return [
+    { path: organizationFile(userFolders(options).data), scope: "organization" },
     ...inFolder(join(configHome(options), "opencode"), "global", ["opencode.json", "opencode.jsonc"]),
     ...inFolder(userFolders(options).config, "global", ["config.json", "fairlead.json", "fairlead.jsonc"]),
     ...(env.FAIRLEAD_CONFIG

@@ -1,6 +1,8 @@
 import { readFile, stat } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import { fairlead } from "../support/cli.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
@@ -158,4 +160,35 @@ test("fairlead logout takes stored keys away, one or all", async () => {
     expect((await run(["logout", "--all"])).exitCode).toBe(0);
     expect((await run(["logout"])).stdout).toBe("No key is stored.");
   });
+});
+
+test("an organisation's configuration is shown first, counts beneath one's own, and can be taken away", async () => {
+  const server = createServer((request, response) => {
+    if (request.url !== "/.well-known/opencode") response.writeHead(404).end();
+    else
+      response.end(JSON.stringify({ config: { model: "work/theirs", default_agent: "plan", nonsense: 1 } }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = z.object({ port: z.number() }).parse(server.address());
+  await inPlace(async ({ run }) => {
+    const url = `http://127.0.0.1:${address.port}`;
+    const refused = await run(["setup", "--organization", url], ["n"]);
+    expect([refused.exitCode, refused.stdout]).toEqual([130, expect.stringContaining('"work/theirs"')]);
+    expect((await run(["config", "show"])).stdout).toBe("");
+    expect((await run(["setup", "--organization", url], ["y"])).exitCode).toBe(0);
+    const own = { FAIRLEAD_CONFIG_CONTENT: '{"model": "work/mine"}' };
+    const shown = (await run(["config", "show"], [], own)).stdout;
+    expect(shown.split("\n").map((line) => line.split("\t").slice(0, 2))).toEqual([
+      ["default_agent", "plan"],
+      ["model", "work/mine"],
+    ]);
+    await run(["logout", "--organization"]);
+    expect((await run(["config", "show"])).stdout).toBe("");
+    const nobody = await run(["setup", "--organization", "http://127.0.0.1:9"], ["y"]);
+    expect([nobody.exitCode, nobody.stderr]).toEqual([
+      1,
+      expect.stringContaining("No configuration was found"),
+    ]);
+  });
+  server.close();
 });
