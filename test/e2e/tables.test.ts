@@ -36,7 +36,7 @@ test("programs get JSON from what people get as tables", async () => {
       expect.objectContaining({ id: "test/scripted", limit: { context: 100_000, output: 8_000 } }),
     ]);
     expect((await run("models")).stdout).toMatch(/^test\/scripted\tScripted\t100k\t8k\t/);
-    const none = await run("models", "--provider", "nobody");
+    const none = await run("models", "nobody");
     expect([none.exitCode, none.stderr]).toEqual([1, expect.stringContaining("there are test")]);
     expect(await json("trust")).toEqual([]);
   });
