@@ -42,7 +42,6 @@ describe("what is wrong with a line", () => {
     [["run", "--max-steps", "0"], '--max-steps takes a whole number of at least 1, not "0"'],
     [["run", "--max-cost", "much"], '--max-cost takes a number above 0, not "much"'],
     [["run", "--model", "a", "--model", "b"], "--model is given twice: a and b"],
-    [["models", "list", "all"], 'models takes list, not "all"'],
   ])("%j", (words, message) => {
     expect(problem(...words)).toBe(`UsageError: ${message}`);
   });
