@@ -5,6 +5,9 @@ import { execa } from "execa";
 import { parse } from "jsonc-parser";
 import { afterAll, describe, expect, test } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
+import { commands } from "../../src/cli/command-table.ts";
+import { helpOn, helpOnAll } from "../../src/cli/help.ts";
+import { styleFor } from "../../src/cli/style.ts";
 import { environment } from "../support/environment.ts";
 import { type Example, examples } from "../support/examples.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -103,7 +106,9 @@ describe("commands in the pages", async () => {
     `#!/bin/sh\nexec "${process.execPath}" "${root}/bin/fairlead.js" "$@"\n`,
   );
   await chmod(join(home.path, "bin/fairlead"), 0o755);
-  const usage = (await run("fairlead --help")).stdout;
+  const plain = styleFor({}, {});
+  const helps = commands.map(({ names }) => helpOn(names[0].split(" "), commands, plain));
+  const usage = [helpOnAll(commands, plain), ...helps].join("\n");
 
   afterAll(async () => {
     await model.close();
@@ -162,7 +167,7 @@ function commandLines(text: string): string[] {
 function isHarmless({ line }: { line: string }): boolean {
   return (
     /^fairlead (?:run|models|doctor|trust|permissions|--version|--help)\b/.test(line) &&
-    !/[|<>]|\b(?!DIR\b)[A-Z]{2,}\b/.test(line)
+    !/[|<>]|\b(?!DIR\b)[A-Z]{2,}\b|--file|\brevoke\b/.test(line)
   );
 }
 
