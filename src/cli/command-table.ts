@@ -288,6 +288,26 @@ export const commands: readonly Command[] = [
     load: async () => (await import("./trust.ts")).revokeTrust,
   },
   {
+    names: ["mcp list", "mcp"],
+    about: "connect to the MCP servers and say how they are",
+    flags: [json],
+    load: async () => (await import("./mcp.ts")).listMcp,
+  },
+  {
+    names: ["mcp auth"],
+    about: "let Fairlead use a remote MCP server, in your browser",
+    operands: { text: "NAME", least: 1, most: 1 },
+    flags: [json, { name: "no-browser", about: "print the address only" }],
+    load: async () => (await import("./mcp.ts")).authorizeMcp,
+  },
+  {
+    names: ["mcp logout"],
+    about: "forget what a remote MCP server gave",
+    operands: { text: "[NAME|URL]", least: 0, most: 1 },
+    flags: [{ name: "all", about: "of every server" }],
+    load: async () => (await import("./mcp.ts")).logoutMcp,
+  },
+  {
     names: ["completion"],
     about: "a script that completes commands in your shell",
     operands: { text: "bash|zsh|fish", least: 1, most: 1 },

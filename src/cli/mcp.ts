@@ -1,71 +1,43 @@
-import { parseArgs } from "node:util";
-import { messageOf, UserError } from "../base/errors.ts";
+import { UserError } from "../base/errors.ts";
 import type { AuthorizeOutcome } from "../mcp/oauth-flow.ts";
 import { nothingGiven, type RemoteServer, serverList } from "../mcp/server-settings.ts";
 import { showInvisible } from "../permission/invisible.ts";
 import type { Project } from "../session/project.ts";
+import type { Call } from "./command.ts";
 import { localApp } from "./local-app.ts";
+import { print, remark } from "./output.ts";
 import { UsageError } from "./usage.ts";
 
-/** `fairlead mcp`: lists servers, authorizes remote ones and forgets them. */
-export async function mcp(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parsed(args);
-  const [verb, name, ...more] = positionals;
-  if (more.length > 0) throw new UsageError(`mcp ${verb} takes one server; too much: ${more.join(" ")}`);
-  switch (verb) {
-    case "list":
-      if (name !== undefined) throw new UsageError("mcp list takes no server: it lists all of them");
-      return list(values);
-    case "auth":
-      return auth(required(verb, name), values);
-    case "logout":
-      return values.all ? logoutAll() : logout(required(verb, name));
-    default:
-      throw new UsageError(`mcp takes list, auth NAME or logout NAME, not "${verb ?? ""}"`);
-  }
-}
-
-interface Flags {
-  json?: boolean;
-  "no-browser"?: boolean;
-  all?: boolean;
-}
-
-function parsed(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        json: { type: "boolean" },
-        "no-browser": { type: "boolean" },
-        all: { type: "boolean" },
-      },
-    });
-  } catch (error) {
-    throw new UsageError(messageOf(error));
-  }
-}
-
-async function list(flags: Flags): Promise<number> {
+/** Connects to the configured servers and says how they are. */
+export async function listMcp(call: Call): Promise<number> {
   const { app, project } = await localApp();
   const { listServers } = await import("./mcp-list.ts");
-  await listServers(app, project, flags.json ?? false);
-  if (project.consent !== undefined) process.stderr.write(`fairlead:${waitingOf(project)}\n`);
+  await listServers(app, project, call.has("json"));
+  if (project.consent !== undefined) remark(waitingOf(project).trim());
   return 0;
 }
 
-async function auth(name: string, flags: Flags): Promise<number> {
+/** Lets the program use a remote server, in the person's browser. */
+export async function authorizeMcp(call: Call): Promise<number> {
+  const [name = ""] = call.operands;
   const { app, project } = await localApp();
   const server = remoteServer(project, name);
   const { authorizeAtTerminal, failureOf } = await import("./mcp-auth.ts");
-  const opensBrowser = !flags["no-browser"] && process.stderr.isTTY;
+  const opensBrowser = !call.has("no-browser") && process.stderr.isTTY;
   const outcome = await authorizeAtTerminal({ server, store: app.authorizations, opensBrowser });
-  if (flags.json) print(JSON.stringify({ name, url: server.url, ...outcome }));
+  if (call.has("json")) await print(JSON.stringify({ name, url: server.url, ...outcome }));
   const failure = failureOf(outcome, server);
-  if (failure !== undefined) process.stderr.write(`fairlead: ${showInvisible(failure.message)}\n`);
-  else if (!flags.json) print(successOf(outcome, server));
+  if (failure !== undefined) remark(showInvisible(failure.message));
+  else if (!call.has("json")) await print(showInvisible(successOf(outcome, server)));
   return exitCodes[outcome.outcome];
+}
+
+/** Forgets what a server gave. */
+export async function logoutMcp(call: Call): Promise<number> {
+  const [name] = call.operands;
+  if (call.has("all")) return logoutAll();
+  if (name === undefined) throw new UsageError("mcp logout needs the name of a server, or --all", call.name);
+  return logout(name);
 }
 
 const exitCodes: Readonly<Record<AuthorizeOutcome["outcome"], number>> = {
@@ -87,7 +59,8 @@ async function logout(name: string): Promise<number> {
   const { app, project } = await localApp();
   const url = URL.canParse(name) ? name : remoteServer(project, name).url;
   const isForgotten = await app.authorizations.forget(url);
-  print(isForgotten ? `The authorization of ${url} is forgotten here.` : `Nothing was kept of ${url}.`);
+  const done = isForgotten ? `The authorization of ${url} is forgotten here.` : `Nothing was kept of ${url}.`;
+  await print(showInvisible(done));
   return 0;
 }
 
@@ -96,9 +69,9 @@ async function logoutAll(): Promise<number> {
   const all = await app.authorizations.list();
   for (const { serverUrl } of all) {
     await app.authorizations.forget(serverUrl);
-    print(`The authorization of ${serverUrl} is forgotten here.`);
+    await print(showInvisible(`The authorization of ${serverUrl} is forgotten here.`));
   }
-  if (all.length === 0) print("Nothing was kept of any server.");
+  if (all.length === 0) await print("Nothing was kept of any server.");
   return 0;
 }
 
@@ -118,13 +91,4 @@ function remoteServer(project: Project, name: string): RemoteServer {
 function waitingOf({ consent }: Project): string {
   if (consent === undefined) return "";
   return ` What the project configures waits for your trust: fairlead trust add ${consent.folder}`;
-}
-
-function required(verb: string, name: string | undefined): string {
-  if (name === undefined) throw new UsageError(`mcp ${verb} needs the name of a server`);
-  return name;
-}
-
-function print(text: string): void {
-  process.stdout.write(`${showInvisible(text)}\n`);
 }

@@ -106,7 +106,6 @@ describe("fairlead mcp auth", () => {
       const local = await run("mcp", "auth", "files");
       expect([local.exitCode, local.stderr]).toEqual([1, expect.stringContaining("runs on this computer")]);
       for (const args of [
-        ["mcp"],
         ["mcp", "auth"],
         ["mcp", "logout"],
         ["mcp", "auth", "a", "b"],

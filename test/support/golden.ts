@@ -18,6 +18,11 @@ export interface GoldenPlaces {
 const updating = process.env.UPDATE_GOLDEN === "1";
 
 const folder = new URL("../golden/", import.meta.url);
+/** Where this checkout lies, and what runs it. */
+const machine: [string, string][] = [
+  [process.execPath, "<node>"],
+  [fileURLToPath(new URL("../..", import.meta.url)).replace(/[/\\]$/, ""), "<program>"],
+];
 const fileEnds: Record<Direction, string> = { fromAgent: "from-agent", toAgent: "to-agent" };
 
 /** Keys whose values are ids, and what the ids are called in the golden file. */
@@ -59,7 +64,7 @@ export function normalise(wire: WireLog, places: GoldenPlaces): Record<Direction
   );
   const names = namesOfIds(messages.map(({ json }) => json));
   const more = Object.entries(places.names ?? {});
-  const clean = cleaner([...names, [places.cwd, "<cwd>"], [places.home, "<home>"], ...more]);
+  const clean = cleaner([...names, [places.cwd, "<cwd>"], [places.home, "<home>"], ...more, ...machine]);
   const of = (wanted: Direction) => {
     const wantedMessages = messages.filter(({ direction }) => direction === wanted);
     return callsApart(mergeChunks(wantedMessages.map(({ json }) => clean(json))));
