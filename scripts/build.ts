@@ -10,14 +10,20 @@ await build({
   input: { main: "src/cli/main.ts", "image-worker": "src/tool/image-worker.ts" },
   platform: "node",
   external: ["@vscode/ripgrep", "fs-native-extensions"],
-  // photon finds its WebAssembly beside itself, wherever it stands.
-  transform: { define: { __dirname: "import.meta.dirname" } },
   moduleTypes: { ".md": "text", ".json": "json" },
   // jsonc-parser's CommonJS build cannot be bundled; its ES modules can.
   resolve: { mainFields: ["module", "main"] },
   // gray-matter can evaluate front matter; the engines that do are switched off where it is called.
   checks: { eval: false },
-  output: { dir: fresh, format: "esm", minify: true, chunkFileNames: "[name]-[hash].js" },
+  // Its errors are used without the rest of it, which builds hundreds of schemas when it loads.
+  treeshake: { moduleSideEffects: (id) => !id.includes("/@agentclientprotocol/sdk/") },
+  output: {
+    dir: fresh,
+    format: "cjs",
+    minify: true,
+    entryFileNames: "[name].cjs",
+    chunkFileNames: "[name]-[hash].cjs",
+  },
   logLevel: "warn",
 });
 // What runs beside the program, for authors' modules, shares nothing with it: its parts load for themselves.

@@ -14,10 +14,15 @@ if (process.env["NODE_DISABLE_COMPILE_CACHE"] === undefined) {
   setTimeout(flushCompileCache, cacheFlushDelayMs).unref();
 }
 
-if (words[0] === "acp" && !args.some((arg) => arg === "--help" || arg === "-h")) {
+const isServing = words[0] === "acp" && !args.some((arg) => arg === "--help" || arg === "-h");
+void (isServing ? serve() : runOnce());
+
+async function serve(): Promise<void> {
   const { serveEditor } = await import("./acp.ts");
   await serveEditor(args);
-} else {
+}
+
+async function runOnce(): Promise<void> {
   const { runCommand } = await import("./commands.ts");
   process.exitCode = await runCommand(words);
 }

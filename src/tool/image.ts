@@ -96,6 +96,6 @@ const answerSchema = z
 
 /** Beside this file, as it is written or as it is bundled. */
 const workerProgram = new URL(
-  import.meta.url.endsWith(".ts") ? "./image-worker.ts" : "./image-worker.js",
+  import.meta.url.endsWith(".ts") ? "./image-worker.ts" : "./image-worker.cjs",
   import.meta.url,
 );
