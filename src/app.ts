@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import { homedir, userInfo } from "node:os";
 import { join } from "node:path";
+import { setImmediate as breathe } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { loadAgents, type LoadedAgents } from "./agent/agents.ts";
@@ -21,6 +22,7 @@ import { AuthorizationStore } from "./mcp/oauth-store.ts";
 import { modelRefSchema } from "./message/message.ts";
 import { Servers } from "./mcp/servers.ts";
 import { SignIn } from "./mcp/sign-in.ts";
+import { loadSdk } from "./model/client.ts";
 import { type Credentials, loadCredentials, saveCredential } from "./model/credentials.ts";
 import { knownKeys } from "./model/known-keys.ts";
 import { toRetryPolicy } from "./model/retry.ts";
@@ -371,6 +373,19 @@ export class App {
     } catch (error) {
       this.log.warn("what is trusted could not be read", { error: messageOf(error) });
       return "new";
+    }
+  }
+
+  /** Loads what a first prompt needs, a part at a time, so that what comes meanwhile is not kept waiting. */
+  async warmUp(): Promise<void> {
+    const parts = [() => import("./session/turn.ts"), () => import("./tool/registry.ts"), loadSdk];
+    try {
+      for (const load of parts) {
+        await load();
+        await breathe();
+      }
+    } catch (error) {
+      this.log.error("what a prompt needs did not load", { error: messageOf(error) });
     }
   }
 

@@ -1,4 +1,5 @@
-import { type AnyMessage, RequestError } from "@agentclientprotocol/sdk/unstable";
+import { type AnyMessage, type ErrorResponse, RequestError } from "@agentclientprotocol/sdk/unstable";
+import { messageOf } from "../base/errors.ts";
 import type { AgentError } from "../message/message.ts";
 
 /** One line for the message, the same in `details`, where several clients look for it. */
@@ -36,6 +37,11 @@ export function withHumanMessage(message: AnyMessage): AnyMessage {
   if (typeof data !== "object" || data === null || !("details" in data) || typeof data.details !== "string")
     return message;
   return { ...message, error: { ...message.error, message: oneLine(data.details) || "Internal error" } };
+}
+
+/** What a request is answered with when this was thrown. */
+export function errorOf(thrown: unknown): ErrorResponse {
+  return (thrown instanceof RequestError ? thrown : internalError(messageOf(thrown))).toErrorResponse();
 }
 
 function oneLine(text: string): string {

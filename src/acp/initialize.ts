@@ -1,4 +1,4 @@
-import type { AuthMethod, InitializeResponse } from "@agentclientprotocol/sdk/unstable";
+import type { AuthMethod, InitializeRequest, InitializeResponse } from "@agentclientprotocol/sdk/unstable";
 
 /** The protocol version that is spoken; another one asked for is answered with it. */
 const protocolVersion = 1;
@@ -80,4 +80,19 @@ function setupMethod(
 function valueIn(object: unknown, key: string): unknown {
   if (typeof object !== "object" || object === null) return undefined;
   return Object.entries(object).find(([name]) => name === key)?.[1];
+}
+
+/** Whether it is what clients send. The protocol's numbers are unsigned 16-bit. */
+export function isPlainInitialize(params: unknown): params is InitializeRequest {
+  if (typeof params !== "object" || params === null || !("protocolVersion" in params)) return false;
+  const version = params.protocolVersion;
+  if (typeof version !== "number" || !Number.isInteger(version) || version < 0 || version > 65_535)
+    return false;
+  if ("clientInfo" in params && !isNamed(params.clientInfo)) return false;
+  if (!("clientCapabilities" in params)) return true;
+  return typeof params.clientCapabilities === "object" && params.clientCapabilities !== null;
+}
+
+function isNamed(info: unknown): boolean {
+  return typeof info === "object" && info !== null && "name" in info && typeof info.name === "string";
 }

@@ -1,22 +1,11 @@
-import { agent, type AgentApp, type AnyMessage } from "@agentclientprotocol/sdk/unstable";
-import type { AgentConnector } from "@agentclientprotocol/sdk/experimental/v2";
 import { deferred } from "../base/async.ts";
-import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Door, Sessions } from "../session/sessions.ts";
-import { accountHandlers, type Account } from "./account.ts";
-import { askerOf } from "./asker.ts";
-import { abilitiesOf } from "./client-abilities.ts";
+import type { Account } from "./account.ts";
 import { Connection } from "./connection.ts";
-import { editorBuffers } from "./editor-files.ts";
-import { elicitFromClient } from "./elicitations.ts";
-import { withHumanMessage } from "./errors.ts";
-import { initializeResult, type Program } from "./initialize.ts";
-import { lifecycleHandlers } from "./lifecycle.ts";
-import { managementHandlers } from "./management.ts";
-import { askClient } from "./permissions.ts";
-import { promptHandlers } from "./prompt.ts";
-import { inquireClient } from "./questions.ts";
+import type { Program } from "./initialize.ts";
+import type { Library, WithDraft } from "./library.ts";
+import { Reception } from "./reception.ts";
 import type { Wire } from "./wire.ts";
 
 export interface ServerDeps {
@@ -26,104 +15,48 @@ export interface ServerDeps {
   openSessions(door: Door): Sessions;
   account: Account;
   /** Adds the draft of the protocol's next version; without it only the stable one is spoken. */
-  withDraft?: (stable: AgentConnector, connection: Connection, program: Program) => AgentConnector;
+  withDraft?: WithDraft;
+  /** Loads what a first prompt needs. Must not throw. */
+  warmUp: () => Promise<void>;
 }
 
 /** Serves one client. `closed` resolves when it is gone; what it still waits for may be answered after that. */
 export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
-  const { wire, program, log } = deps;
+  const { wire, program, log, withDraft } = deps;
+  let library: Library | undefined;
   const sessions = deps.openSessions({
     emit: async (event) => connection.findView(event.sessionId)?.receive(event),
     ask: async (question, signal) => {
-      const { peer, client } = connection;
-      if (peer === undefined) return { reply: "reject" };
+      if (library === undefined) return { reply: "reject" };
       await connection.findView(question.askedUnder ?? question.sessionId)?.announce(question.callId);
-      return askClient(peer.asker, question, client, signal);
+      return library.ask(question, signal);
     },
-    inquire: async (sessionId, inquiry, signal) => {
-      const { peer, client } = connection;
-      if (peer === undefined) return { outcome: "unavailable" };
-      return inquireClient({ asker: peer.asker, abilities: client, log }, sessionId, inquiry, signal);
-    },
-    elicit: async (sessionId, elicitation, signal) => {
-      const { peer, client } = connection;
-      if (peer === undefined) return { outcome: "unavailable" };
-      return elicitFromClient({ asker: peer.asker, abilities: client, log }, sessionId, elicitation, signal);
-    },
+    inquire: async (sessionId, inquiry, signal) =>
+      library?.inquire(sessionId, inquiry, signal) ?? { outcome: "unavailable" },
+    elicit: async (sessionId, elicitation, signal) =>
+      library?.elicit(sessionId, elicitation, signal) ?? { outcome: "unavailable" },
     elicitationAbilities: () => ({ forms: connection.client.forms, urls: connection.client.urls }),
-    visited: (elicitationId) => {
-      connection.peer?.asker
-        .visited(elicitationId)
-        .catch((error: unknown) => log.warn("nobody was told", { error: messageOf(error) }));
-    },
+    visited: (elicitationId) => library?.visited(elicitationId),
     buffers: (sessionId) => connection.peer?.buffers(sessionId) ?? {},
   });
   const connection = new Connection({ sessions, outbox: wire.outbox, account: deps.account });
-  const stable = connectorOf(stableAgent(connection, program), connection);
   const closed = deferred<void>();
-  const connector = deps.withDraft?.(stable, connection, program) ?? stable;
-  connector.connect(streamOver(wire, () => closed.resolve()));
-  return { closed: closed.promise };
-}
-
-function stableAgent(connection: Connection, program: Program): AgentApp {
-  const app = agent({ name: "fairlead" });
-  app.onRequest("initialize", ({ params }) => {
-    connection.client = abilitiesOf(params);
-    return initializeResult(program, params);
-  });
-  accountHandlers(app, connection);
-  lifecycleHandlers(app, connection);
-  managementHandlers(app, connection);
-  promptHandlers(app, connection);
-  return app;
-}
-
-function connectorOf(app: AgentApp, connection: Connection): AgentConnector {
-  return {
-    connect(stream) {
-      const open = app.connect(stream);
-      connection.peer = {
-        asker: askerOf(open.client),
-        buffers: (sessionId) => editorBuffers(open.client, connection.client, sessionId),
-      };
-      return open;
+  const reception = new Reception({
+    wire,
+    connection,
+    log,
+    loadLibrary: async () => {
+      const { connectLibrary } = await import("./library.ts");
+      const end = () => closed.resolve();
+      library = connectLibrary({ wire, connection, program, log, withDraft, end });
+      return library;
     },
-  };
-}
-
-/**
- * Runs one task in each round of the event loop. The library takes a message to its handler over a number of promises
- * that differs from method to method, so that of two messages at once the later one could be first.
- */
-function oneByOne(): (task: () => void) => void {
-  const waiting: (() => void)[] = [];
-  let isRunning = false;
-  const runNext = () => {
-    const task = waiting.shift();
-    isRunning = task !== undefined;
-    if (task === undefined) return;
-    task();
-    setImmediate(runNext);
-  };
-  return (task) => {
-    waiting.push(task);
-    if (!isRunning) runNext();
-  };
-}
-
-/** The stream stays open when the client's input ended: the library would forget the requests that still run. */
-function streamOver(wire: Wire, end: () => void) {
-  const inOrder = oneByOne();
-  const readable = new ReadableStream<AnyMessage>({
-    start: (controller) =>
-      wire.connect(
-        (message) => inOrder(() => controller.enqueue(message)),
-        () => inOrder(end),
-      ),
+    warmUp: () => deps.warmUp(),
+    end: () => closed.resolve(),
   });
-  const writable = new WritableStream<AnyMessage>({
-    write: (message) => wire.send(withHumanMessage(message)),
-  });
-  return { readable, writable };
+  wire.connect(
+    (message) => reception.receive(message),
+    () => reception.end(),
+  );
+  return { closed: closed.promise };
 }

@@ -2,7 +2,7 @@ import type { Readable, Writable } from "node:stream";
 import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
 import { deferred, type Deferred } from "../base/async.ts";
 import { readMessages } from "./inbox.ts";
-import { initializeResult, type Program } from "./initialize.ts";
+import { initializeResult, isPlainInitialize, type Program } from "./initialize.ts";
 import { Outbox } from "./outbox.ts";
 
 /**
@@ -49,7 +49,12 @@ export class Wire {
     if (this.#isEnded) end();
   }
 
-  /** Sends a message of the library. */
+  /** Whether this is an `initialize` whose answer went out already. */
+  hasAnswered(message: AnyMessage): boolean {
+    return "method" in message && "id" in message && JSON.stringify(message.id) === this.#answered;
+  }
+
+  /** Sends an answer or a message of the library. */
   send(message: AnyMessage): Promise<void> {
     if ("id" in message && !("method" in message)) this.#markAnswered(message.id);
     if (this.#answered !== undefined && "id" in message && !("method" in message)) {
@@ -92,12 +97,13 @@ export class Wire {
   /** Anything unusual is left to the library, which checks it against the schema. */
   #answerInitialize(message: AnyMessage, program: Program): void {
     if (!("method" in message) || message.method !== "initialize" || !("id" in message)) return;
-    const version = plainVersion(message.params);
-    this.#asksForNewer = version !== undefined && version > stableVersion;
+    if (!isPlainInitialize(message.params)) return;
+    this.#asksForNewer = message.params.protocolVersion > stableVersion;
     // Whether a newer one is spoken is a setting, which is not read yet.
-    if (version === undefined || this.#asksForNewer) return;
+    if (this.#asksForNewer) return;
     if (typeof message.id !== "string" && !Number.isInteger(message.id)) return;
     this.#answered = JSON.stringify(message.id);
+    this.#markAnswered(message.id);
     void this.outbox.send({
       jsonrpc: "2.0",
       id: message.id,
@@ -113,16 +119,4 @@ export class Wire {
   }
 }
 
-/** The version that is asked for; undefined where anything about the parameters is unusual. */
-function plainVersion(params: unknown): number | undefined {
-  if (typeof params !== "object" || params === null || !("protocolVersion" in params)) return undefined;
-  const version = params.protocolVersion;
-  if (typeof version !== "number" || !Number.isInteger(version)) return undefined;
-  if (version < 0 || version > largestVersion) return undefined;
-  const capabilities = "clientCapabilities" in params ? params.clientCapabilities : {};
-  return typeof capabilities === "object" && capabilities !== null ? version : undefined;
-}
-
 const stableVersion = 1;
-/** The protocol's numbers are unsigned 16-bit. */
-const largestVersion = 65_535;

@@ -51,6 +51,7 @@ export async function openServer({
     log: app.log,
     openSessions: (door) => app.openSessions(door),
     account: accountOf(app),
+    warmUp: () => app.warmUp(),
     ...(await draftFor(app, wire)),
   });
   return {
