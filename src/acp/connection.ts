@@ -89,6 +89,7 @@ export class Connection {
     view.hold();
     this.outbox.afterResponse(requestId, () => {
       view.release();
+      view.session.claim();
       then?.();
     });
   }

@@ -42,6 +42,11 @@ export class SessionDiff {
     return new SessionDiff(deps, stored);
   }
 
+  /** Of a session that has none yet. */
+  static begin(deps: SessionDiffDeps): SessionDiff {
+    return new SessionDiff(deps, undefined);
+  }
+
   private constructor(deps: SessionDiffDeps, stored: z.infer<typeof storedSchema> | undefined) {
     this.#deps = deps;
     this.#entries = new Map(stored?.files.map((entry) => [entry.path, entry]));

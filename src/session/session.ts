@@ -149,6 +149,14 @@ export class Session {
     return this.#closed.promise;
   }
 
+  /** Takes a new session for this process, which was put off until its id is told. What is lost then, the next write tells. */
+  claim(): void {
+    const { writer, log } = this.#deps;
+    writer
+      .claim()
+      .catch((error: unknown) => log.warn("a new session is not ours", { error: messageOf(error) }));
+  }
+
   get project(): Project {
     return this.#project;
   }

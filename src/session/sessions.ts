@@ -7,11 +7,11 @@ import type { Elicit, ElicitationAbilities } from "../message/elicitation.ts";
 import type { Inquire } from "../message/inquiry.ts";
 import { SessionServers } from "../mcp/session-servers.ts";
 import type { Servers } from "../mcp/servers.ts";
-import type { Message, ModelRef, SessionInfo } from "../message/message.ts";
+import type { Message, ModelRef, SessionInfo, Todo } from "../message/message.ts";
 import type { Approvals } from "../permission/approvals.ts";
 import { type Ask, Gate } from "../permission/gate.ts";
 import type { SessionQuery } from "../storage/session-list.ts";
-import type { SessionStore } from "../storage/session-store.ts";
+import type { SessionStore, SessionWriter } from "../storage/session-store.ts";
 import { type EditorBuffers, EditorFiles } from "../workspace/editor-files.ts";
 import { type ChildSession, findTask } from "./child-session.ts";
 import { Decisions } from "./decisions.ts";
@@ -104,8 +104,12 @@ export class Sessions {
   async create(folders: Folders): Promise<Session> {
     const project = await this.#deps.openProject(folders);
     const info = this.#newInfo(project, folders);
-    await (await this.#deps.store()).create(info);
-    return this.#openNew(info, project);
+    const store = await this.#deps.store();
+    const writer = await store.begin(info);
+    const servers = this.#serversFor(info.id, project);
+    const inEditor = this.#overlay(info.id, project, servers);
+    const diff = SessionDiff.begin({ ...diffDeps(store, project), id: info.id });
+    return this.#start({ info, project, inEditor, servers, writer, diff, messages: [], todos: [] });
   }
 
   /** A new session with what was said in another one, all of it or up to a message of it. */
@@ -294,23 +298,35 @@ export class Sessions {
   }
 
   /** A child works with its parent's project, editor's buffers included, and asks through its gate. */
-  async #open(
-    info: SessionInfo,
-    onDisk: Project,
-    parent?: { child: ChildSession; session: Session },
-  ): Promise<Opened> {
-    const { door, memory } = this.#deps;
-    const log = withFields(this.#deps.log, { sessionId: info.id });
-    const servers = parent?.session.servers ?? this.#serversFor(info.id, onDisk);
-    const inEditor =
-      parent === undefined ? this.#overlay(info.id, onDisk, servers) : (project: Project) => project;
-    const project = inEditor(onDisk);
+  async #open(info: SessionInfo, onDisk: Project, parent?: Parent): Promise<Opened> {
     const store = await this.#deps.store();
     const opened = await store.openSession(info.id);
     if (opened.status === "busy") return { status: "busy", pid: opened.pid };
     if (opened.status === "missing") return { status: "missing" };
     const { writer, wasLeft } = opened;
+    const servers = parent?.session.servers ?? this.#serversFor(info.id, onDisk);
+    const inEditor =
+      parent === undefined ? this.#overlay(info.id, onDisk, servers) : (project: Project) => project;
     const messagesFromNewest = () => store.messagesFromNewest(info.id);
+    const diff = await SessionDiff.load({ ...diffDeps(store, onDisk), id: info.id });
+    const taskOf = (callId: string) => findTask(store, info.id, callId);
+    const stored = { info, project: onDisk, writer, diff, messagesFromNewest, taskOf };
+    const recovered = await recover(stored, wasLeft, withFields(this.#deps.log, { sessionId: info.id }));
+    const { messages } = recovered;
+    const todos = await store.todos(info.id);
+    const begun = { info: recovered.info, project: onDisk, inEditor, servers, writer, diff, messages, todos };
+    const session = await this.#start(begun, parent);
+    const notices = [recovered.notice, ...this.#warnings.splice(0)].filter((text) => text !== undefined);
+    return { status: "opened", session, notice: notices.length > 0 ? notices.join("\n") : undefined };
+  }
+
+  /** Makes a session of this process of what is known of it. */
+  async #start(begun: Begun, parent?: Parent): Promise<Session> {
+    const { door, memory } = this.#deps;
+    const { info, inEditor, servers, writer, diff, messages, todos } = begun;
+    const log = withFields(this.#deps.log, { sessionId: info.id });
+    const project = inEditor(begun.project);
+    const store = await this.#deps.store();
     const { id, title = "" } = info;
     const emit =
       parent?.child.emitFor({ id, agent: info.agent, title }) ??
@@ -318,16 +334,10 @@ export class Sessions {
         await door.emit(event);
         tellPlugins(this.#live.get(id)?.plugins, event);
       });
-    const diff = await SessionDiff.load({
-      id: info.id,
-      files: store.files,
-      snapshots: project.workspace.snapshots,
-    });
-    const taskOf = (callId: string) => findTask(store, info.id, callId);
-    const stored = { info, project, writer, diff, messagesFromNewest, taskOf };
-    const recovered = await recover({ ...stored, project: onDisk }, wasLeft, log);
-    const { messages } = recovered;
-    const approvals = await this.#deps.openApprovals(project.id);
+    const [approvals, lastUsedModel] = await Promise.all([
+      this.#deps.openApprovals(project.id),
+      memory.lastUsedModel(project.id),
+    ]);
     const decisions = parent?.session.decisions ?? new Decisions();
     const gate =
       parent?.child.gate ??
@@ -339,11 +349,14 @@ export class Sessions {
         mode: () => session.info.approval ?? "ask",
         audit: (entry) => decisions.add(entry),
       });
-    const { cwd, additionalDirectories = [] } = recovered.info;
+    const { cwd, additionalDirectories = [] } = info;
     const session: Session = new Session({
-      ...stored,
-      info: recovered.info,
-      transcript: new Transcript({ writer, emit, messages, newest: recovered.info.revert?.through }),
+      info,
+      project,
+      writer,
+      diff,
+      messagesFromNewest: () => store.messagesFromNewest(info.id),
+      transcript: new Transcript({ writer, emit, messages, newest: info.revert?.through }),
       gate,
       approvals,
       decisions,
@@ -354,19 +367,18 @@ export class Sessions {
       servers,
       inquire: parent?.child.inquire ?? ((inquiry, signal) => door.inquire(info.id, inquiry, signal)),
       specs: this.#specs,
-      todos: await store.todos(info.id),
+      todos,
       emit,
       log,
       rememberModel: (model) => memory.rememberModel(project.id, model),
       onTurnEnd: () => this.#deps.onTurnEnd(),
-      lastUsedModel: await memory.lastUsedModel(project.id),
+      lastUsedModel,
     });
     if (parent === undefined) {
       this.#live.set(info.id, session);
       servers.configure(project.config);
     }
-    const notices = [recovered.notice, ...this.#warnings.splice(0)].filter((text) => text !== undefined);
-    return { status: "opened", session, notice: notices.length > 0 ? notices.join("\n") : undefined };
+    return session;
   }
 
   /**
@@ -405,6 +417,29 @@ export class Sessions {
       onPrompts: () => tell({ sessionId, type: "commands" }),
     });
   }
+}
+
+/** Who works with a child session. */
+interface Parent {
+  child: ChildSession;
+  session: Session;
+}
+
+/** A session that is on disk and not live yet. */
+interface Begun {
+  info: SessionInfo;
+  project: Project;
+  /** Lays the editor's buffers over a project's files. */
+  inEditor(project: Project): Project;
+  writer: SessionWriter;
+  diff: SessionDiff;
+  messages: Message[];
+  todos: Todo[];
+  servers: SessionServers;
+}
+
+function diffDeps(store: SessionStore, { workspace }: Project) {
+  return { files: store.files, snapshots: workspace.snapshots };
 }
 
 /** The list is complete each time: what it leaves out is not a folder of the session any more. */

@@ -84,11 +84,21 @@ export class Journal {
   #sizeBytes = 0;
   #isTorn = false;
 
-  constructor(options: { path: string; temporaryFolder: string; startSeq: number; log: Log }) {
+  constructor(options: {
+    path: string;
+    temporaryFolder: string;
+    startSeq: number;
+    log: Log;
+    /** Resolves when the file may be written. */
+    ready: () => Promise<void>;
+  }) {
     this.#path = options.path;
     this.#temporaryFolder = options.temporaryFolder;
     this.#startSeq = options.startSeq;
-    const work = () => withStoreErrors(this.#path, () => this.#writePending());
+    const work = async () => {
+      await options.ready();
+      await withStoreErrors(this.#path, () => this.#writePending());
+    };
     this.#writing = new Background({ name: "writing a journal", work, log: options.log });
   }
 

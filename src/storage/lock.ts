@@ -70,7 +70,7 @@ export async function acquireFileLease(path: string): Promise<Lease> {
 type TryLock = (fd: number, offset: number, length: number) => boolean;
 
 /** The native lock, where there is one for this machine. */
-export async function loadTryLock(): Promise<TryLock | undefined> {
+async function loadTryLock(): Promise<TryLock | undefined> {
   try {
     const { tryLock } = await import("fs-native-extensions");
     return tryLock;

@@ -7,7 +7,8 @@ import { type Message, type SessionInfo, type Todo, todoSchema } from "../messag
 import { withStoreErrors } from "./disk-error.ts";
 import { Journal } from "./journal.ts";
 import { JsonStore } from "./json-store.ts";
-import { acquireStoreLease, loadTryLock } from "./lock.ts";
+import { type HeldLease, LateLease } from "./late-lease.ts";
+import { acquireStoreLease } from "./lock.ts";
 import { migrate } from "./migrations.ts";
 import { SessionIndex } from "./session-index.ts";
 import { type SessionQuery, type SessionRow, toPage } from "./session-list.ts";
@@ -58,10 +59,21 @@ export class SessionStore {
   }
 
   async create(info: SessionInfo): Promise<void> {
-    const written = this.files.write(["session", info.projectId, info.id], info);
-    // Opening it comes next: the native lock loads while the disk works.
-    await Promise.all([written, loadTryLock()]);
+    await this.files.write(["session", info.projectId, info.id], info);
     this.#index.add(info);
+  }
+
+  /**
+   * Creates a session and opens it. It is on disk then; its lease is taken with {@link SessionWriter.claim} or before
+   * anything else is written, because loading the native lock takes longer than all of this, and until the id is told
+   * nobody else can ask for it.
+   */
+  async begin(info: SessionInfo): Promise<SessionWriter> {
+    await this.create(info);
+    const { id } = info;
+    const lease = new LateLease(() => this.#leaseOfBegun(id));
+    const journal = this.#journalOf(id, 0, lease);
+    return new SessionWriter({ id, store: this.files, log: this.#log, journal, seq: 0, lease });
   }
 
   load(id: SessionId): Promise<SessionInfo | undefined> {
@@ -116,7 +128,7 @@ export class SessionStore {
     const lease = await acquireStoreLease(this.files, id);
     if (lease.status === "busy") return lease;
     try {
-      const writer = (await this.load(id)) && (await this.#openWriter(id, lease.release));
+      const writer = (await this.load(id)) && (await this.#openWriter(id, lease));
       if (writer) return { status: "opened", writer, wasLeft: lease.wasLeft };
       await lease.release();
       return { status: "missing" };
@@ -126,16 +138,30 @@ export class SessionStore {
     }
   }
 
-  async #openWriter(id: SessionId, release: () => Promise<void>): Promise<SessionWriter> {
+  async #openWriter(id: SessionId, held: HeldLease): Promise<SessionWriter> {
+    const lease = LateLease.of(held);
     const { seq, isCut } = await this.#messages.recover(id);
-    const journal = new Journal({
+    const journal = this.#journalOf(id, seq, lease);
+    if (!isCut) await journal.replace(() => ({ seq, changes: [] }));
+    return new SessionWriter({ id, store: this.files, log: this.#log, journal, seq, lease });
+  }
+
+  #journalOf(id: SessionId, startSeq: number, lease: LateLease): Journal {
+    return new Journal({
       path: this.#messages.journalPath(id),
       temporaryFolder: this.files.temporaryFolder,
-      startSeq: seq,
+      startSeq,
       log: this.#log,
+      ready: () => lease.take(),
     });
-    if (!isCut) await journal.replace(() => ({ seq, changes: [] }));
-    return new SessionWriter({ id, store: this.files, log: this.#log, journal, seq, release });
+  }
+
+  async #leaseOfBegun(id: SessionId): Promise<HeldLease> {
+    const lease = await acquireStoreLease(this.files, id);
+    if (lease.status === "busy") throw new UserError(`The session ${id} is open in ${holderOf(lease)}.`);
+    if (await this.load(id)) return lease;
+    await lease.release();
+    throw new UserError(`The session ${id} was removed meanwhile.`);
   }
 
   /** The session and its descendants, parents before children. */
@@ -151,9 +177,8 @@ export class SessionStore {
   async #leaseForRemoval(id: SessionId): Promise<() => Promise<void>> {
     const lease = await acquireStoreLease(this.files, id);
     if (lease.status === "held") return lease.release;
-    const holder = lease.pid === undefined ? "another process" : `process ${lease.pid}`;
     throw new UserError(
-      `Session ${id} cannot be removed while ${holder} has it open. Close it there and try again.`,
+      `Session ${id} cannot be removed while ${holderOf(lease)} has it open. Close it there and try again.`,
     );
   }
 
@@ -172,4 +197,8 @@ export class SessionStore {
   #lockPath(id: SessionId): string {
     return this.files.pathOf(["lock", id], ".lock");
   }
+}
+
+function holderOf({ pid }: { pid?: number }): string {
+  return pid === undefined ? "another process" : `process ${pid}`;
 }

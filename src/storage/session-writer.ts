@@ -6,6 +6,7 @@ import { Background } from "./background.ts";
 import { type Change, Draft, storedMessageSchema } from "./change.ts";
 import type { Journal } from "./journal.ts";
 import type { JsonStore } from "./json-store.ts";
+import type { LateLease } from "./late-lease.ts";
 
 /** Below this a journal is not worth rewriting while messages in it are still being written. */
 const journalLimitBytes = 512 * 1024;
@@ -27,7 +28,7 @@ export class SessionWriter {
   readonly #store: JsonStore;
   readonly #log: Log;
   readonly #journal: Journal;
-  readonly #release: () => Promise<void>;
+  readonly #lease: LateLease;
   readonly #live = new Map<MessageId, Draft>();
   readonly #settlements: Settlement[] = [];
   readonly #settling: Background;
@@ -45,7 +46,7 @@ export class SessionWriter {
     journal: Journal;
     /** The highest change number that the session has. */
     seq: number;
-    release: () => Promise<void>;
+    lease: LateLease;
   }) {
     const { id, store, log } = options;
     this.id = id;
@@ -53,12 +54,17 @@ export class SessionWriter {
     this.#log = log;
     this.#journal = options.journal;
     this.#seq = options.seq;
-    this.#release = options.release;
+    this.#lease = options.lease;
     this.#settling = new Background({ name: "filing messages", work: () => this.#settle(), log });
     this.#info = new Latest("saving a session", log, (info) =>
-      store.write(["session", info.projectId, info.id], info),
+      this.#write(["session", info.projectId, info.id], info),
     );
-    this.#todos = new Latest("saving todos", log, (todos) => store.write(["todo", id], todos));
+    this.#todos = new Latest("saving todos", log, (todos) => this.#write(["todo", id], todos));
+  }
+
+  /** Takes the lease of a session that was just begun. Rejects with a `UserError` where another has it. */
+  claim(): Promise<void> {
+    return this.#lease.take();
   }
 
   saveInfo(info: SessionInfo): void {
@@ -130,7 +136,7 @@ export class SessionWriter {
       await this.flush();
     } finally {
       await this.#journal.close();
-      await this.#release();
+      await this.#lease.release();
     }
   }
 
@@ -152,8 +158,14 @@ export class SessionWriter {
     this.#neededBytes ??= 0;
   }
 
+  async #write(key: string[], value: unknown): Promise<void> {
+    await this.#lease.take();
+    await this.#store.write(key, value);
+  }
+
   /** In the order in which they were asked for; one that fails stays first and is tried again. */
   async #settle(): Promise<void> {
+    await this.#lease.take();
     for (let next = this.#settlements[0]; next; next = this.#settlements[0]) {
       if (next.type === "file") await this.#file(next.messageId, next.draft);
       else await this.#remove(next.change.messageIds);

@@ -79,7 +79,9 @@ test.each(["session", "message", "journal", "tmp", "lock"])(
       await finishes(editor, sessionId, "first");
       const unblock = await block(data(home, "storage", name));
       const outcome = await problemOf(editor.prompt(sessionId, "second"));
-      const created = await problemOf(editor.newSession());
+      const created = await problemOf(
+        editor.newSession().then((other) => editor.prompt(other.sessionId, "in another")),
+      );
       const problems = [outcome, created].filter((problem) => problem !== undefined);
       expect(problems.length).toBeGreaterThan(0);
       for (const problem of problems)

@@ -99,6 +99,29 @@ describe("sessions", () => {
     await (await openWriter(store, info.id)).close();
   });
 
+  test("a session that is begun is on disk at once, and its writer's once that is said or written", async () => {
+    const info = sessionInfo();
+    const writer = await store.begin(info);
+    expect(await (await open()).load(info.id)).toEqual(info);
+    await writer.claim();
+    expect(await store.openSession(info.id)).toEqual({ status: "busy", pid: process.pid });
+    await writer.close();
+    await (await openWriter(store, info.id)).close();
+  });
+
+  test("whoever opens a begun session first keeps it: the other's changes fail and are written by nobody", async () => {
+    const info = sessionInfo();
+    const writer = await store.begin(info);
+    const other = await openWriter(store, info.id);
+    writer.putMessage(assistantInfo(info.id));
+    await expect(writer.flush()).rejects.toThrow(`is open in process ${process.pid}`);
+    await other.close();
+    expect(await all(store.messages(info.id))).toEqual([]);
+    await writer.flush();
+    expect(await all(store.messages(info.id))).toHaveLength(1);
+    await writer.close();
+  });
+
   test("a closed writer takes nothing more and may be closed again", async () => {
     const info = await created();
     const writer = await openWriter(store, info.id);

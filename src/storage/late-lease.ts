@@ -1,0 +1,38 @@
+import type { Lease } from "./lock.ts";
+
+export type HeldLease = Extract<Lease, { status: "held" }>;
+
+/** A lease that is taken when it is first needed. */
+export class LateLease {
+  readonly #acquire: () => Promise<HeldLease>;
+  #held: Promise<HeldLease> | undefined;
+
+  constructor(acquire: () => Promise<HeldLease>) {
+    this.#acquire = acquire;
+  }
+
+  static of(held: HeldLease): LateLease {
+    const lease = new LateLease(async () => held);
+    lease.#held = Promise.resolve(held);
+    return lease;
+  }
+
+  /** Resolves when it is held. Rejects as acquiring does; the next call tries again. */
+  async take(): Promise<void> {
+    this.#held ??= this.#acquire();
+    const taking = this.#held;
+    try {
+      await taking;
+    } catch (thrown) {
+      if (this.#held === taking) this.#held = undefined;
+      throw thrown;
+    }
+  }
+
+  /** Gives it back, if it was taken. */
+  async release(): Promise<void> {
+    const held = await this.#held?.catch(() => undefined);
+    this.#held = undefined;
+    await held?.release();
+  }
+}
