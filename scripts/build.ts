@@ -1,13 +1,19 @@
 import { copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { build } from "rolldown";
+import { lazySchemas, schemaLibrary } from "./lazy-schemas.ts";
 
 // Bundles the program into dist/: a small first file, and the rest in parts that load when they are needed.
 // The folder is replaced at once, so that a program that starts meanwhile finds a whole one.
 const fresh = `dist-new-${process.pid}`;
 await build({
   // The worker is a program of its own, that unpacks images.
-  input: { main: "src/cli/main.ts", "image-worker": "src/tool/image-worker.ts" },
+  input: {
+    main: "src/cli/main.ts",
+    "image-worker": "src/tool/image-worker.ts",
+    [schemaLibrary]: schemaLibrary,
+  },
+  plugins: [lazySchemas()],
   platform: "node",
   external: ["@vscode/ripgrep", "fs-native-extensions"],
   moduleTypes: { ".md": "text", ".json": "json" },

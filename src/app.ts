@@ -9,6 +9,7 @@ import { loadAgents, type LoadedAgents } from "./agent/agents.ts";
 import { loadCommands, type LoadedCommands } from "./command/commands.ts";
 import { orAfter } from "./base/async.ts";
 import { messageOf, UserError } from "./base/errors.ts";
+import { hasOnly, quickForm } from "./base/form.ts";
 import { type LogLevel, openFileLog } from "./base/file-log.ts";
 import type { Log } from "./base/log.ts";
 import { Secrets } from "./base/secrets.ts";
@@ -19,7 +20,7 @@ import type { Config } from "./config/schema.ts";
 import { pluginPath } from "./config/module-files.ts";
 import { stampOf, type WatchedPlaces } from "./config/stamp.ts";
 import { AuthorizationStore } from "./mcp/oauth-store.ts";
-import { modelRefSchema } from "./message/message.ts";
+import { isModelRef, modelRefSchema } from "./message/message.ts";
 import { Servers } from "./mcp/servers.ts";
 import { SignIn } from "./mcp/sign-in.ts";
 import { loadSdk } from "./model/client.ts";
@@ -33,7 +34,7 @@ import { Routing } from "./model/routing.ts";
 import type { FoundModules, ModuleSources } from "./plugin/modules.ts";
 import type { SharedPlugins } from "./plugin/shared-plugins.ts";
 import { usableProviders } from "./model/usable-providers.ts";
-import { Approvals, storedApprovalsSchema } from "./permission/approvals.ts";
+import { Approvals, storedApprovals } from "./permission/approvals.ts";
 import type { ShellContext } from "./permission/shell-part.ts";
 import { Trust, trustedFolderSchema } from "./permission/trust.ts";
 import type { LanguageServers } from "./lsp/language-servers.ts";
@@ -169,7 +170,7 @@ export class App {
       memory: {
         lastUsedModel: async (id) => {
           const { files } = await this.#openStore();
-          return (await files.read(["project", id], projectSchema))?.lastUsedModel;
+          return (await files.read(["project", id], quickForm(isProject, projectSchema)))?.lastUsedModel;
         },
         rememberModel: async (id, lastUsedModel) => {
           const { files } = await this.#openStore();
@@ -302,7 +303,7 @@ export class App {
     const { files } = await this.#openStore();
     const key = ["permission", projectId];
     return Approvals.open({
-      load: () => files.read(key, storedApprovalsSchema),
+      load: () => files.read(key, storedApprovals),
       save: (approvals) => files.write(key, approvals),
     });
   }
@@ -381,6 +382,7 @@ export class App {
     const parts = [() => import("./session/turn.ts"), () => import("./tool/registry.ts"), loadSdk];
     try {
       for (const load of parts) {
+        if (this.#isClosing) return;
         await load();
         await breathe();
       }
@@ -579,6 +581,11 @@ const pluginHost = fileURLToPath(new URL("./plugin-host.js", import.meta.url));
 
 /** What is remembered of a project. */
 const projectSchema = z.object({ lastUsedModel: modelRefSchema.optional() });
+
+function isProject(value: unknown): value is z.infer<typeof projectSchema> {
+  if (!hasOnly(value, ["lastUsedModel"])) return false;
+  return value.lastUsedModel === undefined || isModelRef(value.lastUsedModel);
+}
 
 function projectId(root: string): string {
   return `prj${createHash("sha256").update(root).digest("hex").slice(0, 24)}`;

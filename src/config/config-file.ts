@@ -8,6 +8,8 @@ import {
   type ParseError,
 } from "jsonc-parser";
 import type { z } from "zod";
+import generatedSchema from "../../schema/config.schema.json" with { type: "json" };
+import { conforms } from "./json-schema.ts";
 import { configSchema, keysWithoutMeaning, type Config } from "./schema.ts";
 
 /** Something wrong in a configuration file. Line and column count from 1; `text` is the whole in one line. */
@@ -53,6 +55,7 @@ export function checkConfig(file: ParsedFile, value: unknown): CheckedConfig {
   if (!isRecord(value)) {
     return { config: {}, problems: [problemAtPath(file, [], "expected an object { … }")], notes: [] };
   }
+  if (isRight(value)) return { config: value, problems: [], notes: notesOn(file.path, value) };
   const kept: unknown = structuredClone(value);
   const problems: ConfigProblem[] = [];
   for (;;) {
@@ -64,6 +67,11 @@ export function checkConfig(file: ParsedFile, value: unknown): CheckedConfig {
     for (const { path } of wrong.toReversed()) mend(kept, path);
     if (problems.length > wrongValuesLimit) return { config: {}, problems, notes: [] };
   }
+}
+
+/** Asks the generated schema, because the other one, which can say what is wrong, takes longer to build than a start may. */
+function isRight(value: unknown): value is Config {
+  return conforms(value, generatedSchema);
 }
 
 /** A problem with the value at a path, or with the nearest thing around it that was written. */

@@ -403,5 +403,21 @@ export const configSchema = z
   .describe("Configuration of Fairlead.");
 export type Config = z.infer<typeof configSchema>;
 
-/** Keys of OpenCode's files that are read and do nothing. */
-export const keysWithoutMeaning: readonly string[] = Object.keys(withoutMeaning);
+/** Keys of OpenCode's files that are read and do nothing. Written out, because schemas are built only when needed. */
+export const keysWithoutMeaning: readonly string[] = Object.keys({
+  formatter: true,
+  username: true,
+  theme: true,
+  keybinds: true,
+  tui: true,
+  logLevel: true,
+  server: true,
+  share: true,
+  autoshare: true,
+  autoupdate: true,
+  layout: true,
+  watcher: true,
+  references: true,
+  attachment: true,
+  enterprise: true,
+} satisfies Record<keyof typeof withoutMeaning, true>);

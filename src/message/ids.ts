@@ -3,10 +3,12 @@ import { z } from "zod";
 
 /** Ids are a prefix and a version 7 UUID without dashes: opaque to clients, sortable by the time of their making. */
 const idSchema = <Prefix extends string>(prefix: Prefix) =>
-  z.custom<`${Prefix}_${string}`>(
-    (value) => typeof value === "string" && value.startsWith(`${prefix}_`) && safeRest.test(value.slice(4)),
-    { error: `expected an id that begins with "${prefix}_"` },
-  );
+  z.custom<`${Prefix}_${string}`>((value) => isId(prefix, value), {
+    error: `expected an id that begins with "${prefix}_"`,
+  });
+
+const isId = (prefix: string, value: unknown): boolean =>
+  typeof value === "string" && value.startsWith(`${prefix}_`) && safeRest.test(value.slice(4));
 
 /** Ids become file names, so nothing but letters and digits may follow the prefix. */
 const safeRest = /^[0-9A-Za-z]{1,64}$/;
@@ -29,7 +31,7 @@ export function messageIdAfter(last: MessageId): MessageId {
   return id > last ? id : `msg_${withoutDashes(uuidv7({ msecs: timeOf(last) + 1 }))}`;
 }
 
-export const isSessionId = (value: unknown): value is SessionId => sessionIdSchema.safeParse(value).success;
+export const isSessionId = (value: unknown): value is SessionId => isId("ses", value);
 
 function sortable(): string {
   return withoutDashes(uuidv7());

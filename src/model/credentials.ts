@@ -3,6 +3,7 @@ import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, UserError } from "../base/errors.ts";
+import { hasOnly } from "../base/form.ts";
 
 const credentialsSchema = z.record(z.string(), z.looseObject({ apiKey: z.string().optional() }));
 
@@ -19,13 +20,22 @@ export async function loadCredentials(dataFolder: string): Promise<Credentials> 
   const text = await readIfThere(path);
   if (text === undefined) return {};
   try {
-    return credentialsSchema.parse(JSON.parse(text));
+    const value: unknown = JSON.parse(text);
+    return isCredentials(value) ? value : credentialsSchema.parse(value);
   } catch {
     // The parser's own words quote the file, which holds keys.
     throw new UserError(
       `${path} is not valid: expected {"provider": {"apiKey": "…"}}. Mend or delete it, then run "fairlead setup".`,
     );
   }
+}
+
+/** Known at a look where it is right: the schema takes its time to be built. */
+function isCredentials(value: unknown): value is Credentials {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return Object.values(value).every(
+    (entry) => hasOnly(entry, ["apiKey"]) && typeof entry.apiKey === "string",
+  );
 }
 
 /** Stores a provider's key, or takes it away; the others stay. The file is readable by this person only. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Serial } from "../base/async.ts";
+import { hasOnly, quickForm } from "../base/form.ts";
 import { UserError } from "../base/errors.ts";
 import type { Rule } from "./rule.ts";
 
@@ -22,9 +23,12 @@ export interface ApprovalStore {
 const entrySchema = z.object({ permission: z.string().min(1), pattern: z.string().min(1) });
 
 /** The stored form of a project's approvals. */
-export const storedApprovalsSchema = z.object({ approvals: z.array(entrySchema) });
+const storedApprovalsSchema = z.object({ approvals: z.array(entrySchema) });
 export type StoredApprovals = z.infer<typeof storedApprovalsSchema>;
 type Entry = z.infer<typeof entrySchema>;
+
+/** The same, known at a look where it is right. */
+export const storedApprovals = quickForm(isStoredApprovals, storedApprovalsSchema);
 
 /** More than this and the oldest of a scope is forgotten. */
 const approvalLimit = 1000;
@@ -100,6 +104,7 @@ export class Approvals {
   async #load(): Promise<Entry[]> {
     const stored = await this.#store?.load();
     if (stored === undefined) return [];
+    if (isStoredApprovals(stored)) return stored.approvals;
     const parsed = storedApprovalsSchema.safeParse(stored);
     if (parsed.success) return parsed.data.approvals;
     throw new UserError(
@@ -118,4 +123,17 @@ function merged(entries: readonly Entry[], added: readonly Entry[]): Entry[] {
 
 function isSame(left: Entry, right: Entry): boolean {
   return left.permission === right.permission && left.pattern === right.pattern;
+}
+
+function isStoredApprovals(value: unknown): value is StoredApprovals {
+  return hasOnly(value, ["approvals"]) && Array.isArray(value.approvals) && value.approvals.every(isEntry);
+}
+
+function isEntry(value: unknown): value is Entry {
+  if (!hasOnly(value, ["permission", "pattern"])) return false;
+  return isFilled(value.permission) && isFilled(value.pattern);
+}
+
+function isFilled(value: unknown): boolean {
+  return typeof value === "string" && value !== "";
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { UserError } from "../base/errors.ts";
 import { covers, expandHome, isCatchAll, matches, overlaps } from "./pattern.ts";
-import { actionSchema } from "./rule.ts";
+import { actionSchema, isAction } from "./rule.ts";
 import type { Action, PermissionRequest, Rule, Ruleset, Subject } from "./rule.ts";
 
 /** What the rules say about a call, with the subject and the rule that decided. */
@@ -143,11 +143,9 @@ export function permissionOf(tool: string): string {
  * actions by pattern, in the order in which they are written. Throws {@link UserError} for anything else.
  */
 export function parseRules(config: unknown, home: string): Rule[] {
-  const parsed = permissionConfigSchema.safeParse(config);
-  if (!parsed.success)
-    throw new UserError(`permission: ${z.prettifyError(parsed.error)}. Use "allow", "ask" or "deny".`);
-  if (typeof parsed.data === "string") return [{ permission: "*", pattern: "*", action: parsed.data }];
-  return Object.entries(parsed.data).flatMap(([name, value]) => {
+  const permissions = toPermissions(config);
+  if (typeof permissions === "string") return [{ permission: "*", pattern: "*", action: permissions }];
+  return Object.entries(permissions).flatMap(([name, value]) => {
     const patterns = typeof value === "string" ? { "*": value } : value;
     return Object.entries(patterns).map(([pattern, action]) => {
       return { permission: permissionOf(name), pattern: expandHome(pattern, home), action };
@@ -155,14 +153,43 @@ export function parseRules(config: unknown, home: string): Rule[] {
   });
 }
 
+type Permissions = z.infer<typeof permissionConfigSchema>;
+
+function toPermissions(config: unknown): Permissions {
+  if (isPermissions(config)) return config;
+  const parsed = permissionConfigSchema.safeParse(config);
+  if (parsed.success) return parsed.data;
+  throw new UserError(`permission: ${z.prettifyError(parsed.error)}. Use "allow", "ask" or "deny".`);
+}
+
+/** Right at a look: the schema takes its time to be built, and is asked what is wrong. */
+function isPermissions(config: unknown): config is Permissions {
+  return isAction(config) || isRecordOf(config, (value) => isAction(value) || isRecordOf(value, isAction));
+}
+
+function isRecordOf(value: unknown, isRight: (value: unknown) => boolean): boolean {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return Object.entries(value).every(([key, entry]) => key.length <= patternLimit && isRight(entry));
+}
+
 /** Rules from the older key `tools`, which switches tools on and off by name. Throws {@link UserError}. */
 export function parseToolSwitches(config: unknown): Rule[] {
-  const parsed = toolsConfigSchema.safeParse(config);
-  if (!parsed.success)
-    throw new UserError(`tools: ${z.prettifyError(parsed.error)}. Use true or false for each tool.`);
-  return Object.entries(parsed.data).map(([tool, on]) => {
+  return Object.entries(toSwitches(config)).map(([tool, on]) => {
     return { permission: permissionOf(tool), pattern: "*", action: on ? "allow" : "deny" };
   });
+}
+
+type Switches = z.infer<typeof toolsConfigSchema>;
+
+function toSwitches(config: unknown): Switches {
+  if (isSwitches(config)) return config;
+  const parsed = toolsConfigSchema.safeParse(config);
+  if (parsed.success) return parsed.data;
+  throw new UserError(`tools: ${z.prettifyError(parsed.error)}. Use true or false for each tool.`);
+}
+
+function isSwitches(config: unknown): config is Switches {
+  return isRecordOf(config, (value) => typeof value === "boolean");
 }
 
 /** The first layer of every agent's rules. The folders are absolute real paths that may be used although they lie outside. */

@@ -3,6 +3,10 @@ import { z } from "zod";
 export const actionSchema = z.enum(["allow", "ask", "deny"]);
 export type Action = z.infer<typeof actionSchema>;
 
+/** The schema's own answer, without the schema, which takes its time to be built. */
+export const isAction = (value: unknown): value is Action =>
+  value === "allow" || value === "ask" || value === "deny";
+
 /** `permission` and `pattern` take `*` (any run of characters) and `?` (one character). */
 export interface Rule {
   permission: string;

@@ -430,7 +430,7 @@ interface Begun {
   info: SessionInfo;
   project: Project;
   /** Lays the editor's buffers over a project's files. */
-  inEditor(project: Project): Project;
+  inEditor: (project: Project) => Project;
   writer: SessionWriter;
   diff: SessionDiff;
   messages: Message[];

@@ -1,7 +1,7 @@
 import { readFile, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join } from "node:path";
-import { z } from "zod";
 import { messageOf } from "../base/errors.ts";
+import { hasOnly } from "../base/form.ts";
 import { filesBelow, type Report } from "../config/folder-walk.ts";
 import { downTo, type ConfigSource } from "../config/load.ts";
 import { readMarkdownFile } from "../config/markdown-file.ts";
@@ -117,8 +117,8 @@ async function readSkill(path: string, report: Report): Promise<Skill | undefine
 /** The bundled skills without opening their files, whose parser a new session should not wait for. */
 async function readIndex(bundled: string): Promise<ReadonlyMap<string, Skill>> {
   const text = await readFile(join(bundled, "index.json"), "utf8").catch(() => "{}");
-  const index = skillIndexSchema.safeParse(JSON.parse(text));
-  const entries = Object.entries(index.data ?? {}).map(([file, { name, description }]) => {
+  const index: unknown = JSON.parse(text);
+  const entries = Object.entries(isIndex(index) ? index : {}).map(([file, { name, description }]) => {
     const path = join(bundled, file);
     return [path, { name, description, path, folder: dirname(path) }] as const;
   });
@@ -126,7 +126,15 @@ async function readIndex(bundled: string): Promise<ReadonlyMap<string, Skill>> {
 }
 
 /** Name and description by the file's path below the folder; written by `npm run generate`. */
-const skillIndexSchema = z.record(z.string(), z.object({ name: z.string(), description: z.string() }));
+function isIndex(value: unknown): value is Record<string, { name: string; description: string }> {
+  if (typeof value !== "object" || value === null) return false;
+  return Object.values(value).every(
+    (entry) =>
+      hasOnly(entry, ["name", "description"]) &&
+      typeof entry.name === "string" &&
+      typeof entry.description === "string",
+  );
+}
 
 async function realPathOr(path: string): Promise<string> {
   return realpath(path).catch(() => path);

@@ -3,9 +3,9 @@ import { lstat, readdir, rm } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
 import { Low } from "lowdb";
-import type { z } from "zod";
 import { Serial } from "../base/async.ts";
 import { codeOf, messageOf } from "../base/errors.ts";
+import type { Form } from "../base/form.ts";
 import type { Log } from "../base/log.ts";
 import { toStoreError, withStoreErrors } from "./disk-error.ts";
 import { type Box, CorruptFile, JsonFile, missing, moveAside, readJson, readText } from "./json-file.ts";
@@ -52,7 +52,7 @@ export class JsonStore {
     return join(this.root, ...key.map(checkedPart));
   }
 
-  async read<T>(key: string[], schema: z.ZodType<T>): Promise<T | undefined> {
+  async read<T>(key: string[], schema: Form<T>): Promise<T | undefined> {
     const path = this.pathOf(key);
     return this.#use(path, (file) => file.run((low) => this.#load(key, low, schema)));
   }
@@ -66,7 +66,7 @@ export class JsonStore {
   /** Reads, changes and writes with no other write of this process in between. Undefined from `fn` removes. */
   async update<T>(
     key: string[],
-    schema: z.ZodType<T>,
+    schema: Form<T>,
     fn: (value: T | undefined) => T | undefined,
   ): Promise<T | undefined> {
     const path = this.pathOf(key);
@@ -133,7 +133,7 @@ export class JsonStore {
   async *readEach<T, Name extends string>(
     prefix: string[],
     names: Iterable<Name>,
-    schema: z.ZodType<T>,
+    schema: Form<T>,
   ): AsyncGenerator<{ name: Name; value: T | undefined }> {
     await this.#checkFolders([...prefix, ""]);
     let count = 0;
@@ -144,7 +144,7 @@ export class JsonStore {
   }
 
   /** For reading many: an unreadable file is skipped with a warning and hides no others. */
-  async readOrSkip<T>(key: string[], schema: z.ZodType<T>): Promise<T | undefined> {
+  async readOrSkip<T>(key: string[], schema: Form<T>): Promise<T | undefined> {
     const path = this.pathOf(key);
     try {
       return parse(readJson(path), schema);
@@ -190,7 +190,7 @@ export class JsonStore {
     });
   }
 
-  async #load<T>(key: string[], low: Low<Box>, schema: z.ZodType<T>): Promise<T | undefined> {
+  async #load<T>(key: string[], low: Low<Box>, schema: Form<T>): Promise<T | undefined> {
     const path = this.pathOf(key);
     await this.#checkFolders(key);
     low.data = { value: undefined };
@@ -272,13 +272,13 @@ class StoredFile {
   }
 }
 
-function parse<T>(value: unknown, schema: z.ZodType<T>): T | undefined {
+function parse<T>(value: unknown, schema: Form<T>): T | undefined {
   if (value === undefined) return undefined;
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   throw new CorruptFile(
-    `not of the expected form: ${issue?.path.join(".")}: ${issue?.message}`.slice(0, 200),
+    `not of the expected form: ${issue?.path.map(String).join(".")}: ${issue?.message}`.slice(0, 200),
   );
 }
 

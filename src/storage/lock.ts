@@ -35,12 +35,16 @@ const holderSchema = z.object({
 type Holder = z.infer<typeof holderSchema>;
 
 /** The lease of this name in a store. What stands in its place and is no file is moved aside. */
-export function acquireStoreLease(store: JsonStore, name: string): Promise<Lease> {
+export function acquireStoreLease(
+  store: JsonStore,
+  name: string,
+  acquire: (path: string) => Promise<Lease> = acquireLease,
+): Promise<Lease> {
   const path = store.pathOf(["lock", name], ".lock");
   return withStoreErrors(path, async () => {
     const found = await lstat(path).catch(missing);
     if (found && !found.isFile()) await store.quarantine(path, "not a regular file");
-    return acquireLease(path);
+    return acquire(path);
   });
 }
 

@@ -3,10 +3,11 @@ import { join } from "node:path";
 import { z } from "zod";
 import { sleep } from "../base/async.ts";
 import { UserError } from "../base/errors.ts";
+import { quickForm } from "../base/form.ts";
 import type { Log } from "../base/log.ts";
 import { withStoreErrors } from "./disk-error.ts";
 import type { JsonStore } from "./json-store.ts";
-import { acquireStoreLease } from "./lock.ts";
+import { acquireFileLease, acquireStoreLease } from "./lock.ts";
 
 /** One step from a store's version to the next. It may be cut off and run again, so it must be repeatable. */
 export interface Migration {
@@ -42,6 +43,8 @@ const shippedMigrations: readonly Migration[] = [
 
 const key = ["migration"];
 const versionSchema = z.number().int().nonnegative();
+const isVersion = (value: unknown): value is number =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 
 /** Brings the store to this program's version. Throws a {@link UserError} for a store that is newer than that. */
 export async function migrate(
@@ -71,7 +74,7 @@ async function runMissing(store: JsonStore, log: Log, migrations: readonly Migra
 }
 
 async function versionOf(store: JsonStore, known: number): Promise<number> {
-  const version = (await store.read(key, versionSchema)) ?? 0;
+  const version = (await store.read(key, quickForm(isVersion, versionSchema))) ?? 0;
   if (version <= known) return version;
   throw new UserError(
     `The sessions in ${store.root} were stored by a newer version of this program (store version ${version}, ` +
@@ -79,10 +82,11 @@ async function versionOf(store: JsonStore, known: number): Promise<number> {
   );
 }
 
+/** By its content alone: a first start should not wait for the native lock, and every step may be run again. */
 async function waitForLease(store: JsonStore) {
   const deadline = Date.now() + waitLimitMs;
   for (;;) {
-    const lease = await acquireStoreLease(store, "migration");
+    const lease = await acquireStoreLease(store, "migration", acquireFileLease);
     if (lease.status === "held") return lease;
     if (Date.now() > deadline) {
       const holder = lease.pid === undefined ? "Another process" : `Process ${lease.pid}`;

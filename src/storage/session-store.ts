@@ -159,9 +159,13 @@ export class SessionStore {
   async #leaseOfBegun(id: SessionId): Promise<HeldLease> {
     const lease = await acquireStoreLease(this.files, id);
     if (lease.status === "busy") throw new UserError(`The session ${id} is open in ${holderOf(lease)}.`);
-    if (await this.load(id)) return lease;
-    await lease.release();
-    throw new UserError(`The session ${id} was removed meanwhile.`);
+    try {
+      if (await this.load(id)) return lease;
+      throw new UserError(`The session ${id} was removed meanwhile.`);
+    } catch (thrown) {
+      await lease.release();
+      throw thrown;
+    }
   }
 
   /** The session and its descendants, parents before children. */

@@ -2,7 +2,6 @@ import { constants } from "node:fs";
 import { access, lstat, mkdir, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { deflate, inflate } from "node:zlib";
 import { codeOf, messageOf } from "../base/errors.ts";
 import { silentLog } from "../base/log.ts";
 import type { Log } from "../base/log.ts";
@@ -19,12 +18,6 @@ export interface Snapshots {
 export const snapshotLimitBytes = 10 * 1024 * 1024;
 /** What was just saved is shown to the editor next; this much of it waits in memory. */
 const memoryLimitBytes = 16 * 1024 * 1024;
-
-const compress = promisify(deflate);
-const decompress = promisify(inflate) as (
-  bytes: Buffer,
-  options: { maxOutputLength: number },
-) => Promise<Buffer>;
 
 /** A store in the folder: `<first two digits of the hash>/<the rest>`, compressed with zlib. */
 export function openSnapshots(folder: string, log: Log = silentLog): Snapshots {
@@ -79,7 +72,7 @@ class SnapshotFolder implements Snapshots {
   /** A damaged snapshot counts as not kept: better no undo than one that writes something else. */
   async #unpack(hash: string, packed: Buffer): Promise<Buffer | undefined> {
     try {
-      const bytes = await decompress(packed, { maxOutputLength: snapshotLimitBytes });
+      const bytes = await decompress(packed);
       if (sha256(bytes) === hash) return bytes;
       this.#log.warn("snapshot has the wrong contents", { hash });
     } catch (error) {
@@ -91,6 +84,21 @@ class SnapshotFolder implements Snapshots {
   #pathOf(hash: string): string {
     return join(this.#folder, hash.slice(0, 2), hash.slice(2));
   }
+}
+
+/** The library loads with the first content, not with a session. */
+async function compress(bytes: Uint8Array): Promise<Buffer> {
+  const { deflate } = await import("node:zlib");
+  return promisify<Uint8Array, Buffer>(deflate)(bytes);
+}
+
+async function decompress(packed: Buffer): Promise<Buffer> {
+  const { inflate } = await import("node:zlib");
+  return new Promise((resolve, reject) => {
+    inflate(packed, { maxOutputLength: snapshotLimitBytes }, (error, bytes) =>
+      error === null ? resolve(bytes) : reject(error),
+    );
+  });
 }
 
 /** The contents used last, up to a number of bytes. */

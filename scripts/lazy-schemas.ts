@@ -1,0 +1,93 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Plugin, PluginContext } from "rolldown";
+
+/** Folders whose schemas check what is read; those of tools become JSON schemas, for which they must be whole. */
+const folders = [
+  "acp",
+  "agent",
+  "command",
+  "config",
+  "message",
+  "model",
+  "permission",
+  "session",
+  "skill",
+  "storage",
+];
+const source = fileURLToPath(new URL("../src", import.meta.url));
+const places = [...folders.map((folder) => join(folder, "/")), "app.ts"].map((place) => join(source, place));
+const runtime = fileURLToPath(new URL("lazy-schemas-runtime.js", import.meta.url));
+
+/** The part of the bundle that holds the library of schemas; it is an entry, so that its name is known. */
+export const schemaLibrary = "schema-library";
+
+/**
+ * Builds each schema that a module keeps when it is first used, and loads the library with the first of them: loading
+ * it and building them all takes as long as everything else that a new session needs.
+ */
+export function lazySchemas(): Plugin {
+  return {
+    name: "lazy-schemas",
+    resolveId(id, importer) {
+      if (id === schemaLibrary) return id;
+      if (id === `./${schemaLibrary}.cjs`) return { id, external: true };
+      return id === "zod" && importer !== undefined && isOurs(importer) ? runtime : null;
+    },
+    load(id) {
+      return id === schemaLibrary ? `export { ${calledNames().join(", ")} } from "zod";` : null;
+    },
+    transform(code, id) {
+      if (!isOurs(id) || !code.includes('from "zod"')) return null;
+      const built = this.parse(code, { lang: "ts" }).body.flatMap(schemasIn);
+      return { code: `import { lazily } from ${JSON.stringify(runtime)};${wrapped(code, built)}`, map: null };
+    },
+  };
+}
+
+const namesOfTypes = ["infer", "core"];
+
+/** What is called of the library anywhere: all of it would bring its messages in forty languages along. */
+function calledNames(): string[] {
+  const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith(".ts"),
+  );
+  const texts = files.map((name) => readFileSync(join(source, name), "utf8"));
+  const names = texts.flatMap((text) =>
+    [...text.matchAll(/\bz\s*\.\s*([a-z]\w*)/g)].map((match) => match[1] ?? ""),
+  );
+  return [...new Set(names)].filter((name) => !namesOfTypes.includes(name)).sort();
+}
+
+function isOurs(id: string): boolean {
+  return places.some((place) => id.startsWith(place));
+}
+
+interface Span {
+  start: number;
+  end: number;
+}
+
+function wrapped(code: string, spans: readonly Span[]): string {
+  return spans.reduceRight((text, { start, end }) => {
+    return `${text.slice(0, start)}lazily(() => (${text.slice(start, end)}))${text.slice(end)}`;
+  }, code);
+}
+
+type Statement = ReturnType<PluginContext["parse"]>["body"][number];
+
+/** By the names that schemas have here, and the objects of schemas that they share. */
+function schemasIn(statement: Statement): Span[] {
+  const declaration = statement.type === "ExportNamedDeclaration" ? statement.declaration : statement;
+  if (declaration?.type !== "VariableDeclaration") return [];
+  return declaration.declarations.flatMap(({ id, init }) => {
+    const isNamed = id.type === "Identifier" && id.name.endsWith("Schema") && init?.type === "CallExpression";
+    const isShared = init?.type === "ObjectExpression" && init.properties.some(isCall);
+    return init && (isNamed || isShared) ? [init] : [];
+  });
+}
+
+function isCall(property: { type: string; value?: { type: string } }): boolean {
+  return property.value?.type === "CallExpression";
+}
