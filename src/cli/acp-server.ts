@@ -4,6 +4,7 @@ import type { Program } from "../acp/initialize.ts";
 import type { Wire } from "../acp/wire.ts";
 import { App, type Surroundings } from "../app.ts";
 import { messageOf } from "../base/errors.ts";
+import { keepHeapSmall } from "./heap.ts";
 
 export interface RunningServer {
   /** Resolves when the client is gone. */
@@ -51,7 +52,10 @@ export async function openServer({
     log: app.log,
     openSessions: (door) => app.openSessions(door),
     account: accountOf(app),
-    warmUp: () => app.warmUp(),
+    warmUp: () => {
+      keepHeapSmall();
+      return app.warmUp();
+    },
     ...(await draftFor(app, wire)),
   });
   return {
