@@ -89,6 +89,7 @@ export class Reception {
     this.#isLoading = false;
     this.#waiting = this.#waiting.filter((message) => wire.hasAnswered(message));
     wire.abandon(`A part of the program could not be loaded: ${reason}`);
+    if (this.#isEnded) this.#deps.end();
   }
 
   #handOver(library: Library): void {

@@ -1,21 +1,9 @@
 import { z } from "zod";
-import { hasOnly } from "../base/form.ts";
 import { type MessageId, messageIdSchema, sessionIdSchema } from "./ids.ts";
 import { type ModelRef, modelRefSchema } from "./model-ref.ts";
 import { partSchema, tokensSchema } from "./part.ts";
 
-export { type ModelRef, modelRefSchema } from "./model-ref.ts";
-
-/** Whether the schema would say so too, which takes its time to be built. */
-export function isModelRef(value: unknown): value is ModelRef {
-  if (!hasOnly(value, ["provider", "model", "variant"])) return false;
-  const { provider, model, variant } = value;
-  return isText(provider) && isText(model) && (variant === undefined || isText(variant));
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === "string";
-}
+export { isModelRef, type ModelRef, modelRefSchema } from "./model-ref.ts";
 
 /** Why a model call or a turn failed; codes are compared, messages are shown. */
 export const agentErrorSchema = z.object({

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { hasOnly } from "../base/form.ts";
 
 /** A model as people write it: `provider/model`, with an optional variant (its reasoning effort). */
 export const modelRefSchema = z.object({
@@ -7,3 +8,14 @@ export const modelRefSchema = z.object({
   variant: z.string().optional(),
 });
 export type ModelRef = z.infer<typeof modelRefSchema>;
+
+/** Whether the schema would say so too, which takes its time to be built. */
+export function isModelRef(value: unknown): value is ModelRef {
+  if (!hasOnly(value, ["provider", "model", "variant"])) return false;
+  const { provider, model, variant } = value;
+  return isText(provider) && isText(model) && (variant === undefined || isText(variant));
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string";
+}
