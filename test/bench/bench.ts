@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
@@ -124,6 +124,31 @@ async function growth(count: number) {
   return { first: median(times.slice(3, 3 + edge)), last: median(times.slice(-edge)), early, late, load };
 }
 
+/** Sessions after the first, each from its request to its answer. */
+async function furtherSessions() {
+  const agent = new BenchAgent(ours, env);
+  await agent.initialize();
+  await agent.newSession(folder);
+  const times: number[] = [];
+  for (let session = 0; session < runs + 5; session++) {
+    const before = performance.now();
+    await agent.newSession(folder);
+    times.push(performance.now() - before);
+  }
+  await agent.close();
+  return median(times.slice(5));
+}
+
+/** What the journal and a message cost at least: one small file after the other, written and renamed. */
+function plainWrite(): number {
+  const before = performance.now();
+  for (let file = 0; file < 20; file++) {
+    writeFileSync(join(folder, "plain.tmp"), "x".repeat(1_000), { flush: true });
+    renameSync(join(folder, "plain.tmp"), join(folder, `plain-${file}`));
+  }
+  return (performance.now() - before) / 20;
+}
+
 const bare: number[] = [];
 const start: Awaited<ReturnType<typeof startTimes>>[] = [];
 const least: Awaited<ReturnType<typeof startTimes>>[] = [];
@@ -154,6 +179,14 @@ for (const [name, key] of [
   const base = median(least.map((times) => times[key]));
   rows.push([name, mb(own), mb(base), `${ratio(own, base)} floor`]);
 }
+const write = plainWrite();
+const further = await furtherSessions();
+rows.push([
+  "a further session/new",
+  ms(further),
+  ms(write),
+  `${ratio(further, write)} a plain durable write`,
+]);
 const warm = await warmTurn();
 rows.push(
   ["warm turn: prompt to model asked", ms(warm.asked), "", ""],
