@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Plugin, PluginContext } from "rolldown";
+import * as zod from "zod";
 
 /** Folders whose schemas check what is read; those of tools become JSON schemas, for which they must be whole. */
 const folders = [
@@ -9,12 +10,17 @@ const folders = [
   "agent",
   "command",
   "config",
+  "instruction",
+  "lsp",
+  "mcp",
   "message",
   "model",
   "permission",
+  "plugin",
   "session",
   "skill",
   "storage",
+  "workspace",
 ];
 const source = fileURLToPath(new URL("../src", import.meta.url));
 const places = [...folders.map((folder) => join(folder, "/")), "app.ts"].map((place) => join(source, place));
@@ -46,7 +52,8 @@ export function lazySchemas(): Plugin {
   };
 }
 
-const namesOfTypes = ["infer", "core"];
+/** A name space of its own, of which only types are used. */
+const unused = "core";
 
 /** What is called of the library anywhere: all of it would bring its messages in forty languages along. */
 function calledNames(): string[] {
@@ -57,7 +64,7 @@ function calledNames(): string[] {
   const names = texts.flatMap((text) =>
     [...text.matchAll(/\bz\s*\.\s*([a-z]\w*)/g)].map((match) => match[1] ?? ""),
   );
-  return [...new Set(names)].filter((name) => !namesOfTypes.includes(name)).sort();
+  return [...new Set(names)].filter((name) => Object.hasOwn(zod, name) && name !== unused).sort();
 }
 
 function isOurs(id: string): boolean {

@@ -39,7 +39,7 @@ export const knownModelSchema = z.strictObject({
 });
 export type KnownModel = z.infer<typeof knownModelSchema>;
 
-const figures = z.enum(["limits", "cost", "abilities"]);
+const figuresSchema = z.enum(["limits", "cost", "abilities"]);
 
 /** The catalogue's file: each figure with the page it is from, all looked up on one day. */
 export const catalogSchema = z.strictObject({
@@ -51,7 +51,7 @@ export const catalogSchema = z.strictObject({
       knownModelSchema.extend({
         source: z.url(),
         /** What no page of the provider itself could be found for. */
-        unconfirmed: z.array(figures).optional(),
+        unconfirmed: z.array(figuresSchema).optional(),
       }),
     ),
   ),

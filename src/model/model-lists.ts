@@ -90,7 +90,9 @@ export class ModelLists {
   async #read(provider: Provider): Promise<ModelList | undefined> {
     const path = this.#pathOf(provider);
     try {
-      const list = modelListSchema.parse(JSON.parse(await readFile(path, "utf8")));
+      // Read first: where there is no file the schema is not needed.
+      const text = await readFile(path, "utf8");
+      const list = modelListSchema.parse(JSON.parse(text));
       return list.provider === provider.id && list.baseURL === provider.baseURL ? list : undefined;
     } catch (error) {
       if (codeOf(error) !== "ENOENT") this.#deps.log.warn("a kept list of models is not used", { path });
