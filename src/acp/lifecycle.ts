@@ -47,12 +47,12 @@ export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
     view.release();
     connection.holdUntilAnswered(view, requestId);
     await setMode(view.session, params.modeId);
-    return {};
+    return whenStored(view.session, {});
   });
 
   app.onRequest("session/set_config_option", async ({ params, requestId }) => {
     const { session } = await changeOption(connection, params, requestId);
-    return { configOptions: optionsFor(session, connection.client) };
+    return whenStored(session, { configOptions: optionsFor(session, connection.client) });
   });
 }
 
@@ -165,6 +165,12 @@ export function deleteSession(connection: Connection, sessionId: string): Promis
     connection.removeView(sessionId);
     return {};
   });
+}
+
+/** What the person chose is on disk before it is answered; the answer is of the moment of the choice. */
+export async function whenStored<Answer>(session: Session, answer: Answer): Promise<Answer> {
+  await session.stored();
+  return answer;
 }
 
 /** Changes the state behind an option; what else changes by it is told behind the answer. */

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Connection } from "./connection.ts";
 import { setOption } from "./config-options.ts";
 import { invalidParams, sessionNotFound } from "./errors.ts";
-import { checkedFolders, greet } from "./lifecycle.ts";
+import { checkedFolders, greet, whenStored } from "./lifecycle.ts";
 import { toServers } from "./mcp-servers.ts";
 import { extensionParams, parseSessionId } from "./params.ts";
 import { pickersOf } from "./session-view.ts";
@@ -77,7 +77,7 @@ export function managementHandlers(app: AgentApp, connection: Connection): void 
     view.release();
     connection.holdUntilAnswered(view, requestId);
     await setOption(view.session, "model", params.modelId);
-    return {};
+    return whenStored(view.session, {});
   });
 }
 

@@ -3,8 +3,10 @@ import { Wire } from "../acp/wire.ts";
 import type { RunningServer } from "./acp-server.ts";
 import { version } from "./version.ts";
 
-/** How long ending may take once the client is gone; clients kill after about 100 ms. */
-const endLimitMs = 80;
+/** How long ending may take once the input has ended: a busy machine needs longer than the usual few milliseconds. */
+const endLimitMs = 1_000;
+/** The same behind a signal: clients kill about 100 ms later. */
+const signalLimitMs = 80;
 
 /** Serves one ACP client on stdin and stdout until it goes away. */
 export async function serveEditor(args: readonly string[]): Promise<void> {
@@ -21,12 +23,16 @@ export async function serveEditor(args: readonly string[]): Promise<void> {
   const { openServer } = await import("./acp-server.ts");
   const server = await openServer({ wire, program, env: process.env, platform: process.platform, verbose });
   const { promise: over, resolve: end } = Promise.withResolvers<Ending>();
+  const hurry = Promise.withResolvers<void>();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-    process.on(signal, () => end({ code: 0, reason: `The program was ended by ${signal}.` }));
+    process.on(signal, () => {
+      end({ code: 0, reason: `The program was ended by ${signal}.` });
+      setTimeout(hurry.resolve, signalLimitMs);
+    });
   process.on("uncaughtException", (error) => end(brokenBy(server, error)));
   process.on("unhandledRejection", (error) => server.report("an unexpected error", error));
   void server.closed.then(() => end({ code: 0, reason: "The program ended because its input did." }));
-  await leave(server, await over);
+  await leave(server, await over, hurry.promise);
 }
 
 /** Whatever prints goes to stderr: stdout carries the protocol only. */
@@ -47,10 +53,10 @@ function brokenBy(server: RunningServer, error: Error): Ending {
   return { code: 1, reason: `The program ended for an unexpected error: ${error.message}` };
 }
 
-async function leave(server: RunningServer, { code, reason }: Ending): Promise<void> {
+async function leave(server: RunningServer, { code, reason }: Ending, hurry: Promise<void>): Promise<void> {
   const closed = server.close().catch((error: unknown) => server.report("the end was not clean", error));
   const limit = new Promise((resolve) => setTimeout(resolve, endLimitMs));
-  await Promise.race([closed, limit]);
+  await Promise.race([closed, limit, hurry]);
   server.abandon(reason);
   process.exit(code);
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type MessageId, messageIdSchema, sessionIdSchema } from "./ids.ts";
-import { type ModelRef, modelRefSchema } from "./model-ref.ts";
+import { modelRefSchema } from "./model-ref.ts";
 import { partSchema, tokensSchema } from "./part.ts";
 
 export { isModelRef, type ModelRef, modelRefSchema } from "./model-ref.ts";

@@ -246,7 +246,7 @@ export class Session {
       throw new UserError(`There is no mode "${name}".`);
     }
     if (name === this.#info.agent) return;
-    await this.#keep({ agent: name });
+    await this.#save({ agent: name });
     await this.#deps.emit({ sessionId: this.id, type: "agent", agent: name });
   }
 
@@ -255,21 +255,21 @@ export class Session {
     if (this.project.models.find(model) === undefined) {
       throw new UserError(`There is no model "${model.provider}/${model.model}".`);
     }
-    await this.#keep({ model });
+    await this.#save({ model });
     await this.#deps.rememberModel(model);
     await this.#deps.emit({ sessionId: this.id, type: "model", model });
   }
 
   /** How much the model thinks from now on; undefined leaves it to the model, the agent or the configuration. */
   async setEffort(effort: string | undefined): Promise<void> {
-    await this.#keep({ effort });
+    await this.#save({ effort });
     await this.#deps.emit({ sessionId: this.id, type: "model", model: this.#info.model });
   }
 
   /** How much goes without asking from now on; questions that it settles are taken back. */
   async setApproval(approval: ApprovalMode): Promise<void> {
     if (approval === (this.#info.approval ?? "ask")) return;
-    await this.#keep({ approval });
+    await this.#save({ approval });
     this.#deps.gate.reconsider();
     await this.#deps.emit({ sessionId: this.id, type: "approval", approval });
   }
@@ -281,14 +281,13 @@ export class Session {
 
   async setAutoCompact(autoCompact: boolean): Promise<void> {
     if (autoCompact === this.autoCompact) return;
-    await this.#keep({ autoCompact });
+    await this.#save({ autoCompact });
     await this.#deps.emit({ sessionId: this.id, type: "options" });
   }
 
   async setTitle(title: string, source: "fallback" | "generated" | "person"): Promise<void> {
     if (this.#info.titleSource === "person" && source !== "person") return;
-    const change = { title, titleSource: source };
-    await (source === "person" ? this.#keep(change) : this.#save(change));
+    await this.#save({ title, titleSource: source });
     await this.#deps.emit({ sessionId: this.id, type: "title", title, updatedAt: this.#info.time.updated });
   }
 
@@ -328,6 +327,11 @@ export class Session {
 
   async setDirectories(additionalDirectories: string[]): Promise<void> {
     await this.#save({ additionalDirectories });
+  }
+
+  /** Resolves when everything so far is on disk. */
+  stored(): Promise<void> {
+    return this.#deps.writer.flush();
   }
 
   /** Cancels what runs, waits for it, frees the session. */
@@ -788,12 +792,6 @@ export class Session {
     const text = `No title is written. ${choice.error.message} It is "small_model" in the configuration.`;
     await this.#deps.emit({ sessionId: this.id, type: "notice", severity: "warning", text });
     return undefined;
-  }
-
-  /** What the person chose is on disk before it is answered. */
-  async #keep(change: Partial<SessionInfo>): Promise<void> {
-    await this.#save(change);
-    await this.#deps.writer.flush();
   }
 
   async #save(change: Partial<SessionInfo>): Promise<void> {

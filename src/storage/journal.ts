@@ -34,9 +34,14 @@ export function parseJournal(text: string, sessionId: SessionId): JournalContent
   for (const [index, line] of lines.entries()) {
     const change = parseLine(line, sessionId);
     if (change) addChange(content, change);
-    else if (index < lines.length - 1 || !isTornLine(line)) content.garbageLines++;
+    else if (index < lines.length - 1 || !isTornLine(line) || isAllZeros(text)) content.garbageLines++;
   }
   return content;
+}
+
+/** A file of zeros alone has lost what it held. */
+function isAllZeros(text: string): boolean {
+  return text.startsWith("\0") && /^\0+$/.test(text);
 }
 
 /** Whether a kill could have left this of a line, or a loss of power, which leaves zeros where data was to come. */

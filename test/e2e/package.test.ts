@@ -79,7 +79,9 @@ test("the package alone answers with JSON first, in an empty home and a bare env
           ?.json,
       `answer ${id}`,
     );
-  expect(await answer(0)).toMatchObject({ result: { authMethods: [{ id: expect.any(String) }] } });
+  expect(await answer(0)).toMatchObject({
+    result: { authMethods: [{ id: "fairlead" }, { id: "fairlead-setup" }] },
+  });
   expect(await answer(1)).toMatchObject({ result: { sessionId: expect.any(String) } });
   expect(agent.wire.entries.map(({ problem }) => problem).filter(Boolean)).toEqual([]);
   agent.endInput();

@@ -24,6 +24,7 @@ import {
   newSession,
   type Opening,
   resumeSession,
+  whenStored,
 } from "../lifecycle.ts";
 import { steer, steeringParams } from "../prompt.ts";
 import { commandsOf } from "../session-view.ts";
@@ -110,7 +111,7 @@ function lifecycleHandlers(
   app.onRequest("session/delete", ({ params }) => deleteSession(connection, params.sessionId));
   app.onRequest("session/set_config_option", async ({ params, requestId }) => {
     const { session } = await changeOption(connection, params, requestId);
-    return { configOptions: sessions.of(session).pickers().configOptions };
+    return whenStored(session, { configOptions: sessions.of(session).pickers().configOptions });
   });
 }
 
