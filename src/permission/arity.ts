@@ -51,6 +51,17 @@ const runningPairs = new Set([
   "flutter run",
 ]);
 
+/** Programs that run the program which the next word names. */
+const runningNames = new Set(["npx", "bunx", "pnpx", "uvx", "dotenv", "env-cmd", "cross-env"]);
+
+/** How many words name a runner of another program (`bundle exec`); 0 where there is none. */
+export function runnerWords(first: string, second: string): number {
+  if (runningNames.has(first)) return 1;
+  const isPair =
+    runningPairs.has(`${first} ${second}`) || (runningWords.has(second) && wordCounts.has(first));
+  return isPair ? 2 : 0;
+}
+
 /** Programs whose `run` and `exec` run anything. */
 const containerPrograms = new Set([
   "docker",
@@ -71,8 +82,7 @@ export function alwaysPattern(argv: readonly Argument[]): string[] {
   const base = name.slice(name.lastIndexOf("/") + 1);
   if (isShell(base) || wrapperOf(base) || isRunner(base)) return [];
   const second = argv[1]?.text ?? "";
-  if (runningWords.has(second) && wordCounts.has(base)) return [];
-  if (runningPairs.has(`${base} ${second}`)) return [];
+  if (runnerWords(base, second) > 0) return [];
   const words = argv.slice(0, wordCount(base, second));
   if (containerPrograms.has(base) && words.some((word) => /^(?:run|exec|attach|cp|debug)$/.test(word.text)))
     return [];

@@ -225,16 +225,22 @@ function ask(permission: string, pattern: string): Rule {
 
 /** Commands that only read, for agents that may change nothing. Options through which they write are opaque anyway. */
 const readingCommands =
-  "arch, awk, basename, cat, cd, cmp, column, comm, cut, date, df, diff, dirname, du, echo, egrep, false, fgrep, file, find, fmt, fold, gawk, grep, head, hexdump, id, jq, ls, md5sum, nl, od, printf, pwd, readlink, realpath, rg, sed, seq, sha1sum, sha256sum, sort, stat, strings, tac, tail, test, [, tr, tree, true, type, uname, uniq, wc, whereis, which, whoami, " +
+  "arch, awk, basename, cat, cd, cmp, column, comm, cut, date, df, diff, dirname, du, b2sum, echo, egrep, false, fgrep, file, find, fmt, fold, gawk, grep, head, hexdump, id, jq, ls, md5sum, nl, od, paste, printf, pwd, read, readlink, realpath, rev, rg, sed, seq, sha1sum, sha256sum, sha512sum, shasum, sleep, sort, stat, strings, tac, tail, test, [, tr, tree, true, type, uname, uniq, wc, whereis, which, whoami, " +
   "git blame, git cat-file, git describe, git diff, git grep, git log, git ls-files, git ls-tree, git merge-base, git name-rev, git rev-list, git rev-parse, git shortlog, git show, git status, git diff-tree, git for-each-ref, git show-ref, git count-objects, git --version, " +
   "git branch --list, git remote show, git remote get-url, git stash list, git stash show, git tag --list, git tag -l, git worktree list, git config --get, git config --list, command -v";
 
 /** Forms of commands that change something in other forms: allowed as they stand only. */
 const readingForms =
-  "git branch, git branch -a, git branch -r, git branch -v, git branch -vv, git branch -avv, git branch --all, git branch --remotes, git branch --show-current, git remote, git remote -v, git tag, git stash list, git reflog";
+  "git branch, git branch -a, git branch -r, git branch -v, git branch -vv, git branch -avv, git branch --all, git branch --remotes, git branch --show-current, git remote, git remote -v, git tag, git stash list, git reflog, :, break, continue, exit, exit 0, exit 1, set -e, set -u, set -eu, set -euo pipefail, set -o pipefail";
 
 /** Rules that allow what only reads, to be put behind a rule that asks for or denies every other command. */
 export function readingCommandRules(): Rule[] {
-  const commands = readingCommands.split(", ").map((name) => allow("bash", `${name} *`));
-  return [...commands, ...readingForms.split(", ").map((form) => allow("bash", form))];
+  const commands = readingCommands.split(", ").map((name) => `${name} *`);
+  const all = [...commands, ...readingForms.split(", ")];
+  return all.flatMap(withoutPager).map((pattern) => allow("bash", pattern));
+}
+
+/** git's commands also where they are told to use no pager. */
+function withoutPager(pattern: string): string[] {
+  return pattern.startsWith("git ") ? [pattern, pattern.replace("git ", "git --no-pager ")] : [pattern];
 }

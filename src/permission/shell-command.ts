@@ -1,16 +1,16 @@
-import { basename } from "node:path";
-import { alwaysPattern, isNamedByWords } from "./arity.ts";
+import { basename, isAbsolute } from "node:path";
+import { alwaysPattern, isNamedByWords, runnerWords } from "./arity.ts";
 import { dangersIn, hasOption, readOptions, unknownIn, words } from "./shell-options.ts";
 import type { Options } from "./shell-options.ts";
 import type { Place, Scan, ShellPart } from "./shell-part.ts";
-import { addPath, addUnknownPath, addVisiblePaths, isSystemProgram } from "./shell-paths.ts";
+import { addPath, addUnknownPath, addVisiblePaths, fileOfAddress, isSystemProgram } from "./shell-paths.ts";
 import type { PathUse } from "./shell-paths.ts";
 import { git, gitCommandOf, gitConfigReads, isShell, programOf, wrapperOf } from "./shell-programs.ts";
 import type { Program, Wrapper } from "./shell-programs.ts";
 import { opaqueAwk, readSedScript } from "./shell-scripts.ts";
 import { isDangerousVariable } from "./shell-variables.ts";
 import { literalArgument, unknownArguments } from "./shell-word.ts";
-import type { Argument } from "./shell-word.ts";
+import type { Argument, Value } from "./shell-word.ts";
 
 /** A simple command: its words after expansion, without redirections and assignments. */
 export interface SimpleCommand {
@@ -103,7 +103,7 @@ function canonicalText(argv: readonly Argument[]): string {
 function otherSpellings({ argv, raw, assignments }: SimpleCommand, text: string): string[] {
   const known = argv.filter((arg) => arg !== unknownArguments);
   const values = known.map((arg) => (arg.values?.length === 1 ? (arg.values[0]?.text ?? "") : arg.text));
-  const named = [basename(values[0] ?? ""), ...values.slice(1)];
+  const named = [basename(values[0] ?? "").replace(/\.exe$/i, ""), ...values.slice(1)];
   const spellings = [
     raw,
     values.join(" "),
@@ -112,6 +112,7 @@ function otherSpellings({ argv, raw, assignments }: SimpleCommand, text: string)
   ];
   const plain = withoutLeadingOptions(named[0] ?? "", known.slice(1));
   if (plain) spellings.push(plain);
+  spellings.push(...behindRunner(named));
   return [...new Set(spellings)].filter((spelling) => spelling !== text && spelling !== "");
 }
 
@@ -121,6 +122,15 @@ function withoutLeadingOptions(name: string, args: readonly Argument[]): string 
   if (!args[0]?.text.startsWith("-") || !isNamedByWords(name)) return undefined;
   const { operands } = readOptions(args, { ...program, leads: true });
   return [name, ...operands.map((arg) => arg.text)].join(" ");
+}
+
+/** `pnpm exec rm a` runs `rm a`: what follows the words that name a runner, and its options. */
+function behindRunner(values: readonly string[]): string[] {
+  const count = runnerWords(values[0] ?? "", values[1] ?? "");
+  if (count === 0) return [];
+  const rest = values.slice(count);
+  const first = rest.findIndex((value) => !value.startsWith("-"));
+  return first === -1 ? [] : [rest.slice(first).join(" ")];
 }
 
 /** `IFS` before `read` only says how it splits its line. */
@@ -181,6 +191,12 @@ const specials: Record<string, Describe> = {
   printf: describePrintf,
   mapfile: describeMapfile,
   readarray: describeMapfile,
+  jq: describeJq,
+  fd: describeFd,
+  fdfind: describeFd,
+  aws: describeAws,
+  alias: describeAlias,
+  date: describeDate,
   tar: describeTar,
   gtar: describeTar,
   bsdtar: describeTar,
@@ -193,6 +209,7 @@ const doubts = {
   }),
   unsure: { reason: "an argument that cannot be known before it runs may be an option" },
   unseen: { reason: "it runs shell text that cannot be known before it runs", unseen: true },
+  gitConfig: { reason: "git's configuration can name programs that later commands run" },
   input: { reason: "it runs what it gets from its input", unseen: true },
 } as const;
 
@@ -209,7 +226,13 @@ function describeProgram(
   const options = readOptions(args, program);
   addOptionFiles(scan, options, program, place);
   addOperands(scan, options, program, place);
+  if (program.writesUnseen) addUnseenWrites(scan, place);
   return programDoubt(options, program);
+}
+
+/** Files below the folder, named by what the program reads. */
+function addUnseenWrites(scan: Scan, place: Place): void {
+  addPath(scan, literalArgument("."), { access: "edit", folder: true, below: true }, place);
 }
 
 function programDoubt(options: Options, program: Program): Doubt | undefined {
@@ -217,6 +240,10 @@ function programDoubt(options: Options, program: Program): Doubt | undefined {
   const dangers = dangersIn(options, program.danger);
   if (dangers.length > 0) return doubts.option(dangers);
   if (options.unsure && program.danger) return doubts.unsure;
+  const setting = options.operands.find(({ text }) =>
+    words(program.settings).has(/^[^=]*(?==)/.exec(text)?.[0] ?? ""),
+  );
+  if (setting) return doubts.option([setting.text]);
   return program.runsInput && runsItsInput(options) ? { reason: doubts.input.reason } : undefined;
 }
 
@@ -234,14 +261,27 @@ function runsItsInput(options: Options): boolean {
 
 function addOptionFiles(scan: Scan, options: Options, program: Program, place: Place): void {
   const [reads, writes, uploads] = [words(program.reads), words(program.writes), words(program.uploads)];
+  const fills = words(program.fills);
   for (const { name, value, isText } of options.found) {
     if (!value || isText) continue;
+    if (fills.has(name)) {
+      addFilled(scan, value, options.operands, place);
+      continue;
+    }
     if (uploads.has(name)) addUpload(scan, value, place);
     if (writes.has(name)) addPath(scan, value, { access: "edit" }, place);
     else if (reads.has(name)) addPath(scan, value, { access: "read" }, place);
     else if (!uploads.has(name))
       addVisiblePaths(scan, value, place, program.operands === undefined ? "read" : "visible");
   }
+}
+
+/** A folder gets files with the names of the sources, or with such as nobody names here. */
+function addFilled(scan: Scan, folder: Argument, sources: readonly Argument[], place: Place): void {
+  addPath(scan, folder, { access: "edit", folder: true, below: true }, place);
+  for (const source of sources)
+    for (const inside of namesInside(scan, folder, source, place))
+      addPath(scan, inside, { access: "edit" }, place);
 }
 
 /** `@file`, `<file` or `name=@file;type=…`; another text is sent as it is. */
@@ -265,24 +305,67 @@ function addOperands(scan: Scan, options: Options, program: Program, place: Plac
     case "text":
       return;
     case "address":
-      return operands
-        .filter((arg) => /^file:/i.test(arg.text))
-        .forEach((arg) => addVisiblePaths(scan, arg, place));
+      return addAddresses(scan, operands, savesFiles(options, program), place);
     case "read":
       return addReads(scan, operands, program, place);
     case "write":
       return operands.forEach((file) => addPath(scan, file, edit, place));
+    case "change":
+      return operands.forEach((file) => addChange(scan, file, edit, place));
+    case "pack":
+      return operands.forEach((file, index) =>
+        addPath(scan, file, index === 0 ? edit : { access: "read" }, place),
+      );
+    case "clone":
+      return addClone(scan, operands, place);
     case "folder":
       return operands.forEach((folder) => addPath(scan, folder, { access: "visible", folder: true }, place));
     case "copy":
     case "move":
     case "link":
-      return addCopies(scan, operands, program, hasOption(options, program.writes), edit, place);
+      return addCopies(scan, operands, program, hasOption(options, program.fills), edit, place);
     case "name":
       return operands.forEach((operand) => addVisiblePaths(scan, operand, place));
     case undefined:
       return operands.forEach((operand) => addVisiblePaths(scan, operand, place, "read"));
   }
+}
+
+function addChange(scan: Scan, file: Argument, edit: PathUse, place: Place): void {
+  addPath(scan, file, { access: "read" }, place);
+  addPath(scan, file, edit, place);
+}
+
+function savesFiles(options: Options, program: Program): boolean {
+  if (program.saves !== "*") return hasOption(options, program.saves);
+  return !hasOption(options, program.writes) && !hasOption(options, program.fills);
+}
+
+/** A file's address is read; what is fetched may be saved under the last name of its address. */
+function addAddresses(scan: Scan, addresses: readonly Argument[], saves: boolean, place: Place): void {
+  for (const { values = [] } of addresses) {
+    for (const { text } of values) {
+      const file = fileOfAddress(text);
+      if (file !== undefined) addPath(scan, literalArgument(file), { access: "read" }, place);
+      const name = saves ? basename(text.replace(/[?#].*$/s, "")) : "";
+      if (name !== "") addPath(scan, literalArgument(name), { access: "edit" }, place);
+    }
+  }
+}
+
+/** The folder that is named, or one with the name of what is cloned. */
+function addClone(scan: Scan, [from, to]: readonly Argument[], place: Place): void {
+  if (from) addVisiblePaths(scan, from, place);
+  const folders = to ? [to] : (from?.values ?? []).map(({ text }) => literalArgument(clonedName(text)));
+  for (const folder of folders) addPath(scan, folder, { access: "edit", folder: true, below: true }, place);
+}
+
+function clonedName(address: string): string {
+  return (
+    basename(address.replace(/\/+$/, ""))
+      .replace(/^.*:/, "")
+      .replace(/\.git$/, "") || "."
+  );
 }
 
 /** Of a program that runs a script only the script is known to be read. */
@@ -312,18 +395,31 @@ function addCopies(
   if (!target || /^[\w.@-]+:/.test(target.text)) return;
   addPath(scan, target, { ...edit, removes: false }, place);
   for (const source of sources)
-    for (const inside of namesInside(target, source)) addPath(scan, inside, { access: "edit" }, place);
+    for (const inside of namesInside(scan, target, source, place))
+      addPath(scan, inside, { ...edit, removes: false }, place);
 }
 
-/** `cp x/.env folder` may write `folder/.env`. */
-function namesInside(target: Argument, source: Argument): Argument[] {
+/** `cp x/.env folder` may write `folder/.env`; `cp -r x/. folder` and `cp x/* folder` what lies in `x` now. */
+function namesInside(scan: Scan, target: Argument, source: Argument, place: Place): Argument[] {
   if (!target.values || !source.values) return [];
+  const names = source.values.flatMap((value) => [
+    { text: basename(value.text), glob: value.glob },
+    ...namesBelow(scan, value, place).map((text) => ({ text, glob: false })),
+  ]);
   return target.values.flatMap((folder) =>
-    (source.values ?? []).map((file): Argument => {
-      const text = `${folder.text.replace(/\/+$/, "") || "/"}/${basename(file.text)}`;
-      return { ...literalArgument(text), values: [{ text, glob: folder.glob || file.glob }] };
+    names.map((name): Argument => {
+      const text = `${folder.text.replace(/\/+$/, "") || "/"}/${name.text}`;
+      return { ...literalArgument(text), values: [{ text, glob: folder.glob || name.glob }] };
     }),
   );
+}
+
+/** Names in a folder that is copied with what it holds (`x/`, `x/.`, `x/*`). */
+function namesBelow(scan: Scan, { text }: Value, { bases }: Place): readonly string[] {
+  const folder = /^(.*?)\/+(?:\.|\*|)$/s.exec(text)?.[1];
+  if (folder === undefined || /[*?]/.test(folder)) return [];
+  const from = isAbsolute(text) ? ["/"] : (bases ?? []);
+  return from.flatMap((base) => scan.context.list?.(scan.realPath(base, folder || "/")) ?? []);
 }
 
 function describeGit(
@@ -341,8 +437,17 @@ function describeGit(
   if (!subcommand.values || subcommand.splits) return doubts.unsure;
   const rest = before.operands.slice(1);
   const program = gitCommandOf(subcommand.text);
-  const doubt = describeProgram(scan, rest, program, place);
-  return doubt ?? gitWordDoubt(subcommand.text, rest, program);
+  if (subcommand.text === "checkout") addCheckedOut(scan, rest, place);
+  const doubt = describeProgram(scan, rest, program, place) ?? gitWordDoubt(subcommand.text, rest, program);
+  if (doubt === doubts.gitConfig) addPath(scan, literalArgument(".git/config"), { access: "edit" }, place);
+  return doubt;
+}
+
+/** `git checkout -- a` overwrites `a`. */
+function addCheckedOut(scan: Scan, args: readonly Argument[], place: Place): void {
+  const dashes = args.findIndex(({ text }) => text === "--");
+  const files = dashes === -1 ? [] : args.slice(dashes + 1);
+  for (const file of files) addPath(scan, file, { access: "edit", below: true }, place);
 }
 
 /** Words that are no options and yet make git run something. */
@@ -353,7 +458,7 @@ function gitWordDoubt(subcommand: string, rest: readonly Argument[], program: Pr
     return { reason: "a remote of this kind runs a command" };
   const onlyReads = rest.some((arg) => gitConfigReads.includes(arg.text));
   if (subcommand === "config" && !onlyReads && rest.filter((arg) => !arg.text.startsWith("-")).length !== 1) {
-    return { reason: "git's configuration can name programs that later commands run" };
+    return doubts.gitConfig;
   }
   return undefined;
 }
@@ -382,7 +487,7 @@ function describeFind(
     if (findWrites.has(arg.text) && next) addPath(scan, next, { access: "edit" }, place);
     if (/^-(?:newer\w*|anewer|cnewer|samefile|files0-from)$/.test(arg.text) && next)
       addPath(scan, next, { access: "read" }, place);
-    if (arg.text === "-delete") addDeletions(scan, starts, place);
+    if (arg.text === "-delete") addDeletions(scan, starts, !tests.some(isNarrowing), place);
     if (findRuns.has(arg.text) || findWrites.has(arg.text) || arg.text === "-delete") found.push(arg.text);
   }
   if (found.length > 0) return doubts.option([...new Set(found)]);
@@ -403,9 +508,17 @@ function inFoundFolder(option: string, place: Place): Place {
   return option.endsWith("dir") ? { ...place, bases: undefined } : place;
 }
 
-function addDeletions(scan: Scan, starts: readonly Argument[], place: Place): void {
+/** Tests of find that leave something out. */
+function isNarrowing({ text }: Argument): boolean {
+  return /^-(?:i?l?name|i?path|i?wholename|i?regex|[acm](?:time|min)|newer\w*|size|empty|user|group|perm)$/.test(
+    text,
+  );
+}
+
+function addDeletions(scan: Scan, starts: readonly Argument[], removes: boolean, place: Place): void {
   const folders = starts.length > 0 ? starts : [literalArgument(".")];
-  for (const folder of folders) addPath(scan, folder, { access: "edit", folder: true, below: true }, place);
+  for (const folder of folders)
+    addPath(scan, folder, { access: "edit", folder: true, below: true, removes }, place);
 }
 
 function describeDd(scan: Scan, args: readonly Argument[], _command: SimpleCommand, place: Place): undefined {
@@ -458,18 +571,27 @@ function describeShell(
   _command: SimpleCommand,
   place: Place,
 ): Doubt | undefined {
-  const options = readOptions(args, { leads: true, values: "-O +O -o --rcfile --init-file", texts: "-c" });
+  const options = readOptions(args.map(withDash), {
+    leads: true,
+    values: "-O -o --rcfile --init-file",
+    texts: "-c",
+  });
   const hasText = options.found.some((option) => option.name === "-c");
   if (dangersIn(options, "--rcfile --init-file -i -l --login").some((name) => name.endsWith("file")))
     return doubts.unseen;
   if (!hasText && hasOption(options, "--version --help")) return undefined;
-  if (hasOption(options, "-O +O")) return doubts.unseen;
+  if (hasOption(options, "-O")) return doubts.unseen;
   if (hasText) return runShellText(args, place);
   const [script] = options.operands;
   if (!script || hasOption(options, "-s") || isInput(script)) return doubts.input;
   addPath(scan, script, { access: "read" }, place);
   for (const arg of args) addVisiblePaths(scan, arg, place);
   return script.values ? undefined : doubts.unseen;
+}
+
+/** `+e` stands among the options of a shell as `-e` does. */
+function withDash(arg: Argument): Argument {
+  return /^\+[A-Za-z]+$/.test(arg.text) ? literalArgument(`-${arg.text.slice(1)}`) : arg;
 }
 
 /** The text of `-c` is the first word that is no option, wherever `-c` stood. */
@@ -555,7 +677,7 @@ function describeSed(
   const options = readOptions(args, program);
   const inPlace = hasOption(options, "-i --in-place");
   addOptionFiles(scan, options, program, place);
-  addOperands(scan, options, inPlace ? { ...program, operands: "write" } : program, place);
+  addOperands(scan, options, inPlace ? { ...program, operands: "change" } : program, place);
   return programDoubt(options, program) ?? sedDoubt(scan, options, program, place);
 }
 
@@ -642,9 +764,8 @@ function describeTar(
   place: Place,
 ): Doubt | undefined {
   const program: Program = { ...programOf("tar"), texts: `${programOf("tar")?.texts ?? ""} -f --file` };
-  const [first, ...rest] = args;
-  const isBundle = first !== undefined && /^[A-Za-z]+$/.test(first.text);
-  const options = readOptions(isBundle ? [bundled(first.text), ...rest] : args, program);
+  const options = readOptions(unbundled(args, program), program);
+  addOptionFiles(scan, options, program, place);
   const mode = options.found.map(({ name }) => name);
   const extracts = mode.some((name) => /^-(?:x|-extract|-get)$/.test(name));
   const creates = mode.some((name) => /^-(?:c|r|u|A|-create|-append|-update|-delete)$/.test(name));
@@ -654,12 +775,94 @@ function describeTar(
     if (value && /^-(?:C|-directory)$/.test(name))
       addPath(scan, value, { access: extracts ? "edit" : "visible", folder: true, below: true }, place);
   }
-  if (extracts && !hasOption(options, "-C --directory")) addDeletions(scan, [], place);
+  if (extracts && !hasOption(options, "-C --directory")) addUnseenWrites(scan, place);
   for (const operand of options.operands) if (!extracts) addPath(scan, operand, { access: "read" }, place);
   return programDoubt(options, program);
 }
 
-/** `xfz` as `-xzf`: the file's name is the next word wherever `f` stands. */
-function bundled(letters: string): Argument {
-  return literalArgument(`-${letters.replace("f", "")}${letters.includes("f") ? "f" : ""}`);
+/** `xfC a folder` as `-x -f a -C folder`: letters without a dash take the words behind them in their order. */
+function unbundled(args: readonly Argument[], program: Program): readonly Argument[] {
+  const [first, ...rest] = args;
+  if (!first || !/^[A-Za-z]+$/.test(first.text)) return args;
+  const valued = new Set(
+    [program.values, program.texts, program.reads, program.writes].flatMap((list) => [...words(list)]),
+  );
+  let next = 0;
+  const options = first.text.split("").flatMap((letter) => {
+    const option = literalArgument(`-${letter}`);
+    const value = valued.has(option.text) ? rest[next++] : undefined;
+    return value ? [option, value] : [option];
+  });
+  return [...options, ...rest.slice(next)];
+}
+
+/** `--arg name text` takes two words; the second of `--slurpfile name file` is read. */
+function describeJq(
+  scan: Scan,
+  args: readonly Argument[],
+  _command: SimpleCommand,
+  place: Place,
+): Doubt | undefined {
+  const rest: Argument[] = [];
+  for (let next = 0; next < args.length; next++) {
+    const arg = args[next];
+    if (!arg) break;
+    const file = args[next + 2];
+    if (/^--(?:slurpfile|rawfile|argfile)$/.test(arg.text) && file)
+      addPath(scan, file, { access: "read" }, place);
+    if (/^--(?:slurpfile|rawfile|argfile|arg|argjson)$/.test(arg.text)) next += 2;
+    else rest.push(arg);
+  }
+  return describeProgram(scan, rest, programOf("jq"), place);
+}
+
+/** What stands behind `-x` is a command that gets what was found. */
+function describeFd(
+  scan: Scan,
+  args: readonly Argument[],
+  command: SimpleCommand,
+  place: Place,
+): Doubt | undefined {
+  const runs = args.findIndex(({ text }) => /^(?:-[xX]|--exec(?:-batch)?)$/.test(text));
+  const inner = findCommand(args.slice(runs + 1), command);
+  if (runs !== -1) addCommand(scan, { ...inner, argv: [...inner.argv, unknownArguments] }, place);
+  return describeProgram(scan, runs === -1 ? args : args.slice(0, runs + 1), programOf("fd"), place);
+}
+
+/** Only its copying names files; other words are often names with a slash. */
+function describeAws(
+  scan: Scan,
+  args: readonly Argument[],
+  _command: SimpleCommand,
+  place: Place,
+): Doubt | undefined {
+  return describeProgram(scan, args, args[0]?.text === "s3" ? undefined : programOf("gcloud"), place);
+}
+
+/** A shell that knows aliases runs their text where the name stands next. */
+function describeAlias(
+  _scan: Scan,
+  args: readonly Argument[],
+  _command: SimpleCommand,
+  place: Place,
+): Doubt | undefined {
+  for (const arg of args.filter(({ text }) => text.includes("="))) {
+    const [value, ...others] = arg.values ?? [];
+    if (!value || others.length > 0) return doubts.unseen;
+    place.runText(value.text.slice(value.text.indexOf("=") + 1));
+  }
+  return undefined;
+}
+
+/** A word that is no format sets the clock. */
+function describeDate(
+  scan: Scan,
+  args: readonly Argument[],
+  _command: SimpleCommand,
+  place: Place,
+): Doubt | undefined {
+  const program = programOf("date") ?? {};
+  const doubt = describeProgram(scan, args, program, place);
+  const setsClock = readOptions(args, program).operands.some(({ text }) => /^\d/.test(text));
+  return doubt ?? (setsClock ? { reason: "it sets the clock" } : undefined);
 }

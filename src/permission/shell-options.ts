@@ -1,4 +1,5 @@
 import type { Program } from "./shell-programs.ts";
+import { attachedPath } from "./shell-paths.ts";
 import type { Argument } from "./shell-word.ts";
 import { literalArgument } from "./shell-word.ts";
 
@@ -42,6 +43,7 @@ class OptionReading {
       ...words(program.reads),
       ...words(program.writes),
       ...words(program.uploads),
+      ...words(program.fills),
     ]);
   }
 
@@ -64,18 +66,36 @@ class OptionReading {
 
   #option(arg: Argument): void {
     if (arg.text.startsWith("--")) return this.#long(arg);
-    if (this.#program.words || this.#valued.has(arg.text)) return this.#named(arg.text);
+    if (this.#valued.has(arg.text)) return this.#named(arg.text);
+    if (this.#program.words) return this.#word(arg);
     this.#cluster(arg);
+  }
+
+  /** `-o=a`, `-oa`, `-I/a`. */
+  #word(arg: Argument): void {
+    const equals = arg.text.indexOf("=");
+    const attached = [...this.#valued].find((name) => name.length === 2 && arg.text.startsWith(name));
+    if (attached !== undefined || attachedPath.test(arg.text)) {
+      const name = arg.text.slice(0, 2);
+      const from = arg.text[2] === "=" ? 3 : 2;
+      this.#found.push({ name, value: rest(arg, from), isText: this.#texts.has(name) });
+    }
+    this.#found.push({ name: equals === -1 ? arg.text : arg.text.slice(0, equals), isText: false });
   }
 
   #long(arg: Argument): void {
     const equals = arg.text.indexOf("=");
     if (equals === -1) return this.#named(arg.text);
-    const name = arg.text.slice(0, equals);
+    const name = this.#fullName(arg.text.slice(0, equals));
     this.#found.push({ name, value: rest(arg, equals + 1), isText: this.#texts.has(name) });
   }
 
   #cluster(arg: Argument): void {
+    const first = arg.text.slice(0, 2);
+    if (!this.#valued.has(first) && attachedPath.test(arg.text)) {
+      this.#found.push({ name: first, value: rest(arg, 2), isText: false });
+      return;
+    }
     for (let index = 1; index < arg.text.length; index++) {
       const name = `-${arg.text[index]}`;
       if (!this.#valued.has(name)) {
@@ -90,7 +110,7 @@ class OptionReading {
 
   /** A shortened long option takes its word too. */
   #fullName(name: string): string {
-    if (!name.startsWith("--") || name.length < 4 || this.#valued.has(name)) return name;
+    if (!name.startsWith("--") || this.#valued.has(name)) return name;
     const full = [...this.#valued].filter((option) => option.startsWith(name));
     return full.length === 1 && full[0] !== undefined ? full[0] : name;
   }
@@ -120,11 +140,11 @@ export function unknownIn(options: Options, ...lists: (string | undefined)[]): s
   return options.found.map(({ name }) => name).filter((name) => !known.has(name) && !/^-\d$/.test(name));
 }
 
-/** Long options may be shortened to what is still theirs; three letters are the fewest that count. */
+/** Long options may be shortened to what is still theirs. */
 function isSpelling(name: string, option: string): boolean {
   return (
     name === option ||
-    (name.startsWith("--") && name.length >= 5 && option.startsWith(name) && option.startsWith("--"))
+    (name.startsWith("--") && name.length > 2 && option.startsWith(name) && option.startsWith("--"))
   );
 }
 

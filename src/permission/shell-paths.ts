@@ -45,7 +45,7 @@ export function addUnknownPath(scan: Scan, text: string, use: PathUse, opaque: s
 
 /**
  * Adds the paths that a word of any command names, in whatever form: `/a`, `--out=/a`, `-I/a`, `of=/a`, `@/a`,
- * `file:///a`. With `read` the command may read what looks like a file: what has a dot or a slash.
+ * `file:///a`, `/a:/inside/of/a/container`. With `read` the command may read what looks like a file: what has a dot or a slash.
  */
 export function addVisiblePaths(
   scan: Scan,
@@ -65,21 +65,28 @@ export function addVisiblePaths(
   }
 }
 
+/** `-I/a`: a path behind the letter of an option. */
+export const attachedPath = /^-[A-Za-z]((?:\/|\.\.\/).*)$/s;
+
 function pathsInWord(word: string): string[] {
   if (word === "" || word.length > pathLimit || word.includes("\n")) return [];
-  if (/^file:\/\//i.test(word)) return [decodeFileUrl(word)];
+  const file = fileOfAddress(word);
+  if (file !== undefined) return [file];
   if (address.test(word)) return [];
   const assigned = /^(?:--?)?[\w.-]+=(.+)$/s.exec(word)?.[1];
-  if (assigned !== undefined) return pathsInWord(assigned);
+  if (assigned !== undefined) return assigned.split(/,(?=[\w-]+=)/).flatMap(pathsInWord);
+  const mounted = /^(\/[^:]*):\/[^:]*(?::[a-zA-Z,]+)?$/.exec(word)?.[1];
+  if (mounted !== undefined) return [mounted];
   if (word.startsWith("@")) return [word.slice(1)].filter((path) => path.includes("/"));
-  const attached = /^-[A-Za-z]((?:\/|\.\.\/).*)$/s.exec(word)?.[1];
+  const attached = attachedPath.exec(word)?.[1];
   if (attached !== undefined) return [attached];
   return word.startsWith("-") ? [] : [word];
 }
 
-function decodeFileUrl(url: string): string {
-  const path = url.replace(/^file:\/\/[^/]*/i, "");
-  return path.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+/** The path in `file:///a` and `file:a`. */
+export function fileOfAddress(url: string): string | undefined {
+  const path = /^file:(?:\/\/[^/]*)?(.*)$/is.exec(url)?.[1];
+  return path?.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
 function addValue(scan: Scan, value: Value, use: PathUse, place: Place): void {

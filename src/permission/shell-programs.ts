@@ -15,8 +15,28 @@ export interface Program {
   readonly writes?: string;
   /** Options whose value names a file behind `@` or `<`. */
   readonly uploads?: string;
-  /** What its operands are. `copy`: the last is written, the others read; `move`: all are written. `address`: URLs. `name`: no more than names. */
-  readonly operands?: "read" | "write" | "folder" | "copy" | "move" | "link" | "text" | "address" | "name";
+  /** Options whose value is a folder in which files are written: the sources' names, or such that are not named. */
+  readonly fills?: string;
+  /** Options with which it writes a file with the last name of each address; `*` for always. */
+  readonly saves?: string;
+  /** It writes files that its arguments do not name. */
+  readonly writesUnseen?: boolean;
+  /** Variables among its operands (`SHELL=…`) through which it runs something else. */
+  readonly settings?: string;
+  /** What its operands are. `copy`: the last is written, the others read; `move`: all are written. `change`: read and written; `pack`: the first is written, the others read. `address`: URLs. `name`: no more than names. */
+  readonly operands?:
+    | "read"
+    | "write"
+    | "change"
+    | "pack"
+    | "folder"
+    | "copy"
+    | "move"
+    | "link"
+    | "text"
+    | "address"
+    | "clone"
+    | "name";
   /** So many first operands are a pattern or a script, unless one of the options `instead` is there. */
   readonly skip?: number;
   readonly instead?: string;
@@ -39,29 +59,35 @@ const remote = "it runs a command on another machine";
 const schedules = "it runs something later or elsewhere";
 
 const grepValues =
-  "-A -B -C -m -D -d --after-context --before-context --context --max-count --binary-files --color";
+  "-A -B -C -m -D -d --after-context --before-context --context --max-count --binary-files --devices --directories --label";
 const searchValues =
   "-A -B -C -m -t -T -g -j -M -E -r --after-context --before-context --context --max-count --type --type-not --glob --iglob --max-depth --max-columns --replace --sort --encoding --threads --colors --color";
 
 /** By name; several names share an entry with blanks between. */
 const table: Record<string, Program> = {
   // Readers
-  "cat tac rev nl fold fmt expand unexpand strings hexdump od base64 base32 cksum sum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum shasum md5":
-    { operands: "read", values: "-w -n -s -b -t -N -j -A -v -e -a --width --length" },
+  "cat rev sum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum": { operands: "read" },
+  tac: { operands: "read", texts: "-s --separator" },
+  "fold fmt expand unexpand strings od cksum shasum md5": { operands: "read", texts: "-p --prefix" },
+  nl: { operands: "read", texts: "-b -d -f -h -i -l -n -s -v -w" },
+  hexdump: { operands: "read", texts: "-e", reads: "-f" },
+  "base64 base32": { operands: "read", reads: "-i --input", writes: "-o --output", danger: "-o --output" },
   "head tail": { operands: "read", values: "-n -c --lines --bytes --pid -s --sleep-interval" },
   wc: { operands: "read", reads: "--files0-from" },
-  "cut paste comm join": {
+  "cut paste": { operands: "read", texts: "-d --delimiter --delimiters --output-delimiter" },
+  comm: { operands: "read", texts: "--output-delimiter" },
+  join: { operands: "read", texts: "-t -e" },
+  cmp: { operands: "read" },
+  "diff diff3 colordiff": {
     operands: "read",
-    values: "-d -f -c -b -t -1 -2 -j -o -e --delimiter --fields --characters --output-delimiter",
-  },
-  "cmp diff sdiff diff3 colordiff": {
-    operands: "read",
-    values: "-U -C -W -x -I --unified --context --width --exclude --label -L",
+    texts: "-x -I -L -F --exclude --label --ignore-matching-lines --show-function-line",
     danger: "--output --to-file --from-file --diff-program",
   },
+  sdiff: { operands: "read", writes: "-o --output", danger: "-o --output --diff-program", texts: "-I" },
   sort: {
     operands: "read",
-    values: "-k -t -S -T --key --field-separator --buffer-size --temporary-directory --parallel --batch-size",
+    texts: "-k -t -S --key --field-separator --buffer-size --parallel --batch-size",
+    values: "-T --temporary-directory",
     danger: "-o --output --compress-program",
     writes: "-o --output",
     reads: "--files0-from",
@@ -75,18 +101,20 @@ const table: Record<string, Program> = {
     reads: "--random-source",
   },
   tr: { operands: "text" },
-  column: { operands: "read", values: "-t -s -o -c -N --separator --output-separator --table-columns" },
+  column: { operands: "read", texts: "-s -o -N -H -R --separator --output-separator --table-columns" },
   file: {
     operands: "read",
-    values: "-F -P",
+    texts: "-F -P -e --separator --exclude",
     danger: "-C --compile -m --magic-file",
     reads: "-f --files-from",
   },
-  "stat du ls lsd exa eza readlink realpath basename dirname": {
+  stat: { operands: "folder", texts: "-c --format --printf" },
+  "ls lsd exa eza": {
     operands: "folder",
-    texts:
-      "-c -f --format --printf -I --ignore --exclude -w -T --time-style --block-size -d --max-depth -t --threshold -B",
+    texts: "-I --ignore --hide --ignore-glob --time-style",
   },
+  du: { operands: "folder", texts: "-I --exclude", reads: "-X --exclude-from --files0-from" },
+  "readlink realpath": { operands: "folder" },
   tree: {
     operands: "folder",
     texts: "-P -I -L --filelimit --charset --timefmt",
@@ -99,7 +127,7 @@ const table: Record<string, Program> = {
     operands: "read",
     texts: "-e --regexp --include --exclude --exclude-dir",
     values: grepValues,
-    reads: "-f --file",
+    reads: "-f --file --exclude-from",
     skip: 1,
     instead: "-e --regexp -f --file",
   },
@@ -112,11 +140,17 @@ const table: Record<string, Program> = {
     skip: 1,
     instead: "-e --regexp -f --file --files --type-list",
   },
-  "ag ack": { operands: "read", values: searchValues, danger: "--pager --pre --output", skip: 1 },
+  "ag ack": {
+    operands: "read",
+    values: "-A -B -C -m -G --ignore --ignore-dir --depth",
+    danger: "--pager --pre --output",
+    skip: 1,
+  },
   jq: {
     operands: "read",
-    texts: "--arg --argjson --indent",
-    reads: "-f --from-file --slurpfile --rawfile",
+    texts: "--indent",
+    values: "-L --library-path",
+    reads: "-f --from-file",
     skip: 1,
     instead: "-f --from-file",
   },
@@ -125,18 +159,24 @@ const table: Record<string, Program> = {
     operands: "read",
     texts: "-F -v --field-separator --assign",
     danger:
-      "-f --file -i --include -l --load -E --exec -o --pretty-print -d --dump-variables -p --profile -D --debug",
+      "-f --file -i --include -l --load -E --exec -o --pretty-print -d --dump-variables -p --profile -D --debug -W",
     skip: 1,
   },
   "sed gsed": {
     operands: "read",
     texts: "-e --expression -l --line-length",
-    danger: "-i --in-place -f --file",
+    danger: "-i -I --in-place -f --file",
     skip: 1,
     instead: "-e --expression -f --file",
   },
   xxd: { operands: "copy", values: "-l -s -c -g -o -n" },
-  "fd fdfind": { operands: "text", danger: "-x -X --exec --exec-batch" },
+  "fd fdfind": {
+    operands: "folder",
+    texts: "-e -E -g -t -d -c -S --extension --exclude --type --color --size --glob",
+    values: "--search-path --base-directory --ignore-file -C",
+    danger: "-x -X --exec --exec-batch",
+    skip: 1,
+  },
   "less more most pg view": { operands: "read", opaque: interactive },
   "man info": {
     operands: "text",
@@ -147,7 +187,8 @@ const table: Record<string, Program> = {
   touch: { operands: "write", values: "-d -t --date --time", reads: "-r --reference" },
   mkdir: { operands: "write", texts: "-m --mode" },
   rm: { operands: "write", removes: true, below: "-r -R --recursive" },
-  "rmdir unlink shred mktemp mkfifo mknod": { operands: "write", values: "-m -n -s -p --mode" },
+  "rmdir unlink shred mkfifo mknod": { operands: "write" },
+  mktemp: { operands: "write", fills: "-p --tmpdir" },
   truncate: { operands: "write", values: "-s --size", reads: "-r --reference" },
   "chmod chown chgrp chattr setfacl": {
     operands: "write",
@@ -159,25 +200,27 @@ const table: Record<string, Program> = {
   cp: {
     operands: "copy",
     values: "-S --suffix",
-    writes: "-t --target-directory",
+    fills: "-t --target-directory",
     below: "-r -R -a --recursive --archive",
   },
-  mv: { operands: "move", removes: true, values: "-S --suffix", writes: "-t --target-directory", below: "*" },
+  mv: { operands: "move", removes: true, values: "-S --suffix", fills: "-t --target-directory", below: "*" },
   install: {
     operands: "copy",
     values: "-m -o -g -S --mode --owner --group",
-    writes: "-t --target-directory",
+    fills: "-t --target-directory",
     danger: "--strip-program",
   },
-  ln: { operands: "link", values: "-S --suffix", writes: "-t --target-directory" },
+  ln: { operands: "link", values: "-S --suffix", fills: "-t --target-directory" },
   rsync: {
     operands: "copy",
     values: "-f --filter --exclude --include --exclude-from --include-from --bwlimit",
     danger: "-e --rsh --rsync-path --daemon",
+    reads: "--files-from --password-file",
     writes: "--log-file --backup-dir --partial-dir",
     below: "*",
   },
-  "split csplit": { operands: "copy", values: "-l -b -n -a -C -t", danger: "--filter" },
+  split: { operands: "copy", texts: "-l -b -n -a -C -t", danger: "--filter" },
+  csplit: { operands: "read", texts: "-b -n --suffix-format --digits", writes: "-f --prefix" },
   dd: {},
   patch: {
     operands: "write",
@@ -185,41 +228,57 @@ const table: Record<string, Program> = {
     writes: "-o --output -r --reject-file",
     values: "-p -d -F --strip --directory",
     danger: "-o --output -d --directory",
+    writesUnseen: true,
   },
-  zip: { operands: "copy", danger: "-T -TT --test --unzip-command -O --output-file" },
-  unzip: { operands: "read", danger: "-d -o" },
-  "gzip gunzip bzip2 bunzip2 xz unxz zstd": { operands: "write", below: "-r --recursive" },
+  zip: { operands: "pack", danger: "-T -TT --test --unzip-command -O --output-file" },
+  unzip: { operands: "read", danger: "-d -o", fills: "-d" },
+  "gzip gunzip bzip2 bunzip2 xz unxz zstd": {
+    operands: "change",
+    below: "-r --recursive",
+    texts: "-S --suffix",
+  },
   "tar bsdtar gtar": {
     operands: "folder",
-    values: "-C -T -X --directory --files-from --exclude-from",
+    values: "-C --directory",
     texts: "--exclude --transform --xform",
     danger:
       "--checkpoint-action --to-command -I --use-compress-program --rsh-command --rmt-command -F --info-script --new-volume-script -P --absolute-names",
+    reads: "-T -X --files-from --exclude-from",
+    writes: "-g --listed-incremental --index-file",
   },
   curl: {
     operands: "address",
     values: "-X --request -m --max-time --retry --connect-timeout",
     texts: "-A --user-agent -e --referer -u --user",
     writes:
-      "-o --output -D --dump-header -c --cookie-jar --trace --trace-ascii --stderr --output-dir --etag-save --hsts --alt-svc --libcurl",
-    reads: "-K --config -T --upload-file --cacert -E --cert --key --netrc-file",
+      "-o --output -D --dump-header -c --cookie-jar --trace --trace-ascii --stderr --etag-save --hsts --alt-svc --libcurl",
+    fills: "--output-dir",
+    saves: "-O --remote-name --remote-name-all",
+    reads: "-b --cookie -K --config -T --upload-file --cacert -E --cert --key --netrc-file",
     uploads:
-      "-d --data --data-ascii --data-binary --data-urlencode -F --form --json --url-query -H --header -w --write-out",
+      "-d --data --data-ascii --data-binary --data-urlencode -F --form --json --url-query -H --header -w --write-out --variable",
     danger: "-O --remote-name --remote-name-all -J --remote-header-name -K --config",
   },
   wget: {
     operands: "address",
     texts: "--header --user-agent -U",
     values: "-t -T --tries --timeout",
-    writes: "-O --output-document -o --output-file -a --append-output -P --directory-prefix",
+    writes: "-O --output-document -o --output-file -a --append-output",
+    fills: "-P --directory-prefix",
+    saves: "*",
     reads: "-i --input-file --post-file --body-file",
     danger: "-e --execute --use-askpass --config",
   },
   // Texts only
-  date: { operands: "text", reads: "-f --file -r --reference", danger: "-s --set" },
-  "echo printf : true false expr seq sleep pwd whoami id uname hostname which whereis type hash printenv nproc arch tty yes exit return break continue shift":
+  date: { operands: "text", texts: "-d --date", reads: "-f --file -r --reference", danger: "-s --set" },
+  "echo printf : true false expr seq sleep pwd whoami id basename dirname uname hostname which whereis type printenv nproc arch tty yes exit return break continue shift":
     { operands: "text" },
-  "gh glab aws gcloud az kubectl http https xh redis-cli": {
+  kubectl: {
+    operands: "text",
+    reads: "-f --filename -k --kustomize --kubeconfig",
+    danger: "--pager --exec-credential --plugin",
+  },
+  "gh glab gcloud az http https xh redis-cli": {
     operands: "text",
     danger: "--pager --exec-credential --plugin",
   },
@@ -232,12 +291,22 @@ const table: Record<string, Program> = {
   },
   "npx bunx pnpx": { danger: "-c --call --script-shell --node-options --shell-mode", values: "-p --package" },
   "cargo rustc": { danger: "--config --linker -C --codegen" },
-  go: { words: true, danger: "-toolexec -exec -vettool -overlay -modfile --toolexec --exec --vettool" },
+  go: {
+    words: true,
+    writes: "-o",
+    danger: "-toolexec -exec -vettool -overlay -modfile --toolexec --exec --vettool",
+  },
   "make gmake": {
     danger: "--eval -f --file --makefile -E",
+    reads: "-f --file --makefile",
     values: "-C -I -j -l -o -W --directory --include-dir",
+    settings: "SHELL .SHELLFLAGS MAKEFLAGS GNUMAKEFLAGS MAKEFILES",
   },
-  "gcc g++ cc c++ clang clang++": { words: true, danger: "-wrapper -fplugin -B -specs --specs -Xlinker" },
+  "gcc g++ cc c++ clang clang++": {
+    words: true,
+    writes: "-o",
+    danger: "-wrapper -fplugin -B -specs --specs -Xlinker",
+  },
   ctags: { danger: "--options -o --output" },
   pandoc: {
     operands: "read",
@@ -246,7 +315,12 @@ const table: Record<string, Program> = {
     values: "-f -t --from --to",
   },
   "mvn gradle gradlew mvnw": { danger: "-I --init-script -f --file -b --build-file -s --settings" },
-  "docker podman nerdctl": { danger: "--privileged" },
+  "docker podman nerdctl": {
+    texts: "-w --workdir -e --env --entrypoint",
+    values: "-v --volume --mount",
+    reads: "--env-file",
+    danger: "--privileged",
+  },
   openssl: {
     words: true,
     danger: "-out -engine -provider -config -writerand",
@@ -257,7 +331,6 @@ const table: Record<string, Program> = {
   "psql mysql sqlite3 mariadb": {
     danger: "-c --command -e --execute -f --file -cmd -init -o --output -L --log-file --pager --tee",
   },
-  "strace ltrace": { danger: "-o --output -E" },
   // Interpreters: code in an option or from the input
   "python python2 python3 pypy pypy3": {
     danger: "-c",
@@ -269,6 +342,7 @@ const table: Record<string, Program> = {
   },
   "node nodejs tsx": {
     danger: "-e --eval -p --print -r --require --import --loader --experimental-loader -pe",
+    reads: "--env-file --env-file-if-exists",
     runsInput: true,
     leads: true,
     values: "-C --conditions -r --require --import --loader --experimental-loader",
@@ -313,10 +387,12 @@ const table: Record<string, Program> = {
   "at batch crontab systemd-run launchctl systemctl service nsenter unshare chroot su runuser pkexec gksudo start-stop-daemon dtach abduco":
     { opaque: schedules },
   "xdg-open open start": { opaque: "it opens whatever program is set up for the file" },
-  "alias unalias enable complete compgen compopt bind fc history disown suspend ulimit umask shopt dirs popd logout":
-    {
-      operands: "text",
-    },
+  "complete compgen compopt": { operands: "text", texts: "-A -G -P -S -X -o", danger: "-C -F -W" },
+  enable: { operands: "text", danger: "-f" },
+  hash: { operands: "text", danger: "-p" },
+  bind: { operands: "text", danger: "-x -f" },
+  fc: { operands: "text", danger: "-s -e" },
+  "unalias history disown suspend ulimit umask shopt dirs popd logout": { operands: "text" },
 };
 
 const programs: ReadonlyMap<string, Program> = new Map(
@@ -347,10 +423,21 @@ const gitTexts =
 
 /** git's commands with more than the common options. */
 const gitCommands: Record<string, Program> = {
-  grep: { danger: `${gitDanger} -O`, texts: "-e -A -B -C -m --max-depth", operands: "text", skip: 1 },
+  grep: {
+    danger: `${gitDanger} -O`,
+    texts: "-e -A -B -C -m --max-depth",
+    reads: "-f",
+    operands: "read",
+    skip: 1,
+    instead: "-e -f",
+  },
   archive: { danger: `${gitDanger} -o --remote`, writes: "-o --output" },
   "format-patch": { danger: `${gitDanger} -o --output-directory`, writes: "-o --output-directory" },
-  clone: { danger: `${gitDanger} -u -c --template`, values: "-b --branch --depth -o --origin" },
+  clone: {
+    operands: "clone",
+    danger: `${gitDanger} -u -c --template`,
+    values: "-b --branch --depth -o --origin",
+  },
   init: { danger: `${gitDanger} --template --separate-git-dir` },
   fetch: { danger: `${gitDanger} -o` },
   push: { danger: gitDanger, texts: "-o --push-option" },
@@ -359,8 +446,13 @@ const gitCommands: Record<string, Program> = {
     danger: `${gitDanger} --edit-description`,
     texts: "--format --sort --contains --no-contains --merged --points-at",
   },
-  commit: { danger: gitDanger, texts: `${gitTexts} -F --file -C --reuse-message` },
-  tag: { danger: gitDanger, texts: `${gitTexts} --sort -u --local-user` },
+  commit: { danger: gitDanger, texts: `${gitTexts} -C --reuse-message`, reads: "-F --file -t --template" },
+  tag: { danger: gitDanger, texts: `${gitTexts} --sort -u --local-user`, reads: "-F --file" },
+  notes: { danger: gitDanger, texts: gitTexts, reads: "-F --file" },
+  rm: { danger: gitDanger, operands: "write", removes: true, below: "-r" },
+  mv: { danger: gitDanger, operands: "move", removes: true, below: "*" },
+  restore: { danger: gitDanger, operands: "write", below: "*", texts: "-s --source" },
+  apply: { danger: gitDanger, operands: "read", writesUnseen: true, values: "--directory" },
   stash: { danger: gitDanger, texts: "-m --message" },
   switch: { danger: gitDanger, values: "-c -C --create --force-create" },
   checkout: { danger: gitDanger, values: "-b -B --orphan" },
@@ -477,6 +569,12 @@ const wrappers: Record<string, Wrapper> = {
     values: "-w -E --timeout --wait --conflict-exit-code",
     skip: 1,
     danger: "-c --command",
+  },
+  "strace ltrace": {
+    flags: "-c -C -d -f -ff -F -h -i -k -n -N -q -qq -r -t -tt -ttt -T -v -V -w -x -xx -y -yy -z -Z -S -L",
+    values: "-e -a -A -I -O -p -P -s -u -X -U -l -n",
+    looks: "-p --attach",
+    danger: "-o --output -E -b",
   },
   caffeinate: { flags: "-d -i -m -s -u", values: "-t -w" },
   "busybox toybox": {},

@@ -24,6 +24,7 @@ export function readSedScript(script: string): ScriptEffects {
     const command = script[at];
     if (command === undefined) break;
     at++;
+    if (command === "{") continue;
     if ("#aic".includes(command)) {
       at = lineEnd();
     } else if (":btTvqQlL".includes(command)) {
@@ -99,8 +100,24 @@ export function opaqueAwk(program: string): string | undefined {
   if (/\bgetline\b/.test(code)) return "awk reads other files or commands (getline)";
   if (/@/.test(code)) return "awk loads or calls something by name (@)";
   if (/\|/.test(code.replace(/\|\|/g, ""))) return "awk pipes into a command";
-  if (/\bprintf?\b[^;}\n]*>/.test(code)) return "awk writes a file (print >)";
-  return undefined;
+  if (/\bARG[VC]\b/.test(code)) return "awk names its own files (ARGV)";
+  return printsToFile(code) ? "awk writes a file (print >)" : undefined;
+}
+
+/** A `>` behind `print` that stands in no brackets, where it would compare; a statement goes on behind some ends of lines. */
+function printsToFile(code: string): boolean {
+  const lines = code.replace(/\\\n/g, " ").replace(/(,|&&|\|\||\{|\?|:|\bdo|\belse)\s*\n/g, "$1 ");
+  let depth = 0;
+  let prints = false;
+  for (const [token] of lines.matchAll(/\bprintf?\b|[()[\];{}>\n]/g)) {
+    if (token.startsWith("print")) [prints, depth] = [true, 0];
+    else if (token === "(" || token === "[") depth++;
+    else if (token === ")" || token === "]") depth--;
+    else if (token === ">") {
+      if (prints && depth <= 0) return true;
+    } else prints = false;
+  }
+  return false;
 }
 
 /** Strings and regular expressions taken out; undefined where it cannot be told what is one. */

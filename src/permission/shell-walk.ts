@@ -18,7 +18,7 @@ import { addCommand, cdTargets } from "./shell-command.ts";
 import type { ShellAssignment } from "./shell-command.ts";
 import { hazardOf } from "./shell-hazards.ts";
 import type { Place, Scan, ShellContext, ShellPart } from "./shell-part.ts";
-import { addPath } from "./shell-paths.ts";
+import { addPath, addVisiblePaths } from "./shell-paths.ts";
 import { assignmentSites, moves } from "./shell-sites.ts";
 import type { Sites } from "./shell-sites.ts";
 import { isDangerousVariable } from "./shell-variables.ts";
@@ -30,6 +30,9 @@ const partLimit = 400;
 const depthLimit = 12;
 /** Folders that the shell may be in before it counts as unknown. */
 const baseLimit = 8;
+
+const fileTest = /^-[abcdefghkprsuwxGLNOS]$/;
+const fileComparison = /^-(?:nt|ot|ef)$/;
 
 /** The folders that the shell may be in; undefined where that cannot be known. */
 type Bases = readonly string[] | undefined;
@@ -158,6 +161,14 @@ export class ShellWalk implements Scan {
       case "HereDoc":
         if (!node.closing) throw new Error("a here-document does not end");
         return this.#children(node, unsure, bases);
+      case "TestUnary":
+        this.#checkHazard(node, scope);
+        if (fileTest.test(node.operator)) this.#tested([node.operand], scope, bases);
+        return this.#children(node, scope, bases);
+      case "TestBinary":
+        this.#checkHazard(node, scope);
+        if (fileComparison.test(node.operator)) this.#tested([node.left, node.right], scope, bases);
+        return this.#children(node, scope, bases);
       default:
         this.#checkHazard(node, scope);
         return this.#children(node, scope, bases);
@@ -288,6 +299,12 @@ export class ShellWalk implements Scan {
     }
   }
 
+  /** Files that `[[ -f … ]]` asks for, as `[ -f … ]` does. */
+  #tested(words: readonly Word[], scope: Scope, bases: Bases): void {
+    const place = this.#place(scope, bases);
+    for (const word of words) for (const file of toArguments(word, place)) addVisiblePaths(this, file, place);
+  }
+
   #moved(argv: readonly Argument[], scope: Scope, bases: Bases): Outcome {
     if (argv[0]?.values?.length !== 1) return { success: undefined, failure: undefined };
     const names = argv.map((arg) => arg.text);
@@ -312,6 +329,8 @@ export class ShellWalk implements Scan {
     if (!target) return scope.sites.count("HOME") === 0 ? [this.context.home] : undefined;
     if (!target.values || target.text === "-" || target.values.some((value) => value.glob)) return undefined;
     const texts = target.values.map((value) => value.text);
+    if (scope.sites.count("CDPATH") > 0 && !texts.every((text) => /^\.{0,2}(?:\/|$)/.test(text)))
+      return undefined;
     if (!bases && !texts.every((text) => isAbsolute(text))) return undefined;
     return limited(texts.flatMap((text) => (bases ?? ["/"]).map((base) => resolve(base, text))));
   }
