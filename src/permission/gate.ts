@@ -191,8 +191,14 @@ export class Gate {
   }
 
   /** Whether the mode "auto" would let it through. */
-  #isAutomatic({ permissions, limits }: GateCall, rules: Ruleset): boolean {
-    const authority = { rules, limits, mode: "auto", approvals: this.#deps.approvals.rules() } as const;
+  #isAutomatic({ permissions, limits, within }: GateCall, rules: Ruleset): boolean {
+    const authority = {
+      rules,
+      limits,
+      within,
+      mode: "auto",
+      approvals: this.#deps.approvals.rules(),
+    } as const;
     return permissions.every((request) => judge(request, authority).action === "allow");
   }
 

@@ -255,14 +255,24 @@ function projectFor(agent: Agent, depth: number, { project, agent: parent }: Par
       ...agent.rules,
       ...denied.map((permission): Rule => ({ permission, pattern: "*", action: "deny" })),
     ],
-    limits: [...(agent.limits ?? []), ...(parent.limits ?? [])],
-    within: [...(parent.within ?? []), withoutOwnTools(parent.rules)],
+    ...boundTo(agent, parent),
   };
   return {
     ...project,
     agents: new Map([...project.agents, [agent.name, child]]),
     consent: undefined,
     hasChanged: async () => false,
+  };
+}
+
+/** What must allow a child's calls beside its own rules: the limits of both, and all that its parent goes by. */
+export function boundTo(
+  agent: Pick<Agent, "limits">,
+  parent: Pick<Agent, "rules" | "limits" | "within">,
+): Required<Pick<Agent, "limits" | "within">> {
+  return {
+    limits: [...(agent.limits ?? []), ...(parent.limits ?? [])],
+    within: [...(parent.within ?? []), withoutOwnTools(parent.rules)],
   };
 }
 

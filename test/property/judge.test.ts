@@ -1,7 +1,12 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { approvalModeSchema } from "../../src/message/message.ts";
+import type { Agent } from "../../src/agent/agent.ts";
+import { newSessionId } from "../../src/message/ids.ts";
+import { Approvals } from "../../src/permission/approvals.ts";
 import { evaluate } from "../../src/permission/evaluate.ts";
+import { Gate } from "../../src/permission/gate.ts";
+import { boundTo } from "../../src/session/child-session.ts";
 import { judge } from "../../src/permission/judge.ts";
 import type { Action, PermissionRequest, Rule } from "../../src/permission/rule.ts";
 
@@ -35,6 +40,57 @@ const approvals = fc.array(
   { maxLength: 3 },
 );
 const authority = fc.record({ rules, limits, mode, approvals });
+
+const never = new AbortController().signal;
+const advices = fc.constantFrom<"allow" | "ask" | undefined>("allow", "ask", undefined);
+const generations = fc.array(fc.record({ rules, limits }), { minLength: 2, maxLength: 4 });
+
+describe("a child", () => {
+  test("is never wider than its parent, whatever agents, approvals, setting and plugins there are", async () => {
+    const property = fc.asyncProperty(
+      request,
+      generations,
+      mode,
+      approvals,
+      advices,
+      async (asked, agents, setting, approved, advice) => {
+        const memory = new Approvals();
+        await memory.add(approved, "session");
+        const gate = new Gate({
+          ask: async () => ({ reply: "reject" }),
+          approvals: memory,
+          mode: () => setting,
+          ...(advice && { advise: async () => ({ status: advice }) }),
+        });
+        const outcomes: string[] = [];
+        let parent: Pick<Agent, "rules" | "limits" | "within"> | undefined;
+        for (const agent of agents) {
+          const bound: typeof parent = parent === undefined ? agent : { ...agent, ...boundTo(agent, parent) };
+          const call = {
+            sessionId: newSessionId(),
+            callId: "call",
+            agent: "any",
+            title: "",
+            kind: "other" as const,
+            locations: [],
+            input: {},
+            permissions: [asked],
+            limits: bound.limits,
+            within: bound.within,
+          };
+          outcomes.push((await gate.decide(call, bound.rules, never)).outcome);
+          parent = bound;
+        }
+        const firstNo = outcomes.findIndex((outcome) => outcome !== "allowed");
+        if (firstNo !== -1) expect(outcomes.slice(firstNo)).not.toContain("allowed");
+        const firstDenied = outcomes.indexOf("denied");
+        if (firstDenied !== -1)
+          expect(outcomes.slice(firstDenied).every((outcome) => outcome === "denied")).toBe(true);
+      },
+    );
+    await fc.assert(property, { numRuns: 300 });
+  });
+});
 
 describe("a judgement", () => {
   test("is never laxer than a deny of the rules or of a limit, whatever is approved or set", () => {

@@ -307,3 +307,18 @@ describe("limits of a call", () => {
     expect(await decision).toEqual({ outcome: "allowed" });
   });
 });
+
+test("what a plugin allows is not allowed to a child where a loop is asked about for its parent", async () => {
+  const permissions: PermissionRequest[] = [
+    { permission: "doom_loop", subjects: [{ text: "read" }], always: [] },
+  ];
+  const allowAll: Rule[] = [{ permission: "*", pattern: "*", action: "allow" }];
+  const gate = new Gate({
+    ask: async () => ({ reply: "reject" }),
+    approvals: new Approvals(),
+    advise: async () => ({ status: "allow" }),
+  });
+  expect(await gate.decide(call("1", "read", { permissions, within: [askAll] }), allowAll, never)).toEqual({
+    outcome: "rejected",
+  });
+});
