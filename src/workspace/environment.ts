@@ -2,7 +2,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Words of a name that say that its value is a credential. Whole words only: KEYBOARD and TOKENIZERS are others. */
 const SECRET_WORDS = new Set(
-  "KEY KEYS TOKEN TOKENS SECRET SECRETS CREDENTIAL CREDENTIALS AUTH COOKIE BEARER DSN PAT PASS PWD".split(
+  "KEY KEYS TOKEN TOKENS JWT WEBHOOK SECRET SECRETS CREDENTIAL CREDENTIALS AUTH COOKIE BEARER DSN PAT PASS PWD".split(
     " ",
   ),
 );
@@ -26,6 +26,13 @@ const HARMLESS = [
 
 /** Values whose names say nothing: an address with a password in it. */
 const PASSWORD_IN_URL = /^[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:[^\s/@]+@/i;
+
+/** Values that are tokens of well-known services, whatever they are called. */
+const KNOWN_TOKEN =
+  /^(?:sk-[\w-]{16,}|gh[opsur]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{16,}|AKIA[A-Z0-9]{16}|AIza[\w-]{30,}|hf_\w{20,}|npm_\w{30,}|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\..*)$/;
+
+/** What would make bash take names for something else than rules are held against. */
+const RENAMING = /^(?:BASH_FUNC_.*|BASHOPTS|SHELLOPTS|GLOBIGNORE|CDPATH)$/;
 
 /** What a package runner and our own launcher put in, and what would change how a command's own Node behaves. */
 const OURS =
@@ -86,13 +93,14 @@ function withoutMonitor(env: Environment): Record<string, string> {
 }
 
 function isPassedOn(name: string, value: string): boolean {
-  return !OURS.test(name) && !COLOURFUL.has(name) && !isCredential(name, value);
+  return !OURS.test(name) && !RENAMING.test(name) && !COLOURFUL.has(name) && !isCredential(name, value);
 }
 
 /** Whether the variable holds a credential, by its name or by what it is. */
 export function isCredential(name: string, value: string): boolean {
-  if (PASSWORD_IN_URL.test(value)) return true;
+  if (PASSWORD_IN_URL.test(value) || KNOWN_TOKEN.test(value)) return true;
   const upper = name.toUpperCase();
+  if (upper.includes("CONNECTION_STRING")) return true;
   if (HARMLESS.some((pattern) => pattern.test(upper))) return false;
   return wordsOf(name).some((word) => SECRET_WORDS.has(word) || GLUED_SECRET.test(word));
 }

@@ -67,6 +67,25 @@ test("withholds addresses with a password in them, and passes on others", () => 
   expect(passed(env)).toEqual(["HOMEPAGE", "PROXY"]);
 });
 
+test("withholds tokens of well-known services by their form", () => {
+  const letters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  const env = {
+    SOMETHING: `sk-proj-${letters}`,
+    OTHER: `ghp_${letters}`,
+    THIRD: "AKIAABCDEFGHIJKLMNOP",
+    FOURTH: `xoxb-${letters}`,
+    SLACK_WEBHOOK_URL: "https://example.org/x",
+    AZURE_STORAGE_CONNECTION_STRING: "AccountName=x",
+  };
+  expect(passed(env)).toEqual([]);
+  expect(passed({ SKETCH: "sk-", NAME: "ghp_x" })).toEqual(["SKETCH", "NAME"]);
+});
+
+test("drops what would make bash take names for something else", () => {
+  const env = named("BASH_FUNC_ls%%", "BASHOPTS", "SHELLOPTS", "GLOBIGNORE", "CDPATH");
+  expect(passed(env)).toEqual([]);
+});
+
 test("passes on credentials that the configuration names", () => {
   const env = named("GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "OTHER_TOKEN");
   expect(passed(env, ["GITHUB_TOKEN", "AWS_*"])).toEqual([
