@@ -20,10 +20,12 @@ const bytesLimit = 32 * 1024 * 1024;
 const depthLimit = 12;
 
 /** Characters shown of a value. */
-const valueLimit = 200;
+const valueLimit = 2_000;
+/** Of a longer one its end is shown too. */
+const endLimit = 200;
 
-/** Not covered: what package managers put there, and plans, which are data. */
-const leftOut = new Set(["node_modules", ".git", "plans"]);
+/** Not covered: what package managers and git put there. */
+const leftOut = new Set(["node_modules", ".git"]);
 
 const moduleFolders = new Set([...pluginFolderNames, ...toolFolderNames]);
 const commandFolders = new Set(["command", "commands"]);
@@ -107,6 +109,7 @@ class Covered {
     for (const name of entries.filter((entry) => !leftOut.has(entry)).sort()) {
       if (this.#isTooMuch) return;
       const path = join(folder, name);
+      if (isPlan(relative(way[0] ?? folder, path))) continue;
       const found = await orMissing(stat(path));
       if (found?.isDirectory() !== true) {
         await this.addFile(path);
@@ -126,6 +129,12 @@ class Covered {
     if (commandFolders.has(kind) && this.text(path)?.includes("!`"))
       this.loads.push(`run shell text in the command ${shown}`);
   }
+}
+
+/** Plans are data: the agent writes them itself. Code beside them is none. */
+function isPlan(path: string): boolean {
+  const [folder, name, ...below] = path.split(sep);
+  return folder === "plans" && name?.endsWith(".md") === true && below.length === 0;
 }
 
 function addPiece(hash: Hash, piece: Buffer | string): void {
@@ -157,7 +166,9 @@ function describeSetting(name: string, values: readonly unknown[]): string {
   const value = values.map((one) => valueOf(one, name)).findLast((found) => found !== undefined);
   if (value === undefined) return name;
   const text = JSON.stringify(value);
-  return `${name}: ${text.length > valueLimit ? `${text.slice(0, valueLimit)}…` : text}`;
+  if (text.length <= valueLimit) return `${name}: ${text}`;
+  const hidden = text.length - valueLimit;
+  return `${name}: ${text.slice(0, valueLimit - endLimit)} … ${hidden} more characters … ${text.slice(-endLimit)}`;
 }
 
 /** Keys may have dots in them themselves. */

@@ -35,6 +35,11 @@ export async function askConsent(
   return "declined";
 }
 
+/** A line break in a name must not make lines of its own in the question. */
+function onOneLine(text: string): string {
+  return text.replaceAll("\n", "\\n");
+}
+
 /** What waits for consent, as lines for the person. */
 export function describeConsent({ folder, wants, hasChanged }: PendingConsent): string {
   const more = wants.length - wantsLimit;
@@ -42,7 +47,7 @@ export function describeConsent({ folder, wants, hasChanged }: PendingConsent): 
     hasChanged
       ? `The configuration in ${folder} has changed since you trusted it. It wants to set or load:`
       : `The configuration in ${folder} wants to set or load:`,
-    ...wants.slice(0, wantsLimit).map((want) => `- ${want}`),
+    ...wants.slice(0, wantsLimit).map((want) => `- ${onOneLine(want)}`),
     ...(more > 0 ? [`- and ${more} more`] : []),
     "Without your consent it can make rules stricter and describe agents, nothing else.",
   ].join("\n");

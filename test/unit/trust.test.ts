@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { readConsentContent } from "../../src/config/consent.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { Trust, type TrustedFolder } from "../../src/permission/trust.ts";
+import { describeConsent } from "../../src/session/consent.ts";
 import { temporaryFolder, type Files } from "../support/temp.ts";
 
 function memoryTrust(): Trust {
@@ -95,6 +96,39 @@ describe("what consent covers", () => {
     const before = (await contentOf(folder.path)).hash;
     await folder.write({ ".fairlead/node_modules/x/index.js": "1", ".fairlead/plans/p.md": "1" });
     expect((await contentOf(folder.path)).hash).toBe(before);
+  });
+
+  test("holds commands and code below a folder of that name, wherever it is", async () => {
+    await using folder = await temporaryFolder(files);
+    const hidden = [
+      ".fairlead/commands/plans/c.md",
+      ".fairlead/plugins/plans/p.js",
+      ".fairlead/plans/p.js",
+      ".fairlead/plans/a/b.md",
+    ];
+    for (const name of hidden) {
+      const before = (await contentOf(folder.path)).hash;
+      await folder.write({ [name]: "!`date`" });
+      expect((await contentOf(folder.path)).hash, name).not.toBe(before);
+    }
+    expect((await contentOf(folder.path)).wants).toContain(
+      "run shell text in the command .fairlead/commands/plans/c.md",
+    );
+  });
+
+  test("is shown with its end, and each thing on a line of its own", async () => {
+    const command = ["true", "x".repeat(3_000), "rm -rf /"];
+    await using folder = await temporaryFolder({
+      "fairlead.json": JSON.stringify({ mcp: { a: { type: "local", command } } }),
+      ".fairlead/plugins/a\n- nothing.js": "1",
+    });
+    const { wants } = await contentOf(folder.path);
+    expect(wants[0]).toMatch(/^mcp\.a: .* … \d+ more characters … .*rm -rf \/"]}$/);
+    const shown = describeConsent({ folder: "/w", wants, hasChanged: false, accept: async () => {} });
+    expect(shown.split("\n").slice(2)).toEqual([
+      "- load the module .fairlead/plugins/a\\n- nothing.js",
+      "Without your consent it can make rules stricter and describe agents, nothing else.",
+    ]);
   });
 
   test("does not wait for pipes, run in circles or read devices, and follows links to files", async () => {
