@@ -352,6 +352,7 @@ export class App {
       folders: folders.map(({ path }) => path),
       otherFolders: otherFolders.map(({ path }) => path),
       untrusted: trusted ? [] : projectFolders(loaded),
+      confined: { folders: projectFolders(loaded, "all"), root },
       outputFolder: this.#shared.outputFolder,
       skillFolders: foldersOutside(roots, skills.skills),
       home,
@@ -659,8 +660,10 @@ function pluginFiles({ layers }: LoadedConfig, home: string): string[] {
   return named.filter((path) => path !== undefined);
 }
 
-function projectFolders({ folders }: LoadedConfig): string[] {
-  return folders.filter(({ scope }) => scope === "project").map(({ path }) => path);
+/** `all` counts those of other programs in. */
+function projectFolders({ folders, otherFolders }: LoadedConfig, which: "own" | "all" = "own"): string[] {
+  const wanted = which === "own" ? folders : [...folders, ...otherFolders];
+  return wanted.filter(({ scope }) => scope === "project").map(({ path }) => path);
 }
 
 function tooMuchToTrust(root: string): string {

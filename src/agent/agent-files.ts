@@ -1,6 +1,7 @@
-import { readFile, readdir, stat } from "node:fs/promises";
-import { join, sep } from "node:path";
+import { readFile, readdir, realpath, stat } from "node:fs/promises";
+import { isAbsolute, join, relative, sep } from "node:path";
 import { codeOf, messageOf } from "../base/errors.ts";
+import { isSecretFile } from "../permission/secret-file.ts";
 
 /** Agents of one folder; further files are reported and left out. */
 const FILES_LIMIT = 500;
@@ -23,13 +24,20 @@ const PLACES = [
   { folder: "agents", isOldMode: false },
 ] as const;
 
-/** Reads the agents of a config folder: `{mode,modes}/*.md`, then `{agent,agents}/**\/*.md`. */
-export async function readAgentFiles(configFolder: string, report: ReportFile): Promise<AgentFile[]> {
+/**
+ * Reads the agents of a config folder: `{mode,modes}/*.md`, then `{agent,agents}/**\/*.md`. With `within`, a real path,
+ * links that lead out of it or to a file of secrets are reported and left out: a prompt goes to the model unasked.
+ */
+export async function readAgentFiles(
+  configFolder: string,
+  report: ReportFile,
+  within?: string,
+): Promise<AgentFile[]> {
   const files: AgentFile[] = [];
   for (const { folder, isOldMode } of PLACES) {
     const root = join(configFolder, folder);
     for (const name of await listMarkdown(root, { recursive: !isOldMode }, report)) {
-      const file = await readAgentFile(root, name, report);
+      const file = await readAgentFile(join(root, `${name}.md`), name, report, within);
       if (file) files.push(isOldMode ? { ...file, raw: { mode: "primary", ...file.raw } } : file);
     }
   }
@@ -55,12 +63,13 @@ async function listMarkdown(
 }
 
 async function readAgentFile(
-  root: string,
+  path: string,
   entry: string,
   report: ReportFile,
+  within: string | undefined,
 ): Promise<AgentFile | undefined> {
-  const path = join(root, `${entry}.md`);
   try {
+    if (within !== undefined) await assertConfined(path, within);
     const { parseMarkdown } = await import("../config/markdown.ts");
     const { settings, body } = parseMarkdown(await readBounded(path), path);
     const raw = body === "" ? settings : { ...settings, prompt: body };
@@ -69,6 +78,14 @@ async function readAgentFile(
     report(path, messageOf(thrown));
     return undefined;
   }
+}
+
+async function assertConfined(path: string, within: string): Promise<void> {
+  const real = await realpath(path);
+  const way = relative(within, real);
+  if (way === ".." || way.startsWith(`..${sep}`) || isAbsolute(way))
+    throw new Error(`it links to a file outside of ${within} and is left out`);
+  if (isSecretFile(real)) throw new Error("it links to a file of secrets and is left out");
 }
 
 async function readBounded(path: string): Promise<string> {

@@ -28,6 +28,8 @@ export interface AgentSources {
   readonly otherFolders?: readonly string[];
   /** Those of `folders` that came with a project nobody has trusted yet: their agents may only tighten rules. */
   readonly untrusted?: readonly string[];
+  /** Those of `folders` and `otherFolders` that came with a project, and its root, a real path, which links in them must not leave. */
+  readonly confined?: { readonly folders: readonly string[]; readonly root: string };
   /** Where whole outputs of tools are kept; agents may read there. */
   readonly outputFolder: string;
   readonly skillFolders: readonly string[];
@@ -104,7 +106,13 @@ interface Draft {
 }
 
 async function readDefinitions(sources: AgentSources, problems: AgentProblem[]): Promise<Definition[]> {
-  const { config, folders, untrusted = [], home } = sources;
+  const { config, folders, untrusted = [], confined, home } = sources;
+  const filesOf = (folder: string) =>
+    readAgentFiles(
+      folder,
+      (path, message) => problems.push({ path, message }),
+      confined?.folders.includes(folder) ? confined.root : undefined,
+    );
   const modes = Object.entries(config.mode ?? {}).map(([name, raw]) => ({
     name,
     raw: asPrimary(raw),
@@ -118,7 +126,7 @@ async function readDefinitions(sources: AgentSources, problems: AgentProblem[]):
   const written: Written[] = [...modes, ...agents].map((entry) => ({ ...entry, trusted: true }));
   const native = new Set(builtInAgents([]).map(({ name }) => name));
   for (const folder of sources.otherFolders ?? []) {
-    const files = await readAgentFiles(folder, (path, message) => problems.push({ path, message }));
+    const files = await filesOf(folder);
     for (const { path, name } of files.filter(({ name }) => native.has(name)))
       problems.push({ path, message: `an agent of the program is called ${name}; this one is left out` });
     const others = files.filter(({ name }) => !native.has(name));
@@ -126,7 +134,7 @@ async function readDefinitions(sources: AgentSources, problems: AgentProblem[]):
     written.push(...others.map((file) => ({ ...file, raw: fromOtherProgram(file.raw), trusted: true })));
   }
   for (const folder of folders) {
-    const files = await readAgentFiles(folder, (path, message) => problems.push({ path, message }));
+    const files = await filesOf(folder);
     written.push(...files.map((file) => ({ ...file, trusted: !untrusted.includes(folder) })));
   }
   return written.map((entry) => toDefinition(entry, home, problems));

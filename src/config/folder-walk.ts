@@ -1,6 +1,7 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { codeOf, messageOf } from "../base/errors.ts";
+import { isSecretFile } from "../permission/secret-file.ts";
 
 /** Entries that one walk looks at, and folders that it goes down; what lies beyond is reported and left out. */
 const entriesLimit = 5_000;
@@ -13,7 +14,7 @@ export type Report = (path: string, message: string) => void;
 
 export interface WalkOptions {
   wanted(name: string): boolean;
-  /** A real path. Links that lead out of it are left out and reported. */
+  /** A real path. Links that lead out of it, or to a file of secrets, are left out and reported. */
   within?: string | undefined;
   report?: Report;
 }
@@ -68,8 +69,10 @@ class FolderWalk {
 
   #mayEnter(path: string, real: string): boolean {
     const { within } = this.#options;
-    if (within === undefined || isInside(within, real)) return true;
-    this.#report(path, `leads out of ${within} and is left out`);
+    if (within === undefined) return true;
+    if (isInside(within, real) && !isSecretFile(real)) return true;
+    const why = isSecretFile(real) ? "leads to a file of secrets" : `leads out of ${within}`;
+    this.#report(path, `${why} and is left out`);
     return false;
   }
 

@@ -2,6 +2,7 @@ import { readFile, realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, relative, resolve } from "node:path";
 import { codeOf } from "../base/errors.ts";
 import type { Env } from "./paths.ts";
+import { isSecretFile } from "../permission/secret-file.ts";
 
 export interface SubstitutionContext {
   readonly env: Env;
@@ -84,7 +85,7 @@ function fromEnvironment(name: string, { env, within }: SubstitutionContext): Fo
 async function fromFile(name: string, { home, path, within }: SubstitutionContext): Promise<Found> {
   const file = name.startsWith("~/") ? resolve(home, name.slice(2)) : resolve(dirname(path), name);
   try {
-    if (within !== undefined && !(await isInside(file, within))) return { outcome: "refused" };
+    if (within !== undefined && !(await mayRead(file, within))) return { outcome: "refused" };
     const { size } = await statFile(file);
     if (size > fileLimitBytes) {
       return {
@@ -106,10 +107,11 @@ async function statFile(path: string): Promise<{ size: number }> {
   return found;
 }
 
-/** Judged on real paths: a link that leads out is out. */
-async function isInside(file: string, folder: string): Promise<boolean> {
-  const way = relative(await realpath(folder), await realpath(file));
-  return way !== "" && !way.startsWith("..") && !isAbsolute(way);
+/** Judged on real paths: a link that leads out is out. What is asked for before it is read is not filled in either. */
+async function mayRead(file: string, folder: string): Promise<boolean> {
+  const real = await realpath(file);
+  const way = relative(await realpath(folder), real);
+  return way !== "" && !way.startsWith("..") && !isAbsolute(way) && !isSecretFile(real);
 }
 
 const present = (items: unknown[]): unknown[] => items.filter((item) => item !== undefined);

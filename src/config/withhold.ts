@@ -11,6 +11,17 @@ export interface Withheld {
 /** Settings that would start a program, load code or send queries somewhere. */
 const settingsThatReachOut = ["plugin", "shell", "formatter", "lsp", "search"] as const;
 
+/** Settings that would lift a limit: of costs, of tasks that start tasks, of what can be undone, of what a "no" ends. */
+function settingsThatLoosen({ max_cost, subagent_depth, snapshot, experimental }: Config): (keyof Config)[] {
+  const loosened: [keyof Config, boolean][] = [
+    ["max_cost", max_cost !== undefined],
+    ["subagent_depth", (subagent_depth ?? 0) > 1],
+    ["snapshot", snapshot === false],
+    ["experimental", experimental?.continue_loop_on_deny === true],
+  ];
+  return loosened.filter(([, isLoosened]) => isLoosened).map(([key]) => key);
+}
+
 const agentKeysOfProjects = new Set([
   "name",
   "description",
@@ -50,7 +61,7 @@ export function withholdUntrusted(config: Config): Withheld {
   const withheld: string[] = [];
   const kept: Config = { ...config };
 
-  for (const key of settingsThatReachOut) {
+  for (const key of [...settingsThatReachOut, ...settingsThatLoosen(config)]) {
     if (kept[key] !== undefined) withheld.push(key);
     delete kept[key];
   }

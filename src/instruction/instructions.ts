@@ -1,6 +1,7 @@
 import { open, realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { codeOf, messageOf } from "../base/errors.ts";
+import { isSecretFile } from "../permission/secret-file.ts";
 import type { FetchedTexts } from "./fetched-texts.ts";
 import { findFiles } from "./file-patterns.ts";
 
@@ -87,6 +88,10 @@ class Collection {
       const real = await realpath(path);
       if (within !== undefined && !isInside(await realpath(within), real)) {
         this.notes.push(`${path} links to a file outside of ${within} and was left out`);
+        return true;
+      }
+      if (within !== undefined && isSecretFile(real)) {
+        this.notes.push(`${path} is a file of secrets and was left out`);
         return true;
       }
       await this.#addReal(real);

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -464,9 +464,30 @@ describe("agents that may change nothing", () => {
   });
 });
 
+test("a project's agent does not lead out of it or to a file of secrets, linked as it may be", async () => {
+  const outside = await write("secret.txt", "s3cret");
+  const secrets = await write("project/.env", "KEY=1");
+  const shared = await write("project/shared.md", "shared");
+  const folder = join(base, "project", ".fairlead");
+  await mkdir(join(folder, "agents"), { recursive: true });
+  await symlink(outside, join(folder, "agents", "a.md"));
+  await symlink(secrets, join(folder, "agents", "b.md"));
+  await symlink(shared, join(folder, "agents", "c.md"));
+  const confined = { folders: [folder], root: await realpath(join(base, "project")) };
+  const { agents, problems } = await load({}, { folders: [folder], confined });
+  expect(["a", "b", "c"].map((name) => agents.get(name)?.prompt)).toEqual([undefined, undefined, "shared"]);
+  expect(problems.map(({ message }) => message)).toEqual([
+    `it links to a file outside of ${confined.root} and is left out`,
+    "it links to a file of secrets and is left out",
+  ]);
+});
+
 type Agents = Awaited<ReturnType<typeof loadAgents>>["agents"];
 
-function load(config: AgentSources["config"], more: { folders?: string[]; untrusted?: string[] } = {}) {
+function load(
+  config: AgentSources["config"],
+  more: Partial<Pick<AgentSources, "folders" | "untrusted" | "confined">> = {},
+) {
   return loadAgents({ config, folders: [], outputFolder, skillFolders, home: "/home/person", ...more });
 }
 

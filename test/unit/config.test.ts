@@ -310,11 +310,27 @@ test("an untrusted project reads files inside itself only, links included", asyn
       a: { prompt: "{file:prompts/a.md}" },
       b: { prompt: "{file:link.txt}" },
       c: { prompt: "{file:~/secret.txt}" },
+      d: { prompt: "{file:.env}" },
     },
   });
+  await write("work/.env", "KEY=1");
   const { config, withheld } = await load();
-  expect(config.agent).toEqual({ a: { prompt: "inside" }, b: {}, c: {} });
-  expect([...withheld].sort()).toEqual(["agent.b.prompt", "agent.c.prompt"]);
+  expect(config.agent).toEqual({ a: { prompt: "inside" }, b: {}, c: {}, d: {} });
+  expect([...withheld].sort()).toEqual(["agent.b.prompt", "agent.c.prompt", "agent.d.prompt"]);
+});
+
+test("an untrusted project lifts no limit of costs, tasks, undo or of what a no ends", async () => {
+  await write("work/fairlead.json", {
+    max_cost: { turn: 1000 },
+    subagent_depth: 3,
+    snapshot: false,
+    experimental: { continue_loop_on_deny: true },
+  });
+  const { config, withheld } = await load();
+  expect(config).toEqual({});
+  expect([...withheld].sort()).toEqual(["experimental", "max_cost", "snapshot", "subagent_depth"]);
+  await write("work/fairlead.json", { subagent_depth: 0, snapshot: true, experimental: {} });
+  expect((await load()).withheld).toEqual([]);
 });
 
 test("the folders follow XDG, and Windows has its own", () => {

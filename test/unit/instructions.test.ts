@@ -106,6 +106,18 @@ test("a file is read once, however many ways lead to it", async () => {
   });
 });
 
+test("a project's file of secrets is not taken for instructions, linked or named", async () => {
+  await write("project/.env", "KEY=1");
+  await symlink(".env", join(root, "AGENTS.md"));
+  expect(await load({ configured: [".env"] })).toEqual({
+    instructions: [],
+    notes: [
+      `${join(root, "AGENTS.md")} is a file of secrets and was left out`,
+      `${join(root, ".env")} is a file of secrets and was left out`,
+    ],
+  });
+});
+
 test("a project's link to a file outside of it is not followed", async () => {
   await write("secret.txt", "secret");
   await symlink(join(base, "secret.txt"), join(root, "AGENTS.md"));
