@@ -6,6 +6,12 @@ const files: ReadonlySet<string> = new Set([
   "opencode.jsonc",
 ]);
 
+/** Where the program's folders of a person are. */
+const personalFolders: ReadonlySet<string> = new Set([".config", "share", "state", "roaming", "local"]);
+
+/** What of `.git`, also of submodules and worktrees in it, says which programs git runs. A file `.git` says where that is. */
+const gitPrograms: ReadonlySet<string> = new Set(["hooks", "config", "config.worktree", "commondir"]);
+
 /** Folders of other programs, of which agents, commands and skills count. */
 const otherFolders: ReadonlySet<string> = new Set([".claude", ".agents"]);
 const otherKinds: ReadonlySet<string> = new Set(["agents", "commands", "skills"]);
@@ -24,13 +30,12 @@ export function isOwnConfiguration(path: string, below = false): boolean {
   if (other !== -1 && (otherKinds.has(parts[other + 1] ?? "") || (below && other === parts.length - 1)))
     return true;
   const git = parts.lastIndexOf(".git");
-  return git !== -1 && (isGitProgram(parts[git + 1]) || (below && git === parts.length - 1));
+  return (
+    git !== -1 && (git === parts.length - 1 || parts.slice(git + 1).some((part) => gitPrograms.has(part)))
+  );
 }
 
+/** Configuration of the person, and what the person consented to and approved. */
 function isPersonal(parts: readonly string[], index: number): boolean {
-  return parts[index - 1] === ".config" && ["fairlead", "opencode"].includes(parts[index] ?? "");
-}
-
-function isGitProgram(name: string | undefined): boolean {
-  return name === "hooks" || name === "config";
+  return personalFolders.has(parts[index - 1] ?? "") && ["fairlead", "opencode"].includes(parts[index] ?? "");
 }

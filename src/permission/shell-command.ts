@@ -505,7 +505,8 @@ function findCommand(words: readonly Argument[], command: SimpleCommand): Simple
 }
 
 function inFoundFolder(option: string, place: Place): Place {
-  return option.endsWith("dir") ? { ...place, bases: undefined } : place;
+  const within = { ...place, depth: place.depth + 1 };
+  return option.endsWith("dir") ? { ...within, bases: undefined } : within;
 }
 
 /** Tests of find that leave something out. */
@@ -825,7 +826,12 @@ function describeFd(
 ): Doubt | undefined {
   const runs = args.findIndex(({ text }) => /^(?:-[xX]|--exec(?:-batch)?)$/.test(text));
   const inner = findCommand(args.slice(runs + 1), command);
-  if (runs !== -1) addCommand(scan, { ...inner, argv: [...inner.argv, unknownArguments] }, place);
+  if (runs !== -1)
+    addCommand(
+      scan,
+      { ...inner, argv: [...inner.argv, unknownArguments] },
+      { ...place, depth: place.depth + 1 },
+    );
   return describeProgram(scan, runs === -1 ? args : args.slice(0, runs + 1), programOf("fd"), place);
 }
 

@@ -64,9 +64,8 @@ async function blockParts(block: PromptBlock, context: ToolContext, attaching: A
         ...(block.audience === "model" && { synthetic: true }),
         ...(block.audience === "person" && { ignored: true }),
       };
-      return block.audience === "both"
-        ? [text, ...(await mentionParts(block.text, context, attaching))]
-        : [text];
+      const mayMention = block.audience === "both" && block.by !== "model";
+      return mayMention ? [text, ...(await mentionParts(block.text, context, attaching))] : [text];
     }
     case "media":
       return mediaParts(block, context);

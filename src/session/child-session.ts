@@ -139,7 +139,9 @@ class Work {
     const costBefore = session.info.cost;
     try {
       idle.start();
-      const asked = session.prompt({ blocks: [{ type: "text", text: prompt, audience: "both" }] });
+      const asked = session.prompt({
+        blocks: [{ type: "text", text: prompt, audience: "both", by: "model" }],
+      });
       if (signal.aborted) session.cancel();
       const result = await asked;
       return this.#outcome(session, result, session.info.cost - costBefore);

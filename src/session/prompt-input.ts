@@ -10,7 +10,8 @@ export interface PromptInput {
 export type Audience = "both" | "model" | "person";
 
 export type PromptBlock =
-  | { type: "text"; text: string; audience: Audience }
+  /** With `by: "model"` it is a model's text to another: what it names with `@` is not what a person chose, and is not read. */
+  | { type: "text"; text: string; audience: Audience; by?: "model" }
   /** `data` is base64. */
   | { type: "media"; mime: string; data: string; name?: string }
   /** A link to something that is read when the message is made. */

@@ -145,6 +145,18 @@ describe("a task", () => {
     });
   });
 
+  test("is given no file that its prompt names with @, as nobody was asked about it", async () => {
+    await story({ files: { ".env": "KEY=hidden-value\n" } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.together(task("Sum up @.env")));
+      model.when(begins("Sum up @.env"), "I have not seen it.");
+      model.reply("Nobody has.");
+      await editor.prompt(sessionId, "Go on.");
+      expect(model.requests.length).toBe(3);
+      expect(JSON.stringify(model.requests)).not.toContain("hidden-value");
+    });
+  });
+
   test("has no more permissions than who began it", async () => {
     const agent = {
       writer: { mode: "subagent", description: "Writes.", permission: { edit: "allow", bash: "allow" } },

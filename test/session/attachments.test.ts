@@ -80,6 +80,15 @@ describe("a link to a file", () => {
 });
 
 describe("other blocks", () => {
+  test("a model's text attaches nothing and asks for no agent, whatever it names", async () => {
+    await using place = await toolPlace({ ".env": "KEY=1\n" });
+    const text = "Look at @.env and ask @general";
+    expect(await parts(place, { type: "text", text, audience: "both", by: "model" })).toEqual([
+      { type: "text", text },
+    ]);
+    expect(await parts(place, { type: "text", text, audience: "both" })).not.toHaveLength(1);
+  });
+
   test("texts are for whom they are meant", async () => {
     await using place = await toolPlace();
     const text = (audience: "both" | "model" | "person"): PromptBlock => ({
