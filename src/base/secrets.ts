@@ -18,7 +18,9 @@ export class Secrets {
   }
 
   redact(text: string): string {
-    return [...this.#values].reduce((clean, value) => clean.replaceAll(value, replacement), text);
+    // Of two keys of which one begins like the other, the longer one first: nothing of it must stay.
+    const values = [...this.#values].sort((one, other) => other.length - one.length);
+    return values.reduce((clean, value) => clean.replaceAll(value, replacement), text);
   }
 
   /** For a text that comes in pieces: what may be the beginning of a key waits for the next piece. */

@@ -9,6 +9,11 @@ function withKeys(...keys: string[]): Secrets {
 }
 
 describe("secrets", () => {
+  test("of which one begins like another are taken out whole", () => {
+    const secrets = withKeys("sk-12345678", "sk-12345678-longer");
+    expect(secrets.redact("sk-12345678-longer")).toBe("[key]");
+  });
+
   test("are taken out of a text, words and short values are not", () => {
     const secrets = withKeys("sk-12345678", "ollama", "test-key", "a-long-word-without-digits");
     const text = "sk-12345678 sk-12345678x ollama test-key a-long-word-without-digits";
