@@ -187,6 +187,7 @@ const specials: Record<string, Describe> = {
   "[": describeTest,
   read: describeSubscripts,
   unset: describeSubscripts,
+  wait: describeSubscripts,
   let: describeSubscripts,
   printf: describePrintf,
   mapfile: describeMapfile,
@@ -209,6 +210,7 @@ const doubts = {
   }),
   unsure: { reason: "an argument that cannot be known before it runs may be an option" },
   unseen: { reason: "it runs shell text that cannot be known before it runs", unseen: true },
+  subscript: { reason: "the shell evaluates what stands in [ ]" },
   gitConfig: { reason: "git's configuration can name programs that later commands run" },
   input: { reason: "it runs what it gets from its input", unseen: true },
 } as const;
@@ -723,6 +725,8 @@ function describeDeclaration(
   for (const arg of args) addVisiblePaths(scan, arg, place);
   const array = args.find((arg) => /=\(/.test(arg.text) && /[$`]/.test(arg.text));
   if (array) return { reason: "the shell evaluates the text of the array" };
+  const evaluated = command.argv[0]?.text !== "export" && args.find((arg) => /^-\w*[in]/.test(arg.text));
+  if (evaluated) return { reason: "the shell evaluates what such variables are set to" };
   return assignmentDoubt({ ...command, assignments }) ?? describeSubscripts(scan, args, command);
 }
 
@@ -742,14 +746,22 @@ function describeSubscripts(
   { argv }: SimpleCommand,
 ): Doubt | undefined {
   const inner = argv[0]?.text === "[" ? args.slice(0, -1) : args;
-  const evaluates = inner.some(
-    (arg) => /^\w+\[/.test(arg.text) || (argv[0]?.text === "let" && /[[$`]/.test(arg.text)),
-  );
-  return evaluates ? { reason: "the shell evaluates what stands in [ ]" } : undefined;
+  const names = /^(?:test|\[)$/.test(argv[0]?.text ?? "") ? namesTested(inner) : inner;
+  const evaluates =
+    inner.some((arg) => /^\w+\[/.test(arg.text) || (argv[0]?.text === "let" && /[[$`]/.test(arg.text))) ||
+    names.some((arg) => !arg.values && arg.known === "");
+  return evaluates ? doubts.subscript : undefined;
+}
+
+/** The names behind `-v`; others are texts to a test. */
+function namesTested(args: readonly Argument[]): Argument[] {
+  return args.filter((_, index) => /^-[vR]$/.test(args[index - 1]?.text ?? ""));
 }
 
 function describePrintf(scan: Scan, args: readonly Argument[], command: SimpleCommand): Doubt | undefined {
-  return args[0]?.text === "-v" ? describeSubscripts(scan, args, command) : undefined;
+  const [first, second] = args;
+  if (first?.text === "-v") return describeSubscripts(scan, second ? [second] : [], command);
+  return first?.text.startsWith("-v") ? doubts.subscript : undefined;
 }
 
 function describeMapfile(scan: Scan, args: readonly Argument[], command: SimpleCommand): Doubt | undefined {

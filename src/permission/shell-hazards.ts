@@ -1,4 +1,4 @@
-import type { ParameterExpansionPart, SyntaxNode, Word, WordPart } from "unbash";
+import type { Assignment, ParameterExpansionPart, ParsedScript, SyntaxNode, Word, WordPart } from "unbash";
 import type { Sites } from "./shell-sites.ts";
 
 const numericTests = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"]);
@@ -11,18 +11,23 @@ export function hazardOf(node: SyntaxNode, sites: Sites): string | undefined {
       return expansionHazard(node, sites);
     case "ArithmeticWord":
       return arithmeticHazard(node.value, node.parts, sites);
+    case "ArithmeticCommandExpansion":
+      return printsNumber(node.script) ? undefined : printed;
     case "TestUnary":
-      return /^-[vR]$/.test(node.operator) && node.operand.value.includes("[") ? subscript : undefined;
+      return /^-[vR]$/.test(node.operator) && /[[$`]/.test(node.operand.text + node.operand.value)
+        ? subscript
+        : undefined;
     case "TestBinary":
       if (!numericTests.has(node.operator)) return undefined;
       return wordHazard(node.left, sites) ?? wordHazard(node.right, sites);
     case "Assignment":
-      return node.index && wordHazard(node.index, sites);
+      return hasQuotedSubscript(node) ? subscript : node.index && wordHazard(node.index, sites);
     default:
       return undefined;
   }
 }
 
+const printed = "the shell evaluates what a command prints";
 const subscript = "the shell evaluates what stands in [ ]";
 
 function expansionHazard(part: ParameterExpansionPart, sites: Sites): string | undefined {
@@ -41,7 +46,8 @@ function expansionHazard(part: ParameterExpansionPart, sites: Sites): string | u
   return index && !isList ? wordHazard(index, sites) : undefined;
 }
 
-function wordHazard(word: Word, sites: Sites): string | undefined {
+/** The same for a word that a command takes as arithmetic. */
+export function wordHazard(word: Word, sites: Sites): string | undefined {
   return arithmeticHazard(word.value, word.parts, sites);
 }
 
@@ -52,10 +58,30 @@ function arithmeticHazard(
   sites: Sites,
 ): string | undefined {
   const literal = parts ? literalText(parts) : value;
-  if (literal.includes("[")) return subscript;
+  if (/[[$`\\]/.test(literal)) return subscript;
+  if (parts?.some(printsUnknown)) return printed;
   const names = [...(literal.match(/[A-Za-z_]\w*/g) ?? []), ...(parts ? expandedNames(parts) : [])];
   const textual = names.find((name) => !sites.isNumeric(name));
   return textual && `the shell evaluates the text in ${textual}`;
+}
+
+/** Commands that print a number and nothing else, whatever they read. */
+const counting = new Set(["date", "wc", "nproc", "id", "expr"]);
+
+function printsUnknown(part: WordPart): boolean {
+  if (part.type === "DoubleQuoted") return part.parts.some(printsUnknown);
+  return part.type === "CommandExpansion" && !printsNumber(part.script);
+}
+
+function printsNumber(script: ParsedScript | undefined): boolean {
+  const last = script?.commands.at(-1)?.command;
+  return last?.type === "Command" && counting.has(last.name?.value ?? "");
+}
+
+/** `a['$(…)']=1`, `a=(['$(…)']=1)`: quotes do not keep the shell from evaluating a subscript. */
+function hasQuotedSubscript({ index, value, text }: Assignment): boolean {
+  if (!index && value.type === "Word") return false;
+  return text.includes("[") && /[$`]/.test(text) && /['\\]/.test(text);
 }
 
 function literalText(parts: readonly WordPart[]): string {

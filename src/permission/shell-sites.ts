@@ -47,6 +47,8 @@ class Survey implements Sites {
   readonly #textual = new Set<string>();
   #hasFunctions = false;
   #isUnbounded = false;
+  /** Something gives the script or its functions arguments. */
+  #hasArguments = false;
 
   get movesInFunctions(): boolean {
     return this.#hasFunctions && this.moves;
@@ -57,6 +59,7 @@ class Survey implements Sites {
   }
 
   isNumeric(name: string): boolean {
+    if (/^[\d@*]/.test(name)) return !this.#hasArguments;
     return !this.#isUnbounded && !this.#textual.has(name);
   }
 
@@ -86,6 +89,7 @@ class Survey implements Sites {
         break;
       case "Function":
         this.#hasFunctions = true;
+        this.#hasArguments = true;
         if (movingCommands.has(node.name.value)) this.moves = true;
         break;
       case "Coproc":
@@ -102,6 +106,7 @@ class Survey implements Sites {
   #command(node: Command): void {
     const name = node.name?.value ?? "";
     if (movingCommands.has(name)) this.moves = true;
+    if (name === "set") this.#hasArguments = true;
     if (name === "shopt" || name === "command" || name === "builtin") this.widensGlobs = true;
     if (unboundedCommands.has(name)) {
       this.#isUnbounded = true;
@@ -118,7 +123,8 @@ class Survey implements Sites {
     if (wraps && movingCommands.has(arg.value)) this.moves = true;
     if (/^-\w*n/.test(arg.value) && /^(?:declare|typeset|local)$/.test(command)) this.#isUnbounded = true;
     const name = /^[A-Za-z_]\w*/.exec(arg.value)?.[0];
-    if (name !== undefined && (command !== "printf" || arg.value === name)) this.#setIndirectly(name, false);
+    if (name !== undefined && (command !== "printf" || arg.value === name))
+      this.#setIndirectly(name, command === "let");
     else if (arg.value.startsWith("$") && command !== "printf") this.#isUnbounded = true;
   }
 

@@ -23,9 +23,13 @@ const exact = new Set(dangerous.split(" ").filter((name) => !name.endsWith("*"))
 const beginnings = dangerous.split(" ").flatMap((name) => (name.endsWith("*") ? [name.slice(0, -1)] : []));
 const exceptions = new Set(harmless.split(" "));
 
+/** The shell evaluates what is assigned to these as arithmetic. */
+const numbers = new Set(["OPTIND", "RANDOM", "SECONDS", "LINENO", "HISTCMD"]);
+
 /** Whether a command that runs with this variable may do something else than without. `value` is undefined where unknown. */
 export function isDangerousVariable(name: string, value: string | undefined): boolean {
   if (exceptions.has(name)) return false;
+  if (numbers.has(name)) return value === undefined || !/^\d*$/.test(value);
   if (pagers.has(name) && value !== undefined && idlePrograms.has(value)) return false;
   return exact.has(name) || beginnings.some((beginning) => name.startsWith(beginning));
 }

@@ -16,7 +16,7 @@ import type {
 } from "unbash";
 import { addCommand, cdTargets } from "./shell-command.ts";
 import type { ShellAssignment } from "./shell-command.ts";
-import { hazardOf } from "./shell-hazards.ts";
+import { hazardOf, wordHazard } from "./shell-hazards.ts";
 import type { Place, Scan, ShellContext, ShellPart } from "./shell-part.ts";
 import { addPath, addVisiblePaths } from "./shell-paths.ts";
 import { assignmentSites, moves } from "./shell-sites.ts";
@@ -240,6 +240,7 @@ export class ShellWalk implements Scan {
       return { success: bases, failure: bases };
     }
     const argv = [node.name, ...node.args].flatMap((word) => this.#arguments(word, scope, place));
+    if (node.name.value === "let") this.#checkArithmetic(node, scope);
     const raw = scope.source.slice(node.pos, node.end);
     const named = assignments.map((assignment) => toShellAssignment(assignment, place));
     addCommand(this, { argv, raw, assignments: named }, place);
@@ -282,6 +283,13 @@ export class ShellWalk implements Scan {
     const opaque = hazardOf(node, scope.sites);
     const text = scope.source.slice(node.pos, node.end);
     if (opaque)
+      this.add({ permission: "bash", text, opaque, reason: `evaluates ${text}, but ${opaque}`, always: [] });
+  }
+
+  #checkArithmetic({ args, pos, end }: Command, scope: Scope): void {
+    const hazards = args.flatMap((arg) => (arg.type === "Word" ? (wordHazard(arg, scope.sites) ?? []) : []));
+    const text = scope.source.slice(pos, end);
+    for (const opaque of hazards)
       this.add({ permission: "bash", text, opaque, reason: `evaluates ${text}, but ${opaque}`, always: [] });
   }
 
