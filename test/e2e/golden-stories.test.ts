@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { describe, test } from "vitest";
 import { plain, withElicitation, withFs, zedLike, type ClientKind } from "../support/clients.ts";
 import { expectGolden } from "../support/golden.ts";
@@ -17,6 +18,11 @@ const indent = {
     { label: "Spaces", description: "" },
   ],
 };
+
+const everything = [
+  process.execPath,
+  fileURLToPath(import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js")),
+];
 
 function withFsAndForms(): ClientKind {
   const [fs, forms] = [withFs(), withElicitation()];
@@ -177,6 +183,30 @@ const stories: readonly GoldenStory[] = [
     async play({ editor, model }, sessionId) {
       model.reply(reply.call("skill", { name: "code-review" })).reply("I know how to review.");
       await editor.prompt(sessionId, "Learn to review");
+    },
+  },
+  {
+    name: "task",
+    options: { files: aFile, config: { permission: { bash: "ask" } }, permission: "allow_once" },
+    async play({ editor, model }, sessionId) {
+      const prompt = "Count the lines of a.txt.";
+      model.when(
+        ({ userText }) => userText.includes(prompt),
+        ({ toolResults }) =>
+          toolResults.length === 0 ? reply.call("bash", { command: "wc -l < a.txt" }) : "There are two.",
+      );
+      model.reply(reply.call("task", { description: "Count lines", prompt, subagent_type: "general" }));
+      model.reply("Two lines.");
+      await editor.prompt(sessionId, "How long is it?");
+      await editor.load(sessionId);
+    },
+  },
+  {
+    name: "mcp",
+    options: { config: { mcp: { all: { type: "local", command: everything } } }, permission: "allow_once" },
+    async play({ editor, model }, sessionId) {
+      model.reply(reply.call("all_echo", { message: "hi" })).reply("It says hi.");
+      await editor.prompt(sessionId, "Ask the server");
     },
   },
   {

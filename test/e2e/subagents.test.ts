@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { plain } from "../support/clients.ts";
+import * as reply from "../support/reply.ts";
+import { story } from "../support/story.ts";
+
+test("an editor that knows child sessions sees the task's own, answers for it and can cancel it alone", async () => {
+  const client = { ...plain(), capabilities: { subagents: {} } };
+  const config = { permission: { bash: "ask" } };
+  await story({ client, config, permission: "allow_once" }, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    const waits = reply.gate();
+    model.reply(reply.call("task", { description: "Dig", prompt: "Dig deep.", subagent_type: "general" }));
+    model.when(
+      ({ userText }) => userText.includes("Dig deep."),
+      ({ toolResults }) =>
+        toolResults.length === 0 ? reply.call("bash", { command: "echo dug" }) : [reply.say("I dig."), waits],
+    );
+    model.reply("It was stopped.");
+    // What passes under the child's session is no turn of a session that this editor opened.
+    editor.allow("session", "turn");
+    const turn = editor.prompt(sessionId, "Please");
+    await waits.reached();
+    const { sessionId: childId } = await editor.waitForKind(sessionId, "subagent_update");
+    await editor.waitFor(childId, (update) => JSON.stringify(update).includes("I dig."));
+    expect(editor.permissionRequests.map(({ sessionId: under }) => under)).toEqual([childId]);
+    await editor.cancel(childId);
+    await turn;
+    expect(model.requests.at(-1)?.toolResults).toEqual([expect.stringContaining("state: cancelled")]);
+    expect(editor.updates(sessionId, "subagent_update")).toMatchObject([
+      { sessionId: childId, title: "Dig (@general subagent)", state: { state: "running" } },
+      { sessionId: childId, state: { state: "idle" } },
+    ]);
+  });
+});
