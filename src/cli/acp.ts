@@ -1,6 +1,7 @@
 import { Console } from "node:console";
 import { Wire } from "../acp/wire.ts";
 import type { RunningServer } from "./acp-server.ts";
+import { stopCompiling } from "./heap.ts";
 import { version } from "./version.ts";
 
 /** How long ending may take once the input has ended: a busy machine needs longer than the usual few milliseconds. */
@@ -54,7 +55,8 @@ function brokenBy(server: RunningServer, error: Error): Ending {
 }
 
 async function leave(server: RunningServer, { code, reason }: Ending, hurry: Promise<void>): Promise<void> {
-  const closed = server.close().catch((error: unknown) => server.report("the end was not clean", error));
+  const closing = server.close().catch((error: unknown) => server.report("the end was not clean", error));
+  const closed = Promise.all([closing, stopCompiling()]);
   const limit = new Promise((resolve) => setTimeout(resolve, endLimitMs));
   await Promise.race([closed, limit, hurry]);
   server.abandon(reason);

@@ -46,13 +46,13 @@ describe("fairlead config show", () => {
     const { exitCode, stdout, stderr } = await at.run(["config", "show"]);
     expect(stdout.split("\n").map((line) => line.replace(/[^\t]*[/](?=[^/]*$)/, ""))).toEqual([
       "model\twork/large\tfairlead.jsonc:3",
+      "permission.*\task\tfairlead.jsonc:4",
+      "permission.bash.rm *\tdeny\tfairlead.json:3",
+      "theme\tdark\tfairlead.jsonc:5",
       "provider.work.options.baseURL\thttp://127.0.0.1:9/v1\tfairlead.jsonc:7",
       "provider.work.options.apiKey\t{env:WORK_KEY}\tfairlead.jsonc:7",
       "provider.work.options.headers.x-team\t(hidden)\tfairlead.jsonc:8",
       "provider.work.options.headers.authorization\tBearer {env:WORK_KEY}\tfairlead.jsonc:8",
-      "permission.*\task\tfairlead.jsonc:4",
-      "permission.bash.rm *\tdeny\tfairlead.json:3",
-      "theme\tdark\tfairlead.jsonc:5",
       "instructions.0\tmine.md\tfairlead.jsonc:10",
       "instructions.1\ttheirs.md\tfairlead.json:2",
     ]);

@@ -1,10 +1,14 @@
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { plain } from "../support/clients.ts";
 import * as reply from "../support/reply.ts";
 import { story } from "../support/story.ts";
 
+const childSchema = z.object({ sessionId: z.string() });
+const isOfChild = ({ sessionUpdate }: { sessionUpdate: string }) => sessionUpdate === "subagent_update";
+
 test("an editor that knows child sessions sees the task's own, answers for it and can cancel it alone", async () => {
-  const client = { ...plain(), capabilities: { subagents: {} } };
+  const client = { ...plain(), capabilities: { session: {}, subagents: {} } };
   const config = { permission: { bash: "ask" } };
   await story({ client, config, permission: "allow_once" }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
@@ -20,13 +24,13 @@ test("an editor that knows child sessions sees the task's own, answers for it an
     editor.allow("session", "turn");
     const turn = editor.prompt(sessionId, "Please");
     await waits.reached();
-    const { sessionId: childId } = await editor.waitForKind(sessionId, "subagent_update");
+    const { sessionId: childId } = childSchema.parse(await editor.waitFor(sessionId, isOfChild));
     await editor.waitFor(childId, (update) => JSON.stringify(update).includes("I dig."));
     expect(editor.permissionRequests.map(({ sessionId: under }) => under)).toEqual([childId]);
     await editor.cancel(childId);
     await turn;
     expect(model.requests.at(-1)?.toolResults).toEqual([expect.stringContaining("state: cancelled")]);
-    expect(editor.updates(sessionId, "subagent_update")).toMatchObject([
+    expect(editor.updates(sessionId).filter(isOfChild)).toMatchObject([
       { sessionId: childId, title: "Dig (@general subagent)", state: { state: "running" } },
       { sessionId: childId, state: { state: "idle" } },
     ]);
