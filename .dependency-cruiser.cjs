@@ -2,7 +2,7 @@
 const layers = [
   ["cli"],
   ["app.ts"],
-  ["acp"],
+  ["acp", "project"],
   ["session"],
   ["model", "agent", "skill", "instruction", "command", "plugin", "tool", "mcp", "lsp"],
   ["config", "storage", "workspace"],

@@ -17,13 +17,14 @@ const folders = [
   "model",
   "permission",
   "plugin",
+  "project",
   "session",
   "skill",
   "storage",
   "workspace",
 ];
 const source = fileURLToPath(new URL("../src", import.meta.url));
-const places = [...folders.map((folder) => join(folder, "/")), "app.ts"].map((place) => join(source, place));
+const places = folders.map((folder) => join(source, folder, "/"));
 const runtime = fileURLToPath(new URL("lazy-schemas-runtime.js", import.meta.url));
 
 /** The part of the bundle that holds the library of schemas; it is an entry, so that its name is known. */

@@ -23,11 +23,11 @@ function accountOf(app: App): Account {
     providers,
     forgetKeys: () => app.forgetKeys(),
     route: async (id, route) => {
-      app.routing.set(id, route);
+      app.models.routing.set(id, route);
       await app.reroute();
     },
     disable: async (id) => {
-      app.routing.disable(id);
+      app.models.routing.disable(id);
       await app.reroute();
     },
   };

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Configuration } from "../app.ts";
+import type { Configuration } from "../project/projects.ts";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { Secrets } from "../base/secrets.ts";
 import { checkConfig, parseConfigFile, type ParsedFile, problemAtPath } from "../config/config-file.ts";
@@ -14,7 +14,7 @@ import { print, printJson, printTable, remark } from "./output.ts";
 
 /** Every value that counts with the file and line that it comes from; keys are not shown. */
 export async function showConfig(call: Call): Promise<number> {
-  const read = await openApp().readConfiguration(call.text("cwd") ?? ".");
+  const read = await openApp().projects.readConfiguration(call.text("cwd") ?? ".");
   const wanted = call.operands[0]?.split(".") ?? [];
   const values = originsOf(read.loaded, await readSources(read))
     .filter(({ path }) => wanted.every((key, at) => path[at] === key))
@@ -35,7 +35,7 @@ export async function showConfig(call: Call): Promise<number> {
 /** Which files are read, in the order in which the later beat the earlier, and where else things are kept. */
 export async function configPaths(call: Call): Promise<number> {
   const app = openApp();
-  const { loaded, places } = await app.readConfiguration(call.text("cwd") ?? ".");
+  const { loaded, places } = await app.projects.readConfiguration(call.text("cwd") ?? ".");
   const scopes = new Map(loaded.sources.map(({ path, scope }) => [path, scope]));
   const paths = [
     ...places,
@@ -85,7 +85,7 @@ interface Checked {
 }
 
 async function checkFolder(folder: string): Promise<Checked> {
-  const { problems, loaded } = await openApp().readConfiguration(folder);
+  const { problems, loaded } = await openApp().projects.readConfiguration(folder);
   return { problems, notes: loaded.notes };
 }
 

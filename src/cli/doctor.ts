@@ -71,7 +71,7 @@ function consentFindings({ consent }: Project): Finding[] {
 
 /** What was read and has no meaning here; nothing need be done. */
 async function noteFindings(app: App, { workspace }: Project): Promise<Finding[]> {
-  const { loaded } = await app.readConfiguration(workspace.cwd);
+  const { loaded } = await app.projects.readConfiguration(workspace.cwd);
   return loaded.notes.map((note) => ({ what: "Note", found: note }));
 }
 

@@ -9,7 +9,7 @@ import { version } from "./version.ts";
 /** The program's parts for a folder; the one that a command is called in unless given. */
 export async function localApp(folder = "."): Promise<{ app: App; project: Project }> {
   const app = openApp();
-  const project = await app.openProject({ cwd: await existingFolder(folder), additionalDirectories: [] });
+  const project = await app.projects.open({ cwd: await existingFolder(folder), additionalDirectories: [] });
   return { app, project };
 }
 

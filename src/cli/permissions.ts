@@ -1,5 +1,6 @@
 import type { Approvals } from "../permission/approvals.ts";
 import { checkCommand, describeCheck, type CheckedCommand } from "../permission/check.ts";
+import { shellContext } from "../workspace/shell-context.ts";
 import type { Call } from "./command.ts";
 import { localApp } from "./local-app.ts";
 import { print, printJson, printTable, remark } from "./output.ts";
@@ -49,7 +50,7 @@ export async function revokeApprovals(call: Call): Promise<number> {
 
 async function openApprovals(call: Call): Promise<Approvals> {
   const { app, project } = await localApp(call.text("cwd"));
-  return app.openApprovals(project.id);
+  return app.records.openApprovals(project.id);
 }
 
 /** With the rules, limits and approvals that a session of the folder would have. */
@@ -62,8 +63,8 @@ async function openCheck(
   const agent = project.agents.get(name ?? project.defaultAgent);
   if (agent === undefined)
     throw new UsageError(`there is no agent "${name}"; there are ${[...project.agents.keys()].join(", ")}`);
-  const approvals = (await app.openApprovals(project.id)).rules();
-  const context = app.shellContext(project.workspace);
+  const approvals = (await app.records.openApprovals(project.id)).rules();
+  const context = shellContext(project.workspace);
   const authority = { rules: agent.rules, limits: agent.limits, approvals };
   return (command) => checkCommand(command, context, authority);
 }

@@ -135,7 +135,7 @@ async function keyNow(setup: Setup, provider: ChosenProvider, key: KeyWay): Prom
 
 /** The person's configuration with the choices in it, variables and files filled in. */
 async function configFor({ app }: Setup, { provider, key, model }: Choices): Promise<Config> {
-  const { loaded } = await app.readConfiguration(app.home);
+  const { loaded } = await app.projects.readConfiguration(app.home);
   const options = {
     ...(provider.isCustom && { baseURL: provider.baseURL }),
     ...keyOptions(key, provider),
@@ -187,7 +187,7 @@ function oneWord(): Message {
 
 async function store({ app, questions }: Setup, { provider, key, model }: Choices): Promise<void> {
   const file = configFile(app.folders.config);
-  const { loaded } = await app.readConfiguration(app.home);
+  const { loaded } = await app.projects.readConfiguration(app.home);
   if (key.from === "person") await saveCredential(app.folders.data, provider.id, key.key);
   await setInFile(file, settingsFor({ provider, key, model }, loaded.config));
   const kept = key.from === "person" ? " and the key in credentials.json, for your eyes only" : "";
@@ -218,7 +218,7 @@ function configFile(folder: string): string {
 
 /** What stands above what was just stored is told: a variable, or another file. Answers whether a model can be used. */
 async function check({ app, questions }: Setup, { provider, key, model }: Choices): Promise<boolean> {
-  const { loaded } = await app.readConfiguration(app.home);
+  const { loaded } = await app.projects.readConfiguration(app.home);
   const credentials = await loadCredentials(app.folders.data);
   const models = openModels({ config: loaded.config, env: process.env, credentials, log: app.log });
   const chosen = models.defaultModel();

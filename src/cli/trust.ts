@@ -10,7 +10,7 @@ import { print, printJson } from "./output.ts";
 /** The folders whose own configuration counts. */
 export async function listTrusted(call: Call): Promise<number> {
   const { app } = await localApp();
-  const folders = await app.trust.list();
+  const folders = await app.records.trust.list();
   const since = folders.map(({ folder, consents }) => {
     return { folder, since: new Date(consents.at(-1)?.time ?? 0).toISOString() };
   });
@@ -41,7 +41,7 @@ export async function revokeTrust({ operands }: Call): Promise<number> {
   const { app } = await localApp();
   const path = await realpath(folder).catch(() => folder);
   const root = (await findWorktree(path).catch(() => undefined)) ?? path;
-  const isRevoked = await app.trust.revoke(root);
+  const isRevoked = await app.records.trust.revoke(root);
   await show(isRevoked ? `${root} is not trusted any more.` : `${root} was not trusted.`);
   return isRevoked ? 0 : 1;
 }

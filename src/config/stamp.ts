@@ -44,6 +44,17 @@ export async function stampOf(
   return lines.join("");
 }
 
+export interface Watched {
+  /** Whether something is another one now, is there that was not, or is gone. Reads no contents. */
+  hasChanged(): Promise<boolean>;
+}
+
+/** Tells later whether something changed that was there, or not there, now. */
+export async function watch(places: WatchedPlaces): Promise<Watched> {
+  const stamp = await stampOf(places);
+  return { hasChanged: async () => (await stampOf(places)) !== stamp };
+}
+
 interface HeldFolder {
   readonly path: string;
   readonly isCode: boolean;

@@ -1,0 +1,136 @@
+import { type LoadedAgents, loadAgents } from "../agent/agents.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { type LoadedCommands, loadCommands } from "../command/commands.ts";
+import { readConsentContent } from "../config/consent.ts";
+import { type ConfigSource, type LoadConfigOptions, type LoadedConfig, loadConfig } from "../config/load.ts";
+import type { Trust } from "../permission/trust.ts";
+import { reservedNames } from "../session/commands.ts";
+import type { PendingConsent } from "../session/project.ts";
+import type { Skill } from "../skill/skill.ts";
+import { type LoadedSkills, loadSkills } from "../skill/skills.ts";
+import { isInside } from "../workspace/paths.ts";
+import type { Workspace } from "../workspace/workspace.ts";
+
+/** What was read for a folder. */
+export interface Configured {
+  readonly loaded: LoadedConfig;
+  readonly agents: LoadedAgents;
+  readonly skills: LoadedSkills;
+  readonly commands: LoadedCommands;
+  /** Whether the project's own configuration counts in full. */
+  readonly isTrusted: boolean;
+  readonly consent?: PendingConsent;
+  /** Why it cannot be trusted at all. */
+  readonly problem?: string;
+}
+
+export interface ConfiguredDeps {
+  readonly trust: Trust;
+  /** The skills that come with the program. */
+  readonly bundledSkills: string;
+  readonly workspace: Pick<Workspace, "outputFolder">;
+  readonly log: Log;
+}
+
+/**
+ * Configuration and what stands in files beside it, in full where the person agreed to just what they are now.
+ * `roots` are the folders of the session, absolute real paths.
+ */
+export async function loadConfigured(
+  options: LoadConfigOptions,
+  roots: readonly string[],
+  deps: ConfiguredDeps,
+): Promise<Configured> {
+  const root = options.worktree ?? options.cwd;
+  const given = await loadAll(options, roots, deps);
+  const { hash, wants } = await readConsent(root, given, options.home);
+  // Where nothing waits there is no code either.
+  if (wants.length === 0) return given;
+  if (hash === undefined) return { ...given, problem: tooMuchToTrust(root) };
+  const known = await checkTrust(root, hash, deps);
+  if (known === "trusted") {
+    const full = await loadAll({ ...options, trusted: true }, roots, deps);
+    // What was changed while it was read is not what was agreed to.
+    const after = await readConsentContent(root, given.loaded, options.home);
+    if (after.hash === hash) return full;
+  }
+  const accept = () => deps.trust.add(root, hash);
+  return { ...given, consent: { folder: root, wants, hasChanged: known !== "new", accept } };
+}
+
+/** What is wrong in its files, one line each, for the person. */
+export function problemsOf({ loaded, agents, skills, commands }: Configured): string[] {
+  const others: { path?: string; message: string }[] = [
+    ...agents.problems,
+    ...skills.problems,
+    ...commands.problems,
+  ];
+  return [
+    ...loaded.problems.map(({ path, line, column, message }) => `${path}:${line}:${column}: ${message}`),
+    ...others.map(({ path, message }) => (path === undefined ? message : `${path}: ${message}`)),
+  ];
+}
+
+async function loadAll(
+  options: LoadConfigOptions,
+  roots: readonly string[],
+  { bundledSkills, workspace }: ConfiguredDeps,
+): Promise<Configured> {
+  const loaded = await loadConfig(options);
+  const { config, folders, otherFolders } = loaded;
+  const { cwd, home, trusted = false } = options;
+  const root = options.worktree ?? cwd;
+  const paths = config.skills?.paths;
+  const skills = await loadSkills({ bundled: bundledSkills, otherFolders, folders, paths, cwd, root, home });
+  const agents = await loadAgents({
+    config,
+    folders: folders.map(({ path }) => path),
+    otherFolders: otherFolders.map(({ path }) => path),
+    untrusted: trusted ? [] : projectFolders(folders),
+    confined: { folders: projectFolders([...folders, ...otherFolders]), root },
+    outputFolder: workspace.outputFolder,
+    skillFolders: foldersOutside([...roots, bundledSkills], skills.skills),
+    home,
+  });
+  const commands = await loadCommands({
+    configured: config.command ?? {},
+    folders: [...otherFolders, ...folders],
+    isTrusted: trusted,
+    root,
+    agents: new Set([...agents.agents.values()].filter(({ hidden }) => !hidden).map(({ name }) => name)),
+    reserved: reservedNames,
+  });
+  return { loaded, skills, agents, commands, isTrusted: trusted };
+}
+
+/** What waits for the person's consent, one line each, and the hash of its content unless that is too large. */
+async function readConsent(root: string, { loaded, agents }: Configured, home: string) {
+  const content = await readConsentContent(root, loaded, home);
+  const waiting = agents.waiting.map(({ path, message }) => `${path ?? "an agent"}: ${message}`);
+  return { hash: content.hash, wants: [...content.wants, ...waiting] };
+}
+
+/** Without a readable record nothing is trusted. */
+async function checkTrust(root: string, hash: string, { trust, log }: ConfiguredDeps) {
+  try {
+    return await trust.check(root, hash);
+  } catch (error) {
+    log.warn("what is trusted could not be read", { error: messageOf(error) });
+    return "new";
+  }
+}
+
+/** Folders of skills that could not be read without asking; there is nothing in the program's own. A name with signs of patterns would open others too. */
+function foldersOutside(roots: readonly string[], skills: readonly Skill[]): string[] {
+  const folders = skills.map(({ folder }) => folder);
+  return folders.filter((folder) => !isInside(folder, roots) && !/[*?]/.test(folder));
+}
+
+function projectFolders(folders: readonly ConfigSource[]): string[] {
+  return folders.filter(({ scope }) => scope === "project").map(({ path }) => path);
+}
+
+function tooMuchToTrust(root: string): string {
+  return `The configuration in ${root} is too large to be looked at and trusted. What it would run, load, redirect or allow is not used.`;
+}

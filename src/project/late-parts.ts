@@ -1,0 +1,72 @@
+import { UserError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Secrets } from "../base/secrets.ts";
+import type { Config } from "../config/schema.ts";
+import type { LanguageServers } from "../lsp/language-servers.ts";
+import type { SharedPlugins } from "../plugin/shared-plugins.ts";
+import type { Diagnose } from "../session/project.ts";
+import type { Workspace } from "../workspace/workspace.ts";
+
+export interface LatePartsDeps {
+  /** The program that runs authors' modules. */
+  readonly pluginHost: string;
+  /** What commands see of the environment. */
+  readonly childEnv: Readonly<Record<string, string>>;
+  readonly secrets: Secrets;
+  readonly workspace: Pick<Workspace, "files" | "processes" | "snapshots">;
+  readonly log: Log;
+  /** Tells the person. */
+  readonly warn: (text: string) => void;
+}
+
+/** What all projects of a process share, and what most sessions never need: loaded when it is first asked for. */
+export class LateParts {
+  readonly #deps: LatePartsDeps;
+  #plugins: SharedPlugins | undefined;
+  #languageServers: Promise<LanguageServers> | undefined;
+  #isClosing = false;
+
+  constructor(deps: LatePartsDeps) {
+    this.#deps = deps;
+  }
+
+  async openPlugins(): Promise<SharedPlugins> {
+    if (this.#isClosing) throw new UserError("The program is ending.");
+    const { SharedPlugins } = await import("../plugin/shared-plugins.ts");
+    const { pluginHost, log } = this.#deps;
+    this.#plugins ??= new SharedPlugins({ program: pluginHost, env: () => this.#envWithoutSecrets(), log });
+    return this.#plugins;
+  }
+
+  /** The first edit loads the protocol and starts the servers that are for its files. */
+  diagnoseWith(servers: Config["lsp"], { cwd, worktree }: Workspace): Diagnose | undefined {
+    if (servers === undefined || typeof servers === "boolean") return undefined;
+    const place = { servers, root: worktree ?? cwd, cwd };
+    return async (changes, signal) => {
+      this.#languageServers ??= this.#openLanguageServers();
+      return (await this.#languageServers).diagnose(place, changes, signal);
+    };
+  }
+
+  killAll(): void {
+    this.#plugins?.killAll();
+  }
+
+  async closeAll(): Promise<void> {
+    this.#isClosing = true;
+    await this.#plugins?.closeAll();
+  }
+
+  #envWithoutSecrets(): Record<string, string> {
+    const { childEnv, secrets } = this.#deps;
+    return Object.fromEntries(Object.entries(childEnv).filter(([, value]) => !secrets.isIn(value)));
+  }
+
+  async #openLanguageServers(): Promise<LanguageServers> {
+    const { LanguageServers } = await import("../lsp/language-servers.ts");
+    const { workspace, log, warn } = this.#deps;
+    const { processes, snapshots, files } = workspace;
+    const read = async (path: string) => (await files.read(path)).bytes;
+    return new LanguageServers({ processes, snapshots, read, log, warn });
+  }
+}
