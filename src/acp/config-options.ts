@@ -72,11 +72,11 @@ export async function setOption(session: Session, optionId: string, value: unkno
     throw invalidParams(
       `The option "${optionId}" has no value ${JSON.stringify(value)}. Values: ${listed(values)}.`,
     );
-  if (optionId === modeOption) return session.setAgent(value);
-  if (optionId === effortOption) return session.setEffort(value === usualEffort ? undefined : value);
-  if (optionId === approvalOption) return session.setApproval(approvalModeSchema.parse(value));
+  if (optionId === modeOption) return session.choices.setAgent(value);
+  if (optionId === effortOption) return session.choices.setEffort(value === usualEffort ? undefined : value);
+  if (optionId === approvalOption) return session.choices.setApproval(approvalModeSchema.parse(value));
   const model = session.project.models.list().find((candidate) => modelValue(candidate.ref) === value);
-  if (model !== undefined) await session.setModel(model.ref);
+  if (model !== undefined) await session.choices.setModel(model.ref);
 }
 
 async function setSwitch(session: Session, optionId: string, value: unknown): Promise<void> {
@@ -85,13 +85,13 @@ async function setSwitch(session: Session, optionId: string, value: unknown): Pr
     throw invalidParams(
       `The option "${optionId}" has no value ${JSON.stringify(value)}. Values: true, false.`,
     );
-  await session.setAutoCompact(isOn);
+  await session.choices.setAutoCompact(isOn);
 }
 
 export async function setMode(session: Session, name: string): Promise<void> {
   const known = primaryAgents(session).map((agent) => agent.name);
   if (!known.includes(name)) throw invalidParams(`There is no mode "${name}". Modes: ${listed(known)}.`);
-  await session.setAgent(name);
+  await session.choices.setAgent(name);
 }
 
 function modelSelect(session: Session): SessionConfigOption | undefined {
@@ -113,7 +113,7 @@ function modelSelect(session: Session): SessionConfigOption | undefined {
 
 /** How much the current model may think; nothing where it has no choice. */
 function effortSelect(session: Session): SessionConfigOption | undefined {
-  const { model, effort } = session;
+  const { model, effort } = session.choices;
   if (model === undefined || model.variants.length === 0) return undefined;
   const names = model.variants.filter((name) => name !== usualEffort);
   const isListed = effort === undefined || names.includes(effort);
@@ -150,7 +150,7 @@ function compactionSwitch(session: Session): SessionConfigOption {
     name: "Automatic compaction",
     description: "Sums the conversation up by itself when the model's context is full.",
     category: "model_config",
-    currentValue: session.autoCompact,
+    currentValue: session.choices.autoCompact,
   };
 }
 

@@ -47,7 +47,7 @@ export interface Parent {
 }
 
 /** The child session once it is there. */
-interface TaskSession {
+export interface TaskSession {
   readonly id: SessionId;
   readonly info: SessionInfo;
   readonly transcript: Pick<Transcript, "messages">;

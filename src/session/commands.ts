@@ -45,7 +45,7 @@ export interface AnswerEffect {
 }
 
 /** What commands may use of a session. */
-interface Commanded extends Permitted {
+export interface Commanded extends Permitted {
   readonly usage: Usage | undefined;
   readonly info: SessionInfo;
   readonly servers: ServersSeen;

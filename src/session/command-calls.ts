@@ -1,0 +1,133 @@
+import type { ServerPrompt } from "../mcp/prompts.ts";
+import type { ModelRef, UserInfo } from "../message/message.ts";
+import type { ToolContext } from "../tool/tool.ts";
+import type { Choices } from "./choices.ts";
+import {
+  type AnswerEffect,
+  type Called,
+  type Command,
+  commandsOf,
+  parseCommand,
+  type PromptEffect,
+} from "./commands.ts";
+import { requestCompaction } from "./compaction.ts";
+import { addAnswer, addQuestion } from "./exchange.ts";
+import type { Project } from "./project.ts";
+import { type PromptBlock, type PromptInput, taskBlock, textOf } from "./prompt-input.ts";
+import type { Transcript } from "./transcript.ts";
+import type { TurnDeps } from "./turn.ts";
+import { noTokens, type TurnResult } from "./turn-result.ts";
+import type { UserMessages } from "./user-messages.ts";
+
+export interface CommandCallsDeps extends Pick<TurnDeps, "gate" | "decisions" | "emit" | "log"> {
+  project(): Project;
+  /** What connected MCP servers offer to be called. */
+  prompts(): readonly ServerPrompt[];
+  /** Those that take part now. */
+  plugins(): TurnDeps["plugins"];
+  choices: Choices;
+  transcript: Transcript;
+  messages: UserMessages;
+}
+
+/** What is said to the model, and who answers where the command names somebody. */
+export interface Saying {
+  input: PromptInput;
+  agent?: string | undefined;
+  model?: ModelRef | undefined;
+}
+
+/** Carries out what a person calls with a slash. */
+export class CommandCalls {
+  readonly #deps: CommandCallsDeps;
+
+  constructor(deps: CommandCallsDeps) {
+    this.#deps = deps;
+  }
+
+  /** What can be called now. */
+  get all(): readonly Command[] {
+    return commandsOf(this.#deps.project(), this.#deps.prompts());
+  }
+
+  /** The command that a message calls, if it calls one. */
+  calledBy(input: PromptInput): Called | undefined {
+    return parseCommand(textOf(input), this.all);
+  }
+
+  /** Question and answer stand in the session for the person; the model sees neither. */
+  async answer(
+    input: PromptInput,
+    run: () => ReturnType<AnswerEffect["run"]>,
+    signal: AbortSignal,
+  ): Promise<TurnResult> {
+    const question = await this.#addQuestion(input);
+    await addAnswer(this.#deps.transcript, question, await run());
+    return { end: signal.aborted ? "cancelled" : "finished", tokens: noTokens };
+  }
+
+  /** Puts the wish to sum up the conversation into the transcript. */
+  async compact(input: PromptInput, instruction: string): Promise<void> {
+    const { transcript, choices, messages } = this.#deps;
+    const wish = { auto: false, said: textOf(input), instruction, model: choices.model };
+    await requestCompaction({ transcript, project: this.#deps.project() }, messages.infoOf(input), wish);
+  }
+
+  /**
+   * The person sees the command as it was written, the model reads what it stands for. A result where nothing is to
+   * be said to the model.
+   */
+  async fill(
+    input: PromptInput,
+    { command, typed }: Called,
+    context: ToolContext,
+  ): Promise<Saying | TurnResult> {
+    const { name, effect } = command;
+    if (effect.kind === "answer" || effect.kind === "compact") return { input };
+    const prompt = await this.#prompt(effect, typed, context);
+    if (prompt.outcome === "ready") return this.#saying(input, name, effect, prompt.blocks);
+    const question = await this.#addQuestion(input);
+    if (prompt.outcome === "cancelled") return { end: "cancelled", tokens: noTokens };
+    const answer = `The command was not carried out. ${prompt.reason}`;
+    await addAnswer(this.#deps.transcript, question, answer);
+    return { end: "finished", tokens: noTokens };
+  }
+
+  async #prompt(effect: PromptEffect, typed: string, context: ToolContext) {
+    const { callDeps } = await import("./turn.ts");
+    const { commandPrompt } = await import("./command-prompt.ts");
+    const project = this.#deps.project();
+    const agent = this.#deps.choices.agentNamed(effect.kind === "template" ? effect.agent : undefined);
+    const calls = callDeps({ ...this.#deps, project, context, plugins: this.#deps.plugins() }, agent);
+    const tools = await project.tools();
+    return commandPrompt({ ...calls, tools, signal: context.signal }, effect, typed);
+  }
+
+  #saying(input: PromptInput, command: string, effect: PromptEffect, blocks: readonly PromptBlock[]): Saying {
+    if (effect.kind !== "template") return { input: withPrompt(input, blocks) };
+    const { agent, model } = effect;
+    if (!this.#isTask(effect)) return { input: withPrompt(input, blocks), agent, model };
+    const task = taskBlock(blocks, { agent: agent ?? this.#deps.choices.agent.name, model, command });
+    return { input: withPrompt(input, [task, ...blocks.filter(({ type }) => type !== "text")]) };
+  }
+
+  /** Whether a command runs beside the conversation: where it says so, or names an agent that only does tasks. */
+  #isTask({ agent, subtask }: PromptEffect & { kind: "template" }): boolean {
+    const isForTasks = agent !== undefined && this.#deps.project().agents.get(agent)?.mode === "subagent";
+    return isForTasks ? subtask !== false : subtask === true;
+  }
+
+  async #addQuestion(input: PromptInput): Promise<UserInfo> {
+    const { transcript, messages } = this.#deps;
+    const question: UserInfo = { ...messages.infoOf(input), system: undefined };
+    await addQuestion(transcript, question, textOf(input));
+    return question;
+  }
+}
+
+function withPrompt(input: PromptInput, prompt: readonly PromptBlock[]): PromptInput {
+  const blocks = input.blocks.map((block) =>
+    block.type === "text" ? { ...block, audience: "person" as const } : block,
+  );
+  return { ...input, blocks: [...blocks, ...prompt] };
+}

@@ -1,0 +1,23 @@
+import type { SessionInfo } from "../message/message.ts";
+import type { SessionWriter } from "../storage/session-store.ts";
+
+/** What is kept of a session beside its messages. */
+export class SessionRecord {
+  readonly #writer: Pick<SessionWriter, "saveInfo">;
+  #info: SessionInfo;
+
+  constructor(info: SessionInfo, writer: Pick<SessionWriter, "saveInfo">) {
+    this.#info = info;
+    this.#writer = writer;
+  }
+
+  get info(): SessionInfo {
+    return this.#info;
+  }
+
+  /** Changes it here and on disk, as something that happened to the session now. */
+  async save(change: Partial<SessionInfo>): Promise<void> {
+    this.#info = { ...this.#info, ...change, time: { ...this.#info.time, updated: Date.now() } };
+    this.#writer.saveInfo(this.#info);
+  }
+}

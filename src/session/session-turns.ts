@@ -1,0 +1,163 @@
+import { messageOf, UserError } from "../base/errors.ts";
+import type { SeenFiles, ToolContext } from "../tool/tool.ts";
+import type { Called, Commanded } from "./commands.ts";
+import type { Project } from "./project.ts";
+import { type PromptInput, textOf } from "./prompt-input.ts";
+import type { SessionParts, SessionPartsDeps } from "./session-parts.ts";
+import { addTokens, noTokens, type TurnResult } from "./turn-result.ts";
+import type { Wish } from "./user-messages.ts";
+
+/** The way of a message through a session, from what it calls to the answer and to what came meanwhile. */
+export class SessionTurns {
+  readonly #deps: SessionPartsDeps;
+  readonly #parts: SessionParts;
+  /** What commands work with. */
+  readonly #commanded: Commanded;
+  readonly #seen: SeenFiles = new Map<string, string>();
+  readonly #instructed = new Set<string>();
+
+  constructor(deps: SessionPartsDeps, parts: SessionParts, commanded: Commanded) {
+    this.#deps = deps;
+    this.#parts = parts;
+    this.#commanded = commanded;
+  }
+
+  /** Never rejects: what breaks a turn is how it ended. */
+  run(input: PromptInput, signal: AbortSignal): Promise<TurnResult> {
+    return this.#turn(input, signal).catch((error: unknown) => this.#broken(error));
+  }
+
+  async #turn(input: PromptInput, signal: AbortSignal): Promise<TurnResult> {
+    const { record, project, commands } = this.#parts;
+    // As it is now: a mode that is chosen behind the message is not meant for it.
+    const { agent, model, effort } = record.info;
+    await project.refresh();
+    const early = this.#called(input);
+    const effect = early?.command.effect;
+    if (effect?.kind === "answer")
+      return commands.answer(input, () => effect.run(this.#commanded, early?.typed ?? "", signal), signal);
+    await this.#settle(signal);
+    const context = this.#toolContext(signal);
+    const ended = await this.#ask(input, context, { agent, model, effort });
+    if (ended !== undefined) return ended;
+    const result = await this.#runToEnd(context, signal);
+    return signal.aborted ? { end: "cancelled", tokens: result.tokens } : result;
+  }
+
+  /** Brings everything that a turn works with to what it is now. */
+  async #settle(signal: AbortSignal): Promise<void> {
+    const { approvals, servers } = this.#deps;
+    const { history, project, plugins } = this.#parts;
+    await history.settle();
+    await approvals.refresh();
+    await project.settleConsent(signal);
+    await plugins.join(project.current);
+    await servers.settle(signal);
+  }
+
+  /** What a task says to its agent is no command. */
+  #called(input: PromptInput): Called | undefined {
+    return this.#deps.parent !== undefined ? undefined : this.#parts.commands.calledBy(input);
+  }
+
+  /** Puts what the person wants into the transcript. A result where that ends the turn already. */
+  async #ask(input: PromptInput, context: ToolContext, chosen: Wish): Promise<TurnResult | undefined> {
+    const { commands, messages, steering, title } = this.#parts;
+    const called = this.#called(input);
+    const effect = called?.command.effect;
+    if (effect?.kind === "compact") {
+      steering.open();
+      await commands.compact(input, called?.typed ?? "");
+      return undefined;
+    }
+    const said = called === undefined ? { input } : await commands.fill(input, called, context);
+    if ("end" in said) return said;
+    steering.open();
+    const { agent = chosen.agent, model = chosen.model } = said;
+    const wish = { agent, model, effort: said.model?.variant ?? chosen.effort };
+    await messages.add(said.input, context, wish);
+    if (!context.signal.aborted) await title.give(textOf(input), context.signal);
+    return undefined;
+  }
+
+  /** Runs until no message is left that came meanwhile. After any end but a good one they wait in the transcript. */
+  async #runToEnd(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
+    const { messages, spending, steering } = this.#parts;
+    let result: TurnResult = { end: "cancelled", tokens: noTokens };
+    spending.beginTurn();
+    while (!signal.aborted) {
+      const next = await this.#runTurn(context, signal);
+      result = { ...next, tokens: addTokens(result.tokens, next.tokens) };
+      if (result.end !== "finished" || steering.isEmpty) break;
+    }
+    steering.close();
+    await steering.takeInto(messages, context);
+    return { ...result, tokens: addTokens(result.tokens, spending.childTokens) };
+  }
+
+  async #runTurn(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
+    const { transcript, diff, writer } = this.#deps;
+    const { record, choices, plugins, instructions, messages, spending, steering } = this.#parts;
+    const { runTurn } = await import("./turn.ts");
+    const result = await runTurn(
+      {
+        ...this.#deps,
+        project: this.#projectOfTurn(),
+        context,
+        maySpend: (abort) => spending.allows(abort),
+        plugins: plugins.current,
+        instructions: (abort) => instructions.load(abort),
+        takeSteering: () => steering.takeInto(messages, context),
+        modelFor: (message) => choices.modelFor(message),
+        onStep: async (outcome) => {
+          diff.note(transcript.messages);
+          await spending.countStep(outcome);
+        },
+        onCompacted: (tokens, cost, left) => spending.countCompaction(tokens, cost, left),
+      },
+      signal,
+    );
+    const summary = await diff.save();
+    if (summary !== undefined) await record.save({ summary });
+    await writer.flush();
+    return result;
+  }
+
+  /** The project with what this session sets otherwise. */
+  #projectOfTurn(): Project {
+    const project = this.#parts.project.current;
+    const { autoCompact } = this.#parts.record.info;
+    if (autoCompact === undefined) return project;
+    const { config } = project;
+    return { ...project, config: { ...config, compaction: { ...config.compaction, auto: autoCompact } } };
+  }
+
+  #toolContext(signal: AbortSignal): ToolContext {
+    const { project, choices, steering, tasks, todos } = this.#parts;
+    return {
+      sessionId: this.#deps.info.id,
+      agent: choices.agent.name,
+      workspace: project.current.workspace,
+      seen: this.#seen,
+      instructed: this.#instructed,
+      todos,
+      inquire: this.#deps.inquire,
+      agents: {
+        names: choices.agentNames,
+        switchTo: async (name) => {
+          await choices.setAgent(name);
+          steering.handOver();
+        },
+      },
+      tasks,
+      signal,
+    };
+  }
+
+  #broken(error: unknown): TurnResult {
+    this.#parts.steering.close();
+    const code = error instanceof UserError ? "storage" : "internal";
+    this.#deps.log.error("a turn broke", { sessionId: this.#deps.info.id, error: messageOf(error) });
+    return { end: "failed", error: { code, message: messageOf(error), retryable: false }, tokens: noTokens };
+  }
+}
