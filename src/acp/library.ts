@@ -2,7 +2,7 @@ import { agent, type AgentApp, type AnyMessage } from "@agentclientprotocol/sdk/
 import type { AgentConnector } from "@agentclientprotocol/sdk/experimental/v2";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { Door } from "../session/sessions.ts";
+import type { Door } from "../session/door.ts";
 import { accountHandlers } from "./account.ts";
 import { askerOf } from "./asker.ts";
 import { abilitiesOf } from "./client-abilities.ts";

@@ -8,7 +8,7 @@ import type {
   SessionInfo,
 } from "@agentclientprotocol/sdk/unstable";
 import type { SessionInfo as StoredInfo } from "../message/message.ts";
-import type { Folders } from "../session/sessions.ts";
+import type { Folders } from "../session/project.ts";
 import type { Session } from "../session/session.ts";
 import { InvalidCursor } from "../storage/session-store.ts";
 import { pickersOf, type SessionView } from "./session-view.ts";

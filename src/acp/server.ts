@@ -1,6 +1,7 @@
 import { deferred } from "../base/async.ts";
 import type { Log } from "../base/log.ts";
-import type { Door, Sessions } from "../session/sessions.ts";
+import type { Door } from "../session/door.ts";
+import type { Sessions } from "../session/sessions.ts";
 import type { Account } from "./account.ts";
 import { Connection } from "./connection.ts";
 import type { Program } from "./initialize.ts";

@@ -12,6 +12,12 @@ import type { Skill } from "../skill/skill.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
+/** Where a project is opened: absolute paths. */
+export interface Folders {
+  cwd: string;
+  additionalDirectories: readonly string[];
+}
+
 /** What of a project's own configuration counts only once the person has agreed. */
 export interface PendingConsent {
   readonly folder: string;

@@ -1,71 +1,18 @@
 import { KeyedSerial } from "../base/async.ts";
-import { messageOf, UserError } from "../base/errors.ts";
-import { type Log, withFields } from "../base/log.ts";
-import type { Emit, SessionEvent } from "../message/event.ts";
-import { isSessionId, newSessionId, type SessionId } from "../message/ids.ts";
-import type { Elicit, ElicitationAbilities } from "../message/elicitation.ts";
-import type { Inquire } from "../message/inquiry.ts";
-import { SessionServers } from "../mcp/session-servers.ts";
-import type { Servers } from "../mcp/servers.ts";
-import type { Message, ModelRef, SessionInfo, Todo } from "../message/message.ts";
-import type { Approvals } from "../permission/approvals.ts";
-import { type Ask, Gate } from "../permission/gate.ts";
+import { UserError } from "../base/errors.ts";
+import { newSessionId, type SessionId } from "../message/ids.ts";
+import type { Message, SessionInfo } from "../message/message.ts";
 import type { SessionQuery } from "../storage/session-list.ts";
-import type { SessionStore, SessionWriter } from "../storage/session-store.ts";
-import { type EditorBuffers, EditorFiles } from "../workspace/editor-files.ts";
-import { type ChildSession, findTask } from "./child-session.ts";
-import { Decisions } from "./decisions.ts";
+import { ChildSessions } from "./child-sessions.ts";
 import { copyMessages, type ForkPoint, inherited, messagesUpTo } from "./fork.ts";
-import { adviceOf, askBeforePlugins, tellPlugins } from "./plugin-ears.ts";
-import type { Project } from "./project.ts";
-import { recover } from "./recovery.ts";
-import { SessionDiff } from "./session-diff.ts";
-import { Session } from "./session.ts";
-import { ToolSpecs } from "./tool-set.ts";
-import { Transcript } from "./transcript.ts";
+import type { Folders, Project } from "./project.ts";
+import { type Opened, SessionOpener, type SessionOpenerDeps } from "./session-opener.ts";
+import type { Session } from "./session.ts";
 import { withoutReverted } from "./visible-messages.ts";
 
-/** The way out of the engine: each change, each question to the person, and the editor's own texts. */
-export interface Door {
-  emit: Emit;
-  ask: Ask;
-  inquire(sessionId: SessionId, ...asked: Parameters<Inquire>): ReturnType<Inquire>;
-  /** Puts what an MCP server asks to the person. */
-  elicit(sessionId: SessionId, ...asked: Parameters<Elicit>): ReturnType<Elicit>;
-  elicitationAbilities(): ElicitationAbilities;
-  /** Says that an address which a person was brought to has served its purpose. */
-  visited(elicitationId: string): void;
-  buffers(sessionId: SessionId): EditorBuffers;
-}
-
-export interface SessionsDeps {
-  store(): Promise<SessionStore>;
+export interface SessionsDeps extends Omit<SessionOpenerDeps, "live" | "onOpened" | "openChild"> {
   version: string;
-  door: Door;
-  log: Log;
-  openProject(folders: Folders): Promise<Project>;
-  /** The MCP servers of this process. */
-  servers: Servers;
-  openApprovals(projectId: string): Promise<Approvals>;
-  /** Told when a turn of any session was answered. Must not throw. */
-  onTurnEnd(): void;
-  /** What is remembered of a project between processes. */
-  memory: {
-    lastUsedModel(projectId: string): Promise<ModelRef | undefined>;
-    rememberModel(projectId: string, model: ModelRef): Promise<void>;
-  };
 }
-
-/** Absolute paths. */
-export interface Folders {
-  cwd: string;
-  additionalDirectories: readonly string[];
-}
-
-export type Opened =
-  | { status: "opened"; session: Session; notice: string | undefined }
-  | { status: "missing" }
-  | { status: "busy"; pid: number | undefined };
 
 export type Forked =
   | { status: "forked"; session: Session }
@@ -79,15 +26,21 @@ const warningLimit = 20;
 export class Sessions {
   readonly #deps: SessionsDeps;
   readonly #live = new Map<SessionId, Session>();
-  /** Those that work for a task now. */
-  readonly #children = new Map<SessionId, Session>();
+  readonly #children: ChildSessions;
   readonly #opening = new KeyedSerial();
-  readonly #specs = new ToolSpecs();
+  readonly #opener: SessionOpener;
   /** What nobody could be told yet. */
   #warnings: string[] = [];
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps;
+    this.#opener = new SessionOpener({
+      ...deps,
+      live: (id) => this.live(id),
+      onOpened: (session) => this.#live.set(session.id, session),
+      openChild: (child, parent) => this.#children.open(child, parent),
+    });
+    this.#children = new ChildSessions({ ...deps, opener: this.#opener });
   }
 
   /** The session if it is live in this process. */
@@ -97,19 +50,13 @@ export class Sessions {
 
   /** A child session while its task runs. */
   child(id: SessionId): Session | undefined {
-    return this.#children.get(id);
+    return this.#children.live(id);
   }
 
   /** A new session, stored before it is answered, so that it can be listed, loaded and removed at once. */
   async create(folders: Folders): Promise<Session> {
     const project = await this.#deps.openProject(folders);
-    const info = this.#newInfo(project, folders);
-    const store = await this.#deps.store();
-    const writer = await store.begin(info);
-    const servers = this.#serversFor(info.id, project);
-    const inEditor = this.#overlay(info.id, project, servers);
-    const diff = SessionDiff.begin({ ...diffDeps(store, project), id: info.id });
-    return this.#start({ info, project, inEditor, servers, writer, diff, messages: [], todos: [] });
+    return this.#opener.begin(this.#newInfo(project, folders), project);
   }
 
   /** A new session with what was said in another one, all of it or up to a message of it. */
@@ -148,7 +95,7 @@ export class Sessions {
   }
 
   async #openNew(info: SessionInfo, project: Project): Promise<Session> {
-    const opened = await this.#open(info, project);
+    const opened = await this.#opener.open(info, project);
     if (opened.status !== "opened")
       throw new UserError(`The new session ${info.id} could not be opened: ${opened.status}.`);
     return opened.session;
@@ -167,7 +114,8 @@ export class Sessions {
       const { archived: _, ...time } = info.time;
       const additionalDirectories = folders?.additionalDirectories ?? info.additionalDirectories ?? [];
       const project = await this.#deps.openProject({ cwd: folders?.cwd ?? info.cwd, additionalDirectories });
-      return this.#open({ ...info, time, additionalDirectories: [...additionalDirectories] }, project);
+      const stored = { ...info, time, additionalDirectories: [...additionalDirectories] };
+      return this.#withWarnings(await this.#opener.open(stored, project));
     });
   }
 
@@ -253,42 +201,10 @@ export class Sessions {
     }
   }
 
-  /** A child of a live session: a new one, or one of its own that goes on. It is not listed and ends with its task. */
-  async #openChild(child: ChildSession, parent: Session): Promise<Session> {
-    const { agent, model, title, callId: parentCallId, project } = child;
-    const now = Date.now();
-    const wish = { agent, ...(model && { model }), parentCallId };
-    const earlier = child.id === undefined ? undefined : await this.#earlierChild(child.id, parent);
-    const info: SessionInfo = {
-      id: newSessionId(),
-      projectId: project.id,
-      parentId: parent.id,
-      cwd: project.workspace.cwd,
-      title,
-      titleSource: "fallback",
-      cost: 0,
-      time: { created: now, updated: now },
-      version: this.#deps.version,
-      ...earlier,
-      ...wish,
-    };
-    if (earlier === undefined) await (await this.#deps.store()).create(info);
-    const opened = await this.#open(info, project, { child, session: parent });
-    if (opened.status === "opened") return this.#keepChild(opened.session);
-    const why = opened.status === "busy" ? "it is still at work" : "it is gone";
-    throw new UserError(`The task ${info.id} cannot go on: ${why}.`);
-  }
-
-  #keepChild(session: Session): Session {
-    this.#children.set(session.id, session);
-    void session.closed.then(() => this.#children.delete(session.id));
-    return session;
-  }
-
-  async #earlierChild(id: string, parent: Session): Promise<SessionInfo> {
-    const info = isSessionId(id) ? await (await this.#deps.store()).load(id) : undefined;
-    if (info?.parentId === parent.id) return info;
-    throw new UserError(`This session has no task "${id}". Leave task_id out to begin a new one.`);
+  #withWarnings(opened: Opened): Opened {
+    if (opened.status !== "opened") return opened;
+    const notices = [opened.notice, ...this.#warnings.splice(0)].filter((text) => text !== undefined);
+    return { ...opened, notice: notices.length > 0 ? notices.join("\n") : undefined };
   }
 
   async #end(id: SessionId): Promise<void> {
@@ -296,150 +212,6 @@ export class Sessions {
     this.#live.delete(id);
     await session?.close();
   }
-
-  /** A child works with its parent's project, editor's buffers included, and asks through its gate. */
-  async #open(info: SessionInfo, onDisk: Project, parent?: Parent): Promise<Opened> {
-    const store = await this.#deps.store();
-    const opened = await store.openSession(info.id);
-    if (opened.status === "busy") return { status: "busy", pid: opened.pid };
-    if (opened.status === "missing") return { status: "missing" };
-    const { writer, wasLeft } = opened;
-    const servers = parent?.session.servers ?? this.#serversFor(info.id, onDisk);
-    const inEditor =
-      parent === undefined ? this.#overlay(info.id, onDisk, servers) : (project: Project) => project;
-    const messagesFromNewest = () => store.messagesFromNewest(info.id);
-    const diff = await SessionDiff.load({ ...diffDeps(store, onDisk), id: info.id });
-    const taskOf = (callId: string) => findTask(store, info.id, callId);
-    const stored = { info, project: onDisk, writer, diff, messagesFromNewest, taskOf };
-    const recovered = await recover(stored, wasLeft, withFields(this.#deps.log, { sessionId: info.id }));
-    const { messages } = recovered;
-    const todos = await store.todos(info.id);
-    const begun = { info: recovered.info, project: onDisk, inEditor, servers, writer, diff, messages, todos };
-    const session = await this.#start(begun, parent);
-    const notices = [recovered.notice, ...this.#warnings.splice(0)].filter((text) => text !== undefined);
-    return { status: "opened", session, notice: notices.length > 0 ? notices.join("\n") : undefined };
-  }
-
-  /** Makes a session of this process of what is known of it. */
-  async #start(begun: Begun, parent?: Parent): Promise<Session> {
-    const { door, memory } = this.#deps;
-    const { info, inEditor, servers, writer, diff, messages, todos } = begun;
-    const log = withFields(this.#deps.log, { sessionId: info.id });
-    const project = inEditor(begun.project);
-    const store = await this.#deps.store();
-    const { id, title = "" } = info;
-    const emit =
-      parent?.child.emitFor({ id, agent: info.agent, title }) ??
-      (async (event: SessionEvent) => {
-        await door.emit(event);
-        tellPlugins(this.#live.get(id)?.plugins, event);
-      });
-    const [approvals, lastUsedModel] = await Promise.all([
-      this.#deps.openApprovals(project.id),
-      memory.lastUsedModel(project.id),
-    ]);
-    const decisions = parent?.session.decisions ?? new Decisions();
-    const gate =
-      parent?.child.gate ??
-      new Gate({
-        ask: (question, signal) => askBeforePlugins(door.ask, session.plugins, question, signal),
-        advise: (call, status, signal) => adviceOf(session.plugins, call, status, signal),
-        approvals,
-        log,
-        mode: () => session.info.approval ?? "ask",
-        audit: (entry) => decisions.add(entry),
-      });
-    const { cwd, additionalDirectories = [] } = info;
-    const session: Session = new Session({
-      info,
-      project,
-      writer,
-      diff,
-      messagesFromNewest: () => store.messagesFromNewest(info.id),
-      transcript: new Transcript({ writer, emit, messages, newest: info.revert?.through }),
-      gate,
-      approvals,
-      decisions,
-      parent: parent?.session,
-      openChild: (child, session) => this.#openChild(child, session),
-      reopenProject: async () =>
-        parent?.child.project ?? inEditor(await this.#deps.openProject({ cwd, additionalDirectories })),
-      servers,
-      inquire: parent?.child.inquire ?? ((inquiry, signal) => door.inquire(info.id, inquiry, signal)),
-      specs: this.#specs,
-      todos,
-      emit,
-      log,
-      rememberModel: (model) => memory.rememberModel(project.id, model),
-      onTurnEnd: () => this.#deps.onTurnEnd(),
-      lastUsedModel,
-    });
-    if (parent === undefined) {
-      this.#live.set(info.id, session);
-      servers.configure(project.config);
-    }
-    return session;
-  }
-
-  /**
-   * Lays what is the session's own over a project, the same however often the project is opened again: the editor's
-   * buffers over its files, the tools of the session's MCP servers beside its own.
-   */
-  #overlay(id: SessionId, { workspace }: Project, servers: SessionServers): (project: Project) => Project {
-    const { door, log } = this.#deps;
-    const { roots, files: disk } = workspace;
-    const files = new EditorFiles({ disk, buffers: () => door.buffers(id), roots, log });
-    return (project) => ({
-      ...project,
-      workspace: { ...project.workspace, files },
-      tools: async () => {
-        const own = await project.tools();
-        return [...own, ...(await servers.tools(own.map(({ name }) => name)))];
-      },
-    });
-  }
-
-  #serversFor(sessionId: SessionId, { workspace: { cwd, roots }, secrets }: Project): SessionServers {
-    const { door, log, servers } = this.#deps;
-    const tell = (event: SessionEvent) =>
-      void door
-        .emit(event)
-        .catch((error: unknown) => log.warn("nobody was told of an MCP server", { error: messageOf(error) }));
-    return new SessionServers({
-      servers,
-      cwd,
-      roots,
-      secrets,
-      elicit: (elicitation, signal) => door.elicit(sessionId, elicitation, signal),
-      canVisit: () => door.elicitationAbilities().urls,
-      onVisited: (id) => door.visited(id),
-      report: (text, severity = "warning") => tell({ sessionId, type: "notice", severity, text }),
-      onPrompts: () => tell({ sessionId, type: "commands" }),
-    });
-  }
-}
-
-/** Who works with a child session. */
-interface Parent {
-  child: ChildSession;
-  session: Session;
-}
-
-/** A session that is on disk and not live yet. */
-interface Begun {
-  info: SessionInfo;
-  project: Project;
-  /** Lays the editor's buffers over a project's files. */
-  inEditor: (project: Project) => Project;
-  writer: SessionWriter;
-  diff: SessionDiff;
-  messages: Message[];
-  todos: Todo[];
-  servers: SessionServers;
-}
-
-function diffDeps(store: SessionStore, { workspace }: Project) {
-  return { files: store.files, snapshots: workspace.snapshots };
 }
 
 /** The list is complete each time: what it leaves out is not a folder of the session any more. */

@@ -1,0 +1,66 @@
+import { UserError } from "../base/errors.ts";
+import { isSessionId, newSessionId, type SessionId } from "../message/ids.ts";
+import type { SessionInfo } from "../message/message.ts";
+import type { SessionStore } from "../storage/session-store.ts";
+import type { ChildSession } from "./child-session.ts";
+import type { SessionOpener } from "./session-opener.ts";
+import type { Session } from "./session.ts";
+
+export interface ChildSessionsDeps {
+  store(): Promise<SessionStore>;
+  version: string;
+  opener: Pick<SessionOpener, "open">;
+}
+
+/** The sessions of this process that work for a task now. */
+export class ChildSessions {
+  readonly #deps: ChildSessionsDeps;
+  readonly #live = new Map<SessionId, Session>();
+
+  constructor(deps: ChildSessionsDeps) {
+    this.#deps = deps;
+  }
+
+  /** A child session while its task runs. */
+  live(id: SessionId): Session | undefined {
+    return this.#live.get(id);
+  }
+
+  /** A child of a live session: a new one, or one of its own that goes on. It is not listed and ends with its task. */
+  async open(child: ChildSession, parent: Session): Promise<Session> {
+    const { agent, model, title, callId: parentCallId, project } = child;
+    const now = Date.now();
+    const wish = { agent, ...(model && { model }), parentCallId };
+    const earlier = child.id === undefined ? undefined : await this.#earlier(child.id, parent);
+    const info: SessionInfo = {
+      id: newSessionId(),
+      projectId: project.id,
+      parentId: parent.id,
+      cwd: project.workspace.cwd,
+      title,
+      titleSource: "fallback",
+      cost: 0,
+      time: { created: now, updated: now },
+      version: this.#deps.version,
+      ...earlier,
+      ...wish,
+    };
+    if (earlier === undefined) await (await this.#deps.store()).create(info);
+    const opened = await this.#deps.opener.open(info, project, { child, session: parent });
+    if (opened.status === "opened") return this.#keep(opened.session);
+    const why = opened.status === "busy" ? "it is still at work" : "it is gone";
+    throw new UserError(`The task ${info.id} cannot go on: ${why}.`);
+  }
+
+  #keep(session: Session): Session {
+    this.#live.set(session.id, session);
+    void session.closed.then(() => this.#live.delete(session.id));
+    return session;
+  }
+
+  async #earlier(id: string, parent: Session): Promise<SessionInfo> {
+    const info = isSessionId(id) ? await (await this.#deps.store()).load(id) : undefined;
+    if (info?.parentId === parent.id) return info;
+    throw new UserError(`This session has no task "${id}". Leave task_id out to begin a new one.`);
+  }
+}

@@ -1,0 +1,212 @@
+import { messageOf } from "../base/errors.ts";
+import { type Log, withFields } from "../base/log.ts";
+import type { SessionEvent } from "../message/event.ts";
+import type { SessionId } from "../message/ids.ts";
+import type { Message, ModelRef, SessionInfo, Todo } from "../message/message.ts";
+import type { Servers } from "../mcp/servers.ts";
+import { SessionServers } from "../mcp/session-servers.ts";
+import type { Approvals } from "../permission/approvals.ts";
+import { Gate } from "../permission/gate.ts";
+import type { SessionStore, SessionWriter } from "../storage/session-store.ts";
+import { EditorFiles } from "../workspace/editor-files.ts";
+import { type ChildSession, findTask } from "./child-session.ts";
+import { Decisions } from "./decisions.ts";
+import type { Door } from "./door.ts";
+import { adviceOf, askBeforePlugins, tellPlugins } from "./plugin-ears.ts";
+import type { Folders, Project } from "./project.ts";
+import { recover } from "./recovery.ts";
+import { SessionDiff } from "./session-diff.ts";
+import { Session } from "./session.ts";
+import { ToolSpecs } from "./tool-set.ts";
+import { Transcript } from "./transcript.ts";
+
+export interface SessionOpenerDeps {
+  store(): Promise<SessionStore>;
+  door: Door;
+  log: Log;
+  openProject(folders: Folders): Promise<Project>;
+  /** The MCP servers of this process. */
+  servers: Servers;
+  openApprovals(projectId: string): Promise<Approvals>;
+  /** Told when a turn of any session was answered. Must not throw. */
+  onTurnEnd(): void;
+  /** What is remembered of a project between processes. */
+  memory: {
+    lastUsedModel(projectId: string): Promise<ModelRef | undefined>;
+    rememberModel(projectId: string, model: ModelRef): Promise<void>;
+  };
+  /** The session if it is live in this process. */
+  live(id: SessionId): Session | undefined;
+  /** Told of a session of the person's when it is live. */
+  onOpened(session: Session): void;
+  /** Opens a child of a session. Throws {@link UserError} where it cannot. */
+  openChild(child: ChildSession, parent: Session): Promise<Session>;
+}
+
+export type Opened =
+  | { status: "opened"; session: Session; notice: string | undefined }
+  | { status: "missing" }
+  | { status: "busy"; pid: number | undefined };
+
+/** Whose child a session is, and what it is to do. */
+export interface ChildOf {
+  session: Session;
+  child: ChildSession;
+}
+
+/** Makes live sessions of what is stored, with what is their own over their projects. */
+export class SessionOpener {
+  readonly #deps: SessionOpenerDeps;
+  readonly #specs = new ToolSpecs();
+
+  constructor(deps: SessionOpenerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Stores a new session and opens it. */
+  async begin(info: SessionInfo, project: Project): Promise<Session> {
+    const store = await this.#deps.store();
+    const writer = await store.begin(info);
+    const servers = this.#serversFor(info.id, project);
+    const inEditor = this.#overlay(info.id, project, servers);
+    const diff = SessionDiff.begin({ ...diffDeps(store, project), id: info.id });
+    return this.#start({ info, project, inEditor, servers, writer, diff, messages: [], todos: [] });
+  }
+
+  /** A child works with its parent's project, editor's buffers included, and asks through its gate. */
+  async open(info: SessionInfo, onDisk: Project, parent?: ChildOf): Promise<Opened> {
+    const store = await this.#deps.store();
+    const opened = await store.openSession(info.id);
+    if (opened.status === "busy") return { status: "busy", pid: opened.pid };
+    if (opened.status === "missing") return { status: "missing" };
+    const { writer, wasLeft } = opened;
+    const servers = parent?.session.servers ?? this.#serversFor(info.id, onDisk);
+    const inEditor =
+      parent === undefined ? this.#overlay(info.id, onDisk, servers) : (project: Project) => project;
+    const messagesFromNewest = () => store.messagesFromNewest(info.id);
+    const diff = await SessionDiff.load({ ...diffDeps(store, onDisk), id: info.id });
+    const taskOf = (callId: string) => findTask(store, info.id, callId);
+    const stored = { info, project: onDisk, writer, diff, messagesFromNewest, taskOf };
+    const recovered = await recover(stored, wasLeft, withFields(this.#deps.log, { sessionId: info.id }));
+    const { messages } = recovered;
+    const todos = await store.todos(info.id);
+    const begun = { info: recovered.info, project: onDisk, inEditor, servers, writer, diff, messages, todos };
+    const session = await this.#start(begun, parent);
+    return { status: "opened", session, notice: recovered.notice };
+  }
+
+  /** Makes a session of this process of what is known of it. */
+  async #start(begun: Begun, parent?: ChildOf): Promise<Session> {
+    const { door, memory } = this.#deps;
+    const { info, inEditor, servers, writer, diff, messages, todos } = begun;
+    const log = withFields(this.#deps.log, { sessionId: info.id });
+    const project = inEditor(begun.project);
+    const store = await this.#deps.store();
+    const { id, title = "" } = info;
+    const emit =
+      parent?.child.emitFor({ id, agent: info.agent, title }) ??
+      (async (event: SessionEvent) => {
+        await door.emit(event);
+        tellPlugins(this.#deps.live(id)?.plugins, event);
+      });
+    const [approvals, lastUsedModel] = await Promise.all([
+      this.#deps.openApprovals(project.id),
+      memory.lastUsedModel(project.id),
+    ]);
+    const decisions = parent?.session.decisions ?? new Decisions();
+    const gate =
+      parent?.child.gate ??
+      new Gate({
+        ask: (question, signal) => askBeforePlugins(door.ask, session.plugins, question, signal),
+        advise: (call, status, signal) => adviceOf(session.plugins, call, status, signal),
+        approvals,
+        log,
+        mode: () => session.info.approval ?? "ask",
+        audit: (entry) => decisions.add(entry),
+      });
+    const { cwd, additionalDirectories = [] } = info;
+    const session: Session = new Session({
+      info,
+      project,
+      writer,
+      diff,
+      messagesFromNewest: () => store.messagesFromNewest(info.id),
+      transcript: new Transcript({ writer, emit, messages, newest: info.revert?.through }),
+      gate,
+      approvals,
+      decisions,
+      parent: parent?.session,
+      openChild: (child, session) => this.#deps.openChild(child, session),
+      reopenProject: async () =>
+        parent?.child.project ?? inEditor(await this.#deps.openProject({ cwd, additionalDirectories })),
+      servers,
+      inquire: parent?.child.inquire ?? ((inquiry, signal) => door.inquire(info.id, inquiry, signal)),
+      specs: this.#specs,
+      todos,
+      emit,
+      log,
+      rememberModel: (model) => memory.rememberModel(project.id, model),
+      onTurnEnd: () => this.#deps.onTurnEnd(),
+      lastUsedModel,
+    });
+    if (parent === undefined) {
+      this.#deps.onOpened(session);
+      servers.configure(project.config);
+    }
+    return session;
+  }
+
+  /**
+   * Lays what is the session's own over a project, the same however often the project is opened again: the editor's
+   * buffers over its files, the tools of the session's MCP servers beside its own.
+   */
+  #overlay(id: SessionId, { workspace }: Project, servers: SessionServers): (project: Project) => Project {
+    const { door, log } = this.#deps;
+    const { roots, files: disk } = workspace;
+    const files = new EditorFiles({ disk, buffers: () => door.buffers(id), roots, log });
+    return (project) => ({
+      ...project,
+      workspace: { ...project.workspace, files },
+      tools: async () => {
+        const own = await project.tools();
+        return [...own, ...(await servers.tools(own.map(({ name }) => name)))];
+      },
+    });
+  }
+
+  #serversFor(sessionId: SessionId, { workspace: { cwd, roots }, secrets }: Project): SessionServers {
+    const { door, log, servers } = this.#deps;
+    const tell = (event: SessionEvent) =>
+      void door
+        .emit(event)
+        .catch((error: unknown) => log.warn("nobody was told of an MCP server", { error: messageOf(error) }));
+    return new SessionServers({
+      servers,
+      cwd,
+      roots,
+      secrets,
+      elicit: (elicitation, signal) => door.elicit(sessionId, elicitation, signal),
+      canVisit: () => door.elicitationAbilities().urls,
+      onVisited: (id) => door.visited(id),
+      report: (text, severity = "warning") => tell({ sessionId, type: "notice", severity, text }),
+      onPrompts: () => tell({ sessionId, type: "commands" }),
+    });
+  }
+}
+
+/** A session that is on disk and not live yet. */
+interface Begun {
+  info: SessionInfo;
+  project: Project;
+  /** Lays the editor's buffers over a project's files. */
+  inEditor: (project: Project) => Project;
+  writer: SessionWriter;
+  diff: SessionDiff;
+  messages: Message[];
+  todos: Todo[];
+  servers: SessionServers;
+}
+
+function diffDeps(store: SessionStore, { workspace }: Project) {
+  return { files: store.files, snapshots: workspace.snapshots };
+}
