@@ -1,6 +1,7 @@
 import { Console } from "node:console";
 import { Wire } from "../acp/wire.ts";
 import type { RunningServer } from "./acp-server.ts";
+import { guardExit } from "./exit-guard.ts";
 import { stopCompiling } from "./heap.ts";
 import { version } from "./version.ts";
 
@@ -60,5 +61,6 @@ async function leave(server: RunningServer, { code, reason }: Ending, hurry: Pro
   const limit = new Promise((resolve) => setTimeout(resolve, endLimitMs));
   await Promise.race([closed, limit, hurry]);
   server.abandon(reason);
+  guardExit();
   process.exit(code);
 }
