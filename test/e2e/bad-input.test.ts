@@ -10,8 +10,10 @@ import { failureOf } from "../support/failure.ts";
 import type { ModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
 import { sentUnasked } from "../support/silence.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { agentText, thoughtText } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const launcher = fileURLToPath(new URL("../../bin/fairlead.js", import.meta.url));
 const globalConfig = ".config/fairlead/fairlead.json";

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { ModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 /** A dollar for 100,000 tokens read. The address comes with the home's own configuration, which this merges into. */
 const priced = {

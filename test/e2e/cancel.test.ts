@@ -4,8 +4,10 @@ import { expect, test } from "vitest";
 import type { Editor } from "../support/editor.ts";
 import { leftoversWith } from "../support/processes.ts";
 import * as reply from "../support/reply.ts";
-import { story, type Stage, type StoryOptions } from "../support/story.ts";
+import { storiesOfOneAgent, type Stage, type StoryOptions } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 /** Milliseconds; on a busy machine too, since the promise of one second holds on an idle one. */
 const cancelLimitMs = 3_000;
@@ -113,7 +115,8 @@ test("cancels a command with everything that it started", async () => {
     model.reply(reply.call("bash", { command }));
     const turn = editor.prompt(sessionId, "Run it");
     await editor.waitFor(sessionId, says("```\\nup"));
-    const afterwards = async () => expect(await leftoversWith("STORY", mark, 5_000)).toEqual([]);
+    const afterwards = async () =>
+      expect(await leftoversWith("STORY", mark, { deadlineMs: 5_000 })).toEqual([]);
     return { sessionId, turn, afterwards };
   });
 });

@@ -7,9 +7,11 @@ import { failureOf } from "../support/failure.ts";
 import { isObject, listOf, objectOf, type JsonObject } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
 import { sentUnasked } from "../support/silence.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import { agentText, thoughtText, toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 /** What clients are known to do, each played on the wire. Sources: their code and their issues. */
 

@@ -6,8 +6,10 @@ import type { Editor } from "../support/editor.ts";
 import { expectGolden } from "../support/golden.ts";
 import { objectOf, textOf } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
-import { story, type Stage } from "../support/story.ts";
+import { storiesOfOneAgent, type Stage } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 /** Bytes of output that a command of the tests prints, and what may pass on the wire for it. */
 const outputBytes = 37_000;

@@ -2,8 +2,10 @@ import { describe, expect, test } from "vitest";
 import { zedLike } from "../support/clients.ts";
 import type { ModelRequest, ModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const isSummary = (request: ModelRequest) =>
   request.toolNames.length === 0 && request.userText.includes("Summarise our conversation");

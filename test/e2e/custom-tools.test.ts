@@ -2,8 +2,10 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { fileThat } from "../support/file-watch.ts";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { thoughtText, toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const goOn = { experimental: { continue_loop_on_deny: true } };
 

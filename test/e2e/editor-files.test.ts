@@ -5,8 +5,10 @@ import { describe, expect, test } from "vitest";
 import { plain, withFs, zedLike, type ClientKind } from "../support/clients.ts";
 import { objectOf, textOf } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, story } from "../support/story.ts";
+import { type Stage, storiesOfOneAgent } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const config = { permission: { edit: "allow", bash: "allow" } };
 const files = { "a.txt": "one\ntwo\n" };

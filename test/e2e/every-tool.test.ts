@@ -4,9 +4,11 @@ import { expectGolden } from "../support/golden.ts";
 import { type JsonObject, objectOf } from "../support/json.ts";
 import { pngOf } from "../support/png.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, story } from "../support/story.ts";
+import { type Stage, storiesOfOneAgent } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
 import { body, webServer } from "../tool/web-server.ts";
+
+const story = storiesOfOneAgent();
 
 const elicit: Elicit = () => ({ action: "accept", content: { question_1: "SQLite" } });
 

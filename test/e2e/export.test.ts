@@ -1,8 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { agentText } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 test("/export writes the conversation into a new file of the workspace and nowhere else", async () => {
   await story({}, async ({ editor, model, repository }) => {

@@ -1,8 +1,10 @@
 import { readdir } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import * as reply from "../support/reply.ts";
-import { story, type Stage } from "../support/story.ts";
+import { storiesOfOneAgent, type Stage } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const asking = { permission: { bash: "ask" } };
 

@@ -3,7 +3,9 @@ import { describe, test } from "vitest";
 import { plain, withElicitation, withFs, zedLike, type ClientKind } from "../support/clients.ts";
 import { expectGolden } from "../support/golden.ts";
 import * as reply from "../support/reply.ts";
-import { story, type Stage, type StoryOptions } from "../support/story.ts";
+import { storiesOfOneAgent, type Stage, type StoryOptions } from "../support/story.ts";
+
+const story = storiesOfOneAgent();
 
 const pixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

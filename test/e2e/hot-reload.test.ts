@@ -1,8 +1,10 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { agentText, thoughtText } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const agentFile = "---\ndescription: Ours.\nmode: primary\n---\nWork as ours.";
 

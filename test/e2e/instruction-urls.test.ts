@@ -1,7 +1,9 @@
 import { createServer, type ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { thoughtText } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 /** Pages by path; a request for one that is not there never gets an answer. */
 async function site(pages: Record<string, (response: ServerResponse) => void>) {

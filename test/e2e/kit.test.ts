@@ -9,8 +9,10 @@ import type { ModelServer } from "../support/model-server.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import * as reply from "../support/reply.ts";
 import { sentUnasked } from "../support/silence.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { agentText } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const unusedId = "tck-never-created-session";
 const historyKinds = new Set(["user_message_chunk", "agent_message_chunk", "agent_thought_chunk"]);

@@ -11,9 +11,11 @@ import { objectOf, textOf } from "../support/json.ts";
 import { processesWith } from "../support/processes.ts";
 import * as reply from "../support/reply.ts";
 import { sentUnasked } from "../support/silence.ts";
-import { story, type Stage } from "../support/story.ts";
+import { storiesOfOneAgent, type Stage } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import { agentText, shown, thoughtText, toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 /** Milliseconds of streamed text that may be lost when the process is killed. */
 const lossLimitMs = 200;

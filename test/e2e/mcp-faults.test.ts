@@ -5,9 +5,11 @@ import { describe, expect, test } from "vitest";
 import { faulty } from "../support/mcp.ts";
 import type { ModelRequest } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, story } from "../support/story.ts";
+import { type Stage, storiesOfOneAgent } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import { agentText, thoughtText } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 type Server = ReturnType<typeof faulty> & { timeout?: number };
 

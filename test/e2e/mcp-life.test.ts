@@ -2,8 +2,10 @@ import { describe, expect, test } from "vitest";
 import { everything, faulty } from "../support/mcp.ts";
 import { leftoversWith, processesWith } from "../support/processes.ts";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { agentText, thoughtText } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const permission = { "bad_*": "allow", "own_*": "allow" };
 

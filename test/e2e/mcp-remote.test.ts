@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { startHttpMcp } from "../support/mcp-http.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, story } from "../support/story.ts";
+import { type Stage, storiesOfOneAgent } from "../support/story.ts";
 import { agentText, thoughtText } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const permission = { "far_*": "allow" };
 const echo = reply.call("far_echo", { text: "hello" });

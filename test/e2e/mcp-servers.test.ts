@@ -5,8 +5,10 @@ import { describe, expect, test } from "vitest";
 import { plain, zedLike } from "../support/clients.ts";
 import { everything, faulty, filesystem, memory } from "../support/mcp.ts";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const allowed = { permission: { "everything_*": "allow", read_mcp_resource: "allow" } };
 

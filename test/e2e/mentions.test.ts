@@ -5,7 +5,9 @@ import { readImageHeader } from "../../src/tool/image-header.ts";
 import { plain, withFs, zedLike } from "../support/clients.ts";
 import { pngOf } from "../support/png.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, story } from "../support/story.ts";
+import { type Stage, storiesOfOneAgent } from "../support/story.ts";
+
+const story = storiesOfOneAgent();
 
 const png = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",

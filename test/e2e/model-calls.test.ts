@@ -4,8 +4,10 @@ import { describe, expect, test } from "vitest";
 import { listOf, objectOf } from "../support/json.ts";
 import type { ModelRequest } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
-import { story, type Stage } from "../support/story.ts";
+import { storiesOfOneAgent, type Stage } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const read = (filePath: string) => reply.callScript("read", { filePath });
 

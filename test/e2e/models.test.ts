@@ -6,8 +6,10 @@ import { fairlead } from "../support/cli.ts";
 import { failureOf } from "../support/failure.ts";
 import { listOf, objectOf } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
-import { story, type Stage } from "../support/story.ts";
+import { storiesOfOneAgent, type Stage } from "../support/story.ts";
 import { agentText, thoughtText } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 type Options = readonly SessionConfigOption[] | null | undefined;
 

@@ -3,7 +3,9 @@ import { describe, expect, test } from "vitest";
 import { plain, type ClientKind } from "../support/clients.ts";
 import { failureOf } from "../support/failure.ts";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
+
+const story = storiesOfOneAgent();
 
 const withSwitches = (): ClientKind => ({
   ...plain(),

@@ -8,8 +8,10 @@ import { failureOf } from "../support/failure.ts";
 import { listOf, objectOf } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
 import { sentUnasked } from "../support/silence.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const sessionCount = 5_000;
 

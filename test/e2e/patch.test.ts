@@ -2,8 +2,10 @@ import { access, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 /** Makes the scripted model one of a family that is used to patches. */
 const gpt = {

@@ -4,8 +4,10 @@ import type { RequestPermissionOutcome } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import { listOf } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const bash = (command: string) => reply.call("bash", { command });
 const askBash = { permission: { bash: "ask" } };

@@ -3,7 +3,9 @@ import { describe, expect, test } from "vitest";
 import { plain, zedLike } from "../support/clients.ts";
 import type { Editor } from "../support/editor.ts";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
+
+const story = storiesOfOneAgent();
 
 const bash = (command: string) => reply.call("bash", { command });
 const goOn = { experimental: { continue_loop_on_deny: true } };

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const goOn = { experimental: { continue_loop_on_deny: true } };
 

@@ -4,8 +4,10 @@ import type { RequestPermissionRequest } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import { fairlead } from "../support/cli.ts";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { story as ownStory, storiesOfOneAgent } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const question = "Trust this project's configuration?";
 const config = { permission: { bash: "ask" }, experimental: { continue_loop_on_deny: true } };
@@ -141,7 +143,7 @@ describe("a project with a configuration of its own", () => {
 
 describe("fairlead trust", () => {
   test("adds, lists and takes back, and a session obeys", async () => {
-    await story(
+    await ownStory(
       { config, files: { "fairlead.json": loosening }, permission: "reject_once" },
       async (stage) => {
         const { editor, model, repository, home } = stage;
@@ -167,7 +169,7 @@ describe("fairlead trust", () => {
   });
 
   test("says what is wrong with how it was called", async () => {
-    await story({}, async ({ home, repository }) => {
+    await ownStory({}, async ({ home, repository }) => {
       const codes = [["add"], ["add", join(home.path, "none")], ["add", repository.path], ["what"]];
       const results = await Promise.all(codes.map((args) => fairlead(home.path, ["trust", ...args])));
       expect(results.map(({ exitCode }) => exitCode)).toEqual([2, 1, 0, 2]);
@@ -179,7 +181,7 @@ describe("fairlead trust", () => {
 describe("fairlead run", () => {
   test("trusts with --trust alone, not with --permission allow", async () => {
     const files = { "fairlead.json": JSON.stringify({ permission: { bash: "allow" } }) };
-    await story({ config, files }, async ({ model, repository, home }) => {
+    await ownStory({ config, files }, async ({ model, repository, home }) => {
       const run = (...args: string[]) =>
         fairlead(home.path, ["run", "--cwd", repository.path, ...args, "Go"]);
       model.reply(branch("one")).reply("Done.");

@@ -7,9 +7,11 @@ import type { Editor } from "../support/editor.ts";
 import { failureOf } from "../support/failure.ts";
 import * as reply from "../support/reply.ts";
 import { sentUnasked } from "../support/silence.ts";
-import { story, type Stage } from "../support/story.ts";
+import { storiesOfOneAgent, type Stage } from "../support/story.ts";
 import type { WireEntry } from "../support/wire-log.ts";
 import { toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const kinds = (updates: readonly SessionUpdate[]) => updates.map(({ sessionUpdate }) => sessionUpdate);
 

@@ -4,8 +4,10 @@ import { describe, expect, test } from "vitest";
 import { plain, withElicitation, zedLike } from "../support/clients.ts";
 import { objectOf } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const kinds = [
   ["plain", plain],

@@ -2,9 +2,11 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { fileThat } from "../support/file-watch.ts";
 import { agentText, thoughtText, toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const goOn = { experimental: { continue_loop_on_deny: true } };
 

@@ -5,8 +5,10 @@ import { describe, expect, test } from "vitest";
 import type { Editor } from "../support/editor.ts";
 import { startModelServer, type ModelRequest } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
-import { story, type Stage } from "../support/story.ts";
+import { storiesOfOneAgent, type Stage } from "../support/story.ts";
 import { agentText, thoughtText, toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 /** The key in the configuration of every story. */
 const key = "test-key";

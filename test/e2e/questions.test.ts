@@ -3,9 +3,11 @@ import { RequestError } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import { plain, withElicitation, zedLike, type ClientKind, type Elicit } from "../support/clients.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, story } from "../support/story.ts";
+import { type Stage, storiesOfOneAgent } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
 import { Bell } from "../support/waiting.ts";
+
+const story = storiesOfOneAgent();
 
 const database = {
   question: "Which database?",

@@ -3,8 +3,10 @@ import { describe, expect, test } from "vitest";
 import type { Editor } from "../support/editor.ts";
 import type { ModelRequest } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const says = (text: string) => (update: SessionUpdate) => JSON.stringify(update).includes(text);
 

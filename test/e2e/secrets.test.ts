@@ -2,8 +2,10 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const configured = "sk-configured-0123456789";
 const fromVariable = "sk-variable-0123456789";

@@ -1,8 +1,10 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const skill = (name: string, description: string, body = "Do it.") =>
   `---\nname: ${name}\ndescription: ${description}\n---\n${body}\n`;

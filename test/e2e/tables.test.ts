@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { fairlead } from "../support/cli.ts";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
+
+const story = storiesOfOneAgent();
 
 test("what was approved for good is listed and taken back from the shell", async () => {
   const config = { permission: { bash: "ask" } };

@@ -3,8 +3,10 @@ import { describe, expect, test } from "vitest";
 import { plain, zedLike } from "../support/clients.ts";
 import type { ModelRequest } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { agentText, shown, toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const task = (prompt: string, more: Record<string, unknown> = {}) =>
   reply.callScript("task", { description: prompt, prompt, subagent_type: "general", ...more });

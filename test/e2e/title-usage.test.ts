@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
+
+const story = storiesOfOneAgent();
 
 test("tells the usage after each model call, and the turn's sum with its answer", async () => {
   await story({ files: { "a.txt": "one\n" } }, async ({ editor, model }) => {

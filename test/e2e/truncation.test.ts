@@ -1,8 +1,10 @@
 import { readFile, stat } from "node:fs/promises";
 import { expect, test } from "vitest";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 /** What a model may read of one result: the limit of 50 KB with its notice. */
 const modelLimitBytes = 52 * 1024;

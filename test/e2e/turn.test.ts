@@ -6,8 +6,10 @@ import { describe, expect, test } from "vitest";
 import { listOf, objectOf } from "../support/json.ts";
 import type { ModelRequest } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { agentText, thoughtText, toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const kinds = (updates: readonly SessionUpdate[]) => updates.map(({ sessionUpdate }) => sessionUpdate);
 const isText = (text: string) => (update: SessionUpdate) =>

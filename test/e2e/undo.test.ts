@@ -6,10 +6,12 @@ import { withFs, type ClientKind } from "../support/clients.ts";
 import type { Editor } from "../support/editor.ts";
 import { parseJson } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
-import { type Stage, story } from "../support/story.ts";
+import { type Stage, storiesOfOneAgent } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import { agentText, thoughtText } from "../support/transcript.ts";
 import { Bell } from "../support/waiting.ts";
+
+const story = storiesOfOneAgent();
 
 const allowAll = { config: { permission: { edit: "allow", bash: "allow" } } } as const;
 

@@ -9,8 +9,10 @@ import { listOf, objectOf, textOf, type JsonObject } from "../support/json.ts";
 import { startModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
 import { sentUnasked } from "../support/silence.ts";
-import { story } from "../support/story.ts";
+import { story as ownStory, storiesOfOneAgent } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
+
+const story = storiesOfOneAgent();
 
 const unknownId = "ses_00000000000000000000000000000000";
 
@@ -228,7 +230,7 @@ describe("keys and providers", () => {
   });
 
   test("providers are listed, sent elsewhere without our key, and switched off", async () => {
-    await story({}, async ({ editor, model }) => {
+    await ownStory({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       expect(await ask(editor, "providers/list", {})).toEqual({
         providers: [

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
 import { body, webServer } from "../tool/web-server.ts";
+
+const story = storiesOfOneAgent();
 
 const page = body("<h1>Fairness</h1><p>Be <b>fair</b>.</p>", { "content-type": "text/html" });
 

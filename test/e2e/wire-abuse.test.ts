@@ -11,10 +11,12 @@ import { failureOf } from "../support/failure.ts";
 import { objectOf } from "../support/json.ts";
 import type { ModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
-import { story } from "../support/story.ts";
+import { storiesOfOneAgent } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import { agentText } from "../support/transcript.ts";
 import { within } from "../support/waiting.ts";
+
+const story = storiesOfOneAgent();
 
 const launcher = fileURLToPath(new URL("../../bin/fairlead.js", import.meta.url));
 const listing = (id: unknown, params: unknown = {}) => ({

@@ -12,15 +12,16 @@ export interface Exit {
 
 /** The agent's process, with a record of every line that passes. */
 export class AgentProcess {
-  readonly wire = new WireLog();
+  wire = new WireLog();
   /** For the SDK's client. Answers to requests that were written raw are kept from it. */
-  readonly stream: Stream;
+  stream: Stream;
   readonly exited: Promise<Exit>;
   /** Resolves when the process is gone and its pipes are closed, which a child of it may delay. */
   readonly closed: Promise<void>;
   stderr = "";
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #rawIds = new Set<WireId>();
+  #stopReading = (): void => {};
 
   constructor(command: readonly string[], options: { env: Record<string, string>; cwd: string }) {
     const [file = "", ...args] = command;
@@ -50,6 +51,14 @@ export class AgentProcess {
     await this.#push(bytes);
   }
 
+  /** Leaves the record to what was, and goes on with one that knows of the connection's beginning alone. */
+  renew(): void {
+    this.#stopReading();
+    this.wire = this.wire.beginning();
+    this.stderr = "";
+    this.stream = { readable: this.#incoming(), writable: this.#outgoing() };
+  }
+
   endInput(): void {
     this.#child.stdin.end();
   }
@@ -70,12 +79,19 @@ export class AgentProcess {
   #incoming(): ReadableStream<AnyMessage> {
     return new ReadableStream({
       start: (controller) => {
-        this.#child.stdout.on("data", (bytes: Buffer) => {
+        const receive = (bytes: Buffer) => {
           for (const { message } of this.wire.receive("fromAgent", bytes)) {
             if (message && this.#isForClient(message)) controller.enqueue(asMessage(message));
           }
-        });
-        this.#child.once("close", () => controller.close());
+        };
+        const stop = () => {
+          this.#child.stdout.off("data", receive);
+          this.#child.off("close", stop);
+          controller.close();
+        };
+        this.#child.stdout.on("data", receive);
+        this.#child.once("close", stop);
+        this.#stopReading = stop;
       },
     });
   }

@@ -50,10 +50,10 @@ export interface EditorOptions {
 
 /** An editor with a real agent process behind it. Everything on the wire is recorded and checked at the end. */
 export class Editor {
-  readonly client: ClientKind;
-  readonly person: Person;
+  client: ClientKind;
+  person: Person;
   readonly elicitations: CreateElicitationRequest[] = [];
-  readonly #options: EditorOptions;
+  #options: EditorOptions;
   readonly #allowed = new Set<RuleName>();
   readonly #problems: string[] = [];
   readonly #finished: WireLog[] = [];
@@ -298,6 +298,32 @@ export class Editor {
     this.#closing = undefined;
     this.#process = this.#spawn();
     this.#agent = this.#connect();
+  }
+
+  /** Whether its first agent still runs, as nobody closed or killed it. */
+  get isOpen(): boolean {
+    return this.#closing === undefined && this.#finished.length === 0;
+  }
+
+  /**
+   * Begins anew with the agent that runs: in another folder, for another person, with a record that knows of the
+   * connection's beginning alone. The client is to have the abilities that the agent was told of.
+   */
+  renew({ cwd, client: kind = plain(), permission }: Omit<EditorOptions, "home">): void {
+    this.#options = { ...this.#options, cwd };
+    this.client = kind;
+    this.person = new Person(permission);
+    this.elicitations.length = 0;
+    this.#allowed.clear();
+    this.#process.renew();
+    this.#agent = this.#connect();
+  }
+
+  /** Deletes every session that the agent lists, which ends what they do. */
+  async deleteSessions(): Promise<void> {
+    this.resumeReading();
+    for (let { sessions } = await this.list(); sessions.length > 0; { sessions } = await this.list())
+      await Promise.all(sessions.map(({ sessionId }) => this.delete(sessionId)));
   }
 
   /** Everything that went wrong on any connection, as sentences. */

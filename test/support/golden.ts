@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import { codeOf } from "../../src/base/errors.ts";
 import { isObject, objectOf, type JsonObject } from "./json.ts";
-import type { Direction, WireLog } from "./wire-log.ts";
+import type { Direction, WireId, WireLog } from "./wire-log.ts";
 
 export interface GoldenPlaces {
   cwd: string;
@@ -59,9 +59,7 @@ export async function expectGolden(
 
 /** The messages of each direction without what differs from run to run. */
 export function normalise(wire: WireLog, places: GoldenPlaces): Record<Direction, unknown[]> {
-  const messages = wire.entries.flatMap(({ direction, message }) =>
-    message && (places.counts?.(message.json) ?? true) ? [{ direction, json: message.json }] : [],
-  );
+  const messages = counted(wire).filter(({ json }) => places.counts?.(json) ?? true);
   const names = namesOfIds(messages.map(({ json }) => json));
   const more = Object.entries(places.names ?? {});
   const clean = cleaner([...names, [places.cwd, "<cwd>"], [places.home, "<home>"], ...more, ...machine]);
@@ -70,6 +68,29 @@ export function normalise(wire: WireLog, places: GoldenPlaces): Record<Direction
     return callsApart(mergeChunks(wantedMessages.map(({ json }) => clean(json))));
   };
   return { fromAgent: of("fromAgent"), toAgent: of("toAgent") };
+}
+
+/** The messages, the requests of each side counted from 0: an agent that has served others before counts on. */
+function counted(wire: WireLog): { direction: Direction; json: JsonObject }[] {
+  const counts = { toAgent: 0, fromAgent: 0 };
+  const numbers = { toAgent: new Map<WireId, number>(), fromAgent: new Map<WireId, number>() };
+  return wire.entries.flatMap(({ direction, message }) => {
+    if (message === undefined) return [];
+    const { json } = message;
+    if (message.kind === "notification")
+      return [{ direction, json: countedCancel(json, numbers[direction]) }];
+    if (typeof message.id !== "number") return [{ direction, json }];
+    const asker = (message.kind === "request") === (direction === "toAgent") ? "toAgent" : "fromAgent";
+    if (message.kind === "request") numbers[asker].set(message.id, counts[asker]++);
+    return [{ direction, json: { ...json, id: numbers[asker].get(message.id) ?? message.id } }];
+  });
+}
+
+/** A notice that takes a request back names it by the number that it has here. */
+function countedCancel(json: JsonObject, numbers: Map<WireId, number>): JsonObject {
+  const params = objectOf(json.params);
+  const number = typeof params.requestId === "number" ? numbers.get(params.requestId) : undefined;
+  return number === undefined ? json : { ...json, params: { ...params, requestId: number } };
 }
 
 async function write(path: string, text: string): Promise<void> {

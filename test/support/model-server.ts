@@ -125,6 +125,13 @@ export class ModelServer {
       throw new Error(`The model server found:\n${problems.map((text) => `- ${text}`).join("\n")}`);
   }
 
+  /** Another model at the same address, which knows nothing of what this one was asked and told. */
+  successor(): ModelServer {
+    for (const gate of this.#gates) gate.release();
+    this.#server.removeAllListeners("request");
+    return new ModelServer(this.#server);
+  }
+
   async close(): Promise<void> {
     for (const gate of this.#gates) gate.release();
     const closed = new Promise((resolve) => this.#server.close(resolve));

@@ -29,31 +29,37 @@ export async function childrenOf(pid: number): Promise<RunningProcess[]> {
 /** Processes whose environment has the variable with this value. Only Linux tells; elsewhere there are none. */
 export async function processesWith(variable: string, value: string): Promise<RunningProcess[]> {
   if (process.platform !== "linux") return [];
-  const all = await linuxProcesses();
-  const marked = await Promise.all(all.map(({ pid }) => hasVariable(pid, `${variable}=${value}`)));
-  return all.filter((_, at) => marked[at]);
+  const pids = await linuxPids();
+  const marked = await Promise.all(pids.map((pid) => hasVariable(pid, `${variable}=${value}`)));
+  return present(await Promise.all(pids.filter((_, at) => marked[at]).map(linuxProcess)));
 }
 
-/** The processes with this variable that are still there after the deadline; usually none, and then at once. */
+/**
+ * The processes with this variable, but the one that may stay, that are still there after the deadline; usually none,
+ * and then at once.
+ */
 export async function leftoversWith(
   variable: string,
   value: string,
-  deadlineMs = 3000,
+  { deadlineMs = 3000, but }: { deadlineMs?: number; but?: number | undefined } = {},
 ): Promise<RunningProcess[]> {
   const until = performance.now() + deadlineMs;
-  let left = await processesWith(variable, value);
+  const look = async () => (await processesWith(variable, value)).filter(({ pid }) => pid !== but);
+  let left = await look();
   while (left.length > 0 && performance.now() < until) {
     await delay(lookEveryMs);
-    left = await processesWith(variable, value);
+    left = await look();
   }
   return left;
 }
 
-async function linuxProcesses(): Promise<RunningProcess[]> {
-  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
-  const found = await Promise.all(pids.map(linuxProcess));
-  return found.filter((one) => one !== undefined);
-}
+const linuxProcesses = async (): Promise<RunningProcess[]> =>
+  present(await Promise.all((await linuxPids()).map(linuxProcess)));
+
+const linuxPids = async (): Promise<number[]> =>
+  (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
+
+const present = <T>(values: (T | undefined)[]): T[] => values.filter((value) => value !== undefined);
 
 /** The name in `stat` may hold spaces and brackets, so the fields begin after the last bracket: state, parent. */
 async function linuxProcess(pid: number): Promise<RunningProcess | undefined> {

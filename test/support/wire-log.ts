@@ -72,6 +72,17 @@ export class WireLog {
     return Buffer.concat(this.#pending.fromAgent).toString();
   }
 
+  /** A new log of the same connection, that knows how it began: the request to initialize and its answer. */
+  beginning(): WireLog {
+    const [request, answer] = this.entries;
+    if (request?.message?.kind !== "request" || request.message.method !== "initialize")
+      throw new Error("The connection did not begin with initialize.");
+    const log = new WireLog();
+    for (const { direction, message } of [request, answer].filter((entry) => entry !== undefined))
+      log.record(direction, message?.json);
+    return log;
+  }
+
   /** The last lines, for a failure's report. */
   excerpt(): string {
     return this.entries.slice(-excerptLines).map(entryText).join("\n");
