@@ -11,10 +11,19 @@ const markdownAsText = {
   },
 };
 
-export default defineConfig({
+/** What repeats the same many times: kills, damages, generated cases, hundreds of turns. */
+const longTests = [
+  "test/crash/*.test.ts",
+  "test/property/*.test.ts",
+  "test/e2e/{compaction,lifecycle}.test.ts",
+];
+
+/** With `--mode long`, the tests that repeat much do so in full; otherwise every test runs, and those in part. */
+export default defineConfig(({ mode }) => ({
   plugins: [markdownAsText],
   test: {
-    include: ["test/**/*.test.ts"],
+    include: mode === "long" ? longTests : ["test/**/*.test.ts"],
+    provide: { isLong: mode === "long" },
     pool: "forks",
     isolate: false,
     // Stories wait for other processes most of their time.
@@ -24,4 +33,4 @@ export default defineConfig({
     allowOnly: false,
     passWithNoTests: false,
   },
-});
+}));

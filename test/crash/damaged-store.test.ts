@@ -7,6 +7,7 @@ import { newMessageId, newSessionId, type SessionId } from "../../src/message/id
 import { SessionStore } from "../../src/storage/session-store.ts";
 import type { Editor } from "../support/editor.ts";
 import { failureOf } from "../support/failure.ts";
+import { isLong } from "../support/run-length.ts";
 import { type Stage, story } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import { thoughtText } from "../support/transcript.ts";
@@ -133,9 +134,19 @@ const logOf = (home: Stage["home"]) => {
 /** A kill leaves a journal like this, so nothing is wrong with it. */
 const looksTorn = new Set(["is empty", "was cut off in the middle"]);
 
+/** One of each way to harm a file: its bytes, its words, its shape, its size, what it is. */
+const representative = new Set([
+  "was cut off in the middle",
+  "is full of NULs",
+  "has its fields in wrong types",
+  "comes from a later version",
+  "is a folder",
+]);
+const played = Object.entries(damages).filter(([name]) => isLong || representative.has(name));
+
 const whole = ["filed", "a call", "in the journal"];
 
-test.each(Object.entries(damages))(
+test.each(played)(
   "a stored file that %s is kept and named, and hides nothing else, whatever kind of file it is",
   async (name, damage) => {
     await story({}, async (stage) => {

@@ -5,13 +5,14 @@ import { afterAll, expect, test } from "vitest";
 import type { RequestPermissionRequest } from "@agentclientprotocol/sdk";
 import type { Editor } from "../support/editor.ts";
 import type { ModelServer } from "../support/model-server.ts";
+import { isLong } from "../support/run-length.ts";
 import { story } from "../support/story.ts";
 import { thoughtText } from "../support/transcript.ts";
 import { type Item, itemsOf } from "./conversation.ts";
 import { goOn, type KillScene, killScenes, playScenes } from "./kill-scenes.ts";
 
-/** All kills of this file; CRASH_KILLS=200 for the long run. */
-const kills = Number(process.env["CRASH_KILLS"] ?? 16);
+/** All kills of this file. */
+const kills = isLong ? 32 : 8;
 const killsPerSession = 8;
 /** What of streamed text a kill may take (system.md 2). */
 const lossLimitMs = 200;

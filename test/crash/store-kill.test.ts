@@ -9,9 +9,10 @@ import { silentLog } from "../../src/base/log.ts";
 import type { SessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
 import { SessionStore } from "../../src/storage/session-store.ts";
+import { isLong } from "../support/run-length.ts";
 import { all, openWriter, sessionInfo } from "./stored-session.ts";
 
-const rounds = 12;
+const rounds = isLong ? 24 : 4;
 const lossLimitMs = 200;
 
 let root: string;
@@ -98,7 +99,9 @@ test("a session that another process writes is busy, can be read, and is free at
   const other = startWriter(info.id);
   await once(other.stdout, "data");
   expect(await store.openSession(info.id)).toEqual({ status: "busy", pid: other.pid });
-  await expect.poll(async () => (await all(store.messages(info.id))).length).toBeGreaterThan(0);
+  await expect
+    .poll(async () => (await all(store.messages(info.id))).length, { timeout: 10_000 })
+    .toBeGreaterThan(0);
   other.kill("SIGKILL");
   await once(other, "close");
   const writer = await openWriter(store, info.id);

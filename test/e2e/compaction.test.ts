@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { zedLike } from "../support/clients.ts";
 import type { ModelRequest, ModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
+import { isLong } from "../support/run-length.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
 
@@ -193,7 +194,8 @@ describe("/compact", () => {
 });
 
 describe("a long session", () => {
-  test("of 300 turns compacts several times, keeps its facts and sends bounded requests", async () => {
+  const turns = isLong ? 300 : 100;
+  test(`of ${turns} turns compacts several times, keeps its facts and sends bounded requests`, async () => {
     const config = { compaction: { reserved: 80_000 } };
     await story({ files: { "notes.txt": "x ".repeat(2_000) }, config }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -212,7 +214,7 @@ describe("a long session", () => {
           ? [reply.say("Noted."), tokens]
           : [reply.call("read", { filePath: "notes.txt" }), tokens];
       });
-      for (let turn = 1; turn <= 300; turn++) {
+      for (let turn = 1; turn <= turns; turn++) {
         const { stopReason } = await editor.prompt(
           sessionId,
           turn % 100 === 1 ? `Keep FACT-${turn}` : `Turn ${turn}`,

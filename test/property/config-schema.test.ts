@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import generatedSchema from "../../schema/config.schema.json" with { type: "json" };
 import { conforms } from "../../src/config/json-schema.ts";
 import { configSchema } from "../../src/config/schema.ts";
+import { tries } from "../support/run-length.ts";
 
 /** The names that the schema knows anywhere, so that what is made up often means something. */
 const names = fc.constantFrom(...namesIn(generatedSchema));
@@ -36,7 +37,7 @@ test("what the generated schema lets pass is right by the schema itself, and com
       expect(conforms(config, generatedSchema)).toBe(parsed.success);
       if (parsed.success) expect(parsed.data).toEqual(config);
     }),
-    { numRuns: 2_000 },
+    { numRuns: tries(2_000) },
   );
 });
 

@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { applyEdit } from "../../src/tool/edit-match.ts";
 import type { EditOutcome } from "../../src/tool/edit-match.ts";
+import { tries } from "../support/run-length.ts";
 
 const word = fc.constantFrom(
   "if",
@@ -42,7 +43,7 @@ test("text that stands in one place is replaced there", () => {
       const outcome = applyEdit(whole, { oldString: needle.join("\n"), newString: newText });
       expect(shown(outcome)).toEqual({ strategy: "exact", text: [...before, newText, ...after].join(end) });
     }),
-    { numRuns: 1000 },
+    { numRuns: tries(1000) },
   );
 });
 
@@ -58,7 +59,7 @@ test("where the text stands exactly, no other place is chosen", () => {
       }
       expect(outcome).toMatchObject({ strategy: "exact" });
     }),
-    { numRuns: 2000 },
+    { numRuns: tries(2000) },
   );
 });
 
@@ -78,7 +79,7 @@ test("nothing outside of the spans changes", () => {
       }
       expect(rest.endsWith(whole.slice(done))).toBe(true);
     }),
-    { numRuns: 5000 },
+    { numRuns: tries(5000) },
   );
 });
 
@@ -96,7 +97,7 @@ test("without replaceAll one place changes, of about the size that was asked for
         Math.max(edit.oldString.length + 500, edit.oldString.length * 4),
       );
     }),
-    { numRuns: 5000 },
+    { numRuns: tries(5000) },
   );
 });
 
@@ -123,7 +124,7 @@ test("a block written with another indentation is found in the only place that h
         );
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: tries(1000) },
   );
 });
 

@@ -8,6 +8,7 @@ import type { MessageId, PartId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
 import { SessionStore, type SessionWriter } from "../../src/storage/session-store.ts";
 import { all, assistantInfo, openWriter, sessionInfo } from "../crash/stored-session.ts";
+import { tries } from "../support/run-length.ts";
 
 type Step =
   | { do: "message"; message: number; cost: number }
@@ -108,7 +109,7 @@ test("what was written is read again, through any sequence of changes, seals, fl
         expect(await all(store.messages(session.id))).toEqual(toList(state));
       }),
     ),
-    { numRuns: 150 },
+    { numRuns: tries(150) },
   );
 });
 
@@ -138,6 +139,6 @@ test("a journal cut at any byte loads to a state that the session was in", async
         expect(await all(store.messages(session.id))).toEqual(loaded);
       }),
     ),
-    { numRuns: 150 },
+    { numRuns: tries(150) },
   );
 });

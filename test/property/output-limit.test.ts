@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { countLines, cutText } from "../../src/tool/output-limit.ts";
+import { tries } from "../support/run-length.ts";
 
 const text = fc
   .array(fc.oneof(fc.string({ unit: "grapheme", maxLength: 12 }), fc.constant("\n"), fc.constant("😀é")), {
@@ -24,7 +25,7 @@ test("a cut keeps a beginning or an end, within both limits, of whole characters
         expect(kept.isWellFormed()).toBe(true);
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: tries(2000) },
   );
 });
 

@@ -4,6 +4,7 @@ import { applyHunks } from "../../src/tool/patch-match.ts";
 import { parsePatch } from "../../src/tool/patch.ts";
 import type { FilePatch, HunkLine } from "../../src/tool/patch.ts";
 import { ToolFailure } from "../../src/tool/tool.ts";
+import { tries } from "../support/run-length.ts";
 
 const patchLine = fc.constantFrom(
   "*** Begin Patch",
@@ -45,7 +46,7 @@ test("any text is a patch or is refused in words, and so is each of its hunks on
         if (patch.kind === "update") orRefused(() => applyHunks(text, patch.hunks, "\n"));
       }
     }),
-    { numRuns: 5000 },
+    { numRuns: tries(5000) },
   );
 });
 
@@ -76,7 +77,7 @@ test("a patch is read as it was written", () => {
     fc.property(fc.array(file, { minLength: 1, maxLength: 4 }), (files) => {
       expect(parsePatch(written(files))).toEqual(files);
     }),
-    { numRuns: 1000 },
+    { numRuns: tries(1000) },
   );
 });
 
@@ -97,7 +98,7 @@ test("a hunk with enough of its surroundings changes its own place and nothing e
       // Without a line behind it, the last line that is left keeps the missing newline.
       expect(applyHunks(text, [hunk], end).text.split(end)).toEqual(expected.length === 0 ? [""] : expected);
     }),
-    { numRuns: 1000 },
+    { numRuns: tries(1000) },
   );
 });
 
@@ -116,7 +117,7 @@ test("what a hunk takes away stood there, at least in its words", () => {
       const trimmed = (list: readonly string[]) => list.join("\n").replace(/\n$/, "");
       expect(places.map(trimmed)).toContain(trimmed(rest));
     }),
-    { numRuns: 2000 },
+    { numRuns: tries(2000) },
   );
 });
 

@@ -8,6 +8,7 @@ import type { Action, PermissionRequest, Rule } from "../../src/permission/rule.
 import { analyzeShell } from "../../src/permission/shell.ts";
 import { newSessionId } from "../../src/message/ids.ts";
 import { context, rows, ruleSets } from "../unit/shell-table.ts";
+import { tries } from "../support/run-length.ts";
 
 const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 };
 const strictest = (actions: Action[]): Action =>
@@ -57,7 +58,7 @@ describe("patterns", () => {
   test("mean what a regular expression would", () => {
     fc.assert(
       fc.property(pattern, letters, (glob, text) => matches(glob, text) === meaning(glob).test(text)),
-      { numRuns: 5000 },
+      { numRuns: tries(5000) },
     );
   });
 
@@ -68,7 +69,7 @@ describe("patterns", () => {
         if (fitsRight && matches(left, text)) expect(overlaps(left, right)).toBe(true);
         if (fitsRight && covers(left, right)) expect(matches(left, text)).toBe(true);
       }),
-      { numRuns: 5000 },
+      { numRuns: tries(5000) },
     );
   });
 
@@ -202,7 +203,7 @@ describe("command lines", () => {
             expect(isSure ? one : strictest([one, expected])).toBe(isSure ? expected : one);
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: tries(1000) },
     );
   });
 
@@ -218,7 +219,7 @@ describe("command lines", () => {
       fc.property(command.filter(isWhole), ruleSet, fc.constantFrom(...frames), (text, set, frame) => {
         expect(strictness[decide(frame(text), set)]).toBeGreaterThanOrEqual(strictness[decide(text, set)]);
       }),
-      { numRuns: 1000 },
+      { numRuns: tries(1000) },
     );
   });
 
@@ -286,7 +287,7 @@ describe("command lines", () => {
       fc.property(text, (line) => {
         expect(analyzeShell(line, context).some((one) => one.permission === "bash")).toBe(true);
       }),
-      { numRuns: 5000 },
+      { numRuns: tries(5000) },
     );
   });
 
