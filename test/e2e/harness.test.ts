@@ -816,9 +816,9 @@ describe("the wire log", () => {
       params: { sessionId: "<session-2>", update },
     });
     expect(normalise(log, { cwd: "/tmp/home-1/repo", home: "/tmp/home-1" })).toEqual({
-      toAgent: [{ jsonrpc: "2.0", id: 1, method: "session/new", params: { cwd: "<cwd>" } }],
+      toAgent: [{ jsonrpc: "2.0", id: 0, method: "session/new", params: { cwd: "<cwd>" } }],
       fromAgent: [
-        { jsonrpc: "2.0", id: 1, result: { sessionId: "<session-1>" } },
+        { jsonrpc: "2.0", id: 0, result: { sessionId: "<session-1>" } },
         update_({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: "xx" } }),
         update_({
           sessionUpdate: "tool_call",

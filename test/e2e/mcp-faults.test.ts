@@ -39,7 +39,7 @@ describe("a server that never answers", () => {
     await story({ config: { mcp: { bad: faulty("silent") } } }, async ({ editor, model }) => {
       const start = performance.now();
       const { sessionId } = await editor.newSession();
-      expect(performance.now() - start).toBeLessThan(1_000);
+      expect(performance.now() - start).toBeLessThan(3_000);
       model.reply("One.").reply("Two.");
       const asked = performance.now();
       await editor.prompt(sessionId, "Hi");
