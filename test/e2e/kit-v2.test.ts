@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import {
   type DraftEditor,
-  draftStory,
+  draftStoriesOfOneAgent,
   draftText,
   isTurnEnd,
   type DraftStage,
@@ -11,6 +11,8 @@ import { isObject, listOf, objectOf, type JsonObject } from "../support/json.ts"
 import * as reply from "../support/reply.ts";
 import { story } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
+
+const draftStory = draftStoriesOfOneAgent();
 
 const pixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

@@ -52,10 +52,14 @@ export class AgentProcess {
   }
 
   /** Leaves the record to what was, and goes on with one that knows of the connection's beginning alone. */
-  renew(): void {
-    this.#stopReading();
+  renewRecord(): void {
     this.wire = this.wire.beginning();
     this.stderr = "";
+  }
+
+  /** For another client in the place of the one that was. */
+  renewStream(): void {
+    this.#stopReading();
     this.stream = { readable: this.#incoming(), writable: this.#outgoing() };
   }
 

@@ -1,9 +1,11 @@
+import { rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { afterAll } from "vitest";
 import { client, methods, type ClientContext } from "@agentclientprotocol/sdk/experimental/v2";
 import type * as draft from "@agentclientprotocol/sdk/experimental/v2";
 import { AgentProcess } from "./agent-process.ts";
 import { environment } from "./environment.ts";
-import { isObject, objectOf, type JsonObject } from "./json.ts";
+import { isObject, listOf, objectOf, type JsonObject } from "./json.ts";
 import { startModelServer, type ModelServer } from "./model-server.ts";
 import { leftoversWith } from "./processes.ts";
 import { gitRepository, temporaryFolder, writeConfig, type Files, type GitRepository } from "./temp.ts";
@@ -37,7 +39,8 @@ export class DraftEditor {
   readonly permissionRequests: draft.RequestPermissionRequest[] = [];
   readonly #process: AgentProcess;
   readonly #agent: ClientContext;
-  readonly #options: DraftOptions;
+  #options: DraftOptions;
+  #isClosed = false;
 
   constructor(options: DraftOptions & { home: string }) {
     this.#options = options;
@@ -47,6 +50,14 @@ export class DraftEditor {
       cwd: home,
     });
     this.#agent = this.#connect();
+  }
+
+  get isOpen(): boolean {
+    return !this.#isClosed;
+  }
+
+  get pid(): number | undefined {
+    return this.#process.pid;
   }
 
   get wire() {
@@ -108,12 +119,29 @@ export class DraftEditor {
     return this.wire.bell.until(() => this.wire.entries.find(isWanted), what);
   }
 
+  /** Begins anew with the agent that runs, with a record that knows of the connection's beginning alone. */
+  renew(options: DraftOptions): void {
+    this.#options = options;
+    this.permissionRequests.length = 0;
+    this.#process.renewRecord();
+  }
+
+  /** Deletes every session that the agent lists, which ends what they do. */
+  async deleteSessions(): Promise<void> {
+    const list = async () => listOf((await this.request("session/list")).sessions).map(objectOf);
+    for (let sessions = await list(); sessions.length > 0; sessions = await list())
+      await Promise.all(
+        sessions.map(({ sessionId }) => this.request("session/delete", { sessionId: String(sessionId) })),
+      );
+  }
+
   /** Everything that went wrong, as sentences. */
   problems(): string[] {
     return wireViolations(this.wire).map(({ rule, order, text }) => `[${rule}] line ${order}: ${text}`);
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#process.endInput();
     await within(this.#process.exited, "the agent to exit", exitDeadlineMs).catch((error: unknown) => {
       this.#process.kill();
@@ -132,8 +160,11 @@ export class DraftEditor {
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
       return { outcome: { outcome: "cancelled" } };
     });
-    const { elicit } = this.#options;
-    if (elicit) app.onRequest(methods.client.elicitation.create, ({ params }) => elicit(params));
+    if (this.#options.elicit)
+      app.onRequest(
+        methods.client.elicitation.create,
+        ({ params }) => this.#options.elicit?.(params) ?? { action: "decline" },
+      );
     return app.connect(this.#process.stream).agent;
   }
 }
@@ -150,30 +181,105 @@ export function draftText(updates: readonly JsonObject[], kind: string): string 
     .join("");
 }
 
+type DraftPlay = (stage: DraftStage) => Promise<void>;
+
 /** Plays a story with an editor that speaks the draft; the model's requests and the whole wire are checked. */
-export async function draftStory(
-  options: DraftOptions,
-  play: (stage: DraftStage) => Promise<void>,
-): Promise<void> {
-  await using home = await temporaryFolder({}, "fairlead-home-");
+async function draftStory(options: DraftOptions, play: DraftPlay): Promise<void> {
   await using repository = await gitRepository(options.files);
+  const stage = await open(options, repository);
+  await playWith(stage, async () => {
+    if (options.initialize !== false) await stage.editor.initialize();
+    await play(stage);
+    await end(stage);
+  });
+  await close(stage);
+}
+
+/** Plays the stories of a test file as `draftStory` does, those of the same abilities with one agent. */
+export function draftStoriesOfOneAgent(): typeof draftStory {
+  const idle = new Map<string, DraftStage>();
+  afterAll(async () => {
+    for (const stage of idle.values()) {
+      await playWith(stage, () => end(stage));
+      await close(stage);
+    }
+  });
+  return async (options, play) => {
+    if (options.initialize === false) {
+      await draftStory(options, play);
+      return;
+    }
+    const abilities = JSON.stringify([options.capabilities, options.elicit !== undefined]);
+    await using repository = await gitRepository(options.files);
+    const before = idle.get(abilities);
+    idle.delete(abilities);
+    const stage = before
+      ? await follow(before, options, repository)
+      : await openInitialized(options, repository);
+    await playWith(stage, async () => {
+      await play(stage);
+      if (!stage.editor.isOpen) return await end(stage);
+      await stage.editor.deleteSessions();
+      return assertClean(stage, stage.editor.pid);
+    });
+    if (stage.editor.isOpen) idle.set(abilities, stage);
+    else await close(stage);
+  };
+}
+
+async function open(options: DraftOptions, repository: GitRepository): Promise<DraftStage> {
+  const { path: home } = await temporaryFolder({}, "fairlead-home-");
   const model = await startModelServer();
-  await writeConfig(home.path, model.url, { experimental: { acp_v2: true }, ...options.config });
-  const editor = new DraftEditor({ ...options, home: home.path });
+  await configure(home, model, options);
+  return { editor: new DraftEditor({ ...options, home }), model, repository, home };
+}
+
+async function openInitialized(options: DraftOptions, repository: GitRepository): Promise<DraftStage> {
+  const stage = await open(options, repository);
+  await playWith(stage, () => stage.editor.initialize());
+  return stage;
+}
+
+async function follow(
+  { editor, model, home }: DraftStage,
+  options: DraftOptions,
+  repository: GitRepository,
+): Promise<DraftStage> {
+  await configure(home, model, options);
+  editor.renew(options);
+  return { editor, model: model.successor(), repository, home };
+}
+
+const configure = (home: string, model: ModelServer, { config }: DraftOptions): Promise<void> =>
+  writeConfig(home, model.url, { experimental: { acp_v2: true }, ...config });
+
+/** Whatever fails ends the agent, and shows what passed. */
+async function playWith(stage: DraftStage, play: () => Promise<unknown>): Promise<void> {
   try {
-    if (options.initialize !== false) await editor.initialize();
-    await play({ editor, model, repository, home: home.path });
-    await editor.close();
-    const problems = editor.problems();
-    if (problems.length > 0) throw new Error(`The wire log found:\n${problems.join("\n")}`);
-    model.assertClean();
-    const leftovers = await leftoversWith("HOME", home.path);
-    if (leftovers.length > 0) throw new Error("Processes outlived the agent.");
+    await play();
   } catch (error) {
-    console.error(`The wire, its last lines:\n${editor.wire.excerpt()}`);
+    console.error(`The wire, its last lines:\n${stage.editor.wire.excerpt()}`);
+    await close(stage);
     throw error;
-  } finally {
-    await editor.close().catch(() => {});
-    await model.close();
   }
+}
+
+async function end(stage: DraftStage): Promise<void> {
+  await stage.editor.close();
+  await assertClean(stage);
+}
+
+/** Checks what passed, and that no process is left but the agent, if it is still to run. */
+async function assertClean({ editor, model, home }: DraftStage, agent?: number): Promise<void> {
+  const problems = editor.problems();
+  if (problems.length > 0) throw new Error(`The wire log found:\n${problems.join("\n")}`);
+  model.assertClean();
+  const leftovers = await leftoversWith("HOME", home, { but: agent });
+  if (leftovers.length > 0) throw new Error("Processes outlived their story.");
+}
+
+async function close({ editor, model, home }: DraftStage): Promise<void> {
+  await editor.close().catch(() => {});
+  await model.close();
+  await rm(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
 }

@@ -315,7 +315,8 @@ export class Editor {
     this.person = new Person(permission);
     this.elicitations.length = 0;
     this.#allowed.clear();
-    this.#process.renew();
+    this.#process.renewRecord();
+    this.#process.renewStream();
     this.#agent = this.#connect();
   }
 
