@@ -36,6 +36,8 @@ const idKeys = new Map([
 ]);
 const timeText = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
 const durationText = /\b\d+(\.\d+)? ?(ms|s|seconds)\b/g;
+/** A pattern names the server that it is for by its command, which holds where this checkout lies. */
+const serverText = /(?<=\w@)[0-9a-f]{12}\b/g;
 const durationKey = /(Ms|duration|elapsed)$/i;
 
 /**
@@ -142,6 +144,7 @@ function cleaner(replacements: [string, string][]): (value: unknown) => unknown 
   const anyName = new RegExp(`(?<![\\w-])(${longestFirst.map(escape).join("|")})(?![\\w-])`, "g");
   const cleanText = (text: string) =>
     text
+      .replaceAll(serverText, "<server>")
       .replaceAll(timeText, "<time>")
       .replaceAll(durationText, "<duration>")
       .replaceAll(anyName, (found) => names.get(found) ?? found);
