@@ -46,8 +46,10 @@ export function lazySchemas(): Plugin {
       return id === schemaLibrary ? `export { ${calledNames().join(", ")} } from "zod";` : null;
     },
     transform(code, id) {
-      if (!isOurs(id) || !code.includes('from "zod"')) return null;
-      const built = this.parse(code, { lang: "ts" }).body.flatMap(schemasIn);
+      const isGenerated = isProtocols(id);
+      if (!isGenerated && !(isOurs(id) && code.includes('from "zod"'))) return null;
+      const { body } = this.parse(code, { lang: isGenerated ? "js" : "ts" });
+      const built = body.flatMap(isGenerated ? generatedSchemasIn : schemasIn);
       return { code: `import { lazily } from ${JSON.stringify(runtime)};${wrapped(code, built)}`, map: null };
     },
   };
@@ -72,6 +74,11 @@ function isOurs(id: string): boolean {
   return places.some((place) => id.startsWith(place));
 }
 
+/** The protocol library's schemas, hundreds in one file, of which a session needs a few. */
+function isProtocols(id: string): boolean {
+  return id.includes("/@agentclientprotocol/sdk/") && id.endsWith("/zod.gen.js");
+}
+
 interface Span {
   start: number;
   end: number;
@@ -79,7 +86,7 @@ interface Span {
 
 function wrapped(code: string, spans: readonly Span[]): string {
   return spans.reduceRight((text, { start, end }) => {
-    return `${text.slice(0, start)}lazily(() => (${text.slice(start, end)}))${text.slice(end)}`;
+    return `${text.slice(0, start)}/* @__PURE__ */ lazily(() => (${text.slice(start, end)}))${text.slice(end)}`;
   }, code);
 }
 
@@ -94,6 +101,13 @@ function schemasIn(statement: Statement): Span[] {
     const isShared = init?.type === "ObjectExpression" && init.properties.some(isCall);
     return init && (isNamed || isShared) ? [init] : [];
   });
+}
+
+/** Each exported value, for such a file holds nothing else. */
+function generatedSchemasIn(statement: Statement): Span[] {
+  const declaration = statement.type === "ExportNamedDeclaration" ? statement.declaration : undefined;
+  if (declaration?.type !== "VariableDeclaration") return [];
+  return declaration.declarations.flatMap(({ init }) => (init ? [init] : []));
 }
 
 function isCall(property: { type: string; value?: { type: string } }): boolean {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
+import { text } from "node:stream/consumers";
 
 interface Answer {
   result: unknown;
@@ -19,16 +20,18 @@ function dig(value: unknown, ...keys: string[]): unknown {
 /** An agent process driven by hand, so that the client's own work does not count. */
 export class BenchAgent {
   readonly #child: ChildProcess;
+  readonly #errors: Promise<string>;
   readonly #answers = new Map<number, (answer: Answer) => void>();
   #rest = "";
   #nextId = 0;
-  /** Characters of text that arrived. */
-  text = "";
-  onText: (() => void) | undefined;
+  /** The text that arrived, by session. */
+  readonly texts = new Map<string, string>();
+  onText: ((text: string) => void) | undefined;
 
   constructor(program: readonly string[], env: Record<string, string | undefined>) {
-    this.#child = spawn(process.execPath, program, { stdio: ["pipe", "pipe", "inherit"], env });
+    this.#child = spawn(process.execPath, program, { stdio: ["pipe", "pipe", "pipe"], env });
     this.#child.stdout?.setEncoding("utf8").on("data", (chunk: string) => this.#read(chunk));
+    this.#errors = this.#child.stderr === null ? Promise.resolve("") : text(this.#child.stderr);
   }
 
   request(method: string, params: unknown): Promise<Answer> {
@@ -54,19 +57,34 @@ export class BenchAgent {
 
   /** Resident memory of the process and its children, in MB. */
   residentMb(): number {
-    return treeOf(this.#child.pid ?? 0).reduce((sum, pid) => sum + residentKb(pid), 0) / 1024;
+    return treeOf(this.#pid).reduce((sum, pid) => sum + statusOf(pid, "VmRSS"), 0) / 1024;
+  }
+
+  /** The most that was resident of the process itself, in MB. */
+  peakMb(): number {
+    return statusOf(this.#pid, "VmHWM") / 1024;
   }
 
   /** Processor time of the process so far, in ms. */
   cpuMs(): number {
-    const fields = readFileSync(`/proc/${this.#child.pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+    const fields = readFileSync(`/proc/${this.#pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
     return (Number(fields[11]) + Number(fields[12])) * 10;
   }
 
-  async close(): Promise<void> {
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+
+  /** Resolves with what it wrote to stderr. */
+  async close(): Promise<string> {
     const exited = new Promise((resolve) => this.#child.once("exit", resolve));
     this.#child.stdin?.end();
     await exited;
+    return this.#errors;
+  }
+
+  get #pid(): number {
+    return this.#child.pid ?? 0;
   }
 
   #read(chunk: string): void {
@@ -76,10 +94,12 @@ export class BenchAgent {
   }
 
   #take(message: unknown): void {
-    const text = dig(message, "params", "update", "content", "text");
-    if (typeof text === "string") {
-      this.text += text;
-      this.onText?.();
+    const update = dig(message, "params", "update");
+    const text = dig(update, "content", "text");
+    if (dig(update, "sessionUpdate") === "agent_message_chunk" && typeof text === "string") {
+      const session = String(dig(message, "params", "sessionId"));
+      this.texts.set(session, (this.texts.get(session) ?? "") + text);
+      this.onText?.(text);
     }
     const id = dig(message, "id");
     if (typeof id !== "number" || dig(message, "method") !== undefined) return;
@@ -103,6 +123,13 @@ function treeOf(root: number): number[] {
   return tree;
 }
 
-function residentKb(pid: number): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0);
+/** In KB; 0 for a process that ended while we looked. */
+function statusOf(pid: number, field: string): number {
+  try {
+    return Number(
+      new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0,
+    );
+  } catch {
+    return 0;
+  }
 }

@@ -1,51 +1,125 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { performance } from "node:perf_hooks";
 import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 
 const event = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
-const delta = (content: string, finish: string | null = null) => ({
+const chunk = (delta: unknown, finish: string | null = null) => ({
   id: "c",
   object: "chat.completion.chunk",
   created: 0,
   model: "m",
-  choices: [{ index: 0, delta: finish === null ? { content } : {}, finish_reason: finish }],
+  choices: [{ index: 0, delta, finish_reason: finish }],
 });
-const ending = (tokens: number) =>
+const ending = (tokens: number, finish = "stop") =>
   event({
-    ...delta("", "stop"),
+    ...chunk({}, finish),
     usage: { prompt_tokens: tokens, completion_tokens: 10, total_tokens: tokens + 10 },
   }) + "data: [DONE]\n\n";
 
-/** Answers every request at once: "ok", or as many deltas as the last message asks for ("deltas 20000"). */
-export async function startBenchModel() {
-  let onRequest: (() => void) | undefined;
-  const floods = new Map<number, string>();
-  const answer = async (request: IncomingMessage, response: ServerResponse) => {
-    onRequest?.();
-    const body = await text(request);
-    const asked = [...body.matchAll(/deltas (\d+)/g)].at(-1)?.[1];
-    const isTitle = body !== "{}" && !body.includes('"tools"');
-    const count = isTitle ? 1 : Number(asked ?? process.env["BENCH_DELTAS"] ?? 1);
-    const flood =
-      floods.get(count) ??
-      Array.from({ length: count }, (_, index) => event(delta(`word${index} `))).join("");
-    floods.set(count, flood);
-    response.writeHead(200, { "content-type": "text/event-stream" });
-    response.end(flood + ending(body.length / 4));
-  };
-  const server = createServer((request, response) => {
-    answer(request, response).catch(() => response.destroy());
+/** A call that the model makes, in this order one for each step. */
+export interface ScriptedCall {
+  name: string;
+  input: Record<string, unknown>;
+}
+
+/** Between two deltas of a paced answer. */
+const pacedMs = 10;
+
+/** When a request arrived and when its answer had been written, in ms of this process. */
+export interface Exchange {
+  asked: number;
+  answered: number;
+}
+
+/** What the newest question in a request's body asks for, and how many calls were answered since. */
+function scriptOf(body: string) {
+  const newest = body.slice(Math.max(0, body.lastIndexOf('"role":"user"')));
+  const [, what, argument] = /\b(deltas|paced|calls) (\w+)/.exec(newest) ?? [];
+  return { what, argument: argument ?? "1", step: newest.split('"role":"tool"').length - 1 };
+}
+
+/**
+ * Answers every request at once with what its newest question asks for: "deltas 20000" so many at once, "paced 300"
+ * a hundred a second, "calls NAME" the calls of {@link BenchModel.scripts}, one a step. Else with one delta.
+ */
+export class BenchModel {
+  readonly scripts = new Map<string, readonly ScriptedCall[]>();
+  /** All but requests for titles. */
+  exchanges: Exchange[] = [];
+  /** When each delta of the newest paced answer was written. */
+  paced: number[] = [];
+  #onRequest: ((at: number) => void) | undefined;
+  readonly #floods = new Map<number, string>();
+  readonly #server = createServer((request, response) => {
+    this.#answer(request, response).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  const port = typeof address === "object" ? address?.port : undefined;
-  const url = `http://127.0.0.1:${port}/v1`;
-  return {
-    url,
-    /** Resolves when the next request arrives. */
-    nextRequest: () => new Promise<void>((resolve) => (onRequest = resolve)),
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
+
+  static async start(): Promise<BenchModel> {
+    const model = new BenchModel();
+    await new Promise<void>((resolve) => model.#server.listen(0, "127.0.0.1", resolve));
+    return model;
+  }
+
+  get url(): string {
+    const address = this.#server.address();
+    const port = typeof address === "object" ? address?.port : undefined;
+    return `http://127.0.0.1:${port}/v1`;
+  }
+
+  /** Resolves with the time at which the next request arrives that asks for no title. */
+  nextRequest(): Promise<number> {
+    return new Promise((resolve) => (this.#onRequest = resolve));
+  }
+
+  close(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const asked = performance.now();
+    const body = await text(request);
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const tokens = Math.ceil(body.length / 4);
+    if (!body.includes('"tools"')) return void response.end(this.#flood(1) + ending(tokens));
+    this.#onRequest?.(asked);
+    const { what, argument, step } = scriptOf(body);
+    const call = what === "calls" ? this.scripts.get(argument)?.[step] : undefined;
+    if (what === "paced") await this.#pace(response, Number(argument));
+    const start =
+      call === undefined ? this.#flood(what === "deltas" ? Number(argument) : 1) : callOf(call, step);
+    response.end(start + ending(tokens, call === undefined ? "stop" : "tool_calls"));
+    this.exchanges.push({ asked, answered: performance.now() });
+  }
+
+  #flood(count: number): string {
+    const known = this.#floods.get(count);
+    const made =
+      known ?? Array.from({ length: count }, (_, index) => event(chunk({ content: wordOf(index) }))).join("");
+    this.#floods.set(count, made);
+    return made;
+  }
+
+  async #pace(response: ServerResponse, count: number): Promise<void> {
+    this.paced = [];
+    for (let index = 0; index < count; index++) {
+      await sleep(pacedMs);
+      this.paced.push(performance.now());
+      response.write(event(chunk({ content: wordOf(index) })));
+    }
+  }
+}
+
+/** The text of the delta with this number. */
+export const wordOf = (index: number): string => `word${index} `;
+
+function callOf({ name, input }: ScriptedCall, step: number): string {
+  const call = {
+    index: 0,
+    id: `call_${step}`,
+    type: "function",
+    function: { name, arguments: JSON.stringify(input) },
   };
+  return event(chunk({ tool_calls: [call] }));
 }

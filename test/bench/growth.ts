@@ -1,0 +1,130 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { performance } from "node:perf_hooks";
+import type { Setting } from "./setting.ts";
+import { median, type Row } from "./table.ts";
+
+/** Deltas of an answer, about 2 KB of text. */
+const answerDeltas = 250;
+/** Of those turns that only make a session long. */
+const fillerDeltas = 20;
+
+export async function growthRows(setting: Setting): Promise<Row[]> {
+  const { session, rows } = await grow(setting);
+  return [...rows, await loadRow(setting, session), ...(await listRows(setting, session))];
+}
+
+/** Many turns in one session of which nothing is forgotten. */
+async function grow(setting: Setting): Promise<{ session: string; rows: Row[] }> {
+  const turns = setting.isShort ? 30 : 300;
+  const { agent, session } = await setting.startWarm();
+  const bytesBefore = bytesIn(setting.home);
+  agent.texts.clear();
+  const times: number[] = [];
+  let early = 0;
+  for (let turn = 2; turn <= turns; turn++) {
+    const before = performance.now();
+    await agent.prompt(session, `deltas ${answerDeltas}`);
+    times.push(performance.now() - before);
+    if (turn === 3) early = agent.residentMb();
+  }
+  const late = agent.residentMb();
+  const content = (agent.texts.get(session)?.length ?? 0) + times.length * `deltas ${answerDeltas}`.length;
+  const stored = bytesIn(setting.home) - bytesBefore;
+  for (let turn = turns; turn < messagesOf(setting) / 2; turn++) {
+    await agent.prompt(session, `deltas ${fillerDeltas}`);
+  }
+  await agent.close();
+  const edge = Math.min(20, Math.floor(turns / 3));
+  const first = { unit: "ms", floor: median(times.slice(1, 1 + edge)), beside: "turn 3 and after" } as const;
+  const rows: Row[] = [
+    { name: `turn ${turns}`, own: median(times.slice(-edge)), ...first, target: { more: 2 } },
+    {
+      name: `memory after ${turns} turns`,
+      own: late,
+      unit: "MB",
+      floor: early,
+      beside: "after 3",
+      target: { more: 25 },
+    },
+    {
+      name: `bytes on disk of ${turns} turns`,
+      own: stored / 1024,
+      unit: "KB",
+      floor: content / 1024,
+      beside: "their text",
+      target: { ratio: 2 },
+    },
+  ];
+  return { session, rows };
+}
+
+const messagesOf = ({ isShort }: Setting): number => (isShort ? 60 : 2_000);
+
+/** A long session opened by a process that did not write it. */
+async function loadRow(setting: Setting, session: string): Promise<Row> {
+  const times: number[] = [];
+  for (let run = 0; run < (setting.isShort ? 1 : 5); run++) {
+    const { agent } = await setting.startWarm();
+    const before = performance.now();
+    await agent.request("session/load", { sessionId: session, cwd: setting.folder, mcpServers: [] });
+    times.push(performance.now() - before);
+    await agent.close();
+  }
+  return {
+    name: `load of ${messagesOf(setting)} messages`,
+    own: median(times),
+    unit: "ms",
+    target: { most: 300 },
+  };
+}
+
+/** A list among many sessions: asked for the first time, when their files are read, and again. */
+async function listRows(setting: Setting, session: string): Promise<Row[]> {
+  const count = setting.isShort ? 200 : 5_000;
+  const files = copySession(setting, session, count);
+  const { agent } = await setting.startWarm();
+  const times: number[] = [];
+  for (let run = 0; run < 6; run++) {
+    const before = performance.now();
+    await agent.request("session/list", {});
+    times.push(performance.now() - before);
+  }
+  await agent.close();
+  const start = performance.now();
+  for (const file of files) readFileSync(file);
+  const floor = { unit: "ms", floor: performance.now() - start, beside: "reading their files" } as const;
+  const name = `list of ${count} sessions`;
+  return [
+    { name: `${name}, first`, own: times[0] ?? Number.NaN, ...floor },
+    { name, own: median(times.slice(1)), ...floor, target: { most: 50 } },
+  ];
+}
+
+/** As many sessions as are wanted, each a copy of this one without its messages. */
+function copySession({ home }: Setting, session: string, count: number): string[] {
+  const original = filesIn(home).find(
+    (path) => path.endsWith(`${session}.json`) && /[/\\]session[/\\]/.test(path),
+  );
+  if (original === undefined) throw new Error("the session's file was not found");
+  const content = readFileSync(original, "utf8");
+  return Array.from({ length: count }, (_, index) => {
+    const id = `${session.slice(0, -5)}${String(index).padStart(5, "0")}`;
+    const path = join(dirname(original), `${id}.json`);
+    if (id !== session) writeFileSync(path, content.replaceAll(session, id));
+    return path;
+  });
+}
+
+/** But for what is only kept to be faster: compiled code. */
+function bytesIn(home: string): number {
+  return filesIn(home)
+    .filter((path) => !path.startsWith(join(home, ".cache")))
+    .reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0);
+}
+
+function filesIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+}

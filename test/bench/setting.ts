@@ -1,0 +1,64 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { BenchAgent } from "./agent.ts";
+import { BenchModel } from "./model.ts";
+
+export type ProgramName = "ours" | "floor";
+
+/** Where everything is measured: a model, a home and a folder to work in, gone when the run ends. */
+export class Setting {
+  readonly isShort: boolean;
+  readonly model: BenchModel;
+  readonly folder: string;
+  readonly home: string;
+  readonly env: Record<string, string | undefined>;
+  readonly #root: string;
+  readonly #programs = {
+    ours: [join(import.meta.dirname, "../../bin/fairlead.js"), "acp"],
+    floor: [join(import.meta.dirname, "floor-agent.js")],
+  };
+
+  static async open(isShort: boolean): Promise<Setting> {
+    return new Setting(isShort, await BenchModel.start());
+  }
+
+  private constructor(isShort: boolean, model: BenchModel) {
+    this.isShort = isShort;
+    this.model = model;
+    this.#root = mkdtempSync(join(tmpdir(), "fairlead-bench-"));
+    this.folder = join(this.#root, "project");
+    this.home = join(this.#root, "home");
+    for (const folder of [this.folder, this.home]) mkdirSync(folder);
+    const { PATH } = process.env;
+    const content = JSON.stringify(configFor(model.url));
+    this.env = { PATH, HOME: this.home, FAIRLEAD_CONFIG_CONTENT: content, MODEL_URL: model.url };
+  }
+
+  start(program: ProgramName = "ours", nodeOptions: readonly string[] = []): BenchAgent {
+    return new BenchAgent([...nodeOptions, ...this.#programs[program]], this.env);
+  }
+
+  /** A started program with a session that has had its first turn. */
+  async startWarm(program: ProgramName = "ours", nodeOptions: readonly string[] = []) {
+    const agent = this.start(program, nodeOptions);
+    await agent.initialize();
+    const session = await agent.newSession(this.folder);
+    await agent.prompt(session, "deltas 1");
+    return { agent, session };
+  }
+
+  close(): void {
+    this.model.close();
+    rmSync(this.#root, { recursive: true, force: true });
+  }
+}
+
+function configFor(baseURL: string) {
+  const models = { m: { limit: { context: 1e7, output: 1e5 } } };
+  return {
+    model: "bench/m",
+    provider: { bench: { options: { baseURL, apiKey: "k" }, models } },
+    permission: { bash: "allow", edit: "allow" },
+  };
+}

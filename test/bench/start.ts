@@ -1,0 +1,136 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { performance } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ProgramName, Setting } from "./setting.ts";
+import { median, type Row } from "./table.ts";
+
+/** From starting the process to each answer, in ms, and what it holds in memory then, in MB. */
+async function startOnce(setting: Setting, program: ProgramName, folder = setting.folder) {
+  const start = performance.now();
+  const agent = setting.start(program);
+  await agent.initialize();
+  const initialized = performance.now() - start;
+  const afterInitialize = agent.residentMb();
+  const session = await agent.newSession(folder);
+  const opened = performance.now() - start;
+  const first = new Promise<number>((resolve) => (agent.onText = () => resolve(performance.now() - start)));
+  const request = setting.model.nextRequest();
+  const turn = agent.prompt(session, "deltas 1");
+  const asked = (await request) - start - opened;
+  const firstText = await first;
+  await turn;
+  await agent.close();
+  return { initialized, opened, asked, firstText, afterInitialize };
+}
+
+export async function startRows(setting: Setting): Promise<Row[]> {
+  const large = largeFolder(setting);
+  const runs = setting.isShort ? 3 : 15;
+  const bare: number[] = [];
+  const least: Awaited<ReturnType<typeof startOnce>>[] = [];
+  const own: typeof least = [];
+  const inLarge: typeof least = [];
+  await startOnce(setting, "ours");
+  // The compiled code of the first start is written a moment later.
+  await sleep(500);
+  for (let run = 0; run < runs; run++) {
+    bare.push(bareNode(setting));
+    least.push(await startOnce(setting, "floor"));
+    own.push(await startOnce(setting, "ours"));
+    inLarge.push(await startOnce(setting, "ours", large.folder));
+  }
+  const of = (all: typeof own, key: keyof (typeof own)[number]) => median(all.map((times) => times[key]));
+  const besideNode = { unit: "ms", floor: median(bare), beside: "node -e 0" } as const;
+  return [
+    { name: "spawn to initialize", own: of(own, "initialized"), ...besideNode, target: { ratio: 1.25 } },
+    { name: "spawn to session/new", own: of(own, "opened"), ...besideNode, target: { ratio: 3.5 } },
+    {
+      name: `the same among ${large.files} files`,
+      own: of(inLarge, "opened"),
+      ...besideNode,
+      target: { ratio: 3.5 },
+    },
+    {
+      name: "spawn to first text",
+      own: of(own, "firstText"),
+      unit: "ms",
+      floor: of(least, "firstText"),
+      target: { most: 150 },
+    },
+    {
+      name: "first prompt to first request, cold",
+      own: of(own, "asked"),
+      unit: "ms",
+      floor: of(least, "asked"),
+      target: { most: 40 },
+    },
+    {
+      name: "memory after initialize",
+      own: of(own, "afterInitialize"),
+      unit: "MB",
+      floor: of(least, "afterInitialize"),
+      target: { most: 60 },
+    },
+    ...(await furtherRows(setting, runs)),
+  ];
+}
+
+/** What comes after a first turn: further sessions, and prompts, each from its request. */
+async function furtherRows(setting: Setting, runs: number): Promise<Row[]> {
+  const { agent, session } = await setting.startWarm();
+  const opened: number[] = [];
+  const asked: number[] = [];
+  const whole: number[] = [];
+  for (let run = 0; run < runs + 3; run++) {
+    const before = performance.now();
+    await agent.newSession(setting.folder);
+    opened.push(performance.now() - before);
+  }
+  for (let run = 0; run < runs + 3; run++) {
+    const request = setting.model.nextRequest();
+    const before = performance.now();
+    const turn = agent.prompt(session, "deltas 1");
+    asked.push((await request) - before);
+    await turn;
+    whole.push(performance.now() - before);
+  }
+  await agent.close();
+  const write = { unit: "ms", floor: plainWrite(setting), beside: "a durable write" } as const;
+  return [
+    { name: "a further session/new", own: median(opened.slice(3)), ...write, target: { most: 5 } },
+    { name: "prompt to request, warm", own: median(asked.slice(3)), ...write, target: { most: 5 } },
+    { name: "a warm turn, whole", own: median(whole.slice(3)), ...write },
+  ];
+}
+
+function bareNode({ env }: Setting): number {
+  const start = performance.now();
+  spawnSync(process.execPath, ["-e", "0"], { env });
+  return performance.now() - start;
+}
+
+/** What the journal and a message cost at least: one small file after the other, written and renamed. */
+function plainWrite({ folder }: Setting): number {
+  const before = performance.now();
+  for (let file = 0; file < 20; file++) {
+    writeFileSync(join(folder, "plain.tmp"), "x".repeat(1_000), { flush: true });
+    renameSync(join(folder, "plain.tmp"), join(folder, `plain-${file}`));
+  }
+  return (performance.now() - before) / 20;
+}
+
+/** A repository of many small files in a hundred to a folder. */
+function largeFolder({ folder, isShort }: Setting): { folder: string; files: number } {
+  const files = isShort ? 2_000 : 100_000;
+  const large = `${folder}-large`;
+  mkdirSync(large);
+  spawnSync("git", ["init", "--quiet", large]);
+  for (let file = 0; file < files; file++) {
+    const parent = join(large, `folder-${Math.floor(file / 100)}`);
+    if (file % 100 === 0) mkdirSync(parent);
+    writeFileSync(join(parent, `file-${file}.txt`), "");
+  }
+  return { folder: large, files };
+}

@@ -1,0 +1,60 @@
+/** One figure beside the least that it could be, measured in the same run, and what it should be. */
+export interface Row {
+  name: string;
+  own: number;
+  unit: "ms" | "MB" | "KB" | "%" | "ticks";
+  /** Measured in the same run; undefined where nothing bare does the same. */
+  floor?: number;
+  /** What the floor is. */
+  beside?: string;
+  /** What the figure, its distance to the floor or its ratio to it should stay within. */
+  target?: { most?: number; least?: number; ratio?: number; more?: number };
+}
+
+export function median(values: readonly number[]): number {
+  return quantile(values, 0.5);
+}
+
+/** The value that so large a part of the others does not exceed; not a number where there are none. */
+export function quantile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
+}
+
+export function printTable(rows: readonly Row[]): void {
+  const lines = [["", "ours", "floor", "ratio", "target", ""], ...rows.map(cellsOf)];
+  const widths = lines[0]?.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  for (const line of lines)
+    console.log(
+      line
+        .map((cell, column) => cell.padEnd(widths?.[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    );
+}
+
+function cellsOf(row: Row): string[] {
+  const { name, own, unit, floor, beside } = row;
+  const base =
+    floor === undefined ? "" : `${inUnit(floor, unit)}${beside === undefined ? "" : ` (${beside})`}`;
+  const ratio = floor === undefined || floor === 0 ? "" : `${(own / floor).toFixed(2)} x`;
+  return [name, inUnit(own, unit), base, ratio, targetOf(row), isMet(row) ? "" : "missed"];
+}
+
+function inUnit(value: number, unit: Row["unit"]): string {
+  const digits = unit === "ms" && value < 100 ? (value < 10 ? 2 : 1) : 0;
+  return `${value.toFixed(digits)} ${unit}`;
+}
+
+function targetOf({ target, unit }: Row): string {
+  if (target?.most !== undefined) return `at most ${target.most} ${unit}`;
+  if (target?.least !== undefined) return `at least ${target.least} ${unit}`;
+  if (target?.ratio !== undefined) return `at most ${target.ratio} x`;
+  return target?.more === undefined ? "" : `at most ${target.more} ${unit} more`;
+}
+
+function isMet({ own, floor = 0, target = {} }: Row): boolean {
+  const { most = Infinity, least = -Infinity, ratio = Infinity, more = Infinity } = target;
+  const isWithinFloor = floor === 0 || (own / floor <= ratio && own - floor <= more);
+  return own <= most && own >= least && isWithinFloor;
+}

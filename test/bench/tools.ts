@@ -1,0 +1,157 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { performance } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ScriptedCall } from "./model.ts";
+import type { ProgramName, Setting } from "./setting.ts";
+import { median, type Row } from "./table.ts";
+
+const printedMb = 50;
+
+export async function toolRows(setting: Setting): Promise<Row[]> {
+  writeScripts(setting);
+  return [
+    ...(await readRows(setting)),
+    ...(await searchRows(setting)),
+    ...(await shellRows(setting)),
+    ...(await memoryRows(setting)),
+  ];
+}
+
+const reads = (isShort: boolean): number => (isShort ? 10 : 50);
+
+function writeScripts({ model, folder, isShort }: Setting): void {
+  const file = join(folder, "read.txt");
+  writeFileSync(file, Array.from({ length: 100 }, (_, line) => `This is line ${line} of a file.\n`).join(""));
+  const read: ScriptedCall = { name: "read", input: { filePath: file } };
+  const search = { name: "grep", input: { pattern: "needle \\d+" } };
+  const line = "x".repeat(79);
+  const print = `yes ${line} | head -c ${printedMb * 1024 * 1024}`;
+  const edit = { filePath: file, oldString: "line 7 of", newString: "line seven of" };
+  model.scripts.set("reads", Array<ScriptedCall>(reads(isShort)).fill(read));
+  model.scripts.set("search", Array<ScriptedCall>(isShort ? 2 : 6).fill(search));
+  model.scripts.set("print", [{ name: "bash", input: { command: print } }]);
+  model.scripts.set("tour", [
+    read,
+    search,
+    { name: "bash", input: { command: "ls" } },
+    { name: "edit", input: edit },
+  ]);
+}
+
+/** One turn of the script: what lies between the model's answers and its next requests, in ms. */
+async function runScript(setting: Setting, program: ProgramName, script: string) {
+  const { agent, session } = await setting.startWarm(program);
+  setting.model.exchanges = [];
+  const before = agent.cpuMs();
+  await agent.prompt(session, `calls ${script}`);
+  const { exchanges } = setting.model;
+  const steps = exchanges.slice(1).map(({ asked }, index) => asked - (exchanges[index]?.answered ?? asked));
+  const figures = { steps, cpu: agent.cpuMs() - before, peak: agent.peakMb(), resident: agent.residentMb() };
+  const calls = setting.model.scripts.get(script)?.length;
+  if (steps.length !== calls) throw new Error(`${program} made ${steps.length} of ${calls} calls`);
+  return { agent, ...figures };
+}
+
+async function readRows(setting: Setting): Promise<Row[]> {
+  const least = await runScript(setting, "floor", "reads");
+  const own = await runScript(setting, "ours", "reads");
+  await Promise.all([least.agent.close(), own.agent.close()]);
+  const count = reads(setting.isShort);
+  const name = `${count} reads in a turn: `;
+  return [
+    {
+      name: `${name}each`,
+      own: median(own.steps),
+      unit: "ms",
+      floor: median(least.steps),
+      target: { most: 8 },
+    },
+    {
+      name: `${name}CPU for each`,
+      own: own.cpu / count,
+      unit: "ms",
+      floor: least.cpu / count,
+      target: { most: 8 },
+    },
+  ];
+}
+
+/** A search of many files beside what ripgrep itself takes for them. */
+async function searchRows(setting: Setting): Promise<Row[]> {
+  const files = setting.isShort ? 200 : 5_000;
+  for (let file = 0; file < files; file++) {
+    const parent = join(setting.folder, `part-${Math.floor(file / 100)}`);
+    if (file % 100 === 0) mkdirSync(parent);
+    const needle = file % 100 === 50 ? `needle ${file}\n` : "";
+    writeFileSync(
+      join(parent, `file-${file}.txt`),
+      `${"A line of a file that is searched.\n".repeat(100)}${needle}`,
+    );
+  }
+  const { rgPath } = createRequire(import.meta.url)("@vscode/ripgrep");
+  const bare = Array.from({ length: 6 }, () => {
+    const before = performance.now();
+    spawnSync(rgPath, ["--line-number", "needle \\d+", setting.folder]);
+    return performance.now() - before;
+  });
+  const own = await runScript(setting, "ours", "search");
+  await own.agent.close();
+  const name = `grep of ${files} files`;
+  return [
+    {
+      name,
+      own: median(own.steps),
+      unit: "ms",
+      floor: median(bare),
+      beside: "ripgrep",
+      target: { more: 20 },
+    },
+  ];
+}
+
+async function shellRows(setting: Setting): Promise<Row[]> {
+  const runs = setting.isShort ? 1 : 5;
+  const least: Awaited<ReturnType<typeof runScript>>[] = [];
+  const own: typeof least = [];
+  for (let run = 0; run < runs; run++) {
+    least.push(await runScript(setting, "floor", "print"));
+    own.push(await runScript(setting, "ours", "print"));
+  }
+  for (const { agent } of [...least, ...own]) await agent.close();
+  const wall = (all: typeof own) => median(all.flatMap(({ steps }) => steps));
+  const peak = (all: typeof own) => median(all.map(({ peak }) => peak));
+  const name = `bash prints ${printedMb} MB: `;
+  return [
+    { name: `${name}wall`, own: wall(own), unit: "ms", floor: wall(least), target: { ratio: 2 } },
+    { name: `${name}peak`, own: peak(own), unit: "MB", floor: peak(least), target: { most: 150 } },
+  ];
+}
+
+/** After a turn with a read, a search, a command and an edit; and what the program does when nothing is asked of it. */
+async function memoryRows(setting: Setting): Promise<Row[]> {
+  const runs = setting.isShort ? 1 : 5;
+  const resident: number[] = [];
+  const idle: number[] = [];
+  for (let run = 0; run < runs; run++) {
+    writeScripts(setting);
+    const { agent, resident: afterTurn } = await runScript(setting, "ours", "tour");
+    resident.push(afterTurn);
+    if (run === 0) idle.push(await idleCpu(agent, setting.isShort ? 1_000 : 10_000));
+    await agent.close();
+  }
+  return [
+    { name: "memory after a turn with tools", own: median(resident), unit: "MB", target: { most: 95 } },
+    { name: "idle: CPU", own: median(idle), unit: "ms", target: { most: 0 } },
+  ];
+}
+
+/** Processor time while nothing is asked, in ms; what a turn leaves to be done behind it has its time before. */
+async function idleCpu(agent: { cpuMs(): number }, ms: number): Promise<number> {
+  await sleep(2_000);
+  const before = agent.cpuMs();
+  await sleep(ms);
+  return agent.cpuMs() - before;
+}
