@@ -1,7 +1,21 @@
 import { copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import { build } from "rolldown";
+import { build, type Plugin } from "rolldown";
 import { lazySchemas, schemaLibrary } from "./lazy-schemas.ts";
+
+/** Writes what is not ASCII as escapes: V8 keeps two bytes for each character of a source that has a single "…". */
+const asciiOnly: Plugin = {
+  name: "ascii-only",
+  generateBundle(_, bundle) {
+    for (const part of Object.values(bundle)) {
+      if (part.type === "chunk") part.code = part.code.replaceAll(/[^\0-\x7f]/g, toEscape);
+    }
+  },
+};
+
+function toEscape(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
 
 // Bundles the program into dist/: a small first file, and the rest in parts that load when they are needed.
 // The folder is replaced at once, so that a program that starts meanwhile finds a whole one.
@@ -13,7 +27,7 @@ await build({
     "image-worker": "src/tool/image-worker.ts",
     [schemaLibrary]: schemaLibrary,
   },
-  plugins: [lazySchemas()],
+  plugins: [lazySchemas(), asciiOnly],
   platform: "node",
   external: ["@vscode/ripgrep", "fs-native-extensions"],
   moduleTypes: { ".md": "text", ".json": "json" },

@@ -4,6 +4,7 @@ import type { Program } from "../acp/initialize.ts";
 import type { Wire } from "../acp/wire.ts";
 import { App, type Surroundings } from "../app.ts";
 import { messageOf } from "../base/errors.ts";
+import { loadFetch } from "../model/client.ts";
 import { keepHeapSmall } from "./heap.ts";
 
 export interface RunningServer {
@@ -52,9 +53,10 @@ export async function openServer({
     log: app.log,
     openSessions: (door) => app.openSessions(door),
     account: accountOf(app),
-    warmUp: () => {
+    warmUp: async () => {
       keepHeapSmall();
-      return app.warmUp();
+      await app.warmUp();
+      await loadFetch();
     },
     ...(await draftFor(app, wire)),
   });

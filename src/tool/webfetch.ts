@@ -5,7 +5,6 @@ import { fitMedium } from "./media.ts";
 import { defineTool, ToolFailure } from "./tool.ts";
 import type { Tool, ToolResult } from "./tool.ts";
 import { isPublicAddress } from "./web-address.ts";
-import { readPage } from "./web-page.ts";
 import type { PageContent, PageFormat } from "./web-page.ts";
 import { addressesOf, sendRequest } from "./web-request.ts";
 import type { Lookup, WebResponse } from "./web-request.ts";
@@ -203,6 +202,8 @@ async function readResponse(
 ): Promise<Fetched> {
   const bytes = await response.read();
   const contentType = response.headers["content-type"] ?? "";
+  // What turns HTML into Markdown is as large as all tools together.
+  const { readPage } = await import("./web-page.ts");
   const content = readPage({ bytes, contentType, url: path.at(-1) ?? asked }, format);
   return { end: "page", content, path, status: response.status, contentType, bytes };
 }
