@@ -13,8 +13,8 @@ const NOTES_BYTES = 1_536;
 const LONG_LINE = 2_000;
 /** An endless output must not fill the disk. */
 const KEPT_BYTES = 64 * 1024 * 1024;
-/** So much output goes to the disk at once. */
-const WRITE_BYTES = 512 * 1024;
+/** So much output goes to the disk at once, so that what comes fast is not copied together first. */
+const WRITE_BYTES = 128 * 1024;
 /** The editor gets the beginning at once and of the rest as much as a person can follow. */
 const LIVE_START_CHARACTERS = 64 * 1024;
 const LIVE_CHARACTERS_PER_SECOND = 4 * 1024;
@@ -79,10 +79,17 @@ class LiveOutput {
   }
 
   async push(settled: string, openLine: string): Promise<void> {
-    const text = settled + openLine;
-    const delta = text.startsWith(this.#shownLine) ? text.slice(this.#shownLine.length) : `\n${text}`;
+    const delta = this.#additionOf(settled, openLine);
     this.#shownLine = openLine;
     if (delta !== "") await this.#send(delta);
+  }
+
+  /** What is settled is most of a fast output: it is cut, not copied together with the line that is being written. */
+  #additionOf(settled: string, openLine: string): string {
+    const shown = this.#shownLine;
+    if (settled.startsWith(shown)) return settled.slice(shown.length) + openLine;
+    const text = settled + openLine;
+    return text.startsWith(shown) ? text.slice(shown.length) : `\n${text}`;
   }
 
   async #send(delta: string): Promise<void> {
@@ -115,7 +122,7 @@ class LiveOutput {
 class KeptOutput {
   readonly #folder: string;
   #pieces: string[] = [];
-  #heldBytes = 0;
+  #heldCharacters = 0;
   /** Counted as long as it is short. */
   #lines = 0;
   bytes = 0;
@@ -138,12 +145,12 @@ class KeptOutput {
     const bytes = Buffer.from(text);
     this.bytes += bytes.length;
     this.characters += text.length;
-    this.#heldBytes += bytes.length;
+    this.#heldCharacters += text.length;
     if (wasShort) this.#lines += countLines(text);
     this.#pieces.push(text);
     if (this.#isShort()) return;
     await this.#keep(wasShort ? Buffer.from(this.#pieces.join("")) : bytes);
-    if (this.#heldBytes > 4 * SHOWN_BYTES) this.#hold(endOf(this.#pieces.join("")));
+    this.#forgetBeginning();
   }
 
   async end(): Promise<ShownOutput> {
@@ -176,9 +183,13 @@ class KeptOutput {
     return this.bytes <= SHOWN_BYTES - NOTES_BYTES && this.#lines <= SHOWN_LINES - NOTES_LINES;
   }
 
-  #hold(text: string): void {
-    this.#pieces = [text];
-    this.#heldBytes = Buffer.byteLength(text);
+  /** Whole pieces only, because joining them for each piece that comes would copy all of a fast output. */
+  #forgetBeginning(): void {
+    for (let [first] = this.#pieces; first !== undefined; [first] = this.#pieces) {
+      if (this.#heldCharacters - first.length < SHOWN_BYTES) return;
+      this.#heldCharacters -= first.length;
+      this.#pieces.shift();
+    }
   }
 
   async #keep(bytes: Buffer): Promise<void> {
@@ -191,7 +202,8 @@ class KeptOutput {
   /** Waits for the write before, not for this one. */
   async #flush(): Promise<void> {
     if (this.#unwrittenBytes === 0) return;
-    const bytes = Buffer.concat(this.#unwritten);
+    const [only = Buffer.alloc(0), ...others] = this.#unwritten;
+    const bytes = others.length === 0 ? only : Buffer.concat(this.#unwritten);
     this.#unwritten = [];
     this.#unwrittenBytes = 0;
     await this.#writing;

@@ -25,17 +25,24 @@ const reads = (isShort: boolean): number => (isShort ? 10 : 50);
 function writeScripts({ model, folder, isShort }: Setting): void {
   const file = join(folder, "read.txt");
   writeFileSync(file, Array.from({ length: 100 }, (_, line) => `This is line ${line} of a file.\n`).join(""));
-  const read: ScriptedCall = { name: "read", input: { filePath: file } };
-  const search = { name: "grep", input: { pattern: "needle \\d+" } };
+  // No two calls are the same: a model that repeats itself is stopped.
+  const readFrom = (offset: number): ScriptedCall => ({ name: "read", input: { filePath: file, offset } });
+  const searchFor = (digits: number) => ({ name: "grep", input: { pattern: `needle \\d{${digits}}` } });
   const line = "x".repeat(79);
   const print = `yes ${line} | head -c ${printedMb * 1024 * 1024}`;
   const edit = { filePath: file, oldString: "line 7 of", newString: "line seven of" };
-  model.scripts.set("reads", Array<ScriptedCall>(reads(isShort)).fill(read));
-  model.scripts.set("search", Array<ScriptedCall>(isShort ? 2 : 6).fill(search));
+  model.scripts.set(
+    "reads",
+    Array.from({ length: reads(isShort) }, (_, index) => readFrom(index + 1)),
+  );
+  model.scripts.set(
+    "search",
+    Array.from({ length: isShort ? 2 : 6 }, (_, index) => searchFor(index + 1)),
+  );
   model.scripts.set("print", [{ name: "bash", input: { command: print } }]);
   model.scripts.set("tour", [
-    read,
-    search,
+    readFrom(1),
+    searchFor(1),
     { name: "bash", input: { command: "ls" } },
     { name: "edit", input: edit },
   ]);
