@@ -21,7 +21,7 @@ process.stdin.on("end", () => process.exit());
 function answer({ id, method, params }) {
   if (method === "initialize") send({ id, result: { protocolVersion: 1, agentCapabilities: {} } });
   if (method === "session/new") send({ id, result: { sessionId: `s${sessions++}` } });
-  if (method === "session/prompt") runTurn(id, params.sessionId, params.prompt[0].text);
+  if (method === "session/prompt") void runTurn(id, params.sessionId, params.prompt[0].text);
 }
 
 async function runTurn(id, sessionId, content) {
