@@ -65,10 +65,10 @@ export class BenchAgent {
     return statusOf(this.#pid, "VmHWM") / 1024;
   }
 
-  /** Processor time of the process so far, in ms. */
+  /** Processor time of the process's threads so far, in ms. */
   cpuMs(): number {
-    const fields = readFileSync(`/proc/${this.#pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-    return (Number(fields[11]) + Number(fields[12])) * 10;
+    const threads = readdirSync(`/proc/${this.#pid}/task`);
+    return threads.reduce((sum, thread) => sum + usedMs(`/proc/${this.#pid}/task/${thread}/schedstat`), 0);
   }
 
   signal(name: NodeJS.Signals): void {
@@ -129,6 +129,15 @@ function statusOf(pid: number, field: string): number {
     return Number(
       new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0,
     );
+  } catch {
+    return 0;
+  }
+}
+
+/** 0 for a thread that ended while we looked. */
+function usedMs(path: string): number {
+  try {
+    return Number(readFileSync(path, "utf8").split(" ")[0]) / 1e6;
   } catch {
     return 0;
   }

@@ -15,14 +15,16 @@ async function startOnce(setting: Setting, program: ProgramName, folder = settin
   const afterInitialize = agent.residentMb();
   const session = await agent.newSession(folder);
   const opened = performance.now() - start;
+  const openedCpu = agent.cpuMs();
   const first = new Promise<number>((resolve) => (agent.onText = () => resolve(performance.now() - start)));
   const request = setting.model.nextRequest();
   const turn = agent.prompt(session, "deltas 1");
   const asked = (await request) - start - opened;
+  const askedCpu = agent.cpuMs() - openedCpu;
   const firstText = await first;
   await turn;
   await agent.close();
-  return { initialized, opened, asked, firstText, afterInitialize };
+  return { initialized, opened, openedCpu, asked, askedCpu, firstText, afterInitialize };
 }
 
 export async function startRows(setting: Setting): Promise<Row[]> {
@@ -65,6 +67,19 @@ export async function startRows(setting: Setting): Promise<Row[]> {
       unit: "ms",
       floor: of(least, "asked"),
       target: { most: 40 },
+    },
+    {
+      name: "CPU until session/new",
+      own: of(own, "openedCpu"),
+      unit: "ms",
+      floor: of(least, "openedCpu"),
+      target: { ratio: 3.5 },
+    },
+    {
+      name: "CPU of a first prompt until its request, cold",
+      own: of(own, "askedCpu"),
+      unit: "ms",
+      floor: of(least, "askedCpu"),
     },
     {
       name: "memory after initialize",
