@@ -146,19 +146,27 @@ async function memoryRows(setting: Setting): Promise<Row[]> {
     writeScripts(setting);
     const { agent, resident: afterTurn } = await runScript(setting, "ours", "tour");
     resident.push(afterTurn);
-    if (run === 0) idle.push(await idleCpu(agent, setting.isShort ? 1_000 : 10_000));
+    if (run === 0) idle.push(await idleCpu(agent, setting.isShort));
     await agent.close();
   }
   return [
     { name: "memory after a turn with tools", own: median(resident), unit: "MB", target: { most: 95 } },
-    { name: "idle: CPU", own: median(idle), unit: "ms", target: { most: 0 } },
+    {
+      name: `idle: CPU in ${setting.isShort ? 1 : 10} s`,
+      own: median(idle),
+      unit: "ms",
+      target: { most: 1 },
+    },
   ];
 }
 
-/** Processor time while nothing is asked, in ms; what a turn leaves to be done behind it has its time before. */
-async function idleCpu(agent: { cpuMs(): number }, ms: number): Promise<number> {
-  await sleep(2_000);
+/**
+ * Processor time while nothing is asked, in ms. What a turn leaves to be done behind it has its time before, and so has
+ * V8, which collects once about eight seconds after the last work.
+ */
+async function idleCpu(agent: { cpuMs(): number }, isShort: boolean): Promise<number> {
+  await sleep(isShort ? 1_500 : 12_000);
   const before = agent.cpuMs();
-  await sleep(ms);
+  await sleep(isShort ? 1_000 : 10_000);
   return agent.cpuMs() - before;
 }
