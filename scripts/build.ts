@@ -8,7 +8,11 @@ const asciiOnly: Plugin = {
   name: "ascii-only",
   generateBundle(_, bundle) {
     for (const part of Object.values(bundle)) {
-      if (part.type === "chunk") part.code = part.code.replaceAll(/[^\0-\x7f]/g, toEscape);
+      if (part.type !== "chunk") continue;
+      // There an escape would read as something else.
+      if (/\\[^\0-\x7f]|String\.raw`[^`]*[^\0-\x7f]/.test(part.code))
+        throw new Error(`${part.fileName} has a letter that cannot be written as an escape`);
+      part.code = part.code.replaceAll(/[^\0-\x7f]/g, toEscape);
     }
   },
 };
