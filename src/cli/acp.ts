@@ -1,8 +1,7 @@
 import { Console } from "node:console";
 import { Wire } from "../acp/wire.ts";
 import type { RunningServer } from "./acp-server.ts";
-import { guardExit } from "./exit-guard.ts";
-import { stopCompiling } from "./heap.ts";
+import { exitNow } from "./exit.ts";
 import { version } from "./version.ts";
 
 /** How long ending may take once the input has ended: a busy machine needs longer than the usual few milliseconds. */
@@ -56,11 +55,9 @@ function brokenBy(server: RunningServer, error: Error): Ending {
 }
 
 async function leave(server: RunningServer, { code, reason }: Ending, hurry: Promise<void>): Promise<void> {
-  const closing = server.close().catch((error: unknown) => server.report("the end was not clean", error));
-  const closed = Promise.all([closing, stopCompiling()]);
+  const closed = server.close().catch((error: unknown) => server.report("the end was not clean", error));
   const limit = new Promise((resolve) => setTimeout(resolve, endLimitMs));
   await Promise.race([closed, limit, hurry]);
   server.abandon(reason);
-  guardExit();
-  process.exit(code);
+  exitNow(code);
 }

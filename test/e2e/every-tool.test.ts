@@ -82,6 +82,8 @@ const callsFor = (url: string): reply.Step[] => [
   reply.call("todowrite", { todos: [{ content: "Look", status: "in_progress", priority: "high" }] }),
   reply.call("todoread", {}),
   reply.call("webfetch", { url: `${url}/page` }),
+  reply.call("websearch", { query: "fairness" }),
+  reply.call("codesearch", { query: "fair queue" }),
   reply.call("question", { questions: [database] }),
   reply.call("skill", { name: "greet" }),
   reply.call("plan_enter", {}),
@@ -111,12 +113,16 @@ async function play({ editor, model }: Stage, calls: readonly reply.Step[], name
 test.each(clients)("a client that is %s sees each tool as the golden file says", async (name, client) => {
   await using server = await webServer({
     "/page": body("<h1>Title</h1><p>Text</p>", { "content-type": "text/html" }),
+    "/search": (_, response) =>
+      void response.end(JSON.stringify([{ title: "Found", url: "https://example.org/" }])),
   });
   const models = { scripted: { limit, tool_call: true }, "gpt-5-scripted": { limit, tool_call: true } };
   await story({ client: client(), files, permission: "allow_once" }, async (stage) => {
     const { editor, model, repository, home } = stage;
     const provider = { test: { options: { baseURL: model.url, apiKey: "test-key" }, models } };
-    await home.write({ ".config/fairlead/fairlead.json": JSON.stringify({ ...config, provider }) });
+    const place = { url: `${server.url}/search?q={query}` };
+    const search = { web: place, code: place };
+    await home.write({ ".config/fairlead/fairlead.json": JSON.stringify({ ...config, provider, search }) });
     // A generated title comes at any time, and with it another order on the wire.
     model.title(reply.gate()).title(reply.gate());
     const calls = callsFor(server.url);
