@@ -145,10 +145,10 @@ function expectNothingLost(turn: Item[], { all, old }: Killed["seen"], note: str
 
 const isTerminal = (status: string): boolean => status === "completed" || status === "failed";
 
-/** Whether the stored turn lacks its end, and not only the answer to the prompt; undefined where it does not show. */
-function isCutOff({ end }: KillScene, turn: Item[]): boolean | undefined {
+/** True where the stored turn lacks its end; where it has it the turn may or may not have been ended behind it. */
+function isCutOff({ end }: KillScene, turn: Item[]): true | undefined {
   const last = turn.at(-1);
-  return last && end && !(last.role === "agent" && end.test(last.text));
+  return last && end && !(last.role === "agent" && end.test(last.text)) ? true : undefined;
 }
 
 async function restart(editor: Editor): Promise<void> {
