@@ -2,6 +2,7 @@ import { copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { build, type Plugin } from "rolldown";
 import { lazySchemas, schemaLibrary } from "./lazy-schemas.ts";
+import { plainHeaders } from "./plain-headers.ts";
 
 /** Writes what is not ASCII as escapes: V8 keeps two bytes for each character of a source that has a single "…". */
 const asciiOnly: Plugin = {
@@ -31,7 +32,7 @@ await build({
     "image-worker": "src/tool/image-worker.ts",
     [schemaLibrary]: schemaLibrary,
   },
-  plugins: [lazySchemas(), asciiOnly],
+  plugins: [lazySchemas(), plainHeaders, asciiOnly],
   platform: "node",
   external: ["@vscode/ripgrep", "fs-native-extensions"],
   moduleTypes: { ".md": "text", ".json": "json" },
@@ -44,6 +45,8 @@ await build({
   output: {
     dir: fresh,
     format: "cjs",
+    // import() of Node's own modules reads each of their values, some of which load Node's whole fetch.
+    dynamicImportInCjs: false,
     minify: true,
     entryFileNames: "[name].cjs",
     chunkFileNames: "[name]-[hash].cjs",

@@ -77,6 +77,22 @@ export function orAfter<T, F>(promise: Promise<T>, delayMs: number, fallback: F)
   });
 }
 
+/**
+ * Ends a stream or request when the signal aborts, without an error of its own. The `signal` of Node's requests errs
+ * where nobody listens, and so ends the program, when it aborts between an answer's last byte and its being read.
+ */
+export function destroyOnAbort(stream: Destroyable, signal: AbortSignal): void {
+  const destroy = () => stream.destroy();
+  if (signal.aborted) return destroy();
+  signal.addEventListener("abort", destroy, { once: true });
+  stream.once("close", () => signal.removeEventListener("abort", destroy));
+}
+
+interface Destroyable {
+  destroy(): void;
+  once(event: "close", listener: () => void): unknown;
+}
+
 /** All that comes, in order. */
 export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const collected: T[] = [];

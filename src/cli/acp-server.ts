@@ -4,7 +4,6 @@ import type { Program } from "../acp/initialize.ts";
 import type { Wire } from "../acp/wire.ts";
 import { App, type Surroundings } from "../app.ts";
 import { messageOf } from "../base/errors.ts";
-import { loadFetch } from "../model/client.ts";
 import { keepHeapSmall } from "./heap.ts";
 
 export interface RunningServer {
@@ -56,7 +55,6 @@ export async function openServer({
     warmUp: async () => {
       keepHeapSmall();
       await app.warmUp();
-      await loadFetch();
     },
     ...(await draftFor(app, wire)),
   });

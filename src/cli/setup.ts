@@ -116,7 +116,7 @@ async function listedModels(setup: Setup, provider: ChosenProvider, key: KeyWay)
   if (usable === undefined) return [];
   const apiKey = await keyNow(setup, provider, key);
   const signal = AbortSignal.timeout(tryLimitMs);
-  const asking = listModels({ ...usable, apiKey }, { fetch: globalThis.fetch, signal });
+  const asking = listModels({ ...usable, apiKey }, signal);
   const found = await questions.wait(`Asking ${provider.baseURL} for its models`, asking);
   if (found.outcome === "listed") return found.models.map(({ id }) => id);
   questions.say(`Its models could not be listed: ${found.message}`);

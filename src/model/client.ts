@@ -1,5 +1,6 @@
 import type { LanguageModel } from "ai";
 import { Connection } from "./connection.ts";
+import type { Send } from "./http.ts";
 import { quirksOf, type Quirks } from "./quirks.ts";
 import { adaptBody } from "./request-body.ts";
 
@@ -42,11 +43,6 @@ export async function loadSdk() {
   };
 }
 
-/** Loads Node's fetch, which else comes with a first request and takes longer than all that is ours before it. */
-export async function loadFetch(): Promise<void> {
-  await fetch("data:,");
-}
-
 export type Sdk = Awaited<ReturnType<typeof loadSdk>>;
 
 /**
@@ -54,11 +50,11 @@ export type Sdk = Awaited<ReturnType<typeof loadSdk>>;
  * each client, which takes longer than all else before a request.
  */
 export class Clients {
-  readonly #fetch: typeof globalThis.fetch;
+  readonly #send: Send;
   readonly #clients = new Map<string, Client>();
 
-  constructor(fetch: typeof globalThis.fetch) {
-    this.#fetch = fetch;
+  constructor(send: Send) {
+    this.#send = send;
   }
 
   for(endpoint: Endpoint, sdk: Sdk): Client {
@@ -71,7 +67,7 @@ export class Clients {
 
   #create({ provider, baseURL, apiKey, headers, modelId, asksForUsage = true }: Endpoint, sdk: Sdk): Client {
     const quirks = quirksOf(provider, new URL(baseURL).hostname, modelId);
-    const connection = new Connection(this.#fetch);
+    const connection = new Connection(this.#send);
     const compatible = sdk.createOpenAICompatible({
       name: sdkName,
       baseURL,

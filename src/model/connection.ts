@@ -1,5 +1,6 @@
 import { eventsOfAnswer, type StreamWatch, tidyEvents } from "./event-stream.ts";
 import { fromAnswer, invalidResponse, isWebPage, ProviderFailure, titleOf } from "./failure.ts";
+import type { HttpAnswer, HttpRequest, Send } from "./http.ts";
 
 /** How often a provider may send a request elsewhere on its own host. */
 const redirectLimit = 3;
@@ -19,11 +20,11 @@ const nobody: StreamWatch = { onFailure: () => undefined, onSignature: () => und
  * hands on nothing but a tidy event stream; all else rejects with a {@link ProviderFailure}.
  */
 export class Connection {
-  readonly #fetch: Fetch;
+  readonly #send: Send;
   readonly #watches = new WeakMap<AbortSignal, StreamWatch>();
 
-  constructor(fetch: Fetch) {
-    this.#fetch = fetch;
+  constructor(send: Send) {
+    this.#send = send;
   }
 
   /** Tells of the stream of the call with this signal what the SDK does not. */
@@ -32,38 +33,31 @@ export class Connection {
   }
 
   readonly fetch: Fetch = async (input, init) => {
-    const url = new URL(input instanceof Request ? input.url : input);
-    const response = await followRedirects(this.#fetch, url, init);
-    if (!response.ok) {
-      const body = await readText(response, errorBodyLimitBytes);
-      throw new ProviderFailure(
-        fromAnswer({ status: response.status, headers: response.headers, body, now: Date.now() }),
-      );
+    const signal = init?.signal ?? new AbortController().signal;
+    const request = { method: "POST", headers: headersIn(init), body: String(init?.body), signal } as const;
+    const answer = await followRedirects(this.#send, new URL(String(input)), request);
+    if (answer.status < 200 || answer.status >= 300) {
+      const body = await readText(answer, errorBodyLimitBytes);
+      throw new ProviderFailure(fromAnswer({ ...answer, body, now: Date.now() }));
     }
-    const watch = (init?.signal && this.#watches.get(init.signal)) ?? nobody;
-    const type = response.headers.get("content-type") ?? "";
-    if (/json/i.test(type) || isWebPage(response.headers, "")) return wholeAnswer(response, watch);
-    if (response.body === null) {
-      throw new ProviderFailure(invalidResponse("The provider answered with nothing.", true));
-    }
-    return eventResponse(tidyEvents(response.body, watch));
+    const watch = this.#watches.get(signal) ?? nobody;
+    const isJson = /json/i.test(answer.header("content-type") ?? "");
+    return asResponse(
+      isJson || isWebPage(answer, "") ? await wholeAnswer(answer, watch) : tidyEvents(answer, watch),
+    );
   };
 }
 
 /** The answer at the end of redirects on the same origin; throws where they lead elsewhere, so that keys go nowhere else. */
-export async function followRedirects(
-  fetch: Fetch,
-  url: URL,
-  init: RequestInit | undefined,
-): Promise<Response> {
+export async function followRedirects(send: Send, url: URL, request: HttpRequest): Promise<HttpAnswer> {
   let at = url;
   for (let redirects = 0; redirects <= redirectLimit; redirects++) {
-    const response = await fetch(at.href, { ...init, redirect: "manual" });
-    const location = response.headers.get("location");
-    if (response.status < 300 || response.status >= 400 || location === null) return response;
-    await response.body?.cancel();
+    const answer = await send(at, request);
+    const location = answer.header("location");
+    if (answer.status < 300 || answer.status >= 400 || location === null) return answer;
+    answer.cut();
     const next = URL.canParse(location, at.href) ? new URL(location, at.href) : undefined;
-    if (next?.origin !== url.origin) throw new ProviderFailure(redirected(url, location, response.status));
+    if (next?.origin !== url.origin) throw new ProviderFailure(redirected(url, location, answer.status));
     at = next;
   }
   throw new ProviderFailure(
@@ -78,30 +72,42 @@ const redirected = (from: URL, to: string, status: number) => ({
   retryable: false,
 });
 
-async function wholeAnswer(response: Response, watch: StreamWatch): Promise<Response> {
-  const text = await readText(response, answerLimitBytes);
-  if (isWebPage(response.headers, text)) {
+async function wholeAnswer(answer: HttpAnswer, watch: StreamWatch): Promise<ReadableStream<Uint8Array>> {
+  const text = await readText(answer, answerLimitBytes);
+  if (isWebPage(answer, text)) {
     const message = `The provider answered with a web page${titleOf(text)}, not with a model's answer. Is the base URL right?`;
     throw new ProviderFailure(invalidResponse(message, false));
   }
-  return eventResponse(eventsOfAnswer(text, watch));
+  const events = new TextEncoder().encode(eventsOfAnswer(text, watch));
+  return new ReadableStream({
+    start: (controller) => {
+      controller.enqueue(events);
+      controller.close();
+    },
+  });
 }
 
-const eventResponse = (body: string | ReadableStream<Uint8Array>): Response =>
-  new Response(body, { headers: { "content-type": "text/event-stream" } });
+/** What the SDK reads of a response: Node's own class would load all of its fetch. */
+function asResponse(body: ReadableStream<Uint8Array>): Response {
+  const headers = new Map([["content-type", "text/event-stream"]]);
+  return Object.assign(Object.create(null), { ok: true, status: 200, headers, body });
+}
+
+/** The SDK hands headers over as a plain object. */
+function headersIn(init: RequestInit | undefined): Record<string, string> {
+  const { headers = {} } = init ?? {};
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+}
 
 /** At most the limit of a body; what is beyond is not read. */
-export async function readText(response: Response, limitBytes: number): Promise<string> {
-  if (response.body === null) return "";
-  const reader = response.body.getReader();
+export async function readText(answer: HttpAnswer, limitBytes: number): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
-  for (let read = 0; read < limitBytes;) {
-    const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
-    text += decoder.decode(value.subarray(0, limitBytes - read), { stream: true });
-    read += value.length;
+  let read = 0;
+  for await (const chunk of answer.body) {
+    text += decoder.decode(chunk.subarray(0, limitBytes - read), { stream: true });
+    read += chunk.length;
+    if (read >= limitBytes) return text;
   }
-  await reader.cancel();
-  return text;
+  return text + decoder.decode();
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { orAfter } from "../base/async.ts";
 import { fromAnswer, invalidResponse, ProviderFailure } from "./failure.ts";
+import type { HttpAnswer } from "./http.ts";
 
 /** Longest single event of a provider, in characters. */
 const eventLimit = 64 * 1024 * 1024;
@@ -37,10 +38,10 @@ const signatureLimit = 256 * 1024;
  * `onFailure` and ends the stream with an error event: a stream that errs would lose the text before the error.
  */
 export function tidyEvents(
-  body: ReadableStream<Uint8Array>,
+  answer: HttpAnswer,
   { onFailure, onSignature }: StreamWatch,
 ): ReadableStream<Uint8Array> {
-  const reader = body.getReader();
+  const body = answer.body[Symbol.asyncIterator]();
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
   const events = new EventSplitter();
@@ -48,14 +49,13 @@ export function tidyEvents(
 
   /** Reads on. Whether that was the end. */
   const readSome = async (): Promise<boolean> => {
-    const { done, value } = await (chunks.hasFinish
-      ? orAfter(reader.read(), usageWaitMs, ended)
-      : reader.read());
+    const next = body.next();
+    const { done = false, value } = await (chunks.hasFinish ? orAfter(next, usageWaitMs, ended) : next);
     const texts = done ? events.end(decoder.decode()) : events.push(decoder.decode(value, { stream: true }));
     for (const text of texts) chunks.push(text);
     if (!done && !chunks.isDone) return false;
     chunks.end();
-    if (!done) void drain(reader);
+    void drain(body, answer);
     return true;
   };
 
@@ -65,7 +65,7 @@ export function tidyEvents(
       onFailure(thrown);
       chunks.fail();
     }
-    void drain(reader);
+    void drain(body, answer);
     return true;
   };
 
@@ -81,7 +81,7 @@ export function tidyEvents(
         if (output !== "") controller.enqueue(encoder.encode(output));
         if (ended) controller.close();
       },
-      cancel: (reason) => reader.cancel(reason),
+      cancel: () => answer.cut(),
     },
     { highWaterMark: 0 },
   );
@@ -96,11 +96,10 @@ export function eventsOfAnswer(body: string, { onSignature }: StreamWatch): stri
 }
 
 /** Reads the rest, so that the connection can be used again; cuts it where the rest does not end. Never rejects. */
-async function drain(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
-  const timer = setTimeout(() => void cut(), drainMs);
-  const cut = () => reader.cancel().catch(() => undefined);
+async function drain(body: AsyncIterator<Uint8Array>, answer: HttpAnswer): Promise<void> {
+  const timer = setTimeout(() => answer.cut(), drainMs);
   try {
-    while (!(await reader.read()).done);
+    while ((await body.next()).done !== true);
   } catch {
     // The answer is whole; how its connection ends does not matter any more.
   } finally {
@@ -370,7 +369,7 @@ function failOnError(value: Json): void {
   const failed = isSet(value.error) || value.type === "error" || reason === "error";
   if (!failed) return;
   const body = JSON.stringify(isSet(value.error) ? { error: value.error } : value);
-  throw new ProviderFailure(fromAnswer({ status: undefined, headers: new Headers(), body, now: 0 }));
+  throw new ProviderFailure(fromAnswer({ status: undefined, header: () => null, body, now: 0 }));
 }
 
 function firstChoice(value: Json): Json | undefined {

@@ -16,7 +16,8 @@ export class ProviderFailure extends Error {
 export interface FailedAnswer {
   /** Undefined for an error inside a stream that had begun well. */
   readonly status: number | undefined;
-  readonly headers: Headers;
+  /** A header's value, or null. */
+  header(name: string): string | null;
   readonly body: string;
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -66,7 +67,7 @@ const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME/;
 export function fromAnswer(answer: FailedAnswer): AgentError {
   const words = wordsOf(answer);
   const kind = kindOf(answer.status, answer.body);
-  const retryAfterMs = parseRetryAfter(answer.headers, answer.now);
+  const retryAfterMs = parseRetryAfter(answer, answer.now);
   return {
     ...kind,
     message: `${leadFor(kind.code, answer.status)}${words}`,
@@ -92,7 +93,7 @@ export function toAgentError(thrown: unknown, host: string): AgentError {
   };
 }
 
-/** `fetch failed` says nothing; why it failed is in its cause. */
+/** What went wrong often says only its cause. */
 function withCause(thrown: unknown): string {
   const cause = thrown instanceof Error ? thrown.cause : undefined;
   return cause instanceof Error ? `${messageOf(thrown)} (${messageOf(cause)})` : messageOf(thrown);
@@ -113,10 +114,10 @@ export const invalidResponse = (message: string, retryable: boolean): AgentError
 });
 
 /** The wait in `retry-after-ms` (milliseconds) or `retry-after` (seconds or an HTTP date), in milliseconds. */
-export function parseRetryAfter(headers: Headers, now: number): number | undefined {
-  const ms = positive(headers.get("retry-after-ms"));
+export function parseRetryAfter(answer: Pick<FailedAnswer, "header">, now: number): number | undefined {
+  const ms = positive(answer.header("retry-after-ms"));
   if (ms !== undefined) return Math.round(ms);
-  const after = headers.get("retry-after");
+  const after = answer.header("retry-after");
   const seconds = positive(after);
   if (seconds !== undefined) return Math.round(seconds * 1_000);
   const date = after === null ? Number.NaN : Date.parse(after);
@@ -175,15 +176,15 @@ function leadFor(code: AgentError["code"], status: number | undefined): string {
 }
 
 /** The provider's own words: the message of its JSON, the title of its web page, or the text. */
-function wordsOf({ body, headers }: FailedAnswer): string {
-  const text = body.trim();
+function wordsOf(answer: FailedAnswer): string {
+  const text = answer.body.trim();
   if (text === "") return "it gave no reason.";
-  if (isWebPage(headers, text)) return `it answered with a web page${titleOf(text)}. Is the base URL right?`;
+  if (isWebPage(answer, text)) return `it answered with a web page${titleOf(text)}. Is the base URL right?`;
   return (messageIn(parseJson(text)) ?? text).slice(0, wordsLimit);
 }
 
-export function isWebPage(headers: Headers, text: string): boolean {
-  return /text\/html/i.test(headers.get("content-type") ?? "") || /^\s*<(!doctype|html)/i.test(text);
+export function isWebPage(answer: Pick<FailedAnswer, "header">, text: string): boolean {
+  return /text\/html/i.test(answer.header("content-type") ?? "") || /^\s*<(!doctype|html)/i.test(text);
 }
 
 export function titleOf(html: string): string {
@@ -206,21 +207,12 @@ function messageIn(value: unknown): string | undefined {
 
 function networkError(thrown: unknown, host: string): AgentError | undefined {
   const code = codeOf(thrown);
-  if (code === undefined) return terminatedError(thrown, host);
-  if (code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT") {
-    return { code: "timeout", message: `${host} sent nothing for too long.`, retryable: true };
-  }
-  if (!/^(E(?!RR_)[A-Z_]+|UND_ERR_.*)$/.test(code) && !certificateCodes.test(code)) return undefined;
+  if (code === undefined) return undefined;
   const untrusted = certificateCodes.test(code);
+  if (!untrusted && !/^(E(?!RR_)[A-Z_]+|ERR_SSL_.*)$/.test(code)) return undefined;
   const hint = hintFor(code, untrusted);
-  return { code: "network", message: `Cannot reach ${host} (${code})${hint}`, retryable: !untrusted };
-}
-
-function terminatedError(thrown: unknown, host: string): AgentError | undefined {
-  if (!(thrown instanceof TypeError) || !/terminated|fetch failed|network/i.test(thrown.message))
-    return undefined;
-  if (thrown.cause instanceof Error) return undefined;
-  return { code: "network", message: `The connection to ${host} broke off.`, retryable: true };
+  const retryable = !untrusted && !code.startsWith("ERR_SSL_");
+  return { code: "network", message: `Cannot reach ${host} (${code})${hint}`, retryable };
 }
 
 function hintFor(code: string, untrusted: boolean): string {
@@ -228,6 +220,8 @@ function hintFor(code: string, untrusted: boolean): string {
     return ": its certificate is not trusted. Set NODE_EXTRA_CA_CERTS if the network has its own.";
   if (code === "ECONNREFUSED") return ": nothing listens there. Is the server running?";
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return ": the name is not known. Is there a network?";
+  if (code.startsWith("ERR_SSL_"))
+    return ": it speaks no TLS that could be understood. Should the base URL begin with http://?";
   return ": the connection broke off.";
 }
 

@@ -1,5 +1,6 @@
 import { presets } from "./catalog.ts";
 import { followRedirects, readText } from "./connection.ts";
+import { sendHttp } from "./http.ts";
 import {
   fromAnswer,
   invalidResponse,
@@ -28,16 +29,10 @@ export type ListedModels =
   | { outcome: "listed"; models: KnownModel[]; isCut: boolean }
   | { outcome: "failed"; message: string };
 
-export interface ListingDeps {
-  readonly fetch: typeof globalThis.fetch;
-  readonly signal: AbortSignal;
-}
-
 /** Asks a provider which models it has. Never rejects; takes ten seconds at most. */
-export async function listModels(provider: Provider, { fetch, signal }: ListingDeps): Promise<ListedModels> {
+export async function listModels(provider: Provider, signal: AbortSignal): Promise<ListedModels> {
   const timeout = AbortSignal.timeout(listingLimitMs);
-  const ask: Ask = (url, body) =>
-    askJson(url, provider, { fetch, signal: AbortSignal.any([signal, timeout]) }, body);
+  const ask: Ask = (url, body) => askJson(url, provider, AbortSignal.any([signal, timeout]), body);
   try {
     const entries = await entriesOf(provider, ask);
     const models = entries.flatMap((entry) => toKnownModel(entry) ?? []);
@@ -150,29 +145,25 @@ function listIn(answer: unknown): unknown[] {
 async function askJson(
   url: string,
   provider: Provider,
-  { fetch, signal }: ListingDeps,
+  signal: AbortSignal,
   body: Json | undefined,
 ): Promise<unknown> {
   const headers = headersFor(provider);
-  const init = body === undefined ? { headers, signal } : { ...posted(body, headers), signal };
-  const response = await followRedirects(fetch, new URL(url), init);
-  const answer = await readText(response, answerLimitBytes);
-  if (!response.ok) {
-    const { status } = response;
-    throw new ProviderFailure(
-      fromAnswer({ status, headers: response.headers, body: answer, now: Date.now() }),
-    );
-  }
-  if (isWebPage(response.headers, answer)) {
-    const message = `it answered with a web page${titleOf(answer)}. Is the base URL right?`;
+  const request = body === undefined ? { headers, signal } : { ...posted(body, headers), signal };
+  const answer = await followRedirects(sendHttp, new URL(url), request);
+  const text = await readText(answer, answerLimitBytes);
+  if (answer.status < 200 || answer.status >= 300)
+    throw new ProviderFailure(fromAnswer({ ...answer, body: text, now: Date.now() }));
+  if (isWebPage(answer, text)) {
+    const message = `it answered with a web page${titleOf(text)}. Is the base URL right?`;
     throw new ProviderFailure(invalidResponse(message, false));
   }
-  return parseJson(answer);
+  return parseJson(text);
 }
 
-function posted(body: Json, headers: Record<string, string>): RequestInit {
+function posted(body: Json, headers: Record<string, string>) {
   return {
-    method: "POST",
+    method: "POST" as const,
     headers: { ...headers, "content-type": "application/json" },
     body: JSON.stringify(body),
   };

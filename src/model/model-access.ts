@@ -46,7 +46,7 @@ export class ModelAccess {
     const { dataFolder, log } = deps;
     this.#deps = deps;
     this.#catalog = new Catalog(log);
-    this.#lists = new ModelLists({ folder: join(dataFolder, "models"), fetch: globalThis.fetch, log });
+    this.#lists = new ModelLists({ folder: join(dataFolder, "models"), log });
   }
 
   /** Without the stored keys a session still opens, and models whose key stands elsewhere answer. */

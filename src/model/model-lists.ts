@@ -28,7 +28,6 @@ export type ModelList = z.infer<typeof modelListSchema>;
 export interface ModelListsDeps {
   /** Where lists are kept between runs. */
   readonly folder: string;
-  readonly fetch: typeof globalThis.fetch;
   readonly log: Log;
 }
 
@@ -55,7 +54,7 @@ export class ModelLists {
 
   /** Asks a provider and keeps what it says. */
   async refresh(provider: Provider, signal: AbortSignal = this.#end.signal): Promise<ListedModels> {
-    const listed = await listModels(provider, { fetch: this.#deps.fetch, signal });
+    const listed = await listModels(provider, signal);
     if (signal.aborted) return listed;
     const before = listed.outcome === "failed" ? await this.#read(provider) : undefined;
     await this.#write(provider, {

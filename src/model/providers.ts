@@ -8,6 +8,7 @@ import { Clients, loadSdk, type Endpoint } from "./client.ts";
 import type { Credentials } from "./credentials.ts";
 import { Catalog, type KnownModel } from "./known-models.ts";
 import type { ListedModels } from "./list-models.ts";
+import { type Send, sendHttp } from "./http.ts";
 import { KeyCommands } from "./key-command.ts";
 import type { Model, Models, StepEvent } from "./model.ts";
 import type { ModelList } from "./model-lists.ts";
@@ -25,7 +26,7 @@ export interface OpenModelsOptions {
   /** Asks a provider for its models and keeps what it says. */
   readonly refreshList?: (provider: Provider) => Promise<ListedModels>;
   readonly log: Log;
-  readonly fetch?: typeof globalThis.fetch;
+  readonly send?: Send;
   /** Providers that are asked without a key of their own. */
   readonly withoutKey?: ReadonlySet<string>;
   /** Told each key that a command printed, so that it is kept out of whatever is handed on. */
@@ -71,7 +72,7 @@ export function openModels({
   catalog = new Catalog(log),
   lists,
   refreshList,
-  fetch = globalThis.fetch,
+  send = sendHttp,
   withoutKey = new Set(),
   onKey = () => {},
 }: OpenModelsOptions): OpenModels {
@@ -79,7 +80,7 @@ export function openModels({
   const known = new KnownModels(catalog, lists);
   let listed: readonly Model[] | undefined;
   const list = () => (listed ??= [...providers.values()].flatMap((provider) => listModels(provider, known)));
-  const clients = new Clients(fetch);
+  const clients = new Clients(send);
   const stallMs = config.retry?.stall_ms ?? defaultStallMs;
   const keyCommands = new KeyCommands(env, onKey);
 

@@ -6,7 +6,7 @@ import { isIP, isIPv6 } from "node:net";
 import type { LookupFunction } from "node:net";
 import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import { orAfter } from "../base/async.ts";
+import { destroyOnAbort, orAfter } from "../base/async.ts";
 import { codeOf, messageOf } from "../base/errors.ts";
 import { ToolFailure } from "./tool.ts";
 
@@ -69,11 +69,13 @@ function send({ url, method, headers, body, addresses, signal }: WebRequest): Pr
     lookup: answering(addresses),
     // A kept connection might be one to an address that was not checked.
     agent: false,
-    signal,
   };
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const request = url.protocol === "https:" ? requestSecure(url, options) : requestPlain(url, options);
-  request.on("response", resolve).on("error", reject).end(body);
+  destroyOnAbort(request, signal);
+  request.on("response", resolve);
+  request.on("error", (error) => reject(signal.aborted ? signal.reason : error));
+  request.end(body);
   return promise;
 }
 

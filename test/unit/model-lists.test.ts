@@ -48,8 +48,7 @@ function provider(id: string, baseURL: string, more: { discover?: boolean } = {}
   return found;
 }
 
-const ask = (asked: Provider): Promise<ListedModels> =>
-  listModels(asked, { fetch: globalThis.fetch, signal: new AbortController().signal });
+const ask = (asked: Provider): Promise<ListedModels> => listModels(asked, new AbortController().signal);
 
 describe("an entry of a list is understood as", () => {
   test.each<[string, unknown, KnownModel | undefined]>([
@@ -224,14 +223,14 @@ describe("a list of models", () => {
     });
     const base = await serve(() => "never");
     const stop = new AbortController();
-    const asking = listModels(provider("mine", base), { fetch: globalThis.fetch, signal: stop.signal });
+    const asking = listModels(provider("mine", base), stop.signal);
     stop.abort();
     expect(await asking).toMatchObject({ outcome: "failed" });
   });
 });
 
 describe("lists that are kept", () => {
-  const lists = (folder: string) => new ModelLists({ folder, fetch: globalThis.fetch, log: silentLog });
+  const lists = (folder: string) => new ModelLists({ folder, log: silentLog });
 
   test("are there in the next run with their date, for that address only", async () => {
     await using folder = await temporaryFolder();

@@ -7,6 +7,7 @@ import type { Message } from "../../src/message/message.ts";
 import { describeModel } from "../../src/model/catalog.ts";
 import type { ModelRequest, StepEvent } from "../../src/model/model.ts";
 import { Clients, type Endpoint } from "../../src/model/client.ts";
+import { sendHttp } from "../../src/model/http.ts";
 import { streamStep } from "../../src/model/stream.ts";
 
 type Answer = (response: ServerResponse, request: IncomingMessage, body: Record<string, unknown>) => void;
@@ -66,7 +67,7 @@ function ask(
       stallMs: 20_000,
       ...endpoint,
     },
-    { clients: new Clients(globalThis.fetch), log: silentLog },
+    { clients: new Clients(sendHttp), log: silentLog },
   );
 }
 
@@ -599,12 +600,12 @@ test("silence before or inside the stream fails, and comments are not life", asy
 
 test("an abort ends the call at once, before and inside the stream, whatever the provider does", async () => {
   const silent = await serve((response) => void stream(response).write(say("begun")));
-  for (const fetch of [globalThis.fetch, () => new Promise<never>(() => {})]) {
+  for (const send of [sendHttp, () => new Promise<never>(() => {})]) {
     const controller = new AbortController();
     const events = streamStep(
       { model, system: [], messages: [question], tools: [], signal: controller.signal },
       { provider: "test", baseURL: silent, headers: {}, modelId: "m", options: {}, stallMs: 20_000 },
-      { clients: new Clients(fetch), log: silentLog },
+      { clients: new Clients(send), log: silentLog },
     );
     const started = performance.now();
     setTimeout(() => controller.abort(), 50);

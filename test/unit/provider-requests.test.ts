@@ -6,6 +6,7 @@ import type { AssistantInfo, Message, ModelRef } from "../../src/message/message
 import type { Part } from "../../src/message/part.ts";
 import { presets } from "../../src/model/catalog.ts";
 import { Catalog } from "../../src/model/known-models.ts";
+import { type Send, sendHttp } from "../../src/model/http.ts";
 import { openModels } from "../../src/model/providers.ts";
 import { isObject, listOf, objectOf } from "../support/json.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
@@ -58,12 +59,12 @@ function answered(model: ModelRef, ...parts: Part[]): Message {
 /** What was sent for a conversation that another model began and this one went on with. */
 async function requestOf(ref: ModelRef) {
   let url = "";
-  const forward: typeof fetch = async (input, init) => {
-    url = input instanceof Request ? input.url : String(input);
-    return fetch(`${server.url}/chat/completions`, init);
+  const forward: Send = (to, request) => {
+    url = to.href;
+    return sendHttp(new URL(`${server.url}/chat/completions`), request);
   };
   const config: Config = { provider: { [ref.provider]: { options: { apiKey: "the-key" } } } };
-  const models = openModels({ config, env: {}, credentials: {}, catalog, log: silentLog, fetch: forward });
+  const models = openModels({ config, env: {}, credentials: {}, catalog, log: silentLog, send: forward });
   const model = models.find(ref);
   if (model === undefined) throw new Error(`${ref.provider} cannot be used`);
   const plain = { provider: ref.provider, model: ref.model };

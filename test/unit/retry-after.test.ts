@@ -4,7 +4,8 @@ import { parseRetryAfter } from "../../src/model/failure.ts";
 import { decideRetry, defaultRetryPolicy, toRetryPolicy } from "../../src/model/retry.ts";
 
 const now = Date.parse("2030-01-01T00:00:00Z");
-const parse = (headers: Record<string, string>) => parseRetryAfter(new Headers(headers), now);
+const parse = (headers: Record<string, string>) =>
+  parseRetryAfter({ header: (name) => headers[name] ?? null }, now);
 const error: AgentError = { code: "overloaded", message: "Busy.", retryable: true };
 const decide = (attempt: number, more: Partial<AgentError> = {}, random = 0) =>
   decideRetry(attempt, { ...error, ...more }, { random: () => random, now });
