@@ -1,5 +1,8 @@
+import { readFileSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
+import { type LoadHookSync, registerHooks } from "node:module";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { parseMarkdown } from "../src/config/markdown.ts";
 import {
@@ -60,10 +63,39 @@ async function withTable(path: string): Promise<string> {
   return page.replace(marks, (_, start: string, end: string) => `${start}\n${table}\n${end}`);
 }
 
+/** What models are told of the input of each built-in tool, by its name. */
+async function toolSchemas(): Promise<Record<string, unknown>> {
+  registerHooks({ load: loadText });
+  const [{ builtInTools }, { taskTool }] = await Promise.all([
+    import("../src/tool/registry.ts"),
+    import("../src/tool/task.ts"),
+  ]);
+  const endpoint = { url: "http://localhost" };
+  const analyze = () => Promise.reject(new Error("no command is run here"));
+  const tools = [
+    ...builtInTools({ analyze, skills: [], search: { web: endpoint, code: endpoint } }),
+    taskTool({ agents: [] }),
+  ];
+  return Object.fromEntries(tools.map(({ name, input }) => [name, inputSchema(input)]));
+}
+
+function inputSchema(input: z.ZodType): Record<string, unknown> {
+  const { $schema: _, ...schema } = z.toJSONSchema(input, { io: "input", unrepresentable: "any" });
+  return schema;
+}
+
+/** Descriptions of tools stand in files of their own, which the bundler makes texts of. */
+const loadText: LoadHookSync = (url, context, next) => {
+  if (!url.endsWith(".md")) return next(url, context);
+  const text = readFileSync(fileURLToPath(url), "utf8");
+  return { format: "module", source: `export default ${JSON.stringify(text)}`, shortCircuit: true };
+};
+
 const generated: [string, unknown][] = Object.entries(schemas).map(([path, { title, schema }]) => [
   path,
   { title, ...z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) },
 ]);
+generated.push(["schema/tools.json", await toolSchemas()]);
 generated.push(["skills/index.json", await skillIndex()]);
 generated.push(["registry/fairlead/agent.json", await registryEntry()]);
 const texts = generated.map(([path, json]): [string, string] => [path, `${JSON.stringify(json, null, 2)}\n`]);

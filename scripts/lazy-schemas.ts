@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { Plugin, PluginContext } from "rolldown";
 import * as zod from "zod";
 
-/** Folders whose schemas check what is read; those of tools become JSON schemas, for which they must be whole. */
+/** Folders whose schemas check what is read. */
 const folders = [
   "acp",
   "agent",
@@ -21,6 +21,7 @@ const folders = [
   "session",
   "skill",
   "storage",
+  "tool",
   "workspace",
 ];
 const source = fileURLToPath(new URL("../src", import.meta.url));

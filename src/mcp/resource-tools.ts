@@ -16,6 +16,11 @@ const readInput = z.object({
   uri: z.string().max(8_000).describe("The resource's URI, or one made from a template"),
 });
 
+function schemaOf(input: z.ZodType): Record<string, unknown> {
+  const { $schema: _, ...schema } = z.toJSONSchema(input, { io: "input" });
+  return schema;
+}
+
 /** Tools for what servers offer to be read. None where no server does. */
 export function resourceTools(servers: readonly Server[], elicit: Elicit): Tool[] {
   const having = servers.filter(({ offers }) => offers.hasResources);
@@ -27,6 +32,7 @@ function listTool(servers: readonly Server[]): Tool {
     name: "list_mcp_resources",
     description: listDescription,
     input: listInput,
+    schema: schemaOf(listInput),
     kind: "search",
     concurrency: "shared",
     async prepare({ server }) {
@@ -48,6 +54,7 @@ function readTool(servers: readonly Server[], elicit: Elicit): Tool {
     name: "read_mcp_resource",
     description: readDescription,
     input: readInput,
+    schema: schemaOf(readInput),
     asks: true,
     kind: "read",
     concurrency: "shared",

@@ -17,7 +17,6 @@ import type { Folders, Project } from "./project.ts";
 import { recover } from "./recovery.ts";
 import { SessionDiff } from "./session-diff.ts";
 import { Session } from "./session.ts";
-import { ToolSpecs } from "./tool-set.ts";
 import { Transcript } from "./transcript.ts";
 
 export interface SessionOpenerDeps {
@@ -57,7 +56,6 @@ export interface ChildOf {
 /** Makes live sessions of what is stored, with what is their own over their projects. */
 export class SessionOpener {
   readonly #deps: SessionOpenerDeps;
-  readonly #specs = new ToolSpecs();
 
   constructor(deps: SessionOpenerDeps) {
     this.#deps = deps;
@@ -141,7 +139,6 @@ export class SessionOpener {
         parent?.child.project ?? inEditor(await this.#deps.openProject({ cwd, additionalDirectories })),
       servers,
       inquire: parent?.child.inquire ?? ((inquiry, signal) => door.inquire(info.id, inquiry, signal)),
-      specs: this.#specs,
       todos,
       emit,
       log,

@@ -21,7 +21,6 @@ import { SessionTitle } from "./session-title.ts";
 import { Spending } from "./spending.ts";
 import { Steering } from "./steering.ts";
 import { StoredTodos } from "./stored-todos.ts";
-import type { ToolSpecs } from "./tool-set.ts";
 import type { Transcript } from "./transcript.ts";
 import { Undo } from "./undo.ts";
 import { UserMessages } from "./user-messages.ts";
@@ -40,7 +39,6 @@ export interface SessionPartsDeps {
   inquire: Inquire;
   /** Its MCP servers; it lets go of them when it is closed. */
   servers: SessionServers;
-  specs: ToolSpecs;
   todos: Todo[];
   emit: Emit;
   log: Log;

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import builtInSchemas from "../../schema/tools.json" with { type: "json" };
 import type { Agent } from "../agent/agent.ts";
 import type { UserInfo } from "../message/message.ts";
 import type { Model, ToolSpec } from "../model/model.ts";
@@ -62,24 +62,20 @@ function isDenied({ name }: Tool, rulesets: readonly Ruleset[]): boolean {
   return rulesets.some((rules) => isHidden(permissionOf(name), rules));
 }
 
-/** Tools as the model is told of them; the conversion of each is kept, it is the same for every call. */
-export class ToolSpecs {
-  readonly #kept = new WeakMap<Tool, ToolSpec>();
-
-  of(tools: readonly Tool[]): ToolSpec[] {
-    return tools.map((tool) => this.#spec(tool));
-  }
-
-  #spec(tool: Tool): ToolSpec {
-    const kept = this.#kept.get(tool);
-    if (kept !== undefined) return kept;
-    const spec = { name: tool.name, description: tool.description, schema: tool.schema ?? schemaOf(tool) };
-    this.#kept.set(tool, spec);
-    return spec;
-  }
+/** Tools as the model is told of them. */
+export function toolSpecs(tools: readonly Tool[]): ToolSpec[] {
+  return tools.map((tool) => ({
+    name: tool.name,
+    description: tool.description,
+    schema: tool.schema ?? builtInSchema(tool.name),
+  }));
 }
 
-function schemaOf({ input }: Tool): Record<string, unknown> {
-  const { $schema: _, ...schema } = z.toJSONSchema(input, { io: "input", unrepresentable: "any" });
+/** The schemas of built-in tools are made ahead: building and converting them takes longer than a request. */
+const schemas: ReadonlyMap<string, Record<string, unknown>> = new Map(Object.entries(builtInSchemas));
+
+function builtInSchema(name: string): Record<string, unknown> {
+  const schema = schemas.get(name);
+  if (schema === undefined) throw new Error(`schema/tools.json lacks ${name}: run npm run generate`);
   return schema;
 }

@@ -20,7 +20,7 @@ import { repeats, runStep, type StepOutcome } from "./step.ts";
 import { queuedTasks, runTasks } from "./queued-tasks.ts";
 import { systemPrompt } from "./system-prompt.ts";
 import { taskTool } from "../tool/task.ts";
-import { offeredAgents, offeredSkills, offeredTools, type ToolSpecs } from "./tool-set.ts";
+import { offeredAgents, offeredSkills, offeredTools, toolSpecs } from "./tool-set.ts";
 import { StepTexts } from "./text-loop.ts";
 import { ToolRunner, type ToolRunnerDeps } from "./tool-runner.ts";
 import type { Transcript } from "./transcript.ts";
@@ -32,7 +32,6 @@ export interface TurnDeps {
   transcript: Transcript;
   gate: Decider;
   decisions: Decisions;
-  specs: ToolSpecs;
   context: ToolContext;
   emit: Emit;
   log: Log;
@@ -220,7 +219,7 @@ class Turn {
 
   #request(step: { question: UserInfo; agent: Agent; model: Model; tools: Tool[]; isLast: boolean }) {
     const { question, agent, model, tools, isLast } = step;
-    const { project, transcript, specs } = this.#deps;
+    const { project, transcript } = this.#deps;
     const system = systemPrompt({
       agent,
       family: model.family,
@@ -232,7 +231,7 @@ class Turn {
     return {
       system: isLast ? [...system, stepLimitReminder()] : system,
       messages: transcript.messages,
-      tools: specs.of(tools),
+      tools: toolSpecs(tools),
       ...(model.abilities.temperature && { temperature: agent.temperature, topP: agent.topP }),
       options: agent.options,
     };

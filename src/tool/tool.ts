@@ -15,7 +15,7 @@ export interface Tool<Input = unknown> {
   /** What the model reads: when to use it, when not, what its limits are. */
   readonly description: string;
   readonly input: z.ZodType<Input>;
-  /** JSON Schema that the model is told instead of `input`, of a tool that somebody else described. */
+  /** JSON Schema that the model is told. A tool of the program's own has its one in schema/tools.json. */
   readonly schema?: Readonly<Record<string, unknown>>;
   /** Nobody knows what it does: it asks unless a rule of the person's says otherwise. */
   readonly asks?: boolean;
