@@ -25,3 +25,21 @@ export function editorBuffers(
   };
   return { ...(readFiles && { read }), ...(writeFiles && { write }) };
 }
+
+/** The same before there is a way to ask, which is opened with the first question. */
+export function lateBuffers(
+  { readFiles, writeFiles }: Pick<ClientAbilities, "readFiles" | "writeFiles">,
+  open: () => Promise<EditorBuffers>,
+): EditorBuffers {
+  const read = async (path: string, signal: AbortSignal) => {
+    const buffers = await open();
+    if (buffers.read === undefined) throw new Error("the editor is gone");
+    return buffers.read(path, signal);
+  };
+  const write = async (path: string, content: string, signal: AbortSignal) => {
+    const buffers = await open();
+    if (buffers.write === undefined) throw new Error("the editor is gone");
+    return buffers.write(path, content, signal);
+  };
+  return { ...(readFiles && { read }), ...(writeFiles && { write }) };
+}

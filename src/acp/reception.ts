@@ -1,4 +1,5 @@
-import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AnyMessage, PromptRequest } from "@agentclientprotocol/sdk/unstable";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { abilitiesOf } from "./client-abilities.ts";
@@ -7,6 +8,7 @@ import { errorOf } from "./errors.ts";
 import { isPlainInitialize } from "./initialize.ts";
 import type { Library } from "./library.ts";
 import { newSession, type Opening } from "./lifecycle.ts";
+import { promptTurn } from "./prompt-turn.ts";
 import { pickersOf } from "./session-view.ts";
 import type { Wire } from "./wire.ts";
 
@@ -21,16 +23,20 @@ export interface ReceptionDeps {
   end(): void;
 }
 
+/** How long the library leaves a first prompt the time to be on its way, when nothing needs it sooner. */
+const libraryDelayMs = 250;
+
 /**
- * Takes what the client sends. A plain first `session/new` is answered without the protocol library, whose schemas
- * take longer to build than the session does; everything else is the library's, which loads behind that answer or
- * when something needs it.
+ * Takes what the client sends. A plain `session/new` and a prompt of plain text that come before anything else are
+ * answered without the protocol library, whose loading and schemas take longer than all else until a first request
+ * is with the provider. Everything else is the library's, which loads behind them or when something needs it.
  */
 export class Reception {
   readonly #deps: ReceptionDeps;
+  readonly #prompts = new Map<string | number, AbortController>();
   #waiting: AnyMessage[] = [];
   #library: Library | undefined;
-  #isLoading = false;
+  #loading: Promise<Library | undefined> | undefined;
   #isEnded = false;
 
   constructor(deps: ReceptionDeps) {
@@ -38,18 +44,32 @@ export class Reception {
   }
 
   receive(message: AnyMessage): void {
+    if (this.#cancel(message)) return;
     if (this.#library !== undefined) return this.#library.receive(message);
-    const request = this.#isLoading ? undefined : toNewSession(message);
-    if (request !== undefined && this.#waiting.length > 0) return void this.#create(request);
+    const task = this.#isFirst() ? this.#plainTask(message) : undefined;
+    if (task !== undefined) return void this.#answer(task);
     // The library must see it too, or it would refuse what comes next.
     this.#waiting.push(message);
-    if (!this.#isAnsweredInitialize(message)) this.#load();
+    if (!this.#isAnsweredInitialize(message)) void this.library();
   }
 
   end(): void {
     this.#isEnded = true;
     if (this.#library !== undefined) this.#library.end();
-    else if (!this.#isLoading) this.#deps.end();
+    else if (this.#loading === undefined) this.#deps.end();
+  }
+
+  /** The protocol library, for whoever asks the client; undefined where it cannot be had any more. */
+  library(): Promise<Library | undefined> {
+    if (this.#library !== undefined) return Promise.resolve(this.#library);
+    if (this.#isEnded && this.#loading === undefined) return Promise.resolve(undefined);
+    this.#loading ??= this.#load();
+    return this.#loading;
+  }
+
+  /** Whether nothing waits for the library but an `initialize` that is answered. */
+  #isFirst(): boolean {
+    return this.#waiting.length > 0 && this.#waiting.every((message) => this.#deps.wire.hasAnswered(message));
   }
 
   #isAnsweredInitialize(message: AnyMessage): boolean {
@@ -60,33 +80,78 @@ export class Reception {
     return true;
   }
 
-  async #create({ id, params }: NewSessionRequest): Promise<void> {
-    const { connection, wire } = this.#deps;
+  #plainTask(message: AnyMessage): PlainTask | undefined {
+    if (!("method" in message) || !("id" in message) || !isRequestId(message.id)) return undefined;
+    const { id, method, params } = message;
+    if (method === "session/new" && isPlainNewSession(params))
+      return { id, run: () => this.#create(id, params), then: () => this.#getReady() };
+    if (method === "session/prompt" && isPlainPrompt(params))
+      return { id, run: () => this.#prompt(id, params) };
+    return undefined;
+  }
+
+  async #answer({ id, run, then }: PlainTask): Promise<void> {
+    const { wire } = this.#deps;
     try {
-      const session = await newSession(connection, params, id);
-      const result = { sessionId: session.id, ...pickersOf(session, connection.client) };
-      await wire.send({ jsonrpc: "2.0", id, result });
+      await wire.send({ jsonrpc: "2.0", id, result: await run() });
     } catch (error) {
       await wire.send({ jsonrpc: "2.0", id, error: errorOf(error) });
     }
-    await wire.outbox.flush();
-    this.#load();
+    await then?.();
   }
 
-  #load(): void {
-    if (this.#isLoading || this.#isEnded) return;
-    this.#isLoading = true;
-    const { loadLibrary, warmUp } = this.#deps;
-    loadLibrary()
-      .then((library) => this.#handOver(library))
-      .then(warmUp, (error: unknown) => this.#fail(messageOf(error)));
+  async #create(id: RequestId, params: Opening): Promise<unknown> {
+    const { connection } = this.#deps;
+    const session = await newSession(connection, params, id);
+    return { sessionId: session.id, ...pickersOf(session, connection.client) };
+  }
+
+  async #prompt(id: RequestId, params: PlainPrompt): Promise<unknown> {
+    const controller = new AbortController();
+    this.#prompts.set(id, controller);
+    try {
+      return await promptTurn(this.#deps.connection, params, controller.signal);
+    } finally {
+      this.#prompts.delete(id);
+    }
+  }
+
+  /** The library does not know of the prompts that are answered here. */
+  #cancel(message: AnyMessage): boolean {
+    if (this.#prompts.size === 0 || !("method" in message) || message.method !== "$/cancel_request")
+      return false;
+    const { params } = message;
+    if (typeof params !== "object" || params === null || !("requestId" in params)) return false;
+    const prompt = isRequestId(params.requestId) ? this.#prompts.get(params.requestId) : undefined;
+    prompt?.abort();
+    return prompt !== undefined;
+  }
+
+  /** Behind the answer to a first session. */
+  async #getReady(): Promise<void> {
+    await this.#deps.wire.outbox.flush();
+    if (this.#isEnded) return;
+    await this.#deps.warmUp();
+    await sleep(libraryDelayMs);
+    await this.library();
+  }
+
+  async #load(): Promise<Library | undefined> {
+    try {
+      const library = await this.#deps.loadLibrary();
+      this.#handOver(library);
+      return library;
+    } catch (error) {
+      this.#fail(messageOf(error));
+      return undefined;
+    }
   }
 
   /** A file of the program that cannot be read now may be there for the next request. */
   #fail(reason: string): void {
     const { wire, log } = this.#deps;
     log.error("the protocol library did not load", { error: reason });
-    this.#isLoading = false;
+    this.#loading = undefined;
     this.#waiting = this.#waiting.filter((message) => wire.hasAnswered(message));
     wire.abandon(`A part of the program could not be loaded: ${reason}`);
     if (this.#isEnded) this.#deps.end();
@@ -99,18 +164,18 @@ export class Reception {
   }
 }
 
-interface NewSessionRequest {
-  id: string | number;
-  params: Opening;
+type RequestId = string | number;
+type PlainPrompt = Pick<PromptRequest, "sessionId" | "prompt">;
+
+/** A request that is answered without the library. Anything unusual is left to it, which checks it against the schema. */
+interface PlainTask {
+  id: RequestId;
+  run(): Promise<unknown>;
+  then?(): Promise<void>;
 }
 
-/** Anything unusual is left to the library, which checks it against the schema. */
-function toNewSession(message: AnyMessage): NewSessionRequest | undefined {
-  if (!("method" in message) || message.method !== "session/new" || !("id" in message)) return undefined;
-  const { id, params } = message;
-  if (typeof id !== "string" && !Number.isInteger(id)) return undefined;
-  if (id === null || !isPlainNewSession(params)) return undefined;
-  return { id, params };
+function isRequestId(id: unknown): id is RequestId {
+  return typeof id === "string" || Number.isInteger(id);
 }
 
 function isPlainNewSession(params: unknown): params is Opening {
@@ -123,4 +188,20 @@ function isPlainNewSession(params: unknown): params is Opening {
   return (
     Array.isArray(additionalDirectories) && additionalDirectories.every((path) => typeof path === "string")
   );
+}
+
+function isPlainPrompt(params: unknown): params is PlainPrompt {
+  if (typeof params !== "object" || params === null || !hasOnly(params, ["sessionId", "prompt"]))
+    return false;
+  if (!("sessionId" in params) || typeof params.sessionId !== "string") return false;
+  return "prompt" in params && Array.isArray(params.prompt) && params.prompt.every(isPlainText);
+}
+
+function isPlainText(block: unknown): boolean {
+  if (typeof block !== "object" || block === null || !hasOnly(block, ["type", "text"])) return false;
+  return "type" in block && block.type === "text" && "text" in block && typeof block.text === "string";
+}
+
+function hasOnly(value: object, names: readonly string[]): boolean {
+  return Object.keys(value).every((name) => names.includes(name));
 }

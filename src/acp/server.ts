@@ -5,7 +5,8 @@ import type { Sessions } from "../session/sessions.ts";
 import type { Account } from "./account.ts";
 import { Connection } from "./connection.ts";
 import type { Program } from "./initialize.ts";
-import type { Library, WithDraft } from "./library.ts";
+import { lateBuffers } from "./editor-files.ts";
+import type { WithDraft } from "./library.ts";
 import { Reception } from "./reception.ts";
 import type { Wire } from "./wire.ts";
 
@@ -24,21 +25,27 @@ export interface ServerDeps {
 /** Serves one client. `closed` resolves when it is gone; what it still waits for may be answered after that. */
 export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
   const { wire, program, log, withDraft } = deps;
-  let library: Library | undefined;
+  const library = () => reception.library();
   const sessions = deps.openSessions({
     emit: async (event) => connection.findView(event.sessionId)?.receive(event),
     ask: async (question, signal) => {
-      if (library === undefined) return { reply: "reject" };
+      const asking = await library();
+      if (asking === undefined) return { reply: "reject" };
       await connection.findView(question.askedUnder ?? question.sessionId)?.announce(question.callId);
-      return library.ask(question, signal);
+      return asking.ask(question, signal);
     },
     inquire: async (sessionId, inquiry, signal) =>
-      library?.inquire(sessionId, inquiry, signal) ?? { outcome: "unavailable" },
+      (await library())?.inquire(sessionId, inquiry, signal) ?? { outcome: "unavailable" },
     elicit: async (sessionId, elicitation, signal) =>
-      library?.elicit(sessionId, elicitation, signal) ?? { outcome: "unavailable" },
+      (await library())?.elicit(sessionId, elicitation, signal) ?? { outcome: "unavailable" },
     elicitationAbilities: () => ({ forms: connection.client.forms, urls: connection.client.urls }),
-    visited: (elicitationId) => library?.visited(elicitationId),
-    buffers: (sessionId) => connection.peer?.buffers(sessionId) ?? {},
+    visited: (elicitationId) => void library().then((open) => open?.visited(elicitationId)),
+    buffers: (sessionId) =>
+      connection.peer?.buffers(sessionId) ??
+      lateBuffers(connection.client, async () => {
+        await library();
+        return connection.peer?.buffers(sessionId) ?? {};
+      }),
   });
   const connection = new Connection({ sessions, outbox: wire.outbox, account: deps.account });
   const closed = deferred<void>();
@@ -49,8 +56,7 @@ export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
     loadLibrary: async () => {
       const { connectLibrary } = await import("./library.ts");
       const end = () => closed.resolve();
-      library = connectLibrary({ wire, connection, program, log, withDraft, end });
-      return library;
+      return connectLibrary({ wire, connection, program, log, withDraft, end });
     },
     warmUp: () => deps.warmUp(),
     end: () => closed.resolve(),

@@ -1,4 +1,5 @@
 import { crc32 } from "node:zlib";
+import { imageTypeOf } from "./image-type.ts";
 
 /** What the bytes of an image say of themselves before anything is unpacked. */
 export interface ImageHeader {
@@ -8,16 +9,6 @@ export interface ImageHeader {
   readonly height: number;
   /** False where the file ends too early or its parts contradict each other: providers refuse such a file. */
   readonly isWhole: boolean;
-}
-
-/** The image type by the first bytes: a wrong extension would make the provider refuse the whole conversation. */
-export function imageTypeOf(head: Buffer): string | undefined {
-  const start = head.toString("latin1", 0, 12);
-  if (start.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
-  if (start.startsWith("\xff\xd8\xff")) return "image/jpeg";
-  if (/^GIF8[79]a/.test(start)) return "image/gif";
-  if (start.startsWith("RIFF") && start.endsWith("WEBP")) return "image/webp";
-  return isBitmap(head) ? "image/bmp" : undefined;
 }
 
 /** Undefined where the size cannot be found, so that the bytes cannot be trusted to be an image. */
@@ -103,12 +94,6 @@ function webpSize(bytes: Buffer): { width: number; height: number } | undefined 
     default:
       return undefined;
   }
-}
-
-/** Text may begin with "BM" too: reserved zeros and a known length of the header tell. */
-function isBitmap(head: Buffer): boolean {
-  if (head.length < 26 || head.toString("latin1", 0, 2) !== "BM" || head.readUInt32LE(6) !== 0) return false;
-  return [40, 52, 56, 64, 108, 124].includes(head.readUInt32LE(14));
 }
 
 /** A height below zero says that the lines run from top to bottom. */

@@ -1,5 +1,5 @@
 import type { Attachment } from "../message/part.ts";
-import { imageTypeOf } from "./image-header.ts";
+import { imageTypeOf } from "./image-type.ts";
 
 /** Bytes that came from a file, a person, a page or a server, said to be of a type. */
 export interface Medium {

@@ -14,7 +14,6 @@ import { todoreadTool } from "./todoread.ts";
 import { todowriteTool } from "./todowrite.ts";
 import type { Skill } from "../skill/skill.ts";
 import type { Tool } from "./tool.ts";
-import { systemLookup } from "./web-request.ts";
 import { webfetchTool } from "./webfetch.ts";
 import { searchTools } from "./websearch.ts";
 import { writeTool } from "./write.ts";
@@ -41,7 +40,7 @@ export function builtInTools(deps: {
     todoreadTool,
     todowriteTool,
     ...searchTools(deps.search),
-    webfetchTool({ lookup: systemLookup }),
+    webfetchTool(),
     writeTool,
   ];
 }

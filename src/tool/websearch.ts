@@ -4,7 +4,6 @@ import websearchDescription from "../../prompts/tools/websearch.md";
 import type { Config, SearchEndpointConfig } from "../config/schema.ts";
 import { defineTool, ToolFailure } from "./tool.ts";
 import type { RunContext, Tool, ToolResult } from "./tool.ts";
-import { addressesOf, sendRequest, systemLookup } from "./web-request.ts";
 
 const usualResults = 8;
 const resultLimit = 20;
@@ -74,6 +73,7 @@ async function askEndpoint(
   query: string,
   signal: AbortSignal,
 ): Promise<unknown> {
+  const { addressesOf, sendRequest, systemLookup } = await import("./web-request.ts");
   const url = urlFor(template, query);
   const sent = body === undefined ? undefined : JSON.stringify(filled(body, query));
   const response = await sendRequest({

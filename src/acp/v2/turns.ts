@@ -5,7 +5,7 @@ import type { MessageId } from "../../message/ids.ts";
 import type { PromptBlock } from "../../session/prompt-input.ts";
 import type { TurnResult } from "../../session/turn-result.ts";
 import { turnError } from "../errors.ts";
-import { stopReason } from "../prompt.ts";
+import { stopReason } from "../prompt-turn.ts";
 import type { SessionView } from "../session-view.ts";
 import type { DraftUpdate } from "./convert.ts";
 

@@ -1,0 +1,64 @@
+import type { PromptRequest, PromptResponse, StopReason } from "@agentclientprotocol/sdk/unstable";
+import type { PromptBlock } from "../session/prompt-input.ts";
+import type { TurnResult } from "../session/turn-result.ts";
+import type { Connection } from "./connection.ts";
+import { toPromptBlocks } from "./content.ts";
+import { turnError } from "./errors.ts";
+import type { SessionView } from "./session-view.ts";
+
+/** Asks in a session and waits for the end of the turn. */
+export async function promptTurn(
+  connection: Connection,
+  { sessionId, prompt }: Pick<PromptRequest, "sessionId" | "prompt">,
+  signal: AbortSignal,
+): Promise<PromptResponse> {
+  const view = connection.view(sessionId);
+  return answer(connection, view, await runTurn(view, toPromptBlocks(prompt), signal));
+}
+
+/** Asks and waits for the turn's end; an aborted signal cancels it. */
+async function runTurn(view: SessionView, blocks: PromptBlock[], signal: AbortSignal): Promise<TurnResult> {
+  view.release();
+  const turn = view.runTurn(() => view.session.prompt({ blocks }));
+  const cancel = () => view.session.cancel();
+  signal.addEventListener("abort", cancel, { once: true });
+  return turn.finally(() => signal.removeEventListener("abort", cancel));
+}
+
+async function answer(
+  connection: Connection,
+  view: SessionView,
+  result: TurnResult,
+): Promise<PromptResponse> {
+  if (result.end === "failed") throw turnError(result.error);
+  if (result.end === "cancelled") view.endCancelled();
+  const { input, output, reasoning, cache } = result.tokens;
+  const usage = {
+    inputTokens: input,
+    outputTokens: output + reasoning,
+    thoughtTokens: reasoning,
+    cachedReadTokens: cache.read,
+    cachedWriteTokens: cache.write,
+    totalTokens: input + output + reasoning + cache.read + cache.write,
+  };
+  return {
+    stopReason: stopReason(result.end),
+    ...(connection.client.turnUsage && { usage }),
+    _meta: { usage },
+  };
+}
+
+export function stopReason(end: Exclude<TurnResult["end"], "failed">): StopReason {
+  switch (end) {
+    case "finished":
+      return "end_turn";
+    case "cancelled":
+      return "cancelled";
+    case "stepLimit":
+      return "max_turn_requests";
+    case "outputLimit":
+      return "max_tokens";
+    case "refused":
+      return "refusal";
+  }
+}
