@@ -19,6 +19,8 @@ export interface ReceptionDeps {
   loadLibrary: () => Promise<Library>;
   /** Loads what a first prompt needs. Must not throw. */
   warmUp: () => Promise<void>;
+  /** Called once behind that, when a first prompt has had its time. */
+  settle: () => void;
   /** Called once, when the client is gone and nothing that it sent waits. */
   end(): void;
 }
@@ -37,6 +39,7 @@ export class Reception {
   #waiting: AnyMessage[] = [];
   #library: Library | undefined;
   #loading: Promise<Library | undefined> | undefined;
+  #warm: Promise<void> | undefined;
   #isEnded = false;
 
   constructor(deps: ReceptionDeps) {
@@ -131,15 +134,23 @@ export class Reception {
   async #getReady(): Promise<void> {
     await this.#deps.wire.outbox.flush();
     if (this.#isEnded) return;
-    await this.#deps.warmUp();
-    await sleep(libraryDelayMs);
+    await this.#warmUp();
     await this.library();
+  }
+
+  #warmUp(): Promise<void> {
+    this.#warm ??= this.#deps
+      .warmUp()
+      .then(() => sleep(libraryDelayMs))
+      .then(this.#deps.settle);
+    return this.#warm;
   }
 
   async #load(): Promise<Library | undefined> {
     try {
       const library = await this.#deps.loadLibrary();
       this.#handOver(library);
+      void this.#warmUp();
       return library;
     } catch (error) {
       this.#fail(messageOf(error));

@@ -20,6 +20,8 @@ export interface ServerDeps {
   withDraft?: WithDraft;
   /** Loads what a first prompt needs. Must not throw. */
   warmUp: () => Promise<void>;
+  /** Called behind that, when a first prompt has had its time. */
+  settle: () => void;
 }
 
 /** Serves one client. `closed` resolves when it is gone; what it still waits for may be answered after that. */
@@ -59,6 +61,7 @@ export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
       return connectLibrary({ wire, connection, program, log, withDraft, end });
     },
     warmUp: () => deps.warmUp(),
+    settle: () => deps.settle(),
     end: () => closed.resolve(),
   });
   wire.connect(

@@ -52,10 +52,8 @@ export async function openServer({
     log: app.log,
     openSessions: (door) => app.openSessions(door),
     account: accountOf(app),
-    warmUp: async () => {
-      keepHeapSmall();
-      await app.warmUp();
-    },
+    warmUp: () => app.warmUp(),
+    settle: keepHeapSmall,
     ...(await draftFor(app, wire)),
   });
   return {

@@ -6,14 +6,13 @@ import { filesBelow, type Report } from "../config/folder-walk.ts";
 import { downTo, type ConfigSource } from "../config/load.ts";
 import { readMarkdownFile } from "../config/markdown-file.ts";
 import { skillFrontMatterSchema } from "../config/schema.ts";
-import { isInside } from "../workspace/paths.ts";
 import type { Skill } from "./skill.ts";
 
 /** Skills of one session; further ones are reported and left out. */
 const skillsLimit = 300;
 
 export interface SkillSources {
-  /** The folder with the skills that come with the program. */
+  /** The folder with the skills that come with the program, and their index. */
   readonly bundled: string;
   /** `.claude` and `.agents` folders, lowest first. */
   readonly otherFolders: readonly ConfigSource[];
@@ -42,7 +41,7 @@ export interface LoadedSkills {
   /** By name. */
   readonly skills: readonly Skill[];
   readonly problems: readonly SkillProblem[];
-  /** Where skills were looked for. */
+  /** Where skills were looked for that can change. */
   readonly places: readonly string[];
 }
 
@@ -52,13 +51,13 @@ export async function loadSkills(sources: SkillSources): Promise<LoadedSkills> {
   const report: Report = (path, message) => problems.push({ path, message });
   const places = placesOf(sources);
   const found = new Map<string, Skill>();
-  const bundled = await realPathOr(sources.bundled);
-  const known = await readIndex(bundled);
+  const bundled = await bundledSkills(sources.bundled);
+  for (const skill of bundled) found.set(skill.name, skill);
   for (const path of await skillFiles(places, report)) {
-    const skill = known.get(path) ?? (await readSkill(path, report));
+    const skill = await readSkill(path, report);
     if (skill === undefined) continue;
     const other = found.get(skill.name);
-    if (other !== undefined && !isInside(other.path, [bundled]))
+    if (other !== undefined && !bundled.includes(other))
       report(skill.path, `is used; the skill "${skill.name}" of ${other.path} is not`);
     found.set(skill.name, skill);
   }
@@ -70,7 +69,6 @@ function placesOf(sources: SkillSources): SkillPlace[] {
   const { otherFolders, folders, root } = sources;
   const limited = ({ scope }: ConfigSource) => (scope === "project" ? { within: root } : {});
   return [
-    { path: sources.bundled },
     ...otherFolders.map((folder) => ({ path: join(folder.path, "skills"), ...limited(folder) })),
     ...folders.flatMap((folder) =>
       ["skill", "skills"].map((name) => ({ path: join(folder.path, name), ...limited(folder) })),
@@ -114,15 +112,15 @@ async function readSkill(path: string, report: Report): Promise<Skill | undefine
   return undefined;
 }
 
-/** The bundled skills without opening their files, whose parser a new session should not wait for. */
-async function readIndex(bundled: string): Promise<ReadonlyMap<string, Skill>> {
+/** The bundled skills without looking at their files: these do not change while the program runs. */
+async function bundledSkills(place: string): Promise<Skill[]> {
+  const bundled = await realpath(place).catch(() => place);
   const text = await readFile(join(bundled, "index.json"), "utf8").catch(() => "{}");
   const index: unknown = JSON.parse(text);
-  const entries = Object.entries(isIndex(index) ? index : {}).map(([file, { name, description }]) => {
+  return Object.entries(isIndex(index) ? index : {}).map(([file, { name, description }]) => {
     const path = join(bundled, file);
-    return [path, { name, description, path, folder: dirname(path) }] as const;
+    return { name, description, path, folder: dirname(path) };
   });
-  return new Map(entries);
 }
 
 /** Name and description by the file's path below the folder; written by `npm run generate`. */
@@ -134,8 +132,4 @@ function isIndex(value: unknown): value is Record<string, { name: string; descri
       typeof entry.name === "string" &&
       typeof entry.description === "string",
   );
-}
-
-async function realPathOr(path: string): Promise<string> {
-  return realpath(path).catch(() => path);
 }

@@ -1,4 +1,4 @@
-import { lstatSync } from "node:fs";
+import { existsSync, lstatSync } from "node:fs";
 import { lstat, readdir, rm } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
@@ -50,6 +50,12 @@ export class JsonStore {
 
   folderOf(key: readonly string[]): string {
     return join(this.root, ...key.map(checkedPart));
+  }
+
+  /** Whether there is something in the file's place, read or not. */
+  async has(key: string[]): Promise<boolean> {
+    await this.#checkFolders(key);
+    return existsSync(this.pathOf(key));
   }
 
   async read<T>(key: string[], schema: Form<T>): Promise<T | undefined> {

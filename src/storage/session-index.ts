@@ -51,6 +51,12 @@ export class SessionIndex {
     return projectId === undefined ? undefined : this.loadFrom(projectId, id);
   }
 
+  /** Whether there is a file of a session whose project is known; what it holds is not looked at. */
+  async isStored(id: SessionId): Promise<boolean> {
+    const projectId = this.#projects.get(id);
+    return projectId !== undefined && this.#store.has(["session", projectId, id]);
+  }
+
   async loadFrom(projectId: string, id: SessionId): Promise<SessionInfo | undefined> {
     const info = await this.#store.read(["session", projectId, id], sessionInfoSchema);
     return this.#checked(projectId, id, info);

@@ -160,7 +160,7 @@ export class SessionStore {
     const lease = await acquireStoreLease(this.files, id);
     if (lease.status === "busy") throw new UserError(`The session ${id} is open in ${holderOf(lease)}.`);
     try {
-      if (await this.load(id)) return lease;
+      if (await this.#index.isStored(id)) return lease;
       throw new UserError(`The session ${id} was removed meanwhile.`);
     } catch (thrown) {
       await lease.release();
