@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { build, type Plugin } from "rolldown";
 import { lazySchemas, schemaLibrary } from "./lazy-schemas.ts";
-import { plainHeaders } from "./plain-headers.ts";
+import { leanSdk } from "./lean-sdk.ts";
 
 /** Writes what is not ASCII as escapes: V8 keeps two bytes for each character of a source that has a single "…". */
 const asciiOnly: Plugin = {
@@ -32,7 +32,7 @@ await build({
     "image-worker": "src/tool/image-worker.ts",
     [schemaLibrary]: schemaLibrary,
   },
-  plugins: [lazySchemas(), plainHeaders, asciiOnly],
+  plugins: [lazySchemas(), leanSdk, asciiOnly],
   platform: "node",
   external: ["@vscode/ripgrep", "fs-native-extensions"],
   moduleTypes: { ".md": "text", ".json": "json" },

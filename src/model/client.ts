@@ -32,15 +32,10 @@ export const sdkName = "fairlead";
 
 /** Loads what the first call needs, so that it need not wait. */
 export async function loadSdk() {
-  const [{ experimental_streamLanguageModelCall, jsonSchema }, { createOpenAICompatible }] =
-    await Promise.all([import("ai"), import("@ai-sdk/openai-compatible")]);
-  // The SDK writes warnings to stdout, where only the protocol may speak.
+  const sdk = await import("./sdk.ts");
+  // It writes warnings to stdout, where only the protocol may speak.
   Reflect.set(globalThis, "AI_SDK_LOG_WARNINGS", false);
-  return {
-    streamLanguageModelCall: experimental_streamLanguageModelCall,
-    jsonSchema,
-    createOpenAICompatible,
-  };
+  return sdk;
 }
 
 export type Sdk = Awaited<ReturnType<typeof loadSdk>>;

@@ -89,7 +89,7 @@ async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenD
     tools: toToolSet(request, quirks, sdk.jsonSchema),
     maxOutputTokens: request.maxOutputTokens ?? outputLimitOf(model.limit.output),
     ...(model.abilities.temperature && { temperature: request.temperature, topP: request.topP }),
-    providerOptions: { [sdkName]: jsonOptions({ ...endpoint.options, ...request.options }) },
+    ...optionsFor({ ...endpoint.options, ...request.options }),
     abortSignal: deps.signal,
   });
   return stream;
@@ -176,9 +176,11 @@ const secretsOf = ({ apiKey, headers }: Endpoint): string[] =>
 const outputLimitOf = (limit: number | undefined): number | undefined =>
   limit === undefined ? undefined : Math.min(limit, outputTokensLimit);
 
-/** Options come from files and so are JSON, but their type does not say so. */
-function jsonOptions(options: Record<string, unknown>): Record<string, string> {
-  return JSON.parse(JSON.stringify(options));
+/** Without options the SDK needs no schema to check them, which would load before the request. */
+function optionsFor(options: Record<string, unknown>) {
+  // They come from files and so are JSON, but their type does not say so.
+  const json: Record<string, string> = JSON.parse(JSON.stringify(options));
+  return Object.keys(json).length > 0 && { providerOptions: { [sdkName]: json } };
 }
 
 const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url);
