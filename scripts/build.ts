@@ -18,6 +18,14 @@ const asciiOnly: Plugin = {
   },
 };
 
+/**
+ * Of the protocol's library errors are used without the rest of it, which builds hundreds of schemas when it loads; the
+ * indexes of the library of schemas are named by modules of which nothing is left that uses it.
+ */
+function hasEffects(id: string): boolean {
+  return !id.includes("/@agentclientprotocol/sdk/") && !/\/zod\/v4\/(mini\/|(\w+\/)?index\.js$)/.test(id);
+}
+
 function toEscape(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
@@ -40,8 +48,7 @@ await build({
   resolve: { mainFields: ["module", "main"] },
   // gray-matter can evaluate front matter; the engines that do are switched off where it is called.
   checks: { eval: false },
-  // Its errors are used without the rest of it, which builds hundreds of schemas when it loads.
-  treeshake: { moduleSideEffects: (id) => !id.includes("/@agentclientprotocol/sdk/") },
+  treeshake: { moduleSideEffects: hasEffects },
   output: {
     dir: fresh,
     format: "cjs",

@@ -26,6 +26,8 @@ const folders = [
 ];
 const source = fileURLToPath(new URL("../src", import.meta.url));
 const places = folders.map((folder) => join(source, folder, "/"));
+const modelLibrary = fileURLToPath(import.meta.resolve("@ai-sdk/openai-compatible"));
+const modelLibraryZod = fileURLToPath(new URL("lean-sdk-zod.js", import.meta.url));
 const runtime = fileURLToPath(new URL("lazy-schemas-runtime.js", import.meta.url));
 
 /** The part of the bundle that holds the library of schemas; it is an entry, so that its name is known. */
@@ -65,6 +67,7 @@ function calledNames(): string[] {
     name.endsWith(".ts"),
   );
   const texts = files.map((name) => readFileSync(join(source, name), "utf8"));
+  texts.push(readFileSync(modelLibrary, "utf8"), readFileSync(modelLibraryZod, "utf8"));
   const names = texts.flatMap((text) =>
     [...text.matchAll(/\bz\s*\.\s*([a-z]\w*)/g)].map((match) => match[1] ?? ""),
   );

@@ -3,17 +3,26 @@ import type { Plugin, PluginContext } from "rolldown";
 
 const headers = fileURLToPath(new URL("lean-sdk-headers.js", import.meta.url));
 
+const zod = fileURLToPath(new URL("lean-sdk-zod.js", import.meta.url));
+const gateway = fileURLToPath(new URL("lean-sdk-gateway.js", import.meta.url));
 const lazy = fileURLToPath(new URL("lazy-schemas-runtime.js", import.meta.url));
+
+const packages = /\/node_modules\/(ai|@ai-sdk\/[^/]+)\//;
 
 /**
  * Leaves out of the model library what is not used of it: its packages say that loading them has no effects, but what
- * they build at once looks as if it had. The schemas that are left are built when they are used, behind the request.
- * And gives it headers of its own, for Node's load all of its fetch.
+ * they build at once looks as if it had. The schemas that are left, and their library, load when an answer is checked
+ * with them, behind the request. Its headers are others, for Node's load all of its fetch, and there is no provider of
+ * its own behind it.
  */
 export const leanSdk: Plugin = {
   name: "lean-sdk",
+  resolveId(id, importer = "") {
+    if (id === "@ai-sdk/gateway") return gateway;
+    return importer.includes("/@ai-sdk/") && id.startsWith("zod/") ? zod : null;
+  },
   transform(code, id) {
-    if (!/\/node_modules\/(ai|@ai-sdk\/[^/]+)\//.test(id)) return null;
+    if (!packages.test(id)) return null;
     const values = this.parse(code).body.flatMap(valuesIn);
     const text = values.reduceRight((before, { start, end, isSchema }) => {
       const value = before.slice(start, end);
@@ -27,6 +36,7 @@ export const leanSdk: Plugin = {
 };
 
 type Statement = ReturnType<PluginContext["parse"]>["body"][number];
+type Declared = Extract<Statement, { type: "VariableDeclaration" }>["declarations"][number];
 
 interface Value {
   start: number;
@@ -34,13 +44,30 @@ interface Value {
   isSchema: boolean;
 }
 
-/** The calls whose results a module keeps. Schemas are known by their names and by what they are made with. */
+/** What a module keeps of what it calls when it loads, and the schemas that its functions make. */
 function valuesIn(statement: Statement): Value[] {
-  if (statement.type !== "VariableDeclaration") return [];
-  return statement.declarations.flatMap(({ id, init }) => {
-    if (init?.type !== "CallExpression" && init?.type !== "NewExpression") return [];
-    const isNamed = id.type === "Identifier" && /(Schema|Options)(\$\d+)?$/.test(id.name);
-    const isLazy = init.callee.type === "Identifier" && init.callee.name === "lazySchema";
-    return [{ start: init.start, end: init.end, isSchema: isNamed && !isLazy }];
-  });
+  return statement.type === "VariableDeclaration" ? statement.declarations.flatMap(valuesOf) : [];
+}
+
+function valuesOf({ id, init }: Declared): Value[] {
+  const isSchema = id.type === "Identifier" && /(Schema|Options)(\$\d+)?$/.test(id.name);
+  switch (init?.type) {
+    case "CallExpression":
+    case "NewExpression": {
+      const isLazy = init.callee.type === "Identifier" && init.callee.name === "lazySchema";
+      return [{ start: init.start, end: init.end, isSchema: isSchema && !isLazy }];
+    }
+    case "ArrowFunctionExpression": {
+      const { type, start, end } = init.body;
+      return isSchema && type === "CallExpression" ? [{ start, end, isSchema }] : [];
+    }
+    case "ObjectExpression":
+      return init.properties.flatMap((property) => {
+        if (property.type !== "Property" || property.value.type !== "CallExpression") return [];
+        const isNamed = property.key.type === "Identifier" && property.key.name.endsWith("Schema");
+        return isNamed ? [{ start: property.value.start, end: property.value.end, isSchema: true }] : [];
+      });
+    default:
+      return [];
+  }
 }
