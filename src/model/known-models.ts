@@ -49,8 +49,9 @@ export const catalogSchema = z.strictObject({
     z.string(),
     z.array(
       knownModelSchema.extend({
-        source: z.url(),
-        /** What no page of the provider itself could be found for. */
+        /** The page that each of its figures was read on. */
+        sources: z.partialRecord(figuresSchema, z.url()),
+        /** What no page of the provider itself could be found for: the source is somebody else's. */
         unconfirmed: z.array(figuresSchema).optional(),
       }),
     ),

@@ -4,7 +4,7 @@ import { silentLog } from "../../src/base/log.ts";
 import type { Config } from "../../src/config/schema.ts";
 import { formatModelRef, keyVariables, parseModelRef, presets } from "../../src/model/catalog.ts";
 import type { Credentials } from "../../src/model/credentials.ts";
-import { Catalog, catalogSchema } from "../../src/model/known-models.ts";
+import { Catalog, catalogSchema, type KnownModel } from "../../src/model/known-models.ts";
 import { openModels } from "../../src/model/providers.ts";
 import { costOf } from "../../src/model/usage.ts";
 
@@ -37,13 +37,32 @@ test("the catalogue is dated, names the page of each figure, and fits to its pre
   expect(Object.keys(file.models)).toEqual(presets.filter(({ local }) => !local).map(({ id }) => id));
   for (const models of Object.values(file.models)) {
     expect(new Set(models.map(({ id }) => id)).size).toBe(models.length);
-    for (const { context = Infinity, input = 0, output = 0, cost } of models) {
+    for (const model of models) {
+      const { context = Infinity, input = 0, output = 0, cost, sources, unconfirmed = [] } = model;
+      expect(Object.keys(sources).sort()).toEqual(figuresOf(model).sort());
+      for (const [figure, page] of Object.entries(sources)) {
+        expect(`${figure} of ${model.id}: ${isCollection(page)}`).toBe(
+          `${figure} of ${model.id}: ${isCollection(page) && unconfirmed.some((one) => one === figure)}`,
+        );
+      }
       expect(Math.max(input, output)).toBeLessThanOrEqual(context);
       const steps = cost?.over?.map(({ tokens }) => tokens) ?? [];
       expect(steps).toEqual([...steps].sort((a, b) => a - b));
     }
   }
 });
+
+const isCollection = (page: string) => page.startsWith("https://github.com/anomalyco/models.dev");
+
+function figuresOf(model: KnownModel): string[] {
+  const { context, input, output, cost, takes, reasoning, temperature, tools, variants } = model;
+  const has = (...figures: unknown[]) => figures.some((figure) => figure !== undefined);
+  return [
+    ...(has(context, input, output) ? ["limits"] : []),
+    ...(has(cost) ? ["cost"] : []),
+    ...(has(takes, reasoning, temperature, tools, variants) ? ["abilities"] : []),
+  ];
+}
 
 test("the catalogue is read when a model of a known provider is asked for, and its loss is no end", () => {
   const errors: string[] = [];
