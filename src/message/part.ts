@@ -155,6 +155,10 @@ export const tokensSchema = z.object({
 /** Tokens of one model call. `input` excludes what came from or went to the cache; `output` excludes reasoning. */
 export type Tokens = z.infer<typeof tokensSchema>;
 
+/** A provider's own record of what a model thought, to be sent back as it came. */
+export const reasoningDetailSchema = z.record(z.string(), z.json());
+export type ReasoningDetail = z.infer<typeof reasoningDetailSchema>;
+
 const stepStartPartSchema = z.object({ id: partIdSchema, type: z.literal("step-start") });
 const stepFinishPartSchema = z.object({
   id: partIdSchema,
@@ -163,6 +167,8 @@ const stepFinishPartSchema = z.object({
   tokens: tokensSchema,
   /** US dollars. */
   cost: z.number(),
+  /** Of a step with calls: the provider wants them back with the calls. */
+  reasoningDetails: z.array(reasoningDetailSchema).optional(),
 });
 const snapshotPartSchema = z.object({ id: partIdSchema, type: z.literal("snapshot"), snapshot: z.string() });
 /** The files that one step changed. */

@@ -92,7 +92,7 @@ function costFrom(cost: ModelConfig["cost"]): Model["cost"] {
 }
 
 /** OpenAI's reasoning models take no temperature but their own. */
-const refusesTemperature = /(^|\/)(o[134](-|$)|gpt-5)/;
+const refusesTemperature = /(^|\/)(o[134](-|$)|gpt-[5-9])/;
 
 function takes(
   medium: "image" | "pdf" | "audio",

@@ -13,7 +13,11 @@ const answerLimitBytes = 64 * 1024 * 1024;
 
 type Fetch = typeof globalThis.fetch;
 
-const nobody: StreamWatch = { onFailure: () => undefined, onSignature: () => undefined };
+const nobody: StreamWatch = {
+  onFailure: () => undefined,
+  onSignature: () => undefined,
+  onReasoningDetails: () => undefined,
+};
 
 /**
  * The way to one provider. Its fetch follows redirects on the same origin only, so that keys go nowhere else, and

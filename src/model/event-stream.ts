@@ -24,6 +24,8 @@ export interface StreamWatch {
   readonly onFailure: (thrown: unknown) => void;
   /** The thought signature of a call, told before the call itself. */
   readonly onSignature: (providerCallId: string, signature: string) => void;
+  /** Pieces of the provider's own record of what was thought, as they come. */
+  readonly onReasoningDetails: (details: readonly unknown[]) => void;
 }
 
 /** Longer ones are no signatures and are not kept. */
@@ -37,15 +39,12 @@ const signatureLimit = 256 * 1024;
  * An error event, something that is not JSON, a broken connection or an end that came too early is given to
  * `onFailure` and ends the stream with an error event: a stream that errs would lose the text before the error.
  */
-export function tidyEvents(
-  answer: HttpAnswer,
-  { onFailure, onSignature }: StreamWatch,
-): ReadableStream<Uint8Array> {
+export function tidyEvents(answer: HttpAnswer, watch: StreamWatch): ReadableStream<Uint8Array> {
   const body = answer.body[Symbol.asyncIterator]();
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
   const events = new EventSplitter();
-  const chunks = new ChunkMerger(onSignature);
+  const chunks = new ChunkMerger(watch);
 
   /** Reads on. Whether that was the end. */
   const readSome = async (): Promise<boolean> => {
@@ -62,7 +61,7 @@ export function tidyEvents(
   const failed = (thrown: unknown): true => {
     if (chunks.hasFinish) chunks.end();
     else {
-      onFailure(thrown);
+      watch.onFailure(thrown);
       chunks.fail();
     }
     void drain(body, answer);
@@ -88,8 +87,8 @@ export function tidyEvents(
 }
 
 /** A whole JSON answer of a server that does not stream, as a stream of one event. */
-export function eventsOfAnswer(body: string, { onSignature }: StreamWatch): string {
-  const chunks = new ChunkMerger(onSignature);
+export function eventsOfAnswer(body: string, watch: StreamWatch): string {
+  const chunks = new ChunkMerger(watch);
   chunks.push(body);
   chunks.end();
   return chunks.take();
@@ -172,10 +171,10 @@ class ChunkMerger {
   #texts: string[] = [];
   /** Calls by index: whether they have a name yet. */
   readonly #named = new Map<number, boolean>();
-  readonly #onSignature: StreamWatch["onSignature"];
+  readonly #watch: StreamWatch;
 
-  constructor(onSignature: StreamWatch["onSignature"]) {
-    this.#onSignature = onSignature;
+  constructor(watch: StreamWatch) {
+    this.#watch = watch;
   }
 
   push(data: string): void {
@@ -186,6 +185,8 @@ class ChunkMerger {
       return;
     }
     const value = parse(text);
+    const details = deltaOf(firstChoice(value)).reasoning_details;
+    if (Array.isArray(details)) this.#watch.onReasoningDetails(details);
     const piece = pieceOf(value);
     if (piece === undefined) this.#write(this.#mend(value));
     else this.#append(piece);
@@ -258,10 +259,7 @@ class ChunkMerger {
     const reason =
       typeof choice.finish_reason === "string" && choice.finish_reason !== "" ? choice.finish_reason : null;
     if (reason !== null) this.hasFinish = true;
-    // Servers that do not stream send `message` where others send `delta`.
-    const delta = this.#mendDelta(
-      isRecord(choice.delta) ? choice.delta : isRecord(choice.message) ? choice.message : {},
-    );
+    const delta = this.#mendDelta(deltaOf(choice));
     return { choices: [{ index: 0, delta, finish_reason: reason }], ...usage };
   }
 
@@ -298,7 +296,7 @@ class ChunkMerger {
     const signature = signatureOf(call);
     if (signature === undefined) return id === "" ? null : id;
     const known = id === "" ? `call_${randomUUID()}` : id;
-    this.#onSignature(known, signature);
+    this.#watch.onSignature(known, signature);
     return known;
   }
 }
@@ -375,6 +373,12 @@ function failOnError(value: Json): void {
 function firstChoice(value: Json): Json | undefined {
   const first: unknown = Array.isArray(value.choices) ? value.choices[0] : undefined;
   return isRecord(first) ? first : undefined;
+}
+
+/** Servers that do not stream send `message` where others send `delta`. */
+function deltaOf({ delta, message }: Json = {}): Json {
+  if (isRecord(delta)) return delta;
+  return isRecord(message) ? message : {};
 }
 
 /** Some servers send the arguments as an object and not as text. */

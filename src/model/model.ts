@@ -1,5 +1,5 @@
 import type { Message, AgentError, FinishReason, ModelRef } from "../message/message.ts";
-import type { Tokens } from "../message/part.ts";
+import type { ReasoningDetail, Tokens } from "../message/part.ts";
 
 /** A model that can be asked, with what is known of it. */
 export interface Model {
@@ -68,8 +68,14 @@ export type StepEvent =
   | { type: "call-start"; providerCallId: string; tool: string; signature?: string }
   /** The call is whole. `input` is the parsed JSON, or undefined with `problem` saying why it does not parse. */
   | { type: "call"; providerCallId: string; tool: string; input: unknown; raw: string; problem?: string }
-  /** `estimated` where the provider told no usage. */
-  | { type: "finish"; reason: FinishReason; tokens: Tokens; estimated?: boolean }
+  /** `estimated` where the provider told no usage; the details are what the provider wants back with the calls. */
+  | {
+      type: "finish";
+      reason: FinishReason;
+      tokens: Tokens;
+      estimated?: boolean;
+      reasoningDetails?: ReasoningDetail[];
+    }
   | { type: "failed"; error: AgentError };
 
 export interface Models {

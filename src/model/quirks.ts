@@ -14,6 +14,8 @@ export interface Quirks {
    * provider refuses one without.
    */
   readonly returnsReasoning: "never" | "turn" | "calls";
+  /** Whether the provider's own record of what was thought goes back with the calls, instead of the thoughts' text. */
+  readonly returnsReasoningDetails: boolean;
   /** JSON Schema in full, or the part of it that OpenAPI 3.0 knows. */
   readonly schema: "full" | "openapi";
   /** Whether a user message may not follow a tool's result. */
@@ -45,6 +47,7 @@ const common: Quirks = {
   asksForUsage: true,
   callId: /^[A-Za-z0-9_.:-]{1,64}$/,
   returnsReasoning: "never",
+  returnsReasoningDetails: false,
   schema: "full",
   answersTools: false,
   marksCache: false,
@@ -195,8 +198,8 @@ const cases: readonly Case[] = [
   },
   {
     provider: openrouter,
-    quirks: { effort: "reasoning" },
-    source: "https://openrouter.ai/docs/guides/best-practices/reasoning-tokens",
+    quirks: { effort: "reasoning", returnsReasoningDetails: true },
+    source: "https://openrouter.ai/docs/use-cases/reasoning-tokens",
   },
   {
     provider: openrouter,

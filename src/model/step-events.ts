@@ -3,6 +3,7 @@ import type { FinishReason } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
 import { CallArguments, parseArguments } from "./call-arguments.ts";
 import type { StepEvent } from "./model.ts";
+import { ReasoningRecord } from "./reasoning-details.ts";
 import { toTokens } from "./usage.ts";
 
 /** How a provider ended its answer. `tokens` is undefined where it told no usage. */
@@ -28,6 +29,7 @@ export class StepEvents {
   readonly #written: string[] = [];
   readonly #calls = new Map<string, OpenCall>();
   readonly #signatures = new Map<string, string>();
+  readonly reasoning = new ReasoningRecord();
   #block: { kind: "text" | "reasoning"; id: string } | undefined;
   #blocks = 0;
 

@@ -44,6 +44,7 @@ export async function* streamStep(
       failure ??= thrown;
     },
     onSignature: (id, signature) => events.signed(id, signature),
+    onReasoningDetails: (details) => events.reasoning.add(details),
   };
   try {
     const stream = await wait(openStream(request, endpoint, { ...deps, watch, signal: connection.signal }));
@@ -111,14 +112,15 @@ function toToolSet(
 }
 
 async function finishOf(events: StepEvents, request: ModelRequest): Promise<StepEvent> {
-  const { end } = events;
+  const { end, reasoning } = events;
   if (end === undefined) throw new Error("the answer ended without an end");
-  if (end.tokens !== undefined) return { type: "finish", reason: end.reason, tokens: end.tokens };
+  const { details } = reasoning;
   return {
     type: "finish",
     reason: end.reason,
-    tokens: await estimate(events.written, request),
-    estimated: true,
+    tokens: end.tokens ?? (await estimate(events.written, request)),
+    ...(end.tokens === undefined && { estimated: true }),
+    ...(details !== undefined && { reasoningDetails: details }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { AssistantContent, FilePart, ModelMessage, ToolModelMessage, UserContent } from "ai";
 import type { Message } from "../message/message.ts";
-import type { Attachment, Part, ToolPart } from "../message/part.ts";
+import type { Attachment, Part, ReasoningDetail, ToolPart } from "../message/part.ts";
 import { takesMedium } from "./media.ts";
 import type { Model } from "./model.ts";
 import { quirksOf, type Quirks } from "./quirks.ts";
@@ -100,8 +100,13 @@ function toStepMessages(parts: readonly Part[], context: StepContext): ModelMess
   }
   // Reasoning alone answers nothing, and no provider takes a message of nothing else.
   if (content.length === 0) return [];
-  const reasoning = reasoningOf(parts, calls.length > 0, context);
-  const assistant: ModelMessage = { role: "assistant", content: [...reasoning, ...content] };
+  const details = calls.length > 0 ? detailsOf(parts, context) : undefined;
+  const reasoning = details === undefined ? reasoningOf(parts, calls.length > 0, context) : [];
+  const assistant: ModelMessage = {
+    role: "assistant",
+    content: [...reasoning, ...content],
+    ...(details !== undefined && { providerOptions: { openaiCompatible: { reasoning_details: details } } }),
+  };
   if (results.length === 0) return [assistant];
   const tool: ModelMessage = { role: "tool", content: results };
   return media.length === 0 ? [assistant, tool] : [assistant, tool, { role: "user", content: media }];
@@ -121,6 +126,12 @@ function reasoningOf(
   );
   if (thoughts.length > 0) return thoughts.map((thought) => ({ type: "reasoning", text: thought }));
   return returnsReasoning === "calls" ? [{ type: "reasoning", text: " " }] : [];
+}
+
+/** Another model could not read them. */
+function detailsOf(parts: readonly Part[], { quirks, isOwn }: StepContext): ReasoningDetail[] | undefined {
+  if (!quirks.returnsReasoningDetails || !isOwn) return undefined;
+  return parts.find((part) => part.type === "step-finish")?.reasoningDetails;
 }
 
 /**

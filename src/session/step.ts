@@ -2,7 +2,7 @@ import { sleep } from "../base/async.ts";
 import type { Log } from "../base/log.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { AgentError, AssistantInfo, FinishReason } from "../message/message.ts";
-import type { FileChange, Tokens, ToolPart } from "../message/part.ts";
+import type { FileChange, ReasoningDetail, Tokens, ToolPart } from "../message/part.ts";
 import type { Model, ModelRequest, Models, StepEvent } from "../model/model.ts";
 import { decideRetry, type RetryPolicy } from "../model/retry.ts";
 import { repetitionText, TextLoop } from "./text-loop.ts";
@@ -67,13 +67,21 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
   const { changes } = calls;
   if (changes.length > 0) await transcript.putPart(info.id, { id: newPartId(), type: "patch", changes });
   const reason = info.finish ?? "unknown";
-  await transcript.putPart(info.id, { id: newPartId(), type: "step-finish", reason, tokens, cost });
+  const { reasoningDetails } = streamed.end === "finish" ? streamed : {};
+  await transcript.putPart(info.id, {
+    id: newPartId(),
+    type: "step-finish",
+    reason,
+    tokens,
+    cost,
+    ...(calls.count > 0 && reasoningDetails && { reasoningDetails }),
+  });
   await transcript.complete(info);
   return { ...outcome, tokens, cost };
 }
 
 type Streamed =
-  | { end: "finish"; reason: FinishReason; tokens: Tokens }
+  | { end: "finish"; reason: FinishReason; tokens: Tokens; reasoningDetails?: ReasoningDetail[] }
   | { end: "failed"; error: AgentError };
 
 async function streamWithRetries(
@@ -161,9 +169,9 @@ class Attempt {
     };
   }
 
-  async #finish({ reason, tokens }: StepEvent & { type: "finish" }): Promise<Streamed> {
+  async #finish({ type: end, ...finish }: StepEvent & { type: "finish" }): Promise<Streamed> {
     await this.#text.finish();
-    return { end: "finish", reason, tokens };
+    return { end, ...finish };
   }
 
   async restart(): Promise<void> {

@@ -278,3 +278,50 @@ test("a thought signature goes back with its call, also after a restart", async 
     expect(sent).toEqual([[signature], [signature]]);
   });
 });
+
+test("OpenRouter's reasoning details go back with the calls as they came, to their own model only, also after a restart", async () => {
+  await story({ initialize: false, files: { "a.txt": "one\n" } }, async ({ editor, model, home }) => {
+    const options = { baseURL: model.url, apiKey: "test-key" };
+    const models = { "google/gemini-3.8-flash": { limit }, "qwen/qwen3-coder": { limit } };
+    const config = {
+      model: "openrouter/google/gemini-3.8-flash",
+      provider: { openrouter: { options, models } },
+    };
+    await home.write({ ".config/fairlead/fairlead.json": JSON.stringify(config) });
+    await editor.initialize();
+    const { sessionId } = await editor.newSession();
+    const thought = (fields: Record<string, unknown>) =>
+      reply.chunk({ choices: [{ index: 0, delta: { reasoning_details: [fields] } }] });
+    const sealed = { type: "reasoning.encrypted", data: "c2VhbGVk", id: "call_1", format: "x", index: 1 };
+    model
+      .reply(
+        thought({ type: "reasoning.text", text: "Look ", signature: null, format: "x", index: 0 }),
+        thought({ type: "reasoning.text", text: "there.", index: 0 }),
+        thought({ type: "reasoning.text", signature: "c2lnbmVk", index: 0 }),
+        reply.call("read", { filePath: "a.txt" }, { id: "call_1" }),
+        thought(sealed),
+      )
+      .reply("One.");
+    await editor.prompt(sessionId, "Read");
+    await editor.restart();
+    await editor.initialize();
+    await editor.load(sessionId);
+    model.reply("Still one.").reply("One, I see.");
+    await editor.prompt(sessionId, "And now?");
+    await editor.setConfigOption(sessionId, "model", "openrouter/qwen/qwen3-coder");
+    await editor.prompt(sessionId, "And you?");
+    const whole = {
+      type: "reasoning.text",
+      text: "Look there.",
+      signature: "c2lnbmVk",
+      format: "x",
+      index: 0,
+    };
+    const sent = model.requests
+      .slice(1)
+      .map(({ messages }) =>
+        messages.filter(({ tool_calls }) => tool_calls).map((message) => message.reasoning_details),
+      );
+    expect(sent).toEqual([[[whole, sealed]], [[whole, sealed]], [undefined]]);
+  });
+});
