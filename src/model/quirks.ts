@@ -16,8 +16,8 @@ export interface Quirks {
   readonly returnsReasoning: "never" | "turn" | "calls";
   /** Whether the provider's own record of what was thought goes back with the calls, instead of the thoughts' text. */
   readonly returnsReasoningDetails: boolean;
-  /** JSON Schema in full, or the part of it that OpenAPI 3.0 knows. */
-  readonly schema: "full" | "openapi";
+  /** JSON Schema in full, or the part of it that OpenAPI 3.0 or Moonshot knows. */
+  readonly schema: "full" | "openapi" | "moonshot";
   /** Whether a user message may not follow a tool's result. */
   readonly answersTools: boolean;
   /** Whether a call's thought signature must be sent back, and the word that stands for one that is not there. */
@@ -80,6 +80,12 @@ const cases: readonly Case[] = [
     model: /gemini/,
     quirks: { schema: "openapi" },
     source: "https://ai.google.dev/gemini-api/docs/function-calling",
+  },
+  {
+    // Routers hand its refusals on.
+    model: /kimi-/,
+    quirks: { schema: "moonshot" },
+    source: "https://github.com/MoonshotAI/walle/blob/main/docs/mfjs-spec.md",
   },
   {
     model: /mistral|devstral|codestral/,

@@ -5,6 +5,7 @@ import { toolSchema } from "../../src/model/tool-schema.ts";
 
 const plain = quirksOf("mine", "localhost", "m");
 const gemini = quirksOf("google", "generativelanguage.googleapis.com", "gemini-3-pro-preview");
+const kimi = quirksOf("moonshotai", "api.moonshot.ai", "kimi-k3");
 
 test("a schema is an object at its root and names no dialect", () => {
   expect(toolSchema({ $schema: "http://x", additionalProperties: false }, plain)).toEqual({
@@ -44,9 +45,89 @@ test("for Gemini a schema is what OpenAPI knows, at any depth", () => {
   });
 });
 
-test("a schema that refers to itself ends", () => {
-  const schema = { properties: { child: { $ref: "#" } } };
-  expect(JSON.stringify(toolSchema(schema, gemini)).length).toBeLessThan(10_000);
+test("for Kimi a schema has one type at each place, choices with the type inside, and an object at its root", () => {
+  const schema = {
+    type: "object",
+    $defs: { path: { type: "string", format: "uri", pattern: "^/" } },
+    properties: {
+      a: { $ref: "#/$defs/path", description: "A path." },
+      b: { type: ["integer", "null"], exclusiveMinimum: 0, minimum: 1, description: "A number." },
+      c: { enum: ["x", 1] },
+      d: { const: "x" },
+      e: {
+        type: ["string", "array"],
+        description: "One or many.",
+        anyOf: [
+          { type: "array", items: { type: "string" } },
+          { oneOf: [{ type: "string" }, { type: "null" }] },
+        ],
+      },
+      f: {
+        type: "array",
+        uniqueItems: true,
+        items: {
+          type: "object",
+          properties: { id: { type: "string" }, name: { type: "string" } },
+          anyOf: [{ required: ["id"] }, { required: ["name"] }],
+        },
+      },
+      g: { allOf: [{ type: "object", properties: { x: { type: "number" } } }, { required: ["x"] }] },
+    },
+    required: ["a", "gone"],
+    additionalProperties: false,
+    anyOf: [
+      { type: "object", properties: { file: { type: "string" }, size: {} }, required: ["file", "size"] },
+      { type: "object", properties: { url: { type: "string" }, size: {} }, required: ["url", "size"] },
+    ],
+  };
+  expect(toolSchema(schema, kimi)).toEqual({
+    type: "object",
+    properties: {
+      a: { type: "string", description: "A path." },
+      b: { anyOf: [{ type: "integer", minimum: 1 }, { type: "null" }], description: "A number." },
+      c: {},
+      d: { enum: ["x"] },
+      e: {
+        anyOf: [{ type: "array", items: { type: "string" } }, { type: "string" }, { type: "null" }],
+        description: "One or many.",
+      },
+      f: {
+        type: "array",
+        items: { type: "object", properties: { id: { type: "string" }, name: { type: "string" } } },
+      },
+      g: { type: "object", properties: { x: { type: "number" } }, required: ["x"] },
+      file: { type: "string" },
+      url: { type: "string" },
+      size: {},
+    },
+    required: ["a", "size"],
+    additionalProperties: false,
+  });
+});
+
+test.each([
+  ["Gemini", gemini],
+  ["Kimi", kimi],
+])("for %s a schema that refers to itself ends, however often it does", (_name, quirks) => {
+  const chain = { properties: { child: { $ref: "#" } } };
+  const tree = {
+    $defs: { node: { type: "object", properties: { left: { $ref: "#/$defs/node" }, right: { $ref: "#" } } } },
+    properties: { root: { $ref: "#/$defs/node" }, other: { $ref: "#/$defs/none" } },
+  };
+  // Each of these names the next one twice, so that the last would be there 2^30 times.
+  const doubled = Object.fromEntries(
+    Array.from({ length: 30 }, (_, n) => {
+      const next = { $ref: `#/$defs/d${n + 1}` };
+      return [
+        `d${n}`,
+        { type: "object", properties: { a: next, b: next }, anyOf: [next, { type: "string" }] },
+      ];
+    }),
+  );
+  const laughs = { $defs: doubled, properties: { root: { $ref: "#/$defs/d0" } } };
+  for (const schema of [chain, tree, laughs]) {
+    expect(JSON.stringify(toolSchema(schema, quirks)).length).toBeLessThan(300_000);
+  }
 });
 
 test("OpenAI's limit and OpenRouter's effort go by other names", () => {
