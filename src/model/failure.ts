@@ -52,6 +52,7 @@ const contextLengthWords: readonly RegExp[] = [
   /reduce the length of (the )?(messages|prompt|input)/i,
   /longer than the maximum model length/i,
   /too large for model with \d+ maximum/i,
+  /loaded with context length of only/i,
   /exceeded model token limit/i,
   /request_too_large/i,
 ];
@@ -60,12 +61,15 @@ const contextLengthWords: readonly RegExp[] = [
 const quotaWords =
   /insufficient_quota|exceeded your current quota|billing|insufficient balance|out of credits/i;
 
+/** Words of local servers about what stays as it is however often one asks, whatever status they come with. */
+const hopelessWords = /does not support tools|requires? --jinja|requires more system memory/i;
+
 /** Node's codes for a certificate that is not trusted: trying again does not help. */
 const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME/;
 
 /** What a provider's error answer means. Its own words stay in the message. */
 export function fromAnswer(answer: FailedAnswer): AgentError {
-  const words = wordsOf(answer);
+  const words = `${wordsOf(answer)}${hintOf(answer)}`;
   const kind = kindOf(answer.status, answer.body);
   const retryAfterMs = parseRetryAfter(answer, answer.now);
   return {
@@ -136,6 +140,7 @@ function positive(text: string | null): number | undefined {
 
 function kindOf(status: number | undefined, body: string): Pick<AgentError, "code" | "retryable"> {
   if (status === 401 || status === 403) return { code: "auth", retryable: false };
+  if (hopelessWords.test(body)) return { code: "bad-request", retryable: false };
   if (status === 429) return { code: "rate-limit", retryable: !quotaWords.test(body) };
   if (status === 413 || contextLengthWords.some((words) => words.test(body))) {
     return { code: "context-length", retryable: false };
@@ -158,6 +163,40 @@ function kindInStream(body: string): Pick<AgentError, "code" | "retryable"> {
   if (/invalid_request|invalid_argument/i.test(body)) return { code: "bad-request", retryable: false };
   return { code: "server", retryable: true };
 }
+
+/** What the person can do where the provider's words do not say it. */
+function hintOf({ body }: FailedAnswer): string {
+  return hints.find(({ words }) => words.test(body))?.hint ?? "";
+}
+
+const hints: readonly { words: RegExp; hint: string }[] = [
+  {
+    // OpenAI: https://developers.openai.com/api/docs/models/gpt-6.1-sol
+    words: /\/v1\/responses/,
+    hint: " Fairlead speaks chat completions only: choose another model, or reach this one through OpenRouter.",
+  },
+  {
+    words: /does not support tools/i,
+    hint: ' Choose another model, or set "tool_call": false for this one to talk with it without tools.',
+  },
+  {
+    words: /requires? --jinja/i,
+    hint: " Start llama.cpp with --jinja.",
+  },
+  {
+    words: /model '[^']*' not found|try pulling it/i,
+    hint: ' Get it with "ollama pull", or see with "fairlead models --discover" what there is.',
+  },
+  {
+    words: /available context size|loaded with context length of only|greater than the context length/i,
+    hint: " Start the server, or load the model, with a larger context.",
+  },
+  {
+    // vLLM: https://docs.vllm.ai/en/stable/features/tool_calling.html
+    words: /enable-auto-tool-choice/,
+    hint: " Start vLLM with --enable-auto-tool-choice and the --tool-call-parser of the model.",
+  },
+];
 
 const leads: Readonly<Partial<Record<AgentError["code"], string>>> = {
   auth: 'The provider refused the key{status}; check it or run "fairlead setup"',

@@ -12,7 +12,7 @@ import { type Send, sendHttp } from "./http.ts";
 import { KeyCommands } from "./key-command.ts";
 import type { Model, Models, StepEvent } from "./model.ts";
 import type { ModelList } from "./model-lists.ts";
-import { defaultStallMs, streamStep } from "./stream.ts";
+import { defaultStallMs, localStallMs, streamStep } from "./stream.ts";
 import { costOf } from "./usage.ts";
 import { fairleadModel, isEnabled, type Provider, usableProviders } from "./usable-providers.ts";
 
@@ -81,7 +81,7 @@ export function openModels({
   let listed: readonly Model[] | undefined;
   const list = () => (listed ??= [...providers.values()].flatMap((provider) => listModels(provider, known)));
   const clients = new Clients(send);
-  const stallMs = config.retry?.stall_ms ?? defaultStallMs;
+  const stallMs = config.retry?.stall_ms;
   const keyCommands = new KeyCommands(env, onKey);
 
   const find = (ref: ModelRef): Model | undefined => {
@@ -169,10 +169,11 @@ function modelOf(provider: Provider, ref: ModelRef, known: KnownModels): Model {
 const modelConfig = ({ config }: Provider, { model }: ModelRef): ModelConfig | undefined =>
   config.models && Object.hasOwn(config.models, model) ? config.models[model] : undefined;
 
-function endpointOf(provider: Provider, ref: ModelRef, stallMs: number): Endpoint {
+function endpointOf(provider: Provider, ref: ModelRef, configuredMs: number | undefined): Endpoint {
   const { options = {} } = provider.config;
   const model = modelConfig(provider, ref);
   const timeout = options.timeout;
+  const stallMs = configuredMs ?? (provider.local ? localStallMs : defaultStallMs);
   return {
     provider: provider.id,
     baseURL: provider.baseURL,

@@ -4,7 +4,7 @@ export interface Quirks {
   readonly maxTokensField: "max_tokens" | "max_completion_tokens";
   readonly effort: EffortStyle;
   /** The effort that is sent with tools where nobody chose one. */
-  readonly effortWithTools?: string;
+  readonly effortWithTools?: string | undefined;
   /** Whether usage must be asked for; where it comes by itself the question is refused. */
   readonly asksForUsage: boolean;
   /** Call ids that are accepted. */
@@ -101,12 +101,12 @@ const cases: readonly Case[] = [
   {
     model: /claude-(opus-4[.-][5-9]|sonnet-4[.-][5-9]|haiku-4[.-][5-9]|opus-4[.-]1)/,
     quirks: { samplers: "one" },
-    source: "https://github.com/SalesforceAIResearch/MCP-Universe/issues/49",
+    source: "https://platform.claude.com/docs/en/models/haiku-4-5/migration-guide",
   },
   {
-    model: /claude-(opus-4[.-][7-9]|(opus|sonnet|haiku)-([5-9]|\d\d))/,
+    model: /claude-(opus-4[.-][7-9]|(opus|sonnet|haiku|fable)-([5-9]|\d\d))/,
     quirks: { samplers: "none" },
-    source: "https://github.com/OpenHands/software-agent-sdk/pull/3427",
+    source: "https://platform.claude.com/docs/en/models/sonnet-5/overview",
   },
 
   {
@@ -124,7 +124,14 @@ const cases: readonly Case[] = [
     provider: openai,
     model: /gpt-(5\.[4-9]|[6-9])/,
     quirks: { effortWithTools: "none" },
-    source: "https://github.com/openai/openai-openapi/issues/541",
+    source: "https://developers.openai.com/api/docs/models/gpt-6-sol",
+  },
+  {
+    // These know no such effort, and take no tools in chat completions at all: OpenAI's own words say so.
+    provider: openai,
+    model: /gpt-6-astra|gpt-6\.[1-9]-sol/,
+    quirks: { effortWithTools: undefined },
+    source: "https://developers.openai.com/api/docs/models/gpt-6.1-sol",
   },
   {
     provider: anthropic,
@@ -168,7 +175,14 @@ const cases: readonly Case[] = [
   {
     provider: zai,
     quirks: { effort: "thinking" },
-    source: "https://docs.z.ai/guides/capabilities/thinking",
+    source: "https://docs.z.ai/guides/capabilities/thinking-mode",
+  },
+  {
+    // Thinking cannot be switched off any more, but has levels.
+    provider: zai,
+    model: /glm-5\.[3-9]/,
+    quirks: { effort: "reasoning_effort" },
+    source: "https://docs.together.ai/docs/glm-5.3-quickstart",
   },
   {
     provider: alibaba,

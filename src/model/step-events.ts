@@ -4,6 +4,7 @@ import type { Tokens } from "../message/part.ts";
 import { CallArguments, parseArguments } from "./call-arguments.ts";
 import type { StepEvent } from "./model.ts";
 import { ReasoningRecord } from "./reasoning-details.ts";
+import { ThinkTags } from "./think-tags.ts";
 import { toTokens } from "./usage.ts";
 
 /** How a provider ended its answer. `tokens` is undefined where it told no usage. */
@@ -30,6 +31,7 @@ export class StepEvents {
   readonly #calls = new Map<string, OpenCall>();
   readonly #signatures = new Map<string, string>();
   readonly reasoning = new ReasoningRecord();
+  readonly #tags = new ThinkTags();
   #block: { kind: "text" | "reasoning"; id: string } | undefined;
   #blocks = 0;
 
@@ -43,7 +45,7 @@ export class StepEvents {
   }
 
   add(part: LanguageModelStreamPart): StepEvent[] {
-    if (part.type === "text-delta") return this.#append("text", part.text);
+    if (part.type === "text-delta") return this.#appendAll(this.#tags.add(part.text));
     if (part.type === "reasoning-delta") return this.#append("reasoning", part.text);
     if (part.type === "tool-input-start") return this.#startCall(part.id, part.toolName);
     if (part.type === "tool-input-delta") return this.#continueCall(part.id, part.delta);
@@ -53,16 +55,24 @@ export class StepEvents {
 
   /** Closes what is open, where an answer ends early. */
   close(): StepEvent[] {
+    return [...this.#appendAll(this.#tags.end()), ...this.#closeBlock()];
+  }
+
+  #closeBlock(): StepEvent[] {
     const block = this.#block;
     this.#block = undefined;
     return block === undefined ? [] : [{ type: `${block.kind}-end`, id: block.id }];
+  }
+
+  #appendAll(pieces: ReturnType<ThinkTags["add"]>): StepEvent[] {
+    return pieces.flatMap(({ kind, text }) => this.#append(kind, text));
   }
 
   #append(kind: "text" | "reasoning", text: string): StepEvent[] {
     if (text === "") return [];
     this.#written.push(text);
     const events: StepEvent[] = this.#tellEmptyCalls();
-    if (this.#block?.kind !== kind) events.push(...this.close());
+    if (this.#block?.kind !== kind) events.push(...this.#closeBlock());
     const id = this.#block?.id ?? `${kind}-${++this.#blocks}`;
     if (this.#block === undefined) events.push({ type: `${kind}-start`, id });
     this.#block = { kind, id };
