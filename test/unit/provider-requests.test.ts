@@ -8,7 +8,7 @@ import { presets } from "../../src/model/catalog.ts";
 import { Catalog } from "../../src/model/known-models.ts";
 import { type Send, sendHttp } from "../../src/model/http.ts";
 import { openModels } from "../../src/model/providers.ts";
-import { isObject, listOf, objectOf } from "../support/json.ts";
+import { isObject } from "../support/json.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
 
 let server: ModelServer;
@@ -37,6 +37,14 @@ const called = (callId: string, providerCallId: string, signature?: string) =>
     tool: "read",
     state: { status: "completed", input: { path: "a" }, output: "one", time: { start: 1, end: 2 } },
   });
+const detail = { type: "reasoning.encrypted", data: "c2VhbGVk" };
+const ended = part({
+  type: "step-finish",
+  reason: "tool-calls",
+  tokens: { input: 1, output: 1, reasoning: 0, cache: { read: 0, write: 0 } },
+  cost: 0,
+  reasoningDetails: [detail],
+});
 const asked = (text: string): Message => ({
   info: { id: newMessageId(), sessionId, role: "user", time: { created: 1 }, agent: "build" },
   parts: [said(text)],
@@ -76,7 +84,7 @@ async function requestOf(ref: ModelRef) {
       answered(foreign, thought("foreign thought"), called("own1", foreignId)),
       answered(plain, thought("earlier thought"), said("Read it.")),
       asked("Second"),
-      answered(plain, thought("own thought"), called("own2", "abc123XYZ", "signature")),
+      answered(plain, thought("own thought"), called("own2", "abc123XYZ", "signature"), ended),
     ],
     tools: [
       {
@@ -99,24 +107,7 @@ async function requestOf(ref: ModelRef) {
   expect(events.at(-1)).toMatchObject({ type: "finish" });
   const request = server.requests.at(-1);
   if (request === undefined) throw new Error("nothing was asked");
-  const { messages, tools, model: asksFor, stream: streams, tool_choice: choice, ...settings } = request.body;
-  const assistants = listOf(messages)
-    .map(objectOf)
-    .filter(({ role }) => role === "assistant");
-  const calls = assistants.flatMap(({ tool_calls }) => listOf(tool_calls).map(objectOf));
-  const { parameters } = objectOf(objectOf(objectOf(listOf(tools)[0]).function));
-  expect({ asksFor, streams, choice }).toEqual({ asksFor: ref.model, streams: true, choice: "auto" });
-  return {
-    url,
-    key: request.headers.authorization,
-    settings,
-    callIds: calls.map(({ id }) => id),
-    reasoning: assistants.map(({ reasoning_content }) => reasoning_content),
-    signatures: calls.map(({ extra_content }) => extra_content),
-    parameters,
-    marks: listOf(messages).map((message) => JSON.stringify(message).includes("cache_control")),
-    roles: listOf(messages).map((message) => objectOf(message).role),
-  };
+  return { url, key: request.headers.authorization, body: request.body };
 }
 
 const fullSchema = {
@@ -124,18 +115,77 @@ const fullSchema = {
   properties: { path: { type: ["string", "null"] } },
   additionalProperties: false,
 };
+const moonshotSchema = {
+  type: "object",
+  properties: { path: { anyOf: [{ type: "string" }, { type: "null" }] } },
+  additionalProperties: false,
+};
 const usage = { stream_options: { include_usage: true } };
 const sampled = { temperature: 0.3, top_p: 0.9 };
 
+/** What of a request differs from provider to provider, beside its settings. */
+interface Differences {
+  callIds: unknown[];
+  reasoning: unknown[];
+  signatures: unknown[];
+  details: unknown[];
+  parameters: unknown;
+  marks: boolean[];
+}
+
 /** What most providers document. */
-const usual = {
+const usual: Differences = {
   callIds: ["own1", "abc123XYZ"],
   reasoning: [undefined, undefined, undefined],
   signatures: [undefined, undefined],
+  details: [undefined, undefined],
   parameters: fullSchema,
-  roles: ["system", "user", "assistant", "tool", "assistant", "user", "assistant", "tool"],
+  marks: Array.from({ length: 8 }, () => false),
 };
-const noMarks = usual.roles.map(() => false);
+
+/** The whole body of a request to this model. */
+function bodyOf(model: string, settings: Record<string, unknown>, differences: Differences) {
+  const { callIds, reasoning, signatures, details, parameters, marks } = differences;
+  const content = (text: string, message: number) =>
+    marks[message] ? [{ type: "text", text, cache_control: { type: "ephemeral" } }] : text;
+  const calling = (call: number, thoughts: unknown) =>
+    given({
+      role: "assistant",
+      content: null,
+      reasoning_content: thoughts,
+      reasoning_details: details[call],
+      tool_calls: [
+        given({
+          id: callIds[call],
+          type: "function",
+          function: { name: "read", arguments: '{"path":"a"}' },
+          extra_content: signatures[call],
+        }),
+      ],
+    });
+  return {
+    model,
+    messages: [
+      { role: "system", content: content("Be kind.", 0) },
+      { role: "user", content: content("First", 1) },
+      calling(0, reasoning[0]),
+      { role: "tool", tool_call_id: callIds[0], content: content("one", 3) },
+      given({ role: "assistant", content: content("Read it.", 4), reasoning_content: reasoning[1] }),
+      { role: "user", content: content("Second", 5) },
+      calling(1, reasoning[2]),
+      { role: "tool", tool_call_id: callIds[1], content: content("one", 7) },
+    ],
+    tools: [{ type: "function", function: { name: "read", description: "Reads.", parameters } }],
+    tool_choice: "auto",
+    stream: true,
+    ...settings,
+  };
+}
+
+/** Only what there is. */
+const given = (fields: Record<string, unknown>) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+
 const turnOnly = [undefined, undefined, "own thought"];
 const eachCall = [" ", undefined, "own thought"];
 
@@ -143,7 +193,7 @@ interface Row {
   ref: ModelRef;
   url: string;
   settings: Record<string, unknown>;
-  more?: Record<string, unknown>;
+  more: Partial<Differences>;
 }
 
 const row = (
@@ -152,7 +202,7 @@ const row = (
   variant: string | undefined,
   url: string,
   settings: Record<string, unknown>,
-  more: Record<string, unknown> = {},
+  more: Partial<Differences> = {},
 ): Row => ({
   ref: { provider, model, ...(variant !== undefined && { variant }) },
   url: `${url}/chat/completions`,
@@ -171,6 +221,13 @@ const rows: Row[] = [
   }),
   // Tools without reasoning only, since GPT-5.4.
   row("openai", "gpt-5.6-sol", undefined, "https://api.openai.com/v1", {
+    max_completion_tokens: 32_000,
+    reasoning_effort: "none",
+    ...usage,
+  }),
+  // Knows no effort "none"; OpenAI says itself that it takes tools elsewhere.
+  row("openai", "gpt-6.1-sol", undefined, "https://api.openai.com/v1", usage),
+  row("openai", "gpt-6-luna", undefined, "https://api.openai.com/v1", {
     max_completion_tokens: 32_000,
     reasoning_effort: "none",
     ...usage,
@@ -210,12 +267,16 @@ const rows: Row[] = [
     "high",
     "https://openrouter.ai/api/v1",
     { max_tokens: 32_000, reasoning: { effort: "high" }, temperature: 0.3, ...usage },
-    { marks: marked },
+    { marks: marked, details: [undefined, [detail]] },
   ),
-  row("openrouter", "openai/gpt-5", undefined, "https://openrouter.ai/api/v1", {
-    max_tokens: 32_000,
-    ...usage,
-  }),
+  row(
+    "openrouter",
+    "openai/gpt-5",
+    undefined,
+    "https://openrouter.ai/api/v1",
+    { max_tokens: 32_000, ...usage },
+    { details: [undefined, [detail]] },
+  ),
   row(
     "deepseek",
     "deepseek-flash",
@@ -275,7 +336,7 @@ const rows: Row[] = [
     "none",
     "https://api.moonshot.ai/v1",
     { thinking: { type: "disabled" }, ...usage },
-    { reasoning: eachCall },
+    { reasoning: eachCall, parameters: moonshotSchema },
   ),
   row(
     "moonshotai",
@@ -283,7 +344,7 @@ const rows: Row[] = [
     "max",
     "https://api.moonshot.ai/v1",
     { reasoning_effort: "max", ...usage },
-    { reasoning: eachCall },
+    { reasoning: eachCall, parameters: moonshotSchema },
   ),
   row(
     "zai",
@@ -291,6 +352,14 @@ const rows: Row[] = [
     "high",
     "https://api.z.ai/api/paas/v4",
     { max_tokens: 32_000, thinking: { type: "enabled" }, ...sampled, ...usage },
+    { reasoning: turnOnly },
+  ),
+  row(
+    "zai",
+    "glm-5.3",
+    "max",
+    "https://api.z.ai/api/paas/v4",
+    { max_tokens: 32_000, reasoning_effort: "max", ...sampled, ...usage },
     { reasoning: turnOnly },
   ),
   row(
@@ -321,16 +390,15 @@ describe("each preset's request is what its provider documents", () => {
     expect(new Set(rows.map(({ ref }) => ref.provider))).toEqual(new Set(presets.map(({ id }) => id)));
   });
 
-  test.each(rows.map((row): [string, Row] => [`${row.ref.provider}/${row.ref.model}`, row]))(
+  const docsOf = ({ ref }: Row) => presets.find(({ id }) => id === ref.provider)?.docs;
+
+  test.each(rows.map((row): [string, Row] => [`${row.ref.provider}/${row.ref.model}, ${docsOf(row)}`, row]))(
     "%s",
     async (_name, { ref, url, settings, more }) => {
       expect(await requestOf(ref)).toEqual({
-        ...usual,
-        marks: noMarks,
         url,
         key: "Bearer the-key",
-        settings,
-        ...more,
+        body: bodyOf(ref.model, settings, { ...usual, ...more }),
       });
     },
   );
