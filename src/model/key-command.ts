@@ -32,6 +32,11 @@ export class KeyCommands {
     return key;
   }
 
+  /** The next call asks the command again: the key was refused, and some are good for an hour only. */
+  forget(command: readonly string[]): void {
+    this.#keys.delete(JSON.stringify(command));
+  }
+
   async #run([program = "", ...args]: readonly string[]): Promise<string> {
     const options = { env: { ...this.#env }, timeout: timeoutMs, maxBuffer: outputLimitBytes };
     const { stdout } = await promisify(execFile)(program, args, options).catch((error: unknown) => {

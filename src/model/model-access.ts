@@ -6,6 +6,7 @@ import type { Env } from "../config/paths.ts";
 import type { Config } from "../config/schema.ts";
 import { watch, type Watched } from "../config/stamp.ts";
 import { type Credentials, loadCredentials, saveCredential } from "./credentials.ts";
+import { KeyCommands } from "./key-command.ts";
 import { Catalog } from "./known-models.ts";
 import { listProblems, ModelLists } from "./model-lists.ts";
 import { type OpenModels, openModels } from "./providers.ts";
@@ -39,14 +40,20 @@ export class ModelAccess {
   readonly routing = new Routing();
   readonly #deps: ModelAccessDeps;
   readonly #catalog: Catalog;
+  readonly #keyCommands: KeyCommands;
   /** What servers said of their models. */
   readonly #lists: ModelLists;
 
   constructor(deps: ModelAccessDeps) {
-    const { dataFolder, log } = deps;
+    const { dataFolder, env, secrets, log } = deps;
     this.#deps = deps;
+    this.#keyCommands = new KeyCommands(env, (key) => secrets.add([key]));
     this.#catalog = new Catalog(log);
-    this.#lists = new ModelLists({ folder: join(dataFolder, "models"), log });
+    this.#lists = new ModelLists({
+      folder: join(dataFolder, "models"),
+      keyCommands: this.#keyCommands,
+      log,
+    });
   }
 
   /** Without the stored keys a session still opens, and models whose key stands elsewhere answer. */
@@ -78,7 +85,7 @@ export class ModelAccess {
 
   /** The models of a project, with those that servers listed; lists that are old are asked for behind it. */
   async openListed(config: Config, { credentials }: StoredKeys): Promise<ProjectModels> {
-    const { secrets, log } = this.#deps;
+    const { log } = this.#deps;
     const sources = this.#sourcesOf(config, credentials);
     // Where the editor sends a provider's requests nobody is asked for models.
     const providers = [...usableProviders(sources).values()].filter(({ id }) => !sources.withoutKey.has(id));
@@ -91,7 +98,6 @@ export class ModelAccess {
       lists,
       refreshList: (provider) => this.#lists.refresh(provider),
       log,
-      onKey: (key) => secrets.add([key]),
     });
     return { models, problems: listProblems(lists), hasChanged: async () => (await watched).hasChanged() };
   }
@@ -102,6 +108,12 @@ export class ModelAccess {
 
   #sourcesOf(config: Config, credentials: Credentials) {
     const { withoutKey } = this.routing;
-    return { config: this.routing.applyTo(config), env: this.#deps.env, credentials, withoutKey };
+    return {
+      config: this.routing.applyTo(config),
+      env: this.#deps.env,
+      credentials,
+      withoutKey,
+      keyCommands: this.#keyCommands,
+    };
   }
 }

@@ -2,8 +2,9 @@ import { createHash, randomUUID } from "node:crypto";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { codeOf, messageOf } from "../base/errors.ts";
+import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import type { KeyCommands } from "./key-command.ts";
 import { knownModelSchema } from "./known-models.ts";
 import { type ListedModels, listModels } from "./list-models.ts";
 import type { Provider } from "./usable-providers.ts";
@@ -28,6 +29,7 @@ export type ModelList = z.infer<typeof modelListSchema>;
 export interface ModelListsDeps {
   /** Where lists are kept between runs. */
   readonly folder: string;
+  readonly keyCommands: KeyCommands;
   readonly log: Log;
 }
 
@@ -54,7 +56,7 @@ export class ModelLists {
 
   /** Asks a provider and keeps what it says. */
   async refresh(provider: Provider, signal: AbortSignal = this.#end.signal): Promise<ListedModels> {
-    const listed = await listModels(provider, signal);
+    const listed = await this.#ask(provider, signal);
     if (signal.aborted) return listed;
     const before = listed.outcome === "failed" ? await this.#read(provider) : undefined;
     await this.#write(provider, {
@@ -65,6 +67,21 @@ export class ModelLists {
       ...(listed.outcome === "failed" && { failure: listed.message }),
     });
     return listed;
+  }
+
+  async #ask(provider: Provider, signal: AbortSignal): Promise<ListedModels> {
+    const { keyCommands } = this.#deps;
+    const { keyCommand } = provider;
+    if (keyCommand === undefined) return listModels(provider, signal);
+    try {
+      const apiKey = await keyCommands.keyOf(keyCommand);
+      const listed = await listModels({ ...provider, apiKey }, signal);
+      if (listed.outcome === "failed") keyCommands.forget(keyCommand);
+      return listed;
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      return { outcome: "failed", message: error.message };
+    }
   }
 
   /** Asks in the background where the configuration wants it and the list is old. */

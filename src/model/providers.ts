@@ -29,8 +29,8 @@ export interface OpenModelsOptions {
   readonly send?: Send;
   /** Providers that are asked without a key of their own. */
   readonly withoutKey?: ReadonlySet<string>;
-  /** Told each key that a command printed, so that it is kept out of whatever is handed on. */
-  readonly onKey?: (key: string) => void;
+  /** Keys that programs print. */
+  readonly keyCommands?: KeyCommands;
 }
 
 /** A provider that can be used now. Its key is not shown. */
@@ -74,7 +74,7 @@ export function openModels({
   refreshList,
   send = sendHttp,
   withoutKey = new Set(),
-  onKey = () => {},
+  keyCommands = new KeyCommands(env, () => {}),
 }: OpenModelsOptions): OpenModels {
   const providers = usableProviders({ config, env, credentials, withoutKey });
   const known = new KnownModels(catalog, lists);
@@ -82,7 +82,6 @@ export function openModels({
   const list = () => (listed ??= [...providers.values()].flatMap((provider) => listModels(provider, known)));
   const clients = new Clients(send);
   const stallMs = config.retry?.stall_ms;
-  const keyCommands = new KeyCommands(env, onKey);
 
   const find = (ref: ModelRef): Model | undefined => {
     const provider = providers.get(ref.provider);
@@ -116,9 +115,10 @@ export function openModels({
       const provider = providers.get(request.model.ref.provider);
       if (provider === undefined) return failedAtOnce(unusable(formatModelRef(request.model.ref), config));
       const endpoint = endpointOf(provider, request.model.ref, stallMs);
-      if (provider.keyCommand === undefined) return streamStep(request, endpoint, { clients, log });
-      const key = () => keyCommands.keyOf(provider.keyCommand ?? []);
-      return streamWithKey(key, (apiKey) => streamStep(request, { ...endpoint, apiKey }, { clients, log }));
+      const { keyCommand } = provider;
+      if (keyCommand === undefined) return streamStep(request, endpoint, { clients, log });
+      const stream = (apiKey: string) => streamStep(request, { ...endpoint, apiKey }, { clients, log });
+      return streamWithKey(keyCommand, keyCommands, stream);
     },
   };
 }
@@ -278,14 +278,21 @@ function whyUnusable(name: string, config: Config): string {
 
 /** A key that cannot be had fails the call as a wrong one would. */
 async function* streamWithKey(
-  key: () => Promise<string>,
+  command: readonly string[],
+  keyCommands: KeyCommands,
   stream: (apiKey: string) => AsyncIterable<StepEvent>,
 ): AsyncGenerator<StepEvent> {
-  const found = await key().catch((error: unknown): AgentError => {
+  const found = await keyCommands.keyOf(command).catch((error: unknown): AgentError => {
     return { code: "auth", message: messageOf(error), retryable: false };
   });
-  if (typeof found === "string") yield* stream(found);
-  else yield* failedAtOnce(found);
+  if (typeof found !== "string") {
+    yield* failedAtOnce(found);
+    return;
+  }
+  for await (const event of stream(found)) {
+    if (event.type === "failed" && event.error.code === "auth") keyCommands.forget(command);
+    yield event;
+  }
 }
 
 async function* failedAtOnce(error: AgentError) {

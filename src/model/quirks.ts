@@ -186,8 +186,13 @@ const cases: readonly Case[] = [
   },
   {
     provider: alibaba,
-    quirks: { effort: "enable_thinking", asksForParallelCalls: true },
+    quirks: { effort: "enable_thinking" },
     source: "https://www.alibabacloud.com/help/en/model-studio/deep-thinking",
+  },
+  {
+    provider: alibaba,
+    quirks: { asksForParallelCalls: true },
+    source: "https://www.alibabacloud.com/help/en/model-studio/qwen-function-calling",
   },
   {
     provider: alibaba,

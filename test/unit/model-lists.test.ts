@@ -1,8 +1,10 @@
 import { createServer, type IncomingMessage } from "node:http";
 import { once } from "node:events";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
 import { silentLog } from "../../src/base/log.ts";
+import { KeyCommands } from "../../src/model/key-command.ts";
 import type { KnownModel } from "../../src/model/known-models.ts";
 import { listModels, type ListedModels } from "../../src/model/list-models.ts";
 import { toKnownModel } from "../../src/model/listed-model.ts";
@@ -230,7 +232,12 @@ describe("a list of models", () => {
 });
 
 describe("lists that are kept", () => {
-  const lists = (folder: string) => new ModelLists({ folder, log: silentLog });
+  const lists = (folder: string) =>
+    new ModelLists({
+      folder,
+      keyCommands: new KeyCommands({ PATH: process.env.PATH }, () => {}),
+      log: silentLog,
+    });
 
   test("are there in the next run with their date, for that address only", async () => {
     await using folder = await temporaryFolder();
@@ -246,6 +253,30 @@ describe("lists that are kept", () => {
         models: [{ id: "one", name: "one" }],
       },
     ]);
+  });
+
+  test("are asked for with the key that a command prints, anew where the key was refused", async () => {
+    await using folder = await temporaryFolder({ "key.txt": "old-key" });
+    const base = await serve((_path, { headers }) =>
+      headers.authorization === "Bearer new-key"
+        ? { body: { data: [{ id: "one" }] } }
+        : { status: 401, body: { error: "unauthorized" } },
+    );
+    const keyFile = join(folder.path, "key.txt");
+    const printing = (program: string): Provider => ({
+      ...provider("mine", base),
+      apiKey: undefined,
+      keyCommand: [process.execPath, "-e", program],
+    });
+    const mine = printing(`process.stdout.write(require("fs").readFileSync(${JSON.stringify(keyFile)}))`);
+    const one = lists(folder.path);
+    expect(await one.refresh(mine)).toMatchObject({ message: expect.stringContaining("401") });
+    await folder.write({ "key.txt": "new-key\n" });
+    expect(await one.refresh(mine)).toMatchObject({ outcome: "listed" });
+    expect(await one.refresh(printing('process.stderr.write("locked"); process.exit(3)'))).toEqual({
+      outcome: "failed",
+      message: expect.stringContaining("locked"),
+    });
   });
 
   test("stay when a later try fails, and the failure is told", async () => {
