@@ -9,6 +9,8 @@ export interface Command {
   /** Answers the one message, instead of the session's. */
   readonly agent?: string | undefined;
   readonly model?: ModelRef | undefined;
+  /** The reasoning effort of whichever model answers, where no model is named. */
+  readonly variant?: string | undefined;
   /** Runs in a child session. */
   readonly subtask?: boolean | undefined;
   /** See {@link parseTemplate}. */

@@ -5,7 +5,6 @@ import { filesBelow, type Report } from "../config/folder-walk.ts";
 import type { ConfigSource } from "../config/load.ts";
 import { readMarkdownFile } from "../config/markdown-file.ts";
 import { type CommandFrontMatter, commandFrontMatterSchema, type Config } from "../config/schema.ts";
-import type { ModelRef } from "../message/message.ts";
 import { withSlashes } from "../workspace/paths.ts";
 import type { Command } from "./command.ts";
 import { hasShell } from "./template.ts";
@@ -135,7 +134,7 @@ function toCommand(written: Written, sources: CommandSources, report: ReportComm
     description: shorten(settings.description ?? template),
     hint: settings["argument-hint"] ?? (/\$(?:ARGUMENTS|[1-9])/.test(template) ? "arguments" : undefined),
     agent: agentOf(settings, sources.agents, say),
-    model: modelOf(settings, say),
+    ...answererOf(settings, say),
     subtask: settings.subtask,
     template,
   };
@@ -156,15 +155,14 @@ function agentOf(
 }
 
 /** A name without a provider is another program's (`sonnet`, `inherit`): the session's model is meant well enough. */
-function modelOf(
+function answererOf(
   { model, variant }: CommandFrontMatter,
   say: (message: string) => void,
-): ModelRef | undefined {
-  if (model === undefined) return undefined;
-  if (/^[^/\s]+\/\S/.test(model)) return toModelRef(model, variant);
-  if (!/^[a-z]+$/.test(model))
+): Pick<Command, "model" | "variant"> {
+  if (model !== undefined && /^[^/\s]+\/\S/.test(model)) return { model: toModelRef(model, variant) };
+  if (model !== undefined && !/^[a-z]+$/.test(model))
     say(`model: "${model}" is not written as provider/model; the session's model answers`);
-  return undefined;
+  return variant === undefined ? {} : { variant };
 }
 
 function shorten(text: string): string {

@@ -98,7 +98,9 @@ export function openModels({
     list,
     find,
     findByName,
-    choose: (ref) => chooseByName(formatModelRef(ref)),
+    // An effort that stands apart may have any name, one behind the model's only a known one.
+    choose: (ref) =>
+      (ref.variant === undefined ? undefined : found(find(ref))) ?? chooseByName(formatModelRef(ref)),
     chooseByName,
     costOf,
     providers: () => [...providers.values()].map(summaryOf),

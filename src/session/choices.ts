@@ -47,13 +47,18 @@ export class Choices {
 
   /** The model that would answer now, if one can be chosen. */
   get model(): Model | undefined {
-    const choice = this.#choose(this.agent, this.#deps.record.info);
-    return "code" in choice ? undefined : choice;
+    return this.modelOf(undefined);
   }
 
   /** The model that answers a message, or why there is none. */
   modelFor(message: UserInfo): Model | AgentError {
     return this.#choose(this.agentNamed(message.agent), message);
+  }
+
+  /** The model that would answer a message to this agent now, if one can be chosen. */
+  modelOf(agent: string | undefined): Model | undefined {
+    const choice = this.#choose(this.agentNamed(agent), this.#deps.record.info);
+    return "code" in choice ? undefined : choice;
   }
 
   /** The reasoning effort with which the model would answer now; undefined is the model's own. */

@@ -12,6 +12,7 @@ import {
 } from "./commands.ts";
 import { requestCompaction } from "./compaction.ts";
 import { addAnswer, addQuestion } from "./exchange.ts";
+import { mayHave } from "./model-choice.ts";
 import type { Project } from "./project.ts";
 import { type PromptBlock, type PromptInput, taskBlock, textOf } from "./prompt-input.ts";
 import type { Transcript } from "./transcript.ts";
@@ -28,6 +29,8 @@ export interface CommandCallsDeps extends Pick<TurnDeps, "gate" | "decisions" | 
   choices: Choices;
   transcript: Transcript;
   messages: UserMessages;
+  /** Tells the person. */
+  warn(text: string): Promise<void>;
 }
 
 /** What is said to the model, and who answers where the command names somebody. */
@@ -36,6 +39,8 @@ export interface Saying {
   agent?: string | undefined;
   model?: ModelRef | undefined;
 }
+
+type Template = PromptEffect & { kind: "template" };
 
 /** Carries out what a person calls with a slash. */
 export class CommandCalls {
@@ -103,16 +108,35 @@ export class CommandCalls {
     return commandPrompt({ ...calls, tools, signal: context.signal }, effect, typed);
   }
 
-  #saying(input: PromptInput, command: string, effect: PromptEffect, blocks: readonly PromptBlock[]): Saying {
+  async #saying(
+    input: PromptInput,
+    command: string,
+    effect: PromptEffect,
+    blocks: readonly PromptBlock[],
+  ): Promise<Saying> {
     if (effect.kind !== "template") return { input: withPrompt(input, blocks) };
-    const { agent, model } = effect;
+    const { agent } = effect;
+    const model = effect.model ?? (await this.#withVariant(effect, command));
     if (!this.#isTask(effect)) return { input: withPrompt(input, blocks), agent, model };
     const task = taskBlock(blocks, { agent: agent ?? this.#deps.choices.agent.name, model, command });
     return { input: withPrompt(input, [task, ...blocks.filter(({ type }) => type !== "text")]) };
   }
 
+  /** The model that answers anyway, with the command's effort where it has it. */
+  async #withVariant({ agent, variant }: Template, command: string): Promise<ModelRef | undefined> {
+    if (variant === undefined) return undefined;
+    const model = this.#deps.choices.modelOf(agent);
+    if (model === undefined || mayHave(model, variant)) return model && { ...model.ref, variant };
+    const efforts = model.variants.join(", ") || "none that it knows";
+    const name = `${model.ref.provider}/${model.ref.model}`;
+    await this.#deps.warn(
+      `/${command} asks for the effort "${variant}", but ${name} has ${efforts}; it answers as it usually does.`,
+    );
+    return undefined;
+  }
+
   /** Whether a command runs beside the conversation: where it says so, or names an agent that only does tasks. */
-  #isTask({ agent, subtask }: PromptEffect & { kind: "template" }): boolean {
+  #isTask({ agent, subtask }: Template): boolean {
     const isForTasks = agent !== undefined && this.#deps.project().agents.get(agent)?.mode === "subagent";
     return isForTasks ? subtask !== false : subtask === true;
   }

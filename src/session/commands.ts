@@ -26,6 +26,8 @@ export type PromptEffect =
       /** Answers this one message, instead of the session's. */
       readonly agent?: string | undefined;
       readonly model?: ModelRef | undefined;
+      /** The reasoning effort of whichever model answers, where no model is named. */
+      readonly variant?: string | undefined;
       /** Runs in a child session; where it is not said, if the agent only does tasks. */
       readonly subtask?: boolean | undefined;
     }

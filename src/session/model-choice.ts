@@ -37,6 +37,6 @@ function withEffort(model: Model, { effort, agent }: ModelWishes): Model {
 }
 
 /** Of a model that reasons but whose efforts are not known, any is believed. */
-function mayHave({ variants, abilities }: Model, effort: string): boolean {
+export function mayHave({ variants, abilities }: Model, effort: string): boolean {
   return variants.includes(effort) || (variants.length === 0 && abilities.reasoning);
 }

@@ -85,6 +85,25 @@ describe("how much a model thinks", () => {
     });
   });
 
+  test("is what a command says of the model in use, for its message, and told where that cannot do it", async () => {
+    const command = {
+      deeply: { template: "Think of $ARGUMENTS", variant: "deep" },
+      odd: { template: "Think of $ARGUMENTS", variant: "xhigh" },
+    };
+    await withModels({ command }, async (stage) => {
+      const { editor, model } = stage;
+      const { sessionId } = await editor.newSession();
+      model.otherwise("Fine.");
+      await editor.prompt(sessionId, "/deeply it");
+      await editor.prompt(sessionId, "/odd it");
+      expect(bodyOf(stage, 1)).toMatchObject({ reasoning_effort: "high", seed: 7 });
+      expect(bodyOf(stage, 2)).not.toHaveProperty("reasoning_effort");
+      expect(JSON.stringify(editor.updates(sessionId, "agent_thought_chunk"))).toContain(
+        String.raw`/odd asks for the effort \"xhigh\", but test/thinker has low, deep;`,
+      );
+    });
+  });
+
   test("is what the agent or the model's name says, unless the person says otherwise", async () => {
     const agent = { build: { variant: "low" }, plan: { model: "test/other:high" } };
     await withModels({ agent }, async (stage) => {
