@@ -2,7 +2,7 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import { collect } from "../base/async.ts";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import { isSessionId, type SessionId } from "../message/ids.ts";
-import type { Message, SessionInfo } from "../message/message.ts";
+import type { ModelRef, SessionInfo } from "../message/message.ts";
 import { formatModelRef } from "../model/catalog.ts";
 import { beginsTurn, firstWords } from "../session/checkpoints.ts";
 import { importSession } from "../session/import-session.ts";
@@ -53,6 +53,7 @@ export async function showSession(call: Call): Promise<number> {
       turns.push({ time: timeOf(message.info.time.created), words: firstWords(message) });
     stats.add("all", message);
   }
+  if (info.titleCall !== undefined) stats.addCall("all", info.titleCall);
   const { calls, tokens } = stats.total();
   if (call.has("json")) {
     await printJson({ ...info, turns, calls, tokens });
@@ -141,7 +142,14 @@ export async function sessionStats(call: Call): Promise<number> {
     if (info === undefined || info.time.updated < since || (cwd !== undefined && info.cwd !== cwd)) continue;
     sessions++;
     for await (const message of store.messages(id))
-      if (message.info.time.created >= since) stats.add(nameFor(by, message, info), message);
+      if (message.info.time.created >= since) {
+        const { info: said } = message;
+        const model = said.role === "assistant" ? said.model : undefined;
+        stats.add(nameFor(by, { time: said.time.created, model }, info), message);
+      }
+    const { titleCall } = info;
+    if (titleCall !== undefined && titleCall.time >= since)
+      stats.addCall(nameFor(by, titleCall, info), titleCall);
   }
   const rows = stats.rows();
   const total = stats.total();
@@ -157,11 +165,15 @@ export async function sessionStats(call: Call): Promise<number> {
   return 0;
 }
 
-function nameFor(by: string, { info }: Message, session: SessionInfo): string {
-  if (by === "day") return new Date(info.time.created).toISOString().slice(0, 10);
+function nameFor(
+  by: string,
+  { time, model }: { time: number; model: ModelRef | undefined },
+  session: SessionInfo,
+): string {
+  if (by === "day") return new Date(time).toISOString().slice(0, 10);
   if (by === "folder") return session.cwd;
   if (by === "session") return session.id;
-  return info.role === "assistant" ? formatModelRef(info.model) : "";
+  return model === undefined ? "" : formatModelRef(model);
 }
 
 function spendingRow(name: string, { calls, tokens, cost }: Spending): string[] {

@@ -138,6 +138,10 @@ export const sessionInfoSchema = z.object({
   effort: z.string().optional(),
   /** US dollars, child sessions included. */
   cost: z.number(),
+  /** What a model used to write the title, which is no message; its cost is in the whole cost. */
+  titleCall: z
+    .object({ model: modelRefSchema, tokens: tokensSchema, cost: z.number(), time: z.number() })
+    .optional(),
   time: z.object({ created: z.number(), updated: z.number(), archived: z.number().optional() }),
   version: z.string(),
   revert: revertSchema.optional(),

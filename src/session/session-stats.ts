@@ -15,14 +15,18 @@ export interface Spending {
 export class Stats {
   readonly #byName = new Map<string, Spending>();
 
-  /** Titles are made beside the messages and are not counted. */
+  /** What is no answer of a model counts nothing. */
   add(name: string, { info, ...message }: Message): void {
-    if (info.role !== "assistant" || isExchange({ info, ...message })) return;
+    if (info.role === "assistant" && !isExchange({ info, ...message })) this.addCall(name, info);
+  }
+
+  /** One that is no message, as that for a title. */
+  addCall(name: string, call: { tokens: Tokens; cost: number }): void {
     const { calls, tokens, cost } = this.#byName.get(name) ?? nothing;
     this.#byName.set(name, {
       calls: calls + 1,
-      tokens: addTokens(tokens, info.tokens),
-      cost: cost + info.cost,
+      tokens: addTokens(tokens, call.tokens),
+      cost: cost + call.cost,
     });
   }
 

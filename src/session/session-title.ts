@@ -49,9 +49,9 @@ export class SessionTitle {
     if (agent === undefined || model === undefined) return;
     const either = AbortSignal.any([signal, this.#closed.signal]);
     void generateTitle({ models, retryPolicy, model, agent }, { sessionId, text }, either)
-      .then(async ({ title, cost }) => {
+      .then(async ({ title, tokens, cost }) => {
         if (either.aborted) return;
-        await spending.countAside(cost);
+        await spending.countTitle({ model: model.ref, tokens, cost, time: Date.now() });
         if (title !== undefined) await this.set(title, "generated");
       })
       .catch((error: unknown) => log.warn("no title", { sessionId, error: messageOf(error) }));

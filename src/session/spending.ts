@@ -1,5 +1,6 @@
 import type { Emit, Usage } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
+import type { SessionInfo } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
 import type { Decider } from "../permission/gate.ts";
@@ -90,10 +91,10 @@ export class Spending {
     await this.#deps.parent?.countChild(tokens, cost);
   }
 
-  /** What is paid beside the turns. */
-  countAside(cost: number): Promise<void> {
+  /** The title is written beside the turns. */
+  countTitle(titleCall: NonNullable<SessionInfo["titleCall"]>): Promise<void> {
     const { record } = this.#deps;
-    return record.save({ cost: record.info.cost + cost });
+    return record.save({ cost: record.info.cost + titleCall.cost, titleCall });
   }
 
   /** Says anew how full the context is, when other messages count than before. */

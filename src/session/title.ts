@@ -1,9 +1,11 @@
 import type { Agent } from "../agent/agent.ts";
 import { newMessageId, newPartId, type SessionId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
+import type { Tokens } from "../message/part.ts";
 import type { Model, Models } from "../model/model.ts";
 import type { RetryPolicy } from "../model/retry.ts";
 import { askModel } from "./model-answer.ts";
+import { noTokens } from "./turn-result.ts";
 
 /** Characters, for the fallback and for what a model writes (system.md 7). */
 const longestTitle = 50;
@@ -18,7 +20,7 @@ export async function generateTitle(
   deps: { models: Models; retryPolicy: RetryPolicy; model: Model; agent: Agent },
   input: { sessionId: SessionId; text: string },
   signal: AbortSignal,
-): Promise<{ title: string | undefined; cost: number }> {
+): Promise<{ title: string | undefined; tokens: Tokens; cost: number }> {
   const { models, retryPolicy, model, agent } = deps;
   const request = {
     model,
@@ -29,8 +31,8 @@ export async function generateTitle(
     ...(model.abilities.temperature && agent.temperature !== undefined && { temperature: agent.temperature }),
   };
   const answer = await askModel({ models, retryPolicy }, request);
-  if (answer.outcome === "failed") return { title: undefined, cost: 0 };
-  return { title: firstLine(answer.text), cost: answer.cost };
+  if (answer.outcome === "failed") return { title: undefined, tokens: noTokens, cost: 0 };
+  return { title: firstLine(answer.text), tokens: answer.tokens, cost: answer.cost };
 }
 
 function firstLine(text: string): string | undefined {
