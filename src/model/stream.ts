@@ -18,8 +18,8 @@ export interface StreamDeps {
 
 export const defaultStallMs = 120_000;
 
-/** A model on the person's machine may read a long prompt for minutes before its first word. Node's own limit is 300 s. */
-export const localStallMs = 290_000;
+/** A model on the person's machine may read a long prompt for minutes before its first word. */
+export const localStallMs = 600_000;
 
 /** The most output tokens that are asked for where nothing else is said. */
 const outputTokensLimit = 32_000;
