@@ -81,7 +81,8 @@ function toMembers(properties: Json, required: unknown): Json {
 }
 
 /** Branches that choose among the members of one object: all their members, and of those that must be there the common ones. */
-function fold({ anyOf: _, oneOf: __, ...schema }: Json, [first, ...others]: readonly Json[]): Json {
+function fold(whole: Json, [first, ...others]: readonly Json[]): Json {
+  const { anyOf: _, oneOf: __, ...schema } = whole;
   if (first === undefined) return schema;
   const common = others.reduce<string[]>(
     (names, { required }) => names.filter((name) => namesOf(required).includes(name)),
