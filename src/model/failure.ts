@@ -69,7 +69,7 @@ const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME/;
 
 /** What a provider's error answer means. Its own words stay in the message. */
 export function fromAnswer(answer: FailedAnswer): AgentError {
-  const words = `${wordsOf(answer)}${hintOf(answer)}`;
+  const words = withHint(wordsOf(answer), answer);
   const kind = kindOf(answer.status, answer.body);
   const retryAfterMs = parseRetryAfter(answer, answer.now);
   return {
@@ -164,9 +164,10 @@ function kindInStream(body: string): Pick<AgentError, "code" | "retryable"> {
   return { code: "server", retryable: true };
 }
 
-/** What the person can do where the provider's words do not say it. */
-function hintOf({ body }: FailedAnswer): string {
-  return hints.find(({ words }) => words.test(body))?.hint ?? "";
+/** Adds what the person can do where the provider's words do not say it. */
+function withHint(words: string, { body }: FailedAnswer): string {
+  const found = hints.find((hint) => hint.words.test(body));
+  return found === undefined ? words : `${words.replace(/[.\s]*$/, ".")}${found.hint}`;
 }
 
 const hints: readonly { words: RegExp; hint: string }[] = [

@@ -24,6 +24,11 @@ export const localStallMs = 600_000;
 /** The most output tokens that are asked for where nothing else is said. */
 const outputTokensLimit = 32_000;
 
+/** Contexts above this hold any instructions and tools, in tokens. */
+const smallContextLimit = 16_384;
+/** English and JSON have about four to a token. */
+const mostCharactersPerToken = 5;
+
 /** Secrets shorter than this are not looked for in messages: they would match anywhere. */
 const shortestSecret = 6;
 
@@ -82,6 +87,8 @@ async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenD
   if (!/^https?:\/\//.test(endpoint.baseURL) || !URL.canParse(endpoint.baseURL)) {
     throw new ProviderFailure(badAddress(endpoint));
   }
+  const tooSmall = smallContext(request);
+  if (tooSmall !== undefined) throw new ProviderFailure(tooSmall);
   const sdk = await loadSdk();
   const { model } = request;
   const { model: client, connection, quirks } = deps.clients.for(endpoint, sdk);
@@ -172,6 +179,23 @@ const badAddress = ({ provider, baseURL }: Endpoint): AgentError => ({
   message: `The base URL of ${provider} must begin with http:// or https://, but is "${baseURL}".`,
   retryable: false,
 });
+
+/**
+ * Local servers are often started with less context than instructions and tools alone take, and some of them then cut
+ * the prompt without a word. Counted so low that no request that fits is refused.
+ */
+function smallContext({ model, system, tools }: ModelRequest): AgentError | undefined {
+  const { context } = model.limit;
+  if (context === undefined || context > smallContextLimit) return undefined;
+  const length = system.join("").length + JSON.stringify(tools).length;
+  const tokens = Math.floor(length / mostCharactersPerToken);
+  if (tokens < context) return undefined;
+  return {
+    code: "bad-request",
+    message: `The context of ${model.ref.model} holds ${context} tokens, but instructions and tools alone take more than ${tokens}. Start the server, or load the model, with a larger context; where it has one, correct "limit.context" in the configuration or run "fairlead models --discover".`,
+    retryable: false,
+  };
+}
 
 const secretsOf = ({ apiKey, headers }: Endpoint): string[] =>
   [apiKey ?? "", ...Object.values(headers).flatMap((value) => [value, value.replace(/^\w+ /, "")])].filter(

@@ -34,6 +34,21 @@ async function eventsOf(provider: string, ...answer: reply.Step[]): Promise<Step
   return events;
 }
 
+async function eventsWithContext(context: number, words: string): Promise<StepEvent[]> {
+  const options = { baseURL: server.url };
+  const config: Config = {
+    provider: { ollama: { options, models: { "qwen3:8b": { limit: { context } } } } },
+  };
+  const models = openModels({ config, env: {}, credentials: {}, log: silentLog });
+  const model = models.findByName("ollama/qwen3:8b");
+  if (model === undefined) throw new Error("ollama cannot be used");
+  const signal = new AbortController().signal;
+  const request = { model, system: [words], messages: [question], tools: [read], signal };
+  const events: StepEvent[] = [];
+  for await (const event of models.stream(request)) events.push(event);
+  return events;
+}
+
 const refusal = (message: string, more: Record<string, unknown> = {}) => ({ error: { message, ...more } });
 
 describe("what a local server refuses is told with what to do", () => {
@@ -123,6 +138,27 @@ describe("what a local server refuses is told with what to do", () => {
         error: expect.objectContaining({ ...expected, message: expect.stringMatching(words) }),
       },
     ]);
+  });
+
+  test("a context that holds less than instructions and tools is told before anything is asked", async () => {
+    const before = server.requests.length;
+    const words = "Do this, not that. ".repeat(2_000);
+    const small = await eventsWithContext(4_096, words);
+    expect(small).toEqual([
+      {
+        type: "failed",
+        error: {
+          code: "bad-request",
+          message: expect.stringMatching(
+            /^The context of qwen3:8b holds 4096 tokens, but instructions and tools alone take more than 7\d{3}\. /,
+          ),
+          retryable: false,
+        },
+      },
+    ]);
+    expect(server.requests.length).toBe(before);
+    server.reply("Fine.");
+    expect((await eventsWithContext(8_192, words)).at(-1)).toMatchObject({ type: "finish" });
   });
 
   test("a model of OpenAI that takes tools elsewhere only", async () => {
