@@ -76,7 +76,7 @@ export type StepEvent =
       estimated?: boolean;
       reasoningDetails?: ReasoningDetail[];
     }
-  | { type: "failed"; error: AgentError };
+  | { type: "failed"; error: AgentError; reasoningDetails?: ReasoningDetail[] };
 
 export interface Models {
   /** All models that could be used now: configured, with a key or without need of one. */

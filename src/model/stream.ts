@@ -71,7 +71,9 @@ export async function* streamStep(
       status: error.status,
     });
     yield* events.close();
-    yield { type: "failed", error };
+    const { details } = events.reasoning;
+    // Calls that were whole stand, and go back with what was thought before them.
+    yield { type: "failed", error, ...(details !== undefined && { reasoningDetails: details }) };
   } finally {
     request.signal.removeEventListener("abort", forward);
     if (events.end === undefined) connection.abort();

@@ -67,7 +67,7 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
   const { changes } = calls;
   if (changes.length > 0) await transcript.putPart(info.id, { id: newPartId(), type: "patch", changes });
   const reason = info.finish ?? "unknown";
-  const { reasoningDetails } = streamed.end === "finish" ? streamed : {};
+  const { reasoningDetails } = streamed;
   await transcript.putPart(info.id, {
     id: newPartId(),
     type: "step-finish",
@@ -82,7 +82,7 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
 
 type Streamed =
   | { end: "finish"; reason: FinishReason; tokens: Tokens; reasoningDetails?: ReasoningDetail[] }
-  | { end: "failed"; error: AgentError };
+  | { end: "failed"; error: AgentError; reasoningDetails?: ReasoningDetail[] };
 
 async function streamWithRetries(
   deps: StepDeps,
@@ -153,7 +153,10 @@ class Attempt {
     const loops = { text: new TextLoop(), reasoning: new TextLoop() };
     for await (const event of events) {
       if (event.type === "finish") return this.#finish(event);
-      if (event.type === "failed") return { end: "failed", error: event.error };
+      if (event.type === "failed") {
+        const { type: end, ...failure } = event;
+        return { end, ...failure };
+      }
       if (!this.#signal.aborted) await this.#write(event);
       const repetition =
         event.type === "text-delta"

@@ -320,6 +320,11 @@ test("OpenRouter's reasoning details go back with the calls as they came, to the
         reply.call("read", { filePath: "a.txt" }, { id: "call_1" }),
         thought(sealed),
       )
+      .reply(
+        thought({ type: "reasoning.summary", summary: "Once more.", index: 0 }),
+        reply.call("read", { filePath: "a.txt" }, { id: "call_2" }),
+        reply.end(),
+      )
       .reply("One.");
     await editor.prompt(sessionId, "Read");
     await editor.restart();
@@ -336,11 +341,14 @@ test("OpenRouter's reasoning details go back with the calls as they came, to the
       format: "x",
       index: 0,
     };
+    const again = { type: "reasoning.summary", summary: "Once more.", index: 0 };
     const sent = model.requests
       .slice(1)
       .map(({ messages }) =>
         messages.filter(({ tool_calls }) => tool_calls).map((message) => message.reasoning_details),
       );
-    expect(sent).toEqual([[[whole, sealed]], [[whole, sealed]], [undefined]]);
+    // The second answer broke off behind its call.
+    const both = [[whole, sealed], [again]];
+    expect(sent).toEqual([[[whole, sealed]], both, both, [undefined, undefined]]);
   });
 });
