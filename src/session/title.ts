@@ -36,8 +36,7 @@ export async function generateTitle(
 }
 
 function firstLine(text: string): string | undefined {
-  const answer = text.replace(/<think>[\s\S]*?<\/think>/g, "");
-  const line = answer.split("\n").find((candidate) => candidate.trim() !== "");
+  const line = text.split("\n").find((candidate) => candidate.trim() !== "");
   return line === undefined ? undefined : shorten(line.replace(/^["'#\s]+|["'\s]+$/g, "")) || undefined;
 }
 

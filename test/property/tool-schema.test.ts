@@ -1,0 +1,92 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { quirksOf } from "../../src/model/quirks.ts";
+import { toolSchema } from "../../src/model/tool-schema.ts";
+import { isObject, listOf, objectOf } from "../support/json.ts";
+
+const kimi = quirksOf("moonshotai", "api.moonshot.ai", "kimi-k3");
+
+const type = fc.constantFrom("object", "array", "string", "number", "integer", "boolean", "null");
+const leaf = fc.record(
+  {
+    type: fc.oneof(type, fc.array(type, { maxLength: 3 })),
+    enum: fc.array(fc.oneof(fc.string(), fc.integer(), fc.constant(null)), { maxLength: 3 }),
+    const: fc.oneof(fc.string(), fc.boolean()),
+    $ref: fc.constantFrom("#", "#/$defs/a", "#/properties/b", "http://elsewhere"),
+    description: fc.string(),
+    pattern: fc.string(),
+    minimum: fc.integer(),
+  },
+  { requiredKeys: [] },
+);
+
+/** Schemas that hold others, so many levels of them. */
+function schemaOf(levels: number): fc.Arbitrary<Record<string, unknown>> {
+  if (levels === 0) return leaf;
+  const inner = schemaOf(levels - 1);
+  const choices = fc.array(inner, { maxLength: 2 });
+  const places = fc.record(
+    {
+      properties: fc.dictionary(fc.constantFrom("a", "b"), inner, { maxKeys: 2 }),
+      required: fc.array(fc.constantFrom("a", "b", "gone"), { maxLength: 2 }),
+      items: inner,
+      additionalProperties: fc.oneof(fc.boolean(), inner),
+      anyOf: choices,
+      oneOf: choices,
+      allOf: choices,
+    },
+    { requiredKeys: [] },
+  );
+  return fc.tuple(leaf, places).map(([one, other]) => ({ ...one, ...other }));
+}
+const schema = schemaOf(3);
+
+const known = [
+  ...[
+    "type",
+    "properties",
+    "required",
+    "items",
+    "additionalProperties",
+    "anyOf",
+    "enum",
+    "title",
+    "description",
+  ],
+  ...["default", "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems"],
+];
+
+/** What the subset of https://github.com/MoonshotAI/walle does not take. */
+function violations(place: Record<string, unknown>): string[] {
+  const { type: kind, properties, required, items, additionalProperties, anyOf, enum: values } = place;
+  const beside = Object.keys(place).filter((key) => !["anyOf", "title", "description"].includes(key));
+  const kinds = new Set(listOf(values).map((value) => typeof value));
+  const nested = [
+    ...Object.values(objectOf(properties ?? {})),
+    items,
+    additionalProperties,
+    ...listOf(anyOf),
+  ];
+  return [
+    ...Object.keys(place).filter((key) => !known.includes(key)),
+    ...(kind !== undefined && typeof kind !== "string" ? ["several types"] : []),
+    ...(anyOf !== undefined && beside.length > 0 ? [`beside anyOf: ${beside.join()}`] : []),
+    ...(kinds.size > 1 ? ["values of several kinds"] : []),
+    ...listOf(required)
+      .filter((name) => !Object.hasOwn(objectOf(properties ?? {}), String(name)))
+      .map(String),
+    ...nested.filter(isObject).flatMap(violations),
+  ];
+}
+
+test("whatever the schema of a tool, Kimi gets one that it takes, with an object at its root", () => {
+  fc.assert(
+    fc.property(schema, schema, (root, definition) => {
+      const sent = toolSchema({ ...root, $defs: { a: definition } }, kimi);
+      expect(sent.type).toBe("object");
+      expect(isObject(sent.properties)).toBe(true);
+      expect(sent.anyOf).toBeUndefined();
+      expect(violations(sent)).toEqual([]);
+    }),
+  );
+});
