@@ -87,20 +87,20 @@ export class Reception {
     if (!("method" in message) || !("id" in message) || !isRequestId(message.id)) return undefined;
     const { id, method, params } = message;
     if (method === "session/new" && isPlainNewSession(params))
-      return { id, run: () => this.#create(id, params), then: () => this.#getReady() };
+      return { id, run: () => this.#create(id, params), after: () => this.#getReady() };
     if (method === "session/prompt" && isPlainPrompt(params))
       return { id, run: () => this.#prompt(id, params) };
     return undefined;
   }
 
-  async #answer({ id, run, then }: PlainTask): Promise<void> {
+  async #answer({ id, run, after }: PlainTask): Promise<void> {
     const { wire } = this.#deps;
     try {
       await wire.send({ jsonrpc: "2.0", id, result: await run() });
     } catch (error) {
       await wire.send({ jsonrpc: "2.0", id, error: errorOf(error) });
     }
-    await then?.();
+    await after?.();
   }
 
   async #create(id: RequestId, params: Opening): Promise<unknown> {
@@ -180,9 +180,9 @@ type PlainPrompt = Pick<PromptRequest, "sessionId" | "prompt">;
 
 /** A request that is answered without the library. Anything unusual is left to it, which checks it against the schema. */
 interface PlainTask {
-  id: RequestId;
-  run(): Promise<unknown>;
-  then?(): Promise<void>;
+  readonly id: RequestId;
+  readonly run: () => Promise<unknown>;
+  readonly after?: () => Promise<void>;
 }
 
 function isRequestId(id: unknown): id is RequestId {

@@ -32,7 +32,7 @@ export const sdkName = "fairlead";
 
 /** Loads what the first call needs, so that it need not wait. */
 export async function loadSdk() {
-  const sdk = await import("./sdk.ts");
+  const { sdk } = await import("./sdk.ts");
   // It writes warnings to stdout, where only the protocol may speak.
   Reflect.set(globalThis, "AI_SDK_LOG_WARNINGS", false);
   return sdk;

@@ -37,12 +37,14 @@ export class Connection {
   }
 
   readonly fetch: Fetch = async (input, init) => {
-    const signal = init?.signal ?? new AbortController().signal;
-    const request = { method: "POST", headers: headersIn(init), body: String(init?.body), signal } as const;
-    const answer = await followRedirects(this.#send, new URL(String(input)), request);
+    const { body, signal } = init ?? {};
+    if (typeof input !== "string" || typeof body !== "string" || !signal)
+      throw new Error("the SDK asks in another way than it did");
+    const request = { method: "POST", headers: headersIn(init), body, signal } as const;
+    const answer = await followRedirects(this.#send, new URL(input), request);
     if (answer.status < 200 || answer.status >= 300) {
-      const body = await readText(answer, errorBodyLimitBytes);
-      throw new ProviderFailure(fromAnswer({ ...answer, body, now: Date.now() }));
+      const words = await readText(answer, errorBodyLimitBytes);
+      throw new ProviderFailure(fromAnswer({ ...answer, body: words, now: Date.now() }));
     }
     const watch = this.#watches.get(signal) ?? nobody;
     const isJson = /json/i.test(answer.header("content-type") ?? "");
