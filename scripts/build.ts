@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { build, type Plugin } from "rolldown";
 import { lazySchemas, schemaLibrary } from "./lazy-schemas.ts";
 import { leanSdk } from "./lean-sdk.ts";
+import { nativeLock } from "./native-lock.ts";
 
 /** Writes what is not ASCII as escapes: V8 keeps two bytes for each character of a source that has a single "…". */
 const asciiOnly: Plugin = {
@@ -40,9 +41,9 @@ await build({
     "image-worker": "src/tool/image-worker.ts",
     [schemaLibrary]: schemaLibrary,
   },
-  plugins: [lazySchemas(), leanSdk, asciiOnly],
+  plugins: [lazySchemas(), leanSdk, nativeLock, asciiOnly],
   platform: "node",
-  external: ["@vscode/ripgrep", "fs-native-extensions"],
+  external: ["@vscode/ripgrep", "fs-native-extensions/package.json"],
   moduleTypes: { ".md": "text", ".json": "json" },
   // jsonc-parser's CommonJS build cannot be bundled; its ES modules can.
   resolve: { mainFields: ["module", "main"] },

@@ -164,7 +164,9 @@ function toContent(kernel: boolean): string {
 
 function toHolder(content: string): Holder | undefined {
   try {
-    return holderSchema.parse(JSON.parse(content));
+    // The schema is not built for a lease that nobody had yet.
+    const value: unknown = JSON.parse(content);
+    return holderSchema.parse(value);
   } catch {
     // Torn or foreign: nobody that could be asked.
     return undefined;
