@@ -1,4 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import { once } from "node:events";
 import { basename, join } from "node:path";
 import { execa } from "execa";
 import { beforeAll, expect, test } from "vitest";
@@ -7,16 +9,17 @@ import { environment } from "../support/environment.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
 const checkout = join(import.meta.dirname, "../..");
-const config = {
+const configFor = (baseURL: string) => ({
   model: "local/m",
-  provider: { local: { options: { baseURL: "http://127.0.0.1:1/v1", apiKey: "k" }, models: { m: {} } } },
+  provider: { local: { options: { baseURL, apiKey: "k" }, models: { m: {} } } },
   permission: { bash: { "git *": "allow" } },
-};
+});
 
 let loaded: string[];
+let afterwards: { files: string[]; hasFetch: boolean };
 beforeAll(async () => {
   await using home = await temporaryFolder();
-  loaded = await filesOfFirstSession(home.path);
+  ({ loaded, afterwards } = await partsOfFirstPrompt(home.path));
 });
 
 test("a first session/new is answered by the program's own parts alone", () => {
@@ -37,22 +40,60 @@ test("what a first session/new loads stays small", () => {
   expect(bytes).toBeLessThan(450_000);
 });
 
-async function filesOfFirstSession(home: string): Promise<string[]> {
+test("a first prompt is with the provider before Node's fetch, the protocol's library and schemas are loaded", () => {
+  const late = /terminal\/wait_for_exit|\$ZodObject|sonic-boom|photon/;
+  const found = afterwards.files.filter(
+    (path) => path.endsWith(".cjs") && late.test(readFileSync(path, "utf8")),
+  );
+  expect(found.map((path) => basename(path))).toEqual([]);
+  expect(afterwards.files.length).toBeGreaterThan(1);
+  expect(afterwards.hasFetch).toBe(false);
+});
+
+const afterwardsSchema = z.object({ files: z.array(z.string()), hasFetch: z.boolean() });
+
+/** What is loaded when the first session is answered, and what besides when its first prompt is with the provider. */
+async function partsOfFirstPrompt(home: string) {
+  // It never answers: what an answer needs does not count.
+  const provider = createServer().listen(0, "127.0.0.1");
+  await once(provider, "listening");
+  const { port } = z.object({ port: z.number() }).parse(provider.address());
   const hook = join(checkout, "test/support/loaded-parts.cjs");
   const program = execa(process.execPath, ["--require", hook, join(checkout, "bin/fairlead.js"), "acp"], {
-    env: { ...environment(home), FAIRLEAD_CONFIG_CONTENT: JSON.stringify(config) },
+    env: {
+      ...environment(home),
+      FAIRLEAD_CONFIG_CONTENT: JSON.stringify(configFor(`http://127.0.0.1:${port}/v1`)),
+    },
     extendEnv: false,
     timeout: 20_000,
     forceKillAfterDelay: 1_000,
   });
+  provider.once("request", () => program.kill("SIGUSR2"));
   request(program, 0, "initialize", { protocolVersion: 1, clientCapabilities: {} });
   request(program, 1, "session/new", { cwd: home, mcpServers: [] });
-  let told = "";
+  const prompted = promptWhenOpen(program);
+  const told: string[] = [];
   for await (const line of program.iterable({ from: "stderr" })) {
-    if (told === "" && line.startsWith("loaded ")) told = line.slice("loaded ".length);
-    program.stdin?.end();
+    told.push(line);
+    if (line.startsWith("then loaded ")) program.stdin?.end();
   }
-  return z.array(z.string()).parse(JSON.parse(told));
+  await prompted;
+  provider.closeAllConnections();
+  provider.close();
+  const after = (start: string): unknown =>
+    JSON.parse(told.find((line) => line.startsWith(start))?.slice(start.length) ?? "null");
+  return {
+    loaded: z.array(z.string()).parse(after("loaded ")),
+    afterwards: afterwardsSchema.parse(after("then loaded ")),
+  };
+}
+
+async function promptWhenOpen(program: ReturnType<typeof execa>): Promise<void> {
+  for await (const line of program.iterable({ from: "stdout" })) {
+    const sessionId = /"result":\{"sessionId":"(ses_\w+)"/.exec(String(line))?.[1];
+    if (sessionId === undefined) continue;
+    request(program, 2, "session/prompt", { sessionId, prompt: [{ type: "text", text: "hello" }] });
+  }
 }
 
 function request(

@@ -1,4 +1,5 @@
-// Loaded into the program before it: tells on stderr which files it had loaded when the first session was answered.
+// Loaded into the program before it: tells on stderr which files it had loaded when the first session was answered, and,
+// when it gets SIGUSR2, which came after that and whether Node's fetch is among what Node loaded.
 const { writeSync } = require("node:fs");
 const Module = require("node:module");
 
@@ -9,8 +10,17 @@ Module._extensions[".js"] = (module, path) => {
   return load(module, path);
 };
 
+let isAnswered = false;
 const write = process.stdout.write;
 process.stdout.write = function (text, ...rest) {
-  if (text.includes('"sessionId":"ses_')) writeSync(2, `loaded ${JSON.stringify(files.splice(0))}\n`);
+  if (!isAnswered && text.includes('"sessionId":"ses_')) {
+    isAnswered = true;
+    writeSync(2, `loaded ${JSON.stringify(files.splice(0))}\n`);
+  }
   return write.call(this, text, ...rest);
 };
+
+process.on("SIGUSR2", () => {
+  const hasFetch = process.moduleLoadList.some((name) => name.endsWith("/undici"));
+  writeSync(2, `then loaded ${JSON.stringify({ files: files.splice(0), hasFetch })}\n`);
+});
