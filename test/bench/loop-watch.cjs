@@ -1,5 +1,5 @@
 // Loaded into a program before its own code: tells how long its event loop was held at most, as processor time of the
-// main thread, which does not count what else runs on the machine. SIGUSR2 begins anew, the end tells it on stderr.
+// main thread, which does not count what else runs on the machine. SIGUSR2 tells it on stderr and begins anew.
 const { writeSync } = require("node:fs");
 
 const tickMs = 5;
@@ -12,7 +12,7 @@ setInterval(() => {
   longestMs = Math.max(longestMs, (user + system) / 1_000);
 }, tickMs).unref();
 process.on("SIGUSR2", () => {
+  writeSync(2, `held ${longestMs.toFixed(1)}\n`);
   used = process.threadCpuUsage();
   longestMs = 0;
 });
-process.on("exit", () => writeSync(2, `held ${longestMs.toFixed(1)}\n`));

@@ -106,7 +106,9 @@ async function held(setting: Setting, deltas: number): Promise<number> {
   const { agent, session } = await setting.startWarm("ours", ["--require", watch]);
   agent.signal("SIGUSR2");
   await agent.prompt(session, `deltas ${deltas}`);
-  return Number(/held ([\d.]+)/.exec(await agent.close())?.[1]);
+  agent.signal("SIGUSR2");
+  const told = [...(await agent.close()).matchAll(/held ([\d.]+)/g)];
+  return Number(told.at(-1)?.[1]);
 }
 
 /** Several sessions of one process at once, and how far the last one is when the first is done. */
