@@ -190,7 +190,7 @@ export class ToolRunner {
       });
       return await this.#finish(card, await this.#afterCall(card, result, signal), signal);
     } catch (error) {
-      return await this.#failed(card, tool, error, signal);
+      return this.#failed(card, tool, error, signal);
     }
   }
 

@@ -218,7 +218,7 @@ export function draftStoriesOfOneAgent(): typeof draftStory {
       : await openInitialized(options, repository);
     await playWith(stage, async () => {
       await play(stage);
-      if (!stage.editor.isOpen) return await end(stage);
+      if (!stage.editor.isOpen) return end(stage);
       await stage.editor.deleteSessions();
       return assertClean(stage, stage.editor.pid);
     });

@@ -28,7 +28,7 @@ async function updated(before: string, ...lines: string[]): Promise<string> {
   await using place = await toolPlace({ a: before });
   await read(place, "a");
   await call(applyPatchTool, patch("*** Update File: a", ...lines), place);
-  return place.text("a");
+  return await place.text("a");
 }
 
 /** Why an update fails. */

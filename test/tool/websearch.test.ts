@@ -24,7 +24,7 @@ async function output(endpoint: Endpoint, more: Record<string, unknown> = {}): P
 async function failure(endpoint: Endpoint): Promise<string> {
   await using place = await toolPlace();
   const prepared = await prepare(webSearch(endpoint), { query: "q" }, place);
-  return run(prepared, place).then(
+  return await run(prepared, place).then(
     () => "it did not fail",
     (error: unknown) => String(error),
   );
