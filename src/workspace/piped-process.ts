@@ -77,12 +77,10 @@ class Piped implements PipedProcesses {
     const running = new Running(child, mark, this.#ending.signal);
     this.#running.set(child.pid, running);
     this.#watchdog.guard(child.pid);
-    running.gone
-      .then(() => {
-        this.#running.delete(child.pid);
-        this.#watchdog.forget(child.pid);
-      })
-      .catch(() => {});
+    void running.gone.then(() => {
+      this.#running.delete(child.pid);
+      this.#watchdog.forget(child.pid);
+    });
     return running;
   }
 
@@ -107,7 +105,7 @@ class Running implements PipedProcess {
   readonly output: Readable;
   readonly errors: Readable;
   readonly exited: Promise<PipedExit>;
-  /** Resolves when nothing of its tree is left. */
+  /** Resolves when nothing of its tree is left. Never rejects. */
   readonly gone: Promise<void>;
   readonly #tree: { group: number; mark: string };
   readonly #urgent: AbortSignal;
@@ -142,6 +140,7 @@ class Running implements PipedProcess {
 async function spawnPiped(command: PipedCommand, env: NodeJS.ProcessEnv): Promise<Child> {
   try {
     const child = spawnChild(command, env);
+    // Its end is seen by `exited`; what is written to it after that has no reader.
     child.stdin.on("error", () => {});
     if (hasPid(child)) return child;
     throw (await once(child, "error"))[0];

@@ -24,7 +24,7 @@ interface ProcessEntry {
 
 /**
  * Which processes are meant: the members of `group`, those with `mark` in their environment, and all their
- * descendants. Marks and descendants are found on Linux only; elsewhere the group is all there is.
+ * descendants. Marks and descendants are found in Linux's /proc only; elsewhere the group is all there is.
  */
 export interface ProcessTree {
   group?: number;
@@ -61,8 +61,8 @@ export function killGroup(group: number): void {
 /** Whether a member of the group, zombies aside, still runs. */
 export async function hasRunningMember(group: number): Promise<boolean> {
   if (process.platform === "win32" || !isAlive(-group)) return false;
-  if (process.platform !== "linux") return true;
-  return (await runningProcesses()).some((entry) => entry.group === group);
+  const entries = await runningProcesses();
+  return entries === undefined || entries.some((entry) => entry.group === group);
 }
 
 function terminate(pids: readonly number[], told: Set<number>): void {
@@ -74,10 +74,10 @@ function terminate(pids: readonly number[], told: Set<number>): void {
   }
 }
 
-/** Process ids of the tree; off Linux the group as one negative number, as kill(2) takes it. */
+/** Process ids of the tree; where nobody lists processes the group as one negative number, as kill(2) takes it. */
 async function survivors({ group, mark }: ProcessTree): Promise<number[]> {
-  if (process.platform !== "linux") return group !== undefined && isAlive(-group) ? [-group] : [];
   const entries = await runningProcesses();
+  if (entries === undefined) return group !== undefined && isAlive(-group) ? [-group] : [];
   const marked = await Promise.all(
     entries.map(async (entry) => entry.group === group || (await hasMark(entry.pid, mark))),
   );
@@ -96,10 +96,20 @@ function addDescendants(members: Set<number>, entries: readonly ProcessEntry[]):
   } while (members.size > size);
 }
 
-async function runningProcesses(): Promise<ProcessEntry[]> {
-  const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const entries = await Promise.all(names.map((name) => readEntry(Number(name))));
-  return entries.filter((entry) => entry !== undefined);
+/** Undefined off Linux, and where no /proc is mounted or no file can be opened any more. */
+async function runningProcesses(): Promise<ProcessEntry[] | undefined> {
+  const names = process.platform === "linux" ? await namesInProc() : undefined;
+  const pids = names?.filter((name) => /^\d+$/.test(name)).map(Number);
+  const entries = pids && (await Promise.all(pids.map(readEntry)));
+  return entries?.filter((entry) => entry !== undefined);
+}
+
+async function namesInProc(): Promise<string[] | undefined> {
+  try {
+    return await readdir("/proc");
+  } catch {
+    return undefined;
+  }
 }
 
 /** From /proc/PID/stat, see proc_pid_stat(5); undefined for zombies and for processes that are gone. */

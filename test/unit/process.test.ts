@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { execa } from "execa";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openProcesses, type ProcessOutcome, type Processes } from "../../src/workspace/process.ts";
 
@@ -243,6 +244,32 @@ test("a reader that fails ends the command and is told", async () => {
   const failing = sh("echo go; sleep 1000", { onOutput: () => Promise.reject(gone) });
   await expect(failing).rejects.toThrow("editor is gone");
   expectNoLeftovers();
+});
+
+/** Run with no file left to open: `/proc` cannot be read then. */
+const withoutFiles = `
+  import { spawn } from "node:child_process";
+  import { openSync } from "node:fs";
+  import { endTree } from "${new URL("../../src/workspace/process-tree.ts", import.meta.url).href}";
+  const child = spawn("sleep", ["1000"], { detached: true, stdio: "ignore" });
+  const exited = new Promise((resolve) => child.once("exit", (code, signal) => resolve(signal)));
+  process.stdout.write("");
+  for (let isOpen = true; isOpen; )
+    try { openSync("/dev/null"); } catch { isOpen = false; }
+  await endTree({ group: child.pid, mark: "none" });
+  process.stdout.write(String(await exited));
+`;
+
+test("a group is ended where processes cannot be listed", async () => {
+  const script = ["--input-type=module", "--experimental-strip-types", "-e", withoutFiles];
+  const { stdout } = await execa("/bin/sh", [
+    "-c",
+    'ulimit -n 200; exec "$@"',
+    "sh",
+    process.execPath,
+    ...script,
+  ]);
+  expect(stdout).toBe("SIGTERM");
 });
 
 test("the end of everything ends running commands and refuses new ones", async () => {
