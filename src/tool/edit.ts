@@ -8,7 +8,7 @@ import { applyEdit } from "./edit-match.ts";
 import type { Edit, EditOutcome } from "./edit-match.ts";
 import type { Strategy } from "./match-strategies.ts";
 import { missingPathMessage, pathPermissions, resolveToolPath, titleOf } from "./paths.ts";
-import { formattingNote, loadTextFile, requireSeen, saveText, staleMessage } from "./text-file.ts";
+import { loadTextFile, requireSeen, saveText, staleMessage } from "./text-file.ts";
 import type { TextFile } from "./text-file.ts";
 import { defineTool, ToolFailure } from "./tool.ts";
 import type { PreparedCall, RunContext, ToolContext, ToolResult } from "./tool.ts";
@@ -161,12 +161,11 @@ async function runEdits(
     const current = await editsOnCurrent(context, prepared);
     const { text, comparison } = current.edited;
     const wanted = { path, before: current.before, text, comparison };
-    const change = await saveText(context, wanted);
-    return { change, edited: current.edited, note: formattingNote(wanted, change) };
+    return { ...(await saveText(context, wanted)), edited: current.edited };
   });
   return {
     status: "completed",
-    output: `${describeEdits(titleOf(context, prepared.resolved), change, edited)}${note && `\n\n${note.trim()}`}`,
+    output: `${describeEdits(titleOf(context, prepared.resolved), change, edited)}${note && `\n\n${note}`}`,
     changes: [change],
   };
 }

@@ -104,11 +104,17 @@ export interface TextChange {
   readonly comparison?: Comparison;
 }
 
+export interface SavedText {
+  readonly change: FileChange;
+  /** What the model must know of a text that the editor changed while it saved it; otherwise empty. */
+  readonly note: string;
+}
+
 /**
  * Writes the text in the file's own encoding, keeps both contents as snapshots and remembers what was written.
  * Call it under the file's lock. Throws {@link ToolFailure} when the disk no longer holds `before`.
  */
-export async function saveText(context: ToolContext, change: TextChange): Promise<FileChange> {
+export async function saveText(context: ToolContext, change: TextChange): Promise<SavedText> {
   const { path, before, text } = change;
   const { files, snapshots } = context.workspace;
   const bytes = encodeText(text, before?.format ?? newFileFormat);
@@ -123,18 +129,29 @@ export async function saveText(context: ToolContext, change: TextChange): Promis
   });
   context.seen.set(path, written.hash);
   const operation = before ? "update" : "add";
-  if (written.bytes !== undefined) {
-    // It is written by now: what cannot be kept of it cannot be shown or undone, and no more.
-    const after = await snapshots.save(written.bytes).catch(() => undefined);
-    const { additions, deletions } = compareTexts(
-      before?.text ?? null,
-      decodeText(written.bytes)?.text ?? text,
-    );
-    return { path, operation, ...kept, after, additions, deletions };
+  if (written.bytes === undefined) {
+    const { additions, deletions } = change.comparison ?? compareTexts(before?.text ?? null, text);
+    return { change: { path, operation, ...kept, additions, deletions }, note: "" };
   }
-  const { additions, deletions } = change.comparison ?? compareTexts(before?.text ?? null, text);
-  return { path, operation, ...kept, additions, deletions };
+  const formatted = decodeText(written.bytes)?.text ?? text;
+  const { additions, deletions } = compareTexts(before?.text ?? null, formatted);
+  const { after, note } = await keepFormatted(snapshots, written.bytes);
+  return { change: { path, operation, ...kept, after, additions, deletions }, note };
 }
+
+/** It is written by now: what cannot be kept of it cannot be shown or undone, and that is said. */
+async function keepFormatted(snapshots: Snapshots, bytes: Buffer) {
+  try {
+    return { after: await snapshots.save(bytes), note: formattedNote };
+  } catch (error) {
+    const problem = storeProblems.get(codeOf(error) ?? "") ?? messageOf(error);
+    const lost = `The file as it stands now could not be kept (${problem}), so that this change can be neither shown nor undone: tell the person.`;
+    return { after: undefined, note: `${formattedNote} ${lost}` };
+  }
+}
+
+const formattedNote =
+  "The editor changed the text when it saved it, as its formatter does: read the file before you edit it again.";
 
 /** Keeps what a change can be undone with. A failure of the disk becomes a {@link ToolFailure}. */
 export async function keepContent(
@@ -163,13 +180,6 @@ const storeProblems: ReadonlyMap<string, string> = new Map([
   ["ENOTDIR", "a file stands where a folder should be"],
   ["EEXIST", "a file stands where a folder should be"],
 ]);
-
-/** What the model must know of a text that the editor changed while it saved it; otherwise empty. */
-export function formattingNote({ before, text }: TextChange, { after }: FileChange): string {
-  const asGiven = sha256(encodeText(text, before?.format ?? newFileFormat));
-  if (after === null || after === undefined || after === asGiven) return "";
-  return " The editor changed the text when it saved it, as its formatter does: read the file before you edit it again.";
-}
 
 /** Whether writing the text would leave the file as it is. */
 export function isSameContent(file: TextFile, text: string): boolean {

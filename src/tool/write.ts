@@ -3,14 +3,7 @@ import description from "../../prompts/tools/write.md";
 import type { ResolvedPath } from "../workspace/paths.ts";
 import { compareTexts } from "./diff.ts";
 import { pathPermissions, resolveToolPath, titleOf } from "./paths.ts";
-import {
-  editLimitBytes,
-  formattingNote,
-  isSameContent,
-  loadTextFile,
-  requireSeen,
-  saveText,
-} from "./text-file.ts";
+import { editLimitBytes, isSameContent, loadTextFile, requireSeen, saveText } from "./text-file.ts";
 import type { TextChange, TextFile } from "./text-file.ts";
 import { defineTool, ToolFailure } from "./tool.ts";
 import type { PreparedCall, RunContext, ToolContext, ToolResult } from "./tool.ts";
@@ -86,12 +79,12 @@ async function writeFile(
   change: TextChange,
   { signal }: RunContext,
 ): Promise<ToolResult> {
-  const saved = await context.workspace.files.lock([change.path], async () => {
+  const { change: saved, note } = await context.workspace.files.lock([change.path], async () => {
     signal.throwIfAborted();
     return saveText(context, change);
   });
   const title = titleOf(context, resolved);
   const counts = `+${saved.additions} -${saved.deletions} lines`;
-  const output = `${saved.operation === "add" ? "Created" : "Wrote"} ${title} (${counts}).${formattingNote(change, saved)}`;
+  const output = `${saved.operation === "add" ? "Created" : "Wrote"} ${title} (${counts}).${note && ` ${note}`}`;
   return { status: "completed", output, changes: [saved] };
 }

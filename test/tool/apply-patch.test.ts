@@ -4,8 +4,7 @@ import { describe, expect, test } from "vitest";
 import { applyPatchTool } from "../../src/tool/apply-patch.ts";
 import { readTool } from "../../src/tool/read.ts";
 import { sha256 } from "../../src/workspace/files.ts";
-import type { Files } from "../../src/workspace/files.ts";
-import { call, description, prepare, run, toolPlace } from "./tool-place.ts";
+import { call, description, prepare, run, shouting, toolPlace } from "./tool-place.ts";
 import type { ToolPlace } from "./tool-place.ts";
 
 const hashOf = (text: string) => sha256(Buffer.from(text));
@@ -379,24 +378,6 @@ test("what models write around a patch does no harm", async () => {
 });
 
 describe("an editor that formats what it saves", () => {
-  /** A place whose files go through an editor that writes all letters large. */
-  function shouting(place: ToolPlace): ToolPlace {
-    const { files } = place.context.workspace;
-    const write: Files["write"] = async (path, bytes, expected, mode) => {
-      const loud = Buffer.from(String(bytes).toUpperCase());
-      const { hash } = await files.write(path, loud, expected, mode);
-      return { hash, bytes: loud };
-    };
-    const loud: Files = {
-      read: (path) => files.read(path),
-      remove: (path, expected) => files.remove(path, expected),
-      lock: (paths, task) => files.lock(paths, task),
-      write,
-    };
-    const workspace = { ...place.context.workspace, files: loud };
-    return { ...place, context: { ...place.context, workspace } };
-  }
-
   test("is reported, and what it saved is what can be undone", async () => {
     await using plain = await toolPlace({ a: "ONE\nTWO\n" });
     const place = shouting(plain);

@@ -4,6 +4,7 @@ import { newSessionId } from "../../src/message/ids.ts";
 import type { Todo } from "../../src/message/message.ts";
 import type { Tool, ToolContext, ToolResult } from "../../src/tool/tool.ts";
 import { openFiles } from "../../src/workspace/files.ts";
+import type { Files as WorkspaceFiles } from "../../src/workspace/files.ts";
 import type { Processes } from "../../src/workspace/process.ts";
 import type { Search } from "../../src/workspace/search.ts";
 import { openSnapshots } from "../../src/workspace/snapshot.ts";
@@ -40,6 +41,24 @@ export async function toolPlace(files: Files = {}): Promise<ToolPlace> {
   };
   await place.write(files);
   return place;
+}
+
+/** A place whose files go through an editor that writes all letters large. */
+export function shouting(place: ToolPlace): ToolPlace {
+  const { files } = place.context.workspace;
+  const write: WorkspaceFiles["write"] = async (path, bytes, expected, mode) => {
+    const loud = Buffer.from(String(bytes).toUpperCase());
+    const { hash } = await files.write(path, loud, expected, mode);
+    return { hash, bytes: loud };
+  };
+  const loud: WorkspaceFiles = {
+    read: (path) => files.read(path),
+    remove: (path, expected) => files.remove(path, expected),
+    lock: (paths, task) => files.lock(paths, task),
+    write,
+  };
+  const workspace = { ...place.context.workspace, files: loud };
+  return { ...place, context: { ...place.context, workspace } };
 }
 
 /** Parses, prepares and runs a call as the runner does once it is permitted. */

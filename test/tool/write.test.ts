@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { readTool } from "../../src/tool/read.ts";
 import { writeTool } from "../../src/tool/write.ts";
 import { sha256 } from "../../src/workspace/files.ts";
-import { call, description, prepare, run, toolPlace } from "./tool-place.ts";
+import { call, description, prepare, run, shouting, toolPlace } from "./tool-place.ts";
 
 const hashOf = (text: string) => sha256(Buffer.from(text));
 
@@ -188,4 +188,22 @@ test("two unrelated large texts are compared in moderate time", async () => {
   const { changes } = await call(writeTool, { filePath: "a", content: lines("new") }, place);
   expect(changes?.[0]).toMatchObject({ additions: 20_000, deletions: 20_000 });
   expect(performance.now() - begin).toBeLessThan(3_000);
+});
+
+test("what the editor made of a text is kept, and the model hears when it cannot be", async () => {
+  await using plain = await toolPlace();
+  const place = shouting(plain);
+  const wrote = await call(writeTool, { filePath: "a", content: "one\n" }, place);
+  expect(wrote.output).toBe(
+    "Created a (+1 -0 lines). The editor changed the text when it saved it, as its formatter does: read the file before you edit it again.",
+  );
+  expect(wrote.changes?.[0]?.after).toBe(hashOf("ONE\n"));
+
+  await writeFile(join(place.outside, "snapshots", hashOf("TWO\n").slice(0, 2)), "in the way");
+  const unkept = await call(writeTool, { filePath: "b", content: "two\n" }, place);
+  expect(unkept.output).toContain(
+    "could not be kept (a file stands where a folder should be), so that this change can be neither shown nor undone",
+  );
+  expect(unkept.changes?.[0]?.after).toBeUndefined();
+  expect(await place.text("b")).toBe("TWO\n");
 });
