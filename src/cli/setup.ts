@@ -127,10 +127,18 @@ async function listedModels(setup: Setup, provider: ChosenProvider, key: KeyWay)
 async function keyNow(setup: Setup, provider: ChosenProvider, key: KeyWay): Promise<string | undefined> {
   if (key.from === "person") return key.key;
   if (key.from === "variable") return process.env[key.name];
-  if (key.from === "command")
-    return new KeyCommands(process.env, () => {}).keyOf(key.command).catch(() => undefined);
+  if (key.from === "command") return keyOfCommand(setup, key.command);
   const filled = await configFor(setup, { provider, key, model: "" });
   return filled.provider?.[provider.id]?.options?.apiKey;
+}
+
+async function keyOfCommand({ questions }: Setup, command: readonly string[]): Promise<string | undefined> {
+  try {
+    return await new KeyCommands(process.env, () => {}).keyOf(command);
+  } catch (error) {
+    questions.say(messageOf(error));
+    return undefined;
+  }
 }
 
 /** The person's configuration with the choices in it, variables and files filled in. */

@@ -98,6 +98,14 @@ describe("fairlead setup", () => {
     });
   });
 
+  test("says when the command for the key fails, before models are listed without it", async () => {
+    await inPlace(async ({ model, run }) => {
+      const where = ["setup", "--provider", "work", "--base-url", model.url];
+      const { stdout } = await run([...where, "--key-from", "command:false"]);
+      expect(stdout).toContain("The command for the key, false, failed");
+    });
+  });
+
   test("says what is missing where nobody answers, and what a flag takes", async () => {
     await inPlace(async ({ run }) => {
       const silent = await run(["setup"]);
