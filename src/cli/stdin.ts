@@ -38,6 +38,7 @@ export async function pipedText(
     return text;
   }
   remark("stdin is open and nothing comes; going on without it (a - behind the prompt would wait for it)");
+  // Nobody waits for it any more: what `destroy` breaks off is nothing.
   text.catch(() => {});
   input.destroy();
   return "";

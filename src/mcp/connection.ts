@@ -24,6 +24,7 @@ import { pathToFileURL } from "node:url";
 import { z } from "zod";
 import { orAfter } from "../base/async.ts";
 import { messageOf, UserError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { ElicitationAbilities } from "../message/elicitation.ts";
 import type { PipedProcesses } from "../workspace/piped-process.ts";
 import { MessageTooLong } from "./bounded-fetch.ts";
@@ -54,6 +55,7 @@ const neverMs = 2 ** 31 - 1;
 export interface ConnectionDeps {
   readonly version: string;
   readonly processes: PipedProcesses;
+  readonly log: Log;
   /** Folders that the server is told of; absolute paths, the first is the session's. */
   readonly roots: readonly string[];
   readonly abilities: ElicitationAbilities;
@@ -291,11 +293,20 @@ export class Connection {
   async end(): Promise<void> {
     this.#state = "ended";
     if (this.#transport instanceof StreamableHTTPClientTransport) {
+      // A courtesy: a server that does not take it forgets the session by itself.
       const bye = this.#transport.terminateSession().catch(() => {});
       await orAfter(bye, goodbyeMs, undefined);
     }
-    await this.#client.close().catch(() => {});
-    await this.#transport.close().catch(() => {});
+    // The client knows no transport before it is connected, and then closes its own.
+    for (const part of [this.#client, this.#transport]) await this.#close(part);
+  }
+
+  async #close(part: Client | Transport): Promise<void> {
+    try {
+      await part.close();
+    } catch (error) {
+      this.#deps.log.warn("an MCP connection could not be closed", { error: messageOf(error) });
+    }
   }
 
   #listen(capabilities: ClientCapabilities): void {
