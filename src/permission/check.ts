@@ -1,8 +1,8 @@
 import { judge, type Authority, type Judgement } from "./judge.ts";
 import { showInvisible } from "./invisible.ts";
-import { explainShell } from "./shell.ts";
+import { explainShell } from "./shell/analysis.ts";
 import type { Action, Rule } from "./rule.ts";
-import type { ShellContext } from "./shell-part.ts";
+import type { ShellContext } from "./shell/part.ts";
 
 /** What is decided over one part of a command line. */
 export interface CheckedPart {

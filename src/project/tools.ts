@@ -49,7 +49,7 @@ async function loadBuiltIn({ skills, search }: ProjectToolsOptions): Promise<rea
 }
 
 async function analyze(command: string, place: Pick<Workspace, "cwd" | "roots" | "home">) {
-  const { analyzeShell } = await import("../permission/shell.ts");
+  const { analyzeShell } = await import("../permission/shell/analysis.ts");
   return analyzeShell(command, shellContext(place));
 }
 

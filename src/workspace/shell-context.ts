@@ -1,4 +1,4 @@
-import type { ShellContext } from "../permission/shell-part.ts";
+import type { ShellContext } from "../permission/shell/part.ts";
 import { namesInSync } from "./folder-names.ts";
 import { realPathSync } from "./real-path.ts";
 import type { Workspace } from "./workspace.ts";

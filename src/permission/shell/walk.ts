@@ -1,4 +1,4 @@
-import { dirname, isAbsolute, resolve } from "node:path";
+import { isAbsolute, resolve } from "node:path";
 import { forEachChild, parse } from "unbash";
 import type {
   AndOr,
@@ -14,34 +14,24 @@ import type {
   SyntaxNode,
   Word,
 } from "unbash";
-import { addCommand, cdTargets } from "./shell-command.ts";
-import type { ShellAssignment } from "./shell-command.ts";
-import { hazardOf, wordHazard } from "./shell-hazards.ts";
-import type { Place, Scan, ShellContext, ShellPart } from "./shell-part.ts";
-import { addPath, addVisiblePaths } from "./shell-paths.ts";
-import { assignmentSites, moves } from "./shell-sites.ts";
-import type { Sites } from "./shell-sites.ts";
-import { isDangerousVariable } from "./shell-variables.ts";
-import { quotedText, toArguments } from "./shell-word.ts";
-import type { Argument, Value } from "./shell-word.ts";
+import { addCommand } from "./command.ts";
+import { hazardOf, wordHazard } from "./hazards.ts";
+import { Collection } from "./collection.ts";
+import { cdTargets, limited, swapped, union } from "./folders.ts";
+import type { Bases, Outcome } from "./folders.ts";
+import type { Place, ShellAssignment, ShellContext, ShellPart } from "./part.ts";
+import { addPath, addVisiblePaths } from "./paths.ts";
+import { assignmentSites, moves } from "./sites.ts";
+import type { Sites } from "./sites.ts";
+import { isDangerousVariable } from "./variables.ts";
+import { knownText, quotedText, toArguments } from "./word.ts";
+import type { Argument, Value } from "./word.ts";
 
-/** A command line with more parts than this, or texts parsed deeper inside of each other, is asked for as a whole. */
-const partLimit = 400;
+/** A command line with texts parsed deeper inside of each other is asked for as a whole. */
 const depthLimit = 12;
-/** Folders that the shell may be in before it counts as unknown. */
-const baseLimit = 8;
 
 const fileTest = /^-[abcdefghkprsuwxGLNOS]$/;
 const fileComparison = /^-(?:nt|ot|ef)$/;
-
-/** The folders that the shell may be in; undefined where that cannot be known. */
-type Bases = readonly string[] | undefined;
-
-/** Where the shell may be after a command that succeeded, and after one that failed. */
-interface Outcome {
-  success: Bases;
-  failure: Bases;
-}
 
 /** What holds around a node. */
 interface Scope {
@@ -55,40 +45,17 @@ interface Scope {
 }
 
 /** Walks the syntax tree of a command line and collects what it does. Throws where that is more than can be read. */
-export class ShellWalk implements Scan {
-  readonly context: ShellContext;
-  readonly #parts = new Map<string, ShellPart>();
-  readonly #resolved = new Map<string, string>();
+export class ShellWalk {
+  readonly #scan: Collection;
+  readonly #context: ShellContext;
 
   constructor(context: ShellContext) {
-    this.context = context;
+    this.#scan = new Collection(context);
+    this.#context = context;
   }
 
   get parts(): ShellPart[] {
-    return [...this.#parts.values()];
-  }
-
-  add(part: ShellPart): void {
-    this.#parts.set(JSON.stringify([part.permission, part.text, part.opaque, part.also, part.below]), part);
-    if (this.#parts.size > partLimit) throw new Error(`it has more than ${partLimit} parts`);
-  }
-
-  realPath(base: string, path: string): string {
-    let current = isAbsolute(path) ? "/" : base;
-    for (const component of path.split("/")) {
-      if (component === "..") current = dirname(this.#resolve(current));
-      else if (component !== "" && component !== ".")
-        current = current === "/" ? `/${component}` : `${current}/${component}`;
-    }
-    return this.#resolve(current);
-  }
-
-  #resolve(path: string): string {
-    const known = this.#resolved.get(path);
-    if (known !== undefined) return known;
-    const real = this.context.resolve(path);
-    this.#resolved.set(path, real);
-    return real;
+    return this.#scan.parts;
   }
 
   /** Reads a whole text from the given folders. */
@@ -213,7 +180,7 @@ export class ShellWalk implements Scan {
 
   #pipeline(node: Pipeline, scope: Scope, bases: Bases): Outcome {
     if (node.commands.length === 1 && node.commands[0])
-      return swap(this.#node(node.commands[0], scope, bases), node);
+      return swapped(this.#node(node.commands[0], scope, bases), isNegated(node));
     for (const command of node.commands) {
       this.#node(command, { ...scope, uncertain: true }, bases);
     }
@@ -243,7 +210,7 @@ export class ShellWalk implements Scan {
     if (node.name.value === "let") this.#checkArithmetic(node, scope);
     const raw = scope.source.slice(node.pos, node.end);
     const named = assignments.map((assignment) => toShellAssignment(assignment, place));
-    addCommand(this, { argv, raw, assignments: named }, place);
+    addCommand(this.#scan, { argv, raw, assignments: named }, place);
     return this.#moved(argv, scope, bases);
   }
 
@@ -276,21 +243,33 @@ export class ShellWalk implements Scan {
   /** A variable that is set for what follows. */
   #addVariable(name: string, text: string): void {
     const opaque = `the variable ${name} may make what follows do something else`;
-    this.add({ permission: "bash", text, opaque, reason: `sets ${name}, but ${opaque}`, always: [] });
+    this.#scan.add({ permission: "bash", text, opaque, reason: `sets ${name}, but ${opaque}`, always: [] });
   }
 
   #checkHazard(node: SyntaxNode, scope: Scope): void {
     const opaque = hazardOf(node, scope.sites);
     const text = scope.source.slice(node.pos, node.end);
     if (opaque)
-      this.add({ permission: "bash", text, opaque, reason: `evaluates ${text}, but ${opaque}`, always: [] });
+      this.#scan.add({
+        permission: "bash",
+        text,
+        opaque,
+        reason: `evaluates ${text}, but ${opaque}`,
+        always: [],
+      });
   }
 
   #checkArithmetic({ args, pos, end }: Command, scope: Scope): void {
     const hazards = args.flatMap((arg) => (arg.type === "Word" ? (wordHazard(arg, scope.sites) ?? []) : []));
     const text = scope.source.slice(pos, end);
     for (const opaque of hazards)
-      this.add({ permission: "bash", text, opaque, reason: `evaluates ${text}, but ${opaque}`, always: [] });
+      this.#scan.add({
+        permission: "bash",
+        text,
+        opaque,
+        reason: `evaluates ${text}, but ${opaque}`,
+        always: [],
+      });
   }
 
   #redirect(node: Redirect, scope: Scope, bases: Bases): void {
@@ -302,15 +281,16 @@ export class ShellWalk implements Scan {
     const files = toArguments(target, place);
     for (const file of files) {
       if (operator !== ">" && operator !== ">>" && operator !== ">|")
-        addPath(this, file, { access: "read" }, place);
-      if (operator !== "<" && operator !== "<&") addPath(this, file, { access: "edit" }, place);
+        addPath(this.#scan, file, { access: "read" }, place);
+      if (operator !== "<" && operator !== "<&") addPath(this.#scan, file, { access: "edit" }, place);
     }
   }
 
   /** Files that `[[ -f … ]]` asks for, as `[ -f … ]` does. */
   #tested(words: readonly Word[], scope: Scope, bases: Bases): void {
     const place = this.#place(scope, bases);
-    for (const word of words) for (const file of toArguments(word, place)) addVisiblePaths(this, file, place);
+    for (const word of words)
+      for (const file of toArguments(word, place)) addVisiblePaths(this.#scan, file, place);
   }
 
   #moved(argv: readonly Argument[], scope: Scope, bases: Bases): Outcome {
@@ -334,7 +314,7 @@ export class ShellWalk implements Scan {
 
   #targets(args: readonly Argument[], scope: Scope, bases: Bases): Bases {
     const [target] = cdTargets(args);
-    if (!target) return scope.sites.count("HOME") === 0 ? [this.context.home] : undefined;
+    if (!target) return scope.sites.count("HOME") === 0 ? [this.#context.home] : undefined;
     if (!target.values || target.text === "-" || target.values.some((value) => value.glob)) return undefined;
     const texts = target.values.map((value) => value.text);
     if (scope.sites.count("CDPATH") > 0 && !texts.every((text) => /^\.{0,2}(?:\/|$)/.test(text)))
@@ -344,7 +324,7 @@ export class ShellWalk implements Scan {
   }
 
   #place(scope: Scope, bases: Bases): Place {
-    const { home } = this.context;
+    const { home } = this.#context;
     return {
       home,
       bases,
@@ -365,18 +345,8 @@ function inScript(script: ParsedScript, scope: Scope): Scope {
   return script.source === undefined ? scope : { ...scope, source: script.source };
 }
 
-function swap(outcome: Outcome, { prefixes }: Pipeline): Outcome {
-  const isNegated = prefixes.filter((prefix) => prefix.type === "Negation").length % 2 === 1;
-  return isNegated ? { success: outcome.failure, failure: outcome.success } : outcome;
-}
-
-function union(left: Bases, right: Bases): Bases {
-  return left && right && limited([...left, ...right]);
-}
-
-function limited(bases: readonly string[]): Bases {
-  const unique = [...new Set(bases)];
-  return unique.length > baseLimit ? undefined : unique;
+function isNegated({ prefixes }: Pipeline): boolean {
+  return prefixes.filter((prefix) => prefix.type === "Negation").length % 2 === 1;
 }
 
 function wordsValues(words: readonly Argument[]): readonly Value[] | undefined {
@@ -390,6 +360,7 @@ function wordsValues(words: readonly Argument[]): readonly Value[] | undefined {
 
 function toShellAssignment(assignment: Assignment, place: Place): ShellAssignment {
   const words = assignment.value.type === "Word" ? toArguments(assignment.value, place) : [];
-  const value = words.length === 1 && words[0]?.values?.length === 1 ? words[0].values[0]?.text : undefined;
+  const [only, ...others] = words;
+  const value = only && others.length === 0 ? knownText(only) : undefined;
   return { name: assignment.name, text: assignment.text, value };
 }

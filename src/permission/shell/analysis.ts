@@ -1,9 +1,9 @@
 import { parse } from "unbash";
-import { messageOf } from "../base/errors.ts";
-import { hasInvisible } from "./invisible.ts";
-import type { PermissionRequest } from "./rule.ts";
-import type { ShellContext, ShellPart } from "./shell-part.ts";
-import { ShellWalk } from "./shell-walk.ts";
+import { messageOf } from "../../base/errors.ts";
+import { hasInvisible } from "../invisible.ts";
+import type { PermissionRequest } from "../rule.ts";
+import type { ShellContext, ShellPart } from "./part.ts";
+import { ShellWalk } from "./walk.ts";
 
 /** Longer command lines are not read but asked for as a whole. */
 export const commandLimit = 20_000;

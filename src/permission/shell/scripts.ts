@@ -1,5 +1,51 @@
+import { describeProgram, programDoubt } from "./program.ts";
+import { addOperands, addOptionFiles } from "./operands.ts";
+import { hasOption, readOptions, words } from "./options.ts";
+import type { Options } from "./options.ts";
+import type { Doubt } from "./doubt.ts";
+import type { Invocation, Place, Scan } from "./part.ts";
+import { addPath } from "./paths.ts";
+import { programOf } from "./program-table.ts";
+import type { Program } from "./program-table.ts";
+import { knownText, literalArgument } from "./word.ts";
+
+export function describeSed({ scan, args, place }: Invocation): Doubt | undefined {
+  const program: Program = programOf("sed") ?? {};
+  const options = readOptions(args, program);
+  const inPlace = hasOption(options, "-i --in-place");
+  addOptionFiles(scan, options, program, place);
+  addOperands(scan, options, inPlace ? { ...program, operands: "change" } : program, place);
+  return programDoubt(options, program) ?? sedDoubt(scan, options, program, place);
+}
+
+function sedDoubt(scan: Scan, options: Options, program: Program, place: Place): Doubt | undefined {
+  const given = options.found.filter(
+    ({ name }) => words(program.texts).has(name) && /^-(?:e|-expression)$/.test(name),
+  );
+  const scripts = given.length > 0 ? given.map((option) => option.value) : options.operands.slice(0, 1);
+  for (const script of scripts) {
+    const text = script && knownText(script);
+    if (text === undefined) return { reason: "sed's script cannot be known before it runs" };
+    const effects = readSedScript(text);
+    for (const file of effects.writes) addPath(scan, literalArgument(file), { access: "edit" }, place);
+    for (const file of effects.reads) addPath(scan, literalArgument(file), { access: "read" }, place);
+    if (effects.opaque) return { reason: effects.opaque };
+  }
+  return undefined;
+}
+
+export function describeAwk(invocation: Invocation): Doubt | undefined {
+  const program: Program = programOf("awk") ?? {};
+  const doubt = describeProgram(invocation, program);
+  if (doubt) return doubt;
+  const [script] = readOptions(invocation.args, program).operands;
+  const text = script && knownText(script);
+  const reason = text === undefined ? "awk's program cannot be known before it runs" : opaqueAwk(text);
+  return reason ? { reason } : undefined;
+}
+
 /** What a script of sed does beside printing: files that it names, or that it cannot be read. */
-export interface ScriptEffects {
+interface ScriptEffects {
   reads: readonly string[];
   writes: readonly string[];
   /** Why it cannot be known what it does. */
@@ -7,7 +53,7 @@ export interface ScriptEffects {
 }
 
 /** Reads a script of sed: commands that run (`e`), write (`w`) or read (`r`) are found wherever they may stand. */
-export function readSedScript(script: string): ScriptEffects {
+function readSedScript(script: string): ScriptEffects {
   const reads: string[] = [];
   const writes: string[] = [];
   let at = 0;
@@ -93,7 +139,7 @@ function endsInBrackets(expression: string): boolean {
 }
 
 /** Why it cannot be known what a program of awk does, if that is so: it runs, writes or reads by itself. */
-export function opaqueAwk(program: string): string | undefined {
+function opaqueAwk(program: string): string | undefined {
   const code = withoutLiterals(program);
   if (code === undefined) return "awk's program cannot be read";
   if (/\bsystem\b/.test(code)) return "awk runs commands (system)";

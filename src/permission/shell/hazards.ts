@@ -1,5 +1,5 @@
 import type { Assignment, ParameterExpansionPart, ParsedScript, SyntaxNode, Word, WordPart } from "unbash";
-import type { Sites } from "./shell-sites.ts";
+import type { Sites } from "./sites.ts";
 
 const numericTests = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"]);
 

@@ -1,8 +1,8 @@
 import { dirname, isAbsolute, join, normalize, relative, sep } from "node:path";
-import { isOwnConfiguration } from "./own-configuration.ts";
-import { matches } from "./pattern.ts";
-import type { Place, Scan, ShellPart } from "./shell-part.ts";
-import type { Argument, Value } from "./shell-word.ts";
+import { isOwnConfiguration } from "../own-configuration.ts";
+import { matches } from "../pattern.ts";
+import type { Place, Scan, ShellPart } from "./part.ts";
+import type { Argument, Value } from "./word.ts";
 
 /** What a command does with a path: `visible` is only named and must not lie outside. */
 type Access = "read" | "edit" | "visible";

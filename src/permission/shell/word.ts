@@ -44,6 +44,19 @@ export const unknownArguments: Argument = {
   splits: true,
 };
 
+/** The one text that a word stands for; undefined where there may be several, or an unknown one. */
+export function knownText({ values }: Argument): string | undefined {
+  return values?.length === 1 ? values[0]?.text : undefined;
+}
+
+/** The words as rules see them: without quotes, with one blank between. */
+export function canonicalText(argv: readonly Argument[]): string {
+  return argv
+    .filter((arg) => arg !== unknownArguments)
+    .map((arg) => arg.text)
+    .join(" ");
+}
+
 /** The words that one written word becomes: several for `{a,b}`, else one. */
 export function toArguments(word: Word, names: Names): Argument[] {
   const alternatives = expandBraces(word.parts ?? [], word.text);

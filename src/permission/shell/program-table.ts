@@ -1,3 +1,5 @@
+import { byName } from "./by-name.ts";
+
 /**
  * What is known of programs: which of their words are files, and through which options they run or write something
  * that is not named otherwise. Options are lists with blanks between. A long one counts where it is shortened too,
@@ -54,7 +56,7 @@ export interface Program {
   readonly leads?: boolean;
 }
 
-const interactive = "it can run other programs from inside";
+export const interactive = "it can run other programs from inside";
 const remote = "it runs a command on another machine";
 const schedules = "it runs something later or elsewhere";
 
@@ -395,11 +397,7 @@ const table: Record<string, Program> = {
   "unalias history disown suspend ulimit umask shopt dirs popd logout": { operands: "text" },
 };
 
-const programs: ReadonlyMap<string, Program> = new Map(
-  Object.entries(table).flatMap(([names, program]) =>
-    names.split(" ").map((name): [string, Program] => [name, program]),
-  ),
-);
+const programs = byName(table);
 
 /** What is known of a program by its name without folder; versions (`python3.12`) and `.exe` do not count. */
 export function programOf(name: string): Program | undefined {
@@ -408,213 +406,6 @@ export function programOf(name: string): Program | undefined {
     programs.get(name.replace(/\.exe$/i, "")) ??
     programs.get(name.replace(/-?\d+(?:\.\d+)*$/, ""))
   );
-}
-
-/** git before its command. */
-export const git: Program = {
-  values: "-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source",
-  danger: "-c --config-env --exec-path --git-dir --work-tree --namespace",
-  leads: true,
-};
-
-const gitDanger = "--upload-pack --receive-pack --exec --output --ext-diff --open-files-in-pager --config";
-const gitTexts =
-  "-m --message --author --date --grep --format --pretty --since --until --after --before -S -G -L --trailer -n --max-count --committer";
-
-/** git's commands with more than the common options. */
-const gitCommands: Record<string, Program> = {
-  grep: {
-    danger: `${gitDanger} -O`,
-    texts: "-e -A -B -C -m --max-depth",
-    reads: "-f",
-    operands: "read",
-    skip: 1,
-    instead: "-e -f",
-  },
-  archive: { danger: `${gitDanger} -o --remote`, writes: "-o --output" },
-  "format-patch": { danger: `${gitDanger} -o --output-directory`, writes: "-o --output-directory" },
-  clone: {
-    operands: "clone",
-    danger: `${gitDanger} -u -c --template`,
-    values: "-b --branch --depth -o --origin",
-  },
-  init: { danger: `${gitDanger} --template --separate-git-dir` },
-  fetch: { danger: `${gitDanger} -o` },
-  push: { danger: gitDanger, texts: "-o --push-option" },
-  rebase: { danger: `${gitDanger} -x -i --interactive` },
-  branch: {
-    danger: `${gitDanger} --edit-description`,
-    texts: "--format --sort --contains --no-contains --merged --points-at",
-  },
-  commit: { danger: gitDanger, texts: `${gitTexts} -C --reuse-message`, reads: "-F --file -t --template" },
-  tag: { danger: gitDanger, texts: `${gitTexts} --sort -u --local-user`, reads: "-F --file" },
-  notes: { danger: gitDanger, texts: gitTexts, reads: "-F --file" },
-  rm: { danger: gitDanger, operands: "write", removes: true, below: "-r" },
-  mv: { danger: gitDanger, operands: "move", removes: true, below: "*" },
-  restore: { danger: gitDanger, operands: "write", below: "*", texts: "-s --source" },
-  apply: { danger: gitDanger, operands: "read", writesUnseen: true, values: "--directory" },
-  stash: { danger: gitDanger, texts: "-m --message" },
-  switch: { danger: gitDanger, values: "-c -C --create --force-create" },
-  checkout: { danger: gitDanger, values: "-b -B --orphan" },
-  worktree: { danger: gitDanger, values: "-b -B --reason" },
-  difftool: { opaque: interactive },
-  mergetool: { opaque: interactive },
-  gui: { opaque: interactive },
-  instaweb: { opaque: interactive },
-  bisect: { danger: `${gitDanger} run` },
-  submodule: { danger: `${gitDanger} foreach` },
-  "filter-branch": { opaque: "it runs shell text" },
-  "filter-repo": { opaque: "it runs program text" },
-  "send-email": { opaque: "it runs what its configuration names" },
-  hook: { opaque: "it runs a hook of the repository" },
-};
-
-/** What is known of one of git's commands. */
-export function gitCommandOf(name: string): Program {
-  return (
-    (Object.hasOwn(gitCommands, name) ? gitCommands[name] : undefined) ?? {
-      danger: gitDanger,
-      texts: gitTexts,
-    }
-  );
-}
-
-/** `git config` only reads with one of these. */
-export const gitConfigReads = [
-  "--get",
-  "--get-all",
-  "--get-regexp",
-  "--list",
-  "-l",
-  "get",
-  "list",
-  "--show-origin",
-];
-
-/** A program that runs the command in its arguments. */
-export interface Wrapper {
-  readonly values?: string;
-  /** Operands before the command. */
-  readonly skip?: number;
-  /** Assignments may stand before the command. */
-  readonly assigns?: boolean;
-  /** More arguments are added when it runs. */
-  readonly appends?: boolean;
-  /** The arguments are joined and given to a shell. */
-  readonly joins?: boolean;
-  /** It makes shell text out of its arguments and its input. */
-  readonly builds?: boolean;
-  /** Options with which it runs nothing. */
-  readonly looks?: string;
-  /** Options that change nothing of this. Others than the listed ones may take a word, so that the command is not known. */
-  readonly flags?: string;
-  /** Options with which it runs or writes something that is not its command. */
-  readonly danger?: string;
-}
-
-const wrappers: Record<string, Wrapper> = {
-  sudo: {
-    flags: "-E -n -H -P -b -B -S -N --non-interactive --preserve-env --set-home --background --stdin --bell",
-    values:
-      "-u -g -h -p -C -T -r -t -U -D -R --user --group --host --prompt --close-from --command-timeout --role --type --chdir --chroot",
-    assigns: true,
-    looks: "-l -v -k -K -V --list --validate",
-    danger: "-e -i -s -A -R -D --edit --login --shell --askpass --chroot --chdir",
-  },
-  doas: { flags: "-n -L", values: "-u -C", danger: "-s -C" },
-  env: {
-    flags: "-i -0 -v --ignore-environment --null --debug -",
-    values: "-u -C -S --unset --chdir --split-string",
-    assigns: true,
-    danger: "-S -C --split-string --chdir",
-  },
-  "timeout gtimeout": {
-    flags: "-v -f -p --preserve-status --foreground --verbose",
-    values: "-k -s --kill-after --signal",
-    skip: 1,
-  },
-  "nohup setsid": { flags: "-c -f -w --ctty --fork --wait" },
-  nice: { values: "-n --adjustment" },
-  ionice: { flags: "-t --ignore", values: "-c -n --class --classdata", looks: "-p --pid" },
-  chrt: { flags: "-b -f -i -o -r -a", skip: 1, looks: "-p --pid -m" },
-  taskset: { flags: "-a -c", skip: 1, looks: "-p --pid" },
-  stdbuf: { values: "-i -o -e --input --output --error" },
-  time: {
-    flags: "-p -v -a -l -h -q --portability --verbose --append --quiet",
-    values: "-f -o --format --output",
-    danger: "-o --output",
-  },
-  command: { flags: "-p", looks: "-v -V" },
-  builtin: {},
-  exec: { flags: "-c -l", values: "-a" },
-  "xargs gxargs": {
-    flags: "-0 -r -t -p -x -o -i -l -e --null --no-run-if-empty --verbose --interactive --exit --open-tty",
-    values:
-      "-I -n -P -L -d -E -s -a --max-args --max-procs --max-lines --delimiter --arg-file --replace --max-chars --eof --process-slot-var",
-    appends: true,
-  },
-  parallel: {
-    values: "-j -a -S --jobs --arg-file --colsep -N -n",
-    builds: true,
-    danger: "-S --sshlogin --sshloginfile --joblog --results --profile -J --transferfile --return",
-  },
-  watch: {
-    flags:
-      "-d -t -b -e -g -c -x -w --differences --no-title --beep --errexit --chgexit --color --exec --precise -p",
-    values: "-n --interval -q --equexit",
-    joins: true,
-  },
-  flock: {
-    flags: "-s -x -u -n -o -e -F --shared --exclusive --unlock --nonblock --nb --close --no-fork --verbose",
-    values: "-w -E --timeout --wait --conflict-exit-code",
-    skip: 1,
-    danger: "-c --command",
-  },
-  "strace ltrace": {
-    flags: "-c -C -d -f -ff -F -h -i -k -n -N -q -qq -r -t -tt -ttt -T -v -V -w -x -xx -y -yy -z -Z -S -L",
-    values: "-e -a -A -I -O -p -P -s -u -X -U -l -n",
-    looks: "-p --attach",
-    danger: "-o --output -E -b",
-  },
-  caffeinate: { flags: "-d -i -m -s -u", values: "-t -w" },
-  "busybox toybox": {},
-  "fakeroot faketime": {},
-  "dbus-run-session xvfb-run": { danger: "-s --server-args -f -e" },
-  "unbuffer winpty catchsegv": {},
-  coproc: {},
-};
-
-const wrapperByName: ReadonlyMap<string, Wrapper> = new Map(
-  Object.entries(wrappers).flatMap(([names, wrapper]) =>
-    names.split(" ").map((name): [string, Wrapper] => [name, wrapper]),
-  ),
-);
-
-export function wrapperOf(name: string): Wrapper | undefined {
-  return wrapperByName.get(name);
-}
-
-const shells = new Set([
-  "sh",
-  "bash",
-  "dash",
-  "zsh",
-  "ksh",
-  "mksh",
-  "ash",
-  "fish",
-  "csh",
-  "tcsh",
-  "rbash",
-  "pwsh",
-  "powershell",
-  "nu",
-  "elvish",
-  "xonsh",
-]);
-
-export function isShell(name: string): boolean {
-  return shells.has(name.replace(/\.exe$/i, ""));
 }
 
 /** Programs that run what their arguments name, beside shells and wrappers: nobody can allow them "always" as such. */

@@ -1,5 +1,6 @@
-import type { Subject } from "./rule.ts";
-import type { Names } from "./shell-word.ts";
+import type { Subject } from "../rule.ts";
+import { knownText } from "./word.ts";
+import type { Argument, Names } from "./word.ts";
 
 /** Where a command line would run. */
 export interface ShellContext {
@@ -23,10 +24,34 @@ export interface ShellPart extends Subject {
   always: readonly string[];
 }
 
+/** A simple command: its words after expansion, without redirections and assignments. */
+export interface SimpleCommand {
+  readonly argv: readonly Argument[];
+  /** As it is written. */
+  readonly raw: string;
+  readonly assignments: readonly ShellAssignment[];
+}
+
+export interface ShellAssignment {
+  readonly name: string;
+  readonly text: string;
+  /** Undefined where it cannot be known. */
+  readonly value: string | undefined;
+}
+
+/** A word `name=value` as an assignment. */
+export function toAssignment(word: Argument): ShellAssignment {
+  const equals = word.text.indexOf("=");
+  const name = word.text.slice(0, equals).replace(/[+[].*$/, "");
+  return { name, text: word.text, value: knownText(word)?.slice(equals + 1) };
+}
+
 /** What is collected while a command line is read. */
 export interface Scan {
   readonly context: ShellContext;
   add(part: ShellPart): void;
+  /** Adds a command that another one runs. */
+  addWrapped(command: SimpleCommand, place: Place): void;
   /** Real path of a path below `base`, `..` taken after links as the system does it. */
   realPath(base: string, path: string): string;
 }
@@ -39,4 +64,13 @@ export interface Place extends Names {
   readonly widerGlobs: boolean;
   /** Reads a text that the command gives to a shell. */
   runText(text: string): void;
+}
+
+/** A command about to be described, and where what it does is added. */
+export interface Invocation {
+  readonly scan: Scan;
+  readonly command: SimpleCommand;
+  /** Its words behind the name, or those of them that are looked at. */
+  readonly args: readonly Argument[];
+  readonly place: Place;
 }

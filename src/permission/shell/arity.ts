@@ -1,5 +1,7 @@
-import { wrapperOf, isRunner, isShell } from "./shell-programs.ts";
-import type { Argument } from "./shell-word.ts";
+import { isRunner } from "./program-table.ts";
+import { isShell } from "./shells.ts";
+import { wrapperOf } from "./wrapper-table.ts";
+import type { Argument } from "./word.ts";
 
 /** How many words name what is run, by the words before: `git checkout` is named by 2, `npm run dev` by 3. Others by 1. */
 const named: Record<number, string> = {

@@ -1,7 +1,7 @@
-import type { Program } from "./shell-programs.ts";
-import { attachedPath } from "./shell-paths.ts";
-import type { Argument } from "./shell-word.ts";
-import { literalArgument } from "./shell-word.ts";
+import type { Program } from "./program-table.ts";
+import { attachedPath } from "./paths.ts";
+import type { Argument } from "./word.ts";
+import { literalArgument } from "./word.ts";
 
 export interface FoundOption {
   name: string;

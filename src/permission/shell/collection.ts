@@ -1,0 +1,48 @@
+import { dirname, isAbsolute } from "node:path";
+import { addCommand } from "./command.ts";
+import type { Place, Scan, ShellContext, ShellPart, SimpleCommand } from "./part.ts";
+
+/** A command line with more parts than this is asked for as a whole. */
+const partLimit = 400;
+
+/** The parts of one command line, each once. Throws where there are more than can be read. */
+export class Collection implements Scan {
+  readonly context: ShellContext;
+  readonly #parts = new Map<string, ShellPart>();
+  readonly #resolved = new Map<string, string>();
+
+  constructor(context: ShellContext) {
+    this.context = context;
+  }
+
+  get parts(): ShellPart[] {
+    return [...this.#parts.values()];
+  }
+
+  add(part: ShellPart): void {
+    this.#parts.set(JSON.stringify([part.permission, part.text, part.opaque, part.also, part.below]), part);
+    if (this.#parts.size > partLimit) throw new Error(`it has more than ${partLimit} parts`);
+  }
+
+  addWrapped(command: SimpleCommand, place: Place): void {
+    addCommand(this, command, { ...place, depth: place.depth + 1 });
+  }
+
+  realPath(base: string, path: string): string {
+    let current = isAbsolute(path) ? "/" : base;
+    for (const component of path.split("/")) {
+      if (component === "..") current = dirname(this.#resolve(current));
+      else if (component !== "" && component !== ".")
+        current = current === "/" ? `/${component}` : `${current}/${component}`;
+    }
+    return this.#resolve(current);
+  }
+
+  #resolve(path: string): string {
+    const known = this.#resolved.get(path);
+    if (known !== undefined) return known;
+    const real = this.context.resolve(path);
+    this.#resolved.set(path, real);
+    return real;
+  }
+}

@@ -1,0 +1,100 @@
+import { basename } from "node:path";
+import { alwaysPattern, isNamedByWords, runnerWords } from "./arity.ts";
+import { describe } from "./describe.ts";
+import { assignmentDoubt } from "./doubt.ts";
+import type { Doubt } from "./doubt.ts";
+import { cdTargets } from "./folders.ts";
+import { git } from "./git.ts";
+import { readOptions } from "./options.ts";
+import type { Place, Scan, ShellPart, SimpleCommand } from "./part.ts";
+import { addPath, addUnknownPath } from "./paths.ts";
+import { programOf } from "./program-table.ts";
+import { canonicalText, unknownArguments } from "./word.ts";
+import type { Argument } from "./word.ts";
+
+/** Commands that run each other (`sudo env nice …`) deeper than this are asked for as a whole. */
+const wrapLimit = 32;
+
+/** Adds everything that a simple command does, and what the command does that it wraps. */
+export function addCommand(scan: Scan, command: SimpleCommand, place: Place): void {
+  if (place.depth > wrapLimit) throw new Error(`commands wrap each other more than ${wrapLimit} deep`);
+  const name = commandName(command);
+  if (typeof name !== "string") return addBash(scan, command, name);
+  if (isSteering(name, command)) return addFolders(scan, command, place);
+  const own = describe(name, { scan, command, args: command.argv.slice(1), place });
+  addBash(scan, command, own ?? assignmentDoubt(command));
+}
+
+/** The name without its folder, or why it cannot be known. */
+function commandName({ argv }: SimpleCommand): string | Doubt {
+  const [word] = argv;
+  const [value, ...others] = word?.values ?? [];
+  if (!word || !value || others.length > 0 || value.glob || word.splits) {
+    return { reason: "the command's name cannot be known before it runs", unseen: true };
+  }
+  if (value.text !== word.text && !word.text.startsWith("~/")) {
+    return { reason: "the command's name comes from a variable", unseen: true };
+  }
+  if (!/^[\w./@+%:,~[\]][\w./@+%:,~[\]-]*$/.test(value.text))
+    return { reason: "the command's name is odd", unseen: true };
+  return basename(value.text);
+}
+
+/** `cd` beside other commands changes nothing but where they run: only its folder is judged. */
+function isSteering(name: string, command: SimpleCommand): boolean {
+  return name === "cd" && command.argv[0]?.text === "cd" && command.assignments.length === 0;
+}
+
+function addFolders(scan: Scan, { argv }: SimpleCommand, place: Place): void {
+  for (const folder of cdTargets(argv.slice(1)))
+    addPath(scan, folder, { access: "visible", folder: true }, place);
+}
+
+function addBash(scan: Scan, command: SimpleCommand, doubt: Doubt | undefined): void {
+  const text = canonicalText(command.argv);
+  const part: ShellPart = {
+    permission: "bash",
+    text,
+    also: otherSpellings(command, text),
+    reason: doubt ? `runs ${text}, but ${doubt.reason}` : `runs ${text}`,
+    always: doubt ? [] : alwaysPattern(command.argv),
+    ...(doubt && { opaque: doubt.reason }),
+    ...(doubt?.options && { options: doubt.options }),
+  };
+  scan.add(part);
+  if (doubt?.unseen) addUnknownPath(scan, text, { access: "visible" }, doubt.reason);
+}
+
+/** Spellings in which a person may have forbidden the same command. */
+function otherSpellings({ argv, raw, assignments }: SimpleCommand, text: string): string[] {
+  const known = argv.filter((arg) => arg !== unknownArguments);
+  const values = known.map((arg) => (arg.values?.length === 1 ? (arg.values[0]?.text ?? "") : arg.text));
+  const named = [basename(values[0] ?? "").replace(/\.exe$/i, ""), ...values.slice(1)];
+  const spellings = [
+    raw,
+    values.join(" "),
+    named.join(" "),
+    ...assignments.map((assignment) => assignment.text),
+  ];
+  const plain = withoutLeadingOptions(named[0] ?? "", known.slice(1));
+  if (plain) spellings.push(plain);
+  spellings.push(...behindRunner(named));
+  return [...new Set(spellings)].filter((spelling) => spelling !== text && spelling !== "");
+}
+
+/** `git -C a push` is `git push` for a rule that forbids it. */
+function withoutLeadingOptions(name: string, args: readonly Argument[]): string | undefined {
+  const program = name === "git" ? git : programOf(name);
+  if (!args[0]?.text.startsWith("-") || !isNamedByWords(name)) return undefined;
+  const { operands } = readOptions(args, { ...program, leads: true });
+  return [name, ...operands.map((arg) => arg.text)].join(" ");
+}
+
+/** `pnpm exec rm a` runs `rm a`: what follows the words that name a runner, and its options. */
+function behindRunner(values: readonly string[]): string[] {
+  const count = runnerWords(values[0] ?? "", values[1] ?? "");
+  if (count === 0) return [];
+  const rest = values.slice(count);
+  const first = rest.findIndex((value) => !value.startsWith("-"));
+  return first === -1 ? [] : [rest.slice(first).join(" ")];
+}

@@ -1,0 +1,30 @@
+import type { SimpleCommand } from "./part.ts";
+import { isDangerousVariable } from "./variables.ts";
+
+/** What makes a command opaque. `unseen`: it runs shell text that cannot be read, which may touch any folder. */
+export interface Doubt {
+  reason: string;
+  options?: readonly string[];
+  unseen?: boolean;
+}
+
+export const doubts = {
+  option: (options: readonly string[]): Doubt => ({
+    reason: `${options.join(" ")} may make it run or write something else`,
+    options,
+  }),
+  unsure: { reason: "an argument that cannot be known before it runs may be an option" },
+  unseen: { reason: "it runs shell text that cannot be known before it runs", unseen: true },
+  subscript: { reason: "the shell evaluates what stands in [ ]" },
+  gitConfig: { reason: "git's configuration can name programs that later commands run" },
+  input: { reason: "it runs what it gets from its input", unseen: true },
+} as const;
+
+/** `IFS` before `read` only says how it splits its line. */
+export function assignmentDoubt({ argv, assignments }: SimpleCommand): Doubt | undefined {
+  const reads = argv[0]?.text === "read";
+  const variable = assignments.find(
+    ({ name, value }) => !(reads && name === "IFS") && isDangerousVariable(name, value),
+  );
+  return variable && { reason: `the variable ${variable.name} may make it do something else` };
+}

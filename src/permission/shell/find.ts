@@ -1,0 +1,71 @@
+import { doubts } from "./doubt.ts";
+import type { Doubt } from "./doubt.ts";
+import type { Invocation, Place, Scan, SimpleCommand } from "./part.ts";
+import { addPath } from "./paths.ts";
+import { describeProgram } from "./program.ts";
+import { programOf } from "./program-table.ts";
+import { canonicalText, literalArgument, unknownArguments } from "./word.ts";
+import type { Argument } from "./word.ts";
+
+/** Tests of find that run or write: `;` or `+` ends the command of the first four. */
+const findRuns = new Set(["-exec", "-execdir", "-ok", "-okdir"]);
+const findWrites = new Set(["-fprint", "-fprint0", "-fprintf", "-fls"]);
+
+export function describeFind({ scan, args, command, place }: Invocation): Doubt | undefined {
+  const firstTest = args.findIndex((arg) => /^(?:-(?![HLPDO])|[(!])/.test(arg.text));
+  const starts = (firstTest === -1 ? args : args.slice(0, firstTest)).filter(
+    (arg) => !arg.text.startsWith("-"),
+  );
+  const tests = firstTest === -1 ? [] : args.slice(firstTest);
+  for (const start of starts) addPath(scan, start, { access: "visible", folder: true }, place);
+  const found: string[] = [];
+  for (const [index, arg] of tests.entries()) {
+    const next = tests[index + 1];
+    if (findRuns.has(arg.text))
+      scan.addWrapped(findCommand(tests.slice(index + 1), command), inFoundFolder(arg.text, place));
+    if (findWrites.has(arg.text) && next) addPath(scan, next, { access: "edit" }, place);
+    if (/^-(?:newer\w*|anewer|cnewer|samefile|files0-from)$/.test(arg.text) && next)
+      addPath(scan, next, { access: "read" }, place);
+    if (arg.text === "-delete") addDeletions(scan, starts, !tests.some(isNarrowing), place);
+    if (findRuns.has(arg.text) || findWrites.has(arg.text) || arg.text === "-delete") found.push(arg.text);
+  }
+  if (found.length > 0) return doubts.option([...new Set(found)]);
+  return args.some((arg) => !arg.values && arg.known === "") ? doubts.unsure : undefined;
+}
+
+/** What stands behind `-x` is a command that gets what was found. */
+export function describeFd(invocation: Invocation): Doubt | undefined {
+  const { scan, args, command, place } = invocation;
+  const runs = args.findIndex(({ text }) => /^(?:-[xX]|--exec(?:-batch)?)$/.test(text));
+  if (runs === -1) return describeProgram(invocation, programOf("fd"));
+  const inner = findCommand(args.slice(runs + 1), command);
+  scan.addWrapped({ ...inner, argv: [...inner.argv, unknownArguments] }, place);
+  return describeProgram({ ...invocation, args: args.slice(0, runs + 1) }, programOf("fd"));
+}
+
+function findCommand(words: readonly Argument[], command: SimpleCommand): SimpleCommand {
+  const end = words.findIndex((word) => word.text === ";" || word.text === "+");
+  const argv = (end === -1 ? words : words.slice(0, end)).map((word) => {
+    return word.text.includes("{}")
+      ? { ...word, values: undefined, known: word.text.startsWith("{}") ? "./" : word.text }
+      : word;
+  });
+  return { ...command, argv, raw: canonicalText(argv), assignments: [] };
+}
+
+function inFoundFolder(option: string, place: Place): Place {
+  return option.endsWith("dir") ? { ...place, bases: undefined } : place;
+}
+
+/** Tests of find that leave something out. */
+function isNarrowing({ text }: Argument): boolean {
+  return /^-(?:i?l?name|i?path|i?wholename|i?regex|[acm](?:time|min)|newer\w*|size|empty|user|group|perm)$/.test(
+    text,
+  );
+}
+
+function addDeletions(scan: Scan, starts: readonly Argument[], removes: boolean, place: Place): void {
+  const folders = starts.length > 0 ? starts : [literalArgument(".")];
+  for (const folder of folders)
+    addPath(scan, folder, { access: "edit", folder: true, below: true, removes }, place);
+}

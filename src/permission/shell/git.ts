@@ -1,0 +1,121 @@
+import { doubts } from "./doubt.ts";
+import type { Doubt } from "./doubt.ts";
+import { addOptionFiles } from "./operands.ts";
+import { dangersIn, readOptions, words } from "./options.ts";
+import type { Invocation, Place, Scan } from "./part.ts";
+import { addPath } from "./paths.ts";
+import { describeProgram } from "./program.ts";
+import { interactive } from "./program-table.ts";
+import type { Program } from "./program-table.ts";
+import { literalArgument } from "./word.ts";
+import type { Argument } from "./word.ts";
+
+/** git before its command. */
+export const git: Program = {
+  values: "-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source",
+  danger: "-c --config-env --exec-path --git-dir --work-tree --namespace",
+  leads: true,
+};
+
+const danger = "--upload-pack --receive-pack --exec --output --ext-diff --open-files-in-pager --config";
+const texts =
+  "-m --message --author --date --grep --format --pretty --since --until --after --before -S -G -L --trailer -n --max-count --committer";
+
+/** git's commands with more than the common options. */
+const commands: Record<string, Program> = {
+  grep: {
+    danger: `${danger} -O`,
+    texts: "-e -A -B -C -m --max-depth",
+    reads: "-f",
+    operands: "read",
+    skip: 1,
+    instead: "-e -f",
+  },
+  archive: { danger: `${danger} -o --remote`, writes: "-o --output" },
+  "format-patch": { danger: `${danger} -o --output-directory`, writes: "-o --output-directory" },
+  clone: {
+    operands: "clone",
+    danger: `${danger} -u -c --template`,
+    values: "-b --branch --depth -o --origin",
+  },
+  init: { danger: `${danger} --template --separate-git-dir` },
+  fetch: { danger: `${danger} -o` },
+  push: { danger, texts: "-o --push-option" },
+  rebase: { danger: `${danger} -x -i --interactive` },
+  branch: {
+    danger: `${danger} --edit-description`,
+    texts: "--format --sort --contains --no-contains --merged --points-at",
+  },
+  commit: { danger, texts: `${texts} -C --reuse-message`, reads: "-F --file -t --template" },
+  tag: { danger, texts: `${texts} --sort -u --local-user`, reads: "-F --file" },
+  notes: { danger, texts, reads: "-F --file" },
+  rm: { danger, operands: "write", removes: true, below: "-r" },
+  mv: { danger, operands: "move", removes: true, below: "*" },
+  restore: { danger, operands: "write", below: "*", texts: "-s --source" },
+  apply: { danger, operands: "read", writesUnseen: true, values: "--directory" },
+  stash: { danger, texts: "-m --message" },
+  switch: { danger, values: "-c -C --create --force-create" },
+  checkout: { danger, values: "-b -B --orphan" },
+  worktree: { danger, values: "-b -B --reason" },
+  difftool: { opaque: interactive },
+  mergetool: { opaque: interactive },
+  gui: { opaque: interactive },
+  instaweb: { opaque: interactive },
+  bisect: { danger: `${danger} run` },
+  submodule: { danger: `${danger} foreach` },
+  "filter-branch": { opaque: "it runs shell text" },
+  "filter-repo": { opaque: "it runs program text" },
+  "send-email": { opaque: "it runs what its configuration names" },
+  hook: { opaque: "it runs a hook of the repository" },
+};
+
+/** What is known of one of git's commands. */
+function commandOf(name: string): Program {
+  return (
+    (Object.hasOwn(commands, name) ? commands[name] : undefined) ?? {
+      danger,
+      texts,
+    }
+  );
+}
+
+/** `git config` only reads with one of these. */
+const configReads = ["--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list", "--show-origin"];
+
+export function describeGit(invocation: Invocation): Doubt | undefined {
+  const { scan, args, place } = invocation;
+  const before = readOptions(args, git);
+  addOptionFiles(scan, before, git, place);
+  const dangers = dangersIn(before, git.danger);
+  const [subcommand] = before.operands;
+  if (dangers.length > 0) return doubts.option(dangers);
+  if (!subcommand) return undefined;
+  if (!subcommand.values || subcommand.splits) return doubts.unsure;
+  const rest = before.operands.slice(1);
+  const program = commandOf(subcommand.text);
+  if (subcommand.text === "checkout") addCheckedOut(scan, rest, place);
+  const doubt =
+    describeProgram({ ...invocation, args: rest }, program) ?? wordDoubt(subcommand.text, rest, program);
+  if (doubt === doubts.gitConfig) addPath(scan, literalArgument(".git/config"), { access: "edit" }, place);
+  return doubt;
+}
+
+/** `git checkout -- a` overwrites `a`. */
+function addCheckedOut(scan: Scan, args: readonly Argument[], place: Place): void {
+  const dashes = args.findIndex(({ text }) => text === "--");
+  const files = dashes === -1 ? [] : args.slice(dashes + 1);
+  for (const file of files) addPath(scan, file, { access: "edit", below: true }, place);
+}
+
+/** Words that are no options and yet make git run something. */
+function wordDoubt(subcommand: string, rest: readonly Argument[], program: Program): Doubt | undefined {
+  const named = rest.find((arg) => words(program.danger).has(arg.text));
+  if (named && !named.text.startsWith("-")) return doubts.option([named.text]);
+  if (rest.some((arg) => /^(?:ext|fd)::/.test(arg.text)))
+    return { reason: "a remote of this kind runs a command" };
+  const onlyReads = rest.some((arg) => configReads.includes(arg.text));
+  if (subcommand === "config" && !onlyReads && rest.filter((arg) => !arg.text.startsWith("-")).length !== 1) {
+    return doubts.gitConfig;
+  }
+  return undefined;
+}

@@ -1,0 +1,179 @@
+import { basename, isAbsolute } from "node:path";
+import { hasOption, words } from "./options.ts";
+import type { Options } from "./options.ts";
+import type { Place, Scan } from "./part.ts";
+import { addPath, addVisiblePaths, fileOfAddress } from "./paths.ts";
+import type { PathUse } from "./paths.ts";
+import type { Program } from "./program-table.ts";
+import { literalArgument } from "./word.ts";
+import type { Argument, Value } from "./word.ts";
+
+/** Adds the files that the options of a program name. */
+export function addOptionFiles(scan: Scan, options: Options, program: Program, place: Place): void {
+  const [reads, writes, uploads] = [words(program.reads), words(program.writes), words(program.uploads)];
+  const fills = words(program.fills);
+  for (const { name, value, isText } of options.found) {
+    if (!value || isText) continue;
+    if (fills.has(name)) {
+      addFilled(scan, value, options.operands, place);
+      continue;
+    }
+    if (uploads.has(name)) addUpload(scan, value, place);
+    if (writes.has(name)) addPath(scan, value, { access: "edit" }, place);
+    else if (reads.has(name)) addPath(scan, value, { access: "read" }, place);
+    else if (!uploads.has(name))
+      addVisiblePaths(scan, value, place, program.operands === undefined ? "read" : "visible");
+  }
+}
+
+/** Adds the files that the operands of a program name. */
+export function addOperands(scan: Scan, options: Options, program: Program, place: Place): void {
+  const skipped = program.skip && !hasOption(options, program.instead) ? program.skip : 0;
+  const operands = options.operands.slice(skipped);
+  const below = program.below === "*" || hasOption(options, program.below);
+  const edit: PathUse = { access: "edit", below, removes: program.removes ?? false };
+  switch (program.operands) {
+    case "text":
+      return;
+    case "address":
+      return addAddresses(scan, operands, savesFiles(options, program), place);
+    case "read":
+      return addReads(scan, operands, program, place);
+    case "write":
+      return operands.forEach((file) => addPath(scan, file, edit, place));
+    case "change":
+      return operands.forEach((file) => addChange(scan, file, edit, place));
+    case "pack":
+      return operands.forEach((file, index) =>
+        addPath(scan, file, index === 0 ? edit : { access: "read" }, place),
+      );
+    case "clone":
+      return addClone(scan, operands, place);
+    case "folder":
+      return operands.forEach((folder) => addPath(scan, folder, { access: "visible", folder: true }, place));
+    case "copy":
+    case "move":
+    case "link":
+      return addCopies(scan, operands, program, hasOption(options, program.fills), edit, place);
+    case "name":
+      return operands.forEach((operand) => addVisiblePaths(scan, operand, place));
+    case undefined:
+      return operands.forEach((operand) => addVisiblePaths(scan, operand, place, "read"));
+  }
+}
+
+/** Files below the folder, named by what the program reads. */
+export function addUnseenWrites(scan: Scan, place: Place): void {
+  addPath(scan, literalArgument("."), { access: "edit", folder: true, below: true }, place);
+}
+
+/** A folder gets files with the names of the sources, or with such as nobody names here. */
+function addFilled(scan: Scan, folder: Argument, sources: readonly Argument[], place: Place): void {
+  addPath(scan, folder, { access: "edit", folder: true, below: true }, place);
+  for (const source of sources)
+    for (const inside of namesInside(scan, folder, source, place))
+      addPath(scan, inside, { access: "edit" }, place);
+}
+
+/** `@file`, `<file` or `name=@file;type=…`; another text is sent as it is. */
+function addUpload(scan: Scan, value: Argument, place: Place): void {
+  if (!value.values)
+    return /[@<]/.test(value.known) || value.known === ""
+      ? addPath(scan, value, { access: "read" }, place)
+      : undefined;
+  for (const { text } of value.values) {
+    const file = /^[^@<]*[@<]([^;]+)/.exec(text)?.[1];
+    if (file && !text.includes("://")) addPath(scan, literalArgument(file), { access: "read" }, place);
+  }
+}
+
+function addChange(scan: Scan, file: Argument, edit: PathUse, place: Place): void {
+  addPath(scan, file, { access: "read" }, place);
+  addPath(scan, file, edit, place);
+}
+
+function savesFiles(options: Options, program: Program): boolean {
+  if (program.saves !== "*") return hasOption(options, program.saves);
+  return !hasOption(options, program.writes) && !hasOption(options, program.fills);
+}
+
+/** A file's address is read; what is fetched may be saved under the last name of its address. */
+function addAddresses(scan: Scan, addresses: readonly Argument[], saves: boolean, place: Place): void {
+  for (const { values = [] } of addresses) {
+    for (const { text } of values) {
+      const file = fileOfAddress(text);
+      if (file !== undefined) addPath(scan, literalArgument(file), { access: "read" }, place);
+      const name = saves ? basename(text.replace(/[?#].*$/s, "")) : "";
+      if (name !== "") addPath(scan, literalArgument(name), { access: "edit" }, place);
+    }
+  }
+}
+
+/** The folder that is named, or one with the name of what is cloned. */
+function addClone(scan: Scan, [from, to]: readonly Argument[], place: Place): void {
+  if (from) addVisiblePaths(scan, from, place);
+  const folders = to ? [to] : (from?.values ?? []).map(({ text }) => literalArgument(clonedName(text)));
+  for (const folder of folders) addPath(scan, folder, { access: "edit", folder: true, below: true }, place);
+}
+
+function clonedName(address: string): string {
+  return (
+    basename(address.replace(/\/+$/, ""))
+      .replace(/^.*:/, "")
+      .replace(/\.git$/, "") || "."
+  );
+}
+
+/** Of a program that runs a script only the script is known to be read. */
+function addReads(scan: Scan, operands: readonly Argument[], program: Program, place: Place): void {
+  for (const [index, file] of operands.entries()) {
+    if (program.leads && index > 0) addVisiblePaths(scan, file, place);
+    else addPath(scan, file, { access: "read" }, place);
+  }
+}
+
+/** The last operand is written unless an option names the target; a folder gets files with the sources' names. */
+function addCopies(
+  scan: Scan,
+  operands: readonly Argument[],
+  program: Program,
+  hasTarget: boolean,
+  edit: PathUse,
+  place: Place,
+): void {
+  const target = hasTarget || operands.length < 2 ? undefined : operands.at(-1);
+  const sources = target ? operands.slice(0, -1) : operands;
+  for (const source of sources) {
+    if (/^[\w.@-]+:(?!\/\/)/.test(source.text)) continue;
+    addPath(scan, source, { access: "read" }, place);
+    if (program.operands === "move") addPath(scan, source, edit, place);
+  }
+  if (!target || /^[\w.@-]+:/.test(target.text)) return;
+  addPath(scan, target, { ...edit, removes: false }, place);
+  for (const source of sources)
+    for (const inside of namesInside(scan, target, source, place))
+      addPath(scan, inside, { ...edit, removes: false }, place);
+}
+
+/** `cp x/.env folder` may write `folder/.env`; `cp -r x/. folder` and `cp x/* folder` what lies in `x` now. */
+function namesInside(scan: Scan, target: Argument, source: Argument, place: Place): Argument[] {
+  if (!target.values || !source.values) return [];
+  const names = source.values.flatMap((value) => [
+    { text: basename(value.text), glob: value.glob },
+    ...namesBelow(scan, value, place).map((text) => ({ text, glob: false })),
+  ]);
+  return target.values.flatMap((folder) =>
+    names.map((name): Argument => {
+      const text = `${folder.text.replace(/\/+$/, "") || "/"}/${name.text}`;
+      return { ...literalArgument(text), values: [{ text, glob: folder.glob || name.glob }] };
+    }),
+  );
+}
+
+/** Names in a folder that is copied with what it holds (`x/`, `x/.`, `x/*`). */
+function namesBelow(scan: Scan, { text }: Value, { bases }: Place): readonly string[] {
+  const folder = /^(.*?)\/+(?:\.|\*|)$/s.exec(text)?.[1];
+  if (folder === undefined || /[*?]/.test(folder)) return [];
+  const from = isAbsolute(text) ? ["/"] : (bases ?? []);
+  return from.flatMap((base) => scan.context.list?.(scan.realPath(base, folder || "/")) ?? []);
+}

@@ -1,0 +1,45 @@
+import type { Doubt } from "./doubt.ts";
+import { addOptionFiles, addUnseenWrites } from "./operands.ts";
+import { hasOption, readOptions, words } from "./options.ts";
+import type { Invocation } from "./part.ts";
+import { addPath } from "./paths.ts";
+import { programDoubt } from "./program.ts";
+import { programOf } from "./program-table.ts";
+import type { Program } from "./program-table.ts";
+import { literalArgument } from "./word.ts";
+import type { Argument } from "./word.ts";
+
+/** Its first word may be options without a dash; extracting writes below the folder it runs in. */
+export function describeTar({ scan, args, place }: Invocation): Doubt | undefined {
+  const program: Program = { ...programOf("tar"), texts: `${programOf("tar")?.texts ?? ""} -f --file` };
+  const options = readOptions(unbundled(args, program), program);
+  addOptionFiles(scan, options, program, place);
+  const mode = options.found.map(({ name }) => name);
+  const extracts = mode.some((name) => /^-(?:x|-extract|-get)$/.test(name));
+  const creates = mode.some((name) => /^-(?:c|r|u|A|-create|-append|-update|-delete)$/.test(name));
+  for (const { name, value } of options.found) {
+    if (value && /^-(?:f|-file)$/.test(name))
+      addPath(scan, value, { access: creates ? "edit" : "read" }, place);
+    if (value && /^-(?:C|-directory)$/.test(name))
+      addPath(scan, value, { access: extracts ? "edit" : "visible", folder: true, below: true }, place);
+  }
+  if (extracts && !hasOption(options, "-C --directory")) addUnseenWrites(scan, place);
+  for (const operand of options.operands) if (!extracts) addPath(scan, operand, { access: "read" }, place);
+  return programDoubt(options, program);
+}
+
+/** `xfC a folder` as `-x -f a -C folder`: letters without a dash take the words behind them in their order. */
+function unbundled(args: readonly Argument[], program: Program): readonly Argument[] {
+  const [first, ...rest] = args;
+  if (!first || !/^[A-Za-z]+$/.test(first.text)) return args;
+  const valued = new Set(
+    [program.values, program.texts, program.reads, program.writes].flatMap((list) => [...words(list)]),
+  );
+  let next = 0;
+  const options = first.text.split("").flatMap((letter) => {
+    const option = literalArgument(`-${letter}`);
+    const value = valued.has(option.text) ? rest[next++] : undefined;
+    return value ? [option, value] : [option];
+  });
+  return [...options, ...rest.slice(next)];
+}

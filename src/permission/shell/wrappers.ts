@@ -1,0 +1,64 @@
+import { assignmentDoubt, doubts } from "./doubt.ts";
+import type { Doubt } from "./doubt.ts";
+import { dangersIn, hasOption, readOptions, unknownIn } from "./options.ts";
+import { toAssignment } from "./part.ts";
+import type { Invocation, ShellAssignment, SimpleCommand } from "./part.ts";
+import { addUnknownPath, addVisiblePaths } from "./paths.ts";
+import { runTexts } from "./shells.ts";
+import { canonicalText, unknownArguments } from "./word.ts";
+import type { Argument } from "./word.ts";
+import type { Wrapper } from "./wrapper-table.ts";
+
+export function describeWrapper(
+  { scan, args, command, place }: Invocation,
+  wrapper: Wrapper,
+): Doubt | undefined {
+  const options = readOptions(args, { ...wrapper, leads: true });
+  for (const { value } of options.found) if (value) addVisiblePaths(scan, value, place);
+  const dangers = dangersIn(options, wrapper.danger);
+  if (dangers.length > 0)
+    addUnknownPath(scan, canonicalText(command.argv), { access: "visible" }, doubts.option(dangers).reason);
+  if (options.operands.length === 0 || hasOption(options, wrapper.looks))
+    return dangers.length > 0 ? doubts.option(dangers) : undefined;
+  const marks = options.found.flatMap(({ name, value }) =>
+    /^-(?:I|-replace)$/.test(name) && value ? [value.text] : [],
+  );
+  const inner = wrappedCommand(options.operands, wrapper, ["{}", ...marks], command);
+  if (wrapper.builds) return { reason: "it builds commands from its input", unseen: true };
+  const doubt = wrapper.joins ? runTexts(inner.argv, place) : undefined;
+  if (!wrapper.joins && inner.argv.length > 0) scan.addWrapped(inner, place);
+  if (dangers.length > 0) return doubts.option(dangers);
+  const [unknown] = unknownIn(options, wrapper.values, wrapper.flags, wrapper.looks, wrapper.danger);
+  if (unknown)
+    return { reason: `${unknown} may take the next word, so that the command is not known`, unseen: true };
+  return doubt ?? assignmentDoubt(inner) ?? (options.unsure ? doubts.unsure : undefined);
+}
+
+function wrappedCommand(
+  operands: readonly Argument[],
+  wrapper: Wrapper,
+  marks: readonly string[],
+  command: SimpleCommand,
+): SimpleCommand {
+  let rest = operands.slice(wrapper.skip ?? 0);
+  const assignments: ShellAssignment[] = [];
+  while (wrapper.assigns && /^\w+=/.test(rest[0]?.text ?? "")) {
+    const [word] = rest;
+    if (word) assignments.push(toAssignment(word));
+    rest = rest.slice(1);
+  }
+  const argv =
+    wrapper.appends && rest.length > 0
+      ? [...rest.map((word) => replaced(word, marks)), unknownArguments]
+      : rest;
+  const shown = argv.filter((arg) => arg !== unknownArguments);
+  return { ...command, argv, assignments, raw: canonicalText(shown) };
+}
+
+/** A word in which the wrapper puts what it reads. */
+function replaced(word: Argument, marks: readonly string[]): Argument {
+  const mark = marks.find((mark) => word.text.includes(mark));
+  return mark === undefined
+    ? word
+    : { ...word, values: undefined, known: word.text.slice(0, word.text.indexOf(mark)) };
+}
