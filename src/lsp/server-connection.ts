@@ -1,0 +1,203 @@
+import { basename } from "node:path";
+import { pathToFileURL } from "node:url";
+import { createMessageConnection, type MessageConnection, StreamMessageWriter } from "vscode-jsonrpc/node";
+import type { InitializeParams, WorkspaceFolder } from "vscode-languageserver-protocol";
+import { z } from "zod";
+import { orAfter } from "../base/async.ts";
+import { UserError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { LanguageServerConfig } from "../config/schema.ts";
+import type { Processes, RunningProgram } from "../workspace/process.ts";
+import { BoundedMessageReader } from "./message-reader.ts";
+
+export interface ServerConnectionDeps {
+  readonly name: string;
+  readonly config: LanguageServerConfig & { command: string[] };
+  /** Absolute real path of the folder that it is for. */
+  readonly root: string;
+  readonly processes: Processes;
+  readonly log: Log;
+}
+
+export interface ServerListener {
+  onPublished(params: unknown): void;
+  /** Told when the server is not used any more. */
+  onFailed(): void;
+}
+
+const startLimitMs = 30_000;
+const stderrLimit = 2_000;
+
+/** A language server's program and the messages to and fro. All that rejects does so with a sentence for the person. */
+export class ServerConnection {
+  readonly #deps: ServerConnectionDeps;
+  readonly #listener: ServerListener;
+  readonly #program: RunningProgram;
+  readonly #messages: MessageConnection;
+  #isPulled = false;
+  #stderr = "";
+  #failure: UserError | undefined;
+
+  constructor(deps: ServerConnectionDeps, program: RunningProgram, listener: ServerListener) {
+    this.#deps = deps;
+    this.#listener = listener;
+    this.#program = program;
+    this.#messages = createMessageConnection(
+      new BoundedMessageReader(program.stdout),
+      new StreamMessageWriter(program.stdin),
+    );
+    this.#answerRequests();
+    this.#watch();
+    this.#messages.listen();
+  }
+
+  /** Whether it says what is wrong when it is asked, rather than by itself. */
+  get isPulled(): boolean {
+    return this.#isPulled;
+  }
+
+  assertAlive(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** Undefined where no answer came in time. */
+  async request(method: string, params: unknown, limitMs: number): Promise<{ answer: unknown } | undefined> {
+    const asked = this.#messages.sendRequest(method, params).then((answer) => ({ answer }));
+    return orAfter(this.#orFailure(asked), limitMs, undefined);
+  }
+
+  notify(method: string, params: unknown): Promise<void> {
+    return this.#orFailure(this.#messages.sendNotification(method, params));
+  }
+
+  async end(): Promise<void> {
+    this.#fail("it was ended");
+    await this.#program.end();
+  }
+
+  /** To be called first. */
+  async initialize(): Promise<void> {
+    const { name, config } = this.#deps;
+    const answered = await this.request("initialize", this.#initializeParams(), startLimitMs);
+    if (answered === undefined)
+      throw new UserError(`The language server ${name} did not answer within ${startLimitMs / 1000} s.`);
+    const result = initializeResultSchema.safeParse(answered.answer).data;
+    if (result === undefined)
+      throw new UserError(`The language server ${name} began with an answer that is none.`);
+    this.#isPulled = isGiven(result.capabilities?.diagnosticProvider);
+    await this.notify("initialized", {});
+    if (config.initialization === undefined) return;
+    await this.notify("workspace/didChangeConfiguration", { settings: config.initialization });
+  }
+
+  #initializeParams(): InitializeParams {
+    const { root, config } = this.#deps;
+    return {
+      processId: process.pid,
+      clientInfo: { name: "Fairlead" },
+      rootPath: root,
+      rootUri: toUri(root),
+      workspaceFolders: [this.#folder()],
+      ...(config.initialization && { initializationOptions: config.initialization }),
+      capabilities: {
+        general: { positionEncodings: ["utf-16"] },
+        window: { workDoneProgress: true },
+        workspace: { configuration: true, workspaceFolders: true, didChangeConfiguration: {} },
+        textDocument: {
+          synchronization: { didSave: true },
+          publishDiagnostics: { versionSupport: true },
+          diagnostic: {},
+        },
+      },
+    };
+  }
+
+  #folder(): WorkspaceFolder {
+    const { root } = this.#deps;
+    return { uri: toUri(root), name: basename(root) };
+  }
+
+  #answerRequests(): void {
+    const { config } = this.#deps;
+    const messages = this.#messages;
+    messages.onRequest("workspace/configuration", (params: unknown) => {
+      const { items } = configurationSchema.parse(params);
+      return items.map(({ section }) => settingOf(config.initialization, section));
+    });
+    messages.onRequest("workspace/workspaceFolders", () => [this.#folder()]);
+    messages.onRequest("workspace/applyEdit", () => ({ applied: false }));
+    messages.onRequest("window/showDocument", () => ({ success: false }));
+    for (const method of methodsWithoutAnswer) messages.onRequest(method, () => null);
+    messages.onNotification("textDocument/publishDiagnostics", (params: unknown) =>
+      this.#listener.onPublished(params),
+    );
+  }
+
+  #watch(): void {
+    const { name, log } = this.#deps;
+    this.#program.stderr.setEncoding("utf8").on("data", (text: string) => {
+      this.#stderr = (this.#stderr + text).slice(-stderrLimit);
+    });
+    this.#messages.onError(([error]) => {
+      log.warn("a language server is not understood", { name, error: error.message });
+      this.#fail(error.message);
+    });
+    void this.#program.exited.then((how) => this.#fail(`it ended with ${how}${this.#lastWords()}`));
+  }
+
+  #lastWords(): string {
+    const line = this.#stderr.trim().split("\n").at(-1)?.trim() ?? "";
+    return line === "" ? "" : `: ${line}`;
+  }
+
+  /** What waits for an answer is rejected by the end of the messages. */
+  #fail(why: string): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = new UserError(`The language server ${this.#deps.name} is not used any more: ${why}`);
+    this.#messages.dispose();
+    this.#listener.onFailed();
+  }
+
+  async #orFailure<T>(sent: Promise<T>): Promise<T> {
+    try {
+      return await sent;
+    } catch (error) {
+      throw this.#failure ?? error;
+    }
+  }
+}
+
+export function toUri(path: string): string {
+  return pathToFileURL(path).href;
+}
+
+const initializeResultSchema = z.looseObject({
+  capabilities: z.looseObject({ diagnosticProvider: z.unknown().optional() }).nullish(),
+});
+const configurationSchema = z.looseObject({
+  items: z.array(z.looseObject({ section: z.string().nullish() })),
+});
+
+const methodsWithoutAnswer = [
+  "client/registerCapability",
+  "client/unregisterCapability",
+  "window/showMessageRequest",
+  "window/workDoneProgress/create",
+  "workspace/diagnostic/refresh",
+];
+
+/** The setting under a name with dots; null where there is none, as the protocol wants it. */
+function settingOf(settings: unknown, section: string | null | undefined): unknown {
+  let value = settings;
+  for (const key of section?.split(".") ?? [])
+    value = isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+  return value ?? null;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+function isGiven(capability: unknown): boolean {
+  return capability !== undefined && capability !== null && capability !== false;
+}
