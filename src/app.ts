@@ -102,7 +102,15 @@ export class App {
     };
 
     this.models = new ModelAccess({ dataFolder, env, secrets, log });
-    this.#parts = new LateParts({ pluginHost, childEnv, secrets, workspace, log, warn });
+    this.#parts = new LateParts({
+      pluginHost,
+      childEnv,
+      secrets,
+      processes: this.#piped,
+      workspace,
+      log,
+      warn,
+    });
     this.projects = new Projects({
       person: this.#person,
       configFolder,

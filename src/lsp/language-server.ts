@@ -1,7 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { type Document, Documents, problemsOf, type ShownText, toDiagnostics } from "./documents.ts";
-import type { RunningProgram } from "../workspace/process.ts";
+import { messageOf, UserError } from "../base/errors.ts";
+import type { PipedProcess } from "../workspace/piped-process.ts";
 import { newProblems, type Problem } from "./problems.ts";
 import { type quietMs, Reports, silenceLimitMs } from "./reports.ts";
 import { ServerConnection, type ServerConnectionDeps, toUri } from "./server-connection.ts";
@@ -40,9 +41,7 @@ export class LanguageServer {
   #closing: string | undefined;
 
   static async start(deps: LanguageServerDeps): Promise<LanguageServer> {
-    const { config, root, processes } = deps;
-    const program = await processes.start({ command: config.command, cwd: root, env: config.env });
-    const server = new LanguageServer(deps, program);
+    const server = new LanguageServer(deps, await startProgram(deps));
     try {
       await server.#connection.initialize();
     } catch (error) {
@@ -52,7 +51,7 @@ export class LanguageServer {
     return server;
   }
 
-  private constructor(deps: LanguageServerDeps, program: RunningProgram) {
+  private constructor(deps: LanguageServerDeps, program: PipedProcess) {
     this.#read = deps.read;
     this.#reports = new Reports(deps.quietMs);
     this.#connection = new ServerConnection(deps, program, {
@@ -178,6 +177,15 @@ export class LanguageServer {
       this.#reports.note(document);
     }
     this.#reports.ring();
+  }
+}
+
+async function startProgram({ name, config, root, processes }: LanguageServerDeps): Promise<PipedProcess> {
+  const [command = "", ...args] = config.command;
+  try {
+    return await processes.start({ command, args, cwd: root, env: config.env ?? {} });
+  } catch (error) {
+    throw new UserError(`The language server ${name} cannot be used: ${messageOf(error)}.`, { cause: error });
   }
 }
 

@@ -3,14 +3,14 @@ import { messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { LanguageServerConfig } from "../config/schema.ts";
 import type { FileChange } from "../message/part.ts";
-import type { Processes } from "../workspace/process.ts";
+import type { PipedProcesses } from "../workspace/piped-process.ts";
 import type { Snapshots } from "../workspace/snapshot.ts";
 import { type EditedFile, LanguageServer, type LanguageServerDeps } from "./language-server.ts";
 import { servesFile } from "./languages.ts";
 import { describeProblems, type Problem } from "./problems.ts";
 
 export interface LanguageServersDeps {
-  readonly processes: Processes;
+  readonly processes: PipedProcesses;
   readonly snapshots: Pick<Snapshots, "load">;
   /** Bytes of a file on disk. */
   readonly read: (path: string) => Promise<Uint8Array>;

@@ -7,7 +7,7 @@ import { orAfter } from "../base/async.ts";
 import { UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { LanguageServerConfig } from "../config/schema.ts";
-import type { Processes, RunningProgram } from "../workspace/process.ts";
+import type { PipedExit, PipedProcess, PipedProcesses } from "../workspace/piped-process.ts";
 import { BoundedMessageReader } from "./message-reader.ts";
 
 export interface ServerConnectionDeps {
@@ -15,7 +15,7 @@ export interface ServerConnectionDeps {
   readonly config: LanguageServerConfig & { command: string[] };
   /** Absolute real path of the folder that it is for. */
   readonly root: string;
-  readonly processes: Processes;
+  readonly processes: PipedProcesses;
   readonly log: Log;
 }
 
@@ -32,19 +32,19 @@ const stderrLimit = 2_000;
 export class ServerConnection {
   readonly #deps: ServerConnectionDeps;
   readonly #listener: ServerListener;
-  readonly #program: RunningProgram;
+  readonly #program: PipedProcess;
   readonly #messages: MessageConnection;
   #isPulled = false;
   #stderr = "";
   #failure: UserError | undefined;
 
-  constructor(deps: ServerConnectionDeps, program: RunningProgram, listener: ServerListener) {
+  constructor(deps: ServerConnectionDeps, program: PipedProcess, listener: ServerListener) {
     this.#deps = deps;
     this.#listener = listener;
     this.#program = program;
     this.#messages = createMessageConnection(
-      new BoundedMessageReader(program.stdout),
-      new StreamMessageWriter(program.stdin),
+      new BoundedMessageReader(program.output),
+      new StreamMessageWriter(program.input),
     );
     this.#answerRequests();
     this.#watch();
@@ -135,14 +135,14 @@ export class ServerConnection {
 
   #watch(): void {
     const { name, log } = this.#deps;
-    this.#program.stderr.setEncoding("utf8").on("data", (text: string) => {
+    this.#program.errors.setEncoding("utf8").on("data", (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-stderrLimit);
     });
     this.#messages.onError(([error]) => {
       log.warn("a language server is not understood", { name, error: error.message });
       this.#fail(error.message);
     });
-    void this.#program.exited.then((how) => this.#fail(`it ended with ${how}${this.#lastWords()}`));
+    void this.#program.exited.then((how) => this.#fail(`it ended with ${wordsOf(how)}${this.#lastWords()}`));
   }
 
   #lastWords(): string {
@@ -165,6 +165,10 @@ export class ServerConnection {
       throw this.#failure ?? error;
     }
   }
+}
+
+function wordsOf({ code, signalName }: PipedExit): string {
+  return signalName === null ? `exit code ${code}` : `signal ${signalName}`;
 }
 
 export function toUri(path: string): string {

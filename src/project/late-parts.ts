@@ -5,6 +5,7 @@ import type { Config } from "../config/schema.ts";
 import type { LanguageServers } from "../lsp/language-servers.ts";
 import type { SharedPlugins } from "../plugin/shared-plugins.ts";
 import type { Diagnose } from "../session/project.ts";
+import type { PipedProcesses } from "../workspace/piped-process.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
 export interface LatePartsDeps {
@@ -13,7 +14,8 @@ export interface LatePartsDeps {
   /** What commands see of the environment. */
   readonly childEnv: Readonly<Record<string, string>>;
   readonly secrets: Secrets;
-  readonly workspace: Pick<Workspace, "files" | "processes" | "snapshots">;
+  readonly processes: PipedProcesses;
+  readonly workspace: Pick<Workspace, "files" | "snapshots">;
   readonly log: Log;
   /** Tells the person. */
   readonly warn: (text: string) => void;
@@ -64,8 +66,8 @@ export class LateParts {
 
   async #openLanguageServers(): Promise<LanguageServers> {
     const { LanguageServers } = await import("../lsp/language-servers.ts");
-    const { workspace, log, warn } = this.#deps;
-    const { processes, snapshots, files } = workspace;
+    const { processes, workspace, log, warn } = this.#deps;
+    const { snapshots, files } = workspace;
     const read = async (path: string) => (await files.read(path)).bytes;
     return new LanguageServers({ processes, snapshots, read, log, warn });
   }

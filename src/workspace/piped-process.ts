@@ -6,15 +6,14 @@ import type { Readable, Writable } from "node:stream";
 import { orAfter, orWhenAborted } from "../base/async.ts";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import { Secrets } from "../base/secrets.ts";
+import { type Environment, findProgram } from "./find-program.ts";
 import { endTree, killGroup, PROCESS_MARK } from "./process-tree.ts";
 import { Watchdog } from "./watchdog.ts";
-import { windowsCommand } from "./windows-command.ts";
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import { type SpawnedCommand, windowsCommand } from "./windows-command.ts";
 
 /** Programs that are talked to while they run, each in a process group of its own. */
 export interface PipedProcesses {
-  /** Throws {@link UserError} where it cannot be started. */
+  /** Throws {@link UserError} where it cannot be started; its message goes on from "…: ". */
   start(command: PipedCommand): Promise<PipedProcess>;
   /** Ends all that still run, TERM then KILL. For the program's own end. */
   endAll(): Promise<void>;
@@ -139,7 +138,8 @@ class Running implements PipedProcess {
 
 async function spawnPiped(command: PipedCommand, env: NodeJS.ProcessEnv): Promise<Child> {
   try {
-    const child = spawnChild(command, env);
+    const started = isWindows ? onWindows(command, env) : await onPosix(command, env);
+    const child = spawnChild(started, command.cwd, env);
     // Its end is seen by `exited`; what is written to it after that has no reader.
     child.stdin.on("error", () => {});
     if (hasPid(child)) return child;
@@ -149,19 +149,28 @@ async function spawnPiped(command: PipedCommand, env: NodeJS.ProcessEnv): Promis
   }
 }
 
-function spawnChild({ command, args, cwd }: PipedCommand, env: NodeJS.ProcessEnv) {
-  const isWindows = process.platform === "win32";
+const isWindows = process.platform === "win32";
+
+function onWindows({ command, args, cwd }: PipedCommand, env: Environment): SpawnedCommand {
   const isFile = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
-  const spawned = isWindows
-    ? windowsCommand(command, args, { env, cwd, isFile })
-    : { command, args, verbatim: false };
-  return spawn(spawned.command, [...spawned.args], {
+  return windowsCommand(command, args, { env, cwd, isFile });
+}
+
+async function onPosix({ command, args }: PipedCommand, env: Environment): Promise<SpawnedCommand> {
+  const found = command.includes("/") ? command : await findProgram(command, env);
+  if (found === undefined)
+    throw Object.assign(new Error(`${command} is not on the PATH`), { code: "ENOENT" });
+  return { command: found, args, verbatim: false };
+}
+
+function spawnChild({ command, args, verbatim }: SpawnedCommand, cwd: string, env: NodeJS.ProcessEnv) {
+  return spawn(command, [...args], {
     cwd,
     env,
     stdio: "pipe",
     detached: !isWindows,
     windowsHide: true,
-    windowsVerbatimArguments: spawned.verbatim,
+    windowsVerbatimArguments: verbatim,
   });
 }
 

@@ -1,21 +1,19 @@
 import { spawn, type ChildProcessByStdio } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once, setMaxListeners } from "node:events";
-import { constants } from "node:fs";
-import { access, stat } from "node:fs/promises";
-import { basename, delimiter, isAbsolute, join, resolve } from "node:path";
-import type { Readable, Writable } from "node:stream";
+import { stat } from "node:fs/promises";
+import { basename } from "node:path";
+import type { Readable } from "node:stream";
 import { deferred, orAfter } from "../base/async.ts";
-import { codeOf, messageOf, UserError } from "../base/errors.ts";
+import { codeOf, messageOf } from "../base/errors.ts";
 import { Secrets } from "../base/secrets.ts";
+import { type Environment, findProgram } from "./find-program.ts";
 import { ProcessOutput } from "./process-output.ts";
 import { endTree, hasRunningMember, killGroup, PROCESS_MARK, type ProcessTree } from "./process-tree.ts";
 
 /** Shell commands, each in a process group of its own with stdin closed. */
 export interface Processes {
   run(command: ShellCommand): Promise<ProcessOutcome>;
-  /** A program without a shell that is talked to over its stdin and stdout. Rejects with a sentence where it cannot start. */
-  start(program: Program): Promise<RunningProgram>;
   /** Ends every process still running, TERM then KILL. For the program's own end. */
   endAll(): Promise<void>;
   /** The same at once and without a word to them, for a program that cannot wait any longer. */
@@ -29,24 +27,6 @@ export interface ShellCommand {
   signal: AbortSignal;
   /** Output as it comes, stdout and stderr in order of arrival, as valid text. Awaited: that is the back-pressure. */
   onOutput(text: string): Promise<void>;
-}
-
-export interface Program {
-  /** The program and its arguments; a name without a slash is looked for on the PATH. */
-  command: readonly string[];
-  cwd: string;
-  /** Added to what commands are given. */
-  env?: Readonly<Record<string, string>> | undefined;
-}
-
-export interface RunningProgram {
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-  /** In words how it ended; never rejects. */
-  readonly exited: Promise<string>;
-  /** Ends it with all that it started, TERM then KILL. */
-  end(): Promise<void>;
 }
 
 export interface ProcessOutcome {
@@ -68,7 +48,7 @@ const LAST_OUTPUT_MS = 100;
  * Commands run in `bash` where it is on the PATH, else in `sh`; on Windows in `bash` or `cmd`.
  */
 export function openProcesses(options: {
-  env: Readonly<Record<string, string | undefined>>;
+  env: Environment;
   /** Neither given to the commands, whatever variable holds one, nor let through in what they print. */
   secrets?: Secrets;
 }): Processes {
@@ -80,7 +60,7 @@ type Started = { child: Shell; group: number };
 type Stop = "timed-out" | "cancelled";
 
 class ShellProcesses implements Processes {
-  readonly #env: Readonly<Record<string, string | undefined>>;
+  readonly #env: Environment;
   readonly #secrets: Secrets;
   readonly #mark = `${randomUUID()}/`;
   readonly #ending = new AbortController();
@@ -92,7 +72,7 @@ class ShellProcesses implements Processes {
   #shell: Promise<string> | undefined;
   #count = 0;
 
-  constructor(env: Readonly<Record<string, string | undefined>>, secrets: Secrets) {
+  constructor(env: Environment, secrets: Secrets) {
     this.#env = env;
     this.#secrets = secrets;
     // Each running command listens.
@@ -121,40 +101,6 @@ class ShellProcesses implements Processes {
     for (const group of [...this.#groups, ...this.#background]) killGroup(group);
   }
 
-  async start({ command, cwd, env = {} }: Program): Promise<RunningProgram> {
-    if (this.#ending.signal.aborted) throw new UserError("The program is ending; nothing starts any more.");
-    const [name = "", ...args] = command;
-    const path = name.includes("/") ? resolve(cwd, name) : await findProgram(name, this.#env);
-    if (path === undefined) throw new UserError(`${name} was not found. Install it, or give its path.`);
-    const mark = `${this.#mark}${++this.#count}/`;
-    const marked = { ...this.#withoutSecrets(), ...env, [PROCESS_MARK]: this.#marked(mark) };
-    const child = spawn(path, args, {
-      cwd,
-      env: marked,
-      stdio: "pipe",
-      detached: !isWindows,
-      windowsHide: true,
-    });
-    const group = child.pid;
-    if (group === undefined) {
-      const why = messageOf((await once(child, "error"))[0]);
-      throw new UserError(`${name} could not be started: ${why}`);
-    }
-    this.#background.add(group);
-    const exited = once(child, "exit").then(([code, signal]) => {
-      this.#background.delete(group);
-      return signal === null ? `exit code ${code}` : `signal ${signal}`;
-    });
-    // Its end is seen by `exited`; what is written to it after that has no reader.
-    child.stdin.on("error", codeOf);
-    const end = () => endTree({ group, mark }, this.#ending.signal);
-    return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, exited, end };
-  }
-
-  #marked(mark: string): string {
-    return `${this.#env[PROCESS_MARK] ?? ""}${mark}`;
-  }
-
   async #runRedacted(command: ShellCommand): Promise<ProcessOutcome> {
     const redacted = this.#secrets.redactStream();
     const show = async (text: string) => {
@@ -177,7 +123,8 @@ class ShellProcesses implements Processes {
     const shell = await this.#shell;
     if (command.signal.aborted) return outcome("cancelled");
     const mark = `${this.#mark}${++this.#count}/`;
-    const env = { ...this.#withoutSecrets(), [PROCESS_MARK]: this.#marked(mark) };
+    const marks = `${this.#env[PROCESS_MARK] ?? ""}${mark}`;
+    const env = { ...this.#withoutSecrets(), [PROCESS_MARK]: marks };
     const started = await startShell(shell, command, env);
     if ("error" in started) return failedToStart(await whyNotStarted(started.error, command, shell));
     return this.#watch(started, command, mark);
@@ -310,28 +257,7 @@ async function isFolder(path: string): Promise<boolean> {
   }
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 async function findShell(env: Environment): Promise<string> {
   const bash = await findProgram("bash", env);
   return bash ?? (isWindows ? (env["ComSpec"] ?? "cmd.exe") : "/bin/sh");
-}
-
-/** Only absolute folders of the PATH count: others would lead into whatever folder the program runs in. */
-async function findProgram(name: string, env: Environment): Promise<string | undefined> {
-  const folders = (env["PATH"] ?? env["Path"] ?? "/usr/bin:/bin").split(delimiter).filter(isAbsolute);
-  for (const folder of folders) {
-    const path = join(folder, isWindows ? `${name}.exe` : name);
-    if (await isExecutable(path)) return path;
-  }
-  return undefined;
-}
-
-async function isExecutable(path: string): Promise<boolean> {
-  try {
-    await access(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

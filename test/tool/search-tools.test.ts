@@ -49,7 +49,7 @@ function context(): ToolContext {
       home: folder,
       outputFolder: join(folder, "outputs"),
       files: { read: unused, write: unused, remove: unused, lock: unused },
-      processes: { run: unused, start: unused, endAll: unused, killAll: unused },
+      processes: { run: unused, endAll: unused, killAll: unused },
       search: openSearch({ env: {} }),
       snapshots: { save: unused, load: unused },
     },

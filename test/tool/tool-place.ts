@@ -103,7 +103,7 @@ function toolContext(folder: string, cwd: string): ToolContext {
       home: join(folder, "home"),
       outputFolder: join(folder, "outputs"),
       files: openFiles(),
-      processes: { run: unused, start: unused, endAll: unused, killAll: unused } satisfies Processes,
+      processes: { run: unused, endAll: unused, killAll: unused } satisfies Processes,
       search: { files: unused, lines: unused } satisfies Search,
       snapshots: openSnapshots(join(folder, "snapshots")),
     },

@@ -7,7 +7,7 @@ import { LanguageServers } from "../../src/lsp/language-servers.ts";
 import { newProblems, type Problem } from "../../src/lsp/problems.ts";
 import type { FileChange } from "../../src/message/part.ts";
 import { openFiles, sha256 } from "../../src/workspace/files.ts";
-import { openProcesses } from "../../src/workspace/process.ts";
+import { openPipedProcesses } from "../../src/workspace/piped-process.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
 const program = fileURLToPath(new URL("../support/language-server-program.ts", import.meta.url));
@@ -19,7 +19,7 @@ afterEach(async () => {
 /** A folder with servers for `.txt` files, of one behaviour. */
 async function place(behaviour: string, waits = { firstMs: 10_000, laterMs: 10_000 }) {
   const folder = await temporaryFolder();
-  const processes = openProcesses({ env: process.env });
+  const processes = openPipedProcesses({ env: process.env });
   running.push(processes);
   const contents = new Map<string, Buffer>();
   const warnings: string[] = [];
@@ -128,7 +128,7 @@ describe("a server at fault", () => {
 
   test("that is not installed is told of in words", async () => {
     await using folder = await temporaryFolder();
-    const processes = openProcesses({ env: process.env });
+    const processes = openPipedProcesses({ env: process.env });
     running.push(processes);
     const warnings: string[] = [];
     const servers = new LanguageServers({
@@ -153,7 +153,7 @@ describe("a server at fault", () => {
     };
     expect(await servers.diagnose(place, [change], new AbortController().signal)).toBe("");
     expect(warnings).toEqual([
-      "no-such-server was not found. Install it, or give its path. Edits go on without its errors.",
+      'The language server typescript cannot be used: there is no program "no-such-server"; install it or write its whole path. Edits go on without its errors.',
     ]);
   });
 

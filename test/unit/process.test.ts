@@ -1,9 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { execa } from "execa";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { openPipedProcesses } from "../../src/workspace/piped-process.ts";
 import { openProcesses, type ProcessOutcome, type Processes } from "../../src/workspace/process.ts";
 
 const MARK = "FAIRLEAD_TEST_RUN";
@@ -244,6 +245,16 @@ test("a reader that fails ends the command and is told", async () => {
   const failing = sh("echo go; sleep 1000", { onOutput: () => Promise.reject(gone) });
   await expect(failing).rejects.toThrow("editor is gone");
   expectNoLeftovers();
+});
+
+test("servers are looked for in absolute folders of the PATH only", async () => {
+  writeFileSync(join(folder, "server"), "#!/bin/sh\n", { mode: 0o755 });
+  const servers = openPipedProcesses({ env: { PATH: "." } });
+  const command = { command: "server", args: [], cwd: folder, env: {} };
+  await expect(servers.start(command)).rejects.toThrow('there is no program "server"');
+  const there = await servers.start({ ...command, env: { PATH: folder } });
+  expect(await there.exited).toEqual({ code: 0, signalName: null });
+  await servers.endAll();
 });
 
 /** Run with no file left to open: `/proc` cannot be read then. */
