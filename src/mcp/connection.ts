@@ -1,9 +1,6 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { SseError } from "@modelcontextprotocol/sdk/client/sse.js";
-import {
-  StreamableHTTPClientTransport,
-  StreamableHTTPError,
-} from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import {
   type ClientCapabilities,
@@ -13,88 +10,42 @@ import {
   type ElicitResult,
   ListRootsRequestSchema,
   LoggingMessageNotificationSchema,
-  McpError,
   PromptListChangedNotificationSchema,
   ResourceListChangedNotificationSchema,
+  type ServerCapabilities,
   ToolListChangedNotificationSchema,
-  UrlElicitationRequiredError,
 } from "@modelcontextprotocol/sdk/types.js";
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
 import { z } from "zod";
 import { orAfter } from "../base/async.ts";
-import { messageOf, UserError } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { ElicitationAbilities } from "../message/elicitation.ts";
-import type { PipedProcesses } from "../workspace/piped-process.ts";
 import { MessageTooLong } from "./bounded-fetch.ts";
 import { CallClock } from "./call-clock.ts";
-import type { Offers } from "./offers.ts";
-import {
-  type GivenList,
-  offerLimit,
-  parsePrompts,
-  parseResources,
-  parseTemplates,
-  parseTools,
-} from "./parse-offers.ts";
-import { maySpeakSse, type RemoteKind, remoteKinds, remoteTransport } from "./remote-transport.ts";
-import type { LocalServer, RemoteServer, ServerSettings } from "./server-settings.ts";
-import type { SignIn } from "./sign-in.ts";
+import { readable, requestFailure, type RequestFailure, TimedOut } from "./failures.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
-/** Pages of one list that are asked for. */
-const pagesLimit = 100;
 /** How long ending a session at a remote server may take. */
 const goodbyeMs = 500;
-/** Characters of a server's own words about a failure. */
-const errorLength = 1_000;
 /** More than any request takes: the time-outs are our own, which stand still while a person is asked. */
 const neverMs = 2 ** 31 - 1;
 
 export interface ConnectionDeps {
   readonly version: string;
-  readonly processes: PipedProcesses;
   readonly log: Log;
   /** Folders that the server is told of; absolute paths, the first is the session's. */
   readonly roots: readonly string[];
   readonly abilities: ElicitationAbilities;
   readonly timeoutMs: number;
-  readonly signIn?: SignIn | undefined;
   onElicit(params: ElicitRequest["params"], signal: AbortSignal): Promise<ElicitResult>;
   onElicited(elicitationId: string): void;
   /** Told once when the connection is gone. */
   onClosed(reason: string): void;
   onListChanged(): void;
   onLog(level: string, text: string): void;
-  onNoise(line: string): void;
 }
-
-/** Why there is no connection. */
-export type ConnectFailure =
-  | { readonly kind: "unauthorized" }
-  /** `isPassing`: it may go better in a moment. */
-  | { readonly kind: "failed"; readonly reason: string; readonly isPassing: boolean };
-
-export class ConnectError extends Error {
-  override readonly name = "ConnectError";
-  readonly failure: ConnectFailure;
-  constructor(failure: ConnectFailure) {
-    super(failure.kind === "failed" ? failure.reason : "it wants to know who asks");
-    this.failure = failure;
-  }
-}
-
-/** What can go wrong with a request, told apart by what to do about it. */
-export type RequestFailure =
-  /** The connection is gone; the request may be tried on a new one. */
-  | { readonly kind: "dropped"; readonly reason: string }
-  | { readonly kind: "unauthorized" }
-  | { readonly kind: "timed-out" }
-  | { readonly kind: "cancelled" }
-  /** The person has to visit these addresses first. */
-  | { readonly kind: "visit"; readonly visits: readonly { id: string; url: string; message: string }[] }
-  | { readonly kind: "failed"; readonly reason: string };
 
 export type Requested<T> = { readonly outcome: "answered"; readonly value: T } | Failed;
 type Failed = { readonly outcome: "failed"; readonly failure: RequestFailure };
@@ -108,67 +59,6 @@ export interface Progress {
   readonly progress: number;
   readonly total?: number | undefined;
   readonly message?: string | undefined;
-}
-
-/** Connects and learns what the server offers. Throws {@link ConnectError}. */
-export async function connect(
-  settings: ServerSettings,
-  deps: ConnectionDeps,
-  signal: AbortSignal,
-): Promise<Connection> {
-  if (settings.type === "local") return connectLocal(settings, deps, signal);
-  const [first, ...others] = remoteKinds(settings);
-  if (first === undefined) throw new Error("no way to reach a server");
-  try {
-    return await connectRemote(settings, first, deps, signal);
-  } catch (error) {
-    const [second] = others;
-    if (second === undefined || !maySpeakSse(causeOf(error))) throw error;
-    return connectRemote(settings, second, deps, signal);
-  }
-}
-
-async function connectLocal(settings: LocalServer, deps: ConnectionDeps, signal: AbortSignal) {
-  const { command, args, environment, cwd = deps.roots[0] ?? "/" } = settings;
-  const transport = new StdioTransport({ command, args, cwd, env: environment }, deps);
-  const connection = new Connection(transport, deps);
-  try {
-    await connection.open(signal);
-    return connection;
-  } catch (error) {
-    await connection.end();
-    const said = transport.errorTail === "" ? "" : `; it wrote: ${transport.errorTail.slice(-500)}`;
-    throw failureOf(error, deps.timeoutMs, said);
-  }
-}
-
-async function connectRemote(
-  settings: RemoteServer,
-  kind: RemoteKind,
-  deps: ConnectionDeps,
-  signal: AbortSignal,
-): Promise<Connection> {
-  const { signIn } = deps;
-  const onTooLong = (error: MessageTooLong) => connection.break(error);
-  const onSignInNeeded = () => connection.refuse();
-  const transport = openRemote(settings, kind, { signIn, onTooLong, onSignInNeeded });
-  const connection: Connection = new Connection(transport, deps);
-  try {
-    await connection.open(signal);
-    return connection;
-  } catch (error) {
-    await connection.end();
-    if (connection.isRefused) throw new ConnectError({ kind: "unauthorized" });
-    throw failureOf(error, deps.timeoutMs, "");
-  }
-}
-
-function openRemote(...args: Parameters<typeof remoteTransport>): Transport {
-  try {
-    return remoteTransport(...args);
-  } catch (error) {
-    throw new ConnectError({ kind: "failed", reason: messageOf(error), isPassing: false });
-  }
 }
 
 /** A server that answered, until it is gone or ended. */
@@ -203,6 +93,10 @@ export class Connection {
     this.#isRefused = true;
   }
 
+  get capabilities(): ServerCapabilities {
+    return this.#client.getServerCapabilities() ?? {};
+  }
+
   async open(signal: AbortSignal): Promise<void> {
     const clock = new CallClock(this.#deps.timeoutMs, signal);
     try {
@@ -216,43 +110,9 @@ export class Connection {
     }
   }
 
-  /** Everything that the server offers now. What cannot be listed is noted and missing. */
-  async offers(): Promise<Offers> {
-    const capabilities = this.#client.getServerCapabilities() ?? {};
-    const none: GivenList = { items: [], isCut: false };
-    const problems: string[] = [];
-    const list = async (isThere: boolean, method: string, key: string) => {
-      const listed = isThere ? await this.#list(method, key) : none;
-      if ("items" in listed) return listed;
-      problems.push(`its ${key} could not be listed: ${listed.reason}`);
-      return none;
-    };
-    const hasResources = capabilities.resources !== undefined;
-    const [tools, prompts, resources, templates] = await Promise.all([
-      list(capabilities.tools !== undefined, "tools/list", "tools"),
-      list(capabilities.prompts !== undefined, "prompts/list", "prompts"),
-      list(hasResources, "resources/list", "resources"),
-      list(hasResources, "resources/templates/list", "resourceTemplates"),
-    ]);
-    const parsed = {
-      tools: parseTools(tools),
-      prompts: parsePrompts(prompts),
-      resources: parseResources(resources),
-      templates: parseTemplates(templates),
-    };
-    return {
-      tools: parsed.tools.tools,
-      prompts: parsed.prompts.prompts,
-      resources: parsed.resources.resources,
-      templates: parsed.templates.templates,
-      hasResources,
-      notes: [...problems, ...Object.values(parsed).flatMap(({ notes }) => notes)],
-    };
-  }
-
   /** Sends what the server says from now on as `warning` and above to `onLog`. */
   async quieten(): Promise<void> {
-    if (this.#client.getServerCapabilities()?.logging === undefined) return;
+    if (this.capabilities.logging === undefined) return;
     const clock = new CallClock(this.#deps.timeoutMs);
     await this.request("logging/setLevel", { level: "warning" }, z.looseObject({}), { clock });
     clock.end();
@@ -359,113 +219,20 @@ export class Connection {
     return said === "" ? what : `${what}; it wrote: ${said}`;
   }
 
-  async #list(method: string, key: string): Promise<GivenList | { reason: string }> {
-    const pageSchema = z.looseObject({
-      [key]: z.array(z.unknown()),
-      nextCursor: z.string().optional().catch(undefined),
-    });
-    const items: unknown[] = [];
-    let cursor: string | undefined;
-    for (let page = 0; page < pagesLimit && items.length <= offerLimit; page++) {
-      const clock = new CallClock(this.#deps.timeoutMs);
-      const listed = await this.request(method, cursor === undefined ? {} : { cursor }, pageSchema, {
-        clock,
-      });
-      clock.end();
-      if (listed.outcome === "failed")
-        return { reason: describeFailure(listed.failure, this.#deps.timeoutMs) };
-      const found = listed.value[key];
-      if (Array.isArray(found)) items.push(...found.slice(0, offerLimit + 1));
-      const { nextCursor } = listed.value;
-      const next = typeof nextCursor === "string" ? nextCursor : undefined;
-      if (next === undefined || next === cursor) break;
-      cursor = next;
-    }
-    return { items: items.slice(0, offerLimit), isCut: items.length > offerLimit };
-  }
-
   #requestFailure(error: unknown, clock: CallClock): RequestFailure {
     if (clock.isUp) return { kind: "timed-out" };
     if (clock.signal.aborted) return { kind: "cancelled" };
     if (this.#broken instanceof MessageTooLong) return { kind: "failed", reason: this.#broken.message };
     if (this.#isRefused) return { kind: "unauthorized" };
-    if (error instanceof UrlElicitationRequiredError) {
-      const visits = error.elicitations.map(({ elicitationId: id, url, message }) => ({ id, url, message }));
-      return { kind: "visit", visits };
-    }
-    if (error instanceof StreamableHTTPError && error.code === 401) return { kind: "unauthorized" };
-    if (!this.isOpen || isDrop(error))
-      return { kind: "dropped", reason: this.#closedReason ?? readable(error) };
-    return { kind: "failed", reason: readable(error) };
+    const failure = requestFailure(error);
+    if (this.isOpen || failure.kind === "visit" || failure.kind === "unauthorized") return failure;
+    return { kind: "dropped", reason: this.#closedReason ?? readable(error) };
   }
-}
-
-/** What is said of a failed request, to the model and to the person. */
-export function describeFailure(failure: RequestFailure, timeoutMs: number): string {
-  switch (failure.kind) {
-    case "dropped":
-    case "failed":
-      return failure.reason;
-    case "unauthorized":
-      return "it wants to know who asks, and nobody is signed in";
-    case "timed-out":
-      return `no answer within ${timeoutMs / 1_000} s`;
-    case "cancelled":
-      return "it was cancelled";
-    case "visit":
-      return `the person has to visit ${failure.visits.map(({ url }) => url).join(", ")} first`;
-  }
-}
-
-class TimedOut extends Error {
-  override readonly name = "TimedOut";
 }
 
 function capabilitiesFor({ forms, urls }: ElicitationAbilities): ClientCapabilities {
   const elicitation = { ...(forms && { form: { applyDefaults: true } }), ...(urls && { url: {} }) };
   return { roots: {}, ...((forms || urls) && { elicitation }) };
-}
-
-function failureOf(error: unknown, timeoutMs: number, said: string): ConnectError {
-  const failed = (reason: string, isPassing: boolean) =>
-    Object.assign(new ConnectError({ kind: "failed", reason: `${reason}${said}`, isPassing }), {
-      cause: error,
-    });
-  if (error instanceof TimedOut) return failed(`it did not answer within ${timeoutMs / 1_000} s`, false);
-  if (error instanceof StreamableHTTPError && error.code === 401)
-    return new ConnectError({ kind: "unauthorized" });
-  if (error instanceof SseError && error.code === 401) return new ConnectError({ kind: "unauthorized" });
-  if (error instanceof UserError || error instanceof MessageTooLong) return failed(messageOf(error), false);
-  if (error instanceof McpError && error.message.endsWith("Connection closed"))
-    return failed("it ended before it answered", true);
-  return failed(readable(error), isDrop(error));
-}
-
-function causeOf(error: unknown): unknown {
-  return error instanceof Error ? error.cause : undefined;
-}
-
-/** What a new connection may mend. 404 says that the server has forgotten the session. */
-function isDrop(error: unknown): boolean {
-  if (error instanceof StreamableHTTPError) return error.code === 404 || (error.code ?? 0) >= 500;
-  return error instanceof TypeError || messageOf(error) === "Not connected";
-}
-
-/** `fetch failed` says nothing; its cause does. */
-function readable(error: unknown): string {
-  if (typeof error === "object" && error !== null && "issues" in error)
-    return "it gave an answer that is none of the protocol's";
-  const text = messageOf(error)
-    .replace(/^MCP error -?\d+: /, "")
-    .slice(0, errorLength);
-  const cause = causeOf(error);
-  return error instanceof TypeError && cause instanceof Error ? `${text}: ${describeCause(cause)}` : text;
-}
-
-/** A name with several addresses fails with one error for each. */
-function describeCause(cause: Error): string {
-  if (cause instanceof AggregateError) return messageOf(cause.errors[0]);
-  return messageOf(cause);
 }
 
 function rejectionOf(signal: AbortSignal): Promise<never> {

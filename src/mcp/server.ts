@@ -3,20 +3,17 @@ import type { z } from "zod";
 import { orWhenAborted, sleep } from "../base/async.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { Elicit, ElicitationAbilities } from "../message/elicitation.ts";
+import type { ElicitationAbilities } from "../message/elicitation.ts";
 import type { PipedProcesses } from "../workspace/piped-process.ts";
 import { CallClock } from "./call-clock.ts";
-import type {
-  Connection,
-  ConnectionDeps,
-  ConnectFailure,
-  Progress,
-  Requested,
-  RequestFailure,
-} from "./connection.ts";
+import type { ConnectDeps } from "./connect.ts";
+import type { Connection, Requested } from "./connection.ts";
+import type { ConnectFailure, RequestFailure } from "./failures.ts";
 import type { AuthorizeOutcome, ShowAddress } from "./oauth-flow.ts";
 import { noOffers, type Offers } from "./offers.ts";
+import { ServerQuestions, type ServerUse, type ServerUser } from "./server-questions.ts";
 import type { ServerSettings } from "./server-settings.ts";
+import { ServerWords } from "./server-words.ts";
 import type { SignIn } from "./sign-in.ts";
 
 /** How a server is doing. */
@@ -41,15 +38,6 @@ export interface ServerDeps {
   onVisited?(elicitationId: string): void;
 }
 
-/** On whose behalf a server works. */
-export interface ServerUser {
-  readonly signal: AbortSignal;
-  /** The call that it works for, where it is one. */
-  readonly callId?: string | undefined;
-  readonly elicit: Elicit;
-  onProgress?(progress: Progress): void;
-}
-
 const connectTimeoutMs = 30_000;
 const callTimeoutMs = 120_000;
 /** Waits before a lost or failed connection is tried again; after the last one only somebody's call tries. */
@@ -59,22 +47,16 @@ const goodAfterMs = 30_000;
 /** Between two looks at lists that change all the time: the first, and the longest to which it grows. */
 const refreshEveryMs = 1_000;
 const slowestRefreshMs = 30_000;
-/** What a server said for people that is kept. */
-const logLinesLimit = 20;
-const logLineLength = 500;
-/** Addresses that people were brought to and whose end is waited for. */
-const visitsLimit = 100;
-/** Lines of a server that are written to the program's own log in all. */
-const loggedLimit = 200;
 
 /** One server: its connection, kept up, and what it offers. Shared by the sessions that use it. */
 export class Server {
   readonly settings: ServerSettings;
   readonly #deps: ServerDeps;
   readonly #listeners = new Set<() => void>();
-  readonly #users = new Set<{ user: ServerUser; clock: CallClock }>();
+  readonly #users = new Set<ServerUse>();
   readonly #ending = new AbortController();
-  readonly #visits = new Map<string, () => void>();
+  readonly #questions: ServerQuestions;
+  readonly #words: ServerWords;
   #status: ServerStatus = { state: "waiting" };
   #offers: Offers = noOffers;
   #connection: Connection | undefined;
@@ -88,13 +70,12 @@ export class Server {
   #isRefreshing = false;
   /** Times that it said that its lists are others. */
   #changes = 0;
-  #logLines: string[] = [];
-  #logged = 0;
-  #noise = 0;
 
   constructor(settings: ServerSettings, deps: ServerDeps) {
     this.settings = settings;
     this.#deps = deps;
+    this.#questions = new ServerQuestions(settings.name, this.callTimeoutMs, deps);
+    this.#words = new ServerWords(settings.name, deps.log);
   }
 
   get status(): ServerStatus {
@@ -108,17 +89,21 @@ export class Server {
 
   /** What it said for people, the newest last. */
   get logLines(): readonly string[] {
-    return this.#logLines;
+    return this.#words.lines;
   }
 
   /** Lines among its messages that were none. */
   get noise(): number {
-    return this.#noise;
+    return this.#words.noise;
   }
 
   /** Milliseconds that a call may be silent. */
   get callTimeoutMs(): number {
     return this.settings.timeoutMs ?? callTimeoutMs;
+  }
+
+  get #connectTimeoutMs(): number {
+    return this.settings.timeoutMs ?? connectTimeoutMs;
   }
 
   /** When it was first started; `performance.now()`. */
@@ -165,8 +150,7 @@ export class Server {
       return { outcome: "failed", reason: "only remote servers are authorized" };
     this.#authorizing++;
     const either = AbortSignal.any([signal, this.#ending.signal]);
-    const outcome = await signIn.authorize(settings, show, either);
-    this.#authorizing--;
+    const outcome = await signIn.authorize(settings, show, either).finally(() => this.#authorizing--);
     if (outcome.outcome === "authorized") await this.reconnect();
     return outcome;
   }
@@ -187,7 +171,7 @@ export class Server {
     if (first.outcome === "answered" || user.signal.aborted) return first;
     const { failure } = first;
     if (failure.kind === "dropped") return this.#requestOnce(method, params, answer, user);
-    if (failure.kind !== "visit" || !(await this.#visit(failure.visits, user))) return first;
+    if (failure.kind !== "visit" || !(await this.#questions.visit(failure.visits, user))) return first;
     return this.#requestOnce(method, params, answer, user);
   }
 
@@ -273,10 +257,13 @@ export class Server {
 
   async #open(signal: AbortSignal): Promise<void> {
     // Large, and of no use to whoever has no servers.
-    const { connect, ConnectError } = await import("./connection.ts");
+    const [{ connect }, { ConnectError }] = await Promise.all([
+      import("./connect.ts"),
+      import("./failures.ts"),
+    ]);
     const changes = this.#changes;
     const connection = await connect(this.settings, this.#connectionDeps(), signal);
-    const offers = await orWhenAborted(connection.offers(), signal, undefined);
+    const offers = await orWhenAborted(this.#offersOf(connection), signal, undefined);
     if (offers === undefined) return connection.end();
     if (!connection.isOpen)
       throw new ConnectError({ kind: "failed", reason: "it ended at once", isPassing: true });
@@ -291,7 +278,7 @@ export class Server {
   }
 
   async #failed(error: unknown): Promise<void> {
-    const { ConnectError } = await import("./connection.ts");
+    const { ConnectError } = await import("./failures.ts");
     const failure: ConnectFailure =
       error instanceof ConnectError
         ? error.failure
@@ -305,19 +292,16 @@ export class Server {
     if (isPassing) this.#retryLater();
   }
 
-  #connectionDeps(): ConnectionDeps {
+  #connectionDeps(): ConnectDeps {
     return {
       ...this.#deps,
-      timeoutMs: this.settings.timeoutMs ?? connectTimeoutMs,
+      timeoutMs: this.#connectTimeoutMs,
       onElicit: (params, signal) => this.#elicit(params, signal),
-      onElicited: (id) => this.#visited(id),
+      onElicited: (id) => this.#questions.onElicited(id),
       onClosed: (reason) => this.#lost(reason, this.#connection),
       onListChanged: () => void this.#refresh(),
-      onLog: (level, text) => this.#say(`${level}: ${text}`),
-      onNoise: (line) => {
-        this.#noise++;
-        this.#say(`not a message: ${line}`);
-      },
+      onLog: (level, text) => this.#words.say(`${level}: ${text}`),
+      onNoise: (line) => this.#words.sayNoise(line),
     };
   }
 
@@ -358,81 +342,22 @@ export class Server {
     this.#isRefreshing = false;
   }
 
+  async #offersOf(connection: Connection): Promise<Offers> {
+    const { listOffers } = await import("./list-offers.ts");
+    return listOffers(connection, this.#connectTimeoutMs);
+  }
+
   async #learn(): Promise<void> {
     const connection = this.#connection;
-    const offers = await connection?.offers();
+    const offers = connection && (await this.#offersOf(connection));
     if (offers !== undefined && connection === this.#connection) this.#offers = offers;
     this.#tell();
   }
 
-  /** The person is asked where the work is that it asks for: of what runs, what came last. */
+  /** Of what runs, what came last is taken for what it asks for. */
   async #elicit(params: ElicitRequest["params"], signal: AbortSignal): Promise<ElicitResult> {
     const using = [...this.#users].at(-1);
-    if (using === undefined) return { action: "cancel" };
-    const { toElicitation, toElicitResult } = await import("./elicitation.ts");
-    const { user, clock } = using;
-    const either = AbortSignal.any([signal, user.signal]);
-    const asked = toElicitation(this.settings.name, params, user.callId);
-    if (asked.mode === "url" && !isWebAddress(asked.url)) return { action: "cancel" };
-    if (asked.mode === "url") this.#expect(asked.id, () => {});
-    return toElicitResult(await clock.standStill(() => user.elicit(asked, either)));
-  }
-
-  /** Whether the person went to all of the addresses, and the server says that it is done. */
-  async #visit(
-    visits: readonly { id: string; url: string; message: string }[],
-    user: ServerUser,
-  ): Promise<boolean> {
-    for (const { id, url, message } of visits) {
-      if (!isWebAddress(url)) return false;
-      const done = new Promise<void>((resolve) => this.#expect(id, resolve));
-      const asked = {
-        server: this.settings.name,
-        message,
-        callId: user.callId,
-        mode: "url" as const,
-        url,
-        id,
-      };
-      const { outcome } = await user.elicit(asked, user.signal);
-      const isDone = outcome === "accepted" && (await this.#waitFor(done, user.signal));
-      this.#visits.delete(id);
-      if (!isDone) return false;
-    }
-    return true;
-  }
-
-  #expect(id: string, onVisited: () => void): void {
-    if (this.#visits.size < visitsLimit) this.#visits.set(id, onVisited);
-  }
-
-  /** Only of what was asked for. */
-  #visited(id: string): void {
-    const onVisited = this.#visits.get(id);
-    if (onVisited === undefined) return;
-    this.#visits.delete(id);
-    onVisited();
-    this.#deps.onVisited?.(id);
-  }
-
-  async #waitFor(done: Promise<void>, signal: AbortSignal): Promise<boolean> {
-    const limit = new CallClock(this.callTimeoutMs, signal);
-    const isDone = await orWhenAborted(
-      done.then(() => true),
-      limit.signal,
-      false,
-    );
-    limit.end();
-    return isDone;
-  }
-
-  /** Kept for /mcp; the first lines also go into the program's log. */
-  #say(text: string): void {
-    const line = text.slice(0, logLineLength);
-    this.#logLines = [...this.#logLines, line].slice(-logLinesLimit);
-    this.#logged++;
-    if (this.#logged <= loggedLimit)
-      this.#deps.log.info("an MCP server says", { server: this.settings.name, line });
+    return using === undefined ? { action: "cancel" } : this.#questions.ask(params, using, signal);
   }
 
   #set(status: ServerStatus): void {
@@ -444,9 +369,4 @@ export class Server {
   #tell(): void {
     for (const listener of this.#listeners) listener();
   }
-}
-
-/** Nobody is brought to a file or a script. */
-function isWebAddress(url: string): boolean {
-  return URL.canParse(url) && ["https:", "http:"].includes(new URL(url).protocol);
 }

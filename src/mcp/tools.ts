@@ -4,7 +4,8 @@ import type { Elicit } from "../message/elicitation.ts";
 import { defineTool, type RunContext, type Tool, ToolFailure, type ToolResult } from "../tool/tool.ts";
 import { callAnswerSchema, readAnswer } from "./content.ts";
 import type { OfferedTool } from "./offers.ts";
-import type { Progress, RequestFailure } from "./connection.ts";
+import type { Progress } from "./connection.ts";
+import type { RequestFailure } from "./failures.ts";
 import type { Server } from "./server.ts";
 import { describeSettings } from "./server-settings.ts";
 
