@@ -1,23 +1,18 @@
-import { deferred, orWhenAborted, sleep } from "../base/async.ts";
+import { orWhenAborted, sleep } from "../base/async.ts";
 import type { Secrets } from "../base/secrets.ts";
 import type { Config } from "../config/schema.ts";
 import type { Elicit } from "../message/elicitation.ts";
 import type { Attachment } from "../message/part.ts";
 import type { Tool } from "../tool/tool.ts";
-import { authorizeInEditor, describeAuthorization } from "./editor-authorization.ts";
+import { Authorizations } from "./authorizations.ts";
 import type { ServerPrompt } from "./prompts.ts";
-import type { AuthorizeOutcome } from "./oauth-flow.ts";
-import type { Offers } from "./offers.ts";
 import type { Server } from "./server.ts";
 import { describeSettings, type GivenServers, keysOf, nothingGiven, serverList } from "./server-settings.ts";
+import { ServerTools } from "./server-tools.ts";
 import type { Servers } from "./servers.ts";
-import type { ToolNames } from "./tool-names.ts";
 
 /** How long after its start a server is waited for by a prompt; what takes longer joins in later. */
 const waitMs = 5_000;
-/** Tools of servers that a model is offered, and characters of what it is told of them: providers take about 128 tools. */
-const offeredLimit = 100;
-const offeredLength = 256 * 1024;
 /** Prompts of servers among the commands of a session. */
 const promptsLimit = 100;
 
@@ -55,19 +50,17 @@ export class SessionServers {
   #given: GivenServers = nothingGiven;
   #disabled: readonly string[] = [];
   #problems: readonly string[] = [];
-  /** Tools over the limit that the person was told of. */
-  #cutReported = 0;
   #isStarted = false;
   #isClosed = false;
-  readonly #closing = new AbortController();
-  readonly #invited = new Set<Server>();
-  #built: { key: readonly unknown[]; tools: readonly Tool[] } | undefined;
+  readonly #tools: ServerTools;
+  readonly #authorizations: Authorizations;
   #prompts: readonly ServerPrompt[] = [];
   #noting: Promise<void> = Promise.resolve();
-  readonly #tools = new Map<string, { offered: unknown; server: Server; tool: Tool }>();
 
   constructor(deps: SessionServersDeps) {
     this.#deps = deps;
+    this.#tools = new ServerTools(deps);
+    this.#authorizations = new Authorizations(deps);
   }
 
   /** Takes the servers of the configuration as it is now; those that stay the same go on. */
@@ -95,7 +88,7 @@ export class SessionServers {
     this.start();
     await this.#connected(signal);
     await this.#noting;
-    if (!signal.aborted) this.#invite();
+    if (!signal.aborted) for (const server of this.#used.keys()) this.#authorizations.invite(server);
   }
 
   async #connected(signal: AbortSignal): Promise<void> {
@@ -112,25 +105,8 @@ export class SessionServers {
   }
 
   /** The tools that the servers offer now, under names that none of `taken` has. */
-  async tools(taken: readonly string[]): Promise<readonly Tool[]> {
-    const servers = [...this.#used.keys()].filter(
-      ({ offers }) => offers.tools.length > 0 || offers.hasResources,
-    );
-    if (servers.length === 0) return [];
-    const key = [taken.join(), ...servers, ...servers.map(({ offers }) => offers)];
-    if (this.#built !== undefined && isSame(this.#built.key, key)) return this.#built.tools;
-    const [{ ToolNames }, { serverTool }, { resourceTools }] = await Promise.all([
-      import("./tool-names.ts"),
-      import("./tools.ts"),
-      import("./resource-tools.ts"),
-    ]);
-    const names = new ToolNames(taken);
-    const toTool: ToTool = (name, server, offered) =>
-      this.#kept(name, server, offered, () => serverTool(name, server, offered, this.#deps.elicit));
-    const tools = this.#bounded(servers.flatMap((server) => toolsOf(server, names, toTool)));
-    const all = [...resourceTools(servers, this.#deps.elicit), ...tools];
-    this.#built = { key, tools: all };
-    return all;
+  tools(taken: readonly string[]): Promise<readonly Tool[]> {
+    return this.#tools.build([...this.#used.keys()], taken);
   }
 
   /** What the servers' prompts can be called by. */
@@ -159,21 +135,7 @@ export class SessionServers {
    * address, at once with the address, and how it went is reported later.
    */
   authorize(server: Server, signal: AbortSignal): Promise<string> {
-    const told = deferred<string>();
-    let isAnswered = false;
-    const onAddress = (address: string) => {
-      isAnswered = true;
-      told.resolve(whereToGo(server, address));
-    };
-    // Who was told where to go may end the turn before they went.
-    const end = this.#deps.canVisit()
-      ? AbortSignal.any([signal, this.#closing.signal])
-      : this.#closing.signal;
-    void this.#authorize(server, onAddress, end).then((outcome) => {
-      if (isAnswered) this.#tellOutcome(server, outcome);
-      else told.resolve(describeAuthorization(server, outcome));
-    });
-    return told.promise;
+    return this.#authorizations.ask(server, signal);
   }
 
   list(): readonly ListedServer[] {
@@ -186,7 +148,7 @@ export class SessionServers {
   /** Lets go of all servers; those that nobody else uses end. */
   close(): void {
     this.#isClosed = true;
-    this.#closing.abort();
+    this.#authorizations.close();
     for (const server of this.#used.keys()) this.#leave(server);
   }
 
@@ -221,40 +183,12 @@ export class SessionServers {
   #leave(server: Server): void {
     this.#used.get(server)?.forget();
     this.#used.delete(server);
-    for (const [name, { server: owner }] of this.#tools) if (owner === server) this.#tools.delete(name);
+    this.#tools.forget(server);
     this.#deps.servers.leave(server, this);
   }
 
-  /** Once for each server, in the background, where the editor can open addresses; others are told how. */
-  #invite(): void {
-    for (const server of this.#used.keys()) {
-      if (server.status.state !== "needs authorization" || !this.#deps.canVisit()) continue;
-      if (server.isAuthorizing || this.#invited.has(server)) continue;
-      this.#invited.add(server);
-      const onAddress = (address: string) => this.#deps.report(whereToGo(server, address));
-      void this.#authorize(server, onAddress, this.#closing.signal).then((outcome) =>
-        this.#tellOutcome(server, outcome),
-      );
-    }
-  }
-
-  #authorize(
-    server: Server,
-    onAddress: (address: string) => void,
-    signal: AbortSignal,
-  ): Promise<AuthorizeOutcome> {
-    return authorizeInEditor(server, { ...this.#deps, onAddress }, signal);
-  }
-
-  /** What is cancelled was so by the person, or for another try, which says itself how it goes. */
-  #tellOutcome(server: Server, outcome: AuthorizeOutcome): void {
-    if (this.#isClosed || outcome.outcome === "cancelled") return;
-    const severity = outcome.outcome === "failed" ? "warning" : "info";
-    this.#deps.report(describeAuthorization(server, outcome), severity);
-  }
-
   #onChange(server: Server): void {
-    if (server.status.state === "connected") this.#invited.delete(server);
+    if (server.status.state === "connected") this.#authorizations.forget(server);
     this.#reportOnce(server);
     this.#note();
   }
@@ -293,34 +227,6 @@ export class SessionServers {
     if (isNew) this.#deps.onPrompts();
   }
 
-  /** The same one for as long as nothing of it changes, because what is made of it for models is kept by it. */
-  #kept(name: string, server: Server, offered: OfferedTool, make: () => Tool): Tool {
-    const kept = this.#tools.get(name);
-    if (kept !== undefined && kept.server === server && isAlike(kept.offered, offered)) return kept.tool;
-    const tool = make();
-    this.#tools.set(name, { offered, server, tool });
-    return tool;
-  }
-
-  #bounded(tools: readonly Tool[]): Tool[] {
-    let length = 0;
-    const kept = tools.filter((tool, index) => {
-      length += tool.name.length + tool.description.length + JSON.stringify(tool.schema).length;
-      return index < offeredLimit && length <= offeredLength;
-    });
-    const more = tools.length - kept.length;
-    if (more > 0) this.#reportCut(kept.length, more);
-    return kept;
-  }
-
-  #reportCut(kept: number, more: number): void {
-    if (this.#cutReported === more) return;
-    this.#cutReported = more;
-    this.#deps.report(
-      `The MCP servers offer ${kept + more} tools together, more than a model can be given: the first ${kept} are used. Switch servers off that you do not need ("enabled": false).`,
-    );
-  }
-
   #find(written: string): { server: Server; uri: string } | undefined {
     for (const server of this.#used.keys()) {
       const prefix = `${server.settings.name}:`;
@@ -333,20 +239,8 @@ export class SessionServers {
   }
 }
 
-type OfferedTool = Offers["tools"][number];
-type ToTool = (name: string, server: Server, offered: OfferedTool) => Tool;
-
-function toolsOf(server: Server, names: ToolNames, toTool: ToTool): Tool[] {
-  const { offers, settings } = server;
-  return offers.tools.map((offered) => toTool(names.nameFor(settings.name, offered.name), server, offered));
-}
-
 function describePrompts(prompts: readonly ServerPrompt[]): string {
   return JSON.stringify(prompts.map(({ name, description, hint }) => ({ name, description, hint })));
-}
-
-function whereToGo({ settings: { name } }: Server, address: string): string {
-  return `To authorize the MCP server "${name}", open this address in your browser within five minutes:\n\n${address}`;
 }
 
 /** What the person is told of a server that does not work. */
@@ -369,12 +263,4 @@ function isOffered({ offers: { resources, templates } }: Server, uri: string): b
     const start = uriTemplate.split("{", 1)[0] ?? "";
     return start.length >= 3 && uri.length > start.length && uri.startsWith(start);
   });
-}
-
-function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
-  return one.length === other.length && one.every((item, index) => item === other[index]);
-}
-
-function isAlike(one: unknown, other: unknown): boolean {
-  return one === other || JSON.stringify(one) === JSON.stringify(other);
 }

@@ -1,3 +1,4 @@
+import { orWhenAborted } from "../base/async.ts";
 import type { Server } from "../mcp/server.ts";
 import type { ListedServer } from "../mcp/session-servers.ts";
 
@@ -15,7 +16,7 @@ const descriptionLimit = 120;
 export async function runMcp(servers: ServersSeen, rest: string, signal: AbortSignal): Promise<string> {
   const [word = "", ...more] = rest.split(/\s+/).filter((part) => part !== "");
   const list = servers.list();
-  if (word === "reconnect") return reconnect(list, more.join(" "));
+  if (word === "reconnect") return reconnect(list, more.join(" "), signal);
   if (word === "auth") return authorize(servers, more.join(" "), signal);
   if (word === "") return describeAll(list);
   const listed = list.find(({ name }) => name === rest.trim());
@@ -100,11 +101,12 @@ function lineOf({ name, description }: { name: string; description: string }): s
   return `\`${name}\`: ${line.length > descriptionLimit ? `${line.slice(0, descriptionLimit)}…` : line}`;
 }
 
-/** Waits for the result, which the server's time-out bounds. */
-async function reconnect(list: readonly ListedServer[], name: string): Promise<string> {
+/** Waits for the result, which the server's time-out bounds; who cancels leaves it to go on. */
+async function reconnect(list: readonly ListedServer[], name: string, signal: AbortSignal): Promise<string> {
   const wanted = name === "" ? list : list.filter((listed) => listed.name === name);
   if (wanted.length === 0) return unknown(name, list);
-  await Promise.all(wanted.map(async ({ server }) => server?.reconnect()));
+  const reconnected = Promise.all(wanted.map(async ({ server }) => server?.reconnect()));
+  await orWhenAborted(reconnected, signal, undefined);
   return wanted.map((listed) => `- **${listed.name}**: ${stateOf(listed)}`).join("\n");
 }
 

@@ -182,6 +182,18 @@ describe("/mcp", () => {
     });
   });
 
+  test("that waits for a server without an answer ends with a cancel", async () => {
+    await story({ config: { mcp: { bad: faulty("silent") } } }, async ({ editor, home }) => {
+      const { sessionId } = await editor.newSession();
+      const waiting = editor.prompt(sessionId, "/mcp reconnect bad");
+      await expect.poll(() => serversOf(home.path)).toBe(1);
+      const begin = performance.now();
+      await editor.cancel(sessionId);
+      expect((await waiting).stopReason).toBe("cancelled");
+      expect(performance.now() - begin).toBeLessThan(1_000);
+    });
+  });
+
   test("says so where there are none", async () => {
     await story({}, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
