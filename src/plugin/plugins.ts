@@ -1,66 +1,22 @@
-import { relative } from "node:path";
 import { z } from "zod";
-import { orAfter, Serial } from "../base/async.ts";
+import { orAfter } from "../base/async.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Tool } from "../tool/tool.ts";
-import { isInside } from "../workspace/paths.ts";
 import type { Hooks, ModelParams, Part, PermissionQuestion, PluginEvent, UserMessage } from "./author.ts";
-import type { FoundModules } from "./modules.ts";
-import { moduleTool, runLimitMs } from "./module-tool.ts";
-import { type Ask, type Asked, PluginHost } from "./plugin-host.ts";
-import { type HostPlace, type LoadedModule, loadedModuleSchema, type ModulePlace } from "./protocol.ts";
+import {
+  type HookName,
+  hookLimitMs,
+  LoadedModules,
+  type Module,
+  type PluginsOptions,
+} from "./loaded-modules.ts";
+import type { Asked } from "./plugin-host.ts";
 
-/** How long a hook, or the loading of a module, may take. */
-const hookLimitMs = 5_000;
-/** Ends of the host that nobody can be blamed for, after which all of it stays off. */
-const lossesLimit = 3;
 /** Events that wait for one module. */
 const waitingEventsLimit = 200;
 /** How long events that wait are waited for at the end: of the last session, and of the program, whose client may be in a hurry. */
 const lastEventsMs = { gently: 500, quickly: 50 };
-/** What is wrong, kept for sessions that join later. */
-const problemsLimit = 20;
-
-type HookName = Exclude<keyof Hooks, "tool">;
-
-const hookNames: ReadonlySet<string> = new Set<HookName | "tool">([
-  "event",
-  "chat.message",
-  "chat.params",
-  "tool.execute.before",
-  "tool.execute.after",
-  "permission.ask",
-  "tool",
-]);
-
-export interface PluginsOptions {
-  readonly found: FoundModules;
-  readonly place: Omit<HostPlace, "cover">;
-  /** The host's program. */
-  readonly program: string;
-  /** Without keys and other credentials. */
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Names that no module's tool may take. */
-  readonly reserved: ReadonlySet<string>;
-  readonly log: Log;
-  /** Whether the files are still those that were agreed to: a host that ended is not started again with others. */
-  isUnchanged(): Promise<boolean>;
-  /** The last session has left. */
-  onUnused(): void;
-}
-
-interface Module {
-  readonly place: ModulePlace;
-  /** For people. */
-  readonly shown: string;
-  readonly events: Serial;
-  waitingEvents: number;
-  hooks: readonly string[];
-  tools: readonly Tool[];
-  /** Why it is not used any more. */
-  off?: string;
-}
 
 /** Which call it is about, in authors' words. */
 export interface CallName {
@@ -76,47 +32,27 @@ export type Permitted = { status: "allow" | "ask" } | { status: "deny"; by: stri
  * do there, a turn goes on: who throws, hangs or answers nonsense is named, switched off and not asked again.
  */
 export class Plugins {
-  readonly #options: PluginsOptions;
-  readonly #modules: readonly Module[];
-  readonly #listeners = new Set<(problem: string) => void>();
-  #problems: string[];
-  #host: PluginHost | undefined;
-  #starting: Promise<void> | undefined;
-  #losses = 0;
-  #isClosed = false;
+  readonly #modules: LoadedModules;
+  readonly #log: Log;
 
   constructor(options: PluginsOptions) {
-    this.#options = options;
-    this.#problems = [...options.found.problems];
-    this.#modules = options.found.modules.map((place) => ({
-      place,
-      shown: shownPlace(place, options.place.worktree),
-      events: new Serial(),
-      waitingEvents: 0,
-      hooks: [],
-      tools: [],
-    }));
+    this.#modules = new LoadedModules(options);
+    this.#log = options.log;
   }
 
   /** Starts the host and loads all modules, one after the other. Never rejects for what they do. */
   load(): Promise<void> {
-    return this.#ensureHost();
+    return this.#modules.load();
   }
 
   /** Tools of all modules that are in use. */
   get tools(): readonly Tool[] {
-    return this.#modules.filter(({ off }) => off === undefined).flatMap(({ tools }) => tools);
+    return this.#modules.inUse.flatMap(({ tools }) => tools);
   }
 
   /** A session takes part: what is wrong is told to it now and later. The last that leaves ends all of it. */
   join(tell: (problem: string) => void): { leave: () => void } {
-    this.#listeners.add(tell);
-    for (const problem of this.#problems) tell(problem);
-    return {
-      leave: () => {
-        if (this.#listeners.delete(tell) && this.#listeners.size === 0) this.#options.onUnused();
-      },
-    };
+    return this.#modules.join(tell);
   }
 
   has(hook: HookName): boolean {
@@ -188,7 +124,7 @@ export class Plugins {
   event(event: PluginEvent): void {
     for (const module of this.#users("event")) {
       if (module.waitingEvents >= waitingEventsLimit) {
-        this.#switchOff(module, `it was ${waitingEventsLimit} events behind`);
+        this.#modules.switchOff(module, `it was ${waitingEventsLimit} events behind`);
         continue;
       }
       module.waitingEvents++;
@@ -196,27 +132,24 @@ export class Plugins {
         module.waitingEvents--;
         if (module.off !== undefined) return;
         const asked = await this.#hook(module, "event", { event });
-        if (asked.outcome !== "value") this.#blame(module, "event", asked);
+        if (asked.outcome !== "value") this.#modules.blame(module, "event", asked);
       });
-      told.catch((error: unknown) => this.#options.log.error("an event broke", { error: messageOf(error) }));
+      told.catch((error: unknown) => this.#log.error("an event broke", { error: messageOf(error) }));
     }
   }
 
   /** What was told before has a moment to reach everybody. */
   async close(how: "gently" | "quickly"): Promise<void> {
-    const told = Promise.all(this.#modules.map(({ events }) => events.idle()));
-    await orAfter(told, lastEventsMs[how], undefined);
-    this.#isClosed = true;
-    await this.#host?.end(how);
+    await orAfter(this.#modules.eventsTold(), lastEventsMs[how], undefined);
+    await this.#modules.end(how);
   }
 
   kill(): void {
-    this.#isClosed = true;
-    this.#host?.kill();
+    this.#modules.kill();
   }
 
   #users(hook: HookName): Module[] {
-    return this.#modules.filter(({ hooks, off }) => off === undefined && hooks.includes(hook));
+    return this.#modules.inUse.filter(({ hooks }) => hooks.includes(hook));
   }
 
   /** What is changed by each module in turn, as it was before those that break. */
@@ -243,7 +176,7 @@ export class Plugins {
     signal?: AbortSignal,
   ): Promise<Asked> {
     const request = { ask: "hook", module: module.place.name, hook, input, output } as const;
-    return this.#ask(module, request, hookLimitMs, signal);
+    return this.#modules.ask(module, request, hookLimitMs, signal);
   }
 
   /** Undefined where it broke. */
@@ -258,128 +191,16 @@ export class Plugins {
       const parsed = schema.safeParse(asked.value);
       if (parsed.success) return parsed.data;
       const [issue] = parsed.error.issues;
-      this.#switchOff(module, `${hook} left nonsense in output.${issue?.path.join(".")}: ${issue?.message}`);
+      this.#modules.switchOff(
+        module,
+        `${hook} left nonsense in output.${issue?.path.join(".")}: ${issue?.message}`,
+      );
     } else if (!signal.aborted) {
-      this.#blame(module, hook, asked);
+      this.#modules.blame(module, hook, asked);
     }
     return undefined;
   }
-
-  /** The end of the host was blamed already. */
-  #blame(module: Module, hook: string, asked: Exclude<Asked, { outcome: "value" }>): void {
-    if (asked.outcome === "lost") return;
-    const how = asked.outcome === "late" ? "" : "threw: ";
-    this.#switchOff(module, `${hook} ${how}${asked.message}`);
-  }
-
-  /** Once more where another module took the host along; but what a tool does is not done twice. */
-  async #ask(module: Module, request: Ask, limitMs: number, signal?: AbortSignal): Promise<Asked> {
-    const asked = await this.#askOnce(module, request, limitMs, signal);
-    const isHarmless = asked.outcome === "lost" && request.ask !== "run" && module.off === undefined;
-    return isHarmless && !this.#isClosed ? this.#askOnce(module, request, limitMs, signal) : asked;
-  }
-
-  async #askOnce(module: Module, request: Ask, limitMs: number, signal?: AbortSignal): Promise<Asked> {
-    await this.#ensureHost();
-    const { off } = module;
-    if (off !== undefined) return { outcome: "lost", message: `${module.shown} was switched off: ${off}` };
-    if (this.#host === undefined) return { outcome: "lost", message: "plugins and tools are not running" };
-    return this.#host.ask(request, limitMs, signal);
-  }
-
-  /** Starts the host where there is none, or none any more. */
-  async #ensureHost(): Promise<void> {
-    if (this.#starting === undefined && (this.#host?.isLost ?? true)) {
-      this.#starting = this.#start().finally(() => (this.#starting = undefined));
-    }
-    await this.#starting;
-  }
-
-  async #start(): Promise<void> {
-    const isAgain = this.#host !== undefined;
-    this.#host = undefined;
-    const modules = this.#modules.filter(({ off }) => off === undefined);
-    if (this.#isClosed || modules.length === 0) return;
-    if (isAgain && !(await this.#options.isUnchanged())) return;
-    const { program, env, log, place } = this.#options;
-    const onLost = (why: string, suspect: string | undefined) => this.#lost(why, suspect);
-    const host = new PluginHost({ program, cwd: place.directory, env, log, onLost });
-    this.#host = host;
-    for (const module of modules) await this.#load(module, host);
-    // One of them has ended it, and was switched off for that: the others are loaded anew.
-    if (host.isLost) await this.#start();
-  }
-
-  async #load(module: Module, host: PluginHost): Promise<void> {
-    const { place, found } = this.#options;
-    const request = { ask: "load", module: module.place, place: { ...place, cover: found.cover } } as const;
-    const asked = await host.ask(request, hookLimitMs);
-    if (asked.outcome !== "value") return this.#blame(module, "loading it", asked);
-    const loaded = loadedModuleSchema.parse(asked.value);
-    const unknown = loaded.hooks.filter((hook) => !hookNames.has(hook));
-    if (unknown.length > 0 && module.hooks.length === 0)
-      this.#tell(`The plugin ${module.shown} has hooks that mean nothing here: ${unknown.join(", ")}.`);
-    module.hooks = loaded.hooks;
-    // The same objects after a new start of the host: calls of a turn hold them.
-    if (module.tools.length === 0) module.tools = this.#toolsOf(module, loaded);
-  }
-
-  #toolsOf(module: Module, { tools }: LoadedModule): Tool[] {
-    const taken = new Set([
-      ...this.#options.reserved,
-      ...this.#modules.flatMap((one) => one.tools.map(({ name }) => name)),
-    ]);
-    return tools.flatMap((tool) => {
-      const name = tool.name.replaceAll(/[^\w-]/g, "_").slice(0, toolNameLimit);
-      if (!taken.has(name)) return [this.#tool(module, { ...tool, name }, tool.name)];
-      this.#tell(
-        `The tool ${name} of ${module.shown} is left out: there is another of that name. Rename it.`,
-      );
-      return [];
-    });
-  }
-
-  #tool(module: Module, described: LoadedModule["tools"][number], tool: string): Tool {
-    const { directory, worktree } = this.#options.place;
-    const named = { module: module.place.name, tool };
-    return moduleTool(described, module.shown, {
-      check: (args, signal) => this.#ask(module, { ask: "check", ...named, args }, hookLimitMs, signal),
-      run: (args, { sessionId, agent }, callID, signal) => {
-        const context = { sessionID: sessionId, callID, agent, directory, worktree };
-        return this.#ask(module, { ask: "run", ...named, args, context }, runLimitMs, signal);
-      },
-    });
-  }
-
-  /** Where nobody can be blamed all are after a few times. */
-  #lost(why: string, suspect: string | undefined): void {
-    const blamed = this.#modules.find(({ place, off }) => place.name === suspect && off === undefined);
-    if (blamed !== undefined) return this.#switchOff(blamed, `the process of plugins was lost in it: ${why}`);
-    if (++this.#losses < lossesLimit) return;
-    for (const module of this.#modules) module.off ??= why;
-    this.#tell(
-      `Plugins and tools are switched off: their process ended ${lossesLimit} times, the last time ${why}.`,
-    );
-  }
-
-  #switchOff(module: Module, why: string): void {
-    if (module.off !== undefined) return;
-    module.off = why;
-    const what = module.place.kind === "plugin" ? "plugin" : "tool file";
-    this.#tell(
-      `The ${what} ${module.shown} was switched off: ${why}. It is loaded again when its file changes.`,
-    );
-  }
-
-  #tell(problem: string): void {
-    this.#options.log.warn(problem);
-    this.#problems = [...this.#problems, problem].slice(-problemsLimit);
-    for (const tell of this.#listeners) tell(problem);
-  }
 }
-
-/** What providers take as a tool's name. */
-const toolNameLimit = 64;
 
 const argsSchema = z.object({ args: z.record(z.string(), z.unknown()) });
 const resultSchema = z.object({
@@ -403,7 +224,3 @@ const saidSchema = z.object({
 });
 type Said = z.infer<typeof saidSchema>;
 const statusSchema = z.object({ status: z.enum(["allow", "ask", "deny"]) });
-
-function shownPlace({ name, from }: ModulePlace, worktree: string): string {
-  return from === undefined && isInside(name, [worktree]) ? relative(worktree, name) : name;
-}
