@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { Attachment } from "../message/part.ts";
+import { fitMedium, mediaTypeOf } from "../tool/media.ts";
 import { isRecord } from "./records.ts";
 
-/** Bytes of one picture or document, and of all of one answer: a larger one makes providers refuse the conversation. */
-const mediaLimitBytes = 5 * 1024 * 1024;
-const allMediaLimitBytes = 20 * 1024 * 1024;
+/** Bytes of all media of one answer: more makes providers refuse the conversation. */
+const mediaLimitBytes = 20 * 1024 * 1024;
 
 /** What a server answered, as the model takes it. */
 export interface ReadContent {
@@ -33,26 +33,33 @@ const blockSchema = z.discriminatedUnion("type", [
 ]);
 
 /** Text in its order, media beside it; what cannot be shown is named in its place. */
-export function readBlocks(blocks: readonly unknown[]): ReadContent {
-  const media = new Media();
-  const texts = blocks.map((block) => {
-    const parsed = blockSchema.safeParse(block);
-    return parsed.success ? readBlock(parsed.data, media) : `[content of a kind that is not known here]`;
-  });
-  return { text: texts.filter((text) => text !== "").join("\n\n"), attachments: media.attachments };
+export function readBlocks(blocks: readonly unknown[], signal: AbortSignal): Promise<ReadContent> {
+  return readAll(blocks, blockSchema, readBlock, signal);
 }
 
 /** What `resources/read` answered. */
-export function readContents(contents: readonly unknown[]): ReadContent {
-  const media = new Media();
-  const texts = contents.map((one) => {
-    const parsed = resourceSchema.safeParse(one);
-    return parsed.success ? readResource(parsed.data, media) : "[content of a kind that is not known here]";
-  });
+export function readContents(contents: readonly unknown[], signal: AbortSignal): Promise<ReadContent> {
+  return readAll(contents, resourceSchema, readResource, signal);
+}
+
+async function readAll<T>(
+  items: readonly unknown[],
+  schema: z.ZodType<T>,
+  read: (item: T, media: Media) => string | Promise<string>,
+  signal: AbortSignal,
+): Promise<ReadContent> {
+  const media = new Media(signal);
+  const texts: string[] = [];
+  for (const item of items) {
+    const parsed = schema.safeParse(item);
+    texts.push(
+      parsed.success ? await read(parsed.data, media) : "[content of a kind that is not known here]",
+    );
+  }
   return { text: texts.filter((text) => text !== "").join("\n\n"), attachments: media.attachments };
 }
 
-function readBlock(block: z.output<typeof blockSchema>, media: Media): string {
+function readBlock(block: z.output<typeof blockSchema>, media: Media): string | Promise<string> {
   switch (block.type) {
     case "text":
       return block.text;
@@ -68,45 +75,40 @@ function readBlock(block: z.output<typeof blockSchema>, media: Media): string {
   }
 }
 
-function readResource({ uri, mimeType, text, blob }: z.output<typeof resourceSchema>, media: Media): string {
+function readResource(
+  { uri, mimeType, text, blob }: z.output<typeof resourceSchema>,
+  media: Media,
+): string | Promise<string> {
   if (text !== undefined) return `<resource uri="${uri}">\n${text}\n</resource>`;
   if (blob === undefined) return `[resource ${uri}: it has no content]`;
   return media.take(blob, mimeType ?? "application/octet-stream", uri);
 }
 
-/** Media of one answer, as far as they are what they say and fit. */
+/** Media of one answer, as far as they fit; one after the other, because each is unpacked. */
 class Media {
   readonly attachments: Attachment[] = [];
+  readonly #signal: AbortSignal;
   #bytes = 0;
 
-  /** What stands in the text in their place. */
-  take(data: string, mime: string, filename?: string): string {
-    const name = filename ?? mime;
-    const bytes = Buffer.from(data, "base64");
-    const known = mediaTypeOf(bytes) ?? (isAudio(mime, bytes) ? mime : undefined);
-    if (known === undefined)
-      return `[${name}: ${bytes.length} bytes of ${mime}, which cannot be shown; left out]`;
-    this.#bytes += bytes.length;
-    if (bytes.length > mediaLimitBytes || this.#bytes > allMediaLimitBytes)
-      return `[${name}: ${bytes.length} bytes are too many to be shown; left out]`;
-    const url = `data:${known};base64,${bytes.toString("base64")}`;
-    this.attachments.push({ mime: known, url, ...(filename !== undefined && { filename }) });
-    return `[${name} is attached]`;
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
   }
-}
 
-/** Judged by the first bytes: what only calls itself a picture would make providers refuse the conversation. */
-function mediaTypeOf(bytes: Buffer): string | undefined {
-  const start = bytes.toString("latin1", 0, 12);
-  if (start.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
-  if (start.startsWith("\xff\xd8\xff")) return "image/jpeg";
-  if (/^GIF8[79]a/.test(start)) return "image/gif";
-  if (start.startsWith("RIFF") && start.endsWith("WEBP")) return "image/webp";
-  return start.startsWith("%PDF-") ? "application/pdf" : undefined;
-}
-
-function isAudio(mime: string, bytes: Buffer): boolean {
-  return bytes.length > 0 && (mime === "audio/wav" || mime === "audio/mpeg" || mime === "audio/mp3");
+  /** What stands in the text in their place. */
+  async take(data: string, said: string, filename?: string): Promise<string> {
+    const shown = filename ?? said;
+    const bytes = Buffer.from(data, "base64");
+    const leftOut = (why: string) => `[${shown}: ${bytes.length} bytes of ${said}, left out: ${why}]`;
+    if (bytes.length === 0) return leftOut("it is empty.");
+    const mime = mediaTypeOf(bytes) ?? said;
+    const fitted = await fitMedium({ bytes, mime, name: filename }, this.#signal);
+    if (fitted.outcome === "unfit") return leftOut(fitted.reason);
+    const size = Buffer.byteLength(fitted.attachment.url);
+    if (this.#bytes + size > mediaLimitBytes) return leftOut("there are too many in one answer.");
+    this.#bytes += size;
+    this.attachments.push(fitted.attachment);
+    return `[${shown} is attached${fitted.note && `, ${fitted.note}`}]`;
+  }
 }
 
 const resultSchema = z.looseObject({
@@ -128,8 +130,11 @@ export const promptAnswerSchema = z.looseObject({
 });
 
 /** Structured content says the same as the text of servers that give both. */
-export function readAnswer({ content = [], structuredContent }: CallAnswer): ReadContent {
-  const read = readBlocks(content);
+export async function readAnswer(
+  { content = [], structuredContent }: CallAnswer,
+  signal: AbortSignal,
+): Promise<ReadContent> {
+  const read = await readBlocks(content, signal);
   if (read.text !== "" || read.attachments.length > 0 || !isRecord(structuredContent)) return read;
   return { ...read, text: JSON.stringify(structuredContent, undefined, 2) };
 }

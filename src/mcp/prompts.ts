@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Elicit } from "../message/elicitation.ts";
 import type { Attachment } from "../message/part.ts";
-import { promptAnswerSchema, readBlocks } from "./content.ts";
+import { promptAnswerSchema, readBlocks, type ReadContent } from "./content.ts";
 import type { OfferedPrompt } from "./offers.ts";
 import type { Server } from "./server.ts";
 import { failureText } from "./tools.ts";
@@ -53,7 +53,8 @@ async function fill(
   if (missing.length > 0) return { outcome: "refused", reason: describeMissing(offered, missing) };
   const params = { name: offered.name, arguments: values };
   const answered = await server.request("prompts/get", params, promptAnswerSchema, user);
-  if (answered.outcome === "answered") return { outcome: "filled", ...readMessages(answered.value.messages) };
+  if (answered.outcome === "answered")
+    return { outcome: "filled", ...(await readMessages(answered.value.messages, user.signal)) };
   if (answered.failure.kind === "cancelled") return { outcome: "cancelled" };
   return { outcome: "refused", reason: failureText(answered.failure, server) };
 }
@@ -92,8 +93,13 @@ function describeMissing(
 const contentSchema = z.union([z.array(z.unknown()), z.unknown().transform((one) => [one])]);
 
 /** One text; where the server speaks for both sides, it says who says what. */
-function readMessages(messages: readonly { role: string; content: unknown }[]) {
-  const parts = messages.map(({ role, content }) => ({ role, ...readBlocks(contentSchema.parse(content)) }));
+async function readMessages(
+  messages: readonly { role: string; content: unknown }[],
+  signal: AbortSignal,
+): Promise<{ text: string; attachments: readonly Attachment[] }> {
+  const parts: ({ role: string } & ReadContent)[] = [];
+  for (const { role, content } of messages)
+    parts.push({ role, ...(await readBlocks(contentSchema.parse(content), signal)) });
   const isOneSided = parts.every(({ role }) => role === "user");
   const texts = parts.map(({ role, text }) => (isOneSided ? text : `[${role}]\n${text}`));
   return { text: texts.join("\n\n"), attachments: parts.flatMap(({ attachments }) => attachments) };

@@ -90,7 +90,7 @@ export async function readResource(
 ) {
   const read = await server.request("resources/read", { uri }, readAnswerSchema, user);
   if (read.outcome === "failed") return { problem: failureText(read.failure, server) };
-  return readContents(read.value.contents);
+  return readContents(read.value.contents, user.signal);
 }
 
 function serverNamed(servers: readonly Server[], name: string): Server {

@@ -81,7 +81,7 @@ async function callTool(
   await progress.shown;
   if (called.outcome === "failed")
     throw new ToolFailure(failureText(called.failure, server), { cause: called.failure });
-  const { text, attachments } = readAnswer(called.value);
+  const { text, attachments } = await readAnswer(called.value, run.signal);
   if (called.value.isError === true)
     return { status: "failed", error: text || `${name} failed without saying why.` };
   return { status: "completed", output: text || "(no output)", attachments };

@@ -9,6 +9,8 @@ export interface ImageHeader {
   readonly height: number;
   /** False where the file ends too early or its parts contradict each other: providers refuse such a file. */
   readonly isWhole: boolean;
+  /** A part of it that may be left out has a wrong checksum: browsers show such a file, not every provider takes it. */
+  readonly isFlawed?: boolean;
 }
 
 /** Undefined where the size cannot be found, so that the bytes cannot be trusted to be an image. */
@@ -33,13 +35,23 @@ const readers: ReadonlyMap<string, (bytes: Buffer) => Found> = new Map([
 function readPng(bytes: Buffer): Found {
   if (bytes.length < 33 || bytes.toString("latin1", 12, 16) !== "IHDR") return undefined;
   const size = { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
+  let isFlawed = false;
   for (let at = 8; at + 12 <= bytes.length;) {
     const end = at + 8 + bytes.readUInt32BE(at);
-    if (end + 4 > bytes.length || crc32(bytes.subarray(at + 4, end)) !== bytes.readUInt32BE(end)) break;
-    if (bytes.toString("latin1", at + 4, at + 8) === "IEND") return { ...size, isWhole: true };
+    if (end + 4 > bytes.length) break;
+    const type = bytes.toString("latin1", at + 4, at + 8);
+    const hasSum = crc32(bytes.subarray(at + 4, end)) === bytes.readUInt32BE(end);
+    if (!hasSum && !isAncillary(type)) break;
+    isFlawed ||= !hasSum;
+    if (type === "IEND") return { ...size, isWhole: true, ...(isFlawed && { isFlawed }) };
     at = end + 4;
   }
   return { ...size, isWhole: false };
+}
+
+/** The case of its first letter says whether a picture can be drawn without a chunk (PNG specification, 5.4). */
+function isAncillary(type: string): boolean {
+  return /^[a-z]/.test(type);
 }
 
 /** Segments up to the frame header, which holds the size; behind the last scan stands the end marker (ITU T.81, B). */

@@ -41,7 +41,8 @@ export async function fitImage(bytes: Buffer, signal?: AbortSignal): Promise<Fit
   if (width * height > pixelsLimit)
     return unfit(`it has ${width} × ${height} pixels, more than the ${pixelsLimit} that are unpacked`);
   const isSmall = Math.max(width, height) <= imageSideLimit && bytes.length <= imageLimitBytes;
-  if (isSmall && takenTypes.has(mime)) return { outcome: "fits", mime, bytes, note: "" };
+  if (isSmall && takenTypes.has(mime) && header.isFlawed !== true)
+    return { outcome: "fits", mime, bytes, note: "" };
   return scale(bytes, header, signal);
 }
 

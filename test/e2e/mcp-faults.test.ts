@@ -137,9 +137,17 @@ describe("what a server writes", () => {
   test("that is no picture and no content is named in its place", async () => {
     await withServer(faulty("odd-answer"), async (stage) => {
       expect(await callOnce(stage, "bad_echo")).toEqual([
-        "[image/png: 10 bytes of image/png, which cannot be shown; left out]\n\n" +
+        "[image/png: 10 bytes of image/png, left out: it is damaged, or of a kind that cannot be shown.]\n\n" +
           "[content of a kind that is not known here]\n\n[content of a kind that is not known here]\n\nhello",
       ]);
+    });
+  });
+
+  test("that is a large picture is scaled down as any other is", async () => {
+    await withServer(faulty("large-picture"), async (stage) => {
+      await callOnce(stage, "bad_echo");
+      const result = stage.model.requests.at(-1)?.messages.find(({ role }) => role === "tool");
+      expect(result?.content).toBe("[image/png is attached, scaled down from 3000 × 10 to 2000 × 7 pixels]");
     });
   });
 

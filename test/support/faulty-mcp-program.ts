@@ -3,6 +3,7 @@
 import { spawn } from "node:child_process";
 import { appendFileSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
+import { pngOf } from "./png.ts";
 
 interface Request {
   id?: number;
@@ -100,6 +101,8 @@ function call(request: Request): void {
         "text?",
         { type: "text", text: said },
       ]);
+    case "large-picture":
+      return answer([{ type: "image", data: pngOf(3_000, 10).toString("base64"), mimeType: "image/png" }]);
     case "no-answer":
       return send({ id: request.id, result: { nothing: true } });
     case "wrong-ids":

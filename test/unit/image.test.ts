@@ -70,6 +70,17 @@ test("many bytes become fewer", async () => {
   expect(readImageHeader(fitted.bytes)?.width).toBeLessThanOrEqual(imageSideLimit);
 });
 
+test("a wrong sum of what a picture can do without is mended, of what it needs is damage", async () => {
+  const png = pngOf(6, 4);
+  const text = Buffer.from("\0\0\0\0tEXt\0\0\0\0", "latin1");
+  const flawed = Buffer.concat([png.subarray(0, 33), text, png.subarray(33)]);
+  const fitted = await fitImage(flawed);
+  expect(fitted).toMatchObject({ outcome: "fits", mime: "image/png", note: "packed anew as image/png" });
+  const needed = Buffer.from(png);
+  needed.writeUInt32BE(0, 29);
+  expect(await fitImage(needed)).toMatchObject({ outcome: "unfit", isDamaged: true });
+});
+
 test("a kind that providers do not take is packed anew", async () => {
   expect(await fitImage(bitmap(5, 3))).toMatchObject({
     outcome: "fits",
