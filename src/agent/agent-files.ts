@@ -1,6 +1,6 @@
 import { readFile, readdir, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
-import { codeOf, messageOf } from "../base/errors.ts";
+import { isMissing, messageOf } from "../base/errors.ts";
 import { isSecretFile } from "../permission/secret-file.ts";
 
 /** Agents of one folder; further files are reported and left out. */
@@ -97,9 +97,4 @@ async function readBounded(path: string): Promise<string> {
     );
   }
   return readFile(path, "utf8");
-}
-
-function isMissing(thrown: unknown): boolean {
-  const code = codeOf(thrown);
-  return code === "ENOENT" || code === "ENOTDIR";
 }

@@ -15,6 +15,12 @@ export function codeOf(thrown: unknown): string | undefined {
   return typeof thrown.code === "string" ? thrown.code : undefined;
 }
 
+/** Whether there is no such file; ENOTDIR: a file stands where a folder would have to be, so there is nothing under it. */
+export function isMissing(thrown: unknown): boolean {
+  const code = codeOf(thrown);
+  return code === "ENOENT" || code === "ENOTDIR";
+}
+
 /** Whether the error says that the work was aborted by a signal. */
 export function isAbort(thrown: unknown): boolean {
   return thrown instanceof Error && (thrown.name === "AbortError" || codeOf(thrown) === "ABORT_ERR");

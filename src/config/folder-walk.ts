@@ -1,6 +1,7 @@
 import { readdir, realpath, stat } from "node:fs/promises";
-import { isAbsolute, join, relative, sep } from "node:path";
-import { codeOf, messageOf } from "../base/errors.ts";
+import { join } from "node:path";
+import { isBelow } from "../base/paths.ts";
+import { codeOf, isMissing, messageOf } from "../base/errors.ts";
 import { isSecretFile } from "../permission/secret-file.ts";
 
 /** Entries that one walk looks at, and folders that it goes down; what lies beyond is reported and left out. */
@@ -70,7 +71,7 @@ class FolderWalk {
   #mayEnter(path: string, real: string): boolean {
     const { within } = this.#options;
     if (within === undefined) return true;
-    if (isInside(within, real) && !isSecretFile(real)) return true;
+    if (isBelow(real, within) && !isSecretFile(real)) return true;
     const why = isSecretFile(real) ? "leads to a file of secrets" : `leads out of ${within}`;
     this.#report(path, `${why} and is left out`);
     return false;
@@ -94,14 +95,4 @@ async function kindOf(path: string): Promise<"file" | "folder" | "other" | "miss
     if (codeOf(thrown) === undefined) throw thrown;
     return "missing";
   }
-}
-
-function isInside(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
-}
-
-function isMissing(thrown: unknown): boolean {
-  const code = codeOf(thrown);
-  return code === "ENOENT" || code === "ENOTDIR";
 }

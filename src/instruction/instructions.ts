@@ -1,6 +1,7 @@
 import { open, realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
-import { codeOf, messageOf } from "../base/errors.ts";
+import { isBelow } from "../base/paths.ts";
+import { isMissing, messageOf } from "../base/errors.ts";
 import { isSecretFile } from "../permission/secret-file.ts";
 import type { FetchedTexts } from "./fetched-texts.ts";
 import { findFiles } from "./file-patterns.ts";
@@ -44,7 +45,7 @@ export interface LoadedInstructions {
 /** Reads every instruction file that holds for the whole session, each once. Never throws for what it finds on disk. */
 export async function loadInstructions(sources: InstructionSources): Promise<LoadedInstructions> {
   const { cwd, additionalDirectories = [] } = sources;
-  const root = isInside(sources.root, cwd) ? sources.root : cwd;
+  const root = isBelow(cwd, sources.root) ? sources.root : cwd;
   const collection = new Collection();
   await addGlobal(collection, sources);
   for (const folder of foldersDownTo(cwd, root)) await addFolder(collection, folder, root);
@@ -61,7 +62,7 @@ export async function nestedInstructions(
   path: string,
   context: { cwd: string; roots: readonly string[]; already: Set<string> },
 ): Promise<LoadedInstructions> {
-  const root = [context.cwd, ...context.roots].find((folder) => isInside(folder, path));
+  const root = [context.cwd, ...context.roots].find((folder) => isBelow(path, folder));
   if (root === undefined) return { instructions: [], notes: [] };
   const collection = new Collection(context.already);
   for (const folder of foldersDownTo(dirname(path), root)) {
@@ -86,7 +87,7 @@ class Collection {
   async add(path: string, within?: string): Promise<boolean> {
     try {
       const real = await realpath(path);
-      if (within !== undefined && !isInside(await realpath(within), real)) {
+      if (within !== undefined && !isBelow(real, await realpath(within))) {
         this.notes.push(`${path} links to a file outside of ${within} and was left out`);
         return true;
       }
@@ -160,7 +161,7 @@ async function addConfigured(collection: Collection, sources: InstructionSources
     collection.notes.push(...notes);
     const isRelative = !isAbsolute(entry) && !entry.startsWith("~/");
     for (const path of paths) {
-      const within = isRelative && isInside(sources.root, path) ? sources.root : undefined;
+      const within = isRelative && isBelow(path, sources.root) ? sources.root : undefined;
       await collection.add(path, within);
     }
   }
@@ -207,14 +208,4 @@ function cutNote(path: string, limit: number, size: number): string {
 function foldersDownTo(folder: string, root: string): string[] {
   const steps = relative(root, folder).split(sep).filter(Boolean);
   return [root, ...steps.map((_, index) => join(root, ...steps.slice(0, index + 1)))];
-}
-
-function isInside(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
-}
-
-function isMissing(thrown: unknown): boolean {
-  const code = codeOf(thrown);
-  return code === "ENOENT" || code === "ENOTDIR";
 }

@@ -1,7 +1,8 @@
 import { existsSync, realpathSync } from "node:fs";
 import * as nodeModule from "node:module";
-import { isAbsolute, relative, sep } from "node:path";
+import { sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { isBelow } from "../base/paths.ts";
 import type { Cover } from "./protocol.ts";
 
 /** Names by which authors import what Fairlead gives them, whether they are installed or not. */
@@ -68,14 +69,8 @@ function fileMeant(specifier: string, parent: string | undefined): string | unde
 function assertCovered(url: string, { root, folders, files }: Cover): void {
   if (!url.startsWith("file:")) return;
   const path = realpathSync(fileURLToPath(url));
-  if (!isInside(root, path) || files.includes(path) || folders.some((folder) => isInside(folder, path)))
-    return;
+  if (!isBelow(path, root) || files.includes(path) || folders.some((folder) => isBelow(path, folder))) return;
   throw new Error(
     `${path} may not be loaded: trust covers the folders .fairlead and .opencode only. Put it there, packages into their node_modules`,
   );
-}
-
-function isInside(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }

@@ -1,4 +1,4 @@
-import { codeOf, messageOf } from "../base/errors.ts";
+import { isMissing, messageOf } from "../base/errors.ts";
 import type { FileChange } from "../message/part.ts";
 import { StaleFile } from "../workspace/files.ts";
 import type { Workspace } from "../workspace/workspace.ts";
@@ -71,7 +71,7 @@ async function hashOrMissing({ files }: Workspace, path: string): Promise<string
   try {
     return (await files.read(path)).hash;
   } catch (error) {
-    if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return null;
+    if (isMissing(error)) return null;
     throw error;
   }
 }

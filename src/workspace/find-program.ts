@@ -14,7 +14,7 @@ export async function findProgram(name: string, env: Environment): Promise<strin
   return undefined;
 }
 
-async function isExecutable(path: string): Promise<boolean> {
+export async function isExecutable(path: string): Promise<boolean> {
   try {
     await access(path, constants.X_OK);
     return true;

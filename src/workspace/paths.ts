@@ -1,7 +1,8 @@
 import { lstat, readlink, realpath, stat } from "node:fs/promises";
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import type { Stats } from "node:fs";
-import { codeOf, UserError } from "../base/errors.ts";
+import { codeOf, isMissing, UserError } from "../base/errors.ts";
+import { isBelow } from "../base/paths.ts";
 
 export interface ResolvedPath {
   /** Real path of the deepest ancestor that exists, followed by what does not exist yet. */
@@ -36,10 +37,7 @@ export async function resolvePath(raw: string, base: PathBase): Promise<Resolved
 
 /** Whether the path is one of the folders or lies under one. All are absolute real paths. */
 export function isInside(path: string, folders: readonly string[]): boolean {
-  return folders.some((folder) => {
-    const rest = relative(folder, path);
-    return rest !== ".." && !rest.startsWith(`..${sep}`) && !isAbsolute(rest);
-  });
+  return folders.some((folder) => isBelow(path, folder));
 }
 
 /** The path as people and rules write it: relative to the folder where it lies inside, else absolute; with `/`. */
@@ -99,12 +97,6 @@ function kindOf(found: Stats | undefined, spellings: readonly string[]): Resolve
   if (found === undefined) return "missing";
   if (found.isFile()) return "file";
   return found.isDirectory() ? "directory" : "special";
-}
-
-/** ENOTDIR: a file stands where a folder would have to be, so there is nothing under it. */
-function isMissing(error: unknown): boolean {
-  const code = codeOf(error);
-  return code === "ENOENT" || code === "ENOTDIR";
 }
 
 async function withReadableErrors<T>(raw: string, task: () => Promise<T>): Promise<T> {

@@ -1,10 +1,9 @@
 import { spawn } from "node:child_process";
-import { delimiter, isAbsolute, join } from "node:path";
-import { access, constants } from "node:fs/promises";
 import { z } from "zod";
 import { codeOf } from "../base/errors.ts";
 import { hasOddRulesAbove, hasOddRulesBelow, OddRules } from "./odd-rules.ts";
 import { MOST_FILE_BYTES, MOST_FILES, type SearchEngine } from "./search-engine.ts";
+import { type Environment, findProgram, isExecutable } from "./find-program.ts";
 import { findWorktree } from "./worktree.ts";
 
 /** More than this of a single record is not taken into memory. */
@@ -72,12 +71,9 @@ async function outsideGit(folder: string): Promise<string[]> {
 }
 
 /** The program that came with us, else one on the PATH. */
-export async function findRipgrep(
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<string | undefined> {
-  const candidates = [await bundledRipgrep(), ...programsOnPath(env)].filter((path) => path !== undefined);
-  for (const path of candidates) if (await isExecutable(path)) return path;
-  return undefined;
+export async function findRipgrep(env: Environment): Promise<string | undefined> {
+  const bundled = await bundledRipgrep();
+  return bundled !== undefined && (await isExecutable(bundled)) ? bundled : findProgram("rg", env);
 }
 
 async function bundledRipgrep(): Promise<string | undefined> {
@@ -86,20 +82,6 @@ async function bundledRipgrep(): Promise<string | undefined> {
   } catch {
     // It throws where its part for this platform is not installed.
     return undefined;
-  }
-}
-
-function programsOnPath(env: Readonly<Record<string, string | undefined>>): string[] {
-  const folders = (env["PATH"] ?? env["Path"] ?? "").split(delimiter).filter(isAbsolute);
-  return folders.map((folder) => join(folder, process.platform === "win32" ? "rg.exe" : "rg"));
-}
-
-async function isExecutable(path: string): Promise<boolean> {
-  try {
-    await access(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
   }
 }
 

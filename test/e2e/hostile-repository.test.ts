@@ -1,8 +1,8 @@
-import { createServer } from "node:http";
 import { chmod, readdir, readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, test } from "vitest";
+import { listen } from "../support/listen.ts";
 import { fairlead } from "../support/cli.ts";
 import type { Files, GitRepository, TemporaryFolder } from "../support/temp.ts";
 import * as reply from "../support/reply.ts";
@@ -14,18 +14,11 @@ const goOn = { experimental: { continue_loop_on_deny: true } };
 /** A server that somebody else owns: nothing may ever arrive there. */
 async function listener() {
   const requests: string[] = [];
-  const server = createServer((request, response) => {
+  const server = await listen((request, response) => {
     requests.push(`${request.method} ${request.url} ${request.headers.authorization}`);
     response.end("{}");
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  if (typeof address !== "object" || address === null) throw new Error("the listener has no port");
-  return {
-    url: `http://127.0.0.1:${address.port}`,
-    requests,
-    [Symbol.asyncDispose]: async () => void server.close(),
-  };
+  return { ...server, requests };
 }
 
 /** Everything in it that runs leaves a mark in the person's home. */

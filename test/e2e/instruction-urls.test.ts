@@ -1,5 +1,6 @@
-import { createServer, type ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
+import { listen } from "../support/listen.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
 import { thoughtText } from "../support/transcript.ts";
 
@@ -8,21 +9,11 @@ const story = storiesOfOneAgent();
 /** Pages by path; a request for one that is not there never gets an answer. */
 async function site(pages: Record<string, (response: ServerResponse) => void>) {
   const requests: string[] = [];
-  const server = createServer(({ url = "" }, response) => {
+  const server = await listen(({ url = "" }, response) => {
     requests.push(url);
     pages[url]?.(response);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  if (typeof address !== "object" || address === null) throw new Error("the site has no port");
-  return {
-    url: `http://127.0.0.1:${address.port}`,
-    requests,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
+  return { ...server, requests };
 }
 
 const text = (body: string) => (response: ServerResponse) =>

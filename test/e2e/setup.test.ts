@@ -1,8 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
-import { createServer } from "node:http";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
+import { listen } from "../support/listen.ts";
 import { fairlead } from "../support/cli.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
@@ -171,15 +170,13 @@ test("fairlead logout takes stored keys away, one or all", async () => {
 });
 
 test("an organisation's configuration is shown first, counts beneath one's own, and can be taken away", async () => {
-  const server = createServer((request, response) => {
+  await using server = await listen((request, response) => {
     if (request.url !== "/.well-known/opencode") response.writeHead(404).end();
     else
       response.end(JSON.stringify({ config: { model: "work/theirs", default_agent: "plan", nonsense: 1 } }));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = z.object({ port: z.number() }).parse(server.address());
   await inPlace(async ({ run }) => {
-    const url = `http://127.0.0.1:${address.port}`;
+    const { url } = server;
     const refused = await run(["setup", "--organization", url], ["n"]);
     expect([refused.exitCode, refused.stdout]).toEqual([130, expect.stringContaining('"work/theirs"')]);
     expect((await run(["config", "show"])).stdout).toBe("");
@@ -198,5 +195,4 @@ test("an organisation's configuration is shown first, counts beneath one's own, 
       expect.stringContaining("No configuration was found"),
     ]);
   });
-  server.close();
 });

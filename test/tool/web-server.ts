@@ -1,11 +1,8 @@
-import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { listen, type Listening } from "../support/listen.ts";
 
 /** A server of the web on this computer. */
-export interface WebServer extends AsyncDisposable {
-  /** Its origin, by its address. */
-  readonly url: string;
-  readonly port: number;
+export interface WebServer extends Listening {
   /** What was asked for, as method and path, in order. */
   readonly requests: string[];
 }
@@ -15,24 +12,13 @@ type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 /** Starts a server that answers by path; other paths are not found. */
 export async function webServer(answers: Readonly<Record<string, Answer>>): Promise<WebServer> {
   const requests: string[] = [];
-  const server = createServer((request, response) => {
+  const server = await listen((request, response) => {
     requests.push(`${request.method} ${request.url}`);
     const answer = answers[(request.url ?? "").split("?")[0] ?? ""];
     if (answer === undefined) response.writeHead(404, { "content-type": "text/plain" }).end("not here");
     else answer(request, response);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  if (typeof address !== "object" || address === null) throw new Error("the server has no address");
-  return {
-    url: `http://127.0.0.1:${address.port}`,
-    port: address.port,
-    requests,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  return { ...server, requests };
 }
 
 /** Answers with this body. */

@@ -1,4 +1,3 @@
-import { createServer } from "node:http";
 import { connect } from "node:net";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,6 +16,7 @@ import { AuthorizationNeeded } from "../../src/mcp/oauth-challenge.ts";
 import { ServerTokens } from "../../src/mcp/oauth-tokens.ts";
 import type { RemoteServer } from "../../src/mcp/server-settings.ts";
 import { JsonStore } from "../../src/storage/json-store.ts";
+import { listen } from "../support/listen.ts";
 import { type OAuthFaults, type OAuthServer, startOAuthServer, visit } from "../support/mcp-oauth-server.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp.ts";
 
@@ -104,7 +104,7 @@ describe("an authorization", () => {
   });
 
   test("is not asked for where the server answers without", async () => {
-    await using plain = await webServer((_, response) => void response.writeHead(200).end());
+    await using plain = await listen((_, response) => void response.writeHead(200).end());
     const outcome = await authorize(remote("open", plain.url), { store, fetch, show: browse }, never);
     expect([outcome, await store.load(plain.url)]).toEqual([{ outcome: "notNeeded" }, undefined]);
   });
@@ -298,7 +298,7 @@ describe("an authorization", () => {
   });
 
   test("names the port that is taken", async () => {
-    await using other = await webServer((_, response) => void response.end());
+    await using other = await listen((_, response) => void response.end());
     const callbackPort = Number(new URL(other.url).port);
     await scene(
       {},
@@ -416,7 +416,7 @@ describe("tokens of a server", () => {
 
   test("go to the server's own origin, as do its configured headers, and nowhere else", async () => {
     const got: unknown[] = [];
-    await using elsewhere = await webServer(({ headers }, response) => {
+    await using elsewhere = await listen(({ headers }, response) => {
       got.push([headers.authorization, headers["x-team"]]);
       response.writeHead(200, { "content-type": "application/json" }).end("{}");
     });
@@ -460,23 +460,9 @@ function failed(reason: string): AuthorizeOutcome {
   return { outcome: "failed", reason: expect.stringContaining(reason) };
 }
 
-async function webServer(answer: Parameters<typeof createServer>[1]) {
-  const server = createServer(answer ?? (() => {}));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  const port = typeof address === "object" ? address?.port : undefined;
-  return {
-    url: `http://127.0.0.1:${port}/mcp`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
-
 async function freePort(): Promise<number> {
-  await using server = await webServer(() => {});
-  return Number(new URL(server.url).port);
+  await using server = await listen(() => {});
+  return server.port;
 }
 
 /** The first line of what is answered to these bytes. */

@@ -1,5 +1,4 @@
-import { createServer, type IncomingMessage } from "node:http";
-import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
@@ -11,17 +10,18 @@ import { toKnownModel } from "../../src/model/listed-model.ts";
 import { listProblems, ModelLists } from "../../src/model/model-lists.ts";
 import { type Provider, usableProviders } from "../../src/model/usable-providers.ts";
 import { temporaryFolder } from "../support/temp.ts";
+import { listen } from "../support/listen.ts";
 
-const open: (() => Promise<void>)[] = [];
+const open: AsyncDisposable[] = [];
 afterEach(async () => {
-  for (const close of open.splice(0)) await close();
+  for (const server of open.splice(0)) await server[Symbol.asyncDispose]();
 });
 
 type Answer = { status?: number; body: unknown; headers?: Record<string, string> } | "never";
 type Script = (path: string, request: IncomingMessage, body: string) => Answer;
 
 async function serve(script: Script): Promise<string> {
-  const server = createServer((request, response) => {
+  const server = await listen((request, response) => {
     void text(request).then((body) => {
       const answer = script(`${request.method} ${request.url}`, request, body);
       if (answer === "never") return;
@@ -31,16 +31,8 @@ async function serve(script: Script): Promise<string> {
         .end(sent);
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  open.push(async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, "close");
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the server has no port");
-  return `http://127.0.0.1:${address.port}/v1`;
+  open.push(server);
+  return `${server.url}/v1`;
 }
 
 function provider(id: string, baseURL: string, more: { discover?: boolean } = {}): Provider {
@@ -218,7 +210,7 @@ describe("a list of models", () => {
 
   test("fails with words where nothing listens, and ends with the caller", async () => {
     const gone = await serve(() => "never");
-    await open.pop()?.();
+    await open.pop()?.[Symbol.asyncDispose]();
     expect(await ask(provider("mine", gone))).toEqual({
       outcome: "failed",
       message: expect.stringContaining("nothing listens there"),

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import { silentLog } from "../../src/base/log.ts";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
@@ -9,30 +9,23 @@ import type { ModelRequest, StepEvent } from "../../src/model/model.ts";
 import { Clients, type Endpoint } from "../../src/model/client.ts";
 import { sendHttp } from "../../src/model/http.ts";
 import { streamStep } from "../../src/model/stream.ts";
+import { listen } from "../support/listen.ts";
 
 type Answer = (response: ServerResponse, request: IncomingMessage, body: Record<string, unknown>) => void;
 
-const open: (() => Promise<void>)[] = [];
+const open: AsyncDisposable[] = [];
 afterEach(async () => {
-  for (const close of open.splice(0)) await close();
+  for (const server of open.splice(0)) await server[Symbol.asyncDispose]();
 });
 
 async function serve(answer: Answer): Promise<string> {
-  const server = createServer((request, response) => {
+  const server = await listen((request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => answer(response, request, JSON.parse(Buffer.concat(chunks).toString() || "{}")));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  open.push(async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, "close");
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the server has no port");
-  return `http://127.0.0.1:${address.port}`;
+  open.push(server);
+  return server.url;
 }
 
 const key = "sk-very-secret-key";
@@ -572,7 +565,7 @@ test("a connection reset before and inside the stream is a network error", async
 
 test("a server that is not there is named with its address", async () => {
   const base = await serve(() => {});
-  for (const close of open.splice(0)) await close();
+  for (const server of open.splice(0)) await server[Symbol.asyncDispose]();
   const failed = failureOf(await all(ask(base)));
   expect(failed).toMatchObject({ code: "network", retryable: true });
   expect(failed?.message).toBe(

@@ -1,4 +1,5 @@
-import { dirname, isAbsolute, join, normalize, relative, sep } from "node:path";
+import { dirname, isAbsolute, join, normalize, relative } from "node:path";
+import { isBelow } from "../../base/paths.ts";
 import { isOwnConfiguration } from "../own-configuration.ts";
 import { matches } from "../pattern.ts";
 import type { Place, Scan, ShellPart } from "./part.ts";
@@ -143,7 +144,7 @@ function addExternal(scan: Scan, real: string, value: Value, use: PathUse, also:
     also: others(folder, [real, ...also]),
     reason: `uses ${real}, which is outside the workspace`,
     always:
-      value.glob || dirname(folder) === folder || isInside(scan.context.home, folder)
+      value.glob || dirname(folder) === folder || isBelow(scan.context.home, folder)
         ? []
         : folderPatterns(folder),
   };
@@ -156,7 +157,7 @@ function confirmation(scan: Scan, paths: readonly string[], use: PathUse): strin
     return "it may change the agent's own configuration or what git runs";
   }
   const gone = use.removes ? paths.map((path) => (path.endsWith("/*") ? dirname(path) : path)) : [];
-  const isWhole = gone.some((path) => scan.context.roots.some((root) => isInside(root, path)));
+  const isWhole = gone.some((path) => scan.context.roots.some((root) => isBelow(root, path)));
   return isWhole ? "it removes the whole workspace" : undefined;
 }
 
@@ -186,7 +187,7 @@ function fitting(names: readonly string[], component: string): string[] {
 }
 
 function isInRoots(scan: Scan, path: string): boolean {
-  return scan.context.roots.some((root) => isInside(path, root));
+  return scan.context.roots.some((root) => isBelow(path, root));
 }
 
 function folderPatterns(folder: string): string[] {
@@ -211,11 +212,7 @@ function globPath(scan: Scan, base: string, path: string): string | undefined {
 /** Relative to the start folder where it lies below it, else absolute. */
 function shortest(scan: Scan, path: string): string {
   const cwd = scan.context.cwd;
-  return isInside(path, cwd) ? relative(cwd, path) || "." : path;
-}
-
-function isInside(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+  return isBelow(path, cwd) ? relative(cwd, path) || "." : path;
 }
 
 function others(text: string, spellings: readonly string[]): string[] {

@@ -242,34 +242,25 @@ export class ShellWalk {
 
   /** A variable that is set for what follows. */
   #addVariable(name: string, text: string): void {
-    const opaque = `the variable ${name} may make what follows do something else`;
-    this.#scan.add({ permission: "bash", text, opaque, reason: `sets ${name}, but ${opaque}`, always: [] });
+    this.#addOpaque("sets", name, text, `the variable ${name} may make what follows do something else`);
   }
 
   #checkHazard(node: SyntaxNode, scope: Scope): void {
-    const opaque = hazardOf(node, scope.sites);
+    const hazard = hazardOf(node, scope.sites);
     const text = scope.source.slice(node.pos, node.end);
-    if (opaque)
-      this.#scan.add({
-        permission: "bash",
-        text,
-        opaque,
-        reason: `evaluates ${text}, but ${opaque}`,
-        always: [],
-      });
+    if (hazard) this.#addOpaque("evaluates", text, text, hazard);
   }
 
   #checkArithmetic({ args, pos, end }: Command, scope: Scope): void {
     const hazards = args.flatMap((arg) => (arg.type === "Word" ? (wordHazard(arg, scope.sites) ?? []) : []));
     const text = scope.source.slice(pos, end);
-    for (const opaque of hazards)
-      this.#scan.add({
-        permission: "bash",
-        text,
-        opaque,
-        reason: `evaluates ${text}, but ${opaque}`,
-        always: [],
-      });
+    for (const hazard of hazards) this.#addOpaque("evaluates", text, text, hazard);
+  }
+
+  /** What the shell itself does. */
+  #addOpaque(does: "sets" | "evaluates", what: string, text: string, opaque: string): void {
+    const reason = `${does} ${what}, but ${opaque}`;
+    this.#scan.add({ permission: "bash", text, opaque, reason, always: [] });
   }
 
   #redirect(node: Redirect, scope: Scope, bases: Bases): void {
