@@ -16,6 +16,18 @@ async function call({ editor, model }: Stage, sessionId: string, step = echo) {
   return model.requests[number + 1]?.toolResults;
 }
 
+/** A session with this server, whose tools may be called. */
+async function withRemote(
+  server: { url: string },
+  play: (stage: Stage & { sessionId: string }) => Promise<void>,
+) {
+  const far = { type: "remote", url: server.url };
+  await story({ config: { mcp: { far }, permission } }, async (stage) => {
+    const { sessionId } = await stage.editor.newSession();
+    await play({ ...stage, sessionId });
+  });
+}
+
 describe("a remote server", () => {
   test.each([
     ["streams", { speaks: "http" }],
@@ -50,46 +62,34 @@ describe("a remote server", () => {
 
   test("that forgot the session is connected anew and the call made once more", async () => {
     await using server = await startHttpMcp({ speaks: "http" });
-    await story(
-      { config: { mcp: { far: { type: "remote", url: server.url } }, permission } },
-      async (stage) => {
-        const { sessionId } = await stage.editor.newSession();
-        expect(await call(stage, sessionId)).toEqual(["hello"]);
-        server.forget();
-        expect(await call(stage, sessionId)).toEqual(["hello"]);
-      },
-    );
+    await withRemote(server, async ({ sessionId, ...stage }) => {
+      expect(await call(stage, sessionId)).toEqual(["hello"]);
+      server.forget();
+      expect(await call(stage, sessionId)).toEqual(["hello"]);
+    });
   });
 
   test("whose answer is too long fails the call alone", async () => {
     await using server = await startHttpMcp({ speaks: "http" });
-    await story(
-      { config: { mcp: { far: { type: "remote", url: server.url } }, permission } },
-      async (stage) => {
-        const { sessionId } = await stage.editor.newSession();
-        expect(await call(stage, sessionId, reply.call("far_giant", {}))).toEqual([
-          "The MCP server far refused the call: it sent more than 16 MiB in one message",
-        ]);
-        expect(await call(stage, sessionId)).toEqual(["hello"]);
-      },
-    );
+    await withRemote(server, async ({ sessionId, ...stage }) => {
+      expect(await call(stage, sessionId, reply.call("far_giant", {}))).toEqual([
+        "The MCP server far refused the call: it sent more than 16 MiB in one message",
+      ]);
+      expect(await call(stage, sessionId)).toEqual(["hello"]);
+    });
   });
 
   test("that adds a tool has it used from the next step on", async () => {
     await using server = await startHttpMcp({ speaks: "http" });
-    await story(
-      { config: { mcp: { far: { type: "remote", url: server.url } }, permission } },
-      async (stage) => {
-        const { sessionId } = await stage.editor.newSession();
-        expect(await call(stage, sessionId)).toEqual(["hello"]);
-        server.addTool("later");
-        const { editor, model } = stage;
-        model.otherwise("Hm.");
-        const isThere = () => model.requests.at(-1)?.toolNames.includes("far_later") === true;
-        for (let tries = 0; tries < 50 && !isThere(); tries++) await editor.prompt(sessionId, "Now?");
-        expect(isThere()).toBe(true);
-      },
-    );
+    await withRemote(server, async ({ sessionId, ...stage }) => {
+      expect(await call(stage, sessionId)).toEqual(["hello"]);
+      server.addTool("later");
+      const { editor, model } = stage;
+      model.otherwise("Hm.");
+      const isThere = () => model.requests.at(-1)?.toolNames.includes("far_later") === true;
+      for (let tries = 0; tries < 50 && !isThere(); tries++) await editor.prompt(sessionId, "Now?");
+      expect(isThere()).toBe(true);
+    });
   });
 
   test.each([
