@@ -20,7 +20,8 @@ export class Collection implements Scan {
   }
 
   add(part: ShellPart): void {
-    this.#parts.set(JSON.stringify([part.permission, part.text, part.opaque, part.also, part.below]), part);
+    const { permission, text, opaque, also, below, names } = part;
+    this.#parts.set(JSON.stringify([permission, text, opaque, also, below, names]), part);
     if (this.#parts.size > partLimit) throw new Error(`it has more than ${partLimit} parts`);
   }
 

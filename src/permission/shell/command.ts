@@ -9,7 +9,7 @@ import { readOptions } from "./options.ts";
 import type { Place, Scan, ShellPart, SimpleCommand } from "./part.ts";
 import { addPath, addUnknownPath } from "./paths.ts";
 import { programOf } from "./program-table.ts";
-import { canonicalText, unknownArguments } from "./word.ts";
+import { canonicalText } from "./word.ts";
 import type { Argument } from "./word.ts";
 
 /** Commands that run each other (`sudo env nice …`) deeper than this are asked for as a whole. */
@@ -67,7 +67,7 @@ function addBash(scan: Scan, command: SimpleCommand, doubt: Doubt | undefined): 
 
 /** Spellings in which a person may have forbidden the same command. */
 function otherSpellings({ argv, raw, assignments }: SimpleCommand, text: string): string[] {
-  const known = argv.filter((arg) => arg !== unknownArguments);
+  const known = argv.filter((arg) => arg.isAdded !== true);
   const values = known.map((arg) => (arg.values?.length === 1 ? (arg.values[0]?.text ?? "") : arg.text));
   const named = [basename(values[0] ?? "").replace(/\.exe$/i, ""), ...values.slice(1)];
   const spellings = [

@@ -1,5 +1,6 @@
 import { doubts } from "./doubt.ts";
 import type { Doubt } from "./doubt.ts";
+import { filesFound, findWords, type Handed, isReader } from "./handed-files.ts";
 import type { Invocation, Place, Scan, SimpleCommand } from "./part.ts";
 import { addPath } from "./paths.ts";
 import { describeProgram } from "./program.ts";
@@ -12,17 +13,18 @@ const findRuns = new Set(["-exec", "-execdir", "-ok", "-okdir"]);
 const findWrites = new Set(["-fprint", "-fprint0", "-fprintf", "-fls"]);
 
 export function describeFind({ scan, args, command, place }: Invocation): Doubt | undefined {
-  const firstTest = args.findIndex((arg) => /^(?:-(?![HLPDO])|[(!])/.test(arg.text));
-  const starts = (firstTest === -1 ? args : args.slice(0, firstTest)).filter(
-    (arg) => !arg.text.startsWith("-"),
-  );
-  const tests = firstTest === -1 ? [] : args.slice(firstTest);
+  const words = findWords(args);
+  const { starts, tests } = words;
   for (const start of starts) addPath(scan, start, { access: "visible", folder: true }, place);
+  const firstAction = tests.findIndex(({ text }) => findRuns.has(text));
   const found: string[] = [];
   for (const [index, arg] of tests.entries()) {
     const next = tests[index + 1];
-    if (findRuns.has(arg.text))
-      scan.addWrapped(findCommand(tests.slice(index + 1), command), inFoundFolder(arg.text, place));
+    if (findRuns.has(arg.text)) {
+      const handed = () => filesFound(scan, words, firstAction, place);
+      const inner = findCommand(tests.slice(index + 1), command, handed);
+      scan.addWrapped(inner, inFoundFolder(arg.text, place));
+    }
     if (findWrites.has(arg.text) && next) addPath(scan, next, { access: "edit" }, place);
     if (/^-(?:newer\w*|anewer|cnewer|samefile|files0-from)$/.test(arg.text) && next)
       addPath(scan, next, { access: "read" }, place);
@@ -43,14 +45,22 @@ export function describeFd(invocation: Invocation): Doubt | undefined {
   return describeProgram({ ...invocation, args: args.slice(0, runs + 1) }, programOf("fd"));
 }
 
-function findCommand(words: readonly Argument[], command: SimpleCommand): SimpleCommand {
+/** What find runs; a program that only reads gets the files that are there now, any other what nobody can know. */
+function findCommand(
+  words: readonly Argument[],
+  command: SimpleCommand,
+  handed?: () => Handed,
+): SimpleCommand {
   const end = words.findIndex((word) => word.text === ";" || word.text === "+");
-  const argv = (end === -1 ? words : words.slice(0, end)).map((word) => {
-    return word.text.includes("{}")
-      ? { ...word, values: undefined, known: word.text.startsWith("{}") ? "./" : word.text }
-      : word;
-  });
+  const written = end === -1 ? words : words.slice(0, end);
+  const files = isReader(written) ? handed?.() : undefined;
+  const argv = written.map((word) => (word.text.includes("{}") ? inPlaceOfBraces(word, files) : word));
   return { ...command, argv, raw: canonicalText(argv), assignments: [] };
+}
+
+function inPlaceOfBraces(word: Argument, files: Handed): Argument {
+  if (word.text === "{}" && files !== undefined) return { ...word, values: files, known: "" };
+  return { ...word, values: undefined, known: word.text.startsWith("{}") ? "./" : word.text };
 }
 
 function inFoundFolder(option: string, place: Place): Place {

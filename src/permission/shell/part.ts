@@ -1,6 +1,6 @@
 import type { Subject } from "../rule.ts";
 import { knownText } from "./word.ts";
-import type { Argument, Names } from "./word.ts";
+import type { Argument, Names, Value } from "./word.ts";
 
 /** Where a command line would run. */
 export interface ShellContext {
@@ -56,10 +56,15 @@ export interface Scan {
   realPath(base: string, path: string): string;
 }
 
+/** What stands behind each name that one program writes for another. */
+export type NameEnd = "line" | "nul";
+
 /** What is known of the shell at the place of a command. */
 export interface Place extends Names {
   /** How many texts were parsed inside of each other. */
   readonly depth: number;
+  /** The files whose names a command gets on its input; undefined where they cannot be known. */
+  readonly input: (end: NameEnd) => readonly Value[] | undefined;
   /** Wildcards may fit more than usual (`shopt -s dotglob`). */
   readonly widerGlobs: boolean;
   /** Reads a text that the command gives to a shell. */

@@ -113,7 +113,7 @@ function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: Plac
   if (!isInRoots(scan, real)) addExternal(scan, real, value, { ...use, folder: use.folder ?? false }, also);
   if (use.access === "visible") return;
   const text = shortest(scan, real);
-  const found = value.glob && !place.widerGlobs ? findNames(scan, real) : undefined;
+  const found = value.names ?? (value.glob && !place.widerGlobs ? findNames(scan, real) : undefined);
   for (const name of found ?? []) {
     const target = scan.realPath("/", name);
     if (!isInRoots(scan, target)) addExternal(scan, target, { text: name, glob: false }, use, [name]);

@@ -19,7 +19,8 @@ import { hazardOf, wordHazard } from "./hazards.ts";
 import { Collection } from "./collection.ts";
 import { cdTargets, limited, swapped, union } from "./folders.ts";
 import type { Bases, Outcome } from "./folders.ts";
-import type { Place, ShellAssignment, ShellContext, ShellPart } from "./part.ts";
+import { filesPrinted, type Handed } from "./handed-files.ts";
+import type { NameEnd, Place, ShellAssignment, ShellContext, ShellPart } from "./part.ts";
 import { addPath, addVisiblePaths } from "./paths.ts";
 import { assignmentSites, moves } from "./sites.ts";
 import type { Sites } from "./sites.ts";
@@ -42,6 +43,8 @@ interface Scope {
   readonly depth: number;
   /** It may not run, or run again, or run in a shell of its own: what it assigns is not certain. */
   readonly uncertain: boolean;
+  /** What a command gets from the one before it in a pipe, where that is known. */
+  readonly input?: Place["input"] | undefined;
 }
 
 /** Walks the syntax tree of a command line and collects what it does. Throws where that is more than can be read. */
@@ -181,10 +184,27 @@ export class ShellWalk {
   #pipeline(node: Pipeline, scope: Scope, bases: Bases): Outcome {
     if (node.commands.length === 1 && node.commands[0])
       return swapped(this.#node(node.commands[0], scope, bases), isNegated(node));
-    for (const command of node.commands) {
-      this.#node(command, { ...scope, uncertain: true }, bases);
+    const { input: _, ...inPipe } = { ...scope, uncertain: true };
+    let input: Place["input"] | undefined;
+    for (const [index, command] of node.commands.entries()) {
+      const piped = command.type === "Command" ? { ...inPipe, input } : inPipe;
+      this.#node(command, piped, bases);
+      const isPlain = node.operators[index] === "|";
+      input = isPlain ? (end) => this.#printed(command, end, piped, bases) : undefined;
     }
     return { success: bases, failure: bases };
+  }
+
+  /** Names that a command of a pipe hands to the next. Its errors may go nowhere, its output only there. */
+  #printed(node: SyntaxNode, end: NameEnd, scope: Scope, bases: Bases): Handed {
+    if (node.type !== "Command" || !node.name || node.prefix.length > 0) return undefined;
+    const goesElsewhere = node.redirects.some(
+      (redirect) => redirect.type !== "Redirect" || redirect.target?.value !== "/dev/null",
+    );
+    if (goesElsewhere) return undefined;
+    const place = this.#place(scope, bases);
+    const argv = [node.name, ...node.args].flatMap((word) => this.#arguments(word, scope, place));
+    return filesPrinted(this.#scan, argv, place, end);
   }
 
   #for(node: For, scope: Scope, bases: Bases): Outcome {
@@ -199,8 +219,9 @@ export class ShellWalk {
   }
 
   #command(node: Command, scope: Scope, bases: Bases): Outcome {
-    const place = this.#place(scope, bases);
-    this.#children(node, { ...scope, uncertain: true }, bases);
+    const { input, ...around } = scope;
+    const place = this.#place(readsPipe(node) ? { ...around, input } : around, bases);
+    this.#children(node, { ...around, uncertain: true }, bases);
     const assignments = node.prefix.filter((item) => item.type === "Assignment");
     if (!node.name) {
       for (const assignment of assignments) this.#assign(assignment, scope, place);
@@ -320,6 +341,7 @@ export class ShellWalk {
       home,
       bases,
       depth: scope.depth,
+      input: scope.input ?? (() => undefined),
       widerGlobs: scope.sites.widensGlobs,
       variable: (name) => {
         if (scope.sites.count(name) > 0) return scope.variables.get(name);
@@ -334,6 +356,11 @@ export class ShellWalk {
 /** Positions in a substitution with escaped backticks count in its own text. */
 function inScript(script: ParsedScript, scope: Scope): Scope {
   return script.source === undefined ? scope : { ...scope, source: script.source };
+}
+
+/** No redirection takes the place of what comes through a pipe. */
+function readsPipe({ redirects }: Command): boolean {
+  return redirects.every(({ type, operator }) => type === "Redirect" && operator.startsWith(">"));
 }
 
 function isNegated({ prefixes }: Pipeline): boolean {

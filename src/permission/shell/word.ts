@@ -4,6 +4,8 @@ import type { Command, CommandExpansionPart, HereDoc, ParsedScript, Word, WordPa
 export interface Value {
   text: string;
   glob: boolean;
+  /** Absolute paths that the pattern stands for, where they are known already. */
+  names?: readonly string[];
 }
 
 /** A word of a command line as the program will get it. */
@@ -17,6 +19,8 @@ export interface Argument {
   readonly known: string;
   /** It may become several words, or none. */
   readonly splits: boolean;
+  /** Another program adds it when it runs this one: it is no word of the command line. */
+  readonly isAdded?: boolean;
 }
 
 /** What a word may refer to. */
@@ -42,6 +46,7 @@ export const unknownArguments: Argument = {
   values: undefined,
   known: "",
   splits: true,
+  isAdded: true,
 };
 
 /** The one text that a word stands for; undefined where there may be several, or an unknown one. */
@@ -52,7 +57,7 @@ export function knownText({ values }: Argument): string | undefined {
 /** The words as rules see them: without quotes, with one blank between. */
 export function canonicalText(argv: readonly Argument[]): string {
   return argv
-    .filter((arg) => arg !== unknownArguments)
+    .filter((arg) => arg.isAdded !== true)
     .map((arg) => arg.text)
     .join(" ");
 }

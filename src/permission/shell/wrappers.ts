@@ -1,5 +1,6 @@
 import { assignmentDoubt, doubts } from "./doubt.ts";
 import type { Doubt } from "./doubt.ts";
+import { type Handed, isReader } from "./handed-files.ts";
 import { dangersIn, hasOption, readOptions, unknownIn } from "./options.ts";
 import { toAssignment } from "./part.ts";
 import type { Invocation, ShellAssignment, SimpleCommand } from "./part.ts";
@@ -23,7 +24,9 @@ export function describeWrapper(
   const marks = options.found.flatMap(({ name, value }) =>
     /^-(?:I|-replace)$/.test(name) && value ? [value.text] : [],
   );
-  const inner = wrappedCommand(options.operands, wrapper, ["{}", ...marks], command);
+  const end = hasOption(options, "-0 --null") ? "nul" : "line";
+  const input = () => (hasOption(options, "-a --arg-file -d --delimiter") ? undefined : place.input(end));
+  const inner = wrappedCommand(options.operands, wrapper, { marks: ["{}", ...marks], input }, command);
   if (wrapper.builds) return { reason: "it builds commands from its input", unseen: true };
   const doubt = wrapper.joins ? runTexts(inner.argv, place) : undefined;
   if (!wrapper.joins && inner.argv.length > 0) scan.addWrapped(inner, place);
@@ -37,7 +40,7 @@ export function describeWrapper(
 function wrappedCommand(
   operands: readonly Argument[],
   wrapper: Wrapper,
-  marks: readonly string[],
+  added: { marks: readonly string[]; input: () => Handed },
   command: SimpleCommand,
 ): SimpleCommand {
   let rest = operands.slice(wrapper.skip ?? 0);
@@ -47,18 +50,23 @@ function wrappedCommand(
     if (word) assignments.push(toAssignment(word));
     rest = rest.slice(1);
   }
-  const argv =
-    wrapper.appends && rest.length > 0
-      ? [...rest.map((word) => replaced(word, marks)), unknownArguments]
-      : rest;
-  const shown = argv.filter((arg) => arg !== unknownArguments);
-  return { ...command, argv, assignments, raw: canonicalText(shown) };
+  const argv = wrapper.appends && rest.length > 0 ? withAdded(rest, added) : rest;
+  return { ...command, argv, assignments, raw: canonicalText(argv) };
+}
+
+/** With the arguments from the input, which are known files where the program only reads them. */
+function withAdded(
+  rest: readonly Argument[],
+  { marks, input }: { marks: readonly string[]; input: () => Handed },
+): Argument[] {
+  const values = isReader(rest) ? input() : undefined;
+  return [...rest.map((word) => replaced(word, marks, values)), { ...unknownArguments, values }];
 }
 
 /** A word in which the wrapper puts what it reads. */
-function replaced(word: Argument, marks: readonly string[]): Argument {
+function replaced(word: Argument, marks: readonly string[], values: Handed): Argument {
   const mark = marks.find((mark) => word.text.includes(mark));
-  return mark === undefined
-    ? word
-    : { ...word, values: undefined, known: word.text.slice(0, word.text.indexOf(mark)) };
+  if (mark === undefined) return word;
+  if (mark === word.text && values !== undefined) return { ...word, values, known: "" };
+  return { ...word, values: undefined, known: word.text.slice(0, word.text.indexOf(mark)) };
 }

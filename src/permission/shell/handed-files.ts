@@ -1,0 +1,210 @@
+import { basename } from "node:path";
+import { matches } from "../pattern.ts";
+import { dangersIn, hasOption, readOptions, unknownIn, words } from "./options.ts";
+import type { NameEnd, Place, Scan } from "./part.ts";
+import { isSystemProgram } from "./paths.ts";
+import { programOf } from "./program-table.ts";
+import { knownText, literalArgument } from "./word.ts";
+import type { Argument, Value } from "./word.ts";
+
+/** Files whose names one program hands to another; undefined where they cannot be known. */
+export type Handed = readonly Value[] | undefined;
+
+/** Entries below a folder that are looked at; where there are more nobody can say what is handed over. */
+const entriesLimit = 2_000;
+
+/** Programs that do no more with the files that they are given than to read them. */
+const readers = words(
+  "cat head tail wc grep egrep fgrep rg ls stat du file nl tac rev od hexdump strings cut fold sort sed awk jq diff cmp comm column paste join md5sum sha1sum sha256sum sha512sum b2sum shasum cksum basename dirname realpath readlink echo printf",
+);
+
+/** Whether the words, without what is handed over, are a command that only reads it. */
+export function isReader([program, ...args]: readonly Argument[]): boolean {
+  const written = program && knownText(program);
+  if (written === undefined || (written.includes("/") && !isSystemProgram(written))) return false;
+  const name = basename(written);
+  const known = programOf(name);
+  if (known === undefined || !readers.has(name)) return false;
+  return dangersIn(readOptions(args, known), known.danger).length === 0;
+}
+
+/** The words of a `find`: options, folders and, from the first test on, what it looks for and does. */
+export interface FindWords {
+  readonly options: readonly Argument[];
+  readonly starts: readonly Argument[];
+  readonly tests: readonly Argument[];
+}
+
+/** What `find` hands to the action at this place among its tests: only what stands before it leaves something out. */
+export function filesFound(scan: Scan, find: FindWords, action: number, place: Place): Handed {
+  const all = [...find.options, ...find.starts, ...find.tests];
+  if (all.some(({ values, splits }) => values === undefined || splits)) return undefined;
+  if (all.some(({ text }) => /^-(?:[HL]|follow|files0-from)$/.test(text))) return undefined;
+  const before = action === -1 ? find.tests : find.tests.slice(0, action);
+  const starts = find.starts.length > 0 ? find.starts : [literalArgument(".")];
+  return filesBelow(scan, starts, place, { fits: nameTest(before), depth: depthOf(before) });
+}
+
+/** The files whose names a command prints, each behind such an end, where that can be told. */
+export function filesPrinted(scan: Scan, argv: readonly Argument[], place: Place, end: NameEnd): Handed {
+  const name = argv[0] && knownText(argv[0]);
+  const args = argv.slice(1);
+  switch (name) {
+    case "find":
+      return printedByFind(scan, args, place, end);
+    case "rg":
+      return printedBySearch(scan, name, args, place, end);
+    case "grep":
+      return printedBySearch(scan, name, args, place, end) ?? linesKept(name, args, place, end);
+    case "git":
+      return printedByGit(scan, args, place, end);
+    case "sort":
+    case "uniq":
+    case "head":
+    case "tail":
+      return linesKept(name, args, place, end);
+    default:
+      return undefined;
+  }
+}
+
+/** Tests and actions with which `find` prints names and nothing else. */
+const printing = /^-(?:print0?|type|i?name|i?path|maxdepth|mindepth|mtime|newer|size|not|o|prune)$/;
+
+function printedByFind(scan: Scan, args: readonly Argument[], place: Place, end: NameEnd): Handed {
+  const find = findWords(args);
+  const prints = find.tests.every(
+    ({ text }) => !text.startsWith("-") || /^-\d/.test(text) || printing.test(text),
+  );
+  const actions = find.tests.filter(({ text }) => text.startsWith("-print"));
+  const endings = actions.map(({ text }): NameEnd => (text === "-print0" ? "nul" : "line"));
+  if (!prints || [...endings, ...(endings.length === 0 ? ["line"] : [])].some((one) => one !== end))
+    return undefined;
+  const action = find.tests.findIndex(({ text }) => text.startsWith("-print"));
+  return plain(filesFound(scan, find, action, place), end);
+}
+
+export function findWords(args: readonly Argument[]): FindWords {
+  const first = args.findIndex((arg) => /^(?:-(?![HLPDO])|[(!])/.test(arg.text));
+  const ahead = first === -1 ? args : args.slice(0, first);
+  return {
+    options: ahead.filter(({ text }) => text.startsWith("-")),
+    starts: ahead.filter(({ text }) => !text.startsWith("-")),
+    tests: first === -1 ? [] : args.slice(first),
+  };
+}
+
+/** Options of a search that change nothing of what it prints: names of files below the folders that it names. */
+const searchFlags =
+  "-l --files-with-matches --files -i -w -F -e -E -P -r -s -S -n -x -g --glob -t --type --regexp --include --exclude --exclude-dir";
+
+function printedBySearch(
+  scan: Scan,
+  name: string,
+  args: readonly Argument[],
+  place: Place,
+  end: NameEnd,
+): Handed {
+  const program = programOf(name);
+  if (program === undefined) return undefined;
+  const options = readOptions(args, program);
+  if (options.unsure || unknownIn(options, searchFlags, nulFlags[name]).length > 0) return undefined;
+  if (hasOption(options, nulFlags[name]) !== (end === "nul")) return undefined;
+  if (!hasOption(options, "-l --files-with-matches --files")) return undefined;
+  if (name === "grep" && !hasOption(options, "-r")) return undefined;
+  const folders = options.operands.slice(hasOption(options, program.instead) ? 0 : 1);
+  return below(scan, folders, place, end);
+}
+
+const nulFlags: Readonly<Record<string, string>> = { rg: "-0 --null", grep: "-Z --null" };
+
+function printedByGit(scan: Scan, args: readonly Argument[], place: Place, end: NameEnd): Handed {
+  const expected = end === "nul" ? "ls-files -z" : "ls-files";
+  return args.map(({ text }) => text).join(" ") === expected ? below(scan, [], place, end) : undefined;
+}
+
+/** Options with which a filter still lets through whole lines of what it gets, or fewer of them. */
+const filterFlags: Readonly<Record<string, string>> = {
+  grep: "-v -i -E -F -P -w -x --invert-match",
+  sort: "-r -n -u -f -V --reverse --unique",
+  uniq: "",
+  head: "-n --lines",
+  tail: "-n --lines",
+};
+
+function linesKept(name: string, args: readonly Argument[], place: Place, end: NameEnd): Handed {
+  const program = programOf(name);
+  if (program === undefined || end !== "line") return undefined;
+  const { found, operands, unsure } = readOptions(args, program);
+  const flags = words(filterFlags[name]);
+  const isFilter = !unsure && found.every((option) => flags.has(option.name) || /^-\d$/.test(option.name));
+  return isFilter && operands.length === (program.skip ?? 0) ? place.input(end) : undefined;
+}
+
+function below(scan: Scan, folders: readonly Argument[], place: Place, end: NameEnd): Handed {
+  const starts = folders.length > 0 ? folders : [literalArgument(".")];
+  return plain(filesBelow(scan, starts, place, { fits: () => true, depth: Number.POSITIVE_INFINITY }), end);
+}
+
+/** As names are read from a pipe: not where one of them would become several, another, or an option. */
+function plain(files: Handed, end: NameEnd): Handed {
+  const odd = end === "nul" ? /\/-/ : /[\s'"\\]|\/-/;
+  const isOdd = (name: string) => odd.test(name);
+  return files?.some(({ names }) => names?.some(isOdd)) === true ? undefined : files;
+}
+
+interface Wanted {
+  fits(name: string): boolean;
+  /** How many folders deep. */
+  depth: number;
+}
+
+function filesBelow(scan: Scan, starts: readonly Argument[], place: Place, wanted: Wanted): Handed {
+  const folders = starts.flatMap((start) => {
+    const text = knownText(start);
+    const isPlain = text !== undefined && !text.startsWith("-") && start.values?.[0]?.glob === false;
+    return (place.bases ?? []).map((base) => (isPlain ? scan.realPath(base, text) : undefined));
+  });
+  const found: Value[] = [];
+  for (const folder of folders) {
+    const names =
+      folder === undefined || /[*?]/.test(folder) ? undefined : entriesBelow(scan, folder, wanted);
+    if (names === undefined) return undefined;
+    if (names.length > 0) found.push({ text: `${folder}/*`, glob: true, names });
+  }
+  return folders.length === 0 ? undefined : found;
+}
+
+/** The folder itself and what lies below it; links are named, not followed. */
+function entriesBelow(scan: Scan, folder: string, wanted: Wanted): string[] | undefined {
+  const { context } = scan;
+  if (context.list === undefined) return undefined;
+  const found = [folder];
+  let level = [folder];
+  for (let deep = 0; level.length > 0 && deep < wanted.depth; deep++) {
+    const next: string[] = [];
+    for (const path of level) {
+      if (scan.realPath("/", path) !== path) continue;
+      for (const name of context.list(path)) next.push(`${path}/${name}`);
+      if (found.length + next.length > entriesLimit) return undefined;
+    }
+    found.push(...next);
+    level = next;
+  }
+  return found.filter((path) => wanted.fits(basename(path)));
+}
+
+/** Holds for what passes `-name`; for all where something stands beside it that may let others pass. */
+function nameTest(tests: readonly Argument[]): (name: string) => boolean {
+  if (tests.some(({ text }) => /^(?:-o|-or|,|!|-not|[()])$/.test(text))) return () => true;
+  const patterns = tests.flatMap(({ text }, index) => (text === "-name" ? [tests[index + 1]] : []));
+  const texts = patterns.flatMap((pattern) => (pattern && knownText(pattern)) ?? []);
+  const known = texts.filter((text) => !/[[\\]/.test(text));
+  return (name) => known.every((pattern) => matches(pattern, name));
+}
+
+function depthOf(tests: readonly Argument[]): number {
+  const at = tests.findIndex(({ text }) => text === "-maxdepth");
+  const depth = tests[at + 1]?.text ?? "";
+  return at !== -1 && /^\d+$/.test(depth) ? Number(depth) : Number.POSITIVE_INFINITY;
+}
