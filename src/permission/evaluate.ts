@@ -23,7 +23,7 @@ export function evaluate(request: PermissionRequest | readonly PermissionRequest
   for (const { permission, subjects } of requests) {
     const relevant = rules.filter((rule) => matches(rule.permission, permission));
     for (const subject of subjects) {
-      const verdict = evaluateSubject(permission, subject, relevant);
+      const verdict = evaluateSubject(permission, subject, subject.steers ? aboutItself(relevant) : relevant);
       if (!strictest || strictness[verdict.action] > strictness[strictest.action]) strictest = verdict;
     }
   }
@@ -34,6 +34,11 @@ export function evaluate(request: PermissionRequest | readonly PermissionRequest
 export function isHidden(permission: string, rules: Ruleset): boolean {
   const last = rules.findLast((rule) => matches(rule.permission, permission));
   return last !== undefined && last.action === "deny" && isCatchAll(last.pattern);
+}
+
+/** Without what is said of everything. */
+function aboutItself(rules: Ruleset): Ruleset {
+  return [allow("*", "*"), ...rules.filter(({ pattern }) => !isCatchAll(pattern))];
 }
 
 /**

@@ -35,6 +35,8 @@ export interface Subject {
   names?: readonly string[];
   /** The call reaches everything below the folder `text`: a deny or ask that may apply there makes it ask. */
   below?: boolean;
+  /** It only says where other commands run: what rules say of everything does not count, and nothing said is allowed. */
+  steers?: boolean;
   /** Why a person must agree each time, whatever the rules and approvals allow. A deny still denies. */
   confirm?: string;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { evaluate } from "../../src/permission/evaluate.ts";
+import type { Action, Rule } from "../../src/permission/rule.ts";
 import { hasInvisible, showInvisible } from "../../src/permission/invisible.ts";
 import { analyzeShell, commandLimit, explainShell } from "../../src/permission/shell/analysis.ts";
 import { context, groups, rows, ruleSets } from "./shell-table.ts";
@@ -21,13 +22,24 @@ describe("a command line under rules", () => {
   }
 });
 
+test("what is said of cd counts beside other commands, what is said of everything does not", () => {
+  const judged = (command: string, more: Rule[]) =>
+    evaluate(analyzeShell(command, context), [...ruleSets.defaults, ...more]).action;
+  const rule = (pattern: string, action: Action): Rule => ({ permission: "bash", pattern, action });
+  const onlyLists = [rule("*", "deny"), rule("ls *", "allow")];
+  expect(judged("cd src && ls", onlyLists)).toBe("allow");
+  expect(judged("cd src", onlyLists)).toBe("deny");
+  expect(judged("cd src && ls", [...onlyLists, rule("cd *", "deny")])).toBe("deny");
+  expect(judged("ls; (cd src && ls)", [rule("cd *", "ask")])).toBe("ask");
+  expect(judged("cd  'src' && ls", [rule("cd src", "deny")])).toBe("deny");
+  expect(judged("cd docs && ls", [rule("cd src", "deny")])).toBe("allow");
+});
+
 describe("what a command line does", () => {
   const parts = (command: string) =>
-    explainShell(command, context).map(({ permission, text, opaque }) => [
-      permission,
-      text,
-      ...(opaque ? ["opaque"] : []),
-    ]);
+    explainShell(command, context)
+      .filter(({ steers }) => !steers)
+      .map(({ permission, text, opaque }) => [permission, text, ...(opaque ? ["opaque"] : [])]);
 
   test("is named by canonical text, without quotes, redirections and assignments", () => {
     expect(parts("X=1 'git'  log   --format=\"%h %s\" 2>&1 >out.txt")).toEqual([

@@ -26,9 +26,8 @@ export function explainShell(command: string, context: ShellContext): ShellPart[
   try {
     const walk = new ShellWalk(context);
     walk.script(parse(command), command, [context.cwd]);
-    return walk.parts.some((part) => part.permission === "bash")
-      ? walk.parts
-      : [bashPart(command), ...walk.parts];
+    const runs = walk.parts.some(({ permission, steers }) => permission === "bash" && !steers);
+    return runs ? walk.parts : [bashPart(command), ...walk.parts.filter(({ steers }) => !steers)];
   } catch (error) {
     return asWhole(command, `it cannot be read as shell text (${messageOf(error)})`);
   }

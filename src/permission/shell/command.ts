@@ -20,7 +20,7 @@ export function addCommand(scan: Scan, command: SimpleCommand, place: Place): vo
   if (place.depth > wrapLimit) throw new Error(`commands wrap each other more than ${wrapLimit} deep`);
   const name = commandName(command);
   if (typeof name !== "string") return addBash(scan, command, name);
-  if (isSteering(name, command)) return addFolders(scan, command, place);
+  if (isSteering(name, command)) return addSteering(scan, command, place);
   const own = describe(name, { scan, command, args: command.argv.slice(1), place });
   addBash(scan, command, own ?? assignmentDoubt(command));
 }
@@ -40,14 +40,24 @@ function commandName({ argv }: SimpleCommand): string | Doubt {
   return basename(value.text);
 }
 
-/** `cd` beside other commands changes nothing but where they run: only its folder is judged. */
+/** `cd` beside other commands changes nothing but where they run: its folder is judged, and what is said of `cd` itself. */
 function isSteering(name: string, command: SimpleCommand): boolean {
   return name === "cd" && command.argv[0]?.text === "cd" && command.assignments.length === 0;
 }
 
-function addFolders(scan: Scan, { argv }: SimpleCommand, place: Place): void {
+function addSteering(scan: Scan, { argv, raw }: SimpleCommand, place: Place): void {
   for (const folder of cdTargets(argv.slice(1)))
     addPath(scan, folder, { access: "visible", folder: true }, place);
+  const text = canonicalText(argv);
+  const also = raw === text ? [] : [raw];
+  scan.add({
+    permission: "bash",
+    text,
+    also,
+    steers: true,
+    reason: `changes the folder by ${text}`,
+    always: [],
+  });
 }
 
 function addBash(scan: Scan, command: SimpleCommand, doubt: Doubt | undefined): void {
