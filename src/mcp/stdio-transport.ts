@@ -82,8 +82,6 @@ export class StdioTransport implements Transport {
 
   #keepErrors({ errors }: PipedProcess): void {
     const decoder = new StringDecoder("utf8");
-    // Its end is seen by `exited`, which closes the connection.
-    errors.on("error", () => {});
     errors.on("data", (chunk: Buffer) => {
       this.#errorTail = (this.#errorTail + decoder.write(chunk)).slice(-errorTailLength);
     });

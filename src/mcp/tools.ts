@@ -126,6 +126,8 @@ class ProgressLines {
     const share = total === undefined ? `${progress}` : `${progress} of ${total}`;
     const line = message === undefined ? share : `${share}: ${cut(message, progressLength)}`;
     this.#shown = this.#shown.then(() => this.#show(`${line}\n`));
+    // Who waits for `shown` hears of it.
+    this.#shown.catch(() => {});
   }
 }
 

@@ -33,7 +33,10 @@ export class NodeProgram {
     this.#child.on("error", (error) => this.#ended(options, error.message));
     this.#child.on("exit", (code, signal) => this.#ended(options, signal ?? `code ${code}`));
     for (const output of [this.#child.stdout, this.#child.stderr])
-      output?.setEncoding("utf8").on("data", (text: string) => options.onOutput(text));
+      output
+        ?.setEncoding("utf8")
+        .on("data", (text: string) => options.onOutput(text))
+        .on("error", (error) => options.onOutput(`its output broke: ${error.message}`));
   }
 
   /** Lost where it has ended: then onExit says so. */

@@ -140,8 +140,8 @@ async function spawnPiped(command: PipedCommand, env: NodeJS.ProcessEnv): Promis
   try {
     const started = isWindows ? onWindows(command, env) : await onPosix(command, env);
     const child = spawnChild(started, command.cwd, env);
-    // Its end is seen by `exited`; what is written to it after that has no reader.
-    child.stdin.on("error", () => {});
+    // Its end is seen by `exited`: a pipe that breaks with it must not end us too.
+    for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.on("error", () => {});
     if (hasPid(child)) return child;
     throw (await once(child, "error"))[0];
   } catch (error) {

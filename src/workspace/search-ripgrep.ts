@@ -1,6 +1,5 @@
 import { spawn } from "node:child_process";
 import { z } from "zod";
-import { codeOf } from "../base/errors.ts";
 import { hasOddRulesAbove, hasOddRulesBelow, OddRules } from "./odd-rules.ts";
 import { MOST_FILE_BYTES, MOST_FILES, type SearchEngine } from "./search-engine.ts";
 import { type Environment, findProgram, isExecutable } from "./find-program.ts";
@@ -130,6 +129,9 @@ async function* records({ program, args, cwd, end, signal, pattern }: RipgrepRun
   const ended = new Promise<number | null>((resolve, reject) =>
     child.once("close", resolve).once("error", reject),
   );
+  // Whoever stopped reading has no use for how it ended; others hear it below.
+  ended.catch(() => {});
+  child.stderr.on("error", () => {});
   const watch = cwd === undefined ? undefined : watchRules(cwd, () => child.kill("SIGKILL"));
   let problem = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
@@ -146,8 +148,6 @@ async function* records({ program, args, cwd, end, signal, pattern }: RipgrepRun
   } finally {
     watch?.stop();
     child.kill("SIGKILL");
-    // Whoever stopped reading has no use for how it ended.
-    ended.catch(codeOf);
   }
 }
 
