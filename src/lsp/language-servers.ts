@@ -184,7 +184,8 @@ class Entry {
   /** What is left of it is ended with the process, at the latest. */
   giveUp(): void {
     this.isGivenUp = true;
-    void this.#starting?.then((server) => server.end()).catch(messageOf);
+    // One that never started was told of by whoever asked it.
+    this.#starting?.then((server) => server.end()).catch(() => {});
   }
 }
 

@@ -9,6 +9,8 @@ export interface Sites {
   isNumeric(name: string): boolean;
   /** Variables that are set by other means than `NAME=value`. */
   readonly indirect: readonly string[];
+  /** Functions are defined, by whose names anything may be called. */
+  readonly hasFunctions: boolean;
   /** Functions and `cd` stand in one script, so that any command may run in another folder than it seems. */
   readonly movesInFunctions: boolean;
   /** Something changes what wildcards fit. */
@@ -45,13 +47,13 @@ class Survey implements Sites {
   widensGlobs = false;
   readonly #counts = new Map<string, number>();
   readonly #textual = new Set<string>();
-  #hasFunctions = false;
+  hasFunctions = false;
   #isUnbounded = false;
   /** Something gives the script or its functions arguments. */
   #hasArguments = false;
 
   get movesInFunctions(): boolean {
-    return this.#hasFunctions && this.moves;
+    return this.hasFunctions && this.moves;
   }
 
   count(name: string): number {
@@ -88,7 +90,7 @@ class Survey implements Sites {
         this.#setIndirectly(node.name, true);
         break;
       case "Function":
-        this.#hasFunctions = true;
+        this.hasFunctions = true;
         this.#hasArguments = true;
         if (movingCommands.has(node.name.value)) this.moves = true;
         break;

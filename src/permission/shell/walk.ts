@@ -51,6 +51,8 @@ interface Scope {
 export class ShellWalk {
   readonly #scan: Collection;
   readonly #context: ShellContext;
+  /** What a program's name stands for may be another than usual. */
+  #mayRename = false;
 
   constructor(context: ShellContext) {
     this.#scan = new Collection(context);
@@ -65,6 +67,7 @@ export class ShellWalk {
   script(script: ParsedScript, source: string, bases: Bases, depth = 0): void {
     if (depth > depthLimit) throw new Error(`shell texts are nested more than ${depthLimit} deep`);
     const sites = assignmentSites(script);
+    this.#mayRename ||= sites.hasFunctions || /\balias\b/.test(source);
     const scope: Scope = { source, sites, variables: new Map(), depth, uncertain: false };
     for (const name of sites.indirect)
       if (isDangerousVariable(name, undefined)) this.#addVariable(name, name);
@@ -197,7 +200,7 @@ export class ShellWalk {
 
   /** Names that a command of a pipe hands to the next. Its errors may go nowhere, its output only there. */
   #printed(node: SyntaxNode, end: NameEnd, scope: Scope, bases: Bases): Handed {
-    if (node.type !== "Command" || !node.name || node.prefix.length > 0) return undefined;
+    if (node.type !== "Command" || !node.name || node.prefix.length > 0 || this.#mayRename) return undefined;
     const goesElsewhere = node.redirects.some(
       (redirect) => redirect.type !== "Redirect" || redirect.target?.value !== "/dev/null",
     );
