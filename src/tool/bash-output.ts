@@ -13,8 +13,8 @@ const NOTES_BYTES = 1_536;
 const LONG_LINE = 2_000;
 /** An endless output must not fill the disk. */
 const KEPT_BYTES = 64 * 1024 * 1024;
-/** So much output goes to the disk at once, so that what comes fast is not copied together first. */
-const WRITE_BYTES = 128 * 1024;
+/** So much output goes to the disk at once; what comes fast comes in pieces of this size. */
+const WRITE_BYTES = 64 * 1024;
 /** The editor gets the beginning at once and of the rest as much as a person can follow. */
 const LIVE_START_CHARACTERS = 64 * 1024;
 const LIVE_CHARACTERS_PER_SECOND = 4 * 1024;
@@ -128,7 +128,7 @@ class KeptOutput {
   bytes = 0;
   characters = 0;
   #file: { path: string; handle: FileHandle; bytes: number } | undefined;
-  #unwritten: Buffer[] = [];
+  #unwritten = "";
   #unwrittenBytes = 0;
   /** One write goes on while more output comes. */
   #writing: Promise<void> = Promise.resolve();
@@ -142,14 +142,15 @@ class KeptOutput {
   async push(text: string): Promise<void> {
     if (text === "") return;
     const wasShort = this.#isShort();
-    const bytes = Buffer.from(text);
-    this.bytes += bytes.length;
+    const bytes = Buffer.byteLength(text);
+    this.bytes += bytes;
     this.characters += text.length;
     this.#heldCharacters += text.length;
     if (wasShort) this.#lines += countLines(text);
     this.#pieces.push(text);
     if (this.#isShort()) return;
-    await this.#keep(wasShort ? Buffer.from(this.#pieces.join("")) : bytes);
+    if (wasShort) await this.#keep(this.#pieces.join(""), this.bytes);
+    else await this.#keep(text, bytes);
     this.#forgetBeginning();
   }
 
@@ -192,31 +193,37 @@ class KeptOutput {
     }
   }
 
-  async #keep(bytes: Buffer): Promise<void> {
+  async #keep(text: string, bytes: number): Promise<void> {
     if (this.#problem !== undefined) return;
-    this.#unwritten.push(bytes);
-    this.#unwrittenBytes += bytes.length;
+    this.#unwritten += text;
+    this.#unwrittenBytes += bytes;
     if (this.#unwrittenBytes >= WRITE_BYTES) await this.#flush();
   }
 
   /** Waits for the write before, not for this one. */
   async #flush(): Promise<void> {
     if (this.#unwrittenBytes === 0) return;
-    const [only = Buffer.alloc(0), ...others] = this.#unwritten;
-    const bytes = others.length === 0 ? only : Buffer.concat(this.#unwritten);
-    this.#unwritten = [];
+    const [text, bytes] = [this.#unwritten, this.#unwrittenBytes];
+    this.#unwritten = "";
     this.#unwrittenBytes = 0;
     await this.#writing;
-    if (this.#problem === undefined) this.#writing = this.#write(bytes);
+    if (this.#problem === undefined) this.#writing = this.#write(text, bytes);
   }
 
-  async #write(bytes: Buffer): Promise<void> {
+  /** As text, whose bytes Node makes outside of the heap and forgets at once. */
+  async #write(text: string, bytes: number): Promise<void> {
     try {
       this.#file ??= await createFile(this.#folder);
       const room = KEPT_BYTES - this.#file.bytes;
-      await this.#file.handle.write(bytes.subarray(0, room));
-      this.#file.bytes += bytes.length;
-      if (bytes.length > room) this.#problem = `More than ${formatBytes(KEPT_BYTES)} are not kept.`;
+      const wanted = Math.min(bytes, room);
+      const kept = bytes > room ? Buffer.from(text).subarray(0, room) : text;
+      const { bytesWritten } = await (typeof kept === "string"
+        ? this.#file.handle.write(kept)
+        : this.#file.handle.write(kept));
+      this.#file.bytes += bytesWritten;
+      if (bytesWritten < wanted)
+        this.#problem = "The rest could not be kept: the disk took only a part of it.";
+      else if (bytes > room) this.#problem = `More than ${formatBytes(KEPT_BYTES)} are not kept.`;
     } catch (error) {
       this.#problem = `The rest could not be kept: ${messageOf(error)}.`;
     }
