@@ -13,6 +13,8 @@ export interface InboxHandlers {
   message(message: AnyMessage): void;
   /** A line that is no message, with what to answer; the id is null where none can be known. */
   bad(id: MessageId, code: number, reason: string): void;
+  /** An array with something in it, of which anything may be a message or not. */
+  batch(entries: readonly unknown[]): void;
   end(): void;
 }
 
@@ -45,11 +47,17 @@ function takeLine(line: LineBuffer, handlers: InboxHandlers): void {
   if (text === "" || text === byteOrderMark) return;
   const parsed = parse(text.startsWith(byteOrderMark) ? text.slice(1) : text);
   if (parsed === undefined) handlers.bad(null, -32700, "Parse error: the line is not valid JSON.");
-  else if (Array.isArray(parsed.value)) handlers.bad(null, -32600, "JSON-RPC batches are not supported.");
-  else if (!isMessage(parsed.value))
-    handlers.bad(idOf(parsed.value), -32600, "Invalid request: a message is a JSON-RPC 2.0 object.");
+  else if (Array.isArray(parsed.value)) takeArray(parsed.value, handlers);
+  else if (!isMessage(parsed.value)) handlers.bad(idOf(parsed.value), -32600, notAMessage);
   else handlers.message(parsed.value);
 }
+
+function takeArray(entries: readonly unknown[], handlers: InboxHandlers): void {
+  if (entries.length === 0) handlers.bad(null, -32600, "Invalid request: the array is empty.");
+  else handlers.batch(entries);
+}
+
+export const notAMessage = "Invalid request: a message is a JSON-RPC 2.0 object.";
 
 function parse(text: string): { value: unknown } | undefined {
   try {
@@ -60,12 +68,12 @@ function parse(text: string): { value: unknown } | undefined {
 }
 
 /** What looks like JSON-RPC; the connection judges the rest. */
-function isMessage(value: unknown): value is AnyMessage {
+export function isMessage(value: unknown): value is AnyMessage {
   if (typeof value !== "object" || value === null || !("jsonrpc" in value)) return false;
   return value.jsonrpc === "2.0" && (!("method" in value) || typeof value.method === "string");
 }
 
-function idOf(value: unknown): MessageId {
+export function idOf(value: unknown): MessageId {
   if (typeof value !== "object" || value === null || !("id" in value)) return null;
   const { id } = value;
   return typeof id === "string" || (typeof id === "number" && Number.isInteger(id)) ? id : null;

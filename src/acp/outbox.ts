@@ -39,6 +39,13 @@ export class Outbox {
     return room;
   }
 
+  /** Sends the answers to a batch, as one line. */
+  sendAll(messages: readonly AnyMessage[]): Promise<void> {
+    const room = this.#push({ line: `[${messages.map((message) => toLine(message).trimEnd()).join()}]\n` });
+    for (const message of messages) this.#runAfterResponse(message);
+    return room;
+  }
+
   /** Sends a `session/update`; text that continues the one before it may be merged with it, long text is cut. */
   update(sessionId: string, update: WireUpdate): Promise<void> {
     if (!isTextChunk(update)) return this.#push({ line: toUpdateLine(sessionId, update) });

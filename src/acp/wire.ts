@@ -1,7 +1,8 @@
 import type { Readable, Writable } from "node:stream";
 import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
 import { deferred, type Deferred } from "../base/async.ts";
-import { readMessages } from "./inbox.ts";
+import { Batches, longestBatch, sortBatch } from "./batches.ts";
+import { idOf, readMessages } from "./inbox.ts";
 import { initializeResult, isPlainInitialize, type Program } from "./initialize.ts";
 import { Outbox } from "./outbox.ts";
 
@@ -24,13 +25,17 @@ export class Wire {
   /** Ids of the client's requests that the library has not answered yet. */
   readonly #unanswered = new Set<string | number>();
   #settled: Deferred<void> | undefined;
+  readonly #batches = new Batches();
+  /** Version 2 has batches, and it is spoken when an answer to `initialize` said so. */
+  #hasBatches = false;
 
   constructor(streams: { input: Readable; output: Writable; program: Program }) {
     this.outbox = new Outbox(streams.output);
     this.begun = new Promise((resolve) => (this.#begin = resolve));
     readMessages(streams.input, {
       message: (message) => this.#take(message, streams.program),
-      bad: (id, code, message) => void this.outbox.send({ jsonrpc: "2.0", id, error: { code, message } }),
+      bad: (id, code, message) => void this.outbox.send(toError(id, code, message)),
+      batch: (entries) => this.#takeBatch(entries, streams.program),
       end: () => this.#end(),
     });
     void this.outbox.closed.then(() => this.#end());
@@ -56,14 +61,19 @@ export class Wire {
 
   /** Sends an answer or a message of the library. */
   send(message: AnyMessage): Promise<void> {
-    if ("id" in message && !("method" in message)) this.#markAnswered(message.id);
-    if (this.#answered !== undefined && "id" in message && !("method" in message)) {
-      if (JSON.stringify(message.id) === this.#answered) {
-        this.#answered = undefined;
-        return Promise.resolve();
-      }
+    return "id" in message && !("method" in message) ? this.#answer(message) : this.outbox.send(message);
+  }
+
+  #answer(message: Answer): Promise<void> {
+    const { id } = message;
+    this.#markAnswered(id);
+    if (this.#answered !== undefined && JSON.stringify(id) === this.#answered) {
+      this.#answered = undefined;
+      return Promise.resolve();
     }
-    return this.outbox.send(message);
+    this.#hasBatches ||= saysVersionTwo(message);
+    if (!this.#batches.has(id)) return this.outbox.send(message);
+    return this.#sendAll(this.#batches.collect(id, message));
   }
 
   /** Resolves when every request that came is answered. */
@@ -76,8 +86,7 @@ export class Wire {
   /** Answers every request that is still open with an error, for a program that cannot wait any longer. */
   abandon(reason: string): void {
     const error = { code: -32603, message: reason, data: { details: reason } };
-    for (const id of this.#unanswered) void this.outbox.send({ jsonrpc: "2.0", id, error });
-    this.#unanswered.clear();
+    for (const id of this.#unanswered) void this.send({ jsonrpc: "2.0", id, error });
   }
 
   #markAnswered(id: string | number | null): void {
@@ -85,8 +94,28 @@ export class Wire {
     if (this.#unanswered.size === 0) this.#settled?.resolve();
   }
 
+  /** Each entry is taken as if it had come alone; only the answers wait for each other. */
+  #takeBatch(entries: readonly unknown[], program: Program): void {
+    const refusal = this.#refusalOf(entries);
+    if (refusal !== undefined) return void this.outbox.send(toError(null, -32600, refusal));
+    const { messages, requests, refused } = sortBatch(entries, this.#unanswered);
+    void this.#sendAll(this.#batches.begin(requests, refused));
+    for (const message of messages) this.#take(message, program);
+  }
+
+  #refusalOf(entries: readonly unknown[]): string | undefined {
+    if (!this.#hasBatches) return "JSON-RPC batches are spoken in version 2 of the protocol only.";
+    if (entries.length <= longestBatch) return undefined;
+    return `A batch may have at most ${longestBatch} messages, not ${entries.length}.`;
+  }
+
+  #sendAll(answers: readonly AnyMessage[]): Promise<void> {
+    return answers.length === 0 ? Promise.resolve() : this.outbox.sendAll(answers);
+  }
+
   #take(message: AnyMessage, program: Program): void {
-    if ("method" in message && "id" in message && message.id !== null) this.#unanswered.add(message.id);
+    const id = "method" in message ? idOf(message) : null;
+    if (id !== null) this.#unanswered.add(id);
     if (this.#isFirst) this.#answerInitialize(message, program);
     this.#isFirst = false;
     if (this.#receive === undefined) this.#waiting.push(message);
@@ -120,3 +149,14 @@ export class Wire {
 }
 
 const stableVersion = 1;
+
+type Answer = Exclude<AnyMessage, { method: string }>;
+
+function saysVersionTwo(answer: Answer): boolean {
+  if (!("result" in answer) || typeof answer.result !== "object" || answer.result === null) return false;
+  return "protocolVersion" in answer.result && answer.result.protocolVersion === 2;
+}
+
+function toError(id: string | number | null, code: number, message: string): AnyMessage {
+  return { jsonrpc: "2.0", id, error: { code, message } };
+}

@@ -8,6 +8,8 @@ import {
 } from "../support/draft-editor.ts";
 import { failureOf } from "../support/failure.ts";
 import { isObject, listOf, objectOf, type JsonObject } from "../support/json.ts";
+import { memory } from "../support/mcp.ts";
+import { startHttpMcp } from "../support/mcp-http.ts";
 import * as reply from "../support/reply.ts";
 import { story } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
@@ -151,10 +153,178 @@ describe("lines", () => {
     });
   });
 
+  test("ACP-EXT-203 an unknown notification of the protocol is ignored", async () => {
+    await draftStory({}, async ({ editor }) => {
+      const odd = JSON.stringify({ jsonrpc: "2.0", method: "$/unknown", params: {} });
+      expect(await rawAnswers(editor, [odd], 0)).toEqual([]);
+      expect(editor.stderr).toBe("");
+    });
+  });
+
   test("ACP-SHUTDOWN-001 the agent ends when stdin is closed", async () => {
     await draftStory({}, async (stage) => {
       await busySession(stage);
       await stage.editor.close();
+    });
+  });
+});
+
+describe("batches", () => {
+  const call = (id: unknown, method: string, params: JsonObject = {}) => ({
+    jsonrpc: "2.0",
+    id,
+    method,
+    params,
+  });
+  const invalid = { jsonrpc: "2.0", id: null, error: { code: -32600, message: expect.any(String) } };
+  /** How many messages the line of this answer held; undefined for a line of its own. */
+  const batchOf = (editor: DraftEditor, id: string) =>
+    editor.wire.entries.find(({ message }) => message?.kind === "response" && message.id === id)?.batchOf;
+
+  test("ACP-BATCH-201 an empty array gets one error and no array", async () => {
+    await draftStory({}, async ({ editor }) => {
+      expect(await rawAnswers(editor, ["[]"], 1)).toEqual([invalid]);
+      expect(editor.wire.entries.some(({ direction, batchOf }) => direction === "fromAgent" && batchOf)).toBe(
+        false,
+      );
+    });
+  });
+
+  test("ACP-BATCH-202 ACP-JSONRPC-003 a batch of notifications gets nothing", async () => {
+    await draftStory({}, async ({ editor }) => {
+      const notes = [
+        { jsonrpc: "2.0", method: "_test/note" },
+        { jsonrpc: "2.0", method: "session/cancel", params: { sessionId: "ses_unknown" } },
+      ];
+      expect(await rawAnswers(editor, [JSON.stringify(notes)], 0)).toEqual([]);
+    });
+  });
+
+  test("ACP-BATCH-203 ACP-JSONRPC-005 each entry that is no message gets an error of its own, the others are done", async () => {
+    await draftStory({}, async ({ editor }) => {
+      const odd = [17, true, null, [call("nested", "session/list")], {}, { jsonrpc: "2.0" }];
+      expect(await rawAnswers(editor, [JSON.stringify(odd)], odd.length)).toEqual(odd.map(() => invalid));
+      const mixed = [
+        call("good", "session/list"),
+        "text",
+        call(null, "session/list"),
+        call(1.5, "session/list"),
+      ];
+      const answers = await rawAnswers(editor, [JSON.stringify(mixed)], mixed.length);
+      expect(answers.filter(({ id }) => id === null)).toEqual([invalid, invalid, invalid]);
+      expect(answers.find(({ id }) => id === "good")).toMatchObject({ result: { sessions: [] } });
+      expect(batchOf(editor, "good")).toBe(4);
+    });
+  });
+
+  test("ACP-BATCH-204 ACP-BATCH-205 ACP-JSONRPC-001 requests of a batch are answered in one array, also where they fail", async () => {
+    await draftStory({}, async ({ editor }) => {
+      const batch = [
+        call("a", "session/list"),
+        { jsonrpc: "2.0", method: "_test/note" },
+        call(7, "no/such"),
+        call("b", "session/list", { cwd: "relative" }),
+      ];
+      const answers = await rawAnswers(editor, [JSON.stringify(batch)], 3);
+      const byId = new Map(answers.map((answer) => [answer.id, answer]));
+      expect(byId.get("a")).toMatchObject({ result: { sessions: [] } });
+      expect(byId.get(7)).toMatchObject({ error: { code: -32601 } });
+      expect(byId.get("b")).toMatchObject({ error: { code: -32602 } });
+      expect(batchOf(editor, "a")).toBe(3);
+    });
+  });
+
+  test("ACP-BATCH-206 entries of a batch run side by side: a prompt that waits for its turn holds back the array only", async () => {
+    await draftStory({}, async (stage) => {
+      const { editor, model, repository } = stage;
+      const sessionId = await newSession(stage);
+      const gate = reply.gate();
+      model.reply(reply.say("One."), gate).reply("Two.");
+      await editor.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "First" }] });
+      await gate.reached();
+      const prompt = [{ type: "text", text: "Second" }];
+      const batch = [
+        call("waits", "session/prompt", { sessionId, prompt }),
+        call("new", "session/new", { cwd: repository.path }),
+      ];
+      await editor.write(`${JSON.stringify(batch)}\n`);
+      const listed = async () => listOf((await editor.request("session/list")).sessions).length;
+      while ((await listed()) < 2);
+      expect(batchOf(editor, "new")).toBeUndefined();
+      gate.release();
+      await editor.waitForEntry(
+        ({ message }) => message?.kind === "response" && message.id === "new",
+        "the array",
+      );
+      expect(batchOf(editor, "waits")).toBe(2);
+      await editor.wire.bell.until(
+        () => (editor.updates(sessionId).filter(isTurnEnd).length === 2 ? true : undefined),
+        "two ends",
+      );
+    });
+  });
+
+  test("a request of a batch is cancelled like any other, and the array comes", async () => {
+    await draftStory({}, async (stage) => {
+      const { editor } = stage;
+      const sessionId = await busySession(stage);
+      const prompt = [{ type: "text", text: "Second" }];
+      const batch = [call("queued", "session/prompt", { sessionId, prompt }), call("list", "session/list")];
+      await editor.write(`${JSON.stringify(batch)}\n`);
+      await failureOf(editor.request("_test/fence"));
+      await editor.notify("session/cancel", { sessionId });
+      const { message } = await editor.waitForEntry(
+        (entry) => entry.message?.kind === "response" && entry.message.id === "queued",
+        "the array",
+      );
+      expect(message?.json).toMatchObject({ error: { code: -32800 } });
+      expect(batchOf(editor, "list")).toBe(2);
+    });
+  });
+
+  test("ACP-BATCH-207 ACP-BATCH-208 sessions are made and closed in batches, and what is told of them comes behind, one a line", async () => {
+    await draftStory({}, async ({ editor, repository }) => {
+      const params = { cwd: repository.path };
+      const batch = [call("one", "session/new", params), call("two", "session/new", params)];
+      const answers = await rawAnswers(editor, [JSON.stringify(batch)], 2);
+      const ids = answers.map(({ result }) => String(objectOf(result).sessionId));
+      expect(new Set(ids).size).toBe(2);
+      const answered = editor.wire.entries.findIndex(({ batchOf }) => batchOf !== undefined);
+      const updates = editor.wire.updates.filter(({ sessionId }) => ids.includes(sessionId));
+      for (const { order } of updates) expect(order).toBeGreaterThan(answered);
+      for (const { order } of updates) expect(editor.wire.entries[order]?.batchOf).toBeUndefined();
+      const closes = ids.map((sessionId, index) => call(`close ${index}`, "session/close", { sessionId }));
+      expect(await rawAnswers(editor, [JSON.stringify(closes)], 2)).toMatchObject([
+        { result: {} },
+        { result: {} },
+      ]);
+    });
+  });
+
+  test("ACP-INFO-BATCH-201 ACP-INFO-BATCH-202 an array that is no JSON gets a parse error; an answer among calls is taken for one", async () => {
+    await draftStory({}, async ({ editor }) => {
+      const broken = await rawAnswers(editor, ['[{"jsonrpc": "2.0", "id": 1, "method": '], 1);
+      expect(broken).toMatchObject([{ id: null, error: { code: -32700 } }]);
+      const mixed = [call("call", "no/such"), { jsonrpc: "2.0", id: "answer", result: {} }];
+      const answers = await rawAnswers(editor, [JSON.stringify(mixed)], 1);
+      expect(answers).toMatchObject([{ id: "call", error: { code: -32601 } }]);
+      expect(batchOf(editor, "call")).toBe(1);
+    });
+  });
+
+  test("a batch is refused whole where it is too long, and before version 2 was agreed on", async () => {
+    await draftStory({ initialize: false }, async ({ editor }) => {
+      const early = [{ jsonrpc: "2.0", method: "_test/note" }];
+      await editor.write(`${JSON.stringify(early)}\n`);
+      await editor.waitForEntry(
+        ({ message }) => message?.kind === "response" && message.id === null,
+        "a refusal",
+      );
+      await editor.initialize();
+      const long = Array.from({ length: 101 }, () => ({ jsonrpc: "2.0", method: "_test/note" }));
+      expect(await rawAnswers(editor, [JSON.stringify(long)], 1)).toMatchObject([
+        { id: null, error: { code: -32600, message: expect.stringContaining("100") } },
+      ]);
     });
   });
 });
@@ -186,7 +356,7 @@ describe("logging in", () => {
 });
 
 describe("sessions", () => {
-  test("ACP-SESSION-001 ACP-SESSION-002 ACP-SESSION-203 ACP-META-001 ACP-META-201 ACP-MCP-201 sessions are new with and without servers, each with its own id", async () => {
+  test("ACP-SESSION-001 ACP-SESSION-002 ACP-SESSION-203 ACP-META-001 ACP-META-201 sessions are new with and without servers, each with its own id", async () => {
     await draftStory({}, async (stage) => {
       const ids = [
         await newSession(stage),
@@ -197,6 +367,26 @@ describe("sessions", () => {
       const { editor, repository } = stage;
       const params = { cwd: repository.path, mcpServers: [{ type: "sse", name: "x", url: "http://x" }] };
       expect(await failureOf(editor.request("session/new", params))).toMatchObject({ code: -32602 });
+    });
+  });
+
+  test("ACP-MCP-201 ACP-MCP-202 local and remote servers are taken, whether they work or not, and their tools are the model's", async () => {
+    await using remote = await startHttpMcp({ speaks: "http" });
+    await draftStory({}, async (stage) => {
+      const { command } = memory();
+      const [file = "", ...args] = command;
+      const servers = [
+        { type: "stdio", name: "memory", command: file, args },
+        { type: "stdio", name: "absent", command: "/no/such/program" },
+        { type: "http", name: "remote", url: remote.url },
+        { type: "http", name: "gone", url: "http://127.0.0.1:9/mcp", headers: [{ name: "x", value: "y" }] },
+      ];
+      const sessionId = await newSession(stage, { mcpServers: servers });
+      stage.model.reply("Hello.");
+      await stage.editor.turn(sessionId, "Hi");
+      const names = stage.model.requests[0]?.toolNames ?? [];
+      for (const server of ["memory", "remote"])
+        expect(names.some((name) => name.startsWith(server))).toBe(true);
     });
   });
 
@@ -373,6 +563,38 @@ describe("turns", () => {
     });
   });
 
+  test("ACP-CANCEL-204 a cancel ends the command that runs", async () => {
+    await draftStory({ config: { permission: { bash: "allow" } } }, async (stage) => {
+      const { editor, model } = stage;
+      const sessionId = await newSession(stage);
+      model.reply(reply.call("bash", { command: "echo begun; sleep 600" }));
+      const prompt = [{ type: "text", text: "Work" }];
+      await editor.request("session/prompt", { sessionId, prompt });
+      await editor.waitFor(sessionId, ({ sessionUpdate }) => sessionUpdate === "terminal_output_chunk");
+      await editor.notify("session/cancel", { sessionId });
+      expect(await editor.waitFor(sessionId, isTurnEnd)).toMatchObject({ stopReason: "cancelled" });
+      // No process outlives the story: its end checks that.
+    });
+  });
+
+  test("ACP-INFO-CANCEL-201 a cancel where nothing runs, and of what is unknown, does nothing", async () => {
+    await draftStory({}, async (stage) => {
+      const { editor } = stage;
+      const sessionId = await usedSession(stage);
+      const before = editor.wire.entries.length;
+      for (const id of [sessionId, "ses_00000000000000000000000000000000", "odd"])
+        await editor.notify("session/cancel", { sessionId: id });
+      await failureOf(editor.request("_test/fence"));
+      const answers = editor.wire.entries
+        .slice(before)
+        .filter(({ direction }) => direction === "fromAgent")
+        .map(({ message }) => message?.kind);
+      expect(answers).toEqual(["response"]);
+      stage.model.reply("Here.");
+      expect(await editor.turn(sessionId, "Again")).toMatchObject({ idle: { stopReason: "end_turn" } });
+    });
+  });
+
   test("ACP-CANCEL-208 ACP-CLOSE-202 closing a busy session ends its turn as a cancel does", async () => {
     await draftStory({}, async (stage) => {
       const { editor } = stage;
@@ -456,7 +678,7 @@ describe("tools", () => {
     });
   });
 
-  test("a cancel while the person is asked ends the turn, though the client never answers", async () => {
+  test("ACP-INFO-CANCEL-202 a cancel while the person is asked ends the turn and takes the question back, though the client never answers", async () => {
     await draftStory({ config, permission: () => "never" }, async (stage) => {
       const { editor, model } = stage;
       const sessionId = await newSession(stage);
@@ -466,6 +688,10 @@ describe("tools", () => {
       await editor.waitFor(sessionId, ({ state }) => state === "requires_action");
       await editor.notify("session/cancel", { sessionId });
       expect(await editor.waitFor(sessionId, isTurnEnd)).toMatchObject({ stopReason: "cancelled" });
+      const methods = editor.wire.entries.flatMap(({ direction, message }) =>
+        direction === "fromAgent" && message?.kind === "notification" ? [message.method] : [],
+      );
+      expect(methods).toContain("$/cancel_request");
     });
   });
 

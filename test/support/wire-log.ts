@@ -1,5 +1,5 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
-import { isObject, objectOf, parseJson, textOf, type JsonObject } from "./json.ts";
+import { isObject, listOf, objectOf, parseJson, textOf, type JsonObject } from "./json.ts";
 import { Bell } from "./waiting.ts";
 
 export type Direction = "toAgent" | "fromAgent";
@@ -13,6 +13,8 @@ export interface WireEntry {
   readonly line: string;
   readonly message: WireMessage | undefined;
   readonly problem: string | undefined;
+  /** Of the line, where it is an array of messages, each of which has its entry: how many it holds. */
+  readonly batchOf?: number;
 }
 
 export type WireMessage =
@@ -32,6 +34,8 @@ export type WireId = string | number | null;
 const excerptLines = 40;
 const excerptWidth = 400;
 
+const arrayBegin = "[".charCodeAt(0);
+
 /** Everything that one connection carried, in both directions and in order. */
 export class WireLog {
   readonly entries: WireEntry[] = [];
@@ -40,6 +44,8 @@ export class WireLog {
   readonly bell = new Bell();
   /** True when the process was killed: what it still owed is no fault then. */
   cut = false;
+  /** Version 2 was agreed on, which has batches. */
+  #hasBatches = false;
   readonly #beganAt = performance.now();
   readonly #pending: Record<Direction, Buffer[]> = { toAgent: [], fromAgent: [] };
 
@@ -55,7 +61,7 @@ export class WireLog {
     for (let at = bytes.indexOf(0x0a); at !== -1; at = bytes.indexOf(0x0a, start)) {
       const line = Buffer.concat([...this.#pending[direction], bytes.subarray(start, at)]);
       this.#pending[direction] = [];
-      completed.push(this.#append(direction, line));
+      completed.push(...this.#appendLine(direction, line));
       start = at + 1;
     }
     if (start < bytes.length) this.#pending[direction].push(Buffer.from(bytes.subarray(start)));
@@ -88,7 +94,13 @@ export class WireLog {
     return this.entries.slice(-excerptLines).map(entryText).join("\n");
   }
 
-  #append(direction: Direction, bytes: Buffer): WireEntry {
+  #appendLine(direction: Direction, bytes: Buffer): WireEntry[] {
+    const batch = this.#hasBatches && bytes[0] === arrayBegin ? listOf(parseJson(bytes.toString())) : [];
+    if (batch.length === 0) return [this.#append(direction, bytes)];
+    return batch.map((json) => this.#append(direction, Buffer.from(JSON.stringify(json)), batch.length));
+  }
+
+  #append(direction: Direction, bytes: Buffer, batchOf?: number): WireEntry {
     const line = bytes.toString();
     const parsed = bytes.equals(Buffer.from(line)) ? parseMessage(line) : "is not UTF-8";
     const entry: WireEntry = {
@@ -98,9 +110,12 @@ export class WireLog {
       line,
       message: typeof parsed === "string" ? undefined : parsed,
       problem: typeof parsed === "string" ? parsed : undefined,
+      ...(batchOf !== undefined && { batchOf }),
     };
     this.entries.push(entry);
     this.#keepUpdate(entry);
+    if (direction === "fromAgent" && entry.message?.kind === "response")
+      this.#hasBatches ||= objectOf(entry.message.result).protocolVersion === 2;
     this.bell.ring();
     return entry;
   }
