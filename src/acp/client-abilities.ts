@@ -25,6 +25,8 @@ export interface ClientAbilities {
   planDocuments: boolean;
   /** Reads what a turn used in the answer to its prompt (unstable): whoever names another unstable ability does. */
   turnUsage: boolean;
+  /** Tells calls that were cancelled from those that failed. */
+  cancelledCalls: boolean;
   /** Has switches among the options of a session. */
   switches: boolean;
 }
@@ -41,6 +43,7 @@ export const noAbilities: ClientAbilities = {
   childWork: "card",
   planDocuments: false,
   turnUsage: false,
+  cancelledCalls: false,
   switches: false,
 };
 
@@ -58,6 +61,7 @@ export function abilitiesOf(request: InitializeRequest): ClientAbilities {
     childWork: childWorkOf(request),
     planDocuments: isGiven(capabilities.plan),
     turnUsage: isGiven(capabilities.plan) || isGiven(capabilities.subagents),
+    cancelledCalls: false,
     switches: isGiven(capabilities.session?.configOptions?.boolean),
   };
 }

@@ -1,4 +1,4 @@
-import type { PromptRequest, PromptResponse, StopReason } from "@agentclientprotocol/sdk/unstable";
+import type { PromptRequest, PromptResponse, StopReason, Usage } from "@agentclientprotocol/sdk/unstable";
 import type { PromptBlock } from "../session/prompt-input.ts";
 import type { TurnResult } from "../session/turn-result.ts";
 import type { Connection } from "./connection.ts";
@@ -32,19 +32,24 @@ async function answer(
 ): Promise<PromptResponse> {
   if (result.end === "failed") throw turnError(result.error);
   if (result.end === "cancelled") view.endCancelled();
-  const { input, output, reasoning, cache } = result.tokens;
-  const usage = {
+  const usage = usageOf(result);
+  return {
+    stopReason: stopReason(result.end),
+    ...(connection.client.turnUsage && { usage }),
+    _meta: { usage },
+  };
+}
+
+/** What a turn used of the model, tasks included. */
+export function usageOf({ tokens }: TurnResult): Usage {
+  const { input, output, reasoning, cache } = tokens;
+  return {
     inputTokens: input,
     outputTokens: output + reasoning,
     thoughtTokens: reasoning,
     cachedReadTokens: cache.read,
     cachedWriteTokens: cache.write,
     totalTokens: input + output + reasoning + cache.read + cache.write,
-  };
-  return {
-    stopReason: stopReason(result.end),
-    ...(connection.client.turnUsage && { usage }),
-    _meta: { usage },
   };
 }
 

@@ -18,8 +18,8 @@ export interface Channel {
   send(update: SessionUpdate, under: SessionId): Promise<void>;
   /** The conversation is shown from its beginning again. */
   beginReplay(): void;
-  /** A message of the person has its place in the conversation. */
-  userMessage(id: MessageId): void;
+  /** A message of the person has its place in the conversation; a steering one was said into a running turn. */
+  userMessage(id: MessageId, isSteering: boolean): void;
 }
 
 /**
@@ -211,8 +211,7 @@ export class SessionView {
   }
 
   async #message(info: MessageInfo, replayed?: readonly Part[]): Promise<void> {
-    if (info.role === "user" && info.steering !== true && !this.#replaying)
-      this.#channel.userMessage(info.id);
+    if (info.role === "user" && !this.#replaying) this.#channel.userMessage(info.id, info.steering === true);
     if (info.role !== "assistant" || info.summary !== true || info.time.completed === undefined) return;
     const parts = replayed ?? this.session.transcript.find(info.id)?.parts ?? [];
     await this.#compactions.end(info.parentId, info.error, plainText(parts));

@@ -93,10 +93,21 @@ export class ToolCalls {
       status: wireStatus(state.status),
       ...(state.input !== undefined && { rawInput: limitInput(state.input) }),
       ...(part.locations && { locations: part.locations }),
-      ...(terminal && isFinished(state) && { _meta: { terminal_exit: terminalExit(part) } }),
+      ...this.#endMeta(part),
       content: limitContent(await this.#content(part)),
       ...(state.status === "completed" && state.metadata && { rawOutput: state.metadata }),
     };
+  }
+
+  /** What the fields of a call cannot say of its end. */
+  #endMeta(part: ToolPart): { _meta?: Record<string, unknown> } {
+    const { state } = part;
+    const isCancelled = state.status === "error" && state.reason === "cancelled";
+    const meta = {
+      ...(this.#hasTerminal(part) && isFinished(state) && { terminal_exit: terminalExit(part) }),
+      ...(this.#deps.client.cancelledCalls && isCancelled && { cancelled: true }),
+    };
+    return Object.keys(meta).length === 0 ? {} : { _meta: meta };
   }
 
   async #content(part: ToolPart): Promise<ToolCallContent[]> {

@@ -12,6 +12,7 @@ import { CommandCalls } from "./command-calls.ts";
 import type { Decisions } from "./decisions.ts";
 import { JoinedPlugins } from "./joined-plugins.ts";
 import { LiveProject } from "./live-project.ts";
+import { OpenCalls } from "./open-calls.ts";
 import type { Project } from "./project.ts";
 import type { SessionDiff } from "./session-diff.ts";
 import { SessionInstructions } from "./session-instructions.ts";
@@ -69,6 +70,7 @@ export interface SessionParts {
   readonly tasks: SessionTasks;
   readonly title: SessionTitle;
   readonly todos: StoredTodos;
+  readonly openCalls: OpenCalls;
   /** The way back to earlier turns, and forth again. */
   readonly history: Undo;
 }
@@ -122,6 +124,7 @@ export function partsOf(deps: SessionPartsDeps): SessionParts {
     tasks: new SessionTasks({ ...own, choices, parent: parent?.tasks }),
     title: new SessionTitle({ ...own, spending }),
     todos: new StoredTodos(deps.todos, own),
+    openCalls: new OpenCalls(),
     history: new Undo({
       ...own,
       workspace: deps.project.workspace,

@@ -97,13 +97,14 @@ export class SessionTurns {
 
   async #runTurn(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
     const { transcript, diff, writer } = this.#deps;
-    const { record, choices, plugins, instructions, messages, spending, steering } = this.#parts;
+    const { record, choices, plugins, instructions, messages, spending, steering, openCalls } = this.#parts;
     const { runTurn } = await import("./turn.ts");
     const result = await runTurn(
       {
         ...this.#deps,
         project: this.#projectOfTurn(),
         context,
+        openCalls,
         maySpend: (abort) => spending.allows(abort),
         plugins: plugins.current,
         instructions: (abort) => instructions.load(abort),

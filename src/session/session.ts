@@ -13,6 +13,7 @@ import type { ChildSession } from "./child-session.ts";
 import type { Choices } from "./choices.ts";
 import type { Command } from "./commands.ts";
 import type { Decisions } from "./decisions.ts";
+import type { OpenCalls } from "./open-calls.ts";
 import type { Project } from "./project.ts";
 import type { PromptInput } from "./prompt-input.ts";
 import { partsOf, type SessionParts, type SessionPartsDeps } from "./session-parts.ts";
@@ -116,6 +117,11 @@ export class Session {
 
   get approvals(): Approvals {
     return this.#deps.approvals;
+  }
+
+  /** Its calls that can be cancelled one by one. */
+  get openCalls(): OpenCalls {
+    return this.#parts.openCalls;
   }
 
   get isBusy(): boolean {

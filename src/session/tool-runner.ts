@@ -21,6 +21,7 @@ import {
 } from "../tool/tool.ts";
 import { CallSlots } from "./call-slots.ts";
 import type { Decisions } from "./decisions.ts";
+import type { OpenCalls } from "./open-calls.ts";
 import type { Diagnose } from "./project.ts";
 import { fingerprint, isDoomLoop } from "./doom-loop.ts";
 import { rulesWith } from "./tool-set.ts";
@@ -91,12 +92,28 @@ export class ToolRunner {
       kind: known?.kind ?? "other",
       state: { status: "pending", input: undefined },
     };
+    this.#deps.openCalls?.add(part.callId);
     await this.#deps.transcript.putPart(messageId, part);
     return part;
   }
 
   /** Runs an announced call. Rejects for bugs of the runner only. */
   async run(
+    messageId: MessageId,
+    announced: ToolPart,
+    call: ModelCall,
+    turn: AbortSignal,
+  ): Promise<CallOutcome> {
+    const { openCalls } = this.#deps;
+    if (openCalls === undefined) return this.#run(messageId, announced, call, turn);
+    const { result, isCancelled } = await openCalls.during(announced.callId, turn, (signal) =>
+      this.#run(messageId, announced, call, signal),
+    );
+    // Without this call the turn goes on.
+    return isCancelled && result.stop === "cancelled" ? { changes: result.changes } : result;
+  }
+
+  async #run(
     messageId: MessageId,
     announced: ToolPart,
     call: ModelCall,
@@ -126,6 +143,7 @@ export class ToolRunner {
     announced: ToolPart,
     reason: "cancelled" | "interrupted",
   ): Promise<void> {
+    this.#deps.openCalls?.remove(announced.callId);
     await new CallCard(this.#deps, messageId, announced).fail(reason, abandonedText(reason));
   }
 
@@ -309,6 +327,8 @@ export interface ToolRunnerDeps {
   /** They look at calls before and after. */
   plugins?: Plugins | undefined;
   decisions: Decisions;
+  /** Where the calls can be cancelled one by one. */
+  openCalls?: OpenCalls | undefined;
   context: ToolContext;
   emit: Emit;
   /** Taken out of whatever a tool returns. */

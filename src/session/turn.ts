@@ -13,6 +13,7 @@ import type { Tool, ToolContext } from "../tool/tool.ts";
 import { compact, prune, requestCompaction } from "./compaction.ts";
 import { contextTokens, estimateMessages, usableWindow } from "./context-budget.ts";
 import type { Decisions } from "./decisions.ts";
+import type { OpenCalls } from "./open-calls.ts";
 import type { Project } from "./project.ts";
 import { hardPruneLimits, pruneLimits } from "./prune.ts";
 import { stepLimitReminder } from "./reminders.ts";
@@ -32,6 +33,7 @@ export interface TurnDeps {
   transcript: Transcript;
   gate: Decider;
   decisions: Decisions;
+  openCalls: OpenCalls;
   context: ToolContext;
   emit: Emit;
   log: Log;

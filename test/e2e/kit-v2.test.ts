@@ -656,6 +656,7 @@ describe("tools", () => {
       const terminals = updates.filter(({ sessionUpdate }) => sessionUpdate === "terminal_update");
       expect(terminals).toMatchObject([
         { cwd: repository.path },
+        { command: "echo grün; exit 3" },
         { exitStatus: { exitCode: 3, signal: null } },
       ]);
       expect(updates.filter(({ sessionUpdate }) => sessionUpdate === "plan_update")).toMatchObject([
@@ -665,6 +666,47 @@ describe("tools", () => {
         direction === "fromAgent" && message?.kind === "request" ? [message.method] : [],
       );
       expect(new Set(asked)).toEqual(new Set(["session/request_permission"]));
+    });
+  });
+
+  test.each([
+    ["tool_call/cancel", "toolCallId", "tool_call_update"],
+    ["terminal/cancel", "terminalId", "terminal_update"],
+  ])("%s ends one command, and the turn goes on without it", async (method, idName, kind) => {
+    await draftStory({ config: { permission: { bash: "allow" } } }, async (stage) => {
+      const { editor, model } = stage;
+      const sessionId = await newSession(stage);
+      model.reply(reply.call("bash", { command: "echo begun; sleep 600" })).reply("Then not.");
+      const turn = editor.turn(sessionId, "Work");
+      await editor.waitFor(sessionId, ({ sessionUpdate }) => sessionUpdate === "terminal_output_chunk");
+      const of = () => editor.updates(sessionId).filter(({ sessionUpdate }) => sessionUpdate === kind);
+      expect(of()[0]).toMatchObject({ capabilities: { cancel: {} } });
+      const params = { sessionId, [idName]: of()[0]?.[idName] };
+      expect(await editor.request(method, params)).toEqual({});
+      expect(await turn).toMatchObject({ idle: { stopReason: "end_turn" } });
+      expect(of().at(-1)).toMatchObject({ capabilities: null });
+      const call = editor.updates(sessionId).findLast((one) => one.sessionUpdate === "tool_call_update");
+      expect(call).toMatchObject({ status: "cancelled" });
+      expect(call).not.toHaveProperty("_meta");
+      expect(model.requests[1]?.toolResults[0]).toContain("Cancelled");
+      const commands = editor.updates(sessionId).flatMap(({ command }) => command ?? []);
+      expect(commands).toEqual(["echo begun; sleep 600"]);
+      for (const odd of [params, { ...params, [idName]: "unknown" }])
+        expect(await failureOf(editor.request(method, odd))).toMatchObject({ code: -32602 });
+    });
+  });
+
+  test("a call is cancelled while the person is asked about it, and the question taken back", async () => {
+    await draftStory({ config, permission: () => "never" }, async (stage) => {
+      const { editor, model } = stage;
+      const sessionId = await newSession(stage);
+      model.reply(reply.call("bash", { command: "touch done" })).reply("Then not.");
+      const turn = editor.turn(sessionId, "Work");
+      await editor.waitFor(sessionId, ({ state }) => state === "requires_action");
+      const call = editor.updates(sessionId).find((one) => one.sessionUpdate === "tool_call_update");
+      await editor.request("tool_call/cancel", { sessionId, toolCallId: call?.toolCallId });
+      expect(await turn).toMatchObject({ idle: { stopReason: "end_turn" } });
+      expect(await stage.repository.git("status", "--porcelain")).toBe("");
     });
   });
 
@@ -766,6 +808,31 @@ describe("resuming", () => {
         failureOf(editor.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "Hi" }] })),
       ]);
       for (const failure of failures) expect(failure).toMatchObject({ code: -32002, data: { sessionId } });
+    });
+  });
+
+  test("what is said into a running turn is echoed as a message of its own, with an id", async () => {
+    await draftStory({}, async (stage) => {
+      const { editor, model } = stage;
+      const sessionId = await newSession(stage);
+      const gate = reply.gate();
+      model.reply(reply.say("One."), gate).reply("Two.");
+      const { messageId } = await editor.request("session/prompt", {
+        sessionId,
+        prompt: [{ type: "text", text: "First" }],
+      });
+      await gate.reached();
+      const prompt = [{ type: "text", text: "Also this" }];
+      expect(await editor.request("_session/steering", { sessionId, prompt })).toEqual({
+        outcome: "injected",
+      });
+      gate.release();
+      const idle = await editor.waitFor(sessionId, isTurnEnd);
+      expect(objectOf(objectOf(idle._meta).usage)).toMatchObject({ totalTokens: expect.any(Number) });
+      const said = editor.updates(sessionId).filter((one) => one.sessionUpdate === "user_message");
+      expect(said.map(({ content }) => content)).toEqual([[{ type: "text", text: "First" }], prompt]);
+      expect(said[0]?.messageId).toBe(messageId);
+      expect(said[1]?.messageId).not.toBe(messageId);
     });
   });
 

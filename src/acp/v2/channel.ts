@@ -2,28 +2,43 @@ import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { MessageId } from "../../message/ids.ts";
 import type { Outbox } from "../outbox.ts";
 import type { Channel } from "../session-view.ts";
-import { type DraftUpdate, toDraftUpdates } from "./convert.ts";
+import { Cancellable } from "./cancellable.ts";
+import { commandOf, type DraftUpdate, toDraftUpdates } from "./convert.ts";
 
 /** One session's updates in the form of version 2. */
 export class DraftChannel implements Channel {
   readonly #id: string;
   readonly #cwd: string;
   readonly #outbox: Outbox;
-  readonly #onUserMessage: (id: MessageId) => void;
+  readonly #onUserMessage: (id: MessageId, isSteering: boolean) => void;
+  readonly cancellable: Cancellable;
+  /** Terminals whose command the client has not heard of. */
+  readonly #unnamed = new Set<string>();
   /** Messages that the client has heard of. */
   #known = new Set<string>();
   /** What was told of commands and options, so that only what changed is told again. */
   readonly #told = new Map<string, string>();
 
-  constructor(deps: { id: string; cwd: string; outbox: Outbox; onUserMessage(id: MessageId): void }) {
+  constructor(deps: {
+    id: string;
+    cwd: string;
+    outbox: Outbox;
+    onUserMessage(id: MessageId, isSteering: boolean): void;
+    /** Whether the call can be cancelled by itself. */
+    isOpenCall(callId: string): boolean;
+  }) {
     this.#id = deps.id;
     this.#cwd = deps.cwd;
     this.#outbox = deps.outbox;
-    this.#onUserMessage = (id) => deps.onUserMessage(id);
+    this.#onUserMessage = (id, isSteering) => deps.onUserMessage(id, isSteering);
+    this.cancellable = new Cancellable((callId) => deps.isOpenCall(callId));
   }
 
   async send(update: SessionUpdate): Promise<void> {
-    for (const next of toDraftUpdates(update, this.#cwd)) await this.tell(next);
+    for (const next of toDraftUpdates(update, this.#cwd)) {
+      await this.#tellCommand(next);
+      await this.tell(this.cancellable.mark(next));
+    }
   }
 
   /** Sends an update of version 2, unless the client knows all of it. */
@@ -41,8 +56,22 @@ export class DraftChannel implements Channel {
     this.#known = new Set();
   }
 
-  userMessage(id: MessageId): void {
-    this.#onUserMessage(id);
+  userMessage(id: MessageId, isSteering: boolean): void {
+    this.#onUserMessage(id, isSteering);
+  }
+
+  /** What runs in a terminal is known when the model has written it, which is behind the terminal's beginning. */
+  async #tellCommand(update: DraftUpdate): Promise<void> {
+    if (
+      update.sessionUpdate === "terminal_update" &&
+      update.cwd !== undefined &&
+      update.command === undefined
+    )
+      this.#unnamed.add(update.terminalId);
+    if (update.sessionUpdate !== "tool_call_update") return;
+    const command = commandOf(update.rawInput);
+    if (command === undefined || !this.#unnamed.delete(update.toolCallId)) return;
+    await this.tell({ sessionUpdate: "terminal_update", terminalId: update.toolCallId, command });
   }
 
   #isKnown(update: DraftUpdate): boolean {

@@ -21,12 +21,14 @@ const wholeOf = {
 } as const satisfies Record<ChunkKind, string>;
 type Whole = (typeof wholeOf)[ChunkKind];
 
+type Meta = Record<string, unknown>;
+
 /** The updates of version 2 that are sent, without the open variants that let anything pass. */
 export type DraftUpdate =
   | { sessionUpdate: ChunkKind; messageId: string; content: draft.ContentBlock }
   | { sessionUpdate: Whole; messageId: string; content: draft.ContentBlock[] }
   | { sessionUpdate: "state_update"; state: "running" | "requires_action" }
-  | { sessionUpdate: "state_update"; state: "idle"; stopReason?: string; error?: draft.Error }
+  | { sessionUpdate: "state_update"; state: "idle"; stopReason?: string; error?: draft.Error; _meta?: Meta }
   | ({ sessionUpdate: "tool_call_update" } & draft.ToolCallUpdate)
   | ({ sessionUpdate: "terminal_update" } & draft.TerminalUpdate)
   | ({ sessionUpdate: "terminal_output_chunk" } & draft.TerminalOutputChunk)
@@ -119,10 +121,11 @@ function toValues(values: Select["options"]): draft.SessionConfigSelectOptions {
 
 /** A call with the terminal that its `_meta` speaks of: what came into it, then the call, in this order. */
 function toolCallUpdates(update: ToolCallUpdate, cwd: string): DraftUpdate[] {
-  const { info, output, exit, meta } = terminalMeta(update._meta);
+  const { info, output, exit, isCancelled, meta } = knownMeta(update._meta);
   const call: DraftUpdate = {
     sessionUpdate: "tool_call_update",
     ...toToolCall(update, cwd),
+    ...(isCancelled && { status: "cancelled" as const }),
     ...(meta && { _meta: meta }),
   };
   const isEmpty = Object.keys(call).length === 2;
@@ -175,22 +178,25 @@ function toChange({ path, before, after }: TextChange): draft.DiffChange {
   return before === null ? { ...common, operation: "add" } : { ...common, operation: "modify" };
 }
 
-interface TerminalMeta {
+/** What of `_meta` has a place of its own in version 2. */
+interface KnownMeta {
   /** The folder of a terminal that begins with this update. */
   info?: string;
   output?: string;
   exit?: { exitCode: number | null; signal: string | null };
+  isCancelled: boolean;
   /** What is left of `_meta`. */
   meta?: Record<string, unknown>;
 }
 
-function terminalMeta(given: Record<string, unknown> | null | undefined): TerminalMeta {
-  const { terminal_info, terminal_output, terminal_exit, ...meta } = given ?? {};
+function knownMeta(given: Record<string, unknown> | null | undefined): KnownMeta {
+  const { terminal_info, terminal_output, terminal_exit, cancelled, ...meta } = given ?? {};
   const cwd = field(terminal_info, "cwd");
   const data = field(terminal_output, "data");
   const code = field(terminal_exit, "exit_code");
   const signal = field(terminal_exit, "signal");
   return {
+    isCancelled: cancelled === true,
     ...(typeof cwd === "string" && { info: cwd }),
     ...(typeof data === "string" && { output: data }),
     ...(terminal_exit !== undefined && {
@@ -209,22 +215,27 @@ function field(value: unknown, name: string): unknown {
 }
 
 function terminalUpdate(call: ToolCallUpdate, cwd: string, output?: string): DraftUpdate {
-  const typed = field(call.rawInput, "command");
-  const command = typeof typed === "string" ? typed : call.title;
+  const command = commandOf(call.rawInput);
   return {
     sessionUpdate: "terminal_update",
     terminalId: call.toolCallId,
     cwd,
-    ...(typeof command === "string" && { command }),
+    ...(command !== undefined && { command }),
     ...(output !== undefined && { output: { data: toBase64(output) } }),
   };
+}
+
+/** Undefined while the model still writes it. */
+export function commandOf(rawInput: unknown): string | undefined {
+  const command = field(rawInput, "command");
+  return typeof command === "string" ? command : undefined;
 }
 
 function outputChunk(terminalId: string, output: string): DraftUpdate {
   return { sessionUpdate: "terminal_output_chunk", terminalId, data: toBase64(output) };
 }
 
-function terminalExit(terminalId: string, exitStatus: NonNullable<TerminalMeta["exit"]>): DraftUpdate {
+function terminalExit(terminalId: string, exitStatus: NonNullable<KnownMeta["exit"]>): DraftUpdate {
   return { sessionUpdate: "terminal_update", terminalId, exitStatus };
 }
 

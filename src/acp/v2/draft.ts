@@ -125,7 +125,29 @@ function promptHandlers(app: AgentApp, connection: Connection, sessions: DraftSe
   app.onNotification("session/cancel", ({ params }) => {
     connection.findView(params.sessionId)?.session.cancel();
   });
-  app.onRequest("_session/steering", steeringParams, ({ params }) => steer(connection, params));
+  app.onRequest("tool_call/cancel", ({ params: { sessionId, toolCallId } }) => {
+    const { session } = connection.view(sessionId);
+    const { cancellable } = sessions.of(session).channel;
+    return cancelCall(session, "call", toolCallId, cancellable.hasCall(toolCallId));
+  });
+  app.onRequest("terminal/cancel", ({ params: { sessionId, terminalId } }) => {
+    const { session } = connection.view(sessionId);
+    const { cancellable } = sessions.of(session).channel;
+    return cancelCall(session, "terminal", terminalId, cancellable.hasTerminal(terminalId));
+  });
+  app.onRequest("_session/steering", steeringParams, ({ params }) => {
+    const answer = steer(connection, params);
+    const { turns } = sessions.of(connection.view(params.sessionId).session);
+    if (answer.outcome === "injected") turns.steered(params.prompt);
+    return answer;
+  });
+}
+
+/** A terminal ends with its call, whose id it has. */
+function cancelCall(session: Session, what: string, id: string, isOffered: boolean): Record<string, never> {
+  if (!isOffered || !session.openCalls.cancel(id))
+    throw invalidParams(`There is no ${what} "${id}" that can be cancelled.`);
+  return {};
 }
 
 /** What version 2 knows of each session beside its view. */
@@ -163,7 +185,8 @@ class DraftSession {
       id: session.id,
       cwd: session.project.workspace.cwd,
       outbox: connection.outbox,
-      onUserMessage: (id) => this.turns.placed(id),
+      onUserMessage: (id, isSteering) => this.turns.placed(id, isSteering),
+      isOpenCall: (callId) => session.openCalls.has(callId),
     });
   }
 

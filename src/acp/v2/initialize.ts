@@ -44,6 +44,7 @@ export function draftAbilities(client: ClientCapabilities | undefined): ClientAb
     notices: true,
     compaction: true,
     optionsOfOneKind: true,
+    cancelledCalls: true,
     switches: true,
     forms: isGiven(client?.elicitation?.form),
   };

@@ -1,11 +1,12 @@
 import { RequestError } from "@agentclientprotocol/sdk/experimental/v2";
 import type * as draft from "@agentclientprotocol/sdk/experimental/v2";
+import type { Usage } from "@agentclientprotocol/sdk/unstable";
 import { type Deferred, deferred } from "../../base/async.ts";
 import type { MessageId } from "../../message/ids.ts";
 import type { PromptBlock } from "../../session/prompt-input.ts";
 import type { TurnResult } from "../../session/turn-result.ts";
 import { turnError } from "../errors.ts";
-import { stopReason } from "../prompt-turn.ts";
+import { stopReason, usageOf } from "../prompt-turn.ts";
 import type { SessionView } from "../session-view.ts";
 import type { DraftUpdate } from "./convert.ts";
 
@@ -21,6 +22,8 @@ export class Turns {
   readonly #tell: (update: DraftUpdate) => Promise<void>;
   /** In the order of their turns; the first one runs. */
   readonly #asked: Asked[] = [];
+  /** What was said into turns and has no place yet, in order. */
+  readonly #steered: draft.ContentBlock[][] = [];
   #questions = 0;
   /** Of the newest prompt. */
   #view: SessionView | undefined;
@@ -46,14 +49,23 @@ export class Turns {
     return asked.receipt.promise;
   }
 
+  /** Said into the running turn; it is echoed when it has its place. */
+  steered(content: draft.ContentBlock[]): void {
+    this.#steered.push(content);
+  }
+
   /** The running turn's message was stored; what follows it in the same turn is not the person's. */
-  placed(id: MessageId): void {
+  placed(id: MessageId, isSteering: boolean): void {
+    if (isSteering) return this.#echo(id, this.#steered.shift());
     const [running] = this.#asked;
     if (running === undefined || running.isPlaced) return;
     running.isPlaced = true;
-    const { content } = running;
-    void this.#tellInOrder({ sessionUpdate: "user_message", messageId: id, content });
+    this.#echo(id, running.content);
     running.receipt.resolve(id);
+  }
+
+  #echo(messageId: MessageId, content: draft.ContentBlock[] | undefined): void {
+    if (content !== undefined) void this.#tellInOrder({ sessionUpdate: "user_message", messageId, content });
   }
 
   /** Says that the person is waited for while they are. */
@@ -88,11 +100,14 @@ export class Turns {
 
 type State =
   | { state: "running" | "requires_action" }
-  | { state: "idle"; stopReason: string; error?: draft.Error };
+  | ({ state: "idle"; stopReason: string; error?: draft.Error } & Meta);
+
+type Meta = { _meta: { usage: Usage } };
 
 function idleAfter(result: TurnResult): State {
-  if (result.end !== "failed") return { state: "idle", stopReason: stopReason(result.end) };
-  return { state: "idle", stopReason: "error", error: turnError(result.error).toErrorResponse() };
+  const idle = { state: "idle", _meta: { usage: usageOf(result) } } as const;
+  if (result.end !== "failed") return { ...idle, stopReason: stopReason(result.end) };
+  return { ...idle, stopReason: "error", error: turnError(result.error).toErrorResponse() };
 }
 
 /** Why a prompt never became a message. */
