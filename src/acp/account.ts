@@ -1,4 +1,4 @@
-import type { AgentApp, AuthStatusResponse, ProviderInfo } from "@agentclientprotocol/sdk/unstable";
+import type { ProviderInfo } from "@agentclientprotocol/sdk/unstable";
 import { authRequired, invalidParams } from "./errors.ts";
 import { authMethodId, setupMethodId } from "./initialize.ts";
 
@@ -19,60 +19,47 @@ export interface Account {
 /** The one protocol that is spoken with providers. */
 const apiType = "openai";
 
-/** Signing in and out, and where requests to models go. */
-export function accountHandlers(app: AgentApp, { account }: { account: Account }): void {
-  app.onRequest("authenticate", async ({ params }) => {
-    await authenticate(account, params.methodId);
-    return {};
-  });
+export async function logOut(account: Account): Promise<Record<string, never>> {
+  await account.forgetKeys();
+  return {};
+}
 
-  app.onRequest("logout", async () => {
-    await account.forgetKeys();
-    return {};
-  });
-
-  app.onRequest("auth/status", () => authStatus(account));
-
-  app.onRequest("providers/list", async () => ({
-    providers: (await account.providers()).map(({ id, baseURL }): ProviderInfo => ({
+export async function listProviders(account: Account): Promise<{ providers: ProviderInfo[] }> {
+  const providers = await account.providers();
+  return {
+    providers: providers.map(({ id, baseURL }) => ({
       providerId: id,
       supported: [apiType],
       required: false,
       current: { apiType, baseUrl: baseURL },
     })),
-  }));
+  };
+}
 
-  app.onRequest("providers/set", async ({ params }) => {
-    if (params.apiType !== apiType)
-      throw invalidParams(`The API "${params.apiType}" is not spoken. Use "${apiType}".`);
-    if (!isWebAddress(params.baseUrl))
-      throw invalidParams(`baseUrl must be an http or https address, not "${params.baseUrl}".`);
-    await account.route(params.providerId, { baseURL: params.baseUrl, headers: params.headers ?? {} });
-    return {};
-  });
+export async function setProvider(
+  account: Account,
+  params: { providerId: string; apiType: string; baseUrl: string; headers?: Record<string, string> | null },
+): Promise<Record<string, never>> {
+  if (params.apiType !== apiType)
+    throw invalidParams(`The API "${params.apiType}" is not spoken. Use "${apiType}".`);
+  if (!isWebAddress(params.baseUrl))
+    throw invalidParams(`baseUrl must be an http or https address, not "${params.baseUrl}".`);
+  await account.route(params.providerId, { baseURL: params.baseUrl, headers: params.headers ?? {} });
+  return {};
+}
 
-  app.onRequest("providers/disable", async ({ params }) => {
-    await account.disable(params.providerId);
-    return {};
-  });
+export async function disableProvider(account: Account, id: string): Promise<Record<string, never>> {
+  await account.disable(id);
+  return {};
 }
 
 /** Succeeds at once where a model can be asked; throws what is missing otherwise. */
-export async function authenticate(account: Account, methodId: string): Promise<void> {
+export async function authenticate(account: Account, methodId: string): Promise<Record<string, never>> {
   if (methodId !== authMethodId && methodId !== setupMethodId)
     throw invalidParams(`There is no authentication method "${methodId}".`);
   const problem = await account.missingModel();
   if (problem !== undefined) throw authRequired(problem);
-}
-
-async function authStatus(account: Account): Promise<AuthStatusResponse> {
-  const [problem, providers] = await Promise.all([account.missingModel(), account.providers()]);
-  return {
-    state: problem === undefined ? "authenticated" : "unauthenticated",
-    accounts: providers.map(({ name, keyFrom }) => ({
-      label: keyFrom === undefined ? name : `${name} (key from ${keyFrom})`,
-    })),
-  };
+  return {};
 }
 
 function isWebAddress(text: string): boolean {

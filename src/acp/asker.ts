@@ -1,5 +1,6 @@
 import type {
   AgentContext,
+  AuthStatusResponse,
   CreateElicitationRequest,
   RequestPermissionRequest,
 } from "@agentclientprotocol/sdk/unstable";
@@ -11,6 +12,8 @@ export interface Asker {
   elicit(request: SessionElicitation, signal: AbortSignal): Promise<unknown>;
   /** Tells that the address of an elicitation was visited. */
   visited(elicitationId: string): Promise<void>;
+  /** Tells that it is another one now. Unstable. */
+  authStatus(status: AuthStatusResponse): Promise<void>;
 }
 
 /** What is asked in a session. */
@@ -22,6 +25,7 @@ export function askerOf(client: AgentContext): Asker {
       client.request("session/request_permission", request, waitingFor(signal)),
     elicit: (request, signal) => client.request("elicitation/create", request, waitingFor(signal)),
     visited: (elicitationId) => client.notify("elicitation/complete", { elicitationId }),
+    authStatus: (status) => client.notify("auth/status_update", status),
   };
 }
 

@@ -1,9 +1,9 @@
 import { agent, type AgentApp, type AnyMessage } from "@agentclientprotocol/sdk/unstable";
-import type { AgentConnector } from "@agentclientprotocol/sdk/experimental/v2";
+import type { AgentConnector } from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Door } from "../session/door.ts";
-import { accountHandlers } from "./account.ts";
+import { accountHandlers } from "./account-handlers.ts";
 import { askerOf } from "./asker.ts";
 import { abilitiesOf } from "./client-abilities.ts";
 import type { Connection, Peer } from "./connection.ts";

@@ -63,7 +63,7 @@ export interface Opening {
   mcpServers?: McpServer[];
 }
 
-type RequestId = string | number | null;
+export type RequestId = string | number | null;
 
 /** A new session, of which the client hears behind the answer. */
 export async function newSession(

@@ -1,9 +1,10 @@
 import type { AgentApp } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
+import type { Session } from "../session/session.ts";
 import type { Connection } from "./connection.ts";
 import { setOption } from "./config-options.ts";
 import { invalidParams, sessionNotFound } from "./errors.ts";
-import { checkedFolders, greet, whenStored } from "./lifecycle.ts";
+import { checkedFolders, greet, type Opening, type RequestId, whenStored } from "./lifecycle.ts";
 import { toServers } from "./mcp-servers.ts";
 import { extensionParams, parseSessionId } from "./params.ts";
 import { pickersOf } from "./session-view.ts";
@@ -18,58 +19,14 @@ const setModelParams = extensionParams(z.object({ sessionId: z.string(), modelId
 
 /** What the protocol's unstable part has to manage sessions, and one method that is gone from it. */
 export function managementHandlers(app: AgentApp, connection: Connection): void {
-  const { sessions } = connection;
-
-  app.onRequest("session/fork", ({ params, requestId }) =>
-    connection.setups.run(params.sessionId, async () => {
-      const id = parseSessionId(params.sessionId);
-      const point = forkPointOf(params._meta);
-      const forked = await sessions.fork(id, await checkedFolders(params), point);
-      if (forked.status === "missing") throw sessionNotFound(id);
-      if (forked.status === "no such message")
-        throw invalidParams(`The session has no message "${point}" to fork at.`);
-      const { session } = forked;
-      session.setServers(toServers(params.mcpServers ?? []));
-      const view = connection.addView(session);
-      connection.holdUntilAnswered(view, requestId, () => session.servers.start());
-      await greet(view, session);
-      return { sessionId: session.id, ...pickersOf(session, connection.client) };
-    }),
-  );
-
-  app.onRequest("session/set_title", async ({ params, requestId }) => {
-    const id = parseSessionId(params.sessionId);
-    const title = toTitle(params.title);
-    const view = connection.findView(id);
-    view?.release();
-    if (view !== undefined) connection.holdUntilAnswered(view, requestId);
-    if (!(await sessions.setTitle(id, title))) throw sessionNotFound(id);
-    return { title };
+  app.onRequest("session/fork", async ({ params, requestId }) => {
+    const session = await forkSession(connection, params, requestId);
+    return { sessionId: session.id, ...pickersOf(session, connection.client) };
   });
-
-  app.onRequest("session/archive", ({ params }) =>
-    connection.setups.run(params.sessionId, async () => {
-      const id = parseSessionId(params.sessionId);
-      if (!(await sessions.setArchived(id, true))) throw sessionNotFound(id);
-      connection.removeView(id);
-      return {};
-    }),
-  );
-
-  app.onRequest("session/unarchive", ({ params }) =>
-    connection.setups.run(params.sessionId, async () => {
-      const id = parseSessionId(params.sessionId);
-      if (!(await sessions.setArchived(id, false))) throw sessionNotFound(id);
-      return {};
-    }),
-  );
-
-  app.onRequest("session/status", async ({ params }) => {
-    const id = parseSessionId(params.sessionId);
-    if (sessions.live(id) !== undefined) return { status: "open" as const };
-    if (await sessions.isStored(id)) return { status: "saved" as const };
-    throw sessionNotFound(id);
-  });
+  app.onRequest("session/set_title", ({ params, requestId }) => setTitle(connection, params, requestId));
+  app.onRequest("session/archive", ({ params }) => setArchived(connection, params.sessionId, true));
+  app.onRequest("session/unarchive", ({ params }) => setArchived(connection, params.sessionId, false));
+  app.onRequest("session/status", ({ params }) => statusOf(connection, params.sessionId));
 
   // Gone from the protocol; older clients still choose models by it.
   app.onRequest("session/set_model", setModelParams, async ({ params, requestId }) => {
@@ -79,6 +36,67 @@ export function managementHandlers(app: AgentApp, connection: Connection): void 
     await setOption(view.session, "model", params.modelId);
     return whenStored(view.session, {});
   });
+}
+
+/** A new session with what was said in this one; `_meta.messageId` says up to where. */
+export function forkSession(
+  connection: Connection,
+  params: Opening & { sessionId: string; _meta?: unknown },
+  requestId: RequestId,
+): Promise<Session> {
+  const { sessions, setups } = connection;
+  return setups.run(params.sessionId, async () => {
+    const id = parseSessionId(params.sessionId);
+    const point = forkPointOf(params._meta);
+    const forked = await sessions.fork(id, await checkedFolders(params), point);
+    if (forked.status === "missing") throw sessionNotFound(id);
+    if (forked.status === "no such message")
+      throw invalidParams(`The session has no message "${point}" to fork at.`);
+    const { session } = forked;
+    session.setServers(toServers(params.mcpServers ?? []));
+    const view = connection.addView(session);
+    connection.holdUntilAnswered(view, requestId, () => session.servers.start());
+    await greet(view, session);
+    return session;
+  });
+}
+
+export async function setTitle(
+  connection: Connection,
+  params: { sessionId: string; title: string },
+  requestId: RequestId,
+): Promise<{ title: string }> {
+  const id = parseSessionId(params.sessionId);
+  const title = toTitle(params.title);
+  const view = connection.findView(id);
+  view?.release();
+  if (view !== undefined) connection.holdUntilAnswered(view, requestId);
+  if (!(await connection.sessions.setTitle(id, title))) throw sessionNotFound(id);
+  return { title };
+}
+
+/** Puts a session away, closing it, or brings it back. */
+export function setArchived(
+  connection: Connection,
+  sessionId: string,
+  isArchived: boolean,
+): Promise<Record<string, never>> {
+  return connection.setups.run(sessionId, async () => {
+    const id = parseSessionId(sessionId);
+    if (!(await connection.sessions.setArchived(id, isArchived))) throw sessionNotFound(id);
+    if (isArchived) connection.removeView(id);
+    return {};
+  });
+}
+
+export async function statusOf(
+  { sessions }: Connection,
+  sessionId: string,
+): Promise<{ status: "open" | "saved" }> {
+  const id = parseSessionId(sessionId);
+  if (sessions.live(id) !== undefined) return { status: "open" };
+  if (await sessions.isStored(id)) return { status: "saved" };
+  throw sessionNotFound(id);
 }
 
 function forkPointOf(meta: unknown): string | undefined {

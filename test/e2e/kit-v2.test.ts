@@ -760,6 +760,50 @@ function isDiff({ type }: JsonObject): boolean {
   return type === "diff";
 }
 
+describe("the draft's unstable part", () => {
+  test("sessions are forked, titled, put away and brought back; their state is asked for", async () => {
+    await draftStory({}, async (stage) => {
+      const { editor, model, repository } = stage;
+      const sessionId = await usedSession(stage);
+      const forked = await editor.request("session/fork", { sessionId, cwd: repository.path });
+      expect(listOf(forked.configOptions)).not.toEqual([]);
+      model.reply("In the fork.");
+      await editor.turn(String(forked.sessionId), "And now?");
+      expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain("Hello.");
+      expect(await editor.request("session/set_title", { sessionId, title: " A  name " })).toEqual({
+        title: "A name",
+      });
+      expect(await editor.request("session/status", { sessionId })).toEqual({
+        status: "open",
+        state: { state: "idle" },
+      });
+      expect(await editor.request("session/archive", { sessionId })).toEqual({});
+      expect(await editor.request("session/status", { sessionId })).toEqual({ status: "saved" });
+      const archived = await editor.request("session/list", { archived: "only" });
+      expect(listOf(archived.sessions)).toMatchObject([{ sessionId, title: "A name", archived: true }]);
+      expect(await editor.request("session/unarchive", { sessionId })).toEqual({});
+      expect(listOf((await editor.request("session/list")).sessions)).toHaveLength(2);
+    });
+  });
+
+  test("the status of the login and the providers are answered, and a change is told", async () => {
+    await draftStory({ initialize: false }, async ({ editor, model }) => {
+      await editor.initialize();
+      expect(await editor.request("auth/status")).toMatchObject({ state: "authenticated" });
+      const { providers } = await editor.request("providers/list");
+      expect(providers).toMatchObject([{ providerId: "test", current: { baseUrl: model.url } }]);
+      await editor.request("providers/disable", { providerId: "test" });
+      const { message } = await editor.waitForEntry(
+        (entry) => entry.message?.kind === "notification" && entry.message.method === "auth/status_update",
+        "the status",
+      );
+      expect(message?.json.params).toEqual({ state: "unauthenticated", accounts: [] });
+      const route = { providerId: "test", apiType: "openai", baseUrl: model.url };
+      expect(await editor.request("providers/set", route)).toEqual({});
+    });
+  });
+});
+
 describe("resuming", () => {
   test("ACP-RESUME-202 ACP-RESUME-203 ACP-RESUME-204 ACP-RESUME-205 ACP-SCHEMA-002 with replay everything comes before the answer and nothing after; without it no history", async () => {
     await draftStory({}, async (stage) => {

@@ -229,6 +229,27 @@ describe("keys and providers", () => {
     });
   });
 
+  test("who asked for the status hears when it is another, and nobody else does", async () => {
+    await ownStory({}, async ({ editor, model }) => {
+      const told = () =>
+        editor.wire.entries.flatMap(({ message }) =>
+          message?.kind === "notification" && message.method === "auth/status_update" ? [message.params] : [],
+        );
+      const route = { providerId: "test", apiType: "openai", baseUrl: model.url };
+      await ask(editor, "providers/disable", { providerId: "test" });
+      await ask(editor, "providers/set", route);
+      expect(told()).toEqual([]);
+      const before = await ask(editor, "auth/status", {});
+      await ask(editor, "authenticate", { methodId: "fairlead" });
+      expect(told(), "nothing changed").toEqual([]);
+      await ask(editor, "providers/disable", { providerId: "test" });
+      expect(told()).toEqual([{ state: "unauthenticated", accounts: [] }]);
+      await failureOf(editor.request("authenticate", { methodId: "fairlead" }));
+      await ask(editor, "providers/set", route);
+      expect(told().slice(1)).toEqual([before]);
+    });
+  });
+
   test("providers are listed, sent elsewhere without our key, and switched off", async () => {
     await ownStory({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

@@ -2,10 +2,11 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import stable from "@agentclientprotocol/sdk/schema/v1/schema.json" with { type: "json" };
 import unstable from "@agentclientprotocol/sdk/schema/v1/schema.unstable.json" with { type: "json" };
 import draft from "@agentclientprotocol/sdk/schema/v2/schema.json" with { type: "json" };
+import draftUnstable from "@agentclientprotocol/sdk/schema/v2/schema.unstable.json" with { type: "json" };
 import { isObject, listOf, objectOf, type JsonObject } from "./json.ts";
 
-/** The published schemas: version 1, version 1 with its unstable part, and the draft of version 2. */
-const published = { stable, unstable, draft };
+/** The published schemas of version 1 and the draft of version 2, each also with its unstable part. */
+const published = { stable, unstable, draft, draftUnstable };
 export type SchemaName = keyof typeof published;
 
 /** Checks messages of the agent against a published schema of ACP. */

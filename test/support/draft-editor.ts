@@ -1,8 +1,8 @@
 import { rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll } from "vitest";
-import { client, methods, type ClientContext } from "@agentclientprotocol/sdk/experimental/v2";
-import type * as draft from "@agentclientprotocol/sdk/experimental/v2";
+import { client, methods, type ClientContext } from "@agentclientprotocol/sdk/experimental/v2/unstable";
+import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import { AgentProcess } from "./agent-process.ts";
 import { environment } from "./environment.ts";
 import { isObject, listOf, objectOf, type JsonObject } from "./json.ts";

@@ -13,6 +13,7 @@ const schemas = {
   stable: new AcpSchema("stable"),
   unstable: new AcpSchema("unstable"),
   draft: new AcpSchema("draft"),
+  draftUnstable: new AcpSchema("draftUnstable"),
 };
 
 /** Everything that a strict client would find wrong with what the agent sent. */
@@ -91,10 +92,12 @@ const isProtocolError = (id: unknown, error: JsonObject | undefined): boolean =>
   id === null && (error?.code === -32700 || error?.code === -32600);
 
 function schemaViolations(traffic: Traffic[]): Violation[] {
-  const schema = schemas[schemaFor(traffic)];
+  const name = schemaFor(traffic);
+  const schema = schemas[name];
+  const wider = schemas[name === "draft" ? "draftUnstable" : "unstable"];
   return traffic.flatMap((item) => {
     if (item.by === "toAgent") return [];
-    const problems = schemaProblems(item, schema);
+    const problems = schemaProblems(item, schema, wider);
     return problems.map((text) => ({ rule: "schema" as const, order: item.order, text }));
   });
 }
@@ -111,13 +114,15 @@ function capabilitiesIn(traffic: Traffic[]): JsonObject {
   return call?.type === "call" ? objectOf(call.params.clientCapabilities) : {};
 }
 
-function schemaProblems(item: Traffic, schema: AcpSchema): string[] {
-  if (item.type !== "answer") return schema.ofCall(item.method, item.params);
+function schemaProblems(item: Traffic, schema: AcpSchema, wider: AcpSchema): string[] {
+  // It is told to whoever called its unstable method.
+  if (item.type !== "answer")
+    return (item.method === "auth/status_update" ? wider : schema).ofCall(item.method, item.params);
   if (item.error) return schema.ofError(item.error);
   if (!item.call) return [];
   const { method } = item.call;
   // Whoever calls an unstable method reads its answer.
-  const known = schema.hasMethod(method) ? schema : schemas.unstable;
+  const known = schema.hasMethod(method) ? schema : wider;
   return known.ofResult(method, item.result);
 }
 

@@ -1,5 +1,5 @@
-import type { AgentContext } from "@agentclientprotocol/sdk/experimental/v2";
-import type * as draft from "@agentclientprotocol/sdk/experimental/v2";
+import type { AgentContext } from "@agentclientprotocol/sdk/experimental/v2/unstable";
+import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type { RequestPermissionRequest } from "@agentclientprotocol/sdk/unstable";
 import { type Asker, waitingFor } from "../asker.ts";
 import { toToolCall } from "./convert.ts";
@@ -8,6 +8,7 @@ import type { Turns } from "./turns.ts";
 /** Not their literals: the library's types of both versions name the same schemas differently. */
 const elicitationMethod: string = "elicitation/create";
 const visitedMethod: string = "elicitation/complete";
+const authStatusMethod: string = "auth/status_update";
 
 /** What of a session is needed to ask in it. */
 export interface AskedSession {
@@ -30,6 +31,7 @@ export function draftAsker(client: AgentContext, find: (sessionId: string) => As
         client.request(elicitationMethod, request, waitingFor(signal)),
       ),
     visited: (elicitationId) => client.notify(visitedMethod, { elicitationId }),
+    authStatus: (status) => client.notify(authStatusMethod, status),
   };
 }
 

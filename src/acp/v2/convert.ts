@@ -1,4 +1,4 @@
-import type * as draft from "@agentclientprotocol/sdk/experimental/v2";
+import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type {
   AvailableCommand,
   SessionConfigOption,

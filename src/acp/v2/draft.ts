@@ -5,11 +5,12 @@ import {
   agentProtocolRouter,
   assertSupportedMcpServers,
   McpServer,
-} from "@agentclientprotocol/sdk/experimental/v2";
-import type * as draft from "@agentclientprotocol/sdk/experimental/v2";
+} from "@agentclientprotocol/sdk/experimental/v2/unstable";
+import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type { McpServer as StableMcpServer } from "@agentclientprotocol/sdk/unstable";
 import type { Session } from "../../session/session.ts";
-import { authenticate } from "../account.ts";
+import { authenticate, disableProvider, listProviders, logOut, setProvider } from "../account.ts";
+import { AuthStatus } from "../auth-status.ts";
 import { optionsFor } from "../config-options.ts";
 import type { Connection } from "../connection.ts";
 import { toPromptBlocks } from "../content.ts";
@@ -26,6 +27,7 @@ import {
   resumeSession,
   whenStored,
 } from "../lifecycle.ts";
+import { forkSession, setArchived, setTitle, statusOf } from "../management.ts";
 import { steer, steeringParams } from "../prompt.ts";
 import { commandsOf } from "../session-view.ts";
 import { draftAsker } from "./asker.ts";
@@ -60,18 +62,38 @@ function draftAgent(connection: Connection, sessions: DraftSessions, program: Pr
   });
   accountHandlers(app, connection);
   lifecycleHandlers(app, connection, sessions, program);
+  managementHandlers(app, connection, sessions);
   promptHandlers(app, connection, sessions);
   return app;
 }
 
-function accountHandlers(app: AgentApp, { account }: Connection): void {
-  app.onRequest("auth/login", async ({ params }) => {
-    await authenticate(account, params.methodId);
-    return {};
+function accountHandlers(app: AgentApp, connection: Connection): void {
+  const { account } = connection;
+  const status = new AuthStatus(connection);
+  app.onRequest("auth/login", ({ params }) => status.through(() => authenticate(account, params.methodId)));
+  app.onRequest("auth/logout", () => status.through(() => logOut(account)));
+  app.onRequest("auth/status", () => status.answer());
+  app.onRequest("providers/list", () => listProviders(account));
+  app.onRequest("providers/set", ({ params }) => status.through(() => setProvider(account, params)));
+  app.onRequest("providers/disable", ({ params }) =>
+    status.through(() => disableProvider(account, params.providerId)),
+  );
+}
+
+/** What is not in the draft's stable part. */
+function managementHandlers(app: AgentApp, connection: Connection, sessions: DraftSessions): void {
+  app.onRequest("session/fork", async ({ params, requestId }) => {
+    const { sessionId, _meta } = params;
+    const session = await forkSession(connection, { ...toOpening(params), sessionId, _meta }, requestId);
+    return { sessionId: session.id, ...sessions.of(session).pickers() };
   });
-  app.onRequest("auth/logout", async () => {
-    await account.forgetKeys();
-    return {};
+  app.onRequest("session/set_title", ({ params, requestId }) => setTitle(connection, params, requestId));
+  app.onRequest("session/archive", ({ params }) => setArchived(connection, params.sessionId, true));
+  app.onRequest("session/unarchive", ({ params }) => setArchived(connection, params.sessionId, false));
+  app.onRequest("session/status", async ({ params }) => {
+    const status = await statusOf(connection, params.sessionId);
+    const view = connection.findView(params.sessionId);
+    return { ...status, ...(view && { state: sessions.of(view.session).turns.state }) };
   });
 }
 
@@ -104,8 +126,9 @@ function lifecycleHandlers(
   });
 
   app.onRequest("session/list", async ({ params }) => {
-    const { cwd, cursor } = params;
-    return listSessions(connection, { ...(cwd && { cwd }), ...(cursor && { cursor }) });
+    const { cwd, cursor, archived } = params;
+    const query = { ...(cwd && { cwd }), ...(cursor && { cursor }), ...(archived && { archived }) };
+    return listSessions(connection, query);
   });
   app.onRequest("session/close", ({ params }) => closeSession(connection, params.sessionId));
   app.onRequest("session/delete", ({ params }) => deleteSession(connection, params.sessionId));
@@ -201,8 +224,7 @@ class DraftSession {
 
   /** Tells how things stand, for a client that has just opened the session. */
   async snapshot(): Promise<void> {
-    const { isRunning } = this.turns;
-    await this.channel.tell({ sessionUpdate: "state_update", state: isRunning ? "running" : "idle" });
+    await this.channel.tell({ sessionUpdate: "state_update", ...this.turns.state });
   }
 }
 

@@ -2,7 +2,7 @@ import type {
   AuthMethod,
   ClientCapabilities,
   InitializeResponse,
-} from "@agentclientprotocol/sdk/experimental/v2";
+} from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import { type ClientAbilities, noAbilities } from "../client-abilities.ts";
 import { initializeResult, type Program } from "../initialize.ts";
 
@@ -29,7 +29,13 @@ export function draftInitializeResult(
         mcp: { stdio: {}, ...(agentCapabilities?.mcpCapabilities?.http && { http: {} }) },
         delete: {},
         additionalDirectories: {},
+        fork: {},
+        title: {},
+        archive: {},
+        status: {},
       },
+      auth: { status: {} },
+      providers: {},
       ...(_meta && { _meta }),
     },
     authMethods: authMethods.map(toAuthMethod),

@@ -1,5 +1,5 @@
-import { RequestError } from "@agentclientprotocol/sdk/experimental/v2";
-import type * as draft from "@agentclientprotocol/sdk/experimental/v2";
+import { RequestError } from "@agentclientprotocol/sdk/experimental/v2/unstable";
+import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type { Usage } from "@agentclientprotocol/sdk/unstable";
 import { type Deferred, deferred } from "../../base/async.ts";
 import type { MessageId } from "../../message/ids.ts";
@@ -32,7 +32,13 @@ export class Turns {
     this.#tell = tell;
   }
 
-  get isRunning(): boolean {
+  /** How it is now. */
+  get state(): { state: "running" } | { state: "requires_action" } | { state: "idle" } {
+    if (!this.#isRunning) return { state: "idle" };
+    return this.#questions > 0 ? { state: "requires_action" } : { state: "running" };
+  }
+
+  get #isRunning(): boolean {
     return this.#asked.length > 0;
   }
 
@@ -70,11 +76,11 @@ export class Turns {
 
   /** Says that the person is waited for while they are. */
   async whileAsking<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
-    if (this.#questions++ === 0 && this.isRunning) await this.#state({ state: "requires_action" });
+    if (this.#questions++ === 0 && this.#isRunning) await this.#state({ state: "requires_action" });
     try {
       return await ask();
     } finally {
-      if (--this.#questions === 0 && this.isRunning && !signal.aborted)
+      if (--this.#questions === 0 && this.#isRunning && !signal.aborted)
         await this.#state({ state: "running" });
     }
   }
