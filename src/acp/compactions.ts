@@ -35,7 +35,17 @@ export class Compactions {
     );
   }
 
-  /** `summary` is shown with the compaction only where the client has a place for it. */
+  /** More of the summary, while it is written. */
+  async add(id: string, text: string): Promise<void> {
+    if (!this.#client.compaction || !this.#open.has(id)) return;
+    await this.#send({
+      sessionUpdate: "compaction_summary_chunk",
+      compactionId: id,
+      content: { type: "text", text },
+    });
+  }
+
+  /** `summary` is all of it, in the place of what was shown while it was written; only for who shows compactions. */
   async end(id: string, error: AgentError | undefined, summary = ""): Promise<void> {
     if (!this.#open.delete(id)) return;
     if (this.#client.compaction) return this.#send(compactionEnd(id, error, summary));

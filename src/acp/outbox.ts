@@ -143,7 +143,11 @@ export interface WireUpdate {
 
 type Entry = { line: string } | { sessionId: string; update: TextChunk };
 
-type ChunkKind = "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk";
+type ChunkKind =
+  | "user_message_chunk"
+  | "agent_message_chunk"
+  | "agent_thought_chunk"
+  | "compaction_summary_chunk";
 type Chunk = Extract<SessionUpdate, { sessionUpdate: ChunkKind }>;
 type TextChunk = Chunk & { content: { type: "text"; text: string } };
 
@@ -152,7 +156,8 @@ function isTextChunk(update: WireUpdate): update is TextChunk {
   if (
     sessionUpdate !== "user_message_chunk" &&
     sessionUpdate !== "agent_message_chunk" &&
-    sessionUpdate !== "agent_thought_chunk"
+    sessionUpdate !== "agent_thought_chunk" &&
+    sessionUpdate !== "compaction_summary_chunk"
   )
     return false;
   const { content } = update;
@@ -161,9 +166,14 @@ function isTextChunk(update: WireUpdate): update is TextChunk {
 
 /** The blocks of a person's message stay apart, as they were sent. */
 function continues(last: TextChunk, next: TextChunk): boolean {
-  if (last.sessionUpdate !== next.sessionUpdate || last.messageId !== next.messageId) return false;
+  if (last.sessionUpdate !== next.sessionUpdate || ownerOf(last) !== ownerOf(next)) return false;
   if (last.sessionUpdate === "user_message_chunk") return false;
   return last.content.text.length + next.content.text.length <= chunkLength;
+}
+
+/** What the text belongs to. */
+function ownerOf(update: TextChunk): string | null | undefined {
+  return update.sessionUpdate === "compaction_summary_chunk" ? update.compactionId : update.messageId;
 }
 
 /** No longer than a chunk may be, and never cut inside of a character. */

@@ -115,6 +115,8 @@ export class SessionView {
       case "delta":
         this.#sentText.set(event.partId, (this.#sentText.get(event.partId) ?? 0) + event.delta.length);
         return this.#sendOfTurn(chunk(event.kind, event.partId, event.delta));
+      case "summary":
+        return this.#compactions.add(event.messageId, event.delta);
       case "tool-output":
         return this.#calls.output(event.callId, event.delta);
       case "todos":

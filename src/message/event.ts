@@ -8,6 +8,8 @@ export type SessionEvent = { sessionId: SessionId } & (
   | { type: "part"; messageId: MessageId; part: Part }
   /** Text appended to a text or reasoning part. */
   | { type: "delta"; messageId: MessageId; partId: PartId; kind: "text" | "reasoning"; delta: string }
+  /** Text appended to the summary that is written for this message; not stored before it is whole. */
+  | { type: "summary"; messageId: MessageId; delta: string }
   /** Live output of a running call; not stored, the call's result has it. */
   | { type: "tool-output"; messageId: MessageId; partId: PartId; callId: string; delta: string }
   | { type: "usage"; usage: Usage }

@@ -78,6 +78,7 @@ export function authorEvents(event: SessionEvent): PluginEvent[] {
     case "child":
       return authorEvents(event.event);
     case "delta":
+    case "summary":
     case "tool-output":
     case "approval":
     case "options":

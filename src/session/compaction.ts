@@ -1,6 +1,7 @@
 import form from "../../prompts/compaction.md";
 import goOn from "../../prompts/reminders/compacted.md";
 import { newMessageId, newPartId } from "../message/ids.ts";
+import type { Emit } from "../message/event.ts";
 import type { AgentError, AssistantInfo, Message, UserInfo } from "../message/message.ts";
 import type { Part, Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
@@ -70,7 +71,7 @@ export async function requestCompaction(
 
 /** Writes the summary that the message asks for, and leaves only it and the newest messages visible. */
 export async function compact(
-  deps: CompactionDeps,
+  deps: CompactionDeps & { emit: Emit },
   message: Message,
   model: Model,
   signal: AbortSignal,
@@ -83,7 +84,11 @@ export async function compact(
   const old = transcript.messages.filter((other) => other !== message && !kept.includes(other));
   const info = summaryInfo(transcript, message.info, model);
   await transcript.addMessage(info);
-  const answer = await summarise(deps, { model, messages: old, instruction: part.instruction }, signal);
+  const { sessionId } = transcript;
+  const onText = (delta: string) =>
+    deps.emit({ sessionId, type: "summary", messageId: info.parentId, delta });
+  const material = { model, messages: old, instruction: part.instruction, onText };
+  const answer = await summarise(deps, material, signal);
   if (answer.outcome === "failed") {
     await transcript.complete({
       ...info,
@@ -176,6 +181,7 @@ interface Material {
   model: Model;
   messages: readonly Message[];
   instruction: string | undefined;
+  onText(text: string): Promise<void>;
 }
 
 async function summarise({ project }: CompactionDeps, material: Material, signal: AbortSignal) {
@@ -188,7 +194,8 @@ async function summarise({ project }: CompactionDeps, material: Material, signal
   for (let shrinks = 0; ; shrinks++) {
     const text = `${materialText(material.messages, length)}\n\n---\n\n${end}`;
     const request = { model, system, messages: [asMessage(text)], tools: [], signal };
-    const answer = await askModel({ models, retryPolicy }, request);
+    const onText = shrinks === 0 ? (part: string) => material.onText(part) : undefined;
+    const answer = await askModel({ models, retryPolicy, onText }, request);
     const isTooLong = answer.outcome === "failed" && answer.error.code === "context-length";
     if (!isTooLong || shrinks >= mostShrinks) return nonEmpty(answer);
     length = Math.round(length / 2);

@@ -209,7 +209,7 @@ class Turn {
   /** Makes room, as the message asks. An automatic compaction is followed by the rest of the work. */
   async #compact(message: Message, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
     const { project, transcript } = this.#deps;
-    const outcome = await compact({ project, transcript }, message, model, signal);
+    const outcome = await compact(this.#deps, message, model, signal);
     if (outcome.outcome === "cancelled") return { end: "cancelled" };
     if (outcome.outcome === "failed") return { end: "failed", error: outcome.error };
     this.tokens = addTokens(this.tokens, outcome.tokens);

@@ -165,10 +165,21 @@ describe("/compact", () => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.say("Hello."));
       await editor.prompt(sessionId, "Hi");
-      summaries(model, "They said hi.");
-      await editor.prompt(sessionId, "/compact");
-      const shown = editor.updates(sessionId, "compaction_update").map(({ status }) => status);
-      expect(shown).toEqual(["in_progress", "completed"]);
+      const gate = reply.gate();
+      model.when(isSummary, [reply.say("They "), gate, reply.say("said hi.")]);
+      const turn = editor.prompt(sessionId, "/compact");
+      const chunk = await editor.waitForKind(sessionId, "compaction_summary_chunk");
+      await gate.reached();
+      gate.release();
+      await turn;
+      const shown = editor.updates(sessionId, "compaction_update");
+      const summary = [{ type: "text", text: "They said hi." }];
+      expect(shown).toMatchObject([{ status: "in_progress" }, { status: "completed", summary }]);
+      const chunks = editor.updates(sessionId, "compaction_summary_chunk");
+      expect(chunk).toMatchObject({ compactionId: shown[0]?.compactionId });
+      expect(chunks.map(({ content }) => (content.type === "text" ? content.text : "")).join("")).toBe(
+        "They said hi.",
+      );
     });
   });
 
