@@ -36,6 +36,7 @@ export function initializeResult({ version, launch }: Program, params: unknown):
         title: {},
         archive: {},
         status: {},
+        systemPrompt: { mode: { override: {} } },
       },
       auth: { logout: {}, status: {} },
       providers: {},

@@ -14,6 +14,7 @@ import { InvalidCursor } from "../storage/session-store.ts";
 import { pickersOf, type SessionView } from "./session-view.ts";
 import { internalError, invalidParams, sessionNotFound } from "./errors.ts";
 import type { Connection } from "./connection.ts";
+import { type SentPrompt, toGivenPrompt } from "./given-prompt.ts";
 import { toServers } from "./mcp-servers.ts";
 import { parseSessionId } from "./params.ts";
 import { optionsFor, setMode, setOption } from "./config-options.ts";
@@ -61,6 +62,7 @@ export interface Opening {
   cwd: string;
   additionalDirectories?: string[];
   mcpServers?: McpServer[];
+  systemPrompt?: SentPrompt | null | undefined;
 }
 
 export type RequestId = string | number | null;
@@ -71,7 +73,8 @@ export async function newSession(
   params: Opening,
   requestId: RequestId,
 ): Promise<Session> {
-  const session = await connection.sessions.create(await checkedFolders(params));
+  const given = toGivenPrompt(params.systemPrompt);
+  const session = await connection.sessions.create(await checkedFolders(params), given);
   session.setServers(toServers(params.mcpServers ?? []));
   const view = connection.addView(session);
   connection.holdUntilAnswered(view, requestId, () => session.servers.start());
@@ -212,12 +215,14 @@ async function removeIfKnown(connection: Connection, sessionId: string): Promise
 
 async function open(
   connection: Connection,
-  params: { sessionId: string; cwd: string; additionalDirectories?: string[] },
+  params: Opening & { sessionId: string },
 ): Promise<{ session: Session; notice: string | undefined }> {
   const id = parseSessionId(params.sessionId);
+  const given = toGivenPrompt(params.systemPrompt);
   const opened = await connection.sessions.open(id, await checkedFolders(params));
   switch (opened.status) {
     case "opened":
+      if (given !== undefined) await opened.session.setGivenPrompt(given);
       return opened;
     case "missing":
       throw sessionNotFound(id);

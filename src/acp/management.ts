@@ -4,6 +4,7 @@ import type { Session } from "../session/session.ts";
 import type { Connection } from "./connection.ts";
 import { setOption } from "./config-options.ts";
 import { invalidParams, sessionNotFound } from "./errors.ts";
+import { toGivenPrompt } from "./given-prompt.ts";
 import { checkedFolders, greet, type Opening, type RequestId, whenStored } from "./lifecycle.ts";
 import { toServers } from "./mcp-servers.ts";
 import { extensionParams, parseSessionId } from "./params.ts";
@@ -48,11 +49,13 @@ export function forkSession(
   return setups.run(params.sessionId, async () => {
     const id = parseSessionId(params.sessionId);
     const point = forkPointOf(params._meta);
+    const given = toGivenPrompt(params.systemPrompt);
     const forked = await sessions.fork(id, await checkedFolders(params), point);
     if (forked.status === "missing") throw sessionNotFound(id);
     if (forked.status === "no such message")
       throw invalidParams(`The session has no message "${point}" to fork at.`);
     const { session } = forked;
+    if (given !== undefined) await session.setGivenPrompt(given);
     session.setServers(toServers(params.mcpServers ?? []));
     const view = connection.addView(session);
     connection.holdUntilAnswered(view, requestId, () => session.servers.start());

@@ -192,6 +192,7 @@ function isRequestId(id: unknown): id is RequestId {
 function isPlainNewSession(params: unknown): params is Opening {
   if (typeof params !== "object" || params === null) return false;
   if (!("cwd" in params) || typeof params.cwd !== "string") return false;
+  if ("systemPrompt" in params) return false;
   if (!("mcpServers" in params) || !Array.isArray(params.mcpServers) || params.mcpServers.length > 0)
     return false;
   if (!("additionalDirectories" in params)) return true;

@@ -121,6 +121,10 @@ export const approvalModeSchema = z.enum(["ask", "accept-edits", "auto"]);
 export type ApprovalMode = z.infer<typeof approvalModeSchema>;
 
 /** What is stored of a session beside its messages. Times are milliseconds since 1970. */
+/** What a client says of the model's instructions: beside the program's own, or in the place of its built-in ones. */
+export const givenPromptSchema = z.object({ mode: z.enum(["append", "override"]), text: z.string() });
+export type GivenPrompt = z.infer<typeof givenPromptSchema>;
+
 export const sessionInfoSchema = z.object({
   id: sessionIdSchema,
   projectId: z.string(),
@@ -149,6 +153,8 @@ export const sessionInfoSchema = z.object({
   approval: approvalModeSchema.optional(),
   /** Whether a full context is summed up by itself; absent means as configured. */
   autoCompact: z.boolean().optional(),
+  /** The client's instructions for the model. */
+  givenPrompt: givenPromptSchema.optional(),
   /** Lines added and taken away, and files changed, in all; the files themselves stand in `session_diff/<id>`. */
   summary: z.object({ additions: z.number(), deletions: z.number(), files: z.number() }).optional(),
 });

@@ -43,12 +43,13 @@ export async function copyMessages(
 
 /** What the fork has of its source beside messages and folders. Its own cost begins at nothing. */
 export function inherited(source: SessionInfo): Partial<SessionInfo> {
-  const { agent, model, approval, autoCompact, title } = source;
+  const { agent, model, approval, autoCompact, givenPrompt, title } = source;
   return {
     agent,
     ...(model && { model }),
     ...(approval && { approval }),
     ...(autoCompact !== undefined && { autoCompact }),
+    ...(givenPrompt !== undefined && { givenPrompt }),
     ...(title !== undefined && { title: `${title} (fork)`, titleSource: "generated" as const }),
   };
 }

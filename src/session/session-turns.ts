@@ -107,6 +107,7 @@ export class SessionTurns {
         openCalls,
         maySpend: (abort) => spending.allows(abort),
         plugins: plugins.current,
+        givenPrompt: record.info.givenPrompt,
         instructions: (abort) => instructions.load(abort),
         takeSteering: () => steering.takeInto(messages, context),
         modelFor: (message) => choices.modelFor(message),

@@ -3,7 +3,7 @@ import { messageOf } from "../base/errors.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Usage } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
-import type { SessionInfo, Todo } from "../message/message.ts";
+import type { GivenPrompt, SessionInfo, Todo } from "../message/message.ts";
 import type { GivenServers } from "../mcp/server-settings.ts";
 import type { SessionServers } from "../mcp/session-servers.ts";
 import type { Model } from "../model/model.ts";
@@ -155,6 +155,11 @@ export class Session {
 
   setTitle(title: string, source: "person"): Promise<void> {
     return this.#parts.title.set(title, source);
+  }
+
+  /** Has the model go by the client's instructions from the next turn on. */
+  async setGivenPrompt(givenPrompt: GivenPrompt): Promise<void> {
+    await this.#parts.record.save({ givenPrompt });
   }
 
   /** Takes the MCP servers that the editor gives from now on. */

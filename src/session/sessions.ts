@@ -1,7 +1,7 @@
 import { KeyedSerial } from "../base/async.ts";
 import { UserError } from "../base/errors.ts";
 import { newSessionId, type SessionId } from "../message/ids.ts";
-import type { Message, SessionInfo } from "../message/message.ts";
+import type { GivenPrompt, Message, SessionInfo } from "../message/message.ts";
 import type { SessionQuery } from "../storage/session-list.ts";
 import { ChildSessions } from "./child-sessions.ts";
 import { copyMessages, type ForkPoint, inherited, messagesUpTo } from "./fork.ts";
@@ -54,9 +54,10 @@ export class Sessions {
   }
 
   /** A new session, stored before it is answered, so that it can be listed, loaded and removed at once. */
-  async create(folders: Folders): Promise<Session> {
+  async create(folders: Folders, givenPrompt?: GivenPrompt): Promise<Session> {
     const project = await this.#deps.openProject(folders);
-    return this.#opener.begin(this.#newInfo(project, folders), project);
+    const info = { ...this.#newInfo(project, folders), ...(givenPrompt && { givenPrompt }) };
+    return this.#opener.begin(info, project);
   }
 
   /** A new session with what was said in another one, all of it or up to a message of it. */

@@ -5,6 +5,7 @@ import gpt from "../../prompts/families/gpt.md";
 import other from "../../prompts/families/other.md";
 import type { Agent } from "../agent/agent.ts";
 import type { Instruction } from "../instruction/instructions.ts";
+import type { GivenPrompt } from "../message/message.ts";
 import type { Model } from "../model/model.ts";
 
 /** Skills that the model is told of; it hears how many more there are. */
@@ -30,6 +31,8 @@ export interface SystemPromptInput {
   readonly environment: Environment;
   readonly skills: readonly { name: string; description: string }[];
   readonly instructions: readonly Instruction[];
+  /** Of the client, for the whole session. */
+  readonly given?: GivenPrompt | undefined;
   /** Further system text of the message that is answered. */
   readonly system?: string;
 }
@@ -44,12 +47,14 @@ export function systemPrompt(input: SystemPromptInput): string[] {
     environmentBlock(input.environment),
     skillsBlock(input.skills),
     instructionsBlock(input.instructions),
+    input.given?.mode === "append" ? input.given.text.trim() : "",
     input.system?.trim() ?? "",
   ];
   return blocks.filter((block) => block !== "");
 }
 
-function mainBlock({ agent, family }: SystemPromptInput): string {
+function mainBlock({ agent, family, given }: SystemPromptInput): string {
+  if (given?.mode === "override") return given.text.trim();
   return agent.prompt?.trim() || FAMILY_PROMPTS[family].trim();
 }
 

@@ -3,7 +3,7 @@ import { type Log, withFields } from "../base/log.ts";
 import type { Config } from "../config/schema.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import type { Emit } from "../message/event.ts";
-import type { AgentError, Message, UserInfo } from "../message/message.ts";
+import type { AgentError, GivenPrompt, Message, UserInfo } from "../message/message.ts";
 import { isFinished, type SubtaskPart, type Tokens } from "../message/part.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
 import type { Decider } from "../permission/gate.ts";
@@ -40,6 +40,8 @@ export interface TurnDeps {
   /** Whether the next model call may be made; asks the person where a limit of cost is reached. */
   maySpend(signal: AbortSignal): Promise<"yes" | "no" | "cancelled">;
   plugins?: Plugins | undefined;
+  /** The client's instructions for the session. */
+  givenPrompt?: GivenPrompt | undefined;
   /** What people want of agents here. */
   instructions(signal: AbortSignal): Promise<readonly Instruction[]>;
   /** Puts messages that arrived meanwhile into the transcript. */
@@ -208,7 +210,7 @@ class Turn {
 
   /** Makes room, as the message asks. An automatic compaction is followed by the rest of the work. */
   async #compact(message: Message, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
-    const { project, transcript } = this.#deps;
+    const { transcript } = this.#deps;
     const outcome = await compact(this.#deps, message, model, signal);
     if (outcome.outcome === "cancelled") return { end: "cancelled" };
     if (outcome.outcome === "failed") return { end: "failed", error: outcome.error };
@@ -228,6 +230,7 @@ class Turn {
       environment: environmentOf(project, model),
       skills: model.abilities.tools ? offeredSkills(project.skills, agent) : [],
       instructions: this.#instructions,
+      given: this.#deps.givenPrompt,
       system: question.system,
     });
     return {

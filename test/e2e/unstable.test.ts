@@ -201,6 +201,63 @@ describe("a client that names an unstable ability", () => {
   });
 });
 
+describe("a system prompt of the client", () => {
+  const of = (mode: string, ...texts: string[]) => ({
+    systemPrompt: { mode, content: texts.map((text) => ({ type: "text", text })) },
+  });
+
+  test("is added to the program's own or replaces its built-in part, and stays with the session", async () => {
+    await story({ files: { "AGENTS.md": "Use tabs.\n" } }, async ({ editor, model, repository }) => {
+      const folder = { cwd: repository.path, mcpServers: [] };
+      const systemOf = async (sessionId: string) => {
+        model.reply("Yes.");
+        await editor.prompt(sessionId, "Hi");
+        return model.requests.at(-1)?.system ?? "";
+      };
+      const { sessionId: own } = await editor.newSession();
+      const [builtIn = ""] = (await systemOf(own)).split("# Environment");
+      const added = String(
+        (await ask(editor, "session/new", { ...folder, ...of("append", "Be brief.") })).sessionId,
+      );
+      const both = await systemOf(added);
+      expect(both.startsWith(builtIn)).toBe(true);
+      expect(both).toContain("Be brief.");
+
+      await ask(editor, "session/close", { sessionId: added });
+      const replaced = of("override", "You are a parrot.", "Repeat.");
+      await ask(editor, "session/resume", { sessionId: added, ...folder });
+      expect(await systemOf(added)).toContain("Be brief.");
+      await ask(editor, "session/load", { sessionId: added, ...folder, ...replaced });
+      const parrot = await systemOf(added);
+      expect(parrot).toMatch(/^You are a parrot\.\n\nRepeat\./);
+      expect(parrot).not.toContain("Be brief.");
+      expect(parrot, "the project's own instructions stay").toContain("Use tabs.");
+      const fork = await ask(editor, "session/fork", { sessionId: added, ...folder });
+      expect(await systemOf(String(fork.sessionId))).toContain("parrot");
+    });
+  });
+
+  test("is refused where it cannot be done, and no session begins", async () => {
+    await story({}, async ({ editor, repository }) => {
+      const folder = { cwd: repository.path, mcpServers: [] };
+      const image = {
+        systemPrompt: { mode: "append", content: [{ type: "image", data: "", mimeType: "image/png" }] },
+      };
+      for (const odd of [
+        of("_vendor", "x"),
+        of("append"),
+        of("append", " "),
+        of("append", "x".repeat(100_001)),
+        image,
+      ])
+        expect(await failureOf(editor.request("session/new", { ...folder, ...odd }))).toMatchObject({
+          code: -32602,
+        });
+      expect(idsOf(await ask(editor, "session/list", {}))).toEqual([]);
+    });
+  });
+});
+
 describe("keys and providers", () => {
   test("auth/status names the providers, and a missing one is no error", async () => {
     await story({}, async ({ editor, home }) => {

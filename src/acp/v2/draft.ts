@@ -228,9 +228,11 @@ class DraftSession {
   }
 }
 
-function toOpening({ cwd, additionalDirectories, mcpServers }: draft.NewSessionRequest): Opening {
+function toOpening(params: draft.NewSessionRequest): Opening {
+  const { cwd, additionalDirectories, mcpServers, systemPrompt } = params;
   return {
     cwd,
+    ...(systemPrompt && { systemPrompt }),
     ...(additionalDirectories && { additionalDirectories }),
     mcpServers: (mcpServers ?? []).flatMap(toStableServer),
   };

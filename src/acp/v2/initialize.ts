@@ -33,6 +33,7 @@ export function draftInitializeResult(
         title: {},
         archive: {},
         status: {},
+        systemPrompt: { mode: { override: {} } },
       },
       auth: { status: {} },
       providers: {},
