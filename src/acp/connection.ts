@@ -35,6 +35,7 @@ export class Connection {
   /** Opens the way on which a session's updates go. */
   openChannel: (session: Session) => Channel;
   readonly #views = new Map<string, SessionView>();
+  readonly #leaving = new WeakSet<SessionView>();
 
   constructor(deps: ConnectionDeps) {
     this.sessions = deps.sessions;
@@ -47,11 +48,24 @@ export class Connection {
     });
   }
 
-  /** The view of a session that this client opened. Throws when it did not, or closed it. */
+  /** The view of a session that this client opened. Throws when it did not, or closes it. */
   view(sessionId: string): SessionView {
     const view = this.#views.get(sessionId);
-    if (view === undefined) throw sessionNotFound(sessionId);
+    if (view === undefined || this.#leaving.has(view)) throw sessionNotFound(sessionId);
     return view;
+  }
+
+  /** Closes the session's view by what ends the session: nothing more is asked of it, but its end is still shown. */
+  async leave(sessionId: string, end: () => Promise<void>): Promise<void> {
+    const view = this.#views.get(sessionId);
+    if (view !== undefined) this.#leaving.add(view);
+    await this.setups.run(sessionId, async () => {
+      try {
+        await end();
+      } finally {
+        this.#views.delete(sessionId);
+      }
+    });
   }
 
   findView(sessionId: string): SessionView | undefined {
@@ -78,10 +92,6 @@ export class Connection {
     });
     this.#views.set(session.id, view);
     return view;
-  }
-
-  removeView(sessionId: string): void {
-    this.#views.delete(sessionId);
   }
 
   /** Holds the session's updates back until this request is answered; what may begin only then comes behind them. */

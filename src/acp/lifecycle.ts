@@ -152,22 +152,25 @@ function toListed(info: StoredInfo): SessionInfo {
 }
 
 /** Ends what runs in it; also for a session that is closed or unknown. */
-export function closeSession(connection: Connection, sessionId: string): Promise<Record<string, never>> {
-  return connection.setups.run(sessionId, async () => {
-    await connection.sessions.close(parseSessionId(sessionId));
-    connection.removeView(sessionId);
-    return {};
-  });
+export async function closeSession(
+  connection: Connection,
+  sessionId: string,
+): Promise<Record<string, never>> {
+  const id = parseSessionId(sessionId);
+  await connection.leave(sessionId, () => connection.sessions.close(id));
+  return {};
 }
 
 /** Silent for a session that is not there. */
-export function deleteSession(connection: Connection, sessionId: string): Promise<Record<string, never>> {
-  return connection.setups.run(sessionId, async () => {
+export async function deleteSession(
+  connection: Connection,
+  sessionId: string,
+): Promise<Record<string, never>> {
+  await connection.leave(sessionId, async () => {
     connection.findView(sessionId)?.hold();
     await removeIfKnown(connection, sessionId);
-    connection.removeView(sessionId);
-    return {};
   });
+  return {};
 }
 
 /** What the person chose is on disk before it is answered; the answer is of the moment of the choice. */

@@ -79,17 +79,18 @@ export async function setTitle(
 }
 
 /** Puts a session away, closing it, or brings it back. */
-export function setArchived(
+export async function setArchived(
   connection: Connection,
   sessionId: string,
   isArchived: boolean,
 ): Promise<Record<string, never>> {
-  return connection.setups.run(sessionId, async () => {
-    const id = parseSessionId(sessionId);
+  const id = parseSessionId(sessionId);
+  const change = async () => {
     if (!(await connection.sessions.setArchived(id, isArchived))) throw sessionNotFound(id);
-    if (isArchived) connection.removeView(id);
-    return {};
-  });
+  };
+  if (isArchived) await connection.leave(sessionId, change);
+  else await connection.setups.run(sessionId, change);
+  return {};
 }
 
 export async function statusOf(

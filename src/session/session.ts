@@ -193,9 +193,9 @@ export class Session {
   async close(): Promise<void> {
     const { parent, gate, writer } = this.#deps;
     const { title, tasks, plugins } = this.#parts;
-    this.cancel();
+    const ended = this.#queue.close();
     title.close();
-    await this.#queue.ended();
+    await ended;
     await tasks.ended();
     plugins.leave();
     if (parent === undefined) this.servers.close();

@@ -138,21 +138,25 @@ export class Sessions {
   }
 
   /** Gives any session, live or stored, the title that a person chose. False for one that is not there. */
-  async setTitle(id: SessionId, title: string): Promise<boolean> {
-    const live = this.#live.get(id);
-    if (live === undefined) return this.#amend(id, (info) => ({ ...info, title, titleSource: "person" }));
-    await live.setTitle(title, "person");
-    return true;
+  setTitle(id: SessionId, title: string): Promise<boolean> {
+    return this.#opening.run(id, async () => {
+      const live = this.#live.get(id);
+      if (live === undefined) return this.#amend(id, (info) => ({ ...info, title, titleSource: "person" }));
+      await live.setTitle(title, "person");
+      return true;
+    });
   }
 
   /** Takes a session out of the list, after closing it, or brings it back. False for one that is not there. */
-  async setArchived(id: SessionId, isArchived: boolean): Promise<boolean> {
-    if (isArchived) await this.close(id);
-    else if (this.#live.has(id)) return true;
-    return this.#amend(id, ({ time: { archived, ...time }, ...info }) => ({
-      ...info,
-      time: isArchived ? { ...time, archived: archived ?? Date.now() } : time,
-    }));
+  setArchived(id: SessionId, isArchived: boolean): Promise<boolean> {
+    return this.#opening.run(id, async () => {
+      if (isArchived) await this.#end(id);
+      else if (this.#live.has(id)) return true;
+      return this.#amend(id, ({ time: { archived, ...time }, ...info }) => ({
+        ...info,
+        time: isArchived ? { ...time, archived: archived ?? Date.now() } : time,
+      }));
+    });
   }
 
   /** Reads again what every live session's project works with. */
@@ -161,22 +165,20 @@ export class Sessions {
   }
 
   /** Changes what is stored of a session that is not live. */
-  #amend(id: SessionId, change: (info: SessionInfo) => SessionInfo): Promise<boolean> {
-    return this.#opening.run(id, async () => {
-      const store = await this.#deps.store();
-      const opened = await store.openSession(id);
-      if (opened.status === "missing") return false;
-      if (opened.status === "busy")
-        throw new UserError(`The session ${id} is open in another process. Close it there first.`);
-      const { writer } = opened;
-      try {
-        const info = await store.load(id);
-        if (info !== undefined) writer.saveInfo(change(info));
-      } finally {
-        await writer.close();
-      }
-      return true;
-    });
+  async #amend(id: SessionId, change: (info: SessionInfo) => SessionInfo): Promise<boolean> {
+    const store = await this.#deps.store();
+    const opened = await store.openSession(id);
+    if (opened.status === "missing") return false;
+    if (opened.status === "busy")
+      throw new UserError(`The session ${id} is open in another process. Close it there first.`);
+    const { writer } = opened;
+    try {
+      const info = await store.load(id);
+      if (info !== undefined) writer.saveInfo(change(info));
+    } finally {
+      await writer.close();
+    }
+    return true;
   }
 
   close(id: SessionId): Promise<void> {
@@ -184,9 +186,11 @@ export class Sessions {
   }
 
   /** Silent for a session that is not there. */
-  async remove(id: SessionId): Promise<void> {
-    await this.close(id);
-    await (await this.#deps.store()).remove(id);
+  remove(id: SessionId): Promise<void> {
+    return this.#opening.run(id, async () => {
+      await this.#end(id);
+      await (await this.#deps.store()).remove(id);
+    });
   }
 
   async closeAll(): Promise<void> {

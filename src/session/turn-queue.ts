@@ -16,6 +16,7 @@ export interface TurnQueueDeps {
 export class TurnQueue {
   readonly #deps: TurnQueueDeps;
   readonly #waiting: Waiting[] = [];
+  #isClosed = false;
   #running: { abort: AbortController; ended: Promise<void> } | undefined;
 
   constructor(deps: TurnQueueDeps) {
@@ -33,6 +34,7 @@ export class TurnQueue {
 
   /** The promise is for the message's own turn. */
   add(input: PromptInput): Promise<TurnResult> {
+    if (this.#isClosed) return Promise.resolve({ end: "cancelled", tokens: noTokens });
     const waiting = { input, result: deferred<TurnResult>() };
     this.#waiting.push(waiting);
     if (this.#running === undefined) this.#runWaiting();
@@ -45,8 +47,10 @@ export class TurnQueue {
     this.#running?.abort.abort();
   }
 
-  /** Resolves when the running turn has ended. */
-  async ended(): Promise<void> {
+  /** Ends everything, takes nothing more, and resolves when the running turn has ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.cancel();
     await this.#running?.ended;
   }
 

@@ -63,8 +63,8 @@ export class SessionWriter {
   }
 
   /** Takes the lease of a session that was just begun. Rejects with a `UserError` where another has it. */
-  claim(): Promise<void> {
-    return this.#lease.take();
+  async claim(): Promise<void> {
+    if (this.#closing === undefined) await this.#lease.take();
   }
 
   saveInfo(info: SessionInfo): void {

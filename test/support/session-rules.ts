@@ -76,7 +76,14 @@ class SessionWatch {
     if (call.method === "session/load" && error) this.#known = this.#knownBeforeLoad;
     if (closing.has(call.method) && !error) this.#known = this.#isLoading();
     this.#listen(call, item);
-    return call.method === "session/prompt" || call.method === "session/load" ? this.#endTurn(item) : [];
+    return this.#endsTurn(call) ? this.#endTurn(item) : [];
+  }
+
+  /** A prompt that is answered before an older one never ran, and a session may be loaded while a turn runs. */
+  #endsTurn({ method, order }: Call): boolean {
+    const prompts = [...this.#open].filter((call) => call.method === "session/prompt");
+    if (method === "session/load") return prompts.length === 0;
+    return method === "session/prompt" && prompts.every((prompt) => prompt.order > order);
   }
 
   #listen(call: Call, { result, error }: Answer): void {
