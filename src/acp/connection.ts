@@ -50,24 +50,37 @@ export class Connection {
 
   /** The view of a session that this client opened. Throws when it did not, or closes it. */
   view(sessionId: string): SessionView {
-    const view = this.#views.get(sessionId);
-    if (view === undefined || this.#leaving.has(view)) throw sessionNotFound(sessionId);
+    const view = this.openView(sessionId);
+    if (view === undefined) throw sessionNotFound(sessionId);
     return view;
+  }
+
+  /** The same, undefined where there is none. */
+  openView(sessionId: string): SessionView | undefined {
+    const view = this.#views.get(sessionId);
+    return view === undefined || this.#leaving.has(view) ? undefined : view;
   }
 
   /** Closes the session's view by what ends the session: nothing more is asked of it, but its end is still shown. */
   async leave(sessionId: string, end: () => Promise<void>): Promise<void> {
-    const view = this.#views.get(sessionId);
-    if (view !== undefined) this.#leaving.add(view);
+    const mark = () => {
+      const view = this.#views.get(sessionId);
+      if (view !== undefined) this.#leaving.add(view);
+    };
+    mark();
     await this.setups.run(sessionId, async () => {
+      // Loads that came before this have made another one.
+      mark();
       try {
         await end();
       } finally {
+        this.#views.get(sessionId)?.end();
         this.#views.delete(sessionId);
       }
     });
   }
 
+  /** The view that shows the session, also while it is closed. */
   findView(sessionId: string): SessionView | undefined {
     return this.#views.get(sessionId);
   }

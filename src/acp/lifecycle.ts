@@ -99,6 +99,8 @@ export function loadSession(
     await view.replay(connection.sessions.history(session.id), signal);
     await greet(view, session, notice);
     await view.tell();
+    // Another request may have held it back meanwhile, but a replay stands before its answer.
+    view.release();
     if (!session.isBusy) view.hold();
     return session;
   });
@@ -166,10 +168,7 @@ export async function deleteSession(
   connection: Connection,
   sessionId: string,
 ): Promise<Record<string, never>> {
-  await connection.leave(sessionId, async () => {
-    connection.findView(sessionId)?.hold();
-    await removeIfKnown(connection, sessionId);
-  });
+  await connection.leave(sessionId, () => removeIfKnown(connection, sessionId));
   return {};
 }
 

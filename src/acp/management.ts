@@ -71,7 +71,7 @@ export async function setTitle(
 ): Promise<{ title: string }> {
   const id = parseSessionId(params.sessionId);
   const title = toTitle(params.title);
-  const view = connection.findView(id);
+  const view = connection.openView(id);
   view?.release();
   if (view !== undefined) connection.holdUntilAnswered(view, requestId);
   if (!(await connection.sessions.setTitle(id, title))) throw sessionNotFound(id);

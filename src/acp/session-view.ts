@@ -37,7 +37,8 @@ export class SessionView {
   readonly #sentText = new Map<PartId, number>();
   /** Notices for a client that has no place for them outside of turns. */
   readonly #untold = new Set<string>();
-  #held: (() => Promise<void>)[] | undefined;
+  #held: Held[] | undefined;
+  #hasEnded = false;
   #turns = 0;
   #replaying = false;
 
@@ -84,13 +85,20 @@ export class SessionView {
   release(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
-    for (const task of held) void task();
+    for (const { task } of held) void task();
   }
 
-  /** Runs the task when nothing is held back, behind what is. */
-  async whenReleased(task: () => Promise<void>): Promise<void> {
+  /** The client closed the session: nothing is sent any more. */
+  end(): void {
+    this.#hasEnded = true;
+    this.#held = undefined;
+  }
+
+  /** Runs the task when nothing is held back, behind what is; what is of a turn, before the turn's answer at the latest. */
+  async whenReleased(task: () => Promise<void>, isOfTurn = false): Promise<void> {
+    if (this.#hasEnded) return;
     if (this.#held === undefined) return task();
-    this.#held.push(task);
+    this.#held.push({ task, isOfTurn });
   }
 
   /** Outside a turn nothing of a turn is sent any more, whatever still runs in the background. */
@@ -101,8 +109,9 @@ export class SessionView {
       return await turn();
     } finally {
       await told;
+      await this.#sendHeldOfTurn();
       this.#turns--;
-      if (this.#turns === 0) this.#sentText.clear();
+      if (this.#turns === 0) this.#forgetTurn();
     }
   }
 
@@ -150,7 +159,7 @@ export class SessionView {
   async replay(messages: AsyncIterable<Message>, signal: AbortSignal): Promise<void> {
     this.#replaying = true;
     this.#channel.beginReplay();
-    this.#calls.forget();
+    await this.#calls.forget();
     this.#subagents.forget();
     this.#sentText.clear();
     try {
@@ -255,13 +264,33 @@ export class SessionView {
     });
   }
 
+  #forgetTurn(): void {
+    this.#sentText.clear();
+    this.#calls.forgetEnded();
+  }
+
+  /** A request that is not answered yet may hold back what the turn's own answer must not overtake. */
+  async #sendHeldOfTurn(): Promise<void> {
+    if (this.#held === undefined) return;
+    const ofTurn = this.#held.filter(({ isOfTurn }) => isOfTurn);
+    this.#held = this.#held.filter(({ isOfTurn }) => !isOfTurn);
+    await Promise.all(ofTurn.map(({ task }) => task()));
+  }
+
   async #sendOfTurn(update: SessionUpdate, under: SessionId = this.session.id): Promise<void> {
-    if (this.#turns > 0 || this.#replaying) await this.#send(update, under);
+    if (this.#turns > 0 || this.#replaying)
+      await this.whenReleased(() => this.#channel.send(update, under), this.#turns > 0);
   }
 
   async #send(update: SessionUpdate, under: SessionId = this.session.id): Promise<void> {
     await this.whenReleased(() => this.#channel.send(update, under));
   }
+}
+
+/** What waits until nothing is held back. */
+interface Held {
+  task: () => Promise<void>;
+  isOfTurn: boolean;
 }
 
 /** What can be called with a slash. */

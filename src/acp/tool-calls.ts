@@ -9,6 +9,7 @@ import { showInvisible } from "../permission/invisible.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 import { limitContent, limitInput } from "./card-limits.ts";
 import { fenced } from "../base/fence.ts";
+import { Serial } from "../base/async.ts";
 import { OutputPacer } from "./output-pacer.ts";
 
 /** Tools that show as the editor's plan and have no card of their own. */
@@ -33,15 +34,25 @@ export interface ToolCallsDeps {
 export class ToolCalls {
   readonly #deps: ToolCallsDeps;
   readonly #open = new Map<string, OpenCall>();
+  /** A replay and the turn that runs may show the same call. */
+  readonly #inOrder = new Serial();
+  /** Ended in this turn. A replay in its middle may show a call's end before the turn tells of it. */
+  readonly #ended = new Set<string>();
 
   constructor(deps: ToolCallsDeps) {
     this.#deps = deps;
   }
 
-  async show(part: ToolPart): Promise<void> {
-    if (planTools.has(part.tool)) return;
+  show(part: ToolPart): Promise<void> {
+    if (planTools.has(part.tool)) return Promise.resolve();
+    return this.#inOrder.run(() => this.#show(part));
+  }
+
+  async #show(part: ToolPart): Promise<void> {
     const open = this.#open.get(part.callId);
     const finished = isFinished(part.state);
+    if (this.#ended.has(part.callId)) return;
+    if (finished) this.#ended.add(part.callId);
     if (open === undefined) {
       const call = await this.#first(part);
       if (!finished) this.#open.set(part.callId, new OpenCall(call, this.#pacer(part)));
@@ -57,8 +68,18 @@ export class ToolCalls {
   }
 
   /** Before a replay, which announces every call again. */
-  forget(): void {
-    this.#open.clear();
+  forget(): Promise<void> {
+    return this.#inOrder.run(async () => {
+      const open = [...this.#open.values()];
+      this.#open.clear();
+      this.#ended.clear();
+      await Promise.all(open.map(({ pacer }) => pacer.end()));
+    });
+  }
+
+  /** Behind a turn nothing more comes of its calls. */
+  forgetEnded(): void {
+    this.#ended.clear();
   }
 
   /** Live output of a call that runs. */

@@ -59,6 +59,7 @@ class Thrower {
   readonly #stage: Stage;
   readonly #dice: Dice;
   readonly #sessions: string[] = [];
+  readonly #known = new Set<string>();
   readonly #open = new Set<Promise<void>>();
   readonly #unexpected: string[] = [];
 
@@ -73,16 +74,21 @@ class Thrower {
       this.#throw();
       await this.#pause();
     }
-    for (const sessionId of this.#sessions) this.#track("end", this.#stage.editor.cancel(sessionId));
-    await Promise.all(this.#open);
+    await this.#end();
     expect(this.#unexpected).toEqual([]);
+  }
+
+  /** Forks and new sessions that are under way come first, so that all are known. */
+  async #end(): Promise<void> {
+    await this.#stage.editor.request("session/list", {});
+    for (const sessionId of this.#known) this.#track("end", this.#stage.editor.cancel(sessionId));
+    await Promise.all(this.#open);
   }
 
   async #pause(): Promise<void> {
     const how = this.#dice.below(10);
     if (how < 5) return;
-    if (how < 8) await turnOfEvents();
-    else if (how < 9) await Promise.race(this.#open);
+    if (how < 9) await turnOfEvents();
     else await this.#stage.editor.request("session/list", {});
   }
 
@@ -119,6 +125,7 @@ class Thrower {
 
   /** Newer sessions take the place of older ones, which go on. */
   #keep(sessionId: string): void {
+    this.#known.add(sessionId);
     if (this.#sessions.length < mostSessions) this.#sessions.push(sessionId);
     else this.#sessions[this.#dice.below(mostSessions)] = sessionId;
   }

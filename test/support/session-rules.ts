@@ -42,6 +42,10 @@ class SessionWatch {
   readonly #id: string;
   readonly #open = new Set<Call>();
   readonly #tools = new Map<string, "open" | "ended">();
+  /** A load waits for setups before it, and a turn may go on meanwhile: its replay begins with this message. */
+  #firstMessage: unknown;
+  /** Calls that the newest load may announce again. */
+  #toReplay = new Set<string>();
   #known = false;
   #knownBeforeLoad = false;
 
@@ -64,7 +68,7 @@ class SessionWatch {
     if (item.method !== "session/load") return [];
     this.#knownBeforeLoad = this.#known;
     this.#known = true;
-    this.#tools.clear();
+    this.#toReplay = new Set(this.#tools.keys());
     return [];
   }
 
@@ -108,14 +112,21 @@ class SessionWatch {
     else if (kindsOfTurns.has(kind) && !this.#inTurn()) {
       violations.push(this.#violation("turn", item, `${kind} came outside of a turn`));
     }
+    if (kind === "user_message_chunk") this.#seeMessage(update.messageId);
     if (kind === "tool_call" || kind === "tool_call_update")
       violations.push(...this.#seeTool(item, kind, update));
     return violations;
   }
 
+  #seeMessage(id: unknown): void {
+    this.#firstMessage ??= id;
+    if (this.#isLoading() && id === this.#firstMessage) this.#tools.clear();
+  }
+
   #seeTool(item: Notice, kind: string, update: JsonObject): Violation[] {
     const id = String(update.toolCallId);
-    const before = this.#tools.get(id);
+    const isReplayed = kind === "tool_call" && this.#isLoading() && this.#toReplay.delete(id);
+    const before = isReplayed ? undefined : this.#tools.get(id);
     const ended = update.status === "completed" || update.status === "failed";
     this.#tools.set(id, ended || before === "ended" ? "ended" : "open");
     if (kind === "tool_call") {

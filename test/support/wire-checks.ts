@@ -191,7 +191,8 @@ function selectionViolations(traffic: Traffic[]): Violation[] {
   return traffic.flatMap((item): Violation[] => {
     if (item.by === "toAgent" || item.type === "call") return [];
     const carried = item.type === "answer" ? objectOf(item.result) : objectOf(item.params.update);
-    const session = sessionOf(item) ?? textOf(carried.sessionId);
+    // A fork's answer is about the new session, not about the one that was asked for.
+    const session = textOf(carried.sessionId) ?? sessionOf(item);
     if (isObject(carried.modes)) modes.set(session, idsOf(carried.modes.availableModes, "id"));
     const current = textOf(objectOf(carried.modes).currentModeId) ?? textOf(carried.currentModeId);
     const options = listOf(carried.configOptions).map(objectOf);

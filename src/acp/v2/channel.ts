@@ -34,17 +34,18 @@ export class DraftChannel implements Channel {
     this.cancellable = new Cancellable((callId) => deps.isOpenCall(callId));
   }
 
-  async send(update: SessionUpdate): Promise<void> {
-    for (const next of toDraftUpdates(update, this.#cwd)) {
-      await this.#tellCommand(next);
-      await this.tell(this.cancellable.mark(next));
-    }
+  /** All of it goes out at once: what waits behind it must not come in between. */
+  send(update: SessionUpdate): Promise<void> {
+    const rooms = toDraftUpdates(update, this.#cwd).flatMap((next) => [
+      this.#tellCommand(next),
+      this.tell(this.cancellable.mark(next)),
+    ]);
+    return Promise.all(rooms).then(() => {});
   }
 
   /** Sends an update of version 2, unless the client knows all of it. */
-  async tell(update: DraftUpdate): Promise<void> {
-    if (this.#isKnown(update)) return;
-    await this.#outbox.update(this.#id, update);
+  tell(update: DraftUpdate): Promise<void> {
+    return this.#isKnown(update) ? Promise.resolve() : this.#outbox.update(this.#id, update);
   }
 
   /** What an answer carries need not be told behind it. */
@@ -61,17 +62,17 @@ export class DraftChannel implements Channel {
   }
 
   /** What runs in a terminal is known when the model has written it, which is behind the terminal's beginning. */
-  async #tellCommand(update: DraftUpdate): Promise<void> {
+  #tellCommand(update: DraftUpdate): Promise<void> {
     if (
       update.sessionUpdate === "terminal_update" &&
       update.cwd !== undefined &&
       update.command === undefined
     )
       this.#unnamed.add(update.terminalId);
-    if (update.sessionUpdate !== "tool_call_update") return;
+    if (update.sessionUpdate !== "tool_call_update") return Promise.resolve();
     const command = commandOf(update.rawInput);
-    if (command === undefined || !this.#unnamed.delete(update.toolCallId)) return;
-    await this.tell({ sessionUpdate: "terminal_update", terminalId: update.toolCallId, command });
+    if (command === undefined || !this.#unnamed.delete(update.toolCallId)) return Promise.resolve();
+    return this.tell({ sessionUpdate: "terminal_update", terminalId: update.toolCallId, command });
   }
 
   #isKnown(update: DraftUpdate): boolean {

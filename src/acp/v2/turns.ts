@@ -100,7 +100,7 @@ export class Turns {
   }
 
   async #tellInOrder(update: DraftUpdate): Promise<void> {
-    await this.#view?.whenReleased(() => this.#tell(update));
+    await this.#view?.whenReleased(() => this.#tell(update), true);
   }
 }
 
