@@ -14,7 +14,7 @@ import { InvalidCursor } from "../storage/session-store.ts";
 import { pickersOf, type SessionView } from "./session-view.ts";
 import { internalError, invalidParams, sessionNotFound } from "./errors.ts";
 import type { Connection } from "./connection.ts";
-import { type SentPrompt, toGivenPrompt } from "./given-prompt.ts";
+import { type GivingParams, givenPromptOf } from "./given-prompt.ts";
 import { toServers } from "./mcp-servers.ts";
 import { parseSessionId } from "./params.ts";
 import { optionsFor, setMode, setOption } from "./config-options.ts";
@@ -58,11 +58,10 @@ export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
 }
 
 /** What a client says to have a session before it. */
-export interface Opening {
+export interface Opening extends GivingParams {
   cwd: string;
   additionalDirectories?: string[];
   mcpServers?: McpServer[];
-  systemPrompt?: SentPrompt | null | undefined;
 }
 
 export type RequestId = string | number | null;
@@ -73,7 +72,7 @@ export async function newSession(
   params: Opening,
   requestId: RequestId,
 ): Promise<Session> {
-  const given = toGivenPrompt(params.systemPrompt);
+  const given = givenPromptOf(params);
   const session = await connection.sessions.create(await checkedFolders(params), given);
   session.setServers(toServers(params.mcpServers ?? []));
   const view = connection.addView(session);
@@ -220,7 +219,7 @@ async function open(
   params: Opening & { sessionId: string },
 ): Promise<{ session: Session; notice: string | undefined }> {
   const id = parseSessionId(params.sessionId);
-  const given = toGivenPrompt(params.systemPrompt);
+  const given = givenPromptOf(params);
   const opened = await connection.sessions.open(id, await checkedFolders(params));
   switch (opened.status) {
     case "opened":

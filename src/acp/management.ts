@@ -4,7 +4,7 @@ import type { Session } from "../session/session.ts";
 import type { Connection } from "./connection.ts";
 import { setOption } from "./config-options.ts";
 import { invalidParams, sessionNotFound } from "./errors.ts";
-import { toGivenPrompt } from "./given-prompt.ts";
+import { givenPromptOf } from "./given-prompt.ts";
 import { checkedFolders, greet, type Opening, type RequestId, whenStored } from "./lifecycle.ts";
 import { toServers } from "./mcp-servers.ts";
 import { extensionParams, parseSessionId } from "./params.ts";
@@ -42,14 +42,14 @@ export function managementHandlers(app: AgentApp, connection: Connection): void 
 /** A new session with what was said in this one; `_meta.messageId` says up to where. */
 export function forkSession(
   connection: Connection,
-  params: Opening & { sessionId: string; _meta?: unknown },
+  params: Opening & { sessionId: string },
   requestId: RequestId,
 ): Promise<Session> {
   const { sessions, setups } = connection;
   return setups.run(params.sessionId, async () => {
     const id = parseSessionId(params.sessionId);
     const point = forkPointOf(params._meta);
-    const given = toGivenPrompt(params.systemPrompt);
+    const given = givenPromptOf(params);
     const forked = await sessions.fork(id, await checkedFolders(params), point);
     if (forked.status === "missing") throw sessionNotFound(id);
     if (forked.status === "no such message")

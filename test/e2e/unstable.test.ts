@@ -234,6 +234,12 @@ describe("a system prompt of the client", () => {
       expect(parrot, "the project's own instructions stay").toContain("Use tabs.");
       const fork = await ask(editor, "session/fork", { sessionId: added, ...folder });
       expect(await systemOf(String(fork.sessionId))).toContain("parrot");
+
+      for (const systemPrompt of ["You are a fish.", { append: "Be a fish." }]) {
+        const older = await ask(editor, "session/new", { ...folder, _meta: { systemPrompt } });
+        const system = await systemOf(String(older.sessionId));
+        expect(system).toMatch(typeof systemPrompt === "string" ? /^You are a fish\./ : /Be a fish\.$/);
+      }
     });
   });
 

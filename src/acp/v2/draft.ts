@@ -83,8 +83,8 @@ function accountHandlers(app: AgentApp, connection: Connection): void {
 /** What is not in the draft's stable part. */
 function managementHandlers(app: AgentApp, connection: Connection, sessions: DraftSessions): void {
   app.onRequest("session/fork", async ({ params, requestId }) => {
-    const { sessionId, _meta } = params;
-    const session = await forkSession(connection, { ...toOpening(params), sessionId, _meta }, requestId);
+    const { sessionId } = params;
+    const session = await forkSession(connection, { ...toOpening(params), sessionId }, requestId);
     return { sessionId: session.id, ...sessions.of(session).pickers() };
   });
   app.onRequest("session/set_title", ({ params, requestId }) => setTitle(connection, params, requestId));
@@ -229,10 +229,11 @@ class DraftSession {
 }
 
 function toOpening(params: draft.NewSessionRequest): Opening {
-  const { cwd, additionalDirectories, mcpServers, systemPrompt } = params;
+  const { cwd, additionalDirectories, mcpServers, systemPrompt, _meta } = params;
   return {
     cwd,
     ...(systemPrompt && { systemPrompt }),
+    ...(_meta && { _meta }),
     ...(additionalDirectories && { additionalDirectories }),
     mcpServers: (mcpServers ?? []).flatMap(toStableServer),
   };
