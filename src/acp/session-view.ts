@@ -170,6 +170,7 @@ export class SessionView {
       await this.#compactions.endOpen();
     } finally {
       this.#replaying = false;
+      if (this.#turns === 0) this.#calls.forgetEnded();
     }
     if (this.session.todos.length > 0) await this.#send(plan(this.session.todos));
   }
@@ -217,7 +218,7 @@ export class SessionView {
     if (message.info.role === "user") {
       for (const update of userUpdates(message)) await this.#send(update);
     }
-    for (const part of message.parts) await this.#part(part, message.info);
+    for (const part of message.parts) await this.#part(part, message.info, true);
     await this.#message(message.info, message.parts);
   }
 
@@ -228,22 +229,22 @@ export class SessionView {
     await this.#compactions.end(info.parentId, info.error, plainText(parts));
   }
 
-  async #part(part: Part, info: MessageInfo | undefined): Promise<void> {
+  async #part(part: Part, info: MessageInfo | undefined, isReplayed = false): Promise<void> {
     if (part.type === "compaction" && info !== undefined) return this.#compactions.begin(info.id);
     if (info?.role === "user" || info?.summary === true) return;
     if (part.type === "tool") {
-      return this.#call(part);
+      return this.#call(part, isReplayed);
     }
     if (part.type === "text" || part.type === "reasoning") return this.#text(part);
     if (part.type === "retry") return this.#sendOfTurn(chunk("reasoning", part.id, retryText(part)));
   }
 
   /** Nothing of a task's work comes behind its end; replayed it comes behind its card, which stands for both. */
-  async #call(part: ToolPart): Promise<void> {
+  async #call(part: ToolPart, isReplayed: boolean): Promise<void> {
     if (this.#turns === 0 && !this.#replaying) return;
     const isDone = part.tool === "task" && isFinished(part.state);
     if (isDone && !this.#replaying) await this.#subagents.end(part.callId);
-    await this.#calls.show(part);
+    await this.#calls.show(part, isReplayed);
     if (isDone && this.#replaying) await this.#subagents.replay(part);
     if (!this.#client.planDocuments) return;
     for (const update of planDocuments(part, this.session.project.workspace.cwd)) await this.#send(update);

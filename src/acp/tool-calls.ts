@@ -36,23 +36,25 @@ export class ToolCalls {
   readonly #open = new Map<string, OpenCall>();
   /** A replay and the turn that runs may show the same call. */
   readonly #inOrder = new Serial();
-  /** Ended in this turn. A replay in its middle may show a call's end before the turn tells of it. */
-  readonly #ended = new Set<string>();
+  /** Ended in this turn, with the replay that showed it: one in its middle may do so before the turn tells of it. */
+  readonly #ended = new Map<string, number>();
+  #replays = 0;
 
   constructor(deps: ToolCallsDeps) {
     this.#deps = deps;
   }
 
-  show(part: ToolPart): Promise<void> {
+  show(part: ToolPart, isReplayed = false): Promise<void> {
     if (planTools.has(part.tool)) return Promise.resolve();
-    return this.#inOrder.run(() => this.#show(part));
+    return this.#inOrder.run(() => this.#show(part, isReplayed));
   }
 
-  async #show(part: ToolPart): Promise<void> {
+  async #show(part: ToolPart, isReplayed: boolean): Promise<void> {
     const open = this.#open.get(part.callId);
     const finished = isFinished(part.state);
-    if (this.#ended.has(part.callId)) return;
-    if (finished) this.#ended.add(part.callId);
+    const endedIn = this.#ended.get(part.callId);
+    if (endedIn !== undefined && (!isReplayed || endedIn === this.#replays)) return;
+    if (finished) this.#ended.set(part.callId, this.#replays);
     if (open === undefined) {
       const call = await this.#first(part);
       if (!finished) this.#open.set(part.callId, new OpenCall(call, this.#pacer(part)));
@@ -72,7 +74,7 @@ export class ToolCalls {
     return this.#inOrder.run(async () => {
       const open = [...this.#open.values()];
       this.#open.clear();
-      this.#ended.clear();
+      this.#replays++;
       await Promise.all(open.map(({ pacer }) => pacer.end()));
     });
   }

@@ -1,21 +1,22 @@
 import { setImmediate as turnOfEvents } from "node:timers/promises";
-import { RequestError } from "@agentclientprotocol/sdk";
+import type { RequestPermissionRequest } from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import { describe, expect, test } from "vitest";
 import { plain, zedLike, type ClientKind } from "../support/clients.ts";
+import { type DraftStage, draftStoriesOfOneAgent } from "../support/draft-editor.ts";
 import type { Editor } from "../support/editor.ts";
 import { objectOf } from "../support/json.ts";
-import type { ModelServer, Reply } from "../support/model-server.ts";
+import type { Reply } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
 import { type Stage, storiesOfOneAgent } from "../support/story.ts";
 import { tries } from "../support/run-length.ts";
 
 const story = storiesOfOneAgent();
+const draftStory = draftStoriesOfOneAgent();
 
 /** Calls of one story; many are under way at once. */
 const callsOfStory = 60;
 /** Sessions that one story plays with at a time. */
 const mostSessions = 4;
-/** What may go wrong: the session is gone, or the request was cancelled. */
 const expectedCodes: ReadonlySet<unknown> = new Set([-32002, -32800]);
 
 /** Numbers that are the same for the same seed (mulberry32). */
@@ -54,24 +55,93 @@ function anyReply(dice: Dice): Reply[] {
   ])();
 }
 
+/** What a client can do, in the form of the version of the protocol that it speaks. */
+interface Side {
+  create(): Promise<string>;
+  fork(sessionId: string): Promise<string>;
+  cancel(sessionId: string): Promise<unknown>;
+  list(): Promise<unknown>;
+  /** Everything else that is done with a session; begun when it is called. */
+  calls(sessionId: string): readonly (() => Promise<unknown>)[];
+}
+
+function stableSide({ editor, repository }: Stage, dice: Dice): Side {
+  const folder = { cwd: repository.path, mcpServers: [] };
+  const steering = [{ type: "text", text: "Also" }];
+  return {
+    create: async () => (await editor.newSession()).sessionId,
+    fork: async (sessionId) =>
+      String(objectOf(await editor.request("session/fork", { sessionId, ...folder })).sessionId),
+    cancel: (sessionId) => editor.cancel(sessionId),
+    list: () => editor.request("session/list", { cwd: repository.path }),
+    calls: (sessionId) => [
+      () => editor.load(sessionId),
+      () => editor.load(sessionId),
+      () => editor.resume(sessionId),
+      () => editor.closeSession(sessionId),
+      () => editor.delete(sessionId),
+      () => editor.prompt(sessionId, "Work"),
+      () => editor.prompt(sessionId, "Work on"),
+      () => editor.prompt(sessionId, "/checkpoints"),
+      () => editor.setMode(sessionId, dice.oneOf(["plan", "build"])),
+      () => editor.setConfigOption(sessionId, "approval", dice.oneOf(["auto", "ask"])),
+      () => editor.request("session/set_title", { sessionId, title: "A name" }),
+      () => editor.request("_session/steering", { sessionId, prompt: steering }),
+    ],
+  };
+}
+
+function draftSide({ editor, repository }: DraftStage, dice: Dice): Side {
+  const cwd = repository.path;
+  const text = (words: string) => [{ type: "text", text: words }];
+  const runningCall = (sessionId: string) =>
+    editor.updates(sessionId).findLast((update) => update.sessionUpdate === "tool_call_update")?.toolCallId;
+  return {
+    create: async () => String((await editor.request("session/new", { cwd })).sessionId),
+    fork: async (sessionId) => String((await editor.request("session/fork", { sessionId, cwd })).sessionId),
+    cancel: (sessionId) => editor.notify("session/cancel", { sessionId }),
+    list: () => editor.request("session/list", { cwd }),
+    calls: (sessionId) => [
+      () => editor.request("session/resume", { sessionId, cwd, replayFrom: { type: "start" } }),
+      () => editor.request("session/resume", { sessionId, cwd }),
+      () => editor.request("session/close", { sessionId }),
+      () => editor.request("session/delete", { sessionId }),
+      () => editor.request("session/prompt", { sessionId, prompt: text("Work") }),
+      () => editor.request("session/prompt", { sessionId, prompt: text("Work on") }),
+      () => editor.request("session/prompt", { sessionId, prompt: text("/checkpoints") }),
+      () =>
+        editor.request("session/set_config_option", {
+          sessionId,
+          configId: "mode",
+          type: "id",
+          value: dice.oneOf(["plan", "build"]),
+        }),
+      () => editor.request("session/set_title", { sessionId, title: "A name" }),
+      () => editor.request("session/status", { sessionId }),
+      () => editor.request("_session/steering", { sessionId, prompt: text("Also") }),
+      () => editor.request("tool_call/cancel", { sessionId, toolCallId: runningCall(sessionId) ?? "none" }),
+    ],
+  };
+}
+
 /** One client's calls, thrown at the agent without waiting for their answers. */
 class Thrower {
-  readonly #stage: Stage;
+  readonly #side: Side;
   readonly #dice: Dice;
   readonly #sessions: string[] = [];
   readonly #known = new Set<string>();
   readonly #open = new Set<Promise<void>>();
   readonly #unexpected: string[] = [];
 
-  constructor(stage: Stage, dice: Dice) {
-    this.#stage = stage;
+  constructor(side: Side, dice: Dice) {
+    this.#side = side;
     this.#dice = dice;
   }
 
   async play(): Promise<void> {
-    await this.#create();
+    this.#keep(await this.#side.create());
     for (let count = 0; count < callsOfStory; count++) {
-      this.#throw();
+      this.#track(this.#throw());
       await this.#pause();
     }
     await this.#end();
@@ -80,8 +150,8 @@ class Thrower {
 
   /** Forks and new sessions that are under way come first, so that all are known. */
   async #end(): Promise<void> {
-    await this.#stage.editor.request("session/list", {});
-    for (const sessionId of this.#known) this.#track("end", this.#stage.editor.cancel(sessionId));
+    await this.#side.list();
+    for (const sessionId of this.#known) this.#track(this.#side.cancel(sessionId));
     await Promise.all(this.#open);
   }
 
@@ -89,38 +159,20 @@ class Thrower {
     const how = this.#dice.below(10);
     if (how < 5) return;
     if (how < 9) await turnOfEvents();
-    else await this.#stage.editor.request("session/list", {});
+    else await this.#side.list();
   }
 
-  #throw(): void {
-    const { editor, repository } = this.#stage;
-    const dice = this.#dice;
+  #throw(): Promise<unknown> {
     const [first = ""] = this.#sessions;
-    const sessionId = dice.oneOf([first, ...this.#sessions]);
-    const place = { sessionId, cwd: repository.path, mcpServers: [] };
-    const [name, answer] = dice.oneOf<() => [string, Promise<unknown>]>([
-      () => ["new", this.#create()],
-      () => ["load", editor.load(sessionId)],
-      () => ["load", editor.load(sessionId)],
-      () => ["resume", editor.resume(sessionId)],
-      () => ["close", editor.closeSession(sessionId)],
-      () => ["delete", editor.delete(sessionId)],
-      () => ["prompt", editor.prompt(sessionId, "Work")],
-      () => ["prompt", editor.prompt(sessionId, "Work on")],
-      () => ["prompt", editor.prompt(sessionId, "/checkpoints")],
-      () => ["cancel", editor.cancel(sessionId)],
-      () => ["cancel", editor.cancel(sessionId)],
-      () => ["mode", editor.setMode(sessionId, dice.oneOf(["plan", "build"]))],
-      () => ["option", editor.setConfigOption(sessionId, "approval", dice.oneOf(["auto", "ask"]))],
-      () => ["fork", this.#fork(place)],
-      () => ["title", editor.request("session/set_title", { sessionId, title: "A name" })],
-      () => [
-        "steer",
-        editor.request("_session/steering", { sessionId, prompt: [{ type: "text", text: "Also" }] }),
-      ],
-      () => ["list", editor.request("session/list", { cwd: repository.path })],
+    const sessionId = this.#dice.oneOf([first, ...this.#sessions]);
+    return this.#dice.oneOf([
+      () => this.#side.create().then((id) => this.#keep(id)),
+      () => this.#side.fork(sessionId).then((id) => this.#keep(id)),
+      () => this.#side.cancel(sessionId),
+      () => this.#side.cancel(sessionId),
+      () => this.#side.list(),
+      ...this.#side.calls(sessionId),
     ])();
-    this.#track(`${name} ${this.#sessions.indexOf(sessionId)}`, answer);
   }
 
   /** Newer sessions take the place of older ones, which go on. */
@@ -130,25 +182,22 @@ class Thrower {
     else this.#sessions[this.#dice.below(mostSessions)] = sessionId;
   }
 
-  async #create(): Promise<void> {
-    this.#keep((await this.#stage.editor.newSession()).sessionId);
-  }
-
-  async #fork(params: { sessionId: string; cwd: string; mcpServers: never[] }): Promise<void> {
-    this.#keep(String(objectOf(await this.#stage.editor.request("session/fork", params)).sessionId));
-  }
-
-  #track(name: string, answer: Promise<unknown>): void {
+  #track(answer: Promise<unknown>): void {
     const settled = answer.then(
       () => {},
       (error: unknown) => {
-        if (!(error instanceof RequestError) || !expectedCodes.has(error.code))
-          this.#unexpected.push(`${name}: ${String(error)}`);
+        if (!isExpected(error)) this.#unexpected.push(String(error));
       },
     );
     this.#open.add(settled);
     void settled.then(() => this.#open.delete(settled));
   }
+}
+
+/** The session is gone, the request was cancelled, or there was no call to cancel any more. */
+function isExpected(error: unknown): boolean {
+  if (!(error instanceof Error) || !("code" in error)) return false;
+  return expectedCodes.has(error.code) || /call ".*" that can be cancelled/.test(error.message);
 }
 
 /** What was kept of every session can be read again. */
@@ -161,27 +210,36 @@ async function expectLoadable(editor: Editor): Promise<void> {
   }
 }
 
-function scriptModel(model: ModelServer, dice: Dice): void {
-  model.otherwise(() => anyReply(dice));
-}
-
 describe("calls of a client in any order, many at once", () => {
-  const count = tries(60);
+  const seeds = Array.from({ length: tries(60) }, (_, index) => index + 1);
   const kinds: [ClientKind, ClientKind] = [plain(), zedLike()];
+  const files = { "a.txt": "hello\n" };
+  const answers = ["allow_once", "reject_once", "never"] as const;
 
-  test.each(Array.from({ length: count }, (_, index) => index + 1))(
+  test.each(seeds)(
     "leave every rule of the wire whole, are all answered, and leave sessions that load (seed %i)",
     async (seed) => {
       const dice = new Dice(seed);
       const client = kinds[seed % 2] ?? plain();
-      const permission = () =>
-        dice.oneOf<"allow_once" | "reject_once" | "never">(["allow_once", "reject_once", "never"]);
-      const options = { client, permission, files: { "a.txt": "hello\n" } };
-      await story(options, async (stage) => {
-        scriptModel(stage.model, dice);
-        await new Thrower(stage, dice).play();
+      await story({ client, files, permission: () => dice.oneOf(answers) }, async (stage) => {
+        stage.model.otherwise(() => anyReply(dice));
+        await new Thrower(stableSide(stage, dice), dice).play();
         await expectLoadable(stage.editor);
       });
     },
   );
+
+  test.each(seeds)("do so in version 2 (seed %i)", async (seed) => {
+    const dice = new Dice(seed);
+    const permission = ({ options }: RequestPermissionRequest) => {
+      const kind = dice.oneOf(answers);
+      const option = options.find((one) => one.kind === kind);
+      if (option === undefined) return "never" as const;
+      return { outcome: "selected" as const, optionId: option.optionId };
+    };
+    await draftStory({ files, permission }, async (stage) => {
+      stage.model.otherwise(() => anyReply(dice));
+      await new Thrower(draftSide(stage, dice), dice).play();
+    });
+  });
 });

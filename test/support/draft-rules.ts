@@ -1,6 +1,6 @@
 import { isObject, listOf, objectOf, textOf, type JsonObject } from "./json.ts";
 import type { RuleName, Violation } from "./violation.ts";
-import { isUpdate, sessionOf, type Traffic } from "./wire-traffic.ts";
+import { type Call, isUpdate, sessionOf, type Traffic } from "./wire-traffic.ts";
 
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const endStates = new Set(["completed", "failed", "cancelled"]);
@@ -37,18 +37,22 @@ class DraftWatch {
   readonly #whole = new Set<string>();
   readonly #tools = new Map<string, { ended: boolean; name: unknown }>();
   readonly #folders = new Map<string, unknown>();
+  readonly #open = new Set<Call>();
+  #firstMessage: unknown;
   #state: unknown = "idle";
   #isCancelled = false;
 
   see(item: Traffic, capabilities: JsonObject): Problem[] {
     if (item.by === "toAgent") {
+      if (item.type === "call") this.#open.add(item);
       if (item.type === "call" && item.method === "session/prompt") this.#isCancelled = false;
-      if (item.type === "call" && item.method === "session/resume") this.#forget();
       return [];
     }
     if (item.type === "answer") {
+      if (item.call) this.#open.delete(item.call);
       const isReplay = item.call?.method === "session/resume" && isObject(item.call.params.replayFrom);
-      if (isReplay && !item.error) this.quiet = "a resume with replay";
+      const isIdle = this.#open.size === 0 && this.#state === "idle";
+      if (isReplay && isIdle && !item.error) this.quiet = "a resume with replay";
       return [];
     }
     if (isUpdate(item)) return this.#seeUpdate(objectOf(item.params.update));
@@ -59,7 +63,13 @@ class DraftWatch {
     return [];
   }
 
-  #forget(): void {
+  /** A replay begins with the session's first message, whenever its request's turn comes. */
+  #seeMessage(id: unknown): void {
+    this.#firstMessage ??= id;
+    const isReplaying = [...this.#open].some(
+      ({ method, params }) => method === "session/resume" && isObject(params.replayFrom),
+    );
+    if (!isReplaying || id !== this.#firstMessage) return;
     this.#whole.clear();
     this.#tools.clear();
     this.#folders.clear();
@@ -78,6 +88,7 @@ class DraftWatch {
       const known = this.#whole.has(`${whole} ${String(update.messageId)}`);
       return known ? [] : [["turn", `A ${kind} came before its ${whole}`]];
     }
+    if (kind === "user_message") this.#seeMessage(update.messageId);
     if ([...wholeOf.values()].includes(kind)) this.#whole.add(`${kind} ${String(update.messageId)}`);
     if (kind === "tool_call_update") return this.#seeTool(update);
     if (kind === "terminal_update") return this.#seeTerminal(update);
@@ -113,8 +124,11 @@ class DraftWatch {
   #seeState({ state, stopReason }: JsonObject): Problem[] {
     const before = this.#state;
     this.#state = state;
+    // A resume tells how things stand.
+    if ([...this.#open].some(({ method }) => method === "session/resume")) return [];
     if (this.#isCancelled) return [["silence", `The state ${String(state)} came after a cancelled turn`]];
-    this.#isCancelled = stopReason === "cancelled";
+    const isAsked = [...this.#open].some(({ method }) => method === "session/prompt");
+    this.#isCancelled = stopReason === "cancelled" && !isAsked;
     if (state === "idle" && stopReason !== undefined && before === "idle")
       return [["turn", "A turn ended that was not running"]];
     return [];
