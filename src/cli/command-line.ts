@@ -69,7 +69,8 @@ function longestMatch(
   return undefined;
 }
 
-function unknownCommand(word: string, commands: readonly Command[]): string {
+/** What is said where no command begins with the word. */
+export function unknownCommand(word: string, commands: readonly Command[]): string {
   if (groupOf(word, commands).length > 0) return `${word} takes ${verbsOf(word, commands).join(", ")}`;
   const words = [...new Set(commands.flatMap(({ names }) => names.map((name) => name.split(" ")[0] ?? "")))];
   return `there is no command "${word}"${meant(nearest(word, words))}`;

@@ -52,10 +52,9 @@ export const commands: readonly Command[] = [
       verbose,
     ],
     more: [
-      "The answer goes to stdout, what happens to stderr. A pipe is more of the prompt; with - as a word",
-      "it is waited for in any case. The first Ctrl-C cancels the turn, the second one ends the program.",
-      'Examples: fairlead run "explain this repository"',
-      '          git diff | fairlead run --agent plan "review this"',
+      "The answer goes to stdout, what happens to stderr. A pipe is more of the prompt; with - as a word it is waited for in any case. The first Ctrl-C cancels the turn, the second one ends the program.",
+      'Example: fairlead run "explain this repository"',
+      'Example: git diff | fairlead run --agent plan "review this"',
     ],
     load: async () => (await import("./run.ts")).run,
   },
@@ -82,7 +81,7 @@ export const commands: readonly Command[] = [
       { name: "organization", value: "URL", about: "take over an organisation's configuration instead" },
     ],
     more: [
-      "What a flag does not say is asked, on a terminal that cannot draw line by line.",
+      "What no flag says is asked; where the terminal cannot draw, line by line.",
       "Example: pass show openai | fairlead setup --provider openai --key-from stdin --model gpt-5 --editor none",
     ],
     load: async () => (await import("./setup.ts")).setup,

@@ -1,8 +1,8 @@
 import { messageOf } from "../base/errors.ts";
 import type { Command } from "./command.ts";
-import { findCommand, parseCall } from "./command-line.ts";
+import { findCommand, parseCall, unknownCommand } from "./command-line.ts";
 import { commands } from "./command-table.ts";
-import { exitCodes, helpOn, helpOnAll } from "./help.ts";
+import { exitCodes, helpOn, helpOnAll, widestPage } from "./help.ts";
 import { endWithReader, remark } from "./output.ts";
 import { styleFor } from "./style.ts";
 import { UsageError } from "./usage.ts";
@@ -38,9 +38,10 @@ async function run(words: readonly string[], commands: readonly Command[]): Prom
 }
 
 function help(words: readonly string[], commands: readonly Command[]): string {
-  const style = styleFor(process.stdout, process.env);
-  if (words.length === 0) return helpOnAll(commands, style);
-  const text = helpOn(words, commands, style);
-  if (text === undefined) throw new UsageError(`there is no command "${words.join(" ")}"`);
+  const width = Math.min(process.stdout.columns || widestPage, widestPage);
+  const page = { style: styleFor(process.stdout, process.env), width };
+  if (words.length === 0) return helpOnAll(commands, page);
+  const text = helpOn(words, commands, page);
+  if (text === undefined) throw new UsageError(unknownCommand(words.join(" "), commands));
   return text;
 }

@@ -9,12 +9,12 @@ import { checkConfig, parseConfigFile, type ParsedFile, problemAtPath } from "..
 import { type ConfigValue, originsOf } from "../config/origins.ts";
 import { substitute } from "../config/substitution.ts";
 import type { Call } from "./command.ts";
-import { openApp } from "./local-app.ts";
+import { existingFolder, openApp } from "./local-app.ts";
 import { print, printJson, printTable, remark } from "./output.ts";
 
 /** Every value that counts with the file and line that it comes from; keys are not shown. */
 export async function showConfig(call: Call): Promise<number> {
-  const read = await openApp().projects.readConfiguration(call.text("cwd") ?? ".");
+  const read = await openApp().projects.readConfiguration(await existingFolder(call.text("cwd") ?? "."));
   const wanted = call.operands[0]?.split(".") ?? [];
   const values = originsOf(read.loaded, await readSources(read))
     .filter(({ path }) => wanted.every((key, at) => path[at] === key))
@@ -27,6 +27,8 @@ export async function showConfig(call: Call): Promise<number> {
     await printTable(columns, values.map(toRow));
     tellRest(read);
   }
+  if (values.length === 0 && wanted.length === 0)
+    remark("nothing is configured; fairlead setup does the first steps");
   if (values.length > 0 || wanted.length === 0) return 0;
   remark(`nothing is set under ${wanted.join(".")}`);
   return 1;
@@ -35,7 +37,9 @@ export async function showConfig(call: Call): Promise<number> {
 /** Which files are read, in the order in which the later beat the earlier, and where else things are kept. */
 export async function configPaths(call: Call): Promise<number> {
   const app = openApp();
-  const { loaded, places } = await app.projects.readConfiguration(call.text("cwd") ?? ".");
+  const { loaded, places } = await app.projects.readConfiguration(
+    await existingFolder(call.text("cwd") ?? "."),
+  );
   const scopes = new Map(loaded.sources.map(({ path, scope }) => [path, scope]));
   const paths = [
     ...places,
@@ -61,7 +65,7 @@ export async function configPaths(call: Call): Promise<number> {
 export async function checkConfigFiles(call: Call): Promise<number> {
   const { problems, notes } =
     call.operands.length === 0
-      ? await checkFolder(call.text("cwd") ?? ".")
+      ? await checkFolder(await existingFolder(call.text("cwd") ?? "."))
       : await checkFiles(call.operands, openApp().home);
   if (call.has("json")) await printJson({ problems, notes });
   else {

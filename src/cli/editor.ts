@@ -70,6 +70,10 @@ export async function startEditor(options: EditorOptions): Promise<Editor> {
 /** Why a request failed, in the words that are meant for a person. */
 export function reasonOf(error: unknown): string {
   const data = error instanceof RequestError ? error.data : undefined;
-  if (typeof data === "object" && data !== null && "details" in data) return String(data.details);
-  return messageOf(error);
+  const isDetailed = typeof data === "object" && data !== null && "details" in data;
+  const reason = isDetailed ? String(data.details) : messageOf(error);
+  return reason.replace(wordsForClients, "");
 }
+
+/** Clients go by them; they say nothing to a person. */
+const wordsForClients = /^Authentication required: /;

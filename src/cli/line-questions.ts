@@ -14,10 +14,12 @@ export function lineQuestions(
   const say = (text: string) => output.write(`${text}\n`);
   const ask = async (question: string, read: (answer: string) => string | { problem: string }) => {
     for (;;) {
-      const found = read((await lines.ask(`${question} `)).trim());
+      const answer = await lines.ask(`${question} `);
+      // Who goes away agrees to nothing, not even to what is suggested.
+      if (answer === undefined) throw new Stopped(`no answer to: ${question}`);
+      const found = read(answer.trim());
       if (typeof found === "string") return found;
       say(`  ${found.problem}`);
-      if (lines.isOver) throw new Stopped(`no answer to: ${question}`);
     }
   };
   return {
@@ -73,7 +75,6 @@ function readChoice(answer: string, choices: readonly Choice[]): string | { prob
 class Lines {
   /** Nothing that is typed is shown. */
   isMuted = false;
-  isOver = false;
   readonly #output: { write(text: string): unknown };
   readonly #reader: ReturnType<typeof createInterface>;
   readonly #lines: AsyncIterator<string>;
@@ -91,13 +92,12 @@ class Lines {
     this.#lines = this.#reader[Symbol.asyncIterator]();
   }
 
-  async ask(question: string): Promise<string> {
+  /** Undefined where no line comes any more. */
+  async ask(question: string): Promise<string | undefined> {
     this.#output.write(question);
     const { value, done } = await this.#lines.next();
-    if (this.isMuted) this.#output.write("\n");
-    if (done !== true) return value;
-    this.isOver = true;
-    return "";
+    if (this.isMuted || done === true) this.#output.write("\n");
+    return done === true ? undefined : value;
   }
 
   close(): void {

@@ -1,7 +1,7 @@
-import { realpath } from "node:fs/promises";
+import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { App } from "../app.ts";
-import { UserError } from "../base/errors.ts";
+import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { Project } from "../session/project.ts";
 import { remark } from "./output.ts";
 import { version } from "./version.ts";
@@ -20,9 +20,16 @@ export function openApp(): App {
 
 /** Absolute, without links. Throws {@link UserError} where there is no such folder. */
 export async function existingFolder(folder: string): Promise<string> {
+  const path = await realFolder(folder);
+  if (!(await stat(path)).isDirectory()) throw new UserError(`${folder} is not a folder.`);
+  return path;
+}
+
+async function realFolder(folder: string): Promise<string> {
   try {
     return await realpath(resolve(folder));
   } catch (error) {
-    throw new UserError(`There is no folder ${folder}.`, { cause: error });
+    const isMissing = codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR";
+    throw new UserError(isMissing ? `There is no folder ${folder}.` : messageOf(error), { cause: error });
   }
 }

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { stripVTControlCharacters } from "node:util";
-import { codeOf } from "../base/errors.ts";
+import { codeOf, messageOf } from "../base/errors.ts";
 import { showInvisible } from "../permission/invisible.ts";
 import { exitCodes } from "./help.ts";
 import { type Style, styleFor } from "./style.ts";
@@ -19,12 +19,18 @@ export function remark(text: string): void {
   process.stderr.write(`fairlead: ${text}\n`);
 }
 
-/** A reader that has seen enough, such as `head`, ends the program without a word. */
+/**
+ * A reader that has seen enough, such as `head`, ends the program without a word; where the output cannot be kept,
+ * such as on a full disk, that is said.
+ */
 export function endWithReader(): void {
   process.stdout.on("error", (error) => {
     if (codeOf(error) === "EPIPE") process.exit(exitCodes.closedPipe);
-    throw error;
+    remark(`the output cannot be written: ${messageOf(error)}`);
+    process.exit(exitCodes.failed);
   });
+  // Where nobody reads remarks there is nobody to tell that.
+  process.stderr.on("error", () => {});
 }
 
 export interface Column {

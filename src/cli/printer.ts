@@ -24,6 +24,7 @@ export class Printer {
   readonly #calls = new Map<string, ToolCallUpdate>();
   /** What the last line belongs to, while it is not ended. */
   #open: string | undefined;
+  #isLineEnded = false;
 
   constructor(options: PrinterOptions) {
     this.#options = options;
@@ -83,6 +84,7 @@ export class Printer {
     if (this.#open === undefined) return;
     const isAnswer = this.#open.startsWith("answer");
     this.#open = undefined;
+    if (this.#isLineEnded) return;
     if (isAnswer) this.#options.answer("\n");
     else this.#options.progress("\n");
   }
@@ -93,10 +95,12 @@ export class Printer {
 
   #stream(kind: "answer" | "thought", text: string, messageId: string | null | undefined): void {
     const key = `${kind} ${messageId ?? ""}`;
+    if (text === "") return;
     if (this.#open !== key) this.end();
     this.#open = key;
+    this.#isLineEnded = text.endsWith("\n");
     if (kind === "answer") this.#options.answer(text);
-    else this.#options.progress(this.#style.dim(text.trimEnd()));
+    else this.#options.progress(this.#style.dim(text));
   }
 
   #call(update: ToolCall | ToolCallUpdate): void {

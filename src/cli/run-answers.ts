@@ -7,6 +7,7 @@ import type {
 import { budgetTool } from "../session/budget.ts";
 import { consentTool } from "../session/consent.ts";
 import type { Printer } from "./printer.ts";
+import { readOnWhenTakenUp } from "./put-aside.ts";
 import type { PermissionPolicy, RunOptions } from "./run-options.ts";
 
 interface Asking {
@@ -52,22 +53,28 @@ async function askOnTerminal(asking: Asking): Promise<PermissionOptionKind> {
   const { printer, signal } = asking;
   printer.end();
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const leave = readOnWhenTakenUp(process.stdin);
   // Ctrl-D is an answer too.
-  const closed = new Promise<string>((resolve) => terminal.once("close", () => resolve("\n")));
+  const closed = Promise.withResolvers<string>();
+  const onClose = () => {
+    process.stderr.write("\n");
+    closed.resolve("");
+  };
+  terminal.once("close", onClose);
   terminal.on("SIGINT", () => {
-    asking.onInterrupt();
     terminal.close();
+    asking.onInterrupt();
   });
   try {
     const asked = terminal.question("  y = yes, a = always, anything else = no: ", { signal });
-    const given = await Promise.race([asked, closed]);
-    if (given === "\n") process.stderr.write(given);
-    const answer = given.trim().toLowerCase();
+    const answer = (await Promise.race([asked, closed.promise])).trim().toLowerCase();
+    terminal.off("close", onClose);
     if (answer === "y" || answer === "yes") return "allow_once";
     return answer === "a" || answer === "always" ? "allow_always" : "reject_once";
   } catch {
     return "reject_once";
   } finally {
     terminal.close();
+    leave();
   }
 }

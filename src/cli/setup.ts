@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { messageOf } from "../base/errors.ts";
+import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { App } from "../app.ts";
 import { type Setting, setInFile } from "../config/edit.ts";
 import { mergeConfigs } from "../config/merge.ts";
@@ -29,6 +30,8 @@ import { UsageError } from "./usage.ts";
 /** Chooses a provider, its key and a model, tries them, stores them, and tells the editor. */
 export async function setup(call: Call): Promise<number> {
   if (call.has("editor")) checkEditor(call.text("editor"));
+  const wrongName = checkModelName(call.text("model") ?? "");
+  if (wrongName !== undefined) throw new UsageError(`--model: ${wrongName}`, "setup");
   const questions = await openQuestions();
   try {
     await run({ call, questions, app: openApp() });
@@ -80,7 +83,7 @@ async function choose(setup: Setup): Promise<Choices> {
       return choices;
     }
     questions.say(`It did not work: ${failure}`);
-    if (call.has("key-from")) throw new Stopped("the test failed; --no-test would skip it");
+    if (call.has("key-from")) throw new UserError("Nothing was stored; --no-test would store it untried.");
     const next = await questions.choose(
       "What now?",
       [
@@ -102,8 +105,8 @@ async function chooseModel(setup: Setup, provider: ChosenProvider, key: KeyWay):
   const other = { value: "", label: "Another one" };
   const listed = known.length > 0 ? [] : await listedModels(setup, provider, key);
   const choices = [...known, ...listed.map((id) => ({ value: id, label: id }))];
-  const check = (answer: string) => (/\s/.test(answer) ? "A model's name has no blanks." : undefined);
-  const askForName = () => questions.text("What does the provider call the model?", { check });
+  const askForName = () =>
+    questions.text("What does the provider call the model?", { check: checkModelName });
   if (choices.length === 0) return askForName();
   const first = provider.defaultModel ?? choices[0]?.value;
   return (await questions.choose("Which model?", [...choices, other], first)) || askForName();
@@ -164,6 +167,8 @@ const trialTokens = 64;
 
 /** One small request. Answers why it failed, if it did. */
 async function tryOut(setup: Setup, choices: Choices): Promise<string | undefined> {
+  const missing = await missingKey(choices.key);
+  if (missing !== undefined) return missing;
   const config = await configFor(setup, choices);
   const { log } = setup.app;
   const models = openModels({ config, env: process.env, credentials: {}, log });
@@ -183,6 +188,17 @@ async function tryOut(setup: Setup, choices: Choices): Promise<string | undefine
       return signal.aborted ? `no answer within ${tryLimitMs / 1000} s` : event.error.message;
   }
   return undefined;
+}
+
+/** Why the place that is to hold the key holds none. */
+async function missingKey(key: KeyWay): Promise<string | undefined> {
+  if (key.from === "variable" && !process.env[key.name]) return `the variable ${key.name} is not set.`;
+  if (key.from !== "file") return undefined;
+  try {
+    return (await readFile(key.path, "utf8")).trim() === "" ? `${key.path} is empty.` : undefined;
+  } catch (error) {
+    return `${key.path} cannot be read: ${codeOf(error) ?? messageOf(error)}.`;
+  }
 }
 
 function oneWord(): Message {
@@ -261,6 +277,10 @@ async function tellEditor({ call, questions, app }: Setup): Promise<void> {
   } catch (error) {
     questions.say(messageOf(error));
   }
+}
+
+function checkModelName(name: string): string | undefined {
+  return /\s/.test(name) ? "A model's name has no blanks." : undefined;
 }
 
 function checkEditor(id: string | undefined): void {

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -158,7 +159,7 @@ describe("fairlead run", () => {
       new Promise<number | null>((resolve) => child.once("close", resolve)),
     ]);
     expect(code).toBe(1);
-    expect(stderr).toContain("OPENAI_API_KEY");
+    expect(stderr).toMatch(/^fairlead: No model is set up\..*OPENAI_API_KEY/m);
   });
 });
 
@@ -188,6 +189,33 @@ describe("the other commands", () => {
       },
       { compaction: { auto: "maybe" } },
     );
+  });
+
+  test("say in a line that the output cannot be written, and that a folder is none", async () => {
+    await inPlace(async ({ home, cwd, run }) => {
+      const readOnly = openSync(join(cwd, "a.txt"), "r");
+      const child = spawn(process.execPath, [program, "doctor"], {
+        env: environment(home),
+        stdio: ["ignore", readOnly, "pipe"],
+      });
+      const code = new Promise((resolve) => child.once("close", resolve));
+      const said = child.stderr === null ? "" : await text(child.stderr);
+      expect([await code, said]).toEqual([
+        1,
+        expect.stringMatching(/^fairlead: the output cannot be written: .+\n$/),
+      ]);
+      closeSync(readOnly);
+      for (const args of [["doctor"], ["config", "check"], ["sessions", "list"]]) {
+        const file = await run([...args, "--cwd", "a.txt"]);
+        const none = await run([...args, "--cwd", "nowhere"]);
+        expect([file.code, file.stderr, none.code, none.stderr]).toEqual([
+          1,
+          "fairlead: a.txt is not a folder.\n",
+          1,
+          "fairlead: There is no folder nowhere.\n",
+        ]);
+      }
+    });
   });
 
   test("help, version, and what there is not", async () => {

@@ -118,6 +118,27 @@ describe("fairlead setup", () => {
       expect([provider.exitCode, provider.stderr]).toEqual([2, expect.stringContaining("openrouter")]);
       const key = await run(["setup", "--provider", "openai", "--key-from", "nowhere"]);
       expect([key.exitCode, key.stderr]).toEqual([2, expect.stringContaining("env:NAME")]);
+      const model = await run(["setup", "--provider", "openai", "--model", "gpt 5"]);
+      expect([model.exitCode, model.stderr]).toEqual([2, expect.stringContaining("has no blanks")]);
+    });
+  });
+
+  test("says where a key was looked for and not found, and fails with the code 1", async () => {
+    await inPlace(async ({ home, run, file }) => {
+      const keyFrom = (way: string) =>
+        run(["setup", "--provider", "openai", "--model", "gpt-5", "--editor", "none", "--key-from", way]);
+      const found = [await keyFrom("env:NOT_SET"), await keyFrom("file:no.txt")];
+      expect(found.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual(
+        Array.from({ length: 2 }, () => [
+          1,
+          "fairlead: Nothing was stored; --no-test would store it untried.",
+        ]),
+      );
+      expect(found.map(({ stdout }) => stdout.split("\n").at(-1))).toEqual([
+        "It did not work: the variable NOT_SET is not set.",
+        `It did not work: ${join(home, "no.txt")} cannot be read: ENOENT.`,
+      ]);
+      await expect(file(configPath)).rejects.toThrow("ENOENT");
     });
   });
 

@@ -13,6 +13,8 @@ function parse(...words: string[]) {
   return parseCall(asked.command, asked.args, commands);
 }
 
+const pageOf = (width: number) => ({ style: styleFor({}, {}), width });
+
 const problem = (...words: string[]): string => {
   try {
     parse(...words);
@@ -60,16 +62,30 @@ test("what is right is read: values, switches, lists, and words behind two dashe
 });
 
 test("help is found for everything, by every way to ask", () => {
-  const plain = styleFor({}, {});
-  const all = helpOnAll(commands, plain);
+  const all = helpOnAll(commands, pageOf(120));
   for (const { names } of commands) {
     expect(all).toContain(`fairlead ${names[0]}`);
-    for (const name of names) expect(helpOn(name.split(" "), commands, plain)).toContain("fairlead ");
+    for (const name of names) expect(helpOn(name.split(" "), commands, pageOf(120))).toContain("fairlead ");
   }
   expect(findCommand(["run", "hi", "--help"], commands)).toEqual({ kind: "help", words: ["run"] });
   expect(findCommand(["help", "sessions"], commands)).toEqual({ kind: "help", words: ["sessions"] });
   expect(findCommand([], commands)).toEqual({ kind: "help", words: [] });
   expect(problem("run", "--", "--help")).toBe("none");
+});
+
+test("help fits into its terminal, and names are never broken", () => {
+  for (const width of [120, 80, 44]) {
+    const pages = commands.map(({ names }) => helpOn(names[0].split(" "), commands, pageOf(width)) ?? "");
+    const lines = [helpOnAll(commands, pageOf(width)), ...pages].join("").split("\n");
+    const tooWide = lines.filter((line) => line.length > width && !/^(?:fairlead|Fairlead| +-)/.test(line));
+    expect(tooWide).toEqual([]);
+  }
+  const lines = helpOn(["run"], commands, pageOf(80))?.split("\n") ?? [];
+  const at = lines.findIndex((line) => line.includes("--permission"));
+  expect(lines.slice(at, at + 2)).toEqual([
+    "  --permission POLICY         what happens where a rule asks: ask, allow or deny",
+    "                              (ask on a terminal, else deny)",
+  ]);
 });
 
 test("a table fits into its terminal: the widest column gives way, wide characters count twice", () => {

@@ -1,0 +1,67 @@
+import { once } from "node:events";
+import { PassThrough } from "node:stream";
+import { describe, expect, test } from "vitest";
+import { lineQuestions } from "../../src/cli/line-questions.ts";
+import { Printer } from "../../src/cli/printer.ts";
+import { readOnWhenTakenUp } from "../../src/cli/put-aside.ts";
+import { styleFor } from "../../src/cli/style.ts";
+
+type Chunk = "agent_message_chunk" | "agent_thought_chunk";
+
+/** What a turn of these chunks prints, on which of the two streams. */
+function printed(chunks: readonly (readonly [Chunk, text: string, messageId: string])[]) {
+  const out = { answer: "", progress: "" };
+  const printer = new Printer({
+    style: styleFor({}, {}),
+    answer: (text) => (out.answer += text),
+    progress: (text) => (out.progress += text),
+  });
+  for (const [sessionUpdate, text, messageId] of chunks)
+    printer.update({ sessionUpdate, messageId, content: { type: "text", text } });
+  printer.line("done");
+  return out;
+}
+
+describe("what a turn prints", () => {
+  test("keeps the blanks between pieces of a thought", () => {
+    const thought = "agent_thought_chunk";
+    expect(
+      printed([
+        [thought, "I see ", "1"],
+        [thought, "now.", "1"],
+      ]).progress,
+    ).toBe("I see now.\ndone\n");
+  });
+
+  test("ends the answer's last line once", () => {
+    const answer = "agent_message_chunk";
+    expect(
+      printed([
+        [answer, "One", "1"],
+        [answer, "Two\n", "2"],
+      ]).answer,
+    ).toBe("One\nTwo\n");
+  });
+});
+
+test("a program that was put aside and is taken up again goes on reading, until it has its answers", async () => {
+  const input = new PassThrough();
+  input.on("data", () => {});
+  const leave = readOnWhenTakenUp(input);
+  input.pause();
+  const resumed = once(input, "resume");
+  process.emit("SIGCONT");
+  await resumed;
+  leave();
+  expect([process.listenerCount("SIGCONT"), input.isPaused()]).toEqual([0, true]);
+});
+
+test("who goes away agrees to no suggestion", async () => {
+  const input = new PassThrough();
+  const said: string[] = [];
+  const questions = lineQuestions(input, { write: (text) => said.push(text) });
+  input.end();
+  const choices = [{ value: "a", label: "A" }];
+  await expect(questions.choose("Which?", choices, "a")).rejects.toThrow("no answer to: Which? [a]");
+  expect(said).toEqual(["   1. A\n", "Which? [a] ", "\n"]);
+});
