@@ -1,3 +1,4 @@
+import { describeIssue } from "../config/expectation.ts";
 import { agentConfigSchema, type AgentConfig, type PermissionConfig } from "../config/schema.ts";
 import type { ModelRef } from "../message/message.ts";
 import { type Action, actionSchema } from "../permission/rule.ts";
@@ -38,7 +39,10 @@ type Report = (field: string, reason: string) => void;
 function parseRightFields(fields: Fields, report: Report): AgentConfig {
   const parsed = agentConfigSchema.safeParse(fields);
   if (parsed.success) return parsed.data;
-  for (const issue of parsed.error.issues) report(issue.path.join("."), issue.message);
+  for (const issue of parsed.error.issues) {
+    const { field, message } = describeIssue(issue, fields);
+    report(field, message);
+  }
   const wrong = new Set(parsed.error.issues.map((issue) => String(issue.path[0])));
   return agentConfigSchema.parse(omit(fields, wrong));
 }

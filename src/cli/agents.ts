@@ -12,7 +12,7 @@ import { describeRules } from "../session/permissions-command.ts";
 import type { Project } from "../session/project.ts";
 import type { Call } from "./command.ts";
 import { localApp } from "./local-app.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../base/nearest.ts";
 import { openQuestions } from "./open-questions.ts";
 import { print, printJson, printTable, remark } from "./output.ts";
 import { UsageError } from "./usage.ts";

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../base/nearest.ts";
 import { Call, type Command, type Flag } from "./command.ts";
 import { UsageError } from "./usage.ts";
 

@@ -3,9 +3,10 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Configuration } from "../project/projects.ts";
-import { codeOf, messageOf, UserError } from "../base/errors.ts";
+import { UserError } from "../base/errors.ts";
 import type { Secrets } from "../base/secrets.ts";
 import { checkConfig, parseConfigFile, type ParsedFile, problemAtPath } from "../config/config-file.ts";
+import { readConfigText } from "../config/config-text.ts";
 import { type ConfigValue, originsOf } from "../config/origins.ts";
 import { substitute } from "../config/substitution.ts";
 import type { Call } from "./command.ts";
@@ -102,7 +103,10 @@ async function checkFiles(paths: readonly string[], home: string): Promise<Check
 }
 
 async function checkFile(path: string, home: string): Promise<Checked> {
-  const file = parseConfigFile(path, await readText(path));
+  const read = await readConfigText(path);
+  if (read.outcome === "missing") throw new UserError(`There is no file ${path}.`);
+  if (read.outcome === "refused") return { problems: [`${path}: ${read.problem}`], notes: [] };
+  const file = parseConfigFile(path, read.text);
   const { value, failures } = await substitute(file.value, { env: process.env, home, path });
   const { problems, notes } = checkConfig(file, value);
   const filled = failures.map(({ path, message }) => problemAtPath(file, path, message));
@@ -113,23 +117,20 @@ async function checkFile(path: string, home: string): Promise<Checked> {
   };
 }
 
-async function readText(path: string): Promise<string> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    throw new UserError(`${path} cannot be read: ${codeOf(error) ?? messageOf(error)}.`, { cause: error });
-  }
-}
-
 const columns = [{ name: "setting" }, { name: "value" }, { name: "from" }];
 
 /** Files are read again: a session has no need to keep them. */
 async function readSources({ loaded }: Configuration): Promise<Map<string, ParsedFile>> {
   const files = loaded.layers.map(async ({ source }) => {
-    const text = process.env[source] ?? (await readFile(source, "utf8"));
+    const text = process.env[source] ?? (await textOf(source));
     return [source, parseConfigFile(source, text)] as const;
   });
   return new Map(await Promise.all(files));
+}
+
+async function textOf(path: string): Promise<string> {
+  const read = await readConfigText(path);
+  return read.outcome === "read" ? read.text : "";
 }
 
 /** A value that may be a key is shown as it was written where that only names it, and not at all otherwise. */

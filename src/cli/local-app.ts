@@ -30,6 +30,7 @@ async function realFolder(folder: string): Promise<string> {
     return await realpath(resolve(folder));
   } catch (error) {
     const isMissing = codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR";
-    throw new UserError(isMissing ? `There is no folder ${folder}.` : messageOf(error), { cause: error });
+    const said = folder === "." ? "The working directory is gone." : `There is no folder ${folder}.`;
+    throw new UserError(isMissing ? said : messageOf(error), { cause: error });
   }
 }

@@ -1,6 +1,7 @@
 import { join, relative } from "node:path";
 import { toModelRef } from "../agent/agent-config.ts";
 import { messageOf } from "../base/errors.ts";
+import { describeIssue } from "../config/expectation.ts";
 import { filesBelow, type Report } from "../config/folder-walk.ts";
 import type { ConfigSource } from "../config/load.ts";
 import { readMarkdownFile } from "../config/markdown-file.ts";
@@ -112,7 +113,10 @@ function parseSettings(raw: Record<string, unknown>, path: string, report: Repor
   );
   const parsed = commandFrontMatterSchema.safeParse(settings);
   if (parsed.success) return parsed.data;
-  for (const { path: field, message } of parsed.error.issues) report(path, `${field.join(".")}: ${message}`);
+  for (const issue of parsed.error.issues) {
+    const { field, message } = describeIssue(issue, settings);
+    report(path, `${field}: ${message}`);
+  }
   const wrong = new Set(parsed.error.issues.map(({ path: field }) => String(field[0])));
   const right = Object.entries(settings).filter(([key]) => !wrong.has(key));
   return commandFrontMatterSchema.parse(Object.fromEntries(right));

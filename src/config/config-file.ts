@@ -9,6 +9,7 @@ import {
 } from "jsonc-parser";
 import type { z } from "zod";
 import generatedSchema from "../../schema/config.schema.json" with { type: "json" };
+import { expectationOf, unknownSetting, valueAt } from "./expectation.ts";
 import { conforms } from "./json-schema.ts";
 import { configSchema, keysWithoutMeaning, type Config } from "./schema.ts";
 
@@ -45,7 +46,10 @@ const wrongValuesLimit = 200;
 /** Reads JSON with comments; what does not parse is reported and the rest is kept. */
 export function parseConfigFile(path: string, text: string): ParsedFile {
   const errors: ParseError[] = [];
-  const root = parseTree(text.replace(/^\uFEFF/, " "), errors, { allowTrailingComma: true });
+  const root = parseTree(text.replace(/^\uFEFF/, " "), errors, {
+    allowTrailingComma: true,
+    allowEmptyContent: true,
+  });
   const problems = errors.map((error) => problemAt(path, text, error.offset, syntaxMessage(error)));
   return { path, text, root, value: root === undefined ? {} : getNodeValue(root), problems };
 }
@@ -57,17 +61,27 @@ export function checkConfig(file: ParsedFile, value: unknown): CheckedConfig {
   }
   if (isRight(value)) return { config: value, problems: [], notes: notesOn(file.path, value) };
   const kept: unknown = structuredClone(value);
-  const problems: ConfigProblem[] = [];
+  const problems = new Map<string, ConfigProblem>();
   for (;;) {
     const result = configSchema.safeParse(kept);
-    if (result.success) return { config: result.data, problems, notes: notesOn(file.path, result.data) };
-    const wrong = result.error.issues.flatMap(placesOf);
-    problems.push(...wrong.map(({ path, message }) => problemAtPath(file, path, message)));
+    if (result.success) {
+      const told = [...problems.values()].toSorted(byPlace);
+      return { config: result.data, problems: told, notes: notesOn(file.path, result.data) };
+    }
+    const wrong = result.error.issues.flatMap((issue) => placesOf(issue, kept));
+    for (const { path, message } of wrong) {
+      const place = JSON.stringify(path);
+      // Without a wrong value something may be missing: that is no second fault.
+      if (!problems.has(place)) problems.set(place, problemAtPath(file, path, message));
+    }
     // The last item of a list goes first, so that the places of the others stay right.
     for (const { path } of wrong.toReversed()) mend(kept, path);
-    if (problems.length > wrongValuesLimit) return { config: {}, problems, notes: [] };
+    if (problems.size > wrongValuesLimit) return { config: {}, problems: [...problems.values()], notes: [] };
   }
 }
+
+const byPlace = (one: ConfigProblem, other: ConfigProblem): number =>
+  one.line - other.line || one.column - other.column;
 
 /** Asks the generated schema, because the other one, which can say what is wrong, takes longer to build than a start may. */
 function isRight(value: unknown): value is Config {
@@ -115,14 +129,14 @@ interface Place {
   readonly message: string;
 }
 
-function placesOf(issue: z.core.$ZodIssue): Place[] {
-  const path = keysOf(issue.path);
-  if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => ({ path: [...path, key], message: "there is no such setting" }));
-  }
+/** `config` is the value in which the issue was found. */
+function placesOf(issue: z.core.$ZodIssue, config: unknown, around: Path = []): Place[] {
+  const path = [...around, ...keysOf(issue.path)];
+  if (issue.code === "unrecognized_keys")
+    return issue.keys.map((key) => ({ path: [...path, key], message: unknownSetting(path, key) }));
   const meant = issue.code === "invalid_union" ? formMeant(issue.errors) : undefined;
-  if (meant === undefined) return [{ path, message: lowerFirst(issue.message) }];
-  return meant.flatMap(placesOf).map((place) => ({ ...place, path: [...path, ...place.path] }));
+  if (meant !== undefined) return meant.flatMap((inner) => placesOf(inner, config, path));
+  return [{ path, message: expectationOf(issue, valueAt(config, path)) }];
 }
 
 /** Of the forms that a value may have, the one with the fewest faults inside it; undefined where all are off. */
@@ -154,16 +168,6 @@ function leaveOut(value: unknown, path: Path): void {
   else leaveOut(value, path.slice(0, -1));
 }
 
-function valueAt(value: unknown, path: Path): unknown {
-  let at = value;
-  for (const key of path) {
-    if (Array.isArray(at)) at = at[Number(key)];
-    else if (isRecord(at) && Object.hasOwn(at, key)) at = at[key];
-    else return undefined;
-  }
-  return at;
-}
-
 function notesOn(path: string, config: Config): string[] {
   return keysWithoutMeaning
     .filter((key) => Object.hasOwn(config, key))
@@ -174,8 +178,6 @@ function syntaxMessage(error: ParseError): string {
   const words = printParseErrorCode(error.error).replaceAll(/([a-z])([A-Z])/g, "$1 $2");
   return words.toLowerCase().replace(/ expected$/, " is missing");
 }
-
-const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,7 +1,7 @@
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { dirname, join, relative, resolve, isAbsolute } from "node:path";
-import { codeOf, messageOf } from "../base/errors.ts";
 import { checkConfig, parseConfigFile, problemAtPath, type ConfigProblem } from "./config-file.ts";
+import { readConfigText } from "./config-text.ts";
 import { mergeConfigs } from "./merge.ts";
 import { configHome, managedFolder, userFolders, type Env } from "./paths.ts";
 import type { Config } from "./schema.ts";
@@ -55,9 +55,6 @@ export interface LoadedConfig {
 /** Where the configuration of an organisation is kept that the person joined. Nothing is fetched when it is read. */
 export const organizationFile = (dataFolder: string): string => join(dataFolder, "organization.json");
 
-/** Largest configuration file that is read, in bytes. */
-const fileLimitBytes = 2_000_000;
-
 const contentVariable = "FAIRLEAD_CONFIG_CONTENT";
 
 /** Later names beat earlier ones. */
@@ -87,7 +84,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   };
 }
 
-interface ConfigText extends ConfigSource {
+interface SourceText extends ConfigSource {
   readonly text: string;
   /** Set where the file is there and cannot be read. */
   readonly problem?: string;
@@ -103,9 +100,9 @@ interface ReadLayer {
 async function readTexts(
   options: LoadConfigOptions,
   folders: readonly ConfigSource[],
-): Promise<ConfigText[]> {
+): Promise<SourceText[]> {
   const content = options.env[contentVariable];
-  const inline: ConfigText[] = content ? [{ path: contentVariable, scope: "env", text: content }] : [];
+  const inline: SourceText[] = content ? [{ path: contentVariable, scope: "env", text: content }] : [];
   const [below, above] = await Promise.all([
     readAll(fileCandidates(options, folders), options),
     readAll(managedCandidates(options), options),
@@ -141,30 +138,22 @@ export function placesOf(options: LoadConfigOptions): WatchedPlaces {
   return { files: files.map(({ path }) => path), holders: holders.map(({ path }) => path) };
 }
 
-async function readAll(sources: ConfigSource[], { env, cwd }: LoadConfigOptions): Promise<ConfigText[]> {
+async function readAll(sources: ConfigSource[], { env, cwd }: LoadConfigOptions): Promise<SourceText[]> {
   const asked = env.FAIRLEAD_CONFIG ? resolve(cwd, env.FAIRLEAD_CONFIG) : undefined;
   const texts = await Promise.all(sources.map((source) => readText(source, source.path === asked)));
   return texts.filter((text) => text !== undefined);
 }
 
-async function readText(source: ConfigSource, required: boolean): Promise<ConfigText | undefined> {
-  try {
-    const found = await stat(source.path);
-    // A pipe would wait for its writer, a device never end.
-    if (!found.isFile()) return { ...source, text: "", problem: "it is not a file; it is not read" };
-    if (found.size > fileLimitBytes) {
-      return { ...source, text: "", problem: `larger than ${fileLimitBytes} bytes; it is not read` };
-    }
-    return { ...source, text: await readFile(source.path, "utf8") };
-  } catch (thrown) {
-    const missing = codeOf(thrown) === "ENOENT" || codeOf(thrown) === "ENOTDIR";
-    if (missing && !required) return undefined;
-    const problem = missing ? "there is no such file, but FAIRLEAD_CONFIG names it" : messageOf(thrown);
-    return { ...source, text: "", problem };
-  }
+async function readText(source: ConfigSource, required: boolean): Promise<SourceText | undefined> {
+  const read = await readConfigText(source.path);
+  if (read.outcome === "read") return { ...source, text: read.text };
+  if (read.outcome === "refused") return { ...source, text: "", problem: read.problem };
+  return required ? { ...source, text: "", problem: missingProblem } : undefined;
 }
 
-async function readLayer(source: ConfigText, options: LoadConfigOptions): Promise<ReadLayer> {
+const missingProblem = "there is no such file, but FAIRLEAD_CONFIG names it";
+
+async function readLayer(source: SourceText, options: LoadConfigOptions): Promise<ReadLayer> {
   const file = parseConfigFile(source.path, source.problem === undefined ? source.text : "{}");
   const untrusted = source.scope === "project" && options.trusted !== true;
   const root = options.worktree ?? options.cwd;

@@ -89,7 +89,7 @@ export class Projects {
     return {
       loaded: configured.loaded,
       places: placesOf(options).files,
-      problems: [...problemsOf(configured), ...keys.problems],
+      problems: [...problemsOf(configured), ...trustProblems(configured), ...keys.problems],
       consent: configured.consent,
       secrets: this.#deps.secrets,
     };

@@ -2,6 +2,7 @@ import { readFile, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { messageOf } from "../base/errors.ts";
 import { hasOnly } from "../base/form.ts";
+import { describeIssue } from "../config/expectation.ts";
 import { filesBelow, type Report } from "../config/folder-walk.ts";
 import { downTo, type ConfigSource } from "../config/load.ts";
 import { readMarkdownFile } from "../config/markdown-file.ts";
@@ -100,12 +101,16 @@ async function readSkill(path: string, report: Report): Promise<Skill | undefine
   try {
     const { settings } = await readMarkdownFile(path);
     const folder = dirname(path);
-    const parsed = skillFrontMatterSchema.safeParse({ name: basename(folder), ...settings });
+    const named = { name: basename(folder), ...settings };
+    const parsed = skillFrontMatterSchema.safeParse(named);
     if (parsed.success) {
       const { name, description } = parsed.data;
       return { name, description: description.replaceAll(/\s+/g, " ").trim(), path, folder };
     }
-    for (const issue of parsed.error.issues) report(path, `${issue.path.join(".")}: ${issue.message}`);
+    for (const issue of parsed.error.issues) {
+      const { field, message } = describeIssue(issue, named);
+      report(path, `${field}: ${message}`);
+    }
   } catch (thrown) {
     report(path, messageOf(thrown));
   }

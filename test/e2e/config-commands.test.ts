@@ -1,4 +1,5 @@
-import { join } from "node:path";
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { fairlead } from "../support/cli.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -99,8 +100,8 @@ describe("fairlead config check", () => {
     const { exitCode, stdout } = await at.run(["config", "check"]);
     expect(exitCode).toBe(1);
     expect(stdout.split("\n").sort()).toEqual([
-      `${at.projectPath}:2:15: snapshot: invalid input: expected boolean, received string`,
-      `${at.projectPath}:3:12: modle: there is no such setting`,
+      `${at.projectPath}:2:15: snapshot: expected true or false, not a string`,
+      `${at.projectPath}:3:12: modle: there is no such setting; did you mean model?`,
     ]);
     const { stdout: shown } = await at.run(["config", "show", "default_agent"]);
     expect(shown).toContain("default_agent\tplan");
@@ -113,10 +114,48 @@ describe("fairlead config check", () => {
     const json = await at.run(["config", "check", "--json", at.globalPath], { WORK_KEY: "" });
     expect(JSON.parse(json.stdout)).toMatchObject({ problems: [] });
     const missing = await at.run(["config", "check", "none.json"]);
-    expect([missing.exitCode, missing.stderr]).toEqual([
+    expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining("There is no file")]);
+  });
+
+  test("reads no pipe, no folder, nothing huge and nothing that is no text, here or in a layer", async () => {
+    await using at = await place();
+    const folder = dirname(at.globalPath);
+    await mkdir(join(folder, "folder.json"));
+    await writeFile(join(folder, "huge.json"), " ".repeat(2_000_001));
+    await writeFile(join(folder, "wide.json"), '{"model":"a/b"}', "utf16le");
+    await writeFile(join(folder, "bom.json"), Buffer.from([0xff, 0xfe, 0x7b, 0, 0x7d, 0]));
+    await writeFile(join(folder, "empty.json"), "// nothing yet\n");
+    const names = ["folder.json", "huge.json", "bom.json", "/dev/null", "wide.json", "empty.json"];
+    const checked = await at.run(["config", "check", ...names.map((name) => resolve(folder, name))]);
+    expect([checked.exitCode, checked.stdout.replaceAll(`${folder}/`, "").split("\n")]).toEqual([
       1,
-      expect.stringContaining("cannot be read: ENOENT"),
+      [
+        "folder.json: it is not a file; it is not read",
+        "huge.json: larger than 2000000 bytes; it is not read",
+        expect.stringMatching(/^bom.json: it is not written in UTF-8/),
+        "/dev/null: it is not a file; it is not read",
+        expect.stringMatching(/^wide.json: it is not written in UTF-8/),
+      ],
     ]);
+    const shown = await at.run(["config", "show", "model"], { FAIRLEAD_CONFIG: join(folder, "folder.json") });
+    expect([shown.exitCode, shown.stdout, shown.stderr]).toEqual([
+      0,
+      expect.stringContaining("model\twork/large"),
+      expect.stringContaining("folder.json:1:1: it is not a file; it is not read"),
+    ]);
+  });
+
+  test("says so where the project's configuration is too large to be trusted", async () => {
+    await using at = await place({
+      project: {
+        "fairlead.json": '{ "plugin": ["./many.js"] }',
+        ...Object.fromEntries(
+          Array.from({ length: 2_001 }, (_, number) => [`.fairlead/tools/x/${number}.txt`, ""]),
+        ),
+      },
+    });
+    const { exitCode, stdout } = await at.run(["config", "check"]);
+    expect([exitCode, stdout]).toEqual([1, expect.stringContaining("too large to be looked at and trusted")]);
   });
 });
 

@@ -170,12 +170,42 @@ test("a wrong value is left out by itself and reported where it stands", async (
     agent: { x: { steps: 2 } },
   });
   const texts = problems.map(({ text }) => text);
-  expect(texts).toContain("fairlead.json:2:12: model: invalid input: expected string, received number");
+  expect(texts).toContain("fairlead.json:2:12: model: expected a string, not a number");
   expect(texts).toContain("fairlead.json:4:15: nonsense: there is no such setting");
   expect(texts.filter((text) => text.startsWith("fairlead.json:5:"))).toHaveLength(2);
   expect(texts.filter((text) => text.startsWith("fairlead.json:6:"))).toHaveLength(1);
   expect(texts.filter((text) => text.startsWith("fairlead.json:7:"))).toHaveLength(1);
   expect(texts.filter((text) => text.startsWith("fairlead.json:8:"))).toHaveLength(1);
+});
+
+test("what was expected is told in words, once for each wrong value, in the order of the file", async () => {
+  await write(
+    "home/.config/fairlead/fairlead.json",
+    `{
+  "provder": {},
+  "permission": { "bash": "alow" },
+  "agent": { "x": { "mode": "boss", "steps": 0, "temperature": "warm" } },
+  "mcp": { "a": { "type": "local", "command": "npx" }, "b": { "command": ["npx"] } },
+  "subagent_depth": 0.5,
+  "max_cost": 5,
+  "mcp2": {},
+  "lsp": { "x": { "comand": ["y"] } }
+}`,
+  );
+  const { problems } = await load();
+  expect(problems.map(({ text }) => text.replace("fairlead.json:", ""))).toEqual([
+    "2:14: provder: there is no such setting; did you mean provider?",
+    '3:27: permission.bash: expected "allow", "ask", "deny" or an object {…}',
+    '4:29: agent.x.mode: expected "primary", "subagent" or "all"',
+    "4:46: agent.x.steps: expected a number above 0",
+    "4:64: agent.x.temperature: expected a number, not a string",
+    "5:47: mcp.a.command: expected a list […], not a string",
+    '5:56: mcp.b.type: is missing; expected "local"',
+    "6:21: subagent_depth: expected a whole number, not a number",
+    "7:15: max_cost: expected an object {…}, not a number",
+    "8:11: mcp2: there is no such setting; did you mean mcp?",
+    "9:29: lsp.x.comand: there is no such setting; did you mean command?",
+  ]);
 });
 
 test("one broken file does not take the others down", async () => {
