@@ -23,7 +23,7 @@ import { Housekeeping, type SessionAges } from "./session/housekeeping.ts";
 import { Sessions } from "./session/sessions.ts";
 import { lateStore } from "./storage/late-store.ts";
 import type { SessionStore } from "./storage/session-store.ts";
-import { childEnvironment } from "./workspace/environment.ts";
+import { ChildVariables } from "./workspace/child-variables.ts";
 import { openFiles } from "./workspace/files.ts";
 import { openPipedProcesses, type PipedProcesses } from "./workspace/piped-process.ts";
 import { openProcesses, type Processes } from "./workspace/process.ts";
@@ -88,15 +88,15 @@ export class App {
     this.authorizations = new AuthorizationStore({ files: storedFiles, secrets });
     this.#signIn = new SignIn(this.authorizations);
 
-    const childEnv = childEnvironment(env);
-    this.#processes = openProcesses({ env: childEnv, secrets });
-    this.#piped = openPipedProcesses({ env: childEnv, secrets });
+    const variables = new ChildVariables(env, secrets);
+    this.#processes = openProcesses({ env: () => variables.now(), secrets });
+    this.#piped = openPipedProcesses({ env: () => variables.now() });
     const snapshotFolder = join(dataFolder, "snapshot");
     const workspace = {
       home: this.home,
       outputFolder: join(dataFolder, "tool-output"),
       files: openFiles(),
-      search: openSearch({ env: childEnv }),
+      search: openSearch({ env: variables.now() }),
       snapshots: openSnapshots(snapshotFolder, log),
       processes: this.#processes,
     };
@@ -104,8 +104,7 @@ export class App {
     this.models = new ModelAccess({ dataFolder, env, secrets, log });
     this.#parts = new LateParts({
       pluginHost,
-      childEnv,
-      secrets,
+      variables,
       processes: this.#piped,
       workspace,
       log,
@@ -119,6 +118,7 @@ export class App {
       trust: this.records.trust,
       models: this.models,
       parts: this.#parts,
+      variables,
       secrets,
       log,
     });

@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { dirname, join, relative, resolve, isAbsolute } from "node:path";
+import { basename, dirname, join, relative, resolve, isAbsolute } from "node:path";
 import { checkConfig, parseConfigFile, problemAtPath, type ConfigProblem } from "./config-file.ts";
 import { readConfigText } from "./config-text.ts";
 import { mergeConfigs } from "./merge.ts";
@@ -7,7 +7,7 @@ import { configHome, managedFolder, userFolders, type Env } from "./paths.ts";
 import type { Config } from "./schema.ts";
 import type { WatchedPlaces } from "./stamp.ts";
 import { substitute } from "./substitution.ts";
-import { restateDenials, withholdUntrusted } from "./withhold.ts";
+import { restateDenials, withholdUntrusted, withoutPersonal } from "./withhold.ts";
 
 /** Whose configuration it is. Only `project` comes with a folder that somebody else may have written. */
 export type ConfigScope = "organization" | "global" | "home" | "project" | "env" | "managed";
@@ -164,9 +164,8 @@ async function readLayer(source: SourceText, options: LoadConfigOptions): Promis
     ...(untrusted && { within: root }),
   });
   const checked = checkConfig(file, substituted.value);
-  const { config, withheld } = untrusted
-    ? withholdUntrusted(checked.config)
-    : { config: checked.config, withheld: [] };
+  const own = source.scope === "project" ? withoutPersonal(checked.config) : { ...checked, leftOut: [] };
+  const { config, withheld } = untrusted ? withholdUntrusted(own.config) : { ...own, withheld: [] };
   return {
     layer: { source: source.path, scope: source.scope, value: config },
     problems: [
@@ -175,9 +174,13 @@ async function readLayer(source: SourceText, options: LoadConfigOptions): Promis
       ...substituted.failures.map(({ path, message }) => problemAtPath(file, path, message)),
       ...checked.problems,
     ],
-    notes: checked.notes,
+    notes: [...checked.notes, ...own.leftOut.map((key) => personalNote(source.path, key))],
     withheld: [...withheld, ...substituted.refused.map((path) => path.join("."))],
   };
+}
+
+function personalNote(path: string, key: string): string {
+  return `${basename(path)}: "${key}" counts in your own configuration only, not in a project's.`;
 }
 
 function mergeLayers(layers: readonly ConfigLayer[], trusted: boolean): Config {

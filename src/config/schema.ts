@@ -345,6 +345,17 @@ export const configSchema = z
       })
       .optional()
       .describe("What becomes of old sessions. Counts in your own configuration only, not in a project's."),
+    environment: z
+      .strictObject({
+        keep: z
+          .array(z.string())
+          .optional()
+          .describe("Names of variables, * for any characters, that hold credentials and are passed on."),
+      })
+      .optional()
+      .describe(
+        "What commands and servers see of the environment; credentials only where named. Counts in your own configuration only, not in a project's.",
+      ),
     max_steps: z
       .number()
       .int()

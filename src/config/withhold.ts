@@ -53,6 +53,18 @@ const modelKeysOfProjects = new Set([
   "modalities",
 ]);
 
+/** What a person decides for all projects: what is deleted, and which credentials programs get. */
+const personalSettings = ["sessions", "environment"] as const;
+
+/** A project's configuration without what no project may say, trusted or not, and the names of that. */
+export function withoutPersonal(config: Config): { config: Config; leftOut: readonly string[] } {
+  const leftOut = personalSettings.filter((key) => config[key] !== undefined);
+  if (leftOut.length === 0) return { config, leftOut };
+  const kept = { ...config };
+  for (const key of leftOut) delete kept[key];
+  return { config: kept, leftOut };
+}
+
 /**
  * Leaves out of a project's configuration what would run, load or redirect something or loosen a permission.
  * What remains can describe and tighten only.

@@ -1,19 +1,17 @@
 import { UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { Secrets } from "../base/secrets.ts";
 import type { Config } from "../config/schema.ts";
 import type { LanguageServers } from "../lsp/language-servers.ts";
 import type { SharedPlugins } from "../plugin/shared-plugins.ts";
 import type { Diagnose } from "../session/project.ts";
+import type { ChildVariables } from "../workspace/child-variables.ts";
 import type { PipedProcesses } from "../workspace/piped-process.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
 export interface LatePartsDeps {
   /** The program that runs authors' modules. */
   readonly pluginHost: string;
-  /** What commands see of the environment. */
-  readonly childEnv: Readonly<Record<string, string>>;
-  readonly secrets: Secrets;
+  readonly variables: ChildVariables;
   readonly processes: PipedProcesses;
   readonly workspace: Pick<Workspace, "files" | "snapshots">;
   readonly log: Log;
@@ -35,8 +33,8 @@ export class LateParts {
   async openPlugins(): Promise<SharedPlugins> {
     if (this.#isClosing) throw new UserError("The program is ending.");
     const { SharedPlugins } = await import("../plugin/shared-plugins.ts");
-    const { pluginHost, log } = this.#deps;
-    this.#plugins ??= new SharedPlugins({ program: pluginHost, env: () => this.#envWithoutSecrets(), log });
+    const { pluginHost, variables, log } = this.#deps;
+    this.#plugins ??= new SharedPlugins({ program: pluginHost, env: () => variables.now(), log });
     return this.#plugins;
   }
 
@@ -57,11 +55,6 @@ export class LateParts {
   async closeAll(): Promise<void> {
     this.#isClosing = true;
     await this.#plugins?.closeAll();
-  }
-
-  #envWithoutSecrets(): Record<string, string> {
-    const { childEnv, secrets } = this.#deps;
-    return Object.fromEntries(Object.entries(childEnv).filter(([, value]) => !secrets.isIn(value)));
   }
 
   async #openLanguageServers(): Promise<LanguageServers> {

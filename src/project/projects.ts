@@ -12,6 +12,7 @@ import type { ModelAccess } from "../model/model-access.ts";
 import { toRetryPolicy } from "../model/retry.ts";
 import type { Trust } from "../permission/trust.ts";
 import type { Folders, PendingConsent, Project } from "../session/project.ts";
+import type { ChildVariables } from "../workspace/child-variables.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { findWorktree } from "../workspace/worktree.ts";
 import { type Configured, loadConfigured, problemsOf } from "./configured.ts";
@@ -30,6 +31,7 @@ export interface ProjectsDeps {
   readonly trust: Trust;
   readonly models: ModelAccess;
   readonly parts: LateParts;
+  readonly variables: ChildVariables;
   readonly secrets: Secrets;
   readonly log: Log;
 }
@@ -102,12 +104,13 @@ export class Projects {
 
   /** From here on the keys in it are kept out of whatever is handed on. */
   async #read(options: LoadConfigOptions, roots: readonly string[]) {
-    const { models, secrets, person } = this.#deps;
+    const { models, secrets, person, variables } = this.#deps;
     const [configured, keys] = await Promise.all([
       loadConfigured(options, roots, this.#deps),
       models.loadKeys(),
     ]);
     secrets.add(knownKeys(configured.loaded.config, person.env, keys.credentials));
+    variables.keep(configured.loaded.config.environment?.keep ?? []);
     return { configured, keys };
   }
 

@@ -1,4 +1,4 @@
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Words of a name that say that its value is a credential. Whole words only: KEYBOARD and TOKENIZERS are others. */
 const SECRET_WORDS = new Set(
@@ -123,6 +123,7 @@ function withoutKept(quiet: Environment, kept: readonly RegExp[], env: Environme
   return Object.fromEntries(chosen);
 }
 
-function toNamePattern(name: string): RegExp {
+/** The names that a text with `*` for any characters means. */
+export function toNamePattern(name: string): RegExp {
   return new RegExp(`^${name.replaceAll(/[^\w*]/g, "\\$&").replaceAll("*", ".*")}$`);
 }

@@ -5,7 +5,6 @@ import { statSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { orAfter, orWhenAborted } from "../base/async.ts";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
-import { Secrets } from "../base/secrets.ts";
 import { type Environment, findProgram } from "./find-program.ts";
 import { endTree, killGroup, PROCESS_MARK } from "./process-tree.ts";
 import { Watchdog } from "./watchdog.ts";
@@ -47,26 +46,24 @@ export interface PipedExit {
 /** A program that is done when its input ends goes within this time; one that cleans up gets TERM then. */
 const goodbyeMs = 300;
 
-/** `env` is given to the programs without its secrets; a mark is added by which all their descendants are found. */
-export function openPipedProcesses(options: { env: Environment; secrets?: Secrets }): PipedProcesses {
-  return new Piped(options.env, options.secrets ?? new Secrets());
+/** `env` says what the programs are given; a mark is added by which all their descendants are found. */
+export function openPipedProcesses({ env }: { env: () => Environment }): PipedProcesses {
+  return new Piped(env);
 }
 
 type Child = ChildProcessWithoutNullStreams & { pid: number };
 
 class Piped implements PipedProcesses {
-  readonly #env: Environment;
-  readonly #secrets: Secrets;
+  readonly #env: () => Environment;
   readonly #mark = `${randomUUID()}/`;
   readonly #watchdog: Watchdog;
   readonly #ending = new AbortController();
   readonly #running = new Map<number, Running>();
   #count = 0;
 
-  constructor(env: Environment, secrets: Secrets) {
+  constructor(env: () => Environment) {
     this.#env = env;
-    this.#secrets = secrets;
-    this.#watchdog = new Watchdog({ mark: this.#mark, path: env["PATH"] });
+    this.#watchdog = new Watchdog({ mark: this.#mark, path: env()["PATH"] });
   }
 
   async start(command: PipedCommand): Promise<PipedProcess> {
@@ -93,9 +90,8 @@ class Piped implements PipedProcesses {
   }
 
   #environmentFor({ env }: PipedCommand, mark: string): Record<string, string | undefined> {
-    const clean = Object.entries(this.#env).filter(([, value]) => !this.#secrets.isIn(value ?? ""));
-    const marks = `${this.#env[PROCESS_MARK] ?? ""}${mark}`;
-    return { ...Object.fromEntries(clean), ...env, [PROCESS_MARK]: marks };
+    const own = this.#env();
+    return { ...own, ...env, [PROCESS_MARK]: `${own[PROCESS_MARK] ?? ""}${mark}` };
   }
 }
 

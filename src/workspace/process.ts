@@ -44,12 +44,12 @@ export interface ProcessOutcome {
 const LAST_OUTPUT_MS = 100;
 
 /**
- * `env` is given to the commands as it is, with a mark added by which all their descendants are found again.
+ * `env` says what the commands are given, to which a mark is added by which all their descendants are found again.
  * Commands run in `bash` where it is on the PATH, else in `sh`; on Windows in `bash` or `cmd`.
  */
 export function openProcesses(options: {
-  env: Environment;
-  /** Neither given to the commands, whatever variable holds one, nor let through in what they print. */
+  env: () => Environment;
+  /** Not let through in what commands print. */
   secrets?: Secrets;
 }): Processes {
   return new ShellProcesses(options.env, options.secrets ?? new Secrets());
@@ -60,7 +60,7 @@ type Started = { child: Shell; group: number };
 type Stop = "timed-out" | "cancelled";
 
 class ShellProcesses implements Processes {
-  readonly #env: Environment;
+  readonly #env: () => Environment;
   readonly #secrets: Secrets;
   readonly #mark = `${randomUUID()}/`;
   readonly #ending = new AbortController();
@@ -72,7 +72,7 @@ class ShellProcesses implements Processes {
   #shell: Promise<string> | undefined;
   #count = 0;
 
-  constructor(env: Environment, secrets: Secrets) {
+  constructor(env: () => Environment, secrets: Secrets) {
     this.#env = env;
     this.#secrets = secrets;
     // Each running command listens.
@@ -111,21 +111,15 @@ class ShellProcesses implements Processes {
     return ended;
   }
 
-  #withoutSecrets(): Record<string, string | undefined> {
-    const entries = Object.entries(this.#env);
-    return Object.fromEntries(entries.filter(([, value]) => !this.#secrets.isIn(value ?? "")));
-  }
-
   async #start(command: ShellCommand): Promise<ProcessOutcome> {
     if (this.#ending.signal.aborted)
       return failedToStart("The program is ending; no command starts any more.");
-    this.#shell ??= findShell(this.#env);
+    this.#shell ??= findShell(this.#env());
     const shell = await this.#shell;
     if (command.signal.aborted) return outcome("cancelled");
     const mark = `${this.#mark}${++this.#count}/`;
-    const marks = `${this.#env[PROCESS_MARK] ?? ""}${mark}`;
-    const env = { ...this.#withoutSecrets(), [PROCESS_MARK]: marks };
-    const started = await startShell(shell, command, env);
+    const marks = `${this.#env()[PROCESS_MARK] ?? ""}${mark}`;
+    const started = await startShell(shell, command, { ...this.#env(), [PROCESS_MARK]: marks });
     if ("error" in started) return failedToStart(await whyNotStarted(started.error, command, shell));
     return this.#watch(started, command, mark);
   }

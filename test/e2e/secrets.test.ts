@@ -100,3 +100,20 @@ test("control characters of a title and a question are made visible", async () =
     expect(toolCalls(editor.updates(sessionId))[0]?.title).toBe(title);
   });
 });
+
+test("credentials that the person names reach commands, those that a project names do not", async () => {
+  const config = { permission: "allow", environment: { keep: ["NPM_TOKEN", "GITHUB_*"] } };
+  const env = {
+    NPM_TOKEN: "npm-0123456789abcdef",
+    GITHUB_TOKEN: "ghs-0123456789abcdef",
+    PYPI_TOKEN: "pypi-0123456789abcdef",
+  };
+  const files = { "fairlead.json": JSON.stringify({ environment: { keep: ["*"] } }) };
+  await story({ config, env, files }, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(reply.call("bash", { command: "env | grep _TOKEN= | sort" })).reply("Done.");
+    await editor.prompt(sessionId, "Go");
+    // The token is a provider's key too: the command has it, the model does not see it.
+    expect(model.requests[1]?.toolResults).toEqual(["GITHUB_TOKEN=[key]\nNPM_TOKEN=npm-0123456789abcdef"]);
+  });
+});

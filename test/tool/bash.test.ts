@@ -26,7 +26,7 @@ beforeEach(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-bash-")));
   mkdirSync(join(folder, "work", "sub"), { recursive: true });
   mkdirSync(join(folder, "elsewhere"));
-  processes = openProcesses({ env: { PATH: process.env["PATH"] } });
+  processes = openProcesses({ env: () => ({ PATH: process.env["PATH"] }) });
   analyzed = [];
 });
 

@@ -349,6 +349,22 @@ test("an untrusted project reads files inside itself only, links included", asyn
   expect([...withheld].sort()).toEqual(["agent.b.prompt", "agent.c.prompt", "agent.d.prompt"]);
 });
 
+test("what a person decides for all projects is left out of a project's configuration, trusted or not", async () => {
+  const environment = { keep: ["NPM_TOKEN"] };
+  await write("home/.config/fairlead/fairlead.json", { environment });
+  await write("work/fairlead.json", { environment: { keep: ["*"] }, sessions: { remove_after_days: 1 } });
+  for (const trusted of [false, true]) {
+    const { config, notes, withheld } = await load({ trusted });
+    expect({ config, notes, withheld }).toEqual({
+      config: { environment },
+      notes: ["sessions", "environment"].map(
+        (key) => `fairlead.json: "${key}" counts in your own configuration only, not in a project's.`,
+      ),
+      withheld: [],
+    });
+  }
+});
+
 test("an untrusted project lifts no limit of costs, tasks, undo or of what a no ends", async () => {
   await write("work/fairlead.json", {
     max_cost: { turn: 1000 },

@@ -19,7 +19,7 @@ afterEach(async () => {
 /** A folder with servers for `.txt` files, of one behaviour. */
 async function place(behaviour: string, waits = { firstMs: 10_000, laterMs: 10_000 }) {
   const folder = await temporaryFolder();
-  const processes = openPipedProcesses({ env: process.env });
+  const processes = openPipedProcesses({ env: () => process.env });
   running.push(processes);
   const contents = new Map<string, Buffer>();
   const warnings: string[] = [];
@@ -128,7 +128,7 @@ describe("a server at fault", () => {
 
   test("that is not installed is told of in words", async () => {
     await using folder = await temporaryFolder();
-    const processes = openPipedProcesses({ env: process.env });
+    const processes = openPipedProcesses({ env: () => process.env });
     running.push(processes);
     const warnings: string[] = [];
     const servers = new LanguageServers({

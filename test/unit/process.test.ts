@@ -15,7 +15,7 @@ let processes: Processes;
 beforeEach(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-process-")));
   run = `run-${Math.random()}`;
-  processes = openProcesses({ env: { PATH: process.env["PATH"], [MARK]: run } });
+  processes = openProcesses({ env: () => ({ PATH: process.env["PATH"], [MARK]: run }) });
 });
 
 afterEach(async () => {
@@ -249,7 +249,7 @@ test("a reader that fails ends the command and is told", async () => {
 
 test("servers are looked for in absolute folders of the PATH only", async () => {
   writeFileSync(join(folder, "server"), "#!/bin/sh\n", { mode: 0o755 });
-  const servers = openPipedProcesses({ env: { PATH: "." } });
+  const servers = openPipedProcesses({ env: () => ({ PATH: "." }) });
   const command = { command: "server", args: [], cwd: folder, env: {} };
   await expect(servers.start(command)).rejects.toThrow('there is no program "server"');
   const there = await servers.start({ ...command, env: { PATH: folder } });
