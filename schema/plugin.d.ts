@@ -4,7 +4,10 @@ import type { z } from "zod";
  * A plugin: a function that a module exports. It is called once, before the first turn that it takes part in, and
  * returns its hooks. It runs in a process beside Fairlead, not in it.
  */
-export type Plugin = (input: PluginInput) => Hooks | Promise<Hooks>;
+export type Plugin = (input: PluginInput, options: PluginOptions) => Hooks | Promise<Hooks>;
+
+/** What stands behind the plugin's name in the configuration, as in `["./audit.ts", { "level": 2 }]`; else empty. */
+export type PluginOptions = Readonly<Record<string, unknown>>;
 
 export interface PluginInput {
   /** Absolute paths: the session's folder, and the repository's root (the same where there is none). */

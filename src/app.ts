@@ -7,7 +7,7 @@ import { type LogLevel, openFileLog } from "./base/file-log.ts";
 import type { Log } from "./base/log.ts";
 import { Secrets } from "./base/secrets.ts";
 import { loadConfig } from "./config/load.ts";
-import { type Env, type Home, userFolders, type UserFolders } from "./config/paths.ts";
+import { configHome, type Env, type Home, userFolders, type UserFolders } from "./config/paths.ts";
 import type { Config } from "./config/schema.ts";
 import { AuthorizationStore } from "./mcp/oauth-store.ts";
 import { Servers } from "./mcp/servers.ts";
@@ -112,7 +112,7 @@ export class App {
     });
     this.projects = new Projects({
       person: this.#person,
-      configFolder,
+      configFolders: [configFolder, join(configHome(this.#person), "opencode")],
       bundledSkills,
       workspace,
       trust: this.records.trust,

@@ -135,10 +135,21 @@ async function textOf(path: string): Promise<string> {
 
 /** A value that may be a key is shown as it was written where that only names it, and not at all otherwise. */
 function shown({ path, value, written }: ConfigValue, secrets: Secrets): unknown {
-  if (typeof value !== "string") return JSON.parse(secrets.redact(JSON.stringify(value)));
+  if (typeof value !== "string") return JSON.parse(secrets.redact(JSON.stringify(withoutKeys(value))));
   if (!mayBeSecret(path)) return secrets.redact(value);
   const isReference = written !== undefined && /^"(?:[\w.-]+ )?\{(?:env|file):[^{}]*\}"$/.test(written);
   return isReference ? written.slice(1, -1) : "(hidden)";
+}
+
+/** A list may hold objects, such as the options of a plugin. */
+function withoutKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutKeys);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(([key, item]): [string, unknown] => [
+    key,
+    mayBeSecret([key]) ? "(hidden)" : withoutKeys(item),
+  ]);
+  return Object.fromEntries(entries);
 }
 
 const holdersOfSecrets: ReadonlySet<string> = new Set(["headers", "environment"]);

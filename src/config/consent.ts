@@ -4,7 +4,14 @@ import { join, relative, sep } from "node:path";
 import { codeOf } from "../base/errors.ts";
 import { parseConfigFile } from "./config-file.ts";
 import type { LoadedConfig } from "./load.ts";
-import { isModuleFile, packageName, pluginFolderNames, pluginPath, toolFolderNames } from "./module-files.ts";
+import {
+  isModuleFile,
+  packageName,
+  pluginEntry,
+  pluginFolderNames,
+  pluginPath,
+  toolFolderNames,
+} from "./module-files.ts";
 
 /** What the consent to a project's own configuration covers, as it is on disk now. */
 export interface ConsentContent {
@@ -158,7 +165,7 @@ function pluginPackages(value: unknown): string[] {
 
 function pluginEntries(value: unknown): string[] {
   if (!isRecord(value) || !Array.isArray(value["plugin"])) return [];
-  return value["plugin"].filter((entry) => typeof entry === "string");
+  return value["plugin"].map(pluginEntry).flatMap((entry) => entry?.name ?? []);
 }
 
 /** The setting as it is written, before anything is filled in, so that no value of the environment is shown. */

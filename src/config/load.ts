@@ -114,7 +114,11 @@ function fileCandidates(options: LoadConfigOptions, folders: readonly ConfigSour
   const { env } = options;
   return [
     { path: organizationFile(userFolders(options).data), scope: "organization" },
-    ...inFolder(join(configHome(options), "opencode"), "global", ["opencode.json", "opencode.jsonc"]),
+    ...inFolder(join(configHome(options), "opencode"), "global", [
+      "config.json",
+      "opencode.json",
+      "opencode.jsonc",
+    ]),
     ...inFolder(userFolders(options).config, "global", ["config.json", "fairlead.json", "fairlead.jsonc"]),
     ...(env.FAIRLEAD_CONFIG
       ? [{ path: resolve(options.cwd, env.FAIRLEAD_CONFIG), scope: "env" as const }]

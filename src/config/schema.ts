@@ -242,6 +242,7 @@ const languageServerSchema = z
       .array(z.string())
       .optional()
       .describe("Endings of its files, with the dot; may be left out for well-known names."),
+    languageId: z.string().optional().describe("Accepted; a file's ending says its language."),
     env: z.record(z.string(), z.string()).optional().describe("Added to its environment."),
     initialization: z
       .record(z.string(), z.unknown())
@@ -257,6 +258,7 @@ const noMeaning = () =>
 
 const withoutMeaning = {
   formatter: noMeaning(),
+  shell: noMeaning(),
   username: noMeaning(),
   theme: noMeaning(),
   keybinds: noMeaning(),
@@ -268,6 +270,7 @@ const withoutMeaning = {
   autoupdate: noMeaning(),
   layout: noMeaning(),
   watcher: noMeaning(),
+  reference: noMeaning(),
   references: noMeaning(),
   attachment: noMeaning(),
   enterprise: noMeaning(),
@@ -299,7 +302,10 @@ export const configSchema = z
       .union([z.boolean(), z.record(z.string(), languageServerSchema)])
       .optional()
       .describe("Language servers by name; false switches them off. Without a command none starts."),
-    plugin: z.array(z.string()).optional().describe("Plugin modules."),
+    plugin: z
+      .array(z.union([z.string(), z.array(z.unknown()).min(1)]))
+      .optional()
+      .describe('Plugin modules: paths and names of packages, or ["name", {…}] with options for it.'),
     skills: z
       .strictObject({
         paths: z.array(z.string()).optional().describe("Further folders with skills."),
@@ -392,7 +398,6 @@ export const configSchema = z
           .describe("Silence after which a model call counts as failed (120000)."),
       })
       .optional(),
-    shell: z.string().optional().describe("The shell that runs commands."),
     experimental: z
       .looseObject({
         continue_loop_on_deny: z.boolean().optional().describe("Go on with the turn after a rejected call."),
@@ -417,6 +422,7 @@ export type Config = z.infer<typeof configSchema>;
 /** Keys of OpenCode's files that are read and do nothing. Written out, because schemas are built only when needed. */
 export const keysWithoutMeaning: readonly string[] = Object.keys({
   formatter: true,
+  shell: true,
   username: true,
   theme: true,
   keybinds: true,
@@ -428,6 +434,7 @@ export const keysWithoutMeaning: readonly string[] = Object.keys({
   autoupdate: true,
   layout: true,
   watcher: true,
+  reference: true,
   references: true,
   attachment: true,
   enterprise: true,

@@ -24,7 +24,8 @@ export interface Substituted {
 /** Longest file that `{file:path}` reads, in bytes. */
 const fileLimitBytes = 1_000_000;
 
-const reference = /\{(env|file):([^{}]*)\}/g;
+const variable = /\{env:([^{}]*)\}/g;
+const file = /\{file:([^{}]*)\}/g;
 
 /** Fills `{env:NAME}` and `{file:path}` into the strings of a value. */
 export async function substitute(value: unknown, context: SubstitutionContext): Promise<Substituted> {
@@ -45,11 +46,22 @@ export async function substitute(value: unknown, context: SubstitutionContext): 
     return Object.fromEntries(filled.filter(([, item]) => item !== undefined));
   };
 
+  /** Variables first: a file's name may be made of them. What stands in a file is not looked at again. */
   const fill = async (text: string, path: (string | number)[]): Promise<string | undefined> => {
+    const named = await fillAll(text, variable, (name) => fromEnvironment(name, context), path);
+    return named && fillAll(named, file, (name) => fromFile(name, context), path);
+  };
+
+  const fillAll = async (
+    text: string,
+    reference: RegExp,
+    find: (name: string) => Found | Promise<Found>,
+    path: (string | number)[],
+  ): Promise<string | undefined> => {
     let result = "";
     let end = 0;
     for (const match of text.matchAll(reference)) {
-      const found = await resolveReference(match[1] ?? "", (match[2] ?? "").trim(), context);
+      const found = await find((match[1] ?? "").trim());
       if (found.outcome === "refused") {
         refused.push(path);
         return undefined;
@@ -68,10 +80,6 @@ type Found =
   | { outcome: "found"; text: string }
   | { outcome: "missing"; message: string }
   | { outcome: "refused" };
-
-async function resolveReference(kind: string, name: string, context: SubstitutionContext): Promise<Found> {
-  return kind === "env" ? fromEnvironment(name, context) : fromFile(name, context);
-}
 
 function fromEnvironment(name: string, { env, within }: SubstitutionContext): Found {
   if (within !== undefined) return { outcome: "refused" };

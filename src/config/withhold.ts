@@ -9,7 +9,7 @@ export interface Withheld {
 }
 
 /** Settings that would start a program, load code or send queries somewhere. */
-const settingsThatReachOut = ["plugin", "shell", "formatter", "lsp", "search"] as const;
+const settingsThatReachOut = ["plugin", "lsp", "search"] as const;
 
 /** Settings that would lift a limit: of costs, of tasks that start tasks, of what can be undone, of what a "no" ends. */
 function settingsThatLoosen({ max_cost, subagent_depth, snapshot, experimental }: Config): (keyof Config)[] {

@@ -26,8 +26,8 @@ export interface InstructionSources {
   /** Root of the worktree, or `cwd` where there is none. */
   readonly root: string;
   readonly additionalDirectories?: readonly string[];
-  /** The global config folder. */
-  readonly configFolder: string;
+  /** Of the global configuration folders the first that has instructions counts. */
+  readonly configFolders: readonly string[];
   readonly home: string;
   /** Further paths and globs, absolute, from `~/`, or relative to `cwd` or a folder above it up to the root. */
   readonly configured?: readonly string[];
@@ -134,9 +134,14 @@ class Collection {
   }
 }
 
-async function addGlobal(collection: Collection, { configFolder, home }: InstructionSources): Promise<void> {
-  const found = await collection.add(join(configFolder, "AGENTS.md"));
-  if (!found) await collection.add(join(home, ".claude", "CLAUDE.md"));
+async function addGlobal(collection: Collection, { configFolders, home }: InstructionSources): Promise<void> {
+  const places = [
+    ...configFolders.map((folder) => join(folder, "AGENTS.md")),
+    join(home, ".claude", "CLAUDE.md"),
+  ];
+  for (const path of places) {
+    if (await collection.add(path)) return;
+  }
 }
 
 async function addFolder(collection: Collection, folder: string, within: string): Promise<void> {

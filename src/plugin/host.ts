@@ -1,7 +1,7 @@
 import { pathToFileURL } from "node:url";
 import { z } from "zod";
 import { messageOf } from "../base/errors.ts";
-import type { Hooks, PluginInput, ToolContext, ToolDefinition, ToolOutput } from "./author.ts";
+import type { Hooks, PluginInput, PluginOptions, ToolContext, ToolDefinition, ToolOutput } from "./author.ts";
 import { packageSpecifier, registerImports } from "./imports.ts";
 import {
   answerLimit,
@@ -73,7 +73,7 @@ class Host {
     const module =
       place.kind === "tools"
         ? { hooks: [], tools: toolsOf(exported, place.name) }
-        : await startPlugins(exported, at);
+        : await startPlugins(exported, at, place.options);
     this.#modules.set(place.name, module);
     const hooks = module.hooks.flatMap((one) =>
       Object.keys(one).filter((name) => isFunction(Reflect.get(one, name))),
@@ -129,7 +129,11 @@ async function importModule({ name, from }: ModulePlace): Promise<Record<string,
 }
 
 /** Functions are plugins; so is `server` of a default export that is an object. */
-async function startPlugins(exported: Record<string, unknown>, place: HostPlace): Promise<Module> {
+async function startPlugins(
+  exported: Record<string, unknown>,
+  place: HostPlace,
+  options: PluginOptions = {},
+): Promise<Module> {
   const { default: first } = exported;
   const server: unknown =
     typeof first === "object" && first !== null ? Reflect.get(first, "server") : undefined;
@@ -137,7 +141,7 @@ async function startPlugins(exported: Record<string, unknown>, place: HostPlace)
   if (plugins.size === 0) throw new Nonsense("it exports no function, which a plugin is");
   const hooks: Hooks[] = [];
   for (const plugin of plugins) {
-    const returned: unknown = await plugin(pluginInput(place));
+    const returned: unknown = await plugin(pluginInput(place), options);
     if (typeof returned !== "object" || returned === null)
       throw new Nonsense(`it returned ${describe(returned)} instead of its hooks`);
     hooks.push(returned);

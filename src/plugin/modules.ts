@@ -5,6 +5,8 @@ import type { ConfigSource, LoadedConfig } from "../config/load.ts";
 import {
   isModuleFile,
   packageName,
+  type PluginEntry,
+  pluginEntry,
   pluginFolderNames,
   pluginPath,
   toolFolderNames,
@@ -38,7 +40,8 @@ export async function findModules(sources: ModuleSources): Promise<FoundModules>
   const folders = loaded.folders.filter(({ scope }) => isTrusted || scope !== "project");
   const search = new Search(sources, folders);
   for (const { source, scope, value } of loaded.layers)
-    for (const entry of value.plugin ?? []) await search.addEntry(entry, { path: source, scope });
+    for (const entry of value.plugin ?? [])
+      await search.addEntry(pluginEntry(entry), { path: source, scope });
   for (const folder of folders) {
     for (const name of pluginFolderNames) await search.addFolder("plugin", folder, name);
     for (const name of toolFolderNames) await search.addFolder("tools", folder, name);
@@ -66,12 +69,16 @@ class Search {
   }
 
   /** One entry of the key `plugin`: a path, or the name of a package that is installed. */
-  async addEntry(entry: string, source: ConfigSource): Promise<void> {
-    const path = pluginPath(entry, source.path, this.#sources.home);
+  async addEntry(entry: PluginEntry | undefined, source: ConfigSource): Promise<void> {
+    if (entry === undefined) {
+      this.problems.push(`${source.path}: plugin: an entry in brackets must be ["name", { options }]`);
+      return;
+    }
+    const path = pluginPath(entry.name, source.path, this.#sources.home);
     if (path === undefined) return this.#addPackage(entry, source);
     const real = await realPathOf(path);
     if (real === undefined) this.problems.push(`${source.path}: plugin: there is no file ${path}`);
-    else this.#add({ kind: "plugin", name: real });
+    else this.#add({ kind: "plugin", ...entry, name: real });
   }
 
   async addFolder(kind: ModulePlace["kind"], folder: ConfigSource, name: string): Promise<void> {
@@ -85,21 +92,23 @@ class Search {
     }
   }
 
-  async #addPackage(entry: string, source: ConfigSource): Promise<void> {
-    const name = packageName(entry);
+  async #addPackage(entry: PluginEntry, source: ConfigSource): Promise<void> {
+    const name = packageName(entry.name);
     if (name === undefined) {
-      this.problems.push(`${source.path}: plugin: ${JSON.stringify(entry)} is neither a path nor a package`);
+      this.problems.push(
+        `${source.path}: plugin: ${JSON.stringify(entry.name)} is neither a path nor a package`,
+      );
       return;
     }
     // What a person names for everything is not taken from a project.
     const folders = this.#folders.filter(({ scope }) => source.scope === "project" || scope !== "project");
     for (const { path } of folders.toReversed()) {
       if ((await realPathOf(join(path, "node_modules", name, "package.json"))) === undefined) continue;
-      return this.#add({ kind: "plugin", name, from: await realpath(path) });
+      return this.#add({ kind: "plugin", ...entry, name, from: await realpath(path) });
     }
     const folder = folders.findLast(({ scope }) => scope === source.scope)?.path ?? dirname(source.path);
     this.problems.push(
-      `${source.path}: plugin: the package ${name} is not installed. Nothing is downloaded by itself: run npm install --prefix ${folder} ${entry}`,
+      `${source.path}: plugin: the package ${name} is not installed. Nothing is downloaded by itself: run npm install --prefix ${folder} ${entry.name}`,
     );
   }
 

@@ -7,6 +7,8 @@ export interface ModulePlace {
   readonly name: string;
   /** Where a package is looked for: a folder that has it in its `node_modules`. */
   readonly from?: string;
+  /** For a plugin, as the configuration gives them. */
+  readonly options?: Readonly<Record<string, unknown>>;
 }
 
 /** Where a project's own modules may import from: of the files below `root` only these, which the person agreed to. */

@@ -3,7 +3,7 @@ import { realpath } from "node:fs/promises";
 import type { Log } from "../base/log.ts";
 import type { Secrets } from "../base/secrets.ts";
 import { type LoadConfigOptions, type LoadedConfig, placesOf } from "../config/load.ts";
-import { pluginPath } from "../config/module-files.ts";
+import { pluginEntry, pluginPath } from "../config/module-files.ts";
 import type { Home } from "../config/paths.ts";
 import type { Config } from "../config/schema.ts";
 import { watch, type WatchedPlaces } from "../config/stamp.ts";
@@ -22,8 +22,8 @@ import { projectTools } from "./tools.ts";
 
 export interface ProjectsDeps {
   readonly person: Home;
-  /** The person's own configuration folder. */
-  readonly configFolder: string;
+  /** The person's own configuration folders, the one that counts first. */
+  readonly configFolders: readonly string[];
   /** The skills that come with the program. */
   readonly bundledSkills: string;
   /** The doors that all folders have in common. */
@@ -157,7 +157,7 @@ export class Projects {
         cwd,
         root: rootOf(workspace),
         additionalDirectories: roots.slice(1),
-        configFolder: this.#deps.configFolder,
+        configFolders: this.#deps.configFolders,
         home,
         configured: config.instructions,
         fetched,
@@ -173,7 +173,9 @@ interface OpenedProject extends Pick<Project, "workspace" | "models" | "hasChang
 /** Skills and plugins that stand elsewhere, as the configuration names them. */
 function furtherPlaces({ loaded, skills }: Configured, home: string): WatchedPlaces {
   const named = loaded.layers.flatMap(({ source, value }) =>
-    (value.plugin ?? []).map((entry) => pluginPath(entry, source, home)),
+    (value.plugin ?? [])
+      .flatMap((entry) => pluginEntry(entry)?.name ?? [])
+      .map((name) => pluginPath(name, source, home)),
   );
   const files = named.filter((path) => path !== undefined);
   return { files, holders: [], folders: skills.places };

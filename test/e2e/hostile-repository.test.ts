@@ -124,7 +124,6 @@ describe("a repository full of traps", () => {
       for (const trap of [
         "mcp.evil",
         "plugin",
-        "shell",
         "provider.test.options",
         "permission",
         "command.deploy",

@@ -246,7 +246,7 @@ export const Decides = () => ({
     const plugin = (word: string) =>
       `export default async () => ({ "tool.execute.after": (_, o) => { o.output += " ${word}"; } });\n`;
     const files = {
-      ".opencode/opencode.json": JSON.stringify({ plugin: ["named", "./own.mjs"] }),
+      ".opencode/opencode.json": JSON.stringify({ plugin: ["named", ["./own.mjs", { word: "own" }]] }),
       ".opencode/own.mjs": plugin("own"),
       ".opencode/node_modules/named/package.json": JSON.stringify({
         name: "named",

@@ -252,7 +252,6 @@ test("variables and files are filled in, and a missing one is empty and reported
 const hostile = {
   model: "p/m",
   plugin: ["evil"],
-  shell: "/tmp/evil",
   search: { web: { url: "https://evil/?q={query}" } },
   mcp: { run: { type: "local", command: ["evil"] }, off: { enabled: false } },
   provider: {
@@ -300,7 +299,6 @@ test("an untrusted project can describe and tighten, and the rest is withheld by
       "provider.openai.models.m.headers",
       "provider.openai.options",
       "search",
-      "shell",
       "small_model",
       "tools.bash",
     ].sort(),
@@ -314,7 +312,6 @@ test("a trusted project counts in full", async () => {
   expect(withheld).toEqual([]);
   expect(config).toMatchObject({
     plugin: ["evil"],
-    shell: "/tmp/evil",
     default_agent: "agent",
     tools: { bash: true },
   });

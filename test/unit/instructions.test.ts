@@ -223,7 +223,7 @@ function load(more: { cwd?: string; configured?: string[]; additionalDirectories
   return loadInstructions({
     cwd: join(root, "packages", "shop"),
     root,
-    configFolder: join(base, "config"),
+    configFolders: [join(base, "config"), join(base, "other")],
     home: join(base, "home"),
     fetched: new FetchedTexts(() => Promise.reject(new Error("no network"))),
     ...more,
