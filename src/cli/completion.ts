@@ -36,7 +36,11 @@ function verbsAfter(word: string, commands: readonly Command[]): string[] {
 
 const firstWords = (commands: readonly Command[]): string[] => [
   ...new Set(commands.flatMap(({ names }) => names.map((name) => name.split(" ")[0] ?? ""))),
+  help,
 ];
+
+/** Stands before the name of a command. */
+const help = "help";
 
 const flagsOf = ({ flags }: Command): readonly Flag[] => [
   ...flags,
@@ -56,8 +60,12 @@ function bashScript(commands: readonly Command[]): string {
 _fairlead() {
   local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" words=""
   local first="\${COMP_WORDS[1]}" second="\${COMP_WORDS[2]}"
+  # --flag=value comes as three words.
+  if [ "$word" = "=" ]; then word=""
+  elif [ "$before" = "=" ]; then before="\${COMP_WORDS[COMP_CWORD-2]}"
+  fi
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "${[...firstWords(commands), "help"].join(" ")} --help --version" -- "$word"))
+    COMPREPLY=($(compgen -W "${firstWords(commands).join(" ")} --help --version" -- "$word"))
     return
   fi
   case "$before" in
@@ -67,6 +75,7 @@ ${valueCases(commands, (words) => `COMPREPLY=($(compgen -W "${words}" -- "$word"
     case "$first" in
 ${verbCases.join("\n")}
     completion) words="${Object.keys(shells).join(" ")}" ;;
+    ${help}) words="${firstWords(commands).join(" ")}" ;;
     esac
   fi
   if [ "\${word#-}" != "$word" ]; then
@@ -91,12 +100,12 @@ function valueCases(commands: readonly Command[], then: (words: string) => strin
 }
 
 function zshScript(commands: readonly Command[]): string {
-  const first = firstWords(commands).map((word) => `'${word}:${zshText(aboutWord(word, commands))}'`);
+  const first = firstWords(commands).map((word) => zshChoice(word, aboutWord(word, commands)));
   const verbs = firstWords(commands)
     .map((word) => ({ word, verbs: verbsAfter(word, commands) }))
     .filter(({ verbs }) => verbs.length > 0)
     .map(({ word, verbs }) => {
-      const described = verbs.map((verb) => `'${verb}:${zshText(aboutWord(`${word} ${verb}`, commands))}'`);
+      const described = verbs.map((verb) => zshChoice(verb, aboutWord(`${word} ${verb}`, commands)));
       return `    ${word}) verbs=(${described.join(" ")}) ;;`;
     });
   const flags = named(commands).map(
@@ -115,6 +124,7 @@ _fairlead() {
     case $words[2] in
 ${verbs.join("\n")}
     completion) verbs=(${Object.keys(shells).join(" ")}) ;;
+    ${help}) verbs=($first) ;;
     esac
     (( $#verbs )) && _describe argument verbs && return
   fi
@@ -128,41 +138,53 @@ if [ "$funcstack[1]" = "_fairlead" ]; then _fairlead "$@"; else compdef _fairlea
 }
 
 function zshFlag({ name, value, choices, about }: Flag): string {
-  const takes = value === undefined ? "" : choices ? `:${name}:(${choices.join(" ")})` : `:${name}:_files`;
-  return `'--${name}[${zshText(about)}]${takes}'`;
+  const told = `[${about.replaceAll(/[[\]\\]/g, "\\$&")}]`;
+  if (value === undefined) return zshQuoted(`--${name}${told}`);
+  return zshQuoted(`--${name}=${told}:${name}:${choices ? `(${choices.join(" ")})` : "_files"}`);
 }
 
-const zshText = (text: string): string => text.replaceAll(/['[\]:\\]/g, " ");
+/** A word and what it means, with a colon between. */
+const zshChoice = (word: string, about: string): string =>
+  zshQuoted(`${word}:${about.replaceAll(/[:\\]/g, "\\$&")}`);
+
+const zshQuoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 function aboutWord(word: string, commands: readonly Command[]): string {
-  return (
-    named(commands).find(({ name }) => name === word || name.startsWith(`${word} `))?.command.about ?? ""
-  );
+  if (word === help) return "what a command takes";
+  const all = named(commands);
+  const meant = all.find(({ name }) => name === word) ?? all.find(({ name }) => name.startsWith(`${word} `));
+  return meant?.command.about ?? "";
 }
 
 function fishScript(commands: readonly Command[]): string {
   const first = firstWords(commands).map(
     (word) =>
-      `complete -c fairlead -n __fish_use_subcommand -a ${word} -d ${fishText(aboutWord(word, commands))}`,
+      `complete -c fairlead -f -n __fish_use_subcommand -a ${word} -d ${fishText(aboutWord(word, commands))}`,
   );
   const verbs = firstWords(commands).flatMap((word) =>
     verbsAfter(word, commands).map(
       (verb) =>
-        `complete -c fairlead -f -n ${fishText(`__fish_seen_subcommand_from ${word}`)} -a ${verb} -d ${fishText(aboutWord(`${word} ${verb}`, commands))}`,
+        `complete -c fairlead -f -n ${fishText(fishWhere(word, commands))} -a ${verb} -d ${fishText(aboutWord(`${word} ${verb}`, commands))}`,
     ),
   );
   const flags = named(commands).flatMap(({ name, command }) =>
-    flagsOf(command).map((flag) => fishFlag(name, flag)),
+    flagsOf(command).map((flag) => fishFlag(fishWhere(name, commands), flag)),
   );
   const shellNames = `complete -c fairlead -f -n '__fish_seen_subcommand_from completion' -a '${Object.keys(shells).join(" ")}'`;
-  return ["# Completes fairlead in fish.", ...first, ...verbs, shellNames, ...new Set(flags), ""].join("\n");
+  const helped = `complete -c fairlead -f -n '__fish_seen_subcommand_from ${help}' -a '${firstWords(commands).join(" ")}'`;
+  const all = [...first, ...verbs, shellNames, helped, ...new Set(flags)];
+  return ["# Completes fairlead in fish.", ...all, ""].join("\n");
 }
 
-function fishFlag(command: string, { name, short, value, choices, about }: Flag): string {
-  const seen = command
-    .split(" ")
-    .map((word) => `__fish_seen_subcommand_from ${word}`)
-    .join("; and ");
+/** Behind a command's name, and before any further word of a longer one. */
+function fishWhere(name: string, commands: readonly Command[]): string {
+  const further = verbsAfter(name, commands);
+  const seen = name.split(" ").map((word) => `__fish_seen_subcommand_from ${word}`);
+  const unseen = further.length === 0 ? [] : [`not __fish_seen_subcommand_from ${further.join(" ")}`];
+  return [...seen, ...unseen].join("; and ");
+}
+
+function fishFlag(seen: string, { name, short, value, choices, about }: Flag): string {
   const takes = value === undefined ? "" : choices === undefined ? " -r" : ` -x -a '${choices.join(" ")}'`;
   const shortName = short === undefined ? "" : ` -s ${short}`;
   return `complete -c fairlead -n ${fishText(seen)} -l ${name}${shortName}${takes} -d ${fishText(about)}`;

@@ -27,10 +27,16 @@ test("a shell completes commands, verbs, flags and values", async () => {
   expect(await completed(script, ["fairlead", "run", "--max"])).toEqual(["--max-steps", "--max-cost"]);
   expect(await completed(script, ["fairlead", "sessions", "stats", "--d"])).toEqual(["--days"]);
   expect(await completed(script, ["fairlead", "run", "--permission", "a"])).toEqual(["ask", "allow"]);
-  for (const shell of ["zsh", "fish"]) {
-    const { exitCode, stdout } = await fairlead(home.path, ["completion", shell]);
-    expect([exitCode, stdout]).toEqual([0, expect.stringContaining("max-cost")]);
-  }
+  expect(await completed(script, ["fairlead", "run", "--permission", "=", "a"])).toEqual(["ask", "allow"]);
+  expect(await completed(script, ["fairlead", "run", "--permission", "="])).toHaveLength(3);
+  expect(await completed(script, ["fairlead", "help", "tr"])).toEqual(["trace", "trust"]);
+  const zsh = (await fairlead(home.path, ["completion", "zsh"])).stdout;
+  expect(zsh).toContain(String.raw`'--mode=[the same, by the editors'\'' word]:mode:_files'`);
+  expect(zsh).toContain("'permissions:what was approved for good in a project'");
+  const fish = (await fairlead(home.path, ["completion", "fish"])).stdout;
+  // Files are offered behind the whole name of a command only.
+  const config = "not __fish_seen_subcommand_from show path check schema";
+  expect(fish).toContain(`-f -n '__fish_seen_subcommand_from config; and ${config}' -a check`);
   const wrong = await fairlead(home.path, ["completion", "tcsh"], { cwd: join(home.path) });
   expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining("bash, zsh or fish")]);
 });
