@@ -14,7 +14,7 @@ import type { Call } from "./command.ts";
 import { localApp } from "./local-app.ts";
 import { nearest } from "../base/nearest.ts";
 import { openQuestions } from "./open-questions.ts";
-import { print, printJson, printTable, remark } from "./output.ts";
+import { print, printJson, printTable, remark, shownOn } from "./output.ts";
 import { UsageError } from "./usage.ts";
 
 /** The agents of a folder; hidden ones do their work behind the scenes. */
@@ -76,7 +76,7 @@ export async function showAgent(call: Call): Promise<number> {
   await print(`\nRules, the last that fits decides:\n${describeRules(agent.rules).join("\n")}`);
   for (const limit of agent.limits ?? [])
     await print(`\nWhat it may do at most:\n${describeRules(limit).join("\n")}`);
-  if (agent.prompt !== undefined) await print(`\nPrompt:\n${agent.prompt.trim()}`);
+  if (agent.prompt !== undefined) await print(`\nPrompt:\n${shownOn(process.stdout, agent.prompt.trim())}`);
   return 0;
 }
 

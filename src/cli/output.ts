@@ -33,6 +33,16 @@ export function endWithReader(): void {
   process.stderr.on("error", () => {});
 }
 
+/** The text without anything that a terminal would obey; in a pipe and in a file as it is. */
+export function shownOn(stream: { isTTY?: boolean }, text: string): string {
+  return stream.isTTY === true ? withoutControls(text) : text;
+}
+
+/** Line feeds and tabs stay. */
+export function withoutControls(text: string): string {
+  return stripVTControlCharacters(text).replaceAll(/[^\P{Cc}\t\n]/gu, "");
+}
+
 export interface Column {
   readonly name: string;
   /** Numbers stand at the right. */

@@ -6,6 +6,7 @@ import type {
   ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
 import { structuredPatch } from "diff";
+import { withoutControls } from "./output.ts";
 import type { Style } from "./style.ts";
 
 /** Lines of a call's output or of a diff that are printed. */
@@ -54,7 +55,9 @@ export class Printer {
       case "plan":
         return this.#plan(update.entries);
       case "session_info_update":
-        return update.title ? this.line(this.#style.dim(`title: ${update.title}`)) : undefined;
+        return update.title
+          ? this.line(this.#style.dim(`title: ${withoutControls(update.title)}`))
+          : undefined;
       case "usage_update": {
         const cost = update.cost ? `, $${update.cost.amount.toFixed(4)}` : "";
         return this.line(this.#style.dim(`context: ${update.used} of ${update.size} tokens${cost}`));
@@ -68,7 +71,7 @@ export class Printer {
 
   question(request: RequestPermissionRequest): void {
     const { toolCall, options } = request;
-    this.line(this.#style.yellow(`? ${questionOf(toolCall)}`));
+    this.line(this.#style.yellow(`? ${withoutControls(questionOf(toolCall))}`));
     this.#content(toolCall.content ?? []);
     this.line(this.#style.yellow(`  ${options.map(({ name }) => `[${name}]`).join(" ")}`));
   }
@@ -100,27 +103,29 @@ export class Printer {
     this.#open = key;
     this.#isLineEnded = text.endsWith("\n");
     if (kind === "answer") this.#options.answer(text);
-    else this.#options.progress(this.#style.dim(text));
+    else this.#options.progress(this.#style.dim(withoutControls(text)));
   }
 
   #call(update: ToolCall | ToolCallUpdate): void {
     const known = this.#calls.get(update.toolCallId);
     const call = { ...known, ...update };
     this.#calls.set(update.toolCallId, call);
-    if (update.status === "in_progress")
-      this.line(`${this.#style.cyan("●")} ${call.name ?? ""} ${this.#style.bold(call.title ?? "")}`);
+    if (update.status === "in_progress") this.#head(this.#style.cyan("●"), call);
     if (update.status === "completed") this.#finished(call, known);
     if (update.status === "failed") {
-      this.line(`${this.#style.red("✗")} ${call.name ?? ""} ${this.#style.bold(call.title ?? "")}`);
+      this.#head(this.#style.red("✗"), call);
       this.#content(call.content ?? []);
     }
     if (update.status === "completed" || update.status === "failed") this.#calls.delete(update.toolCallId);
   }
 
   #finished(call: ToolCallUpdate, known: ToolCallUpdate | undefined): void {
-    if (known === undefined)
-      this.line(`${this.#style.green("✓")} ${call.name ?? ""} ${this.#style.bold(call.title ?? "")}`);
+    if (known === undefined) this.#head(this.#style.green("✓"), call);
     this.#content(call.content ?? []);
+  }
+
+  #head(mark: string, { name, title }: ToolCallUpdate): void {
+    this.line(`${mark} ${name ?? ""} ${this.#style.bold(withoutControls(title ?? ""))}`);
   }
 
   #content(content: readonly ToolCallContent[]): void {
@@ -139,7 +144,7 @@ export class Printer {
 
   #lines(lines: readonly string[]): void {
     const shown = lines.slice(0, mostLines);
-    for (const line of shown) this.line(`  ${this.#paint(line)}`);
+    for (const line of shown) this.line(`  ${this.#paint(withoutControls(line))}`);
     if (lines.length > shown.length)
       this.line(this.#style.dim(`  … ${lines.length - shown.length} more lines`));
   }
@@ -153,7 +158,7 @@ export class Printer {
   #plan(entries: readonly { content: string; status: string }[]): void {
     const marks: Readonly<Record<string, string>> = { completed: "[x]", in_progress: "[>]", pending: "[ ]" };
     for (const { content, status } of entries)
-      this.line(this.#style.cyan(`  ${marks[status] ?? "[ ]"} ${content}`));
+      this.line(this.#style.cyan(`  ${marks[status] ?? "[ ]"} ${withoutControls(content)}`));
   }
 }
 

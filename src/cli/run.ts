@@ -3,7 +3,7 @@ import { type Editor, reasonOf, startEditor } from "./editor.ts";
 import type { Call } from "./command.ts";
 import { exitCodes } from "./help.ts";
 import { localApp } from "./local-app.ts";
-import { remark } from "./output.ts";
+import { remark, shownOn } from "./output.ts";
 import { Printer } from "./printer.ts";
 import { answerFor } from "./run-answers.ts";
 import { readOptions, type RunOptions } from "./run-options.ts";
@@ -68,7 +68,7 @@ class TextReport implements Report {
   readonly #style = styleFor(process.stderr, process.env);
   readonly printer = new Printer({
     style: this.#style,
-    answer: (chunk) => process.stdout.write(chunk),
+    answer: (chunk) => process.stdout.write(shownOn(process.stdout, chunk)),
     progress: (chunk) => process.stderr.write(chunk),
   });
 

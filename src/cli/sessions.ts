@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { collect } from "../base/async.ts";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import { isSessionId, type SessionId } from "../message/ids.ts";
@@ -6,15 +6,15 @@ import type { ModelRef, SessionInfo } from "../message/message.ts";
 import { formatModelRef } from "../model/catalog.ts";
 import { beginsTurn, firstWords } from "../session/checkpoints.ts";
 import { importSession } from "../session/import-session.ts";
-import { readSession, sessionFileSchema } from "../session/session-file.ts";
+import { readSession } from "../session/session-file.ts";
 import { sessionMarkdown } from "../session/session-markdown.ts";
 import { type Spending, Stats } from "../session/session-stats.ts";
 import { withoutReverted } from "../session/visible-messages.ts";
 import type { SessionStore } from "../storage/session-store.ts";
 import type { Call } from "./command.ts";
 import { existingFolder, localApp, openApp } from "./local-app.ts";
-import { print, printJson, printTable } from "./output.ts";
-import { UsageError } from "./usage.ts";
+import { print, printJson, printTable, shownOn } from "./output.ts";
+import { readSessionFile } from "./session-file.ts";
 
 const listedUnlessSaid = 50;
 
@@ -90,7 +90,7 @@ export async function exportSession(call: Call): Promise<number> {
   const text = call.text("format") === "json" ? await asJson(store, id) : await asMarkdown(store, id);
   const output = call.text("output");
   if (output === undefined) {
-    process.stdout.write(text);
+    process.stdout.write(shownOn(process.stdout, text));
     return 0;
   }
   try {
@@ -209,33 +209,6 @@ async function asJson(store: SessionStore, id: SessionId): Promise<string> {
 async function asMarkdown(store: SessionStore, id: SessionId): Promise<string> {
   const info = await findSession(store, id);
   return sessionMarkdown(info, await collect(withoutReverted(store.messages(id), info.revert)));
-}
-
-async function readSessionFile(path: string) {
-  const size = (await stat(path).catch(() => undefined))?.size ?? 0;
-  if (size > fileLimitBytes)
-    throw new UserError(`${path} has ${size} bytes; sessions of up to ${fileLimitBytes} are imported.`);
-  const text = await readFile(path, "utf8").catch((error: unknown) => {
-    throw new UserError(`${path} cannot be read: ${codeOf(error) ?? messageOf(error)}.`, { cause: error });
-  });
-  const parsed = sessionFileSchema.safeParse(parseJson(text));
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new UsageError(
-    `${path} is no exported session: ${issue?.path.join(".") ?? ""} ${issue?.message ?? ""}`,
-    "sessions import",
-  );
-}
-
-/** A session's file is read whole. */
-const fileLimitBytes = 256 * 1024 * 1024;
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function toRow({ id, time, cost, title }: SessionInfo): string[] {

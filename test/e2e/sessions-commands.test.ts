@@ -44,6 +44,10 @@ const traceSchema = z.object({
   turns: z.array(z.object({ lengthMs: z.number(), spans: z.array(spanSchema) })),
 });
 
+const fieldsSchema = z.record(z.string(), z.unknown());
+const messageSchema = z.object({ info: fieldsSchema, parts: z.array(fieldsSchema) });
+const fileSchema = z.looseObject({ info: fieldsSchema, messages: z.array(messageSchema) });
+
 const json = (text: string): unknown => JSON.parse(text);
 
 test("sessions can be listed, shown, exported, imported, counted and deleted", async () => {
@@ -98,8 +102,79 @@ test("sessions can be listed, shown, exported, imported, counted and deleted", a
   const wrong = await run(["sessions", "show", "nothing"]);
   expect([wrong.exitCode, wrong.stderr]).toEqual([1, expect.stringContaining("There is no session nothing")]);
   const noFile = await run(["sessions", "import", join(cwd, "a.txt")]);
-  expect([noFile.exitCode, noFile.stderr]).toEqual([2, expect.stringContaining("no exported session")]);
+  expect([noFile.exitCode, noFile.stderr]).toEqual([1, expect.stringContaining("no exported session")]);
   expect(await readFile(file, "utf8")).toContain(id);
+});
+
+test("what was exported and imported again is the same session", async () => {
+  await using at = await place();
+  const file = join(at.home, "exported.json");
+  const exported = async () => json((await at.run(["sessions", "export", at.id, "--format", "json"])).stdout);
+  await at.run(["sessions", "export", at.id, "--format", "json", "-o", file]);
+  const before = await exported();
+  await at.run(["sessions", "delete", at.id]);
+  await at.run(["sessions", "import", file]);
+  expect(await exported()).toEqual(before);
+});
+
+test("an imported file is somebody else's word: nothing of it is a path, an approval, or a change to undo", async () => {
+  await using at = await place();
+  const { stdout } = await at.run(["sessions", "export", at.id, "--format", "json"]);
+  const whole = fileSchema.parse(json(stdout));
+  const { info, messages } = whole;
+  const [first, ...rest] = messages;
+  if (first === undefined) throw new Error("The session has no message.");
+  const message = (change: object) => ({
+    messages: [{ ...first, info: { ...first.info, ...change } }, ...rest],
+  });
+  const nested = (depth: number) => `${'{"children":['.repeat(depth)}${"]}".repeat(depth)}`;
+  const files = {
+    "id.json": JSON.stringify({ ...whole, info: { ...info, id: "ses_../../../x" } }),
+    "message.json": JSON.stringify({ ...whole, ...message({ id: "msg_../x" }) }),
+    "time.json": JSON.stringify({ ...whole, ...message({ time: { created: 1e300 } }) }),
+    "version.json": JSON.stringify({ ...whole, version: 2 }),
+    "deep.json": nested(100_000),
+    "cut.json": stdout.slice(0, -9),
+    "empty.json": "",
+    "list.json": `[${stdout}]`,
+  };
+  await using folder = await temporaryFolder(files);
+  const imported = async (path: string) => {
+    const { exitCode, stderr } = await at.run(["sessions", "import", path]);
+    return [exitCode, stderr.replace(`fairlead: ${folder.path}/`, "")];
+  };
+  const said: unknown[] = [];
+  for (const name of Object.keys(files)) said.push(await imported(join(folder.path, name)));
+  expect(said).toEqual(
+    [
+      'id.json is no exported session: info.id expected an id that begins with "ses_".',
+      'message.json is no exported session: messages.0.info.id expected an id that begins with "msg_".',
+      "time.json is no exported session: it has a time that is none.",
+      "version.json is no exported session: version expected 1.",
+      "deep.json is no exported session: it nests more than 200 levels.",
+      "cut.json is no exported session: it is not JSON, or was cut off.",
+      "empty.json is no exported session: it is not JSON, or was cut off.",
+      "list.json is no exported session: expected an object {…}, not a list.",
+    ].map((text) => [1, text]),
+  );
+  expect(await imported("/dev/null")).toEqual([1, "fairlead: /dev/null is not a file."]);
+
+  const changes = [{ path: "/etc/x", operation: "add", after: "0".repeat(64), additions: 1, deletions: 0 }];
+  const part = { id: "prt_1", type: "patch", changes };
+  const own = { ...info, id: "ses_hostile1", projectId: "../x", cwd: "/etc", approval: "auto" };
+  const hostile = { ...whole, info: own, messages: [{ ...first, parts: [...first.parts, part] }, ...rest] };
+  await folder.write({ "hostile.json": JSON.stringify(hostile) });
+  expect(await imported(join(folder.path, "hostile.json"))).toEqual([0, ""]);
+  const kept = await at.run(["sessions", "export", "ses_hostile1", "--format", "json"]);
+  const { info: stored, messages: storedMessages } = fileSchema.parse(json(kept.stdout));
+  const { approval, cwd, projectId } = z.record(z.string(), z.unknown()).parse(stored);
+  expect({ approval, cwd, projectId }).toEqual({
+    approval: undefined,
+    cwd: at.cwd,
+    projectId: info["projectId"],
+  });
+  const [{ after: _, ...readable } = {}] = changes;
+  expect(storedMessages[0]?.parts.at(-1)).toEqual({ ...part, changes: [readable] });
 });
 
 test("a trace shows what a turn did when: model calls, calls, and the wait for the person", async () => {

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { lineQuestions } from "../../src/cli/line-questions.ts";
+import { shownOn } from "../../src/cli/output.ts";
 import { Printer } from "../../src/cli/printer.ts";
 import { readOnWhenTakenUp } from "../../src/cli/put-aside.ts";
 import { styleFor } from "../../src/cli/style.ts";
@@ -42,6 +43,11 @@ describe("what a turn prints", () => {
       ]).answer,
     ).toBe("One\nTwo\n");
   });
+});
+
+test("a terminal is told nothing that it would obey, a pipe everything", () => {
+  const text = "\u001b]0;title\u0007\u001b[31mred\u001b[0m\r\n\ttab\u009b2J 👩‍🚀";
+  expect([shownOn({ isTTY: true }, text), shownOn({}, text)]).toEqual(["red\n\ttab 👩‍🚀", text]);
 });
 
 test("a program that was put aside and is taken up again goes on reading, until it has its answers", async () => {
