@@ -2,6 +2,7 @@ import { mkdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DestinationStream, Logger } from "pino";
 import type { Log, LogFields } from "./log.ts";
+import { withoutSecretForms } from "./secret-forms.ts";
 import { Secrets } from "./secrets.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
@@ -19,7 +20,8 @@ export function openFileLog(path: string, options: FileLogOptions): Log {
   let logger: Promise<Logger> | undefined;
   const write = (line: LogLevel, message: string, fields: LogFields = {}) => {
     if (levels.indexOf(line) < levels.indexOf(level)) return;
-    const clean = { text: secrets.redact(message), fields: withoutSecrets(fields, secrets) };
+    const redact = (text: string) => withoutSecretForms(cut(secrets.redact(text)));
+    const clean = { text: redact(message), fields: mapTexts(fields, redact) };
     mirror?.(toText(line, clean.text, clean.fields));
     logger ??= openLogger(path, level);
     logger
@@ -34,12 +36,20 @@ export function openFileLog(path: string, options: FileLogOptions): Log {
   };
 }
 
-function withoutSecrets(fields: LogFields, secrets: Secrets): LogFields {
-  const clean = Object.entries(fields).map(([name, value]) => [
+function mapTexts(fields: LogFields, map: (text: string) => string): LogFields {
+  const mapped = Object.entries(fields).map(([name, value]) => [
     name,
-    typeof value === "string" ? secrets.redact(value) : value,
+    typeof value === "string" ? map(value) : value,
   ]);
-  return Object.fromEntries(clean);
+  return Object.fromEntries(mapped);
+}
+
+/** Characters of one text in a line. */
+const longestText = 4_000;
+
+function cut(text: string): string {
+  const over = text.length - longestText;
+  return over <= 0 ? text : `${text.slice(0, longestText)} … ${over} more characters`;
 }
 
 function toText(level: LogLevel, message: string, fields: LogFields): string {

@@ -45,7 +45,7 @@ const textLimit = 100;
 function spanLine({ kind, what, startMs, lengthMs, note }: Span, style: Style): string {
   const when = `+${seconds(startMs)}`.padStart(10);
   const length = (lengthMs === undefined ? "never" : seconds(lengthMs)).padStart(9);
-  return `${when} ${length}  ${style.cyan(kind.padEnd(5))}  ${cut(what)}  ${style.dim(cut(note))}`;
+  return `${when} ${length}  ${style.cyan(kind.padEnd(7))}  ${cut(what)}  ${style.dim(cut(note))}`;
 }
 
 function cut(text: string): string {

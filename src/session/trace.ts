@@ -4,7 +4,7 @@ import { beginsTurn, firstWords, isExchange } from "./checkpoints.ts";
 
 /** Something that took time in a turn. Milliseconds, counted from the turn's beginning. */
 export interface Span {
-  readonly kind: "model" | "tool" | "wait" | "retry";
+  readonly kind: "model" | "compact" | "tool" | "wait" | "retry";
   readonly what: string;
   readonly startMs: number;
   /** Undefined where it never ended. */
@@ -54,14 +54,14 @@ function traceTurn(messages: readonly Message[]): TurnTrace | undefined {
     .sort((one, other) => one.startMs - other.startMs);
   const sumOf = (...kinds: Span["kind"][]) =>
     spans.reduce((sum, { kind, lengthMs = 0 }) => (kinds.includes(kind) ? sum + lengthMs : sum), 0);
-  const last = answers.at(-1)?.info;
+  const last = answers.findLast(({ info }) => info.summary !== true)?.info;
   return {
     id,
     began,
     words: firstWords(first),
     agent,
     lengthMs: Math.max(0, ...spans.map(({ startMs, lengthMs = 0 }) => startMs + lengthMs)),
-    modelMs: sumOf("model"),
+    modelMs: sumOf("model", "compact"),
     toolMs: sumOf("tool"),
     waitMs: sumOf("wait", "retry"),
     cost: answers.reduce((sum, { info }) => sum + info.cost, 0),
@@ -89,7 +89,6 @@ function modelSpan(info: AssistantInfo, parts: readonly Part[], began: number): 
   const firstMs = Math.min(...times) - created;
   const { input, output, reasoning, cache } = info.tokens;
   const notes = [
-    info.summary === true ? "summary" : undefined,
     Number.isFinite(firstMs) ? `first part after ${firstMs} ms` : undefined,
     `${input + cache.read + cache.write} in${cache.read > 0 ? ` (${cache.read} cached)` : ""}`,
     `${output + reasoning} out`,
@@ -97,7 +96,7 @@ function modelSpan(info: AssistantInfo, parts: readonly Part[], began: number): 
     info.error?.message ?? info.finish ?? "cut off",
   ];
   return {
-    kind: "model",
+    kind: info.summary === true ? "compact" : "model",
     what: `${info.model.provider}/${info.model.model}`,
     startMs: created - began,
     lengthMs: end === undefined ? undefined : Math.max(0, end - created),

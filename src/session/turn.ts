@@ -1,5 +1,5 @@
 import type { Agent } from "../agent/agent.ts";
-import { type Log, withFields } from "../base/log.ts";
+import { type Log, type LogFields, withFields } from "../base/log.ts";
 import type { Config } from "../config/schema.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import type { Emit } from "../message/event.ts";
@@ -69,8 +69,15 @@ export async function runTurn(given: TurnDeps, signal: AbortSignal): Promise<Tur
   const end = await turn.run(signal);
   const { compaction } = deps.project.config;
   if (compaction?.prune !== false) await prune(deps.transcript, pruneLimits);
-  deps.log.info("a turn ended", { end: end.end, ms: Date.now() - began });
+  const ms = Date.now() - began;
+  if (end.end === "failed") deps.log.warn("a turn failed", { ...whyOf(end.error), ms });
+  else deps.log.info("a turn ended", { end: end.end, ms });
   return { ...end, tokens: turn.tokens };
+}
+
+/** A provider's words may quote the conversation: they are for the person, not for the log. */
+function whyOf({ code, status }: AgentError): LogFields {
+  return { code, status };
 }
 
 class Turn {

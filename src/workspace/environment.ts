@@ -1,3 +1,5 @@
+import { isKnownToken } from "../base/secret-forms.ts";
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Words of a name that say that its value is a credential. Whole words only: KEYBOARD and TOKENIZERS are others. */
@@ -26,10 +28,6 @@ const HARMLESS = [
 
 /** Values whose names say nothing: an address with a password in it. */
 const PASSWORD_IN_URL = /^[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:[^\s/@]+@/i;
-
-/** Values that are tokens of well-known services, whatever they are called. */
-const KNOWN_TOKEN =
-  /^(?:sk-[\w-]{16,}|gh[opsur]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{16,}|AKIA[A-Z0-9]{16}|AIza[\w-]{30,}|hf_\w{20,}|npm_\w{30,}|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\..*)$/;
 
 /** What would make bash take names for something else than rules are held against. */
 const RENAMING = /^(?:BASH_FUNC_.*|BASHOPTS|SHELLOPTS|GLOBIGNORE|CDPATH)$/;
@@ -98,7 +96,7 @@ function isPassedOn(name: string, value: string): boolean {
 
 /** Whether the variable holds a credential, by its name or by what it is. */
 export function isCredential(name: string, value: string): boolean {
-  if (PASSWORD_IN_URL.test(value) || KNOWN_TOKEN.test(value)) return true;
+  if (PASSWORD_IN_URL.test(value) || isKnownToken(value)) return true;
   const upper = name.toUpperCase();
   if (upper.includes("CONNECTION_STRING")) return true;
   if (HARMLESS.some((pattern) => pattern.test(upper))) return false;
