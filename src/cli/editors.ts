@@ -97,11 +97,11 @@ function zedServer(start: StartCommand) {
 
 function codeCompanion({ command, args }: StartCommand): string {
   const words = [command, ...args].map(lua).join(", ");
-  return `local helpers = require("codecompanion.adapters.acp.helpers")
-require("codecompanion").setup({
+  return `require("codecompanion").setup({
   adapters = {
     acp = {
       fairlead = function()
+        local helpers = require("codecompanion.adapters.acp.helpers")
         return {
           name = "fairlead",
           formatted_name = "Fairlead",
@@ -117,8 +117,9 @@ require("codecompanion").setup({
           },
           handlers = {
             setup = function() return true end,
-            auth = function() return true end,
-            form_messages = helpers.form_messages,
+            form_messages = function(self, messages, capabilities)
+              return helpers.form_messages(self, messages, capabilities)
+            end,
             on_exit = function() end,
           },
         }

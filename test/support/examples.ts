@@ -13,9 +13,11 @@ export interface Example {
   readonly text: string;
 }
 
-/** The examples of README.md, docs/*.md and the skills that come with the program. */
+/** The examples of README.md, of the pages in docs and of the skills that come with the program. */
 export async function examples(): Promise<Example[]> {
-  const docs = (await readdir(join(root, "docs"))).filter((name) => name.endsWith(".md"));
+  const docs = (await readdir(join(root, "docs"), { recursive: true })).filter((name) =>
+    name.endsWith(".md"),
+  );
   const skills = await readdir(join(root, "skills"), { withFileTypes: true });
   const pages = [
     "README.md",
