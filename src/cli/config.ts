@@ -58,7 +58,10 @@ export async function configPaths(call: Call): Promise<number> {
   }
   const rows = files.map(({ path, isRead, scope }) => [isRead ? "read" : "not there", scope ?? "", path]);
   const others = Object.entries(folders).map(([name, path]) => [name, "", path]);
-  await printTable([{ name: "file" }, { name: "whose" }, { name: "path" }], [...rows, ...others]);
+  await printTable(
+    [{ name: "file" }, { name: "whose" }, { name: "path", keepsEnd: true }],
+    [...rows, ...others],
+  );
   return 0;
 }
 
@@ -117,7 +120,7 @@ async function checkFile(path: string, home: string): Promise<Checked> {
   };
 }
 
-const columns = [{ name: "setting" }, { name: "value" }, { name: "from" }];
+const columns = [{ name: "setting", keepsEnd: true }, { name: "value" }, { name: "from", keepsEnd: true }];
 
 /** Files are read again: a session has no need to keep them. */
 async function readSources({ loaded }: Configuration): Promise<Map<string, ParsedFile>> {

@@ -45,8 +45,10 @@ export function withoutControls(text: string): string {
 
 export interface Column {
   readonly name: string;
-  /** Numbers stand at the right. */
+  /** Numbers stand at the right, and are never cut. */
   readonly right?: boolean;
+  /** Where there is no room the end is kept, which tells more of an id or a path. */
+  readonly keepsEnd?: boolean;
 }
 
 /** A table for a person at a terminal; in a pipe values with tabs between them, without a head, for programs. */
@@ -63,23 +65,33 @@ export async function printTable(
   for (const line of tableLines(columns, clean, { style, width: process.stdout.columns })) await print(line);
 }
 
-/** The lines of a table, none wider than the terminal: its widest column gives way. */
+/** The lines of a table, none wider than the terminal if words can give way: those of the widest column first. */
 export function tableLines(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
   { style, width }: { style: Style; width: number },
 ): string[] {
   const head = columns.map(({ name }) => name.toUpperCase());
-  const widths = columns.map((_, at) => Math.max(...[head, ...rows].map((row) => widthOf(row[at] ?? ""))));
-  const over = widths.reduce((sum, one) => sum + one, 2 * (widths.length - 1)) - width;
-  const widest = widths.indexOf(Math.max(...widths));
-  if (over > 0) widths[widest] = Math.max(leastWidth, (widths[widest] ?? 0) - over);
+  const wanted = columns.map((_, at) => Math.max(...[head, ...rows].map((row) => widthOf(row[at] ?? ""))));
+  const widths = widthsWithin(width, wanted, columns);
   const toLine = (row: readonly string[]) =>
     row
-      .map((cell, at) => toWidth(cell, widths[at] ?? 0, columns[at]?.right === true))
+      .map((cell, at) => toWidth(cell, widths[at] ?? 0, columns[at]))
       .join("  ")
       .trimEnd();
   return [style.dim(toLine(head)), ...rows.map(toLine)];
+}
+
+function widthsWithin(width: number, wanted: readonly number[], columns: readonly Column[]): number[] {
+  const widths = [...wanted];
+  let over = widths.reduce((sum, one) => sum + one, 2 * (widths.length - 1)) - width;
+  for (; over > 0; over--) {
+    const words = widths.map((one, at) => (columns[at]?.right === true ? 0 : one));
+    const widest = Math.max(...words);
+    if (widest <= leastWidth) break;
+    widths[words.indexOf(widest)] = widest - 1;
+  }
+  return widths;
 }
 
 /** Below this a column says nothing any more. */
@@ -90,10 +102,16 @@ export function toCell(text: string): string {
   return showInvisible(stripVTControlCharacters(text).replaceAll(/\s+/g, " ").trim());
 }
 
-function toWidth(text: string, width: number, right: boolean): string {
-  const shown = widthOf(text) <= width ? text : `${firstColumns(text, width - 1)}…`;
+function toWidth(text: string, width: number, { right, keepsEnd }: Partial<Column> = {}): string {
+  const shown = widthOf(text) <= width ? text : cutTo(width, text, keepsEnd === true);
   const space = " ".repeat(Math.max(0, width - widthOf(shown)));
-  return right ? space + shown : shown + space;
+  return right === true ? space + shown : shown + space;
+}
+
+function cutTo(width: number, text: string, keepsEnd: boolean): string {
+  if (!keepsEnd) return `${firstColumns(text, width - 1)}…`;
+  const end = firstColumns(Array.from(text).reverse().join(""), width - 1);
+  return `…${Array.from(end).reverse().join("")}`;
 }
 
 function firstColumns(text: string, width: number): string {

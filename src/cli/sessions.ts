@@ -32,9 +32,14 @@ export async function listSessions(call: Call): Promise<number> {
     await printJson(sessions);
     return 0;
   }
-  const columns = [{ name: "session" }, { name: "used" }, { name: "cost", right: true }, { name: "title" }];
+  const columns = [
+    { name: "session", keepsEnd: true },
+    { name: "used" },
+    { name: "cost", right: true },
+    { name: "title" },
+  ];
   await printTable(
-    isAll ? [...columns, { name: "folder" }] : columns,
+    isAll ? [...columns, { name: "folder", keepsEnd: true }] : columns,
     sessions.map((info) => (isAll ? [...toRow(info), info.cwd] : toRow(info))),
   );
   if (sessions.length === 0) process.stderr.write(`${nothingListed(cwd)}\n`);
@@ -159,7 +164,7 @@ export async function sessionStats(call: Call): Promise<number> {
   }
   const right = ["calls", "input", "cache read", "output", "reasoning", "cost"];
   await printTable(
-    [{ name: by }, ...right.map((name) => ({ name, right: true }))],
+    [{ name: by, keepsEnd: by !== "day" }, ...right.map((name) => ({ name, right: true }))],
     [...rows.map(({ name, spending }) => spendingRow(name, spending)), spendingRow("total", total)],
   );
   return 0;
@@ -182,7 +187,9 @@ function spendingRow(name: string, { calls, tokens, cost }: Spending): string[] 
 }
 
 /** By its id, an end of it, or `last` for the newest of all. Throws `UserError` for none and for several. */
-export async function findSession(store: SessionStore, name: string): Promise<SessionInfo> {
+export async function findSession(store: SessionStore, given: string): Promise<SessionInfo> {
+  // As a table in a narrow terminal shows it.
+  const name = given.replace(/^…/, "");
   if (name === "last") {
     const { sessions } = await store.list({ limit: 1 });
     if (sessions[0] !== undefined) return sessions[0];

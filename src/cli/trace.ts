@@ -39,18 +39,24 @@ function linesOf({ turn, ...trace }: TurnTrace & { turn: number }, style: Style)
   ];
 }
 
-/** Characters of one span's name and note. */
+/** Characters of one span's name, and of its note. */
 const textLimit = 100;
+/** Columns before them. */
+const leadWidth = 33;
 
 function spanLine({ kind, what, startMs, lengthMs, note }: Span, style: Style): string {
   const when = `+${seconds(startMs)}`.padStart(10);
   const length = (lengthMs === undefined ? "never" : seconds(lengthMs)).padStart(9);
-  return `${when} ${length}  ${style.cyan(kind.padEnd(7))}  ${cut(what)}  ${style.dim(cut(note))}`;
+  const room = (process.stdout.columns || Number.POSITIVE_INFINITY) - leadWidth;
+  const named = cut(what, room);
+  return `${when} ${length}  ${style.cyan(kind.padEnd(7))}  ${named}  ${style.dim(cut(note, room - named.length))}`;
 }
 
-function cut(text: string): string {
+/** With room for a word at least. */
+function cut(text: string, room: number): string {
   const line = toCell(text);
-  return line.length <= textLimit ? line : `${line.slice(0, textLimit)}…`;
+  const limit = Math.min(textLimit, Math.max(8, room));
+  return line.length <= limit ? line : `${line.slice(0, limit - 1)}…`;
 }
 
 function seconds(ms: number): string {

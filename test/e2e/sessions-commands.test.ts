@@ -66,7 +66,7 @@ test("sessions can be listed, shown, exported, imported, counted and deleted", a
     { id, cwd },
   ]);
 
-  const shown = await run(["sessions", "show", id.slice(-8)]);
+  const shown = await run(["sessions", "show", `…${id.slice(-8)}`]);
   expect(shown.stdout).toContain(`session\t${id}`);
   expect(shown.stdout).toMatch(/^1\t[^\t]+\tWhat does a.txt say\?$/m);
 

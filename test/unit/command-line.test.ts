@@ -102,6 +102,24 @@ test("a table fits into its terminal: the widest column gives way, wide characte
   ]);
 });
 
+test("in a narrow terminal every column of words gives way, ids and paths at their beginning, numbers never", () => {
+  const style = styleFor({}, {});
+  const columns = [
+    { name: "session", keepsEnd: true },
+    { name: "cost", right: true },
+    { name: "title" },
+    { name: "folder", keepsEnd: true },
+  ];
+  const rows = [["ses_0123456789abcdef", "$1234.5678", "A title of some length", "/home/somebody/work"]];
+  expect(tableLines(columns, rows, { style, width: 60 })).toEqual([
+    "SESSION               COST  TITLE            FOLDER",
+    "…3456789abcdef  $1234.5678  A title of som…  …/somebody/work",
+  ]);
+  expect(tableLines(columns, rows, { style, width: 10 })[1]).toBe(
+    "…56789abcdef  $1234.5678  A title of …  …mebody/work",
+  );
+});
+
 const pages = ["docs/command-line.md", "docs/setup.md"].map((path) =>
   readFileSync(join(import.meta.dirname, "../..", path), "utf8"),
 );
