@@ -43,14 +43,10 @@ export function drawnQuestions(): Questions {
       prompts.log.step(title);
       process.stdout.write(`\n${text}\n\n`);
     },
-    wait: async (what, work) => {
-      const spinner = prompts.spinner();
-      spinner.start(what);
-      try {
-        return await work;
-      } finally {
-        spinner.stop(what);
-      }
+    wait: (what, work) => {
+      // What turns meanwhile would end the program as if all were well when the person breaks it off.
+      prompts.log.step(`${what} …`);
+      return work;
     },
     close: () => {},
   };
