@@ -38,6 +38,8 @@ export async function serveEditor(args: readonly string[]): Promise<void> {
 
 /** Whatever prints goes to stderr: stdout carries the protocol only. */
 function keepStdoutClean(): void {
+  // A client that does not listen there loses what is said there, and nothing else.
+  process.stderr.on("error", () => {});
   Object.defineProperty(process, "stdout", { value: process.stderr });
   globalThis.console = new Console(process.stderr, process.stderr);
 }

@@ -280,3 +280,12 @@ describe("a data folder that cannot be written", () => {
     });
   });
 });
+
+test("a client that closes stderr loses what is said there, and nothing else", async () => {
+  await story({ initialize: false, program: [launcher, "acp", "--verbose"] }, async ({ editor, model }) => {
+    editor.closeErrors();
+    await editor.initialize();
+    await expectUsable(editor, model);
+    await expectUsable(editor, model);
+  });
+});

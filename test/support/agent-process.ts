@@ -67,6 +67,11 @@ export class AgentProcess {
     this.#child.stdin.end();
   }
 
+  /** As a client does that does not listen there. */
+  closeErrors(): void {
+    this.#child.stderr.destroy();
+  }
+
   pauseReading(): void {
     this.#child.stdout.pause();
   }

@@ -262,6 +262,11 @@ export class Editor {
     return this.wire.bell.until(probe, `permission request ${number}`, deadlineMs);
   }
 
+  /** Nobody reads its stderr any more. */
+  closeErrors(): void {
+    this.#process.closeErrors();
+  }
+
   /** A client that does not read: the agent must bear it. */
   pauseReading(): void {
     this.#process.pauseReading();
