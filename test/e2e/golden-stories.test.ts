@@ -118,7 +118,7 @@ const stories: readonly GoldenStory[] = [
         .reply(
           reply.together(
             reply.callScript("read", { filePath: "a.txt" }),
-            reply.callScript("glob", { pattern: "*.txt" }),
+            reply.callScript("glob", { pattern: "b.*" }),
           ),
         )
         .reply("Looked twice.");

@@ -129,7 +129,8 @@ describe("a project with a configuration of its own", () => {
   });
 
   test("cannot hide characters in the question", async () => {
-    const files = { "fairlead.json": JSON.stringify({ shell: "/bin/sh\u202e\u001b[2K" }) };
+    const mcp = { odd: { type: "local", command: ["/bin/sh\u202e\u001b[2K"] } };
+    const files = { "fairlead.json": JSON.stringify({ mcp }) };
     await story({ config, files, permission: "reject_once" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Yes.");
