@@ -1,4 +1,5 @@
 import type { AvailableCommand, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
+import { deferred } from "../base/async.ts";
 import type { SessionEvent } from "../message/event.ts";
 import { type MessageId, newPartId, type PartId, type SessionId } from "../message/ids.ts";
 import type { Message, MessageInfo, Todo } from "../message/message.ts";
@@ -41,6 +42,9 @@ export class SessionView {
   #hasEnded = false;
   #turns = 0;
   #replaying = false;
+  /** What the turn told while the conversation is shown again, which comes first. */
+  #missed: SessionEvent[] | undefined;
+  #replayed: Promise<void> = Promise.resolve();
 
   constructor(deps: {
     session: Session;
@@ -109,6 +113,7 @@ export class SessionView {
       return await turn();
     } finally {
       await told;
+      await this.#replayed;
       await this.#sendHeldOfTurn();
       this.#turns--;
       if (this.#turns === 0) this.#forgetTurn();
@@ -116,6 +121,11 @@ export class SessionView {
   }
 
   async receive(event: SessionEvent): Promise<void> {
+    if (this.#missed !== undefined && ofTurn.has(event.type)) this.#missed.push(event);
+    else await this.#show(event);
+  }
+
+  async #show(event: SessionEvent): Promise<void> {
     switch (event.type) {
       case "message":
         return this.#message(event.info);
@@ -152,11 +162,25 @@ export class SessionView {
 
   /** Makes sure that the client knows the call that it is asked about. */
   async announce(callId: string): Promise<void> {
+    await this.#replayed;
     await this.#subagents.announce(callId);
   }
 
-  /** Shows the whole conversation again, each call in its final state. */
+  /** Shows the whole conversation again, each call in its final state, and behind it what a turn that runs told meanwhile. */
   async replay(messages: AsyncIterable<Message>, signal: AbortSignal): Promise<void> {
+    const over = deferred<void>();
+    this.#replayed = over.promise;
+    this.#missed = [];
+    try {
+      await this.#replay(messages, signal);
+    } finally {
+      await this.#catchUp();
+      over.resolve();
+    }
+    if (this.session.todos.length > 0) await this.#send(plan(this.session.todos));
+  }
+
+  async #replay(messages: AsyncIterable<Message>, signal: AbortSignal): Promise<void> {
     this.#replaying = true;
     this.#channel.beginReplay();
     await this.#calls.forget();
@@ -170,9 +194,23 @@ export class SessionView {
       await this.#compactions.endOpen();
     } finally {
       this.#replaying = false;
-      if (this.#turns === 0) this.#calls.forgetEnded();
     }
-    if (this.session.todos.length > 0) await this.#send(plan(this.session.todos));
+  }
+
+  async #catchUp(): Promise<void> {
+    const missed = this.#missed ?? [];
+    while (missed.length > 0) for (const event of missed.splice(0)) await this.#showMissed(event);
+    this.#missed = undefined;
+    if (this.#turns === 0) this.#forgetTurn();
+  }
+
+  /** The replay may have shown what was told, or more: a part is shown as it is now. */
+  async #showMissed(event: SessionEvent): Promise<void> {
+    if (event.type !== "part" && event.type !== "delta") return this.#show(event);
+    const id = event.type === "part" ? event.part.id : event.partId;
+    const message = this.session.transcript.find(event.messageId);
+    const part = message?.parts.find((known) => known.id === id);
+    if (part !== undefined) await this.#part(part, message?.info);
   }
 
   /** What a client wants to know of a session that it just got: title and usage. */
@@ -218,7 +256,7 @@ export class SessionView {
     if (message.info.role === "user") {
       for (const update of userUpdates(message)) await this.#send(update);
     }
-    for (const part of message.parts) await this.#part(part, message.info, true);
+    for (const part of message.parts) await this.#part(part, message.info);
     await this.#message(message.info, message.parts);
   }
 
@@ -229,22 +267,20 @@ export class SessionView {
     await this.#compactions.end(info.parentId, info.error, plainText(parts));
   }
 
-  async #part(part: Part, info: MessageInfo | undefined, isReplayed = false): Promise<void> {
+  async #part(part: Part, info: MessageInfo | undefined): Promise<void> {
     if (part.type === "compaction" && info !== undefined) return this.#compactions.begin(info.id);
     if (info?.role === "user" || info?.summary === true) return;
-    if (part.type === "tool") {
-      return this.#call(part, isReplayed);
-    }
+    if (part.type === "tool") return this.#call(part);
     if (part.type === "text" || part.type === "reasoning") return this.#text(part);
     if (part.type === "retry") return this.#sendOfTurn(chunk("reasoning", part.id, retryText(part)));
   }
 
   /** Nothing of a task's work comes behind its end; replayed it comes behind its card, which stands for both. */
-  async #call(part: ToolPart, isReplayed: boolean): Promise<void> {
+  async #call(part: ToolPart): Promise<void> {
     if (this.#turns === 0 && !this.#replaying) return;
     const isDone = part.tool === "task" && isFinished(part.state);
     if (isDone && !this.#replaying) await this.#subagents.end(part.callId);
-    await this.#calls.show(part, isReplayed);
+    await this.#calls.show(part);
     if (isDone && this.#replaying) await this.#subagents.replay(part);
     if (!this.#client.planDocuments) return;
     for (const update of planDocuments(part, this.session.project.workspace.cwd)) await this.#send(update);
@@ -287,6 +323,17 @@ export class SessionView {
     await this.whenReleased(() => this.#channel.send(update, under));
   }
 }
+
+/** Kinds of events that tell of a turn. */
+const ofTurn: ReadonlySet<SessionEvent["type"]> = new Set([
+  "message",
+  "part",
+  "delta",
+  "summary",
+  "todos",
+  "tool-output",
+  "child",
+]);
 
 /** What waits until nothing is held back. */
 interface Held {

@@ -34,27 +34,24 @@ export interface ToolCallsDeps {
 export class ToolCalls {
   readonly #deps: ToolCallsDeps;
   readonly #open = new Map<string, OpenCall>();
-  /** A replay and the turn that runs may show the same call. */
   readonly #inOrder = new Serial();
-  /** Ended in this turn, with the replay that showed it: one in its middle may do so before the turn tells of it. */
-  readonly #ended = new Map<string, number>();
-  #replays = 0;
+  /** Ended in this turn: a replay in its middle may show the end before the turn tells of it. */
+  readonly #ended = new Set<string>();
 
   constructor(deps: ToolCallsDeps) {
     this.#deps = deps;
   }
 
-  show(part: ToolPart, isReplayed = false): Promise<void> {
+  show(part: ToolPart): Promise<void> {
     if (planTools.has(part.tool)) return Promise.resolve();
-    return this.#inOrder.run(() => this.#show(part, isReplayed));
+    return this.#inOrder.run(() => this.#show(part));
   }
 
-  async #show(part: ToolPart, isReplayed: boolean): Promise<void> {
+  async #show(part: ToolPart): Promise<void> {
+    if (this.#ended.has(part.callId)) return;
     const open = this.#open.get(part.callId);
     const finished = isFinished(part.state);
-    const endedIn = this.#ended.get(part.callId);
-    if (endedIn !== undefined && (!isReplayed || endedIn === this.#replays)) return;
-    if (finished) this.#ended.set(part.callId, this.#replays);
+    if (finished) this.#ended.add(part.callId);
     if (open === undefined) {
       const call = await this.#first(part);
       if (!finished) this.#open.set(part.callId, new OpenCall(call, this.#pacer(part)));
@@ -74,7 +71,7 @@ export class ToolCalls {
     return this.#inOrder.run(async () => {
       const open = [...this.#open.values()];
       this.#open.clear();
-      this.#replays++;
+      this.#ended.clear();
       await Promise.all(open.map(({ pacer }) => pacer.end()));
     });
   }
