@@ -38,7 +38,8 @@ export const sendHttp: Send = async (url, request) => {
     const sent = open(url, { method, headers: { accept: "*/*", ...headers } });
     destroyOnAbort(sent, request.signal);
     try {
-      return await toAnswer(await answerTo(sent.end(request.body)));
+      // Of a long text Node would count the bytes, copy it, and copy again what the connection does not take at once.
+      return await toAnswer(await answerTo(sent.end(Buffer.from(request.body ?? ""))));
     } catch (error) {
       request.signal.throwIfAborted();
       if (attempt > staleConnectionsLimit || !isStale(sent, error)) throw error;
