@@ -3,6 +3,7 @@ import { Connection } from "./connection.ts";
 import type { Send } from "./http.ts";
 import { quirksOf, type Quirks } from "./quirks.ts";
 import { adaptBody } from "./request-body.ts";
+import { Conversions } from "./to-model-messages.ts";
 
 /** Where and how a model is asked. */
 export interface Endpoint {
@@ -25,6 +26,7 @@ export interface Client {
   readonly model: LanguageModel;
   readonly connection: Connection;
   readonly quirks: Quirks;
+  readonly conversions: Conversions;
 }
 
 /** The name under which options travel through the SDK. */
@@ -72,6 +74,6 @@ export class Clients {
       fetch: connection.fetch,
       transformRequestBody: (body) => adaptBody(body, quirks),
     });
-    return { model: compatible.chatModel(modelId), connection, quirks };
+    return { model: compatible.chatModel(modelId), connection, quirks, conversions: new Conversions() };
   }
 }

@@ -93,12 +93,12 @@ async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenD
   if (tooSmall !== undefined) throw new ProviderFailure(tooSmall);
   const sdk = await loadSdk();
   const { model } = request;
-  const { model: client, connection, quirks } = deps.clients.for(endpoint, sdk);
+  const { model: client, connection, quirks, conversions } = deps.clients.for(endpoint, sdk);
   connection.watch(deps.signal, deps.watch);
   const { stream } = await sdk.streamLanguageModelCall({
     model: client,
     ...(request.system.length > 0 && { instructions: request.system.join("\n\n") }),
-    messages: withOpening(toModelMessages(request.messages, { model, quirks })),
+    messages: withOpening(toModelMessages(request.messages, { model, quirks, conversions })),
     tools: toToolSet(request, quirks, sdk.jsonSchema),
     maxOutputTokens: request.maxOutputTokens ?? outputLimitOf(model.limit.output),
     ...(model.abilities.temperature && { temperature: request.temperature, topP: request.topP }),

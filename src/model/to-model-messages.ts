@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { AssistantContent, FilePart, ModelMessage, ToolModelMessage, UserContent } from "ai";
-import type { Message } from "../message/message.ts";
+import type { Message, MessageInfo } from "../message/message.ts";
 import type { Attachment, Part, ReasoningDetail, ToolPart } from "../message/part.ts";
 import { takesMedium } from "./media.ts";
 import type { Model } from "./model.ts";
@@ -13,6 +13,8 @@ export const compactionQuestion = "What did we do so far?";
 export interface ModelMessagesOptions {
   readonly model: Model;
   readonly quirks?: Quirks;
+  /** What was converted before, for the same model. */
+  readonly conversions?: Conversions;
 }
 
 type AssistantPart = Exclude<AssistantContent, string>[number];
@@ -26,19 +28,67 @@ type ToolResult = ToolModelMessage["content"][number];
  */
 export function toModelMessages(
   messages: readonly Message[],
-  { model, quirks = quirksOf(model.ref.provider, "", model.ref.model) }: ModelMessagesOptions,
+  {
+    model,
+    quirks = quirksOf(model.ref.provider, "", model.ref.model),
+    conversions = new Conversions(),
+  }: ModelMessagesOptions,
 ): ModelMessage[] {
   const lastQuestion = messages.findLastIndex(({ info }) => info.role === "user");
-  const callIds = new CallIds(quirks);
-  const converted = messages.flatMap((message, index) => {
-    if (message.info.role === "user") return toUserMessage(message, model);
-    const isOwn = isSameModel(message, model);
+  const callIds = callIdsOf(messages, quirks);
+  const converted: ModelMessage[] = [];
+  for (const [index, message] of messages.entries()) {
     const isRunning = index > lastQuestion;
-    return stepsOf(message.parts).flatMap((parts) =>
-      toStepMessages(parts, { model, quirks, callIds, isOwn, isRunning }),
-    );
-  });
+    const convert = () => toMessages(message, { model, quirks, callIds, isRunning });
+    converted.push(...(isRunning ? convert() : conversions.of(message, callIds, convert)));
+  }
   return quirks.answersTools ? answerTools(converted) : converted;
+}
+
+/** The ids under which the model is told of calls. */
+type CallIds = ReadonlyMap<ToolPart, string>;
+
+interface Conversion {
+  readonly info: MessageInfo;
+  readonly parts: readonly Part[];
+  /** Of those parts that are calls. */
+  readonly ids: readonly string[];
+  readonly messages: readonly ModelMessage[];
+}
+
+/**
+ * What messages of turns that are over were converted to. A long conversation is sent again with each step: converting
+ * all of it anew makes as much garbage as its text is long.
+ */
+export class Conversions {
+  readonly #known = new WeakMap<Message, Conversion>();
+
+  of(message: Message, callIds: CallIds, convert: () => ModelMessage[]): readonly ModelMessage[] {
+    const known = this.#known.get(message);
+    if (known !== undefined && isUnchanged(known, message, callIds)) return known.messages;
+    const { info } = message;
+    const parts = [...message.parts];
+    const ids = parts.flatMap((part) => (part.type === "tool" ? (callIds.get(part) ?? []) : []));
+    const messages = convert();
+    this.#known.set(message, { info, parts, ids, messages });
+    return messages;
+  }
+}
+
+/** Infos and parts are replaced where they change, but for the text of what is being written. */
+function isUnchanged(known: Conversion, { info, parts }: Message, callIds: CallIds): boolean {
+  if (known.info !== info || known.parts.length !== parts.length) return false;
+  let calls = 0;
+  return parts.every((part, index) => {
+    if (part !== known.parts[index]) return false;
+    return part.type !== "tool" || callIds.get(part) === known.ids[calls++];
+  });
+}
+
+function toMessages(message: Message, context: Omit<StepContext, "isOwn">): ModelMessage[] {
+  if (message.info.role === "user") return toUserMessage(message, context.model);
+  const isOwn = isSameModel(message, context.model);
+  return stepsOf(message.parts).flatMap((parts) => toStepMessages(parts, { ...context, isOwn }));
 }
 
 /** Stands in for a first question that was lost on disk: providers refuse a conversation that begins with an answer. */
@@ -161,7 +211,7 @@ function toCall(
   { callIds }: StepContext,
   signatures: Signatures,
 ): { call: AssistantPart; result: ToolResult } {
-  const toolCallId = callIds.idFor(part);
+  const toolCallId = callIds.get(part) ?? part.callId;
   const toolName = wireName(part.tool);
   const signature = signatures.of(part);
   return {
@@ -247,29 +297,26 @@ function answerTools(messages: ModelMessage[]): ModelMessage[] {
 const text = (text: string) => ({ type: "text" as const, text });
 
 /** Gives each call the provider's own id where it can be used, and else one made of ours; no id twice. */
-class CallIds {
-  readonly #quirks: Quirks;
-  readonly #used = new Set<string>();
-
-  constructor(quirks: Quirks) {
-    this.#quirks = quirks;
-  }
-
-  idFor({ providerCallId, callId }: ToolPart): string {
-    const wished = [providerCallId, callId].find((id) => id !== undefined && this.#isFree(id));
-    const id = wished ?? this.#made(callId);
-    this.#used.add(id);
-    return id;
-  }
-
-  #isFree(id: string): boolean {
-    return this.#quirks.callId.test(id) && !this.#used.has(id);
-  }
-
-  #made(callId: string): string {
-    for (let round = 0; ; round++) {
-      const hash = createHash("sha256").update(`${round}:${callId}`).digest("hex").slice(0, 9);
-      if (this.#isFree(hash)) return hash;
+function callIdsOf(messages: readonly Message[], { callId: allowed }: Quirks): CallIds {
+  const ids = new Map<ToolPart, string>();
+  const used = new Set<string>();
+  const isFree = (id: string) => allowed.test(id) && !used.has(id);
+  for (const { info, parts } of messages) {
+    for (const part of info.role === "user" ? [] : parts) {
+      if (part.type !== "tool") continue;
+      const { providerCallId, callId } = part;
+      const wished = [providerCallId, callId].find((id) => id !== undefined && isFree(id));
+      const id = wished ?? madeId(callId, isFree);
+      used.add(id);
+      ids.set(part, id);
     }
+  }
+  return ids;
+}
+
+function madeId(callId: string, isFree: (id: string) => boolean): string {
+  for (let round = 0; ; round++) {
+    const hash = createHash("sha256").update(`${round}:${callId}`).digest("hex").slice(0, 9);
+    if (isFree(hash)) return hash;
   }
 }

@@ -4,7 +4,7 @@ import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts"
 import type { Message } from "../../src/message/message.ts";
 import type { Part, ToolState } from "../../src/message/part.ts";
 import { describeModel } from "../../src/model/catalog.ts";
-import { toModelMessages } from "../../src/model/to-model-messages.ts";
+import { Conversions, toModelMessages } from "../../src/model/to-model-messages.ts";
 
 const sessionId = newSessionId();
 const models = ["test/m", "mistral/x", "google/gemini-3-pro", "deepseek/deepseek-chat", "openai/gpt-5"].map(
@@ -113,6 +113,39 @@ test("the transcript is not changed and gives the same messages again", () => {
       const first = toModelMessages(messages, { model });
       expect(toModelMessages(messages, { model })).toEqual(first);
       expect(messages).toEqual(before);
+    }),
+  );
+});
+
+test("what was converted before gives what converting anew does, however the transcript changed since", () => {
+  const changes = fc.array(
+    fc.oneof(
+      fc.record({ kind: fc.constant("append" as const), message: fc.oneof(users, assistants) }),
+      fc.record({ kind: fc.constant("drop" as const), at: fc.nat(5) }),
+      fc.record({
+        kind: fc.constant("part" as const),
+        at: fc.nat(5),
+        index: fc.nat(5),
+        part: fc.oneof(text, tool),
+      }),
+    ),
+    { maxLength: 5 },
+  );
+  fc.assert(
+    fc.property(transcripts, fc.constantFrom(...models), changes, (messages, model, steps) => {
+      const conversions = new Conversions();
+      const check = () =>
+        expect(toModelMessages(messages, { model, conversions })).toEqual(
+          toModelMessages(messages, { model }),
+        );
+      check();
+      for (const step of steps) {
+        if (step.kind === "append") messages.push(step.message);
+        else if (step.kind === "drop") messages.splice(step.at, 1);
+        else messages[step.at]?.parts.splice(step.index, 1, step.part);
+        check();
+        check();
+      }
     }),
   );
 });
