@@ -205,7 +205,7 @@ describe("/compact", () => {
 });
 
 describe("a long session", () => {
-  const turns = isLong ? 300 : 100;
+  const turns = isLong ? 300 : 45;
   test(`of ${turns} turns compacts several times, keeps its facts and sends bounded requests`, async () => {
     const config = { compaction: { reserved: 80_000 } };
     await story({ files: { "notes.txt": "x ".repeat(2_000) }, config }, async ({ editor, model }) => {
@@ -228,7 +228,7 @@ describe("a long session", () => {
       for (let turn = 1; turn <= turns; turn++) {
         const { stopReason } = await editor.prompt(
           sessionId,
-          turn % 100 === 1 ? `Keep FACT-${turn}` : `Turn ${turn}`,
+          turn % 15 === 1 ? `Keep FACT-${turn}` : `Turn ${turn}`,
         );
         expect(stopReason).toBe("end_turn");
       }

@@ -227,7 +227,7 @@ describe("a loaded session", () => {
     });
   });
 
-  const turns = isLong ? 300 : 100;
+  const turns = isLong ? 300 : 40;
   test(`of ${turns} turns comes quickly and in order`, { timeout: 60_000 }, async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

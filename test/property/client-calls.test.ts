@@ -211,7 +211,7 @@ async function expectLoadable(editor: Editor): Promise<void> {
 }
 
 describe("calls of a client in any order, many at once", () => {
-  const seeds = Array.from({ length: tries(60) }, (_, index) => index + 1);
+  const seeds = Array.from({ length: tries(40) }, (_, index) => index + 1);
   const kinds: [ClientKind, ClientKind] = [plain(), zedLike()];
   const files = { "a.txt": "hello\n" };
   const answers = ["allow_once", "reject_once", "never"] as const;
