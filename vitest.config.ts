@@ -15,7 +15,8 @@ const markdownAsText = {
 const longTests = [
   "test/crash/*.test.ts",
   "test/property/*.test.ts",
-  "test/e2e/{compaction,lifecycle}.test.ts",
+  "test/e2e/{compaction,lifecycle,order}.test.ts",
+  "test/unit/session-store.test.ts",
 ];
 
 /** With `--mode long`, the tests that repeat much do so in full; otherwise every test runs, and those in part. */
