@@ -10,6 +10,7 @@ export class Collection implements Scan {
   readonly context: ShellContext;
   readonly #parts = new Map<string, ShellPart>();
   readonly #resolved = new Map<string, string>();
+  #isRearranged = false;
 
   constructor(context: ShellContext) {
     this.context = context;
@@ -23,6 +24,14 @@ export class Collection implements Scan {
     const { permission, text, opaque, also, below, names } = part;
     this.#parts.set(JSON.stringify([permission, text, opaque, also, below, names]), part);
     if (this.#parts.size > partLimit) throw new Error(`it has more than ${partLimit} parts`);
+  }
+
+  rearrange(): void {
+    this.#isRearranged = true;
+  }
+
+  get isRearranged(): boolean {
+    return this.#isRearranged;
   }
 
   addWrapped(command: SimpleCommand, place: Place): void {

@@ -2,7 +2,7 @@ import { doubts } from "./doubt.ts";
 import type { Doubt } from "./doubt.ts";
 import { filesFound, findWords, type Handed, isReader } from "./handed-files.ts";
 import type { Invocation, Place, Scan, SimpleCommand } from "./part.ts";
-import { addPath } from "./paths.ts";
+import { addListed, addPath } from "./paths.ts";
 import { describeProgram } from "./program.ts";
 import { programOf } from "./program-table.ts";
 import { canonicalText, literalArgument, unknownArguments } from "./word.ts";
@@ -22,12 +22,13 @@ export function describeFind({ scan, args, command, place }: Invocation): Doubt 
     const next = tests[index + 1];
     if (findRuns.has(arg.text)) {
       const handed = () => filesFound(scan, words, firstAction, place);
-      const inner = findCommand(tests.slice(index + 1), command, handed);
+      const inner = findCommand(commandWords(arg.text, tests.slice(index + 1)), command, handed);
       scan.addWrapped(inner, inFoundFolder(arg.text, place));
     }
     if (findWrites.has(arg.text) && next) addPath(scan, next, { access: "edit" }, place);
-    if (/^-(?:newer\w*|anewer|cnewer|samefile|files0-from)$/.test(arg.text) && next)
+    if (/^-(?:newer\w*|anewer|cnewer|samefile)$/.test(arg.text) && next)
       addPath(scan, next, { access: "read" }, place);
+    if (arg.text === "-files0-from" && next) addListed(scan, next, place);
     if (arg.text === "-delete") addDeletions(scan, starts, !tests.some(isNarrowing), place);
     if (findRuns.has(arg.text) || findWrites.has(arg.text) || arg.text === "-delete") found.push(arg.text);
   }
@@ -40,22 +41,29 @@ export function describeFd(invocation: Invocation): Doubt | undefined {
   const { scan, args, command, place } = invocation;
   const runs = args.findIndex(({ text }) => /^(?:-[xX]|--exec(?:-batch)?)$/.test(text));
   if (runs === -1) return describeProgram(invocation, programOf("fd"));
-  const inner = findCommand(args.slice(runs + 1), command);
+  const inner = findCommand(commandWords("-exec", args.slice(runs + 1)), command);
   scan.addWrapped({ ...inner, argv: [...inner.argv, unknownArguments] }, place);
   return describeProgram({ ...invocation, args: args.slice(0, runs + 1) }, programOf("fd"));
 }
 
 /** What find runs; a program that only reads gets the files that are there now, any other what nobody can know. */
 function findCommand(
-  words: readonly Argument[],
+  written: readonly Argument[],
   command: SimpleCommand,
   handed?: () => Handed,
 ): SimpleCommand {
-  const end = words.findIndex((word) => word.text === ";" || word.text === "+");
-  const written = end === -1 ? words : words.slice(0, end);
   const files = isReader(written) ? handed?.() : undefined;
   const argv = written.map((word) => (word.text.includes("{}") ? inPlaceOfBraces(word, files) : word));
   return { ...command, argv, raw: canonicalText(argv), assignments: [] };
+}
+
+/** A `+` ends the command behind `{}` only, and never one that a person is asked for. */
+function commandWords(action: string, words: readonly Argument[]): readonly Argument[] {
+  const isAsked = action.startsWith("-ok");
+  const end = words.findIndex(
+    ({ text }, index) => text === ";" || (text === "+" && !isAsked && words[index - 1]?.text === "{}"),
+  );
+  return end === -1 ? words : words.slice(0, end);
 }
 
 function inPlaceOfBraces(word: Argument, files: Handed): Argument {

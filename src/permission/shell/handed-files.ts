@@ -39,10 +39,9 @@ export interface FindWords {
 export function filesFound(scan: Scan, find: FindWords, action: number, place: Place): Handed {
   const all = [...find.options, ...find.starts, ...find.tests];
   if (all.some(({ values, splits }) => values === undefined || splits)) return undefined;
-  if (all.some(({ text }) => /^-(?:[HL]|follow|files0-from)$/.test(text))) return undefined;
-  const before = action === -1 ? find.tests : find.tests.slice(0, action);
+  if (all.some(({ text }) => /^-(?:[A-Z]*[HL].*|f|follow|files0-from)$/.test(text))) return undefined;
   const starts = find.starts.length > 0 ? find.starts : [literalArgument(".")];
-  return filesBelow(scan, starts, place, { fits: nameTest(before), depth: depthOf(before) });
+  return filesBelow(scan, starts, place, wantedBy(find.tests, action));
 }
 
 /** The files whose names a command prints, each behind such an end, where that can be told. */
@@ -85,7 +84,7 @@ function printedByFind(scan: Scan, args: readonly Argument[], place: Place, end:
 }
 
 export function findWords(args: readonly Argument[]): FindWords {
-  const first = args.findIndex((arg) => /^(?:-(?![HLPDO])|[(!])/.test(arg.text));
+  const first = args.findIndex((arg) => /^(?:-(?!(?:[EHLPXdsx]+|[DO].*)$)|[(!])/.test(arg.text));
   const ahead = first === -1 ? args : args.slice(0, first);
   return {
     options: ahead.filter(({ text }) => text.startsWith("-")),
@@ -143,7 +142,7 @@ function linesKept(name: string, args: readonly Argument[], place: Place, end: N
 
 function below(scan: Scan, folders: readonly Argument[], place: Place, end: NameEnd): Handed {
   const starts = folders.length > 0 ? folders : [literalArgument(".")];
-  return plain(filesBelow(scan, starts, place, { fits: () => true, depth: Number.POSITIVE_INFINITY }), end);
+  return plain(filesBelow(scan, starts, place, everything), end);
 }
 
 /** As names are read from a pipe: not where one of them would become several, another, or an option. */
@@ -160,6 +159,7 @@ interface Wanted {
 }
 
 function filesBelow(scan: Scan, starts: readonly Argument[], place: Place, wanted: Wanted): Handed {
+  if (scan.isRearranged) return undefined;
   const folders = starts.flatMap((start) => {
     const text = knownText(start);
     const isPlain = text !== undefined && !text.startsWith("-") && start.values?.[0]?.glob === false;
@@ -175,11 +175,11 @@ function filesBelow(scan: Scan, starts: readonly Argument[], place: Place, wante
   return folders.length === 0 ? undefined : found;
 }
 
-/** The folder itself and what lies below it; links are named, not followed. */
+/** What a search begins with, whatever it is called, and what lies below it; links are named, not followed. */
 function entriesBelow(scan: Scan, folder: string, wanted: Wanted): string[] | undefined {
   const { context } = scan;
   if (context.list === undefined) return undefined;
-  const found = [folder];
+  const found: string[] = [];
   let level = [folder];
   for (let deep = 0; level.length > 0 && deep < wanted.depth; deep++) {
     const next: string[] = [];
@@ -191,20 +191,39 @@ function entriesBelow(scan: Scan, folder: string, wanted: Wanted): string[] | un
     found.push(...next);
     level = next;
   }
-  return found.filter((path) => wanted.fits(basename(path)));
+  return [folder, ...found.filter((path) => wanted.fits(basename(path)))];
 }
 
-/** Holds for what passes `-name`; for all where something stands beside it that may let others pass. */
-function nameTest(tests: readonly Argument[]): (name: string) => boolean {
-  if (tests.some(({ text }) => /^(?:-o|-or|,|!|-not|[()])$/.test(text))) return () => true;
-  const patterns = tests.flatMap(({ text }, index) => (text === "-name" ? [tests[index + 1]] : []));
-  const texts = patterns.flatMap((pattern) => (pattern && knownText(pattern)) ?? []);
-  const known = texts.filter((text) => !/[[\\]/.test(text));
-  return (name) => known.every((pattern) => matches(pattern, name));
+const everything: Wanted = { fits: () => true, depth: Number.POSITIVE_INFINITY };
+
+/** What passes the tests before an action; all, where anything stands among them that may let others pass. */
+function wantedBy(tests: readonly Argument[], action: number): Wanted {
+  if (tests.some(({ text }) => /^(?:-o|-or|,|!|-not|[()])$/.test(text))) return everything;
+  const before = readTests(action === -1 ? tests : tests.slice(0, action));
+  // Wherever it stands it holds for all, and the last one counts.
+  const depths = tests.filter(({ text }) => text === "-maxdepth");
+  const depth = depths.length === 1 ? before?.get("-maxdepth")?.[0] : undefined;
+  const known = (before?.get("-name") ?? []).filter((pattern) => !/[[\\]/.test(pattern));
+  return {
+    fits: (name) => known.every((pattern) => matches(pattern, name)),
+    depth: depth !== undefined && /^\d+$/.test(depth) ? Number(depth) : everything.depth,
+  };
 }
 
-function depthOf(tests: readonly Argument[]): number {
-  const at = tests.findIndex(({ text }) => text === "-maxdepth");
-  const depth = tests[at + 1]?.text ?? "";
-  return at !== -1 && /^\d+$/.test(depth) ? Number(depth) : Number.POSITIVE_INFINITY;
+const testsWithWord =
+  /^-(?:name|iname|path|ipath|type|size|maxdepth|mindepth|newer|[acm](?:time|min|newer)|perm|user|group)$/;
+const testsAlone =
+  /^-(?:a|and|true|empty|mount|xdev|depth|daystart|readable|writable|executable|print0?|prune)$/;
+
+/** The words behind each test, by its name; undefined where it cannot be told which word is a test. */
+function readTests(words: readonly Argument[]): ReadonlyMap<string, readonly string[]> | undefined {
+  const found = new Map<string, string[]>();
+  for (let at = 0; at < words.length; at++) {
+    const name = words[at]?.text ?? "";
+    if (testsWithWord.test(name)) {
+      at++;
+      found.set(name, [...(found.get(name) ?? []), words[at]?.text ?? ""]);
+    } else if (!testsAlone.test(name)) return undefined;
+  }
+  return found;
 }

@@ -2,7 +2,7 @@ import { basename, isAbsolute } from "node:path";
 import { hasOption, words } from "./options.ts";
 import type { Options } from "./options.ts";
 import type { Place, Scan } from "./part.ts";
-import { addPath, addVisiblePaths, fileOfAddress } from "./paths.ts";
+import { addListed, addPath, addVisiblePaths, fileOfAddress } from "./paths.ts";
 import type { PathUse } from "./paths.ts";
 import type { Program } from "./program-table.ts";
 import { literalArgument } from "./word.ts";
@@ -11,11 +11,15 @@ import type { Argument, Value } from "./word.ts";
 /** Adds the files that the options of a program name. */
 export function addOptionFiles(scan: Scan, options: Options, program: Program, place: Place): void {
   const [reads, writes, uploads] = [words(program.reads), words(program.writes), words(program.uploads)];
-  const fills = words(program.fills);
+  const [fills, lists] = [words(program.fills), words(program.lists)];
   for (const { name, value, isText } of options.found) {
     if (!value || isText) continue;
     if (fills.has(name)) {
       addFilled(scan, value, options.operands, place);
+      continue;
+    }
+    if (lists.has(name)) {
+      addListed(scan, value, place);
       continue;
     }
     if (uploads.has(name)) addUpload(scan, value, place);
@@ -64,11 +68,13 @@ export function addOperands(scan: Scan, options: Options, program: Program, plac
 
 /** Files below the folder, named by what the program reads. */
 export function addUnseenWrites(scan: Scan, place: Place): void {
+  scan.rearrange();
   addPath(scan, literalArgument("."), { access: "edit", folder: true, below: true }, place);
 }
 
 /** A folder gets files with the names of the sources, or with such as nobody names here. */
 function addFilled(scan: Scan, folder: Argument, sources: readonly Argument[], place: Place): void {
+  scan.rearrange();
   addPath(scan, folder, { access: "edit", folder: true, below: true }, place);
   for (const source of sources)
     for (const inside of namesInside(scan, folder, source, place))
@@ -111,6 +117,7 @@ function addAddresses(scan: Scan, addresses: readonly Argument[], saves: boolean
 
 /** The folder that is named, or one with the name of what is cloned. */
 function addClone(scan: Scan, [from, to]: readonly Argument[], place: Place): void {
+  scan.rearrange();
   if (from) addVisiblePaths(scan, from, place);
   const folders = to ? [to] : (from?.values ?? []).map(({ text }) => literalArgument(clonedName(text)));
   for (const folder of folders) addPath(scan, folder, { access: "edit", folder: true, below: true }, place);
@@ -141,6 +148,7 @@ function addCopies(
   edit: PathUse,
   place: Place,
 ): void {
+  scan.rearrange();
   const target = hasTarget || operands.length < 2 ? undefined : operands.at(-1);
   const sources = target ? operands.slice(0, -1) : operands;
   for (const source of sources) {

@@ -41,6 +41,7 @@ class OptionReading {
       ...words(program.values),
       ...this.#texts,
       ...words(program.reads),
+      ...words(program.lists),
       ...words(program.writes),
       ...words(program.uploads),
       ...words(program.fills),

@@ -50,6 +50,9 @@ export function toAssignment(word: Argument): ShellAssignment {
 export interface Scan {
   readonly context: ShellContext;
   add(part: ShellPart): void;
+  /** Files get other names or appear in folders: what lies there now is not what later commands find. */
+  rearrange(): void;
+  readonly isRearranged: boolean;
   /** Adds a command that another one runs. */
   addWrapped(command: SimpleCommand, place: Place): void;
   /** Real path of a path below `base`, `..` taken after links as the system does it. */

@@ -37,6 +37,17 @@ export function addPath(scan: Scan, argument: Argument, use: PathUse, place: Pla
   for (const value of argument.values) addValue(scan, value, use, place);
 }
 
+/** A file that names files which are read: which ones cannot be known. */
+export function addListed(scan: Scan, list: Argument, place: Place): void {
+  addPath(scan, list, { access: "read" }, place);
+  addUnknownPath(
+    scan,
+    list.text,
+    { access: "read" },
+    "the files that it names cannot be known before it runs",
+  );
+}
+
 /** A path that cannot be known: only a rule for everything can allow it. */
 export function addUnknownPath(scan: Scan, text: string, use: PathUse, opaque: string): void {
   const part = { text, opaque, always: [] };

@@ -14,6 +14,8 @@ export interface Program {
   readonly danger?: string;
   /** Options whose value is a file that is read, or written. */
   readonly reads?: string;
+  /** Options whose value is a file that names files which are read. */
+  readonly lists?: string;
   readonly writes?: string;
   /** Options whose value names a file behind `@` or `<`. */
   readonly uploads?: string;
@@ -75,7 +77,7 @@ const table: Record<string, Program> = {
   hexdump: { operands: "read", texts: "-e", reads: "-f" },
   "base64 base32": { operands: "read", reads: "-i --input", writes: "-o --output", danger: "-o --output" },
   "head tail": { operands: "read", values: "-n -c --lines --bytes --pid -s --sleep-interval" },
-  wc: { operands: "read", reads: "--files0-from" },
+  wc: { operands: "read", lists: "--files0-from" },
   "cut paste": { operands: "read", texts: "-d --delimiter --delimiters --output-delimiter" },
   comm: { operands: "read", texts: "--output-delimiter" },
   join: { operands: "read", texts: "-t -e" },
@@ -92,7 +94,7 @@ const table: Record<string, Program> = {
     values: "-T --temporary-directory",
     danger: "-o --output --compress-program",
     writes: "-o --output",
-    reads: "--files0-from",
+    lists: "--files0-from",
   },
   uniq: { operands: "copy", values: "-f -s -w --skip-fields --skip-chars --check-chars" },
   shuf: {
@@ -108,14 +110,14 @@ const table: Record<string, Program> = {
     operands: "read",
     texts: "-F -P -e --separator --exclude",
     danger: "-C --compile -m --magic-file",
-    reads: "-f --files-from",
+    lists: "-f --files-from",
   },
   stat: { operands: "folder", texts: "-c --format --printf" },
   "ls lsd exa eza": {
     operands: "folder",
     texts: "-I --ignore --hide --ignore-glob --time-style",
   },
-  du: { operands: "folder", texts: "-I --exclude", reads: "-X --exclude-from --files0-from" },
+  du: { operands: "folder", texts: "-I --exclude", reads: "-X --exclude-from", lists: "--files0-from" },
   "readlink realpath": { operands: "folder" },
   tree: {
     operands: "folder",
@@ -217,7 +219,8 @@ const table: Record<string, Program> = {
     operands: "copy",
     values: "-f --filter --exclude --include --exclude-from --include-from --bwlimit",
     danger: "-e --rsh --rsync-path --daemon",
-    reads: "--files-from --password-file",
+    reads: "--password-file",
+    lists: "--files-from",
     writes: "--log-file --backup-dir --partial-dir",
     below: "*",
   },
@@ -245,7 +248,8 @@ const table: Record<string, Program> = {
     texts: "--exclude --transform --xform",
     danger:
       "--checkpoint-action --to-command -I --use-compress-program --rsh-command --rmt-command -F --info-script --new-volume-script -P --absolute-names",
-    reads: "-T -X --files-from --exclude-from",
+    reads: "-X --exclude-from",
+    lists: "-T --files-from",
     writes: "-g --listed-incremental --index-file",
   },
   curl: {

@@ -33,7 +33,9 @@ function unbundled(args: readonly Argument[], program: Program): readonly Argume
   const [first, ...rest] = args;
   if (!first || !/^[A-Za-z]+$/.test(first.text)) return args;
   const valued = new Set(
-    [program.values, program.texts, program.reads, program.writes].flatMap((list) => [...words(list)]),
+    [program.values, program.texts, program.reads, program.lists, program.writes].flatMap((list) => [
+      ...words(list),
+    ]),
   );
   let next = 0;
   const options = first.text.split("").flatMap((letter) => {

@@ -51,7 +51,8 @@ export const unknownArguments: Argument = {
 
 /** The one text that a word stands for; undefined where there may be several, or an unknown one. */
 export function knownText({ values }: Argument): string | undefined {
-  return values?.length === 1 ? values[0]?.text : undefined;
+  const [only, ...others] = values ?? [];
+  return others.length === 0 && only?.glob === false ? only.text : undefined;
 }
 
 /** The words as rules see them: without quotes, with one blank between. */
