@@ -260,6 +260,7 @@ function hintFor(code: string, untrusted: boolean): string {
     return ": its certificate is not trusted. Set NODE_EXTRA_CA_CERTS if the network has its own.";
   if (code === "ECONNREFUSED") return ": nothing listens there. Is the server running?";
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return ": the name is not known. Is there a network?";
+  if (code === "ETIMEDOUT") return ": no connection came to stand. Is the address right, and the network up?";
   if (code.startsWith("ERR_SSL_"))
     return ": it speaks no TLS that could be understood. Should the base URL begin with http://?";
   return ": the connection broke off.";
