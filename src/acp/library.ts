@@ -123,7 +123,7 @@ function streamTo(wire: Wire) {
     },
   });
   const writable = new WritableStream<AnyMessage>({
-    write: (message) => wire.send(withHumanMessage(message)),
+    write: (message) => wire.relay(withHumanMessage(message)),
   });
   return { stream: { readable, writable }, receive };
 }

@@ -16,6 +16,12 @@ export async function promptTurn(
   return answer(connection, view, await runTurn(view, toPromptBlocks(prompt), signal));
 }
 
+/** Ends the turn that runs in a session, or in one that works for it. */
+export function cancelTurn(connection: Connection, sessionId: string): void {
+  const session = connection.findView(sessionId)?.session ?? connection.findChild(sessionId);
+  session?.cancel();
+}
+
 /** Asks and waits for the turn's end; an aborted signal cancels it. */
 async function runTurn(view: SessionView, blocks: PromptBlock[], signal: AbortSignal): Promise<TurnResult> {
   view.release();

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { toPromptBlocks } from "./content.ts";
 import type { Connection } from "./connection.ts";
 import { extensionParams } from "./params.ts";
-import { promptTurn } from "./prompt-turn.ts";
+import { cancelTurn, promptTurn } from "./prompt-turn.ts";
 
 /** What can be said into a running turn. */
 const steeringSchema = z.object({
@@ -22,11 +22,7 @@ export const steeringParams = extensionParams(steeringSchema);
 export function promptHandlers(app: AgentApp, connection: Connection): void {
   app.onRequest("session/prompt", ({ params, signal }) => promptTurn(connection, params, signal));
 
-  app.onNotification("session/cancel", ({ params }) => {
-    const { sessionId } = params;
-    const session = connection.findView(sessionId)?.session ?? connection.findChild(sessionId);
-    session?.cancel();
-  });
+  app.onNotification("session/cancel", ({ params }) => cancelTurn(connection, params.sessionId));
 
   app.onRequest("_session/steering", steeringParams, ({ params }) => steer(connection, params));
 }

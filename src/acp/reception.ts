@@ -8,7 +8,7 @@ import { errorOf } from "./errors.ts";
 import { isPlainInitialize } from "./initialize.ts";
 import type { Library } from "./library.ts";
 import { newSession, type Opening } from "./lifecycle.ts";
-import { promptTurn } from "./prompt-turn.ts";
+import { cancelTurn, promptTurn } from "./prompt-turn.ts";
 import { pickersOf } from "./session-view.ts";
 import type { Wire } from "./wire.ts";
 
@@ -47,9 +47,11 @@ export class Reception {
   }
 
   receive(message: AnyMessage): void {
-    if (this.#cancel(message)) return;
+    if (this.#abort(message)) return;
     if (this.#library !== undefined) return this.#library.receive(message);
-    const task = this.#isFirst() ? this.#plainTask(message) : undefined;
+    const isFirst = this.#isFirst();
+    if (isFirst && this.#cancel(message)) return;
+    const task = isFirst ? this.#plainTask(message) : undefined;
     if (task !== undefined) return void this.#answer(task);
     // The library must see it too, or it would refuse what comes next.
     this.#waiting.push(message);
@@ -119,8 +121,18 @@ export class Reception {
     }
   }
 
-  /** The library does not know of the prompts that are answered here. */
+  /** A turn that is to end does not wait for the library. */
   #cancel(message: AnyMessage): boolean {
+    if (!("method" in message) || message.method !== "session/cancel" || "id" in message) return false;
+    const { params } = message;
+    if (typeof params !== "object" || params === null || !("sessionId" in params)) return false;
+    if (typeof params.sessionId !== "string") return false;
+    cancelTurn(this.#deps.connection, params.sessionId);
+    return true;
+  }
+
+  /** The library does not know of the prompts that are answered here. */
+  #abort(message: AnyMessage): boolean {
     if (this.#prompts.size === 0 || !("method" in message) || message.method !== "$/cancel_request")
       return false;
     const { params } = message;
@@ -163,8 +175,11 @@ export class Reception {
     const { wire, log } = this.#deps;
     log.error("the protocol library did not load", { error: reason });
     this.#loading = undefined;
+    const refused = this.#waiting.filter((message) => !wire.hasAnswered(message));
     this.#waiting = this.#waiting.filter((message) => wire.hasAnswered(message));
-    wire.abandon(`A part of the program could not be loaded: ${reason}`);
+    const error = errorOf(new Error(`A part of the program could not be loaded: ${reason}`));
+    for (const message of refused)
+      if ("method" in message && "id" in message) void wire.send({ jsonrpc: "2.0", id: message.id, error });
     if (this.#isEnded) this.#deps.end();
   }
 

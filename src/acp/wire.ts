@@ -56,21 +56,27 @@ export class Wire {
 
   /** Whether this is an `initialize` whose answer went out already. */
   hasAnswered(message: AnyMessage): boolean {
-    return "method" in message && "id" in message && JSON.stringify(message.id) === this.#answered;
+    if (!("method" in message) || message.method !== "initialize" || !("id" in message)) return false;
+    return JSON.stringify(message.id) === this.#answered;
   }
 
-  /** Sends an answer or a message of the library. */
+  /** Sends an answer or a request. */
   send(message: AnyMessage): Promise<void> {
-    return "id" in message && !("method" in message) ? this.#answer(message) : this.outbox.send(message);
+    return isAnswer(message) ? this.#answer(message) : this.outbox.send(message);
+  }
+
+  /** The same for the library, whose answer to an `initialize` that is answered goes nowhere. */
+  relay(message: AnyMessage): Promise<void> {
+    const isSecond =
+      this.#answered !== undefined && isAnswer(message) && JSON.stringify(message.id) === this.#answered;
+    if (!isSecond) return this.send(message);
+    this.#answered = undefined;
+    return Promise.resolve();
   }
 
   #answer(message: Answer): Promise<void> {
     const { id } = message;
     this.#markAnswered(id);
-    if (this.#answered !== undefined && JSON.stringify(id) === this.#answered) {
-      this.#answered = undefined;
-      return Promise.resolve();
-    }
     this.#hasBatches ||= saysVersionTwo(message);
     if (!this.#batches.has(id)) return this.outbox.send(message);
     return this.#sendAll(this.#batches.collect(id, message));
@@ -151,6 +157,10 @@ export class Wire {
 const stableVersion = 1;
 
 type Answer = Exclude<AnyMessage, { method: string }>;
+
+function isAnswer(message: AnyMessage): message is Answer {
+  return "id" in message && !("method" in message);
+}
 
 function saysVersionTwo(answer: Answer): boolean {
   if (!("result" in answer) || typeof answer.result !== "object" || answer.result === null) return false;

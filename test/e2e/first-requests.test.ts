@@ -1,0 +1,68 @@
+import { cp, readdir, readFile, rename, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { failureOf } from "../support/failure.ts";
+import * as reply from "../support/reply.ts";
+import { story } from "../support/story.ts";
+import { temporaryFolder } from "../support/temp.ts";
+
+const checkout = join(import.meta.dirname, "../..");
+
+test("a first session whose request has the id of initialize is answered", async () => {
+  await story({ initialize: false }, async ({ editor, repository }) => {
+    const request = (method: string, params: object) =>
+      editor.writeLine({ jsonrpc: "2.0", id: "one", method, params });
+    await request("initialize", { protocolVersion: 1, clientCapabilities: {} });
+    expect(await editor.response("one")).toMatchObject({ result: { protocolVersion: 1 } });
+    await request("session/new", { cwd: repository.path, mcpServers: [] });
+    await editor.waitForEntry(
+      ({ direction, line }) => direction === "fromAgent" && line.includes('"sessionId"'),
+      "the new session",
+    );
+    await request("session/list", {});
+    await editor.waitForEntry(
+      ({ direction, line }) => direction === "fromAgent" && line.includes('"sessions"'),
+      "the list of sessions",
+    );
+  });
+});
+
+test("where the protocol library cannot be loaded, a turn that runs still has one answer, and is cancelled at once", async () => {
+  await using program = await programWithoutLibrary();
+  const options = { program: [program.launcher, "acp"], config: { permission: { bash: "ask" } } };
+  await story(options, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(reply.call("bash", { command: "echo hello" }));
+    expect(await editor.prompt(sessionId, "Go")).toMatchObject({ stopReason: "end_turn" });
+    model.reply(reply.stall());
+    const running = editor.prompt(sessionId, "Again");
+    await model.request(2);
+    expect(await failureOf(editor.list())).toMatchObject({
+      code: -32603,
+      message: expect.stringContaining("could not be loaded"),
+    });
+    await editor.cancel(sessionId);
+    expect(await running).toMatchObject({ stopReason: "cancelled" });
+    await program.repair();
+    expect((await editor.list()).sessions).toMatchObject([{ sessionId }]);
+  });
+});
+
+/** The program as it is while its files are replaced: the part with the protocol library is not there. */
+async function programWithoutLibrary() {
+  const folder = await temporaryFolder();
+  for (const name of ["bin", "dist", "package.json"])
+    await cp(join(checkout, name), join(folder.path, name), { recursive: true });
+  await symlink(join(checkout, "node_modules"), join(folder.path, "node_modules"));
+  const dist = join(folder.path, "dist");
+  const parts = (await readdir(dist)).filter((name) => name.endsWith(".cjs"));
+  const texts = await Promise.all(parts.map((name) => readFile(join(dist, name), "utf8")));
+  const [part = ""] = parts.filter((_, index) => texts[index]?.includes("terminal/wait_for_exit"));
+  const [path, aside] = [join(dist, part), join(dist, `${part}.aside`)];
+  await rename(path, aside);
+  return {
+    launcher: join(folder.path, "bin/fairlead.js"),
+    repair: () => rename(aside, path),
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  };
+}
