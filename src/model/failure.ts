@@ -249,7 +249,7 @@ function networkError(thrown: unknown, host: string): AgentError | undefined {
   const code = codeOf(thrown);
   if (code === undefined) return undefined;
   const untrusted = certificateCodes.test(code);
-  if (!untrusted && !/^(E(?!RR_)[A-Z_]+|ERR_SSL_.*)$/.test(code)) return undefined;
+  if (!untrusted && !/^(E(?!RR_)[A-Z_]+|ERR_(?:SSL|PROXY)_.*)$/.test(code)) return undefined;
   const hint = hintFor(code, untrusted);
   const retryable = !untrusted && !code.startsWith("ERR_SSL_");
   return { code: "network", message: `Cannot reach ${host} (${code})${hint}`, retryable };
@@ -260,6 +260,7 @@ function hintFor(code: string, untrusted: boolean): string {
     return ": its certificate is not trusted. Set NODE_EXTRA_CA_CERTS if the network has its own.";
   if (code === "ECONNREFUSED") return ": nothing listens there. Is the server running?";
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return ": the name is not known. Is there a network?";
+  if (code.startsWith("ERR_PROXY_")) return ": the proxy does not let it through. Is HTTPS_PROXY right?";
   if (code === "ETIMEDOUT") return ": no connection came to stand. Is the address right, and the network up?";
   if (code.startsWith("ERR_SSL_"))
     return ": it speaks no TLS that could be understood. Should the base URL begin with http://?";

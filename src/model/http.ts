@@ -1,6 +1,7 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { destroyOnAbort } from "../base/async.ts";
 import { codeOf } from "../base/errors.ts";
+import { answerTo } from "../base/http-answer.ts";
 
 export interface HttpRequest {
   readonly method?: "GET" | "POST";
@@ -51,17 +52,6 @@ export const sendHttp: Send = async (url, request) => {
     }
   }
 };
-
-function answerTo(sent: ClientRequest): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    sent.on("response", resolve);
-    sent.on("error", reject);
-    // What has another answer than asked for, as 101, ends without an error.
-    sent.on("close", () =>
-      reject(new Error("The server ended the connection without an answer to the request.")),
-    );
-  });
-}
 
 function limitConnecting(sent: ClientRequest, connected: "connect" | "secureConnect", limitMs: number): void {
   sent.once("socket", (socket) => {

@@ -8,6 +8,7 @@ import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { destroyOnAbort, orAfter } from "../base/async.ts";
 import { codeOf, messageOf } from "../base/errors.ts";
+import { answerTo } from "../base/http-answer.ts";
 import { ToolFailure } from "./tool.ts";
 
 /** IP addresses of a name. */
@@ -62,7 +63,7 @@ export async function sendRequest(request: WebRequest): Promise<WebResponse> {
   };
 }
 
-function send({ url, method, headers, body, addresses, signal }: WebRequest): Promise<IncomingMessage> {
+async function send({ url, method, headers, body, addresses, signal }: WebRequest): Promise<IncomingMessage> {
   const options: RequestOptions = {
     method,
     headers: { ...headers, "accept-encoding": "gzip, deflate, br" },
@@ -70,13 +71,13 @@ function send({ url, method, headers, body, addresses, signal }: WebRequest): Pr
     // A kept connection might be one to an address that was not checked.
     agent: false,
   };
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const request = url.protocol === "https:" ? requestSecure(url, options) : requestPlain(url, options);
   destroyOnAbort(request, signal);
-  request.on("response", resolve);
-  request.on("error", (error) => reject(signal.aborted ? signal.reason : error));
-  request.end(body);
-  return promise;
+  try {
+    return await answerTo(request.end(body));
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  }
 }
 
 function answering(addresses: readonly string[]): LookupFunction {

@@ -133,10 +133,13 @@ describe("compressed and large answers", () => {
         response.writeHead(200, { "content-length": "100" }).write("half", () => response.destroy());
       },
       "/strange": body("x", { "content-encoding": "zip" }),
+      "/other": (_, { socket }) =>
+        void socket?.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"),
     });
     expect(await failure(`${server.url}/damaged`)).toContain("not compressed as it says");
     expect(await failure(`${server.url}/cut`)).toContain("ended before the answer was complete");
     expect(await failure(`${server.url}/strange`)).toContain("compressed as zip");
+    expect(await failure(`${server.url}/other`)).toContain("without an answer");
   });
 
   test("that do not come in time are given up, and so is a cancelled fetch", async () => {

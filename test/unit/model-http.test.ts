@@ -44,7 +44,7 @@ test("an answer of another protocol ends the request", async () => {
     socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"),
   );
   expect(await failureOf(`http://${server.host}`)).toBe(
-    "Error: The server ended the connection without an answer to the request.",
+    "Error: The server ended the connection without an answer.",
   );
 });
 
