@@ -48,7 +48,8 @@ async function storeFamily(
 /** What the file may say of the session itself: not where it may go, what is taken back, or what goes unasked. */
 function own(info: SessionInfo): SessionInfo {
   const { parentId: _, revert: __, additionalDirectories: ___, approval: ____, ...rest } = info;
-  return rest;
+  // Less than nothing would lift the limit of what it may cost.
+  return { ...rest, cost: Math.max(0, rest.cost) };
 }
 
 async function writeMessages(store: SessionStore, { info, messages, todos }: SessionFile): Promise<void> {

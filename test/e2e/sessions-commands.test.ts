@@ -161,15 +161,16 @@ test("an imported file is somebody else's word: nothing of it is a path, an appr
 
   const changes = [{ path: "/etc/x", operation: "add", after: "0".repeat(64), additions: 1, deletions: 0 }];
   const part = { id: "prt_1", type: "patch", changes };
-  const own = { ...info, id: "ses_hostile1", projectId: "../x", cwd: "/etc", approval: "auto" };
+  const own = { ...info, id: "ses_hostile1", projectId: "../x", cwd: "/etc", approval: "auto", cost: -9 };
   const hostile = { ...whole, info: own, messages: [{ ...first, parts: [...first.parts, part] }, ...rest] };
   await folder.write({ "hostile.json": JSON.stringify(hostile) });
   expect(await imported(join(folder.path, "hostile.json"))).toEqual([0, ""]);
   const kept = await at.run(["sessions", "export", "ses_hostile1", "--format", "json"]);
   const { info: stored, messages: storedMessages } = fileSchema.parse(json(kept.stdout));
-  const { approval, cwd, projectId } = z.record(z.string(), z.unknown()).parse(stored);
-  expect({ approval, cwd, projectId }).toEqual({
+  const { approval, cost, cwd, projectId } = z.record(z.string(), z.unknown()).parse(stored);
+  expect({ approval, cost, cwd, projectId }).toEqual({
     approval: undefined,
+    cost: 0,
     cwd: at.cwd,
     projectId: info["projectId"],
   });
