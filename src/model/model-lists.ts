@@ -6,7 +6,7 @@ import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { KeyCommands } from "./key-command.ts";
 import { knownModelSchema } from "./known-models.ts";
-import { type ListedModels, listModels } from "./list-models.ts";
+import type { ListedModels } from "./list-models.ts";
 import type { Provider } from "./usable-providers.ts";
 
 /** A list is asked for again after this time where the configuration says so (`discover`). */
@@ -72,6 +72,8 @@ export class ModelLists {
   async #ask(provider: Provider, signal: AbortSignal): Promise<ListedModels> {
     const { keyCommands } = this.#deps;
     const { keyCommand } = provider;
+    // Few sessions ask.
+    const { listModels } = await import("./list-models.ts");
     if (keyCommand === undefined) return listModels(provider, signal);
     try {
       const apiKey = await keyCommands.keyOf(keyCommand);
