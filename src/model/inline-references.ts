@@ -27,9 +27,18 @@ export function inlineReferences(root: Json): Json {
     }
     const within = isReference ? [...around, reference] : around;
     return Object.fromEntries(
-      Object.entries(kept).map(([key, one]) => [key, inlined(one, within, depth + 1)]),
+      Object.entries(kept).map(([key, one]) => [
+        key,
+        key === "properties" && isRecord(one)
+          ? inlinedMembers(one, within, depth + 1)
+          : inlined(one, within, depth + 1),
+      ]),
     );
   };
+
+  /** Its keys are names that somebody chose, `definitions` too. */
+  const inlinedMembers = (members: Json, around: readonly string[], depth: number): Json =>
+    Object.fromEntries(Object.entries(members).map(([name, one]) => [name, inlined(one, around, depth + 1)]));
 
   return inlinedObject(root, ["#"], 0);
 }

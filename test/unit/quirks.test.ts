@@ -161,3 +161,11 @@ test("quirks follow the host where a provider goes by another name", () => {
   expect(quirksOf("work", "api.mistral.ai", "x")).toMatchObject({ asksForUsage: false, answersTools: true });
   expect(quirksOf("openai", "localhost", "gemini-2.5-pro")).toMatchObject({ schema: "openapi" });
 });
+
+test("a tool's inputs may have the names of what a schema is made of", () => {
+  const properties = Object.fromEntries(
+    ["definitions", "$defs", "properties", "items"].map((name) => [name, { type: "string" }]),
+  );
+  const schema = { type: "object", properties, required: Object.keys(properties) };
+  for (const quirks of [gemini, kimi]) expect(toolSchema(schema, quirks)).toEqual(schema);
+});
