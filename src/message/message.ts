@@ -120,11 +120,11 @@ export function isReverted(id: MessageId, revert: Revert | undefined): boolean {
 export const approvalModeSchema = z.enum(["ask", "accept-edits", "auto"]);
 export type ApprovalMode = z.infer<typeof approvalModeSchema>;
 
-/** What is stored of a session beside its messages. Times are milliseconds since 1970. */
 /** What a client says of the model's instructions: beside the program's own, or in the place of its built-in ones. */
 export const givenPromptSchema = z.object({ mode: z.enum(["append", "override"]), text: z.string() });
 export type GivenPrompt = z.infer<typeof givenPromptSchema>;
 
+/** What is stored of a session beside its messages. Times are milliseconds since 1970. */
 export const sessionInfoSchema = z.object({
   id: sessionIdSchema,
   projectId: z.string(),

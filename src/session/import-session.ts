@@ -47,7 +47,14 @@ async function storeFamily(
 
 /** What the file may say of the session itself: not where it may go, what is taken back, or what goes unasked. */
 function own(info: SessionInfo): SessionInfo {
-  const { parentId: _, revert: __, additionalDirectories: ___, approval: ____, ...rest } = info;
+  const {
+    parentId: _,
+    revert: __,
+    additionalDirectories: ___,
+    approval: ____,
+    givenPrompt: _____,
+    ...rest
+  } = info;
   // Less than nothing would lift the limit of what it may cost.
   return { ...rest, cost: Math.max(0, rest.cost) };
 }
