@@ -106,7 +106,7 @@ describe("Zed", () => {
       const gate = reply.gate();
       model.reply(reply.say("Old"), gate).reply("New.");
       const old = editor.prompt(sessionId, "Old");
-      await gate.reached();
+      await editor.waitForKind(sessionId, "agent_message_chunk");
       await editor.cancel(sessionId);
       const fresh = editor.prompt(sessionId, "New");
       expect(await old).toMatchObject({ stopReason: "cancelled" });
