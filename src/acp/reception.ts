@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AnyMessage, PromptRequest } from "@agentclientprotocol/sdk/unstable";
+import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { abilitiesOf } from "./client-abilities.ts";
@@ -8,6 +8,13 @@ import { errorOf } from "./errors.ts";
 import { isPlainInitialize } from "./initialize.ts";
 import type { Library } from "./library.ts";
 import { newSession, type Opening } from "./lifecycle.ts";
+import {
+  isPlainNewSession,
+  isPlainPrompt,
+  isRequestId,
+  type PlainPrompt,
+  type RequestId,
+} from "./plain-requests.ts";
 import { cancelTurn, promptTurn } from "./prompt-turn.ts";
 import { pickersOf } from "./session-view.ts";
 import type { Wire } from "./wire.ts";
@@ -55,7 +62,7 @@ export class Reception {
     if (task !== undefined) return void this.#answer(task);
     // The library must see it too, or it would refuse what comes next.
     this.#waiting.push(message);
-    if (!this.#isAnsweredInitialize(message)) void this.library();
+    if (!this.#takeInitialize(message)) void this.library();
   }
 
   end(): void {
@@ -77,7 +84,8 @@ export class Reception {
     return this.#waiting.length > 0 && this.#waiting.every((message) => this.#deps.wire.hasAnswered(message));
   }
 
-  #isAnsweredInitialize(message: AnyMessage): boolean {
+  /** Whether this is the `initialize` that was answered already; what it says of the client counts from now on. */
+  #takeInitialize(message: AnyMessage): boolean {
     const { wire, connection } = this.#deps;
     if (!wire.hasAnswered(message) || !("params" in message) || !isPlainInitialize(message.params))
       return false;
@@ -190,45 +198,9 @@ export class Reception {
   }
 }
 
-type RequestId = string | number;
-type PlainPrompt = Pick<PromptRequest, "sessionId" | "prompt">;
-
 /** A request that is answered without the library. Anything unusual is left to it, which checks it against the schema. */
 interface PlainTask {
   readonly id: RequestId;
   readonly run: () => Promise<unknown>;
   readonly after?: () => Promise<void>;
-}
-
-function isRequestId(id: unknown): id is RequestId {
-  return typeof id === "string" || Number.isInteger(id);
-}
-
-function isPlainNewSession(params: unknown): params is Opening {
-  if (typeof params !== "object" || params === null) return false;
-  if (!("cwd" in params) || typeof params.cwd !== "string") return false;
-  if ("systemPrompt" in params) return false;
-  if (!("mcpServers" in params) || !Array.isArray(params.mcpServers) || params.mcpServers.length > 0)
-    return false;
-  if (!("additionalDirectories" in params)) return true;
-  const { additionalDirectories } = params;
-  return (
-    Array.isArray(additionalDirectories) && additionalDirectories.every((path) => typeof path === "string")
-  );
-}
-
-function isPlainPrompt(params: unknown): params is PlainPrompt {
-  if (typeof params !== "object" || params === null || !hasOnly(params, ["sessionId", "prompt"]))
-    return false;
-  if (!("sessionId" in params) || typeof params.sessionId !== "string") return false;
-  return "prompt" in params && Array.isArray(params.prompt) && params.prompt.every(isPlainText);
-}
-
-function isPlainText(block: unknown): boolean {
-  if (typeof block !== "object" || block === null || !hasOnly(block, ["type", "text"])) return false;
-  return "type" in block && block.type === "text" && "text" in block && typeof block.text === "string";
-}
-
-function hasOnly(value: object, names: readonly string[]): boolean {
-  return Object.keys(value).every((name) => names.includes(name));
 }

@@ -72,6 +72,7 @@ async function askOnTerminal(asking: Asking): Promise<PermissionOptionKind> {
     if (answer === "y" || answer === "yes") return "allow_once";
     return answer === "a" || answer === "always" ? "allow_always" : "reject_once";
   } catch {
+    // The turn was cancelled meanwhile, or the terminal is gone: nobody said yes.
     return "reject_once";
   } finally {
     terminal.close();

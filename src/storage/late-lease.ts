@@ -31,6 +31,7 @@ export class LateLease {
 
   /** Gives it back, if it was taken. */
   async release(): Promise<void> {
+    // One that could not be taken was told to whoever asked for it.
     const held = await this.#held?.catch(() => undefined);
     this.#held = undefined;
     await held?.release();

@@ -35,7 +35,7 @@ export function webfetchTool({ lookup }: { lookup?: Lookup } = {}): Tool {
     kind: "fetch",
     concurrency: "shared",
     async prepare({ url, format = "markdown", timeout: timeoutS = usualTimeoutS }) {
-      const { prepareFetch } = await import("./web-fetch.ts");
+      const { prepareFetch } = await import("./page-fetch.ts");
       return prepareFetch({ address: url, format, timeoutS, lookup });
     },
   });

@@ -200,7 +200,10 @@ export const Decides = () => ({
     const homeFiles = {
       ".config/fairlead/plugin/a-throws.js": bad('"chat.params": () => { throw new Error("boom"); }'),
       ".config/fairlead/plugin/b-hangs.js": bad('"chat.message": () => new Promise(() => {})'),
-      ".config/fairlead/plugin/c-loops.js": bad("event: () => { for (;;); }"),
+      // As stuck as a loop, without a processor of its own.
+      ".config/fairlead/plugin/c-loops.js": bad(
+        "event: () => { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); }",
+      ),
       ".config/fairlead/plugin/d-nonsense.js": bad(
         '"tool.execute.after": (_, output) => { output.output = { not: "text" }; }',
       ),

@@ -41,16 +41,7 @@ type Play = (stage: Stage) => Promise<void>;
  */
 export async function story(options: StoryOptions, play: Play): Promise<void> {
   await using repository = await gitRepository(options.files);
-  const stage = await open(options, repository);
-  try {
-    await play(stage);
-    await end(stage);
-  } catch (error) {
-    report(stage);
-    throw error;
-  } finally {
-    await close(stage);
-  }
+  await playToEnd(await open(options, repository), play);
 }
 
 /**
@@ -62,7 +53,7 @@ export async function story(options: StoryOptions, play: Play): Promise<void> {
 export function storiesOfOneAgent(): typeof story {
   const idle = new Map<string, Stage>();
   afterAll(async () => {
-    for (const stage of idle.values()) await playLast(stage);
+    for (const stage of idle.values()) await playToEnd(stage);
   });
   return async (options, play) => {
     if (options.initialize === false) {
@@ -78,7 +69,7 @@ export function storiesOfOneAgent(): typeof story {
     const [oldest, ...rest] = idle;
     if (oldest === undefined || rest.length < idleLimit) return;
     idle.delete(oldest[0]);
-    await playLast(oldest[1]);
+    await playToEnd(oldest[1]);
   };
 }
 
@@ -139,8 +130,9 @@ async function playNext(stage: Stage, play: Play): Promise<boolean> {
   return false;
 }
 
-async function playLast(stage: Stage): Promise<void> {
+async function playToEnd(stage: Stage, play: Play = async () => {}): Promise<void> {
   try {
+    await play(stage);
     await end(stage);
   } catch (error) {
     report(stage);

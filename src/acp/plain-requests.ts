@@ -1,0 +1,36 @@
+import type { PromptRequest } from "@agentclientprotocol/sdk/unstable";
+import { hasOnly } from "../base/form.ts";
+import type { Opening } from "./lifecycle.ts";
+
+// Requests that are known to be right at a look, for which the protocol's schemas need not be built.
+
+export type RequestId = string | number;
+export type PlainPrompt = Pick<PromptRequest, "sessionId" | "prompt">;
+
+export function isRequestId(id: unknown): id is RequestId {
+  return typeof id === "string" || Number.isInteger(id);
+}
+
+/** A session without servers and instructions of the client. */
+export function isPlainNewSession(params: unknown): params is Opening {
+  if (typeof params !== "object" || params === null || "systemPrompt" in params) return false;
+  if (!("cwd" in params) || typeof params.cwd !== "string") return false;
+  if (!("mcpServers" in params) || !Array.isArray(params.mcpServers) || params.mcpServers.length > 0)
+    return false;
+  if (!("additionalDirectories" in params)) return true;
+  const { additionalDirectories } = params;
+  return (
+    Array.isArray(additionalDirectories) && additionalDirectories.every((path) => typeof path === "string")
+  );
+}
+
+/** A prompt of text alone. */
+export function isPlainPrompt(params: unknown): params is PlainPrompt {
+  if (!hasOnly(params, ["sessionId", "prompt"])) return false;
+  const { sessionId, prompt } = params;
+  return typeof sessionId === "string" && Array.isArray(prompt) && prompt.every(isPlainText);
+}
+
+function isPlainText(block: unknown): boolean {
+  return hasOnly(block, ["type", "text"]) && block.type === "text" && typeof block.text === "string";
+}
