@@ -636,6 +636,8 @@ export const groups: readonly Group[] = [
       "cat < /dev/tcp/example.org/80",
       "rm -rf .git",
       "rm -rf .",
+      "rm -rf . && patch -p1 < a",
+      "git rm -r . && git apply a",
       "rm -rf ..",
       "rm -rf *",
       "mv .env a; cat a",

@@ -21,8 +21,10 @@ export class Collection implements Scan {
   }
 
   add(part: ShellPart): void {
-    const { permission, text, opaque, also, below, names } = part;
-    this.#parts.set(JSON.stringify([permission, text, opaque, also, below, names]), part);
+    // Two that differ in anything by which they are judged are both judged.
+    const { reason: _, ...judged } = part;
+    const key = JSON.stringify(judged);
+    if (!this.#parts.has(key)) this.#parts.set(key, part);
     if (this.#parts.size > partLimit) throw new Error(`it has more than ${partLimit} parts`);
   }
 
