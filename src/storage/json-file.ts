@@ -1,10 +1,11 @@
 import { isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
-import { closeSync, constants, lstatSync, openSync, readFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from "node:fs";
+import type { Stats } from "node:fs";
 import { lstat, mkdir, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Adapter } from "lowdb";
-import { codeOf, messageOf } from "../base/errors.ts";
+import { codeOf, isMissing, messageOf } from "../base/errors.ts";
 
 /** No single message comes near this; a larger file is not ours and is not read into memory. */
 const fileLimitBytes = 128 * 1024 * 1024;
@@ -35,8 +36,7 @@ export class JsonFile implements Adapter<Box> {
 
   /** Null when there is no file. Throws {@link CorruptFile}. */
   async read(): Promise<Box | null> {
-    const value = readJson(this.#path);
-    return value === undefined ? null : { value };
+    return readJson(this.#path) ?? null;
   }
 
   async write(box: Box): Promise<void> {
@@ -45,48 +45,71 @@ export class JsonFile implements Adapter<Box> {
   }
 }
 
+/** What a file held, and how the file stood then. */
+export interface Held<T> {
+  value: T;
+  stat: Stats;
+}
+
 /**
  * The parsed content, undefined when there is no file. Synchronous on purpose: the store's files are small, and
  * four trips to the thread pool per file made loading a long session several times slower.
  */
-export function readJson(path: string): unknown {
-  const text = readText(path);
-  if (text === undefined) return undefined;
-  if (text.includes("\0")) throw new CorruptFile("contains NUL bytes");
+export function readJson(path: string): Held<unknown> | undefined {
+  const read = readText(path);
+  if (read === undefined) return undefined;
+  if (read.value.includes("\0")) throw new CorruptFile("contains NUL bytes");
   try {
-    return JSON.parse(text);
+    return { value: JSON.parse(read.value), stat: read.stat };
   } catch (thrown) {
     throw new CorruptFile(`not JSON: ${messageOf(thrown).slice(0, 100)}`);
   }
 }
 
 /** The text of a regular file, undefined when there is none. Links are not followed. Throws {@link CorruptFile}. */
-export function readText(path: string): string | undefined {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
-  if (!stat) return undefined;
+export function readText(path: string): Held<string> | undefined {
+  const fd = openToRead(path);
+  if (fd === undefined) return undefined;
+  try {
+    const stat = fstatSync(fd);
+    assertOurs(stat);
+    const bytes = readBytes(fd, stat.size);
+    if (!isUtf8(bytes)) throw new CorruptFile("not UTF-8");
+    return { value: bytes.toString("utf8"), stat };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Neither follows a link nor waits for who writes to a pipe. */
+function openToRead(path: string): number | undefined {
+  // Windows has no flag for it.
+  if (constants.O_NOFOLLOW === undefined) assertOurs(lstatSync(path, { throwIfNoEntry: false }));
+  try {
+    return openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+  } catch (thrown) {
+    if (isMissing(thrown)) return undefined;
+    assertOurs(lstatSync(path, { throwIfNoEntry: false }));
+    throw thrown;
+  }
+}
+
+function assertOurs(stat: Stats | undefined): void {
+  if (stat === undefined) return;
   if (stat.isSymbolicLink()) throw new CorruptFile("a symbolic link");
   if (stat.isDirectory()) throw new CorruptFile("a folder");
   if (!stat.isFile()) throw new CorruptFile("not a regular file");
   if (stat.size > fileLimitBytes) throw new CorruptFile(`too large (${stat.size} bytes)`);
-  const bytes = readBytes(path);
-  if (bytes === undefined) return undefined;
-  if (!isUtf8(bytes)) throw new CorruptFile("not UTF-8");
-  return bytes.toString("utf8");
 }
 
-function readBytes(path: string): Buffer | undefined {
-  try {
-    // The flag is missing on Windows, where the check above has to do.
-    const fd = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
-    try {
-      return readFileSync(fd);
-    } finally {
-      closeSync(fd);
-    }
-  } catch (thrown) {
-    if (codeOf(thrown) === "ENOENT") return undefined;
-    throw thrown;
-  }
+/** Most files fit in it; what is read there counts until the next read. */
+const page = Buffer.allocUnsafeSlow(16 * 1024);
+
+function readBytes(fd: number, size: number): Buffer {
+  const bytes = size <= page.length ? page : Buffer.allocUnsafeSlow(size);
+  let end = 0;
+  for (let got = -1; got !== 0 && end < size; end += got) got = readSync(fd, bytes, end, size - end, null);
+  return bytes.subarray(0, end);
 }
 
 /** Writes the whole file or nothing, 0600, in folders 0700 that are made when missing. */

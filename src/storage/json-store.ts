@@ -8,7 +8,16 @@ import { codeOf, messageOf } from "../base/errors.ts";
 import type { Form } from "../base/form.ts";
 import type { Log } from "../base/log.ts";
 import { toStoreError, withStoreErrors } from "./disk-error.ts";
-import { type Box, CorruptFile, JsonFile, missing, moveAside, readJson, readText } from "./json-file.ts";
+import {
+  type Box,
+  CorruptFile,
+  type Held,
+  JsonFile,
+  missing,
+  moveAside,
+  readJson,
+  readText,
+} from "./json-file.ts";
 
 /** Files read in one go by {@link JsonStore.readEach} before other work gets its turn. */
 const sliceFiles = 64;
@@ -108,14 +117,15 @@ export class JsonStore {
   /** All keys below the prefix, sorted. Temporary, moved-aside and foreign files are left out. */
   async list(prefix: string[]): Promise<string[][]> {
     const keys: string[][] = [];
-    for (const entry of await this.entries(prefix)) {
+    const entries = await this.entries(prefix);
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
       if (entry.isFolder) keys.push(...(await this.list([...prefix, entry.name])));
       else keys.push([...prefix, entry.name]);
     }
     return keys;
   }
 
-  /** The names directly below the prefix, sorted, files without their `.json`. */
+  /** The names directly below the prefix, files without their `.json`. */
   async entries(prefix: string[]): Promise<{ name: string; isFolder: boolean }[]> {
     const folder = this.folderOf(prefix);
     await this.#checkFolders([...prefix, ""]);
@@ -129,7 +139,7 @@ export class JsonStore {
       if (!isPlainName(name) || isMovedAside(name)) continue;
       if (isFile || entry.isDirectory()) entries.push({ name, isFolder: !isFile });
     }
-    return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+    return entries;
   }
 
   /**
@@ -145,15 +155,26 @@ export class JsonStore {
     let count = 0;
     for (const name of names) {
       if (++count % sliceFiles === 0) await breathe();
-      yield { name, value: await this.readOrSkip([...prefix, name], schema) };
+      yield { name, value: (await this.readOrSkip([...prefix, name], schema))?.value };
+    }
+  }
+
+  /** What stands at a path of {@link pathOf}, at once; undefined where {@link readOrSkip} has something to tell. */
+  peek<T>(path: string, form: Form<T>): Held<T> | undefined {
+    try {
+      const read = readJson(path);
+      return read && { value: parse(read.value, form), stat: read.stat };
+    } catch {
+      return undefined;
     }
   }
 
   /** For reading many: an unreadable file is skipped with a warning and hides no others. */
-  async readOrSkip<T>(key: string[], schema: Form<T>): Promise<T | undefined> {
+  async readOrSkip<T>(key: string[], schema: Form<T>): Promise<Held<T> | undefined> {
     const path = this.pathOf(key);
     try {
-      return parse(readJson(path), schema);
+      const read = readJson(path);
+      return read && { value: parse(read.value, schema), stat: read.stat };
     } catch (thrown) {
       if (thrown instanceof CorruptFile) await this.quarantine(path, thrown.message);
       else this.#log.warn("skipped a stored file", { path, reason: messageOf(thrown) });
@@ -165,7 +186,7 @@ export class JsonStore {
   async readText(key: string[], ending: string): Promise<string | undefined> {
     const path = this.pathOf(key, ending);
     await this.#checkFolders(key);
-    return withStoreErrors(path, async () => readText(path));
+    return withStoreErrors(path, async () => readText(path)?.value);
   }
 
   /** Moves the file of a key aside and says so. */
@@ -202,7 +223,7 @@ export class JsonStore {
     low.data = { value: undefined };
     try {
       await low.read();
-      return parse(low.data.value, schema);
+      return low.data.value === undefined ? undefined : parse(low.data.value, schema);
     } catch (thrown) {
       if (!(thrown instanceof CorruptFile)) throw toStoreError(thrown, path);
       await this.quarantine(path, thrown.message);
@@ -278,8 +299,7 @@ class StoredFile {
   }
 }
 
-function parse<T>(value: unknown, schema: Form<T>): T | undefined {
-  if (value === undefined) return undefined;
+function parse<T>(value: unknown, schema: Form<T>): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];

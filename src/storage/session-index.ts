@@ -1,5 +1,8 @@
 import { lstatSync } from "node:fs";
+import type { Stats } from "node:fs";
+import { sep } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
+import { quickForm } from "../base/form.ts";
 import { isSessionId, type SessionId } from "../message/ids.ts";
 import { type SessionInfo, sessionInfoSchema } from "../message/message.ts";
 import type { JsonStore } from "./json-store.ts";
@@ -86,36 +89,39 @@ export class SessionIndex {
   }
 
   async #rowsOf(projectId: string): Promise<SessionRow[]> {
+    const folder = this.#store.folderOf(["session", projectId]);
     const rows: SessionRow[] = [];
     for (const [count, id] of (await this.#idsOf(projectId)).entries()) {
       if (count % sliceFiles === sliceFiles - 1) await breathe();
-      const row = this.#cachedRow(projectId, id) ?? (await this.#readRow(projectId, id));
+      const path = `${folder}${sep}${id}.json`;
+      const row =
+        this.#cachedRow(id, path) ??
+        this.#readRow(projectId, id, path) ??
+        (await this.#oddRow(projectId, id));
       if (row) rows.push(row);
     }
     return rows;
   }
 
-  #cachedRow(projectId: string, id: SessionId): SessionRow | undefined {
+  #cachedRow(id: SessionId, path: string): SessionRow | undefined {
     const cached = this.#rows.get(id);
-    return cached && cached.stamp === this.#stampOf(projectId, id) ? cached.row : undefined;
+    return cached && cached.stamp === stampOf(statOf(path)) ? cached.row : undefined;
   }
 
-  async #readRow(projectId: string, id: SessionId): Promise<SessionRow | undefined> {
-    const stamp = this.#stampOf(projectId, id);
-    const found = await this.#store.readOrSkip(["session", projectId, id], sessionInfoSchema);
-    const info = await this.#checked(projectId, id, found);
-    if (!info) return undefined;
-    const row = toRow(info);
+  #readRow(projectId: string, id: SessionId, path: string): SessionRow | undefined {
+    const { value, stat } = this.#store.peek(path, listedForm) ?? {};
+    if (value?.id !== id || value.projectId !== projectId) return undefined;
+    const row = toRow(value);
+    const stamp = stampOf(stat);
     if (stamp !== undefined && this.#rows.size < cachedRowsLimit) this.#rows.set(id, { row, stamp });
     return row;
   }
 
-  /** Undefined while the file is too young to be told from its successor. */
-  #stampOf(projectId: string, id: SessionId): string | undefined {
-    const path = this.#store.pathOf(["session", projectId, id]);
-    const stat = statOf(path);
-    if (!stat || Date.now() - stat.ctimeMs < stampGraceMs) return undefined;
-    return `${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`;
+  /** A file that is not as it should be is moved aside, with a word. */
+  async #oddRow(projectId: string, id: SessionId): Promise<SessionRow | undefined> {
+    const found = await this.#store.readOrSkip(["session", projectId, id], sessionInfoSchema);
+    const info = await this.#checked(projectId, id, found?.value);
+    return info && toRow(info);
   }
 
   async #findProject(id: SessionId): Promise<string | undefined> {
@@ -130,10 +136,20 @@ export class SessionIndex {
 
   async #idsOf(projectId: string): Promise<SessionId[]> {
     const entries = await this.#store.entries(["session", projectId]);
-    const ids = entries.flatMap(({ name, isFolder }) => (!isFolder && isSessionId(name) ? [name] : []));
-    for (const id of ids) this.#projects.set(id, projectId);
+    const ids: SessionId[] = [];
+    for (const { name, isFolder } of entries) {
+      if (isFolder || !isSessionId(name)) continue;
+      ids.push(name);
+      this.#projects.set(name, projectId);
+    }
     return ids;
   }
+}
+
+/** Undefined while the file is too young to be told from its successor. */
+function stampOf(stat: Stats | undefined): string | undefined {
+  if (!stat || Date.now() - stat.ctimeMs < stampGraceMs) return undefined;
+  return `${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`;
 }
 
 /** Undefined also where it may not be asked for: reading the file then says why. */
@@ -145,7 +161,31 @@ function statOf(path: string) {
   }
 }
 
-function toRow(info: SessionInfo): SessionRow {
+/** What a list needs of a session. The rest is looked at with the page that shows it. */
+type Listed = Pick<SessionInfo, "id" | "projectId" | "parentId" | "cwd" | "time">;
+
+const listedForm = quickForm<Listed>(isListed, sessionInfoSchema);
+
+function isListed(value: unknown): value is Listed {
+  if (!isFields(value) || !isFields(value.time)) return false;
+  const { id, projectId, parentId, cwd } = value;
+  const { created, updated, archived } = value.time;
+  return (
+    isSessionId(id) &&
+    typeof projectId === "string" &&
+    (parentId === undefined || isSessionId(parentId)) &&
+    typeof cwd === "string" &&
+    typeof created === "number" &&
+    typeof updated === "number" &&
+    (archived === undefined || typeof archived === "number")
+  );
+}
+
+function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+function toRow(info: Listed): SessionRow {
   return {
     id: info.id,
     projectId: info.projectId,
