@@ -23,6 +23,7 @@ const longTests = [
 export default defineConfig(({ mode }) => ({
   plugins: [markdownAsText],
   test: {
+    setupFiles: ["test/support/seed.ts"],
     include: mode === "long" ? longTests : ["test/**/*.test.ts"],
     provide: { isLong: mode === "long" },
     pool: "forks",

@@ -181,7 +181,7 @@ describe("command lines", () => {
       !parts.some((part) =>
         part.subjects.some((one) => one.opaque && one.text === text && text.length > 0),
       ) &&
-      !/#|<<|^\s*>|\n|\bcd\b|^\W*$|[&|]\s*$|(?:^|\W)\w+=|\b(?:read|export|declare|for|set|shopt|eval|source|trap|pushd|f\(\))\b/.test(
+      !/#|<<|^\s*>|\n|\bcd\b|^\W*$|[&|]\s*$|(?:^|\W)\w+=|\b(?:read|wait|export|declare|for|set|shopt|eval|source|trap|pushd|f\(\))\b/.test(
         text,
       )
     );
