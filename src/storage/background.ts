@@ -3,7 +3,8 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 
 /**
- * Work that is begun without waiting for it, one run at a time; what is asked for during a run shares the next one.
+ * Work that is begun without waiting for it, one run at a time; what is asked for in the same turn of the event loop,
+ * or during a run, shares the next one.
  * A failure is logged once per streak and never lost: whoever waits with {@link finish} tries again and gets it.
  */
 export class Background {
@@ -23,10 +24,8 @@ export class Background {
   start(): void {
     if (this.#isWaiting) return;
     this.#isWaiting = true;
-    this.finish().catch((thrown: unknown) => {
-      if (!this.#isFailing)
-        this.#log.warn(`${this.#name} failed, will be tried again`, { reason: messageOf(thrown) });
-      this.#isFailing = true;
+    setImmediate(() => {
+      if (this.#isWaiting) this.finish().catch((thrown: unknown) => this.#fail(thrown));
     });
   }
 
@@ -42,5 +41,11 @@ export class Background {
   /** Runs something else while the work does not. */
   between<T>(task: () => Promise<T>): Promise<T> {
     return this.#serial.run(task);
+  }
+
+  #fail(thrown: unknown): void {
+    if (!this.#isFailing)
+      this.#log.warn(`${this.#name} failed, will be tried again`, { reason: messageOf(thrown) });
+    this.#isFailing = true;
   }
 }

@@ -1,5 +1,14 @@
-import { constants } from "node:fs";
-import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  renameSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { MessageId, PartId, SessionId } from "../message/ids.ts";
 import type { Log } from "../base/log.ts";
@@ -74,8 +83,9 @@ type Delta = Extract<Change, { type: "delta" }>;
 type Pending = { line: string } | { delta: Delta };
 
 /**
- * The file that changes are appended to, one JSON line each, before they are in the messages' own files. The first
- * change is written at once; those that come while a write is under way are merged and go with the next.
+ * The file that changes are appended to, one JSON line each, before they are in the messages' own files. Those that
+ * come in one turn of the event loop are merged and written together, at once: handing a few bytes to the thread pool
+ * takes longer than giving them to the system.
  */
 export class Journal {
   readonly #path: string;
@@ -84,7 +94,7 @@ export class Journal {
   /** The number for the first line of a file that does not exist yet. */
   readonly #startSeq: number;
   #pending: Pending[] = [];
-  #file: FileHandle | undefined;
+  #file: number | undefined;
   /** How many bytes of it are whole lines. */
   #sizeBytes = 0;
   #isTorn = false;
@@ -136,7 +146,7 @@ export class Journal {
 
   close(): Promise<void> {
     return this.#writing.between(async () => {
-      await this.#file?.close();
+      if (this.#file !== undefined) closeSync(this.#file);
       this.#file = undefined;
     });
   }
@@ -157,29 +167,29 @@ export class Journal {
     this.#pending = [];
     try {
       this.#file ??= await this.#open();
-      if (this.#isTorn) await this.#file.truncate(this.#sizeBytes);
+      if (this.#isTorn) ftruncateSync(this.#file, this.#sizeBytes);
       this.#isTorn = true;
       const start = this.#sizeBytes === 0 ? toLine({ type: "start", seq: this.#startSeq }) : "";
-      await this.#write(this.#file, start + batch.map(toText).join(""));
+      this.#write(this.#file, start + batch.map(toText).join(""));
     } catch (thrown) {
       this.#pending = [...batch, ...this.#pending];
       throw thrown;
     }
   }
 
-  async #write(file: FileHandle, text: string): Promise<void> {
+  #write(file: number, text: string): void {
     const bytes = Buffer.from(text);
     for (let done = 0; done < bytes.length;) {
-      done += (await file.write(bytes, done, bytes.length - done)).bytesWritten;
+      done += writeSync(file, bytes, done, bytes.length - done);
     }
     this.#sizeBytes += bytes.length;
     this.#isTorn = false;
   }
 
-  async #open(): Promise<FileHandle> {
+  async #open(): Promise<number> {
     const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
-    const file = await inFolder(dirname(this.#path), () => open(this.#path, flags, 0o600));
-    this.#sizeBytes = (await file.stat()).size;
+    const file = await inFolder(dirname(this.#path), async () => openSync(this.#path, flags, 0o600));
+    this.#sizeBytes = fstatSync(file).size;
     return file;
   }
 
@@ -189,7 +199,7 @@ export class Journal {
     const temporary = temporaryPath(this.#path, this.#temporaryFolder);
     try {
       const text = [{ type: "start" as const, seq }, ...changes].map(toLine).join("");
-      const file = await inFolder(this.#temporaryFolder, () => open(temporary, "ax", 0o600));
+      const file = await inFolder(this.#temporaryFolder, async () => openSync(temporary, "ax", 0o600));
       await this.#adopt(file, temporary, text);
     } catch (thrown) {
       this.#pending = [...covered, ...this.#pending];
@@ -199,19 +209,19 @@ export class Journal {
   }
 
   /** The new file takes the journal's name; what is appended from now on goes there. */
-  async #adopt(file: FileHandle, temporary: string, text: string): Promise<void> {
+  async #adopt(file: number, temporary: string, text: string): Promise<void> {
     try {
-      await file.writeFile(text);
-      await inFolder(dirname(this.#path), () => rename(temporary, this.#path));
+      writeFileSync(file, text);
+      await inFolder(dirname(this.#path), async () => renameSync(temporary, this.#path));
     } catch (thrown) {
-      await file.close();
+      closeSync(file);
       throw thrown;
     }
     const old = this.#file;
     this.#file = file;
     this.#sizeBytes = Buffer.byteLength(text);
     this.#isTorn = false;
-    await old?.close();
+    if (old !== undefined) closeSync(old);
   }
 }
 

@@ -234,9 +234,14 @@ export class JsonStore {
   async #save(key: string[], path: string, low: Low<Box>): Promise<void> {
     await this.#checkFolders(key);
     await withStoreErrors(path, async () => {
-      // A rename cannot replace a folder.
-      if ((await lstat(path).catch(missing))?.isDirectory()) await this.quarantine(path, "a folder");
-      await low.write();
+      try {
+        await low.write();
+      } catch (thrown) {
+        // A rename cannot replace a folder.
+        if (!(await lstat(path).catch(missing))?.isDirectory()) throw thrown;
+        await this.quarantine(path, "a folder");
+        await low.write();
+      }
     });
   }
 

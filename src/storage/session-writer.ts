@@ -8,8 +8,8 @@ import type { Journal } from "./journal.ts";
 import type { JsonStore } from "./json-store.ts";
 import type { LateLease } from "./late-lease.ts";
 
-/** Below this a journal is not worth rewriting while messages in it are still being written. */
-const journalLimitBytes = 512 * 1024;
+/** Below this a journal is not worth rewriting while its session is open. */
+const journalLimitBytes = 64 * 1024;
 
 /** A journal that is this many times larger than what is needed of it is rewritten. */
 const journalGrowth = 4;
@@ -134,6 +134,7 @@ export class SessionWriter {
   async #close(): Promise<void> {
     try {
       await this.flush();
+      if (this.#neededBytes !== undefined) await this.#cutJournal();
     } finally {
       await this.#journal.close();
       await this.#lease.release();
@@ -190,7 +191,6 @@ export class SessionWriter {
 
   #isCutDue(): boolean {
     if (this.#neededBytes === undefined) return false;
-    if (this.#live.size === 0) return true;
     return this.#journal.sizeBytes > Math.max(journalLimitBytes, journalGrowth * this.#neededBytes);
   }
 

@@ -289,14 +289,25 @@ describe("messages", () => {
     expect(await textsOf(info.id)).toEqual([["abc"]]);
   });
 
-  test("that are sealed leave nothing in the journal but where counting goes on", async () => {
+  test("that are sealed leave nothing in the journal but where counting goes on once nobody writes", async () => {
     const info = await created();
     const writer = await openWriter(store, info.id);
     putSealed(writer, [textPart("text")]);
-    await writer.flush();
+    await writer.close();
     expect(readFileSync(journalOf(info.id), "utf8")).toBe('{"type":"start","seq":2}\n');
     expect(statSync(journalOf(info.id)).mode & 0o777).toBe(0o600);
+  });
+
+  test("that are sealed take no more of the journal than its limit while the session is open", async () => {
+    const info = await created();
+    const writer = await openWriter(store, info.id);
+    for (let count = 0; count < 20; count++) {
+      putSealed(writer, [textPart("x".repeat(10_000))]);
+      await writer.flush();
+      expect(statSync(journalOf(info.id)).size).toBeLessThan(75_000);
+    }
     await writer.close();
+    expect(await textsOf(info.id, await open())).toHaveLength(20);
   });
 
   test("can be changed after they were sealed, in a later process too", async () => {
