@@ -6,7 +6,6 @@ import { z } from "zod";
 import description from "../../prompts/tools/read.md";
 import { nestedInstructions } from "../instruction/instructions.ts";
 import { openForReading, withOpenFile } from "../workspace/files.ts";
-import type { ResolvedPath } from "../workspace/paths.ts";
 import { listFolder } from "./folder-listing.ts";
 import { describeWindow, lineLimit, LineWindow } from "./line-window.ts";
 import type { Range } from "./line-window.ts";
@@ -52,16 +51,22 @@ export const readTool = defineTool<Input>({
       locations: [{ path: resolved.path, line: first }],
       permissions: pathPermissions(context, resolved, "read"),
       run: ({ signal }) =>
-        readPath(context, resolved, { first, count: Math.min(input.limit ?? lineLimit, lineLimit) }, signal),
+        readPath(
+          context,
+          resolved.path,
+          { first, count: Math.min(input.limit ?? lineLimit, lineLimit) },
+          signal,
+        ),
     };
   },
 });
 
-function readPath(context: ToolContext, { path, kind }: ResolvedPath, range: Range, signal: AbortSignal) {
+function readPath(context: ToolContext, path: string, range: Range, signal: AbortSignal) {
   return explained(path, async () => {
-    await assertSamePlace(context.workspace, path);
+    const { kind, size } = await assertSamePlace(context.workspace, path);
     if (kind === "directory") return listFolder(path, range, signal);
-    return withInstructions(context, path, await readFile(context, path, range, signal));
+    const read = size > wholeLimitBytes ? readLargeFile : readWholeFile;
+    return withInstructions(context, path, await read(context, path, range, signal));
   });
 }
 
@@ -76,48 +81,42 @@ async function withInstructions(context: ToolContext, path: string, result: Tool
   return texts.length === 0 ? result : { ...result, output: [result.output, ...texts].join("\n\n") };
 }
 
-async function readFile(
+async function readWholeFile(
   context: ToolContext,
   path: string,
   range: Range,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const head = await readHead(path);
-  const media = mediaTypeOf(head);
-  if (media !== undefined) return attach(context, path, media, signal);
+  const { bytes, hash } = await context.workspace.files.read(path);
+  const head = bytes.subarray(0, sampleBytes);
+  const mime = mediaTypeOf(head);
+  if (mime !== undefined) return attach(context, { path, bytes, hash, mime }, signal);
   assertText(path, head);
-  const { size } = await stat(path);
-  if (size > wholeLimitBytes) return readLargeFile(context, path, size, range, signal);
-  return readWholeFile(context, path, range);
-}
-
-async function readWholeFile(
-  { workspace, seen }: ToolContext,
-  path: string,
-  range: Range,
-): Promise<ToolResult> {
-  const { bytes, hash } = await workspace.files.read(path);
   const decoded = decodeText(bytes);
   if (decoded === undefined) throw new ToolFailure(binaryMessage(path));
-  seen.set(path, hash);
+  context.seen.set(path, hash);
   const window = new LineWindow(range);
   window.add(decoded.text);
   window.end();
   return { status: "completed", output: describeWindow(window, range, true) };
 }
 
-/** Holds only what is shown in memory, whatever the size of the file. */
+/** Of a text it holds only what is shown in memory, whatever the size of the file. */
 async function readLargeFile(
-  { seen }: ToolContext,
+  context: ToolContext,
   path: string,
-  size: number,
   range: Range,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const toItsEnd = size <= countedLimitBytes;
+  const head = await readHead(path);
+  const mime = mediaTypeOf(head);
+  if (mime !== undefined)
+    return attach(context, { path, mime, ...(await context.workspace.files.read(path)) }, signal);
+  assertText(path, head);
+  const toItsEnd = (await stat(path)).size <= countedLimitBytes;
   const window = new LineWindow(range);
   const hash = createHash("sha256");
-  const decoder = new TextDecoder(encodingOf(await readHead(path)));
+  const decoder = new TextDecoder(encodingOf(head));
   const chunks: AsyncIterable<Buffer> = createReadStream(path, { signal });
   for await (const chunk of chunks) {
     hash.update(chunk);
@@ -127,18 +126,16 @@ async function readLargeFile(
   }
   window.add(decoder.decode());
   window.end();
-  if (toItsEnd) seen.set(path, hash.digest("hex"));
+  if (toItsEnd) context.seen.set(path, hash.digest("hex"));
   return { status: "completed", output: describeWindow(window, range, true) };
 }
 
 async function attach(
-  { workspace, seen }: ToolContext,
-  path: string,
-  mime: string,
+  { seen }: ToolContext,
+  { path, bytes, hash, mime }: { path: string; bytes: Buffer; hash: string; mime: string },
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const name = basename(path);
-  const { bytes, hash } = await workspace.files.read(path);
   seen.set(path, hash);
   const fitted = await fitMedium({ bytes, mime, name }, signal);
   if (fitted.outcome === "unfit")

@@ -2,6 +2,7 @@ import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { FileChange } from "../message/part.ts";
 import { sha256, StaleFile } from "../workspace/files.ts";
 import { resolvePath } from "../workspace/paths.ts";
+import type { ResolvedPath } from "../workspace/paths.ts";
 import type { Snapshots } from "../workspace/snapshot.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { compareTexts } from "./diff.ts";
@@ -213,9 +214,10 @@ const fileProblems: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** A link put on the way after the question would lead to a place that nobody was asked about. */
-export async function assertSamePlace(workspace: Workspace, path: string): Promise<void> {
+export async function assertSamePlace(workspace: Workspace, path: string): Promise<ResolvedPath> {
   const now = await resolvePath(path, workspace);
   if (now.path !== path) throw new ToolFailure(`${path} now leads to ${now.path}. Use that path instead.`);
+  return now;
 }
 
 function decodeMarked(bytes: Buffer, encoding: "utf8" | "utf16le" | "utf16be") {

@@ -12,6 +12,8 @@ export interface ResolvedPath {
   readonly exists: boolean;
   /** `special` is a device, a FIFO, a socket, or anything that the kernel makes up (`/proc`, `/sys`, `/dev`). */
   readonly kind: "file" | "directory" | "special" | "missing";
+  /** Bytes of a file; 0 where nothing is there. */
+  readonly size: number;
 }
 
 /** What relative paths and `~` start from. */
@@ -32,7 +34,13 @@ export async function resolvePath(raw: string, base: PathBase): Promise<Resolved
   const asked = toAbsolute(raw, base);
   const path = await withReadableErrors(raw, () => realPathOf(asked, linkLimit));
   const found = await withReadableErrors(raw, () => statOrMissing(path));
-  return { path, asked, exists: found !== undefined, kind: kindOf(found, [path, asked]) };
+  return {
+    path,
+    asked,
+    exists: found !== undefined,
+    kind: kindOf(found, [path, asked]),
+    size: found?.size ?? 0,
+  };
 }
 
 /** Whether the path is one of the folders or lies under one. All are absolute real paths. */

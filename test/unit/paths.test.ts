@@ -14,7 +14,7 @@ test("absolute, relative and home paths lead to the same file", async () => {
   const base = { cwd: join(folder.path, "a"), home: folder.path };
   const path = join(folder.path, "a/b.txt");
   for (const raw of ["b.txt", "./b.txt", "../a/b.txt", path, "~/a/b.txt"]) {
-    expect(await resolvePath(raw, base)).toEqual({ path, asked: path, exists: true, kind: "file" });
+    expect(await resolvePath(raw, base)).toEqual({ path, asked: path, exists: true, kind: "file", size: 0 });
   }
 });
 
@@ -26,6 +26,7 @@ test("a missing path is the real path of what exists and the rest", async () => 
     asked: join(folder.path, "link/new/y.txt"),
     exists: false,
     kind: "missing",
+    size: 0,
   });
 });
 
