@@ -1,3 +1,5 @@
+import { divide, type Piece, textOf } from "./piece.ts";
+
 /** A secret has at least this many characters, or {@link shortestMixed} with letters and digits; words are none. */
 const shortestPlain = 16;
 const shortestMixed = 8;
@@ -13,8 +15,8 @@ export class Secrets {
     for (const value of values) if (isSecret(value)) this.#values.add(value);
   }
 
-  isIn(text: string): boolean {
-    return [...this.#values].some((value) => text.includes(value));
+  isIn(piece: Piece): boolean {
+    return [...this.#values].some((value) => piece.includes(value));
   }
 
   redact(text: string): string {
@@ -28,10 +30,10 @@ export class Secrets {
     let held = "";
     return {
       push: (piece) => {
-        const text = this.redact(held + piece);
-        const keep = this.#openEnd(text);
-        held = text.slice(text.length - keep);
-        return text.slice(0, text.length - keep);
+        const clean = held === "" && !this.isIn(piece) ? piece : this.redact(held + textOf(piece));
+        const [settled, open] = divide(clean, clean.length - this.#openEnd(clean));
+        held = textOf(open);
+        return settled;
       },
       end: () => {
         const rest = held;
@@ -41,13 +43,14 @@ export class Secrets {
     };
   }
 
-  /** Length of the longest end of the text with which a key begins. */
-  #openEnd(text: string): number {
+  /** Length of the longest end of the piece with which a key begins. */
+  #openEnd(piece: Piece): number {
     let longest = 0;
     for (const value of this.#values) {
-      const most = Math.min(value.length - 1, text.length);
+      const most = Math.min(value.length - 1, piece.length);
+      const end = textOf(divide(piece, piece.length - most)[1]);
       for (let length = most; length > longest; length--) {
-        if (text.endsWith(value.slice(0, length))) longest = length;
+        if (end.endsWith(value.slice(0, length))) longest = length;
       }
     }
     return longest;
@@ -55,7 +58,7 @@ export class Secrets {
 }
 
 export interface RedactedStream {
-  push(piece: string): string;
+  push(piece: Piece): Piece;
   /** What was still held back. */
   end(): string;
 }

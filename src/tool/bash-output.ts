@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, open, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "../base/errors.ts";
+import { byteLengthOf, bytesOf, type Piece, textOf } from "../base/piece.ts";
 import { TerminalText } from "./terminal-text.ts";
 
 /** What the model sees of an output, at most; the end of it is what tells how a command went. */
@@ -40,9 +41,9 @@ export class BashOutput {
     this.#kept = new KeptOutput(options.folder);
   }
 
-  async push(text: string): Promise<void> {
-    const settled = this.#terminal.push(text);
-    await this.#kept.push(settled);
+  async push(piece: Piece): Promise<void> {
+    const settled = this.#terminal.push(piece);
+    for (const one of settled) await this.#kept.push(one);
     if (!this.#terminal.isBinary) await this.#live.push(settled, this.#terminal.openLine);
   }
 
@@ -78,27 +79,23 @@ class LiveOutput {
     this.#show = show;
   }
 
-  async push(settled: string, openLine: string): Promise<void> {
-    const delta = this.#additionOf(settled, openLine);
+  async push(settled: readonly Piece[], openLine: string): Promise<void> {
+    const seconds = (performance.now() - this.#start) / 1_000;
+    const room = Math.floor(LIVE_START_CHARACTERS + seconds * LIVE_CHARACTERS_PER_SECOND - this.#sent);
+    const length = settled.reduce((sum, piece) => sum + piece.length, openLine.length);
+    if (room < LIVE_LEAST_CHARACTERS) this.#skipped += Math.max(0, length - this.#shownLine.length);
+    else await this.#send(this.#additionOf(settled.map(textOf).join(""), openLine), room);
     this.#shownLine = openLine;
-    if (delta !== "") await this.#send(delta);
   }
 
-  /** What is settled is most of a fast output: it is cut, not copied together with the line that is being written. */
   #additionOf(settled: string, openLine: string): string {
     const shown = this.#shownLine;
-    if (settled.startsWith(shown)) return settled.slice(shown.length) + openLine;
     const text = settled + openLine;
     return text.startsWith(shown) ? text.slice(shown.length) : `\n${text}`;
   }
 
-  async #send(delta: string): Promise<void> {
-    const seconds = (performance.now() - this.#start) / 1_000;
-    const room = Math.floor(LIVE_START_CHARACTERS + seconds * LIVE_CHARACTERS_PER_SECOND - this.#sent);
-    if (room < LIVE_LEAST_CHARACTERS) {
-      this.#skipped += delta.length;
-      return;
-    }
+  async #send(delta: string, room: number): Promise<void> {
+    if (delta === "") return;
     if (this.#skipped > 0) await this.#resume(delta, room);
     else await this.#emit(delta.slice(0, room), delta.length - room);
   }
@@ -121,14 +118,14 @@ class LiveOutput {
 /** Holds a short output whole; of a long one the end, and the whole in a file. */
 class KeptOutput {
   readonly #folder: string;
-  #pieces: string[] = [];
+  #pieces: Piece[] = [];
   #heldCharacters = 0;
   /** Counted as long as it is short. */
   #lines = 0;
   bytes = 0;
   characters = 0;
   #file: { path: string; handle: FileHandle; bytes: number } | undefined;
-  #unwritten = "";
+  #unwritten: Piece[] = [];
   #unwrittenBytes = 0;
   /** One write goes on while more output comes. */
   #writing: Promise<void> = Promise.resolve();
@@ -139,25 +136,23 @@ class KeptOutput {
     this.#folder = folder;
   }
 
-  async push(text: string): Promise<void> {
-    if (text === "") return;
+  async push(piece: Piece): Promise<void> {
+    if (piece.length === 0) return;
     const wasShort = this.#isShort();
-    const bytes = Buffer.byteLength(text);
-    this.bytes += bytes;
-    this.characters += text.length;
-    this.#heldCharacters += text.length;
-    if (wasShort) this.#lines += countLines(text);
-    this.#pieces.push(text);
+    this.bytes += byteLengthOf(piece);
+    this.characters += piece.length;
+    this.#heldCharacters += piece.length;
+    if (wasShort) this.#lines += countLines(textOf(piece));
+    this.#pieces.push(piece);
     if (this.#isShort()) return;
-    if (wasShort) await this.#keep(this.#pieces.join(""), this.bytes);
-    else await this.#keep(text, bytes);
+    await this.#keep(wasShort ? this.#pieces : [piece]);
     this.#forgetBeginning();
   }
 
   async end(): Promise<ShownOutput> {
     await this.#flush();
     await this.#writing;
-    const whole = this.#pieces.join("");
+    const whole = this.#pieces.map(textOf).join("");
     if (this.#isShort()) return { text: whole, truncated: false };
     const text = endOf(whole);
     return { text: `${this.#note(text)}\n\n${text}`, truncated: true, path: this.#file?.path };
@@ -193,35 +188,33 @@ class KeptOutput {
     }
   }
 
-  async #keep(text: string, bytes: number): Promise<void> {
+  async #keep(pieces: readonly Piece[]): Promise<void> {
     if (this.#problem !== undefined) return;
-    this.#unwritten += text;
-    this.#unwrittenBytes += bytes;
+    for (const piece of pieces) {
+      this.#unwritten.push(piece);
+      this.#unwrittenBytes += byteLengthOf(piece);
+    }
     if (this.#unwrittenBytes >= WRITE_BYTES) await this.#flush();
   }
 
   /** Waits for the write before, not for this one. */
   async #flush(): Promise<void> {
     if (this.#unwrittenBytes === 0) return;
-    const [text, bytes] = [this.#unwritten, this.#unwrittenBytes];
-    this.#unwritten = "";
+    const [pieces, bytes] = [this.#unwritten, this.#unwrittenBytes];
+    this.#unwritten = [];
     this.#unwrittenBytes = 0;
     await this.#writing;
-    if (this.#problem === undefined) this.#writing = this.#write(text, bytes);
+    if (this.#problem === undefined) this.#writing = this.#write(pieces.map(bytesOf), bytes);
   }
 
-  /** As text, whose bytes Node makes outside of the heap and forgets at once. */
-  async #write(text: string, bytes: number): Promise<void> {
+  async #write(parts: Buffer[], bytes: number): Promise<void> {
     try {
       this.#file ??= await createFile(this.#folder);
       const room = KEPT_BYTES - this.#file.bytes;
-      const wanted = Math.min(bytes, room);
-      const kept = bytes > room ? Buffer.from(text).subarray(0, room) : text;
-      const { bytesWritten } = await (typeof kept === "string"
-        ? this.#file.handle.write(kept)
-        : this.#file.handle.write(kept));
+      const kept = bytes > room ? [Buffer.concat(parts).subarray(0, room)] : parts;
+      const { bytesWritten } = await this.#file.handle.writev(kept);
       this.#file.bytes += bytesWritten;
-      if (bytesWritten < wanted)
+      if (bytesWritten < Math.min(bytes, room))
         this.#problem = "The rest could not be kept: the disk took only a part of it.";
       else if (bytes > room) this.#problem = `More than ${formatBytes(KEPT_BYTES)} are not kept.`;
     } catch (error) {

@@ -1,3 +1,5 @@
+import { divide, type Piece, textOf } from "../base/piece.ts";
+
 /** A line without an end is taken as it is from this length on. */
 const LINE_LIMIT = 64 * 1024;
 /** From this share of characters that are no text on, output counts as binary. */
@@ -25,13 +27,20 @@ export class TerminalText {
   #length = 0;
   #notText = 0;
 
-  /** Takes more output and returns the text that is settled by it, which is whole lines. */
-  push(text: string): string {
-    this.#length += text.length;
-    const end = text.lastIndexOf("\n") + 1;
-    const settled = end === 0 ? "" : this.#clean(this.#open + text.slice(0, end));
-    this.#open = end === 0 ? this.#open + text : text.slice(end);
-    return this.#open.length > LINE_LIMIT ? settled + this.end() : settled;
+  /** Takes more output and returns what is settled by it, which is whole lines. */
+  push(piece: Piece): Piece[] {
+    this.#length += piece.length;
+    const [lines, open] = divide(piece, piece.lastIndexOf("\n") + 1);
+    const settled = lines.length === 0 ? [] : this.#settle(lines);
+    this.#open += textOf(open);
+    return this.#open.length > LINE_LIMIT ? [...settled, this.end()] : settled;
+  }
+
+  #settle(lines: Piece): Piece[] {
+    const begun = this.#open;
+    this.#open = "";
+    const isPlain = typeof lines !== "string" && isClean(lines) && isClean(begun);
+    return isPlain ? [begun, lines] : [this.#clean(begun + textOf(lines))];
   }
 
   /** The line that is being written, as it would stand on the screen. */
@@ -59,8 +68,8 @@ export class TerminalText {
   }
 }
 
-function isClean(text: string): boolean {
-  return !SIGNS.some((sign) => text.includes(sign));
+function isClean(piece: Piece): boolean {
+  return !SIGNS.some((sign) => piece.includes(sign));
 }
 
 /** Keeps a trailing escape sequence that is not complete yet. */

@@ -1,6 +1,8 @@
+import { isAscii } from "node:buffer";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { deferred, orAfter, type Deferred } from "../base/async.ts";
+import type { Piece } from "../base/piece.ts";
 
 /** Reading stops while this much waits for its reader. */
 const WAITING_LIMIT_BYTES = 256 * 1024;
@@ -17,8 +19,10 @@ const BACKGROUND_LIMIT_BYTES = 64 * 1024 * 1024;
  */
 export class ProcessOutput {
   readonly #stream: Readable;
-  readonly #read: (text: string) => Promise<void>;
+  readonly #read: (piece: Piece) => Promise<void>;
   readonly #decoder = new StringDecoder("utf8");
+  /** Whether the decoder may wait for the rest of a character. */
+  #isInCharacter = false;
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #wake: Deferred<void> = deferred();
@@ -27,7 +31,7 @@ export class ProcessOutput {
   #reading = false;
   readonly #done: Promise<void>;
 
-  constructor(stream: Readable, read: (text: string) => Promise<void>) {
+  constructor(stream: Readable, read: (piece: Piece) => Promise<void>) {
     this.#stream = stream;
     this.#read = read;
     stream.on("data", (chunk: Buffer) => this.#take(chunk));
@@ -97,13 +101,19 @@ export class ProcessOutput {
     while (true) {
       await this.#wake.promise;
       if (this.#waiting.length === 0) break;
-      const text = this.#decoder.write(this.#takeAll());
+      const piece = this.#decode(this.#takeAll());
       this.#reading = true;
-      if (text !== "") await this.#read(text);
+      if (piece.length > 0) await this.#read(piece);
       if (this.#waiting.length === 0) this.#rest();
     }
     const rest = this.#decoder.end();
     if (rest !== "") await this.#read(rest);
+  }
+
+  #decode(bytes: Buffer): Piece {
+    if (!this.#isInCharacter && isAscii(bytes)) return bytes;
+    this.#isInCharacter = (bytes.at(-1) ?? 0) >= 0x80;
+    return this.#decoder.write(bytes);
   }
 
   /** The reader has nothing left to do for now. */

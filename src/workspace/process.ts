@@ -6,6 +6,7 @@ import { basename } from "node:path";
 import type { Readable } from "node:stream";
 import { deferred, orAfter } from "../base/async.ts";
 import { codeOf, messageOf } from "../base/errors.ts";
+import type { Piece } from "../base/piece.ts";
 import { Secrets } from "../base/secrets.ts";
 import { type Environment, findProgram } from "./find-program.ts";
 import { ProcessOutput } from "./process-output.ts";
@@ -26,7 +27,7 @@ export interface ShellCommand {
   timeoutMs: number;
   signal: AbortSignal;
   /** Output as it comes, stdout and stderr in order of arrival, as valid text. Awaited: that is the back-pressure. */
-  onOutput(text: string): Promise<void>;
+  onOutput(piece: Piece): Promise<void>;
 }
 
 export interface ProcessOutcome {
@@ -103,10 +104,10 @@ class ShellProcesses implements Processes {
 
   async #runRedacted(command: ShellCommand): Promise<ProcessOutcome> {
     const redacted = this.#secrets.redactStream();
-    const show = async (text: string) => {
-      if (text !== "") await command.onOutput(text);
+    const show = async (piece: Piece) => {
+      if (piece.length > 0) await command.onOutput(piece);
     };
-    const ended = await this.#start({ ...command, onOutput: (text) => show(redacted.push(text)) });
+    const ended = await this.#start({ ...command, onOutput: (piece) => show(redacted.push(piece)) });
     await show(redacted.end());
     return ended;
   }
@@ -128,7 +129,7 @@ class ShellProcesses implements Processes {
     this.#groups.add(group);
     const exited = exitOf(child);
     const tree: ProcessTree = { group, mark };
-    const output = new ProcessOutput(child.stdout, (text) => command.onOutput(text));
+    const output = new ProcessOutput(child.stdout, (piece) => command.onOutput(piece));
     const stop = stopOf(command, this.#ending.signal);
     const finished = Promise.all([exited, exited.then(() => output.drain())]);
     try {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { execa } from "execa";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { textOf } from "../../src/base/piece.ts";
 import { openPipedProcesses } from "../../src/workspace/piped-process.ts";
 import { openProcesses, type ProcessOutcome, type Processes } from "../../src/workspace/process.ts";
 
@@ -41,8 +42,8 @@ async function sh(
     timeoutMs: options.timeoutMs ?? 20_000,
     signal: options.signal ?? new AbortController().signal,
     onOutput: async (piece) => {
-      text += piece;
-      await options.onOutput?.(piece);
+      text += textOf(piece);
+      await options.onOutput?.(textOf(piece));
     },
   });
   return { outcome, text, ms: performance.now() - start };
