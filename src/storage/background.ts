@@ -3,8 +3,7 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 
 /**
- * Work that is begun without waiting for it, one run at a time; what is asked for in the same turn of the event loop,
- * or during a run, shares the next one.
+ * Work that is begun without waiting for it, one run at a time; what is asked for during a run shares the next one.
  * A failure is logged once per streak and never lost: whoever waits with {@link finish} tries again and gets it.
  */
 export class Background {
@@ -12,7 +11,8 @@ export class Background {
   readonly #log: Log;
   readonly #name: string;
   readonly #serial = new Serial();
-  #isWaiting = false;
+  #isQueued = false;
+  #isDue = false;
   #isFailing = false;
 
   constructor({ name, work, log }: { name: string; work: () => Promise<void>; log: Log }) {
@@ -22,17 +22,25 @@ export class Background {
   }
 
   start(): void {
-    if (this.#isWaiting) return;
-    this.#isWaiting = true;
+    if (this.#isQueued) return;
+    this.#isQueued = true;
+    this.finish().catch((thrown: unknown) => this.#fail(thrown));
+  }
+
+  /** Starts at the end of this turn of the event loop, if nothing starts it before. */
+  startSoon(): void {
+    if (this.#isQueued || this.#isDue) return;
+    this.#isDue = true;
     setImmediate(() => {
-      if (this.#isWaiting) this.finish().catch((thrown: unknown) => this.#fail(thrown));
+      if (this.#isDue) this.start();
     });
   }
 
   /** Resolves when everything asked for so far is done; rejects when it could not be. */
   finish(): Promise<void> {
     return this.#serial.run(async () => {
-      this.#isWaiting = false;
+      this.#isQueued = false;
+      this.#isDue = false;
       await this.#work();
       this.#isFailing = false;
     });

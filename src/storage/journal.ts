@@ -83,9 +83,9 @@ type Delta = Extract<Change, { type: "delta" }>;
 type Pending = { line: string } | { delta: Delta };
 
 /**
- * The file that changes are appended to, one JSON line each, before they are in the messages' own files. Those that
- * come in one turn of the event loop are merged and written together, at once: handing a few bytes to the thread pool
- * takes longer than giving them to the system.
+ * The file that changes are appended to, one JSON line each, before they are in the messages' own files. They are
+ * written before anything else can happen, so before anybody is shown them, and synchronously: handing a few bytes to
+ * the thread pool takes longer than giving them to the system. The deltas of one turn of the event loop are merged.
  */
 export class Journal {
   readonly #path: string;
@@ -122,10 +122,14 @@ export class Journal {
   }
 
   append(change: Change): void {
-    if (change.type === "delta") this.#appendDelta(change);
-    // Made text at once, because its owner may go on changing it.
-    else this.#pending.push({ line: toLine(change) });
-    this.#writing.start();
+    if (change.type === "delta") {
+      this.#appendDelta(change);
+      this.#writing.startSoon();
+    } else {
+      // Made text at once, because its owner may go on changing it.
+      this.#pending.push({ line: toLine(change) });
+      this.#writing.start();
+    }
   }
 
   /** Ends merging: later deltas get a line, and with it a number, of their own. */
