@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
-import { readFile, stat } from "node:fs/promises";
-import { codeOf, messageOf } from "../base/errors.ts";
+import { readFile } from "node:fs/promises";
+import { isMissing, messageOf } from "../base/errors.ts";
+import { lookAt } from "../base/look.ts";
 
 /** Largest configuration file that is read, in bytes. */
 const fileLimitBytes = 2_000_000;
@@ -15,7 +16,8 @@ export type ConfigText =
 /** Reads a configuration file, if it is one; never rejects. */
 export async function readConfigText(path: string): Promise<ConfigText> {
   try {
-    const found = await stat(path);
+    const found = lookAt(path);
+    if (found === undefined) return { outcome: "missing" };
     // A pipe would wait for its writer, a device never end.
     if (!found.isFile()) return refused("it is not a file; it is not read");
     if (found.size > fileLimitBytes) return refused(`larger than ${fileLimitBytes} bytes; it is not read`);
@@ -24,8 +26,7 @@ export async function readConfigText(path: string): Promise<ConfigText> {
       ? { outcome: "read", text: bytes.toString("utf8") }
       : refused(notText);
   } catch (thrown) {
-    const isMissing = codeOf(thrown) === "ENOENT" || codeOf(thrown) === "ENOTDIR";
-    return isMissing ? { outcome: "missing" } : refused(messageOf(thrown));
+    return isMissing(thrown) ? { outcome: "missing" } : refused(messageOf(thrown));
   }
 }
 

@@ -1,7 +1,8 @@
-import { readdir, realpath, stat } from "node:fs/promises";
+import { readdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { isBelow } from "../base/paths.ts";
 import { codeOf, isMissing, messageOf } from "../base/errors.ts";
+import { lookAt } from "../base/look.ts";
 import { isSecretFile } from "../permission/secret-file.ts";
 
 /** Entries that one walk looks at, and folders that it goes down; what lies beyond is reported and left out. */
@@ -60,7 +61,7 @@ class FolderWalk {
     if (this.#isFull)
       this.#report(this.#root, `holds more than ${entriesLimit} entries; the rest is left out`);
     const isWanted = this.#options.wanted(name);
-    const kind = await kindOf(path);
+    const kind = kindOf(path);
     if (kind === "folder" && depth >= depthLimit)
       this.#report(path, `lies more than ${depthLimit} folders deep and is left out`);
     else if (kind === "folder") await this.enter(path, depth + 1);
@@ -86,9 +87,10 @@ class FolderWalk {
   }
 }
 
-async function kindOf(path: string): Promise<"file" | "folder" | "other" | "missing"> {
+function kindOf(path: string): "file" | "folder" | "other" | "missing" {
   try {
-    const found = await stat(path);
+    const found = lookAt(path);
+    if (found === undefined) return "missing";
     if (found.isDirectory()) return "folder";
     return found.isFile() ? "file" : "other";
   } catch (thrown) {

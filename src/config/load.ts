@@ -1,5 +1,5 @@
-import { stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, isAbsolute } from "node:path";
+import { lookAt } from "../base/look.ts";
 import { checkConfig, parseConfigFile, problemAtPath, type ConfigProblem } from "./config-file.ts";
 import { readConfigText } from "./config-text.ts";
 import { mergeConfigs } from "./merge.ts";
@@ -198,9 +198,8 @@ function mergeLayers(layers: readonly ConfigLayer[], trusted: boolean): Config {
   return { ...merged, permission: restateDenials(own.permission, merged.permission) };
 }
 
-async function existing(candidates: readonly ConfigSource[]): Promise<ConfigSource[]> {
-  const there = await Promise.all(candidates.map(({ path }) => isFolder(path)));
-  return candidates.filter((_, index) => there[index]);
+function existing(candidates: readonly ConfigSource[]): ConfigSource[] {
+  return candidates.filter(({ path }) => isFolder(path));
 }
 
 function folderCandidates(options: LoadConfigOptions): ConfigSource[] {
@@ -239,9 +238,9 @@ export function downTo({ cwd, worktree }: Pick<LoadConfigOptions, "cwd" | "workt
 const inFolder = (folder: string, scope: ConfigScope, files: readonly string[]): ConfigSource[] =>
   files.map((name) => ({ path: join(folder, name), scope }));
 
-async function isFolder(path: string): Promise<boolean> {
+function isFolder(path: string): boolean {
   try {
-    return (await stat(path)).isDirectory();
+    return lookAt(path)?.isDirectory() === true;
   } catch {
     return false;
   }

@@ -1,6 +1,7 @@
-import { readdir, stat } from "node:fs/promises";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf } from "../base/errors.ts";
+import { lookAt } from "../base/look.ts";
 import { filesBelow } from "./folder-walk.ts";
 import { isModuleFile, pluginFolderNames, toolFolderNames } from "./module-files.ts";
 
@@ -32,7 +33,7 @@ export async function stampOf(
   what: "all" | "code" = "all",
 ): Promise<string> {
   const isMarkdown = (name: string) => name.endsWith(".md");
-  const held = (await Promise.all(holders.map(foldersIn))).flat();
+  const held = holders.flatMap(foldersIn);
   const wanted = ({ path, isCode }: HeldFolder) =>
     filesBelow(path, { wanted: isCode ? isModuleFile : isMarkdown });
   const below = await Promise.all([
@@ -40,8 +41,7 @@ export async function stampOf(
     ...folders.map((folder) => filesBelow(folder, { wanted: isMarkdown })),
   ]);
   const paths = [...files, ...below.flat()];
-  const lines = await Promise.all(paths.map(async (path) => `${path}\n${await stateOf(path)}\n`));
-  return lines.join("");
+  return paths.map((path) => `${path}\n${stateOf(path)}\n`).join("");
 }
 
 export interface Watched {
@@ -60,10 +60,10 @@ interface HeldFolder {
   readonly isCode: boolean;
 }
 
-async function foldersIn(holder: string): Promise<HeldFolder[]> {
+function foldersIn(holder: string): HeldFolder[] {
   try {
-    const names = await readdir(holder);
-    return names
+    if (lookAt(holder) === undefined) return [];
+    return readdirSync(holder)
       .filter((name) => markdownFolders.has(name) || moduleFolders.has(name))
       .map((name) => ({ path: join(holder, name), isCode: moduleFolders.has(name) }));
   } catch (thrown) {
@@ -72,10 +72,10 @@ async function foldersIn(holder: string): Promise<HeldFolder[]> {
   }
 }
 
-async function stateOf(path: string): Promise<string> {
+function stateOf(path: string): string {
   try {
-    const { mtimeMs, ctimeMs, size, ino } = await stat(path);
-    return [mtimeMs, ctimeMs, size, ino].join(" ");
+    const found = lookAt(path);
+    return found ? [found.mtimeMs, found.ctimeMs, found.size, found.ino].join(" ") : "missing";
   } catch (thrown) {
     const code = codeOf(thrown);
     if (code === undefined) throw thrown;

@@ -2,6 +2,7 @@ import { open, realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { isBelow } from "../base/paths.ts";
 import { isMissing, messageOf } from "../base/errors.ts";
+import { lookAt } from "../base/look.ts";
 import { isSecretFile } from "../permission/secret-file.ts";
 import type { FetchedTexts } from "./fetched-texts.ts";
 import { findFiles } from "./file-patterns.ts";
@@ -86,6 +87,7 @@ class Collection {
   /** Whether the file is there; adds it if it is new. With `within`, a link that leads out of that folder is left out. */
   async add(path: string, within?: string): Promise<boolean> {
     try {
+      if (lookAt(path) === undefined) return false;
       const real = await realpath(path);
       if (within !== undefined && !isBelow(real, await realpath(within))) {
         this.notes.push(`${path} links to a file outside of ${within} and was left out`);

@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, UserError } from "../base/errors.ts";
 import { hasOnly } from "../base/form.ts";
+import { lookAt } from "../base/look.ts";
 
 const credentialsSchema = z.record(z.string(), z.looseObject({ apiKey: z.string().optional() }));
 
@@ -63,7 +64,8 @@ async function replaceFile(path: string, text: string): Promise<void> {
 
 async function readIfThere(path: string): Promise<string | undefined> {
   try {
-    const found = await stat(path);
+    const found = lookAt(path);
+    if (found === undefined) return undefined;
     // A pipe would never end, and so much is no list of keys.
     if (!found.isFile() || found.size > fileLimitBytes) return "";
     return await readFile(path, "utf8");

@@ -1,5 +1,5 @@
-import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { lookAt } from "../base/look.ts";
 
 /**
  * The root of the git worktree that holds `cwd`: the nearest folder with a `.git` in it, which is a folder in a
@@ -7,15 +7,15 @@ import { dirname, join } from "node:path";
  */
 export async function findWorktree(cwd: string): Promise<string | undefined> {
   for (let folder = cwd; ; folder = dirname(folder)) {
-    if (await exists(join(folder, ".git"))) return folder;
+    if (exists(join(folder, ".git"))) return folder;
     if (folder === dirname(folder)) return undefined;
   }
 }
 
-async function exists(path: string): Promise<boolean> {
+function exists(path: string): boolean {
   try {
-    const found = await stat(path);
-    return found.isDirectory() || found.isFile();
+    const found = lookAt(path);
+    return found !== undefined && (found.isDirectory() || found.isFile());
   } catch {
     return false;
   }
