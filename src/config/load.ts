@@ -68,7 +68,7 @@ const otherFolderNames = [".claude", ".agents"];
  * Never rejects for what stands in a file: problems are listed and the rest counts.
  */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
-  const folders = await existing(folderCandidates(options));
+  const folders = existing(folderCandidates(options));
   const texts = await readTexts(options, folders);
   const read = await Promise.all(texts.map((text) => readLayer(text, options)));
   const layers = read.map(({ layer }) => layer);
@@ -79,7 +79,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
     sources: layers.map(({ source, scope }) => ({ path: source, scope })),
     layers,
     folders,
-    otherFolders: await existing(otherFolderCandidates(options)),
+    otherFolders: existing(otherFolderCandidates(options)),
     withheld: [...new Set(read.flatMap(({ withheld }) => withheld))],
   };
 }
