@@ -26,6 +26,8 @@ export class BenchAgent {
   #nextId = 0;
   /** The text that arrived, by session. */
   readonly texts = new Map<string, string>();
+  /** Characters of all lines so far, nearly all of which are bytes. */
+  received = 0;
   onText: ((text: string) => void) | undefined;
 
   constructor(program: readonly string[], env: Record<string, string | undefined>) {
@@ -48,6 +50,10 @@ export class BenchAgent {
   async newSession(cwd: string): Promise<string> {
     const { result } = await this.request("session/new", { cwd, mcpServers: [] });
     return String(dig(result, "sessionId"));
+  }
+
+  load(sessionId: string, cwd: string): Promise<Answer> {
+    return this.request("session/load", { sessionId, cwd, mcpServers: [] });
   }
 
   async prompt(sessionId: string, text: string): Promise<void> {
@@ -88,6 +94,7 @@ export class BenchAgent {
   }
 
   #read(chunk: string): void {
+    this.received += chunk.length;
     const lines = (this.#rest + chunk).split("\n");
     this.#rest = lines.pop() ?? "";
     for (const line of lines) this.#take(JSON.parse(line));

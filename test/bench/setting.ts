@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BenchAgent } from "./agent.ts";
@@ -52,6 +52,18 @@ export class Setting {
     this.model.close();
     rmSync(this.#root, { recursive: true, force: true });
   }
+}
+
+/** What a folder holds, in bytes. */
+export function bytesBelow(folder: string, isWanted: (path: string) => boolean = () => true): number {
+  return filesIn(folder)
+    .filter(isWanted)
+    .reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0);
+}
+
+export function filesIn(folder: string): string[] {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
 }
 
 function configFor(baseURL: string) {

@@ -3,7 +3,7 @@ import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ProgramName, Setting } from "./setting.ts";
+import { bytesBelow, type ProgramName, type Setting } from "./setting.ts";
 import { median, type Row } from "./table.ts";
 
 /** From starting the process to each answer, in ms, and what it holds in memory then, in MB. */
@@ -16,15 +16,17 @@ async function startOnce(setting: Setting, program: ProgramName, folder = settin
   const session = await agent.newSession(folder);
   const opened = performance.now() - start;
   const openedCpu = agent.cpuMs();
+  const afterSession = agent.residentMb();
+  const prompted = performance.now() - start;
   const first = new Promise<number>((resolve) => (agent.onText = () => resolve(performance.now() - start)));
   const request = setting.model.nextRequest();
   const turn = agent.prompt(session, "deltas 1");
-  const asked = (await request) - start - opened;
+  const asked = (await request) - start - prompted;
   const askedCpu = agent.cpuMs() - openedCpu;
   const firstText = await first;
   await turn;
   await agent.close();
-  return { initialized, opened, openedCpu, asked, askedCpu, firstText, afterInitialize };
+  return { initialized, opened, openedCpu, asked, askedCpu, firstText, afterInitialize, afterSession };
 }
 
 export async function startRows(setting: Setting): Promise<Row[]> {
@@ -37,6 +39,7 @@ export async function startRows(setting: Setting): Promise<Row[]> {
   await startOnce(setting, "ours");
   // The compiled code of the first start is written a moment later.
   await sleep(500);
+  const kept = bytesBelow(setting.home);
   for (let run = 0; run < runs; run++) {
     bare.push(bareNode(setting));
     least.push(await startOnce(setting, "floor"));
@@ -88,6 +91,14 @@ export async function startRows(setting: Setting): Promise<Row[]> {
       floor: of(least, "afterInitialize"),
       target: { most: 60 },
     },
+    {
+      name: "memory after session/new",
+      own: of(own, "afterSession"),
+      unit: "MB",
+      floor: of(least, "afterSession"),
+      target: { most: 80 },
+    },
+    { name: "home folder after a first start", own: kept / 1024, unit: "KB", target: { most: 1_500 } },
     ...(await furtherRows(setting, runs)),
   ];
 }
@@ -97,7 +108,10 @@ async function furtherRows(setting: Setting, runs: number): Promise<Row[]> {
   const { agent, session } = await setting.startWarm();
   const opened: number[] = [];
   const asked: number[] = [];
+  const shown: number[] = [];
+  const ended: number[] = [];
   const whole: number[] = [];
+  const cpu: number[] = [];
   for (let run = 0; run < runs + 3; run++) {
     const before = performance.now();
     await agent.newSession(setting.folder);
@@ -105,18 +119,34 @@ async function furtherRows(setting: Setting, runs: number): Promise<Row[]> {
   }
   for (let run = 0; run < runs + 3; run++) {
     const request = setting.model.nextRequest();
+    const used = agent.cpuMs();
     const before = performance.now();
+    let firstText = before;
+    agent.onText = () => (firstText = performance.now());
     const turn = agent.prompt(session, "deltas 1");
     asked.push((await request) - before);
     await turn;
-    whole.push(performance.now() - before);
+    const end = performance.now();
+    whole.push(end - before);
+    cpu.push(agent.cpuMs() - used);
+    const answered = setting.model.exchanges.at(-1)?.answered ?? Number.NaN;
+    shown.push(firstText - answered);
+    ended.push(end - answered);
   }
   await agent.close();
   const write = { unit: "ms", floor: plainWrite(setting), beside: "a durable write" } as const;
   return [
     { name: "a further session/new", own: median(opened.slice(3)), ...write, target: { most: 5 } },
     { name: "prompt to request, warm", own: median(asked.slice(3)), ...write, target: { most: 5 } },
+    { name: "answer to first text, warm", own: median(shown.slice(3)), unit: "ms", target: { most: 1.5 } },
+    {
+      name: "answer to the prompt's end, warm",
+      own: median(ended.slice(3)),
+      unit: "ms",
+      target: { most: 5 },
+    },
     { name: "a warm turn, whole", own: median(whole.slice(3)), ...write },
+    { name: "a warm turn, CPU", own: median(cpu.slice(3)), unit: "ms", target: { most: 12 } },
   ];
 }
 

@@ -53,10 +53,17 @@ async function runScript(setting: Setting, program: ProgramName, script: string)
   const { agent, session } = await setting.startWarm(program);
   setting.model.exchanges = [];
   const before = agent.cpuMs();
+  const receivedBefore = agent.received;
   await agent.prompt(session, `calls ${script}`);
   const { exchanges } = setting.model;
   const steps = exchanges.slice(1).map(({ asked }, index) => asked - (exchanges[index]?.answered ?? asked));
-  const figures = { steps, cpu: agent.cpuMs() - before, peak: agent.peakMb(), resident: agent.residentMb() };
+  const figures = {
+    steps,
+    cpu: agent.cpuMs() - before,
+    peak: agent.peakMb(),
+    resident: agent.residentMb(),
+    received: (agent.received - receivedBefore) / 1024,
+  };
   const calls = setting.model.scripts.get(script)?.length;
   if (steps.length !== calls) throw new Error(`${program} made ${steps.length} of ${calls} calls`);
   return { agent, ...figures };
@@ -134,6 +141,12 @@ async function shellRows(setting: Setting): Promise<Row[]> {
   return [
     { name: `${name}wall`, own: wall(own), unit: "ms", floor: wall(least), target: { ratio: 2 } },
     { name: `${name}peak`, own: peak(own), unit: "MB", floor: peak(least), target: { most: 150 } },
+    {
+      name: `${name}sent`,
+      own: median(own.map(({ received }) => received)),
+      unit: "KB",
+      target: { most: 200 },
+    },
   ];
 }
 
