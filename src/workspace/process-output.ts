@@ -6,6 +6,8 @@ import type { Piece } from "../base/piece.ts";
 
 /** Reading stops while this much waits for its reader. */
 const WAITING_LIMIT_BYTES = 256 * 1024;
+/** A chunk from this size on is handed on by itself: merging would copy it. */
+const LARGE_CHUNK_BYTES = 16 * 1024;
 /** After the shell has ended its output is complete when nothing came for this long. */
 const QUIET_MS = 150;
 /** How long output may still come after the shell's end. Waiting for the reader does not count. */
@@ -101,7 +103,7 @@ export class ProcessOutput {
     while (true) {
       await this.#wake.promise;
       if (this.#waiting.length === 0) break;
-      const piece = this.#decode(this.#takeAll());
+      const piece = this.#decode(this.#takeNext());
       this.#reading = true;
       if (piece.length > 0) await this.#read(piece);
       if (this.#waiting.length === 0) this.#rest();
@@ -123,13 +125,14 @@ export class ProcessOutput {
     this.#idle = undefined;
   }
 
-  #takeAll(): Buffer {
-    const chunks = this.#waiting;
-    this.#waiting = [];
-    this.#waitingBytes = 0;
-    if (!this.#ended) this.#wake = deferred();
+  #takeNext(): Buffer {
+    const large = this.#waiting.findIndex(({ length }) => length >= LARGE_CHUNK_BYTES);
+    const taken = this.#waiting.splice(0, large === -1 ? this.#waiting.length : Math.max(1, large));
+    const bytes = taken.length === 1 && taken[0] ? taken[0] : Buffer.concat(taken);
+    this.#waitingBytes -= bytes.length;
+    if (this.#waiting.length === 0 && !this.#ended) this.#wake = deferred();
     this.#stream.resume();
-    return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+    return bytes;
   }
 
   /** A process left in the background may go on printing: a closed pipe would end it, a full one would stop it. */
