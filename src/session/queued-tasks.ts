@@ -2,7 +2,8 @@ import { newPartId } from "../message/ids.ts";
 import type { AssistantInfo, Message, UserInfo } from "../message/message.ts";
 import type { ModelRef } from "../message/model-ref.ts";
 import type { SubtaskPart } from "../message/part.ts";
-import type { CallOutcome, ToolRunner } from "./tool-runner.ts";
+import type { CallOutcome } from "./call-card.ts";
+import type { ToolRunner } from "./tool-runner.ts";
 import type { Transcript } from "./transcript.ts";
 import { noTokens } from "./turn-result.ts";
 

@@ -7,7 +7,8 @@ import type { Model, ModelRequest, Models, StepEvent } from "../model/model.ts";
 import { decideRetry, type RetryPolicy } from "../model/retry.ts";
 import { repetitionText, TextLoop } from "./text-loop.ts";
 import { TextWriter } from "./text-writer.ts";
-import type { CallOutcome, ToolRunner } from "./tool-runner.ts";
+import type { CallOutcome } from "./call-card.ts";
+import type { ToolRunner } from "./tool-runner.ts";
 import type { Transcript } from "./transcript.ts";
 import { noTokens } from "./turn-result.ts";
 

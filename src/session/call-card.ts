@@ -1,0 +1,178 @@
+import type { Log } from "../base/log.ts";
+import type { Emit } from "../message/event.ts";
+import type { MessageId } from "../message/ids.ts";
+import type { CallDecision, FileChange, ToolPart, ToolState } from "../message/part.ts";
+import type { Decision } from "../permission/rule.ts";
+import type { PreparedCall, ToolContext, ToolResult } from "../tool/tool.ts";
+import type { Transcript } from "./transcript.ts";
+
+export interface CallOutcome {
+  /** What the person said that ends the turn: no to this call, or that the turn is cancelled. */
+  stop?: "rejected" | "cancelled";
+  changes: readonly FileChange[];
+}
+
+export interface CallCardDeps {
+  transcript: Pick<Transcript, "putPart" | "amendPart">;
+  context: Pick<ToolContext, "sessionId">;
+  emit: Emit;
+  log: Log;
+}
+
+/** One call's part while it runs; the first terminal state counts, what comes after it is dropped. */
+export class CallCard {
+  part: ToolPart;
+  readonly #deps: CallCardDeps;
+  readonly #messageId: MessageId;
+  #settled = false;
+  #start: number | undefined;
+
+  constructor(deps: CallCardDeps, messageId: MessageId, part: ToolPart) {
+    this.#deps = deps;
+    this.#messageId = messageId;
+    this.part = part;
+  }
+
+  async describe(prepared: PreparedCall): Promise<void> {
+    const { title, locations } = prepared;
+    await this.#put({ ...this.part, title, locations: [...locations] });
+  }
+
+  /** Stored with the call's next state. */
+  changeInput(input: unknown): void {
+    this.part = { ...this.part, state: { ...this.part.state, input } };
+  }
+
+  /** Stored with the call's next state. */
+  decided(decision: CallDecision | undefined): void {
+    if (decision !== undefined) this.part = { ...this.part, decision };
+  }
+
+  async begin(): Promise<void> {
+    this.#start = Date.now();
+    const state = { status: "running", input: this.part.state.input, time: { start: this.#start } } as const;
+    await this.#put({ ...this.part, state });
+  }
+
+  async output(delta: string): Promise<void> {
+    if (this.#settled || delta === "") return;
+    const { callId, id: partId } = this.part;
+    const { sessionId } = this.#deps.context;
+    await this.#deps.emit({
+      sessionId,
+      type: "tool-output",
+      messageId: this.#messageId,
+      partId,
+      callId,
+      delta,
+    });
+  }
+
+  async complete(result: ToolResult & { status: "completed" }, output: string): Promise<CallOutcome> {
+    const { attachments, changes, metadata, title, locations } = result;
+    const part = {
+      ...this.part,
+      title: title ?? this.part.title,
+      locations: locations === undefined ? this.part.locations : [...locations],
+    };
+    await this.#settle(part, {
+      status: "completed",
+      input: part.state.input,
+      output,
+      ...(attachments && { attachments: [...attachments] }),
+      ...(changes && { changes: [...changes] }),
+      ...(metadata && { metadata }),
+      time: this.#span(),
+    });
+    return { changes: changes ?? [] };
+  }
+
+  async fail(
+    reason: (ToolState & { status: "error" })["reason"],
+    error: string,
+    more: { changes?: readonly FileChange[]; metadata?: Record<string, unknown> } = {},
+  ): Promise<CallOutcome> {
+    const changes = more.changes ?? [];
+    await this.#settle(this.part, {
+      status: "error",
+      input: this.part.state.input,
+      error,
+      reason,
+      ...(changes.length > 0 && { changes: [...changes] }),
+      ...(more.metadata && { metadata: more.metadata }),
+      time: this.#span(),
+    });
+    return { ...((reason === "rejected" || reason === "cancelled") && { stop: reason }), changes };
+  }
+
+  /** Adds what the call changed after it was settled. */
+  async amend(changes: readonly FileChange[]): Promise<void> {
+    const { state } = this.part;
+    if (changes.length === 0 || state.status !== "error") return;
+    const paths = changes.map(({ path }) => path).join(", ");
+    const error = `${state.error} It could not be stopped before it changed ${paths}.`;
+    this.part = { ...this.part, state: { ...state, error, changes: [...changes] } };
+    await this.#deps.transcript.amendPart(this.#messageId, this.part);
+  }
+
+  /** Settles a call that did not come to its end. */
+  abandon(reason: "cancelled" | "interrupted"): Promise<CallOutcome> {
+    return this.fail(reason, abandonedText(reason));
+  }
+
+  refuse(decision: Exclude<Decision, { outcome: "allowed" }>): Promise<CallOutcome> {
+    return this.fail(decision.outcome, refusalText(decision));
+  }
+
+  #span() {
+    const end = Date.now();
+    return { start: this.#start ?? end, end };
+  }
+
+  async #settle(part: ToolPart, state: ToolState): Promise<void> {
+    if (this.#settled) return;
+    this.#settled = true;
+    this.part = { ...part, state };
+    this.#log(state);
+    await this.#deps.transcript.putPart(this.#messageId, this.part);
+  }
+
+  #log(state: ToolState): void {
+    const { tool, callId } = this.part;
+    const ms = this.#start === undefined ? undefined : Date.now() - this.#start;
+    const end = state.status === "error" ? state.reason : state.status;
+    this.#deps.log.info("a call ended", { tool, callId, ms, end });
+  }
+
+  async #put(part: ToolPart): Promise<void> {
+    if (this.#settled) return;
+    this.part = part;
+    await this.#deps.transcript.putPart(this.#messageId, part);
+  }
+}
+
+/** What the model is told of a call that did not come to its end. */
+export function abandonedText(reason: "cancelled" | "interrupted"): string {
+  return reason === "cancelled"
+    ? "The person cancelled this call before it finished."
+    : "This call was cut off before its arguments were complete; it was not run.";
+}
+
+/** What the model is told of a call that may not run. */
+function refusalText(decision: Exclude<Decision, { outcome: "allowed" }>): string {
+  switch (decision.outcome) {
+    case "denied": {
+      const { rule, subject, permission, plugin } = decision;
+      if (plugin !== undefined)
+        return `Not run. The plugin ${plugin} forbids ${permission} for "${subject}". Find a way that does not need it, or tell the person what you would need.`;
+      const source = `${rule.permission}: "${rule.pattern}" is set to ${rule.action}`;
+      return `Not run. A rule forbids ${permission} for "${subject}" (${source}). Find a way that does not need it, or tell the person what you would need.`;
+    }
+    case "rejected":
+      return decision.feedback === undefined
+        ? "Not run. The person said no to this call. Do not try it again in another form."
+        : `Not run. The person said no to this call and wrote: ${decision.feedback}`;
+    case "cancelled":
+      return abandonedText("cancelled");
+  }
+}
