@@ -23,8 +23,12 @@ const noModel: SessionConfigSelectOption = { value: "none", name: "Choose a mode
 /** How many of the valid names an error lists. */
 const listLimit = 20;
 
-/** The same state twice: as modes for clients that know no options, and as options. */
-export function modesOf(session: Session): SessionModeState {
+/** The pickers as they stand, for the answers that carry them: as modes for clients that know no options, and as options. */
+export function pickersOf(session: Session, client: ClientAbilities) {
+  return { modes: modesOf(session), configOptions: optionsFor(session, client) };
+}
+
+function modesOf(session: Session): SessionModeState {
   return {
     currentModeId: session.agent.name,
     availableModes: primaryAgents(session).map(({ name, description }) => ({

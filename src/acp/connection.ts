@@ -74,7 +74,7 @@ export class Connection {
       try {
         await end();
       } finally {
-        this.#views.get(sessionId)?.end();
+        this.#views.get(sessionId)?.updates.end();
         this.#views.delete(sessionId);
       }
     });
@@ -109,9 +109,9 @@ export class Connection {
 
   /** Holds the session's updates back until this request is answered; what may begin only then comes behind them. */
   holdUntilAnswered(view: SessionView, requestId: string | number | null, then?: () => void): void {
-    view.hold();
+    view.updates.hold();
     this.outbox.afterResponse(requestId, () => {
-      view.release();
+      view.updates.release();
       view.session.claim();
       then?.();
     });

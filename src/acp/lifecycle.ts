@@ -11,13 +11,13 @@ import type { SessionInfo as StoredInfo } from "../message/message.ts";
 import type { Folders } from "../session/project.ts";
 import type { Session } from "../session/session.ts";
 import { InvalidCursor } from "../storage/session-store.ts";
-import { pickersOf, type SessionView } from "./session-view.ts";
+import type { SessionView } from "./session-view.ts";
 import { internalError, invalidParams, sessionNotFound } from "./errors.ts";
 import type { Connection } from "./connection.ts";
 import { type GivingParams, givenPromptOf } from "./given-prompt.ts";
 import { toServers } from "./mcp-servers.ts";
 import { parseSessionId } from "./params.ts";
-import { optionsFor, setMode, setOption } from "./config-options.ts";
+import { optionsFor, pickersOf, setMode, setOption } from "./config-options.ts";
 
 /** Sessions on one page of a list. */
 const pageSize = 100;
@@ -45,7 +45,7 @@ export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
 
   app.onRequest("session/set_mode", async ({ params, requestId }) => {
     const view = connection.view(params.sessionId);
-    view.release();
+    view.updates.release();
     connection.holdUntilAnswered(view, requestId);
     await setMode(view.session, params.modeId);
     return whenStored(view.session, {});
@@ -94,13 +94,13 @@ export function loadSession(
     session.setServers(toServers(params.mcpServers ?? []));
     const view = connection.viewOf(session);
     connection.outbox.afterResponse(requestId, () => session.servers.start());
-    view.release();
+    view.updates.release();
     await view.replay(connection.sessions.history(session.id), signal);
     await greet(view, session, notice);
     await view.tell();
     // Another request may have held it back meanwhile, but a replay stands before its answer.
-    view.release();
-    if (!session.isBusy) view.hold();
+    view.updates.release();
+    if (!session.isBusy) view.updates.hold();
     return session;
   });
 }
@@ -184,7 +184,7 @@ export async function changeOption(
   requestId: RequestId,
 ): Promise<SessionView> {
   const view = connection.view(params.sessionId);
-  view.release();
+  view.updates.release();
   connection.holdUntilAnswered(view, requestId);
   await setOption(view.session, params.configId, params.value);
   return view;

@@ -2,13 +2,12 @@ import type { AgentApp } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
 import type { Session } from "../session/session.ts";
 import type { Connection } from "./connection.ts";
-import { setOption } from "./config-options.ts";
+import { pickersOf, setOption } from "./config-options.ts";
 import { invalidParams, sessionNotFound } from "./errors.ts";
 import { givenPromptOf } from "./given-prompt.ts";
 import { checkedFolders, greet, type Opening, type RequestId, whenStored } from "./lifecycle.ts";
 import { toServers } from "./mcp-servers.ts";
 import { extensionParams, parseSessionId } from "./params.ts";
-import { pickersOf } from "./session-view.ts";
 
 /** UTF-16 units of a title that a person gives. */
 const titleLimit = 256;
@@ -32,7 +31,7 @@ export function managementHandlers(app: AgentApp, connection: Connection): void 
   // Gone from the protocol; older clients still choose models by it.
   app.onRequest("session/set_model", setModelParams, async ({ params, requestId }) => {
     const view = connection.view(params.sessionId);
-    view.release();
+    view.updates.release();
     connection.holdUntilAnswered(view, requestId);
     await setOption(view.session, "model", params.modelId);
     return whenStored(view.session, {});
@@ -72,7 +71,7 @@ export async function setTitle(
   const id = parseSessionId(params.sessionId);
   const title = toTitle(params.title);
   const view = connection.openView(id);
-  view?.release();
+  view?.updates.release();
   if (view !== undefined) connection.holdUntilAnswered(view, requestId);
   if (!(await connection.sessions.setTitle(id, title))) throw sessionNotFound(id);
   return { title };

@@ -24,7 +24,7 @@ export function cancelTurn(connection: Connection, sessionId: string): void {
 
 /** Asks and waits for the turn's end; an aborted signal cancels it. */
 async function runTurn(view: SessionView, blocks: PromptBlock[], signal: AbortSignal): Promise<TurnResult> {
-  view.release();
+  view.updates.release();
   const turn = view.runTurn(() => view.session.prompt({ blocks }));
   const cancel = () => view.session.cancel();
   signal.addEventListener("abort", cancel, { once: true });

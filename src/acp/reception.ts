@@ -16,7 +16,7 @@ import {
   type RequestId,
 } from "./plain-requests.ts";
 import { cancelTurn, promptTurn } from "./prompt-turn.ts";
-import { pickersOf } from "./session-view.ts";
+import { pickersOf } from "./config-options.ts";
 import type { Wire } from "./wire.ts";
 
 export interface ReceptionDeps {

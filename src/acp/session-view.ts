@@ -1,17 +1,19 @@
-import type { AvailableCommand, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
+import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import { deferred } from "../base/async.ts";
 import type { SessionEvent } from "../message/event.ts";
 import { type MessageId, newPartId, type PartId, type SessionId } from "../message/ids.ts";
-import type { Message, MessageInfo, Todo } from "../message/message.ts";
+import type { Message, MessageInfo } from "../message/message.ts";
 import { isFinished, type Part, type ToolPart } from "../message/part.ts";
 import type { Session } from "../session/session.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 import { Compactions } from "./compactions.ts";
-import { modesOf, optionsFor } from "./config-options.ts";
+import { optionsFor } from "./config-options.ts";
 import { userUpdates } from "./content.ts";
+import { HeldUpdates } from "./held-updates.ts";
 import { planDocuments } from "./plan-documents.ts";
 import { Subagents } from "./subagents.ts";
 import { ToolCalls } from "./tool-calls.ts";
+import { commandsOf, planUpdate, retryUpdate, textChunk, titleUpdate, usageUpdate } from "./updates.ts";
 
 /** Where one session's updates go, in the form of the protocol's version that the client speaks. */
 export interface Channel {
@@ -25,10 +27,11 @@ export interface Channel {
 
 /**
  * One session as the client sees it. What the engine tells and what is replayed from the store go through the same
- * mapping; this also holds back what must not be sent yet.
+ * mapping.
  */
 export class SessionView {
   readonly session: Session;
+  readonly updates = new HeldUpdates();
   readonly #channel: Channel;
   readonly #client: ClientAbilities;
   readonly #calls: ToolCalls;
@@ -38,8 +41,6 @@ export class SessionView {
   readonly #sentText = new Map<PartId, number>();
   /** Notices for a client that has no place for them outside of turns. */
   readonly #untold = new Set<string>();
-  #held: Held[] | undefined;
-  #hasEnded = false;
   #turns = 0;
   #replaying = false;
   /** What the turn told while the conversation is shown again, which comes first. */
@@ -57,16 +58,13 @@ export class SessionView {
     this.#channel = deps.channel;
     this.#client = deps.client;
     const { workspace } = deps.session.project;
-    this.#compactions = new Compactions({
-      client: deps.client,
-      send: (update) => this.#sendOfTurn(update),
-    });
     const shown = {
       client: deps.client,
       cwd: workspace.cwd,
       loadSnapshot: (hash: string) => workspace.snapshots.load(hash),
       send: (update: SessionUpdate) => this.#sendOfTurn(update),
     };
+    this.#compactions = new Compactions(shown);
     this.#calls = new ToolCalls(shown);
     this.#subagents = new Subagents({
       ...shown,
@@ -75,34 +73,9 @@ export class SessionView {
     });
   }
 
-  /** From here on everything is held back, until {@link release}. */
-  hold(): void {
-    this.#held ??= [];
-  }
-
   /** After a cancelled turn nothing more comes of its own, unless the client has asked for the next turn meanwhile. */
   endCancelled(): void {
-    if (this.#turns === 0) this.hold();
-  }
-
-  /** Sends what was held back. */
-  release(): void {
-    const held = this.#held ?? [];
-    this.#held = undefined;
-    for (const { task } of held) void task();
-  }
-
-  /** The client closed the session: nothing is sent any more. */
-  end(): void {
-    this.#hasEnded = true;
-    this.#held = undefined;
-  }
-
-  /** Runs the task when nothing is held back, behind what is; what is of a turn, before the turn's answer at the latest. */
-  async whenReleased(task: () => Promise<void>, isOfTurn = false): Promise<void> {
-    if (this.#hasEnded) return;
-    if (this.#held === undefined) return task();
-    this.#held.push({ task, isOfTurn });
+    if (this.#turns === 0) this.updates.hold();
   }
 
   /** Outside a turn nothing of a turn is sent any more, whatever still runs in the background. */
@@ -114,7 +87,7 @@ export class SessionView {
     } finally {
       await told;
       await this.#replayed;
-      await this.#sendHeldOfTurn();
+      await this.updates.releaseOfTurn();
       this.#turns--;
       if (this.#turns === 0) this.#forgetTurn();
     }
@@ -133,13 +106,13 @@ export class SessionView {
         return this.#part(event.part, this.session.transcript.find(event.messageId)?.info);
       case "delta":
         this.#sentText.set(event.partId, (this.#sentText.get(event.partId) ?? 0) + event.delta.length);
-        return this.#sendOfTurn(chunk(event.kind, event.partId, event.delta));
+        return this.#sendOfTurn(textChunk(event.kind, event.partId, event.delta));
       case "summary":
         return this.#compactions.add(event.messageId, event.delta);
       case "tool-output":
         return this.#calls.output(event.callId, event.delta);
       case "todos":
-        return this.#sendOfTurn(plan(event.todos));
+        return this.#sendOfTurn(planUpdate(event.todos));
       case "child":
         return this.#subagents.receive(event.callId, event.child, event.event);
       case "usage":
@@ -177,7 +150,7 @@ export class SessionView {
       await this.#catchUp();
       over.resolve();
     }
-    if (this.session.todos.length > 0) await this.#send(plan(this.session.todos));
+    if (this.session.todos.length > 0) await this.#send(planUpdate(this.session.todos));
   }
 
   async #replay(messages: AsyncIterable<Message>, signal: AbortSignal): Promise<void> {
@@ -227,15 +200,7 @@ export class SessionView {
 
   async sendUsage(): Promise<void> {
     const { usage } = this.session;
-    if (usage?.size === undefined) return;
-    const cost =
-      usage.cost === undefined || usage.cost === 0 ? undefined : { amount: usage.cost, currency: "USD" };
-    await this.#send({
-      sessionUpdate: "usage_update",
-      used: usage.used,
-      size: usage.size,
-      ...(cost && { cost }),
-    });
+    if (usage?.size !== undefined) await this.#send(usageUpdate(usage.used, usage.size, usage.cost));
   }
 
   /** As a notice where the client takes them, else as a thought, which waits for the next turn if none runs. */
@@ -249,7 +214,7 @@ export class SessionView {
   async tell(): Promise<void> {
     const texts = [...this.#untold];
     this.#untold.clear();
-    await Promise.all(texts.map((text) => this.#send(chunk("reasoning", newPartId(), `${text}\n\n`))));
+    await Promise.all(texts.map((text) => this.#send(textChunk("reasoning", newPartId(), `${text}\n\n`))));
   }
 
   async #replayMessage(message: Message): Promise<void> {
@@ -272,7 +237,7 @@ export class SessionView {
     if (info?.role === "user" || info?.summary === true) return;
     if (part.type === "tool") return this.#call(part);
     if (part.type === "text" || part.type === "reasoning") return this.#text(part);
-    if (part.type === "retry") return this.#sendOfTurn(chunk("reasoning", part.id, retryText(part)));
+    if (part.type === "retry") return this.#sendOfTurn(retryUpdate(part));
   }
 
   /** Nothing of a task's work comes behind its end; replayed it comes behind its card, which stands for both. */
@@ -291,7 +256,7 @@ export class SessionView {
     const rest = part.text.slice(sent);
     if (rest === "" || (part.type === "text" && part.synthetic === true)) return;
     if (this.#turns > 0) this.#sentText.set(part.id, part.text.length);
-    await this.#sendOfTurn(chunk(part.type, part.id, rest));
+    await this.#sendOfTurn(textChunk(part.type, part.id, rest));
   }
 
   async #sendOptions(): Promise<void> {
@@ -306,21 +271,13 @@ export class SessionView {
     this.#calls.forgetEnded();
   }
 
-  /** A request that is not answered yet may hold back what the turn's own answer must not overtake. */
-  async #sendHeldOfTurn(): Promise<void> {
-    if (this.#held === undefined) return;
-    const ofTurn = this.#held.filter(({ isOfTurn }) => isOfTurn);
-    this.#held = this.#held.filter(({ isOfTurn }) => !isOfTurn);
-    await Promise.all(ofTurn.map(({ task }) => task()));
-  }
-
   async #sendOfTurn(update: SessionUpdate, under: SessionId = this.session.id): Promise<void> {
     if (this.#turns > 0 || this.#replaying)
-      await this.whenReleased(() => this.#channel.send(update, under), this.#turns > 0);
+      await this.updates.whenReleased(() => this.#channel.send(update, under), this.#turns > 0);
   }
 
-  async #send(update: SessionUpdate, under: SessionId = this.session.id): Promise<void> {
-    await this.whenReleased(() => this.#channel.send(update, under));
+  async #send(update: SessionUpdate): Promise<void> {
+    await this.updates.whenReleased(() => this.#channel.send(update, this.session.id));
   }
 }
 
@@ -335,49 +292,6 @@ const ofTurn: ReadonlySet<SessionEvent["type"]> = new Set([
   "child",
 ]);
 
-/** What waits until nothing is held back. */
-interface Held {
-  task: () => Promise<void>;
-  isOfTurn: boolean;
-}
-
-/** What can be called with a slash. */
-export function commandsOf(session: Session): AvailableCommand[] {
-  return session.commands.map(({ name, description, hint }) => ({
-    name,
-    description,
-    ...(hint && { input: { hint } }),
-  }));
-}
-
-/** The pickers as they stand, for the answers that carry them. */
-export function pickersOf(session: Session, client: ClientAbilities) {
-  return { modes: modesOf(session), configOptions: optionsFor(session, client) };
-}
-
-function chunk(kind: "text" | "reasoning", messageId: string, text: string): SessionUpdate {
-  const sessionUpdate = kind === "text" ? "agent_message_chunk" : "agent_thought_chunk";
-  return { sessionUpdate, messageId, content: { type: "text", text } };
-}
-
 function plainText(parts: readonly Part[]): string {
   return parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
-}
-
-function plan(todos: readonly Todo[]): SessionUpdate {
-  const entries = todos.map(({ content, priority, status }) => ({
-    content,
-    priority,
-    status: status === "cancelled" ? ("completed" as const) : status,
-  }));
-  return { sessionUpdate: "plan", entries };
-}
-
-function titleUpdate(title: string, updatedAt: number): SessionUpdate {
-  return { sessionUpdate: "session_info_update", title, updatedAt: new Date(updatedAt).toISOString() };
-}
-
-function retryText(retry: Part & { type: "retry" }): string {
-  const seconds = Math.max(1, Math.round(retry.delayMs / 1000));
-  return `${retry.error}\nTrying again in ${seconds} s (attempt ${retry.attempt} of ${retry.attempts}).\n\n`;
 }

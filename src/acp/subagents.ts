@@ -5,6 +5,7 @@ import type { Message } from "../message/message.ts";
 import { isFinished, type Part, type ToolPart } from "../message/part.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 import { ToolCalls, type ToolCallsDeps } from "./tool-calls.ts";
+import { textChunk } from "./updates.ts";
 
 export interface SubagentsDeps extends Omit<ToolCallsDeps, "send"> {
   client: ClientAbilities;
@@ -163,7 +164,7 @@ class Task {
   async #delta(kind: "text" | "reasoning", partId: string, text: string): Promise<void> {
     if (!this.#isOwnSession) return;
     this.#sentText.set(partId, (this.#sentText.get(partId) ?? 0) + text.length);
-    await this.#deps.sendFrom(this.#child.id, chunk(kind, partId, text));
+    await this.#deps.sendFrom(this.#child.id, textChunk(kind, partId, text));
   }
 
   async #text(part: Part & { type: "text" | "reasoning" }): Promise<void> {
@@ -186,9 +187,4 @@ function below(callId: string, update: SessionUpdate): SessionUpdate {
 function cancelled(part: ToolPart): ToolPart {
   const error = "The task ended before this call did.";
   return { ...part, state: { status: "error", input: part.state.input, error, reason: "cancelled" } };
-}
-
-function chunk(kind: "text" | "reasoning", messageId: string, text: string): SessionUpdate {
-  const sessionUpdate = kind === "text" ? "agent_message_chunk" : "agent_thought_chunk";
-  return { sessionUpdate, messageId, content: { type: "text", text } };
 }

@@ -29,7 +29,7 @@ import {
 } from "../lifecycle.ts";
 import { forkSession, setArchived, setTitle, statusOf } from "../management.ts";
 import { steer, steeringParams } from "../prompt.ts";
-import { commandsOf } from "../session-view.ts";
+import { commandsOf } from "../updates.ts";
 import { draftAsker } from "./asker.ts";
 import { DraftChannel } from "./channel.ts";
 import { parseContent } from "./content.ts";

@@ -46,7 +46,7 @@ export class Turns {
   async prompt(view: SessionView, content: draft.ContentBlock[], blocks: PromptBlock[]): Promise<MessageId> {
     const asked: Asked = { content, receipt: deferred<MessageId>(), isPlaced: false };
     this.#view = view;
-    view.release();
+    view.updates.release();
     this.#asked.push(asked);
     if (this.#asked[0] === asked) await this.#state({ state: "running" });
     const turn = view.runTurn(() => view.session.prompt({ blocks }));
@@ -92,7 +92,7 @@ export class Turns {
     if (!isFirst) return;
     await this.#state(idleAfter(result));
     if (this.#asked.length > 0) await this.#state({ state: "running" });
-    else if (result.end === "cancelled") this.#view?.hold();
+    else if (result.end === "cancelled") this.#view?.updates.hold();
   }
 
   async #state(state: State): Promise<void> {
@@ -100,7 +100,7 @@ export class Turns {
   }
 
   async #tellInOrder(update: DraftUpdate): Promise<void> {
-    await this.#view?.whenReleased(() => this.#tell(update), true);
+    await this.#view?.updates.whenReleased(() => this.#tell(update), true);
   }
 }
 

@@ -1,0 +1,43 @@
+interface Held {
+  task: () => Promise<void>;
+  isOfTurn: boolean;
+}
+
+/** What of a session must not be sent yet: all that comes while something is held back waits, in order. */
+export class HeldUpdates {
+  #held: Held[] | undefined;
+  #hasEnded = false;
+
+  /** From here on everything is held back, until {@link release}. */
+  hold(): void {
+    this.#held ??= [];
+  }
+
+  /** Sends what was held back. */
+  release(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const { task } of held) void task();
+  }
+
+  /** A request that is not answered yet may hold back what the turn's own answer must not overtake. */
+  async releaseOfTurn(): Promise<void> {
+    if (this.#held === undefined) return;
+    const ofTurn = this.#held.filter(({ isOfTurn }) => isOfTurn);
+    this.#held = this.#held.filter(({ isOfTurn }) => !isOfTurn);
+    await Promise.all(ofTurn.map(({ task }) => task()));
+  }
+
+  /** The client closed the session: nothing is sent any more. */
+  end(): void {
+    this.#hasEnded = true;
+    this.#held = undefined;
+  }
+
+  /** Runs the task when nothing is held back, behind what is; what is of a turn, before the turn's answer at the latest. */
+  async whenReleased(task: () => Promise<void>, isOfTurn = false): Promise<void> {
+    if (this.#hasEnded) return;
+    if (this.#held === undefined) return task();
+    this.#held.push({ task, isOfTurn });
+  }
+}
