@@ -1,6 +1,7 @@
 import type { ServerPrompt } from "../mcp/prompts.ts";
 import type { ModelRef, UserInfo } from "../message/message.ts";
 import type { ToolContext } from "../tool/tool.ts";
+import type { AgentCallsDeps } from "./agent-calls.ts";
 import type { Choices } from "./choices.ts";
 import {
   type AnswerEffect,
@@ -16,16 +17,15 @@ import { mayHave } from "./model-choice.ts";
 import type { Project } from "./project.ts";
 import { type PromptBlock, type PromptInput, taskBlock, textOf } from "./prompt-input.ts";
 import type { Transcript } from "./transcript.ts";
-import type { TurnDeps } from "./turn.ts";
 import { noTokens, type TurnResult } from "./turn-result.ts";
 import type { UserMessages } from "./user-messages.ts";
 
-export interface CommandCallsDeps extends Pick<TurnDeps, "gate" | "decisions" | "emit" | "log"> {
+export interface CommandCallsDeps extends Pick<AgentCallsDeps, "gate" | "decisions" | "emit" | "log"> {
   project(): Project;
   /** What connected MCP servers offer to be called. */
   prompts(): readonly ServerPrompt[];
   /** Those that take part now. */
-  plugins(): TurnDeps["plugins"];
+  plugins(): AgentCallsDeps["plugins"];
   choices: Choices;
   transcript: Transcript;
   messages: UserMessages;
@@ -99,13 +99,11 @@ export class CommandCalls {
   }
 
   async #prompt(effect: PromptEffect, typed: string, context: ToolContext) {
-    const { callDeps } = await import("./turn.ts");
     const { commandPrompt } = await import("./command-prompt.ts");
     const project = this.#deps.project();
     const agent = this.#deps.choices.agentNamed(effect.kind === "template" ? effect.agent : undefined);
-    const calls = callDeps({ ...this.#deps, project, context, plugins: this.#deps.plugins() }, agent);
-    const tools = await project.tools();
-    return commandPrompt({ ...calls, tools, signal: context.signal }, effect, typed);
+    const calls = { ...this.#deps, project, context, plugins: this.#deps.plugins(), agent };
+    return commandPrompt({ ...calls, tools: await project.tools() }, effect, typed);
   }
 
   async #saying(

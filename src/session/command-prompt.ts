@@ -1,12 +1,13 @@
+import type { Agent } from "../agent/agent.ts";
 import { type Filled, fillTemplate } from "../command/template.ts";
 import type { Attachment } from "../message/part.ts";
 import type { ServerPrompt } from "../mcp/prompts.ts";
 import { cutText, outputLimitBytes, outputLimitLines } from "../tool/output-limit.ts";
 import type { Tool, ToolContext } from "../tool/tool.ts";
 import { resolvePath } from "../workspace/paths.ts";
+import { type AgentCallsDeps, type CallDeps, callDeps } from "./agent-calls.ts";
 import type { PromptBlock } from "./prompt-input.ts";
 import type { PromptEffect } from "./commands.ts";
-import type { ToolRunnerDeps } from "./tool-runner.ts";
 import { type FinishedState, UnstoredCalls } from "./unstored-calls.ts";
 
 /** What a command says to the model, or why it says nothing. */
@@ -15,7 +16,14 @@ export type CommandPrompt =
   | { outcome: "refused"; reason: string }
   | { outcome: "cancelled" };
 
-export interface CommandPromptDeps extends Omit<ToolRunnerDeps, "transcript"> {
+export interface CommandPromptDeps extends AgentCallsDeps {
+  /** Who answers the command. */
+  agent: Agent;
+  tools: readonly Tool[];
+}
+
+/** What its calls go by. */
+interface RunDeps extends CallDeps {
   tools: readonly Tool[];
   signal: AbortSignal;
 }
@@ -29,18 +37,20 @@ export function commandPrompt(
   effect: PromptEffect,
   typed: string,
 ): Promise<CommandPrompt> {
+  const { agent, tools, context } = deps;
+  const run = { ...callDeps(deps, agent), tools, signal: context.signal };
   switch (effect.kind) {
     case "skill":
-      return skillPrompt(deps, effect.skill, typed);
+      return skillPrompt(run, effect.skill, typed);
     case "template":
-      return templatePrompt(deps, effect.template, typed);
+      return templatePrompt(run, effect.template, typed);
     case "server-prompt":
-      return servedPrompt(deps, effect.prompt, typed);
+      return servedPrompt(run, effect.prompt, typed);
   }
 }
 
 async function servedPrompt(
-  { signal, secrets }: CommandPromptDeps,
+  { signal, secrets }: RunDeps,
   prompt: ServerPrompt,
   typed: string,
 ): Promise<CommandPrompt> {
@@ -53,11 +63,7 @@ async function servedPrompt(
 }
 
 /** Fills the template; what it runs and reads is asked for like the calls of a model. */
-async function templatePrompt(
-  deps: CommandPromptDeps,
-  template: string,
-  typed: string,
-): Promise<CommandPrompt> {
+async function templatePrompt(deps: RunDeps, template: string, typed: string): Promise<CommandPrompt> {
   const filled = await withKnownFiles(fillTemplate(template, typed), deps.context);
   if (filled.filter(({ kind }) => kind !== "text").length > callsLimit)
     return { outcome: "refused", reason: `It runs and attaches more than ${callsLimit} things.` };
@@ -80,7 +86,7 @@ async function templatePrompt(
 }
 
 /** Loads a skill, as the model would. */
-async function skillPrompt(deps: CommandPromptDeps, name: string, typed: string): Promise<CommandPrompt> {
+async function skillPrompt(deps: RunDeps, name: string, typed: string): Promise<CommandPrompt> {
   const state = await new UnstoredCalls(deps, deps.tools).run("skill", { name }, deps.signal);
   const refusal = refusalOf(state);
   if (refusal !== undefined) return refusal;

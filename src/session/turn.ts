@@ -1,52 +1,36 @@
 import type { Agent } from "../agent/agent.ts";
-import { type Log, type LogFields, withFields } from "../base/log.ts";
+import { type LogFields, withFields } from "../base/log.ts";
 import type { Config } from "../config/schema.ts";
 import type { Instruction } from "../instruction/instructions.ts";
-import type { Emit } from "../message/event.ts";
-import type { AgentError, GivenPrompt, Message, UserInfo } from "../message/message.ts";
+import type { AgentError, Message, UserInfo } from "../message/message.ts";
 import { isFinished, type SubtaskPart, type Tokens } from "../message/part.ts";
-import type { Model, ModelRequest } from "../model/model.ts";
-import type { Decider } from "../permission/gate.ts";
-import { authorMessage, authorModel } from "../plugin/author-words.ts";
-import type { Plugins } from "../plugin/plugins.ts";
-import type { Tool, ToolContext } from "../tool/tool.ts";
+import type { Model } from "../model/model.ts";
+import type { Tool } from "../tool/tool.ts";
+import { type AgentCallsDeps, callDeps } from "./agent-calls.ts";
 import { compact, prune, requestCompaction } from "./compaction.ts";
 import { contextTokens, estimateMessages, usableWindow } from "./context-budget.ts";
-import type { Decisions } from "./decisions.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import type { Project } from "./project.ts";
 import { hardPruneLimits, pruneLimits } from "./prune.ts";
-import { stepLimitReminder } from "./reminders.ts";
 import { repeats, runStep, type StepOutcome } from "./step.ts";
+import { stepRequest, type StepRequestDeps } from "./step-request.ts";
 import { queuedTasks, runTasks } from "./queued-tasks.ts";
-import { systemPrompt } from "./system-prompt.ts";
 import { taskTool } from "../tool/task.ts";
-import { offeredAgents, offeredSkills, offeredTools, toolSpecs } from "./tool-set.ts";
+import { offeredAgents, offeredTools } from "./tool-set.ts";
 import { StepTexts } from "./text-loop.ts";
-import { ToolRunner, type ToolRunnerDeps } from "./tool-runner.ts";
-import type { Transcript } from "./transcript.ts";
+import { ToolRunner } from "./tool-runner.ts";
 import { compactionOf } from "./visible-messages.ts";
 import { addTokens, noTokens, type TurnEnd, type TurnResult } from "./turn-result.ts";
 
-export interface TurnDeps {
-  project: Project;
-  transcript: Transcript;
-  gate: Decider;
-  decisions: Decisions;
+export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
   openCalls: OpenCalls;
-  context: ToolContext;
-  emit: Emit;
-  log: Log;
   /** Whether the next model call may be made; asks the person where a limit of cost is reached. */
   maySpend(signal: AbortSignal): Promise<"yes" | "no" | "cancelled">;
-  plugins?: Plugins | undefined;
-  /** The client's instructions for the session. */
-  givenPrompt?: GivenPrompt | undefined;
   /** What people want of agents here. */
   instructions(signal: AbortSignal): Promise<readonly Instruction[]>;
   /** Puts messages that arrived meanwhile into the transcript. */
   takeSteering(): Promise<void>;
-  /** The model that answers a message; a string says why there is none. */
+  /** The model that answers a message, or why there is none. */
   modelFor(message: UserInfo): Model | AgentError;
   /** Told after each model call, so that usage is known while the turn goes on. */
   onStep(outcome: StepOutcome): Promise<void>;
@@ -136,8 +120,8 @@ class Turn {
     const tools = isLast ? [] : offeredTools(await this.#toolsFor(agent), agent, model, question);
     const runner = this.#runnerFor(agent);
     runner.offer(tools);
-    const asked = this.#request({ question, agent, model, tools, isLast });
-    const request = { ...asked, ...(await this.#params(question, agent, model, asked, signal)) };
+    const asked = { question, agent, model, tools, isLast, instructions: this.#instructions };
+    const request = await stepRequest(this.#deps, asked, signal);
     const step = { parentId: question.id, agent: agent.name, model, request };
     const { models, retryPolicy } = project;
     const outcome = await runStep({ ...this.#deps, models, retryPolicy, runner }, step, signal);
@@ -188,31 +172,13 @@ class Turn {
     return [...(await this.#deps.project.tools()), ...this.#task.tools];
   }
 
-  /** How the model is asked, as plugins leave it. */
-  async #params(
-    question: UserInfo,
-    agent: Agent,
-    model: Model,
-    { temperature, topP, options }: Pick<ModelRequest, "temperature" | "topP" | "options">,
-    signal: AbortSignal,
-  ): Promise<Pick<ModelRequest, "temperature" | "topP" | "maxOutputTokens" | "options">> {
-    const { plugins, context } = this.#deps;
-    const params = { temperature, topP, options: options ?? {} };
-    if (!plugins?.has("chat.params")) return params;
-    const input = {
-      sessionID: context.sessionId,
-      agent: agent.name,
-      model: { ...authorModel(model.ref), name: model.name },
-      message: authorMessage(question),
-    };
-    return plugins.params(input, params, signal);
-  }
-
   /** One for as long as the agent stays the same. */
   #runnerFor(agent: Agent): ToolRunner {
-    if (this.#runner?.agent !== agent.name)
-      this.#runner = { agent: agent.name, runner: toolRunner(this.#deps, agent) };
-    return this.#runner.runner;
+    if (this.#runner?.agent === agent.name) return this.#runner.runner;
+    const { transcript } = this.#deps;
+    const runner = new ToolRunner({ ...callDeps(this.#deps, agent), transcript });
+    this.#runner = { agent: agent.name, runner };
+    return runner;
   }
 
   /** Makes room, as the message asks. An automatic compaction is followed by the rest of the work. */
@@ -226,27 +192,6 @@ class Turn {
     this.#vainCompactions = outcome.hasShrunk ? 0 : this.#vainCompactions + 1;
     if (this.#vainCompactions === mostVainCompactions) await prune(transcript, hardPruneLimits);
     return compactionOf(message)?.auto ? undefined : { end: "finished" };
-  }
-
-  #request(step: { question: UserInfo; agent: Agent; model: Model; tools: Tool[]; isLast: boolean }) {
-    const { question, agent, model, tools, isLast } = step;
-    const { project, transcript } = this.#deps;
-    const system = systemPrompt({
-      agent,
-      family: model.family,
-      environment: environmentOf(project, model),
-      skills: model.abilities.tools ? offeredSkills(project.skills, agent) : [],
-      instructions: this.#instructions,
-      given: this.#deps.givenPrompt,
-      system: question.system,
-    });
-    return {
-      system: isLast ? [...system, stepLimitReminder()] : system,
-      messages: transcript.messages,
-      tools: toolSpecs(tools),
-      ...(model.abilities.temperature && { temperature: agent.temperature, topP: agent.topP }),
-      options: agent.options,
-    };
   }
 }
 
@@ -288,7 +233,7 @@ function tooLongError(model: Model): AgentError {
 }
 
 /** Whether the newest assistant message answers the question, finished, with nothing left to do in it. */
-export function isAnswered(messages: readonly Message[], question: UserInfo): boolean {
+function isAnswered(messages: readonly Message[], question: UserInfo): boolean {
   const last = messages.at(-1);
   if (last?.info.role !== "assistant" || last.info.parentId !== question.id) return false;
   if (last.info.finish === undefined || last.info.finish === "tool-calls" || last.info.finish === "error") {
@@ -306,45 +251,4 @@ function agentOf(project: Project, question: UserInfo): Agent {
 /** Model calls that a turn under the agent may take. */
 function mostSteps({ steps = Number.POSITIVE_INFINITY }: Agent, { config }: Project): number {
   return Math.min(steps, config.max_steps ?? Number.POSITIVE_INFINITY);
-}
-
-function toolRunner(deps: TurnDeps, agent: Agent): ToolRunner {
-  const { transcript } = deps;
-  return new ToolRunner({ ...callDeps(deps, agent), transcript });
-}
-
-/** What calls under an agent go by. */
-export function callDeps(
-  deps: Pick<TurnDeps, "project" | "gate" | "decisions" | "emit" | "log" | "context" | "plugins">,
-  agent: Agent,
-): Omit<ToolRunnerDeps, "transcript"> {
-  const { config, workspace, secrets, diagnose } = deps.project;
-  const limits = {
-    maxLines: config.tool_output?.max_lines,
-    maxBytes: config.tool_output?.max_bytes,
-    folder: workspace.outputFolder,
-  };
-  const context = { ...deps.context, agent: agent.name };
-  return {
-    ...deps,
-    context,
-    rules: agent.rules,
-    limitingRules: agent.limits,
-    within: agent.within,
-    secrets,
-    limits,
-    diagnose,
-  };
-}
-
-function environmentOf(project: Project, model: Model) {
-  const { cwd, roots, worktree } = project.workspace;
-  return {
-    cwd,
-    isGit: worktree !== undefined,
-    platform: process.platform,
-    date: new Date().toDateString(),
-    additionalDirectories: roots.slice(1),
-    modelName: model.name,
-  };
 }

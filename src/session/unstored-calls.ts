@@ -1,6 +1,7 @@
 import { isFinished, type ToolPart, type ToolState } from "../message/part.ts";
 import { newMessageId, newPartId } from "../message/ids.ts";
-import { ToolRunner, type ToolRunnerDeps } from "./tool-runner.ts";
+import type { CallDeps } from "./agent-calls.ts";
+import { ToolRunner } from "./tool-runner.ts";
 import type { Tool } from "../tool/tool.ts";
 
 /** How a call ended. */
@@ -15,7 +16,7 @@ export class UnstoredCalls {
   readonly #messageId = newMessageId();
   readonly #newest = new Map<string, ToolPart>();
 
-  constructor(deps: Omit<ToolRunnerDeps, "transcript">, tools: readonly Tool[]) {
+  constructor(deps: CallDeps, tools: readonly Tool[]) {
     const { sessionId } = deps.context;
     this.#runner = new ToolRunner({
       ...deps,

@@ -1,0 +1,84 @@
+import type { Agent } from "../agent/agent.ts";
+import type { Instruction } from "../instruction/instructions.ts";
+import type { GivenPrompt, UserInfo } from "../message/message.ts";
+import type { Model, ModelRequest } from "../model/model.ts";
+import { authorMessage, authorModel } from "../plugin/author-words.ts";
+import type { Tool } from "../tool/tool.ts";
+import type { AgentCallsDeps } from "./agent-calls.ts";
+import type { Project } from "./project.ts";
+import { stepLimitReminder } from "./reminders.ts";
+import type { StepInput } from "./step.ts";
+import { systemPrompt } from "./system-prompt.ts";
+import { offeredSkills, toolSpecs } from "./tool-set.ts";
+import type { Transcript } from "./transcript.ts";
+
+export interface StepRequestDeps extends Pick<AgentCallsDeps, "project" | "context" | "plugins"> {
+  transcript: Transcript;
+  /** The client's instructions for the session. */
+  givenPrompt?: GivenPrompt | undefined;
+}
+
+/** Who asks whom, with what. */
+interface Asked {
+  question: UserInfo;
+  agent: Agent;
+  model: Model;
+  tools: readonly Tool[];
+  instructions: readonly Instruction[];
+  /** The model is told that no step follows. */
+  isLast: boolean;
+}
+
+/** What the model is asked in one step, its parameters as plugins leave them. */
+export async function stepRequest(
+  deps: StepRequestDeps,
+  asked: Asked,
+  signal: AbortSignal,
+): Promise<StepInput["request"]> {
+  const system = systemOf(deps, asked);
+  const request = { system, messages: deps.transcript.messages, tools: toolSpecs(asked.tools) };
+  return { ...request, ...(await paramsOf(deps, asked, signal)) };
+}
+
+function systemOf({ project, givenPrompt }: StepRequestDeps, asked: Asked): string[] {
+  const { question, agent, model, instructions, isLast } = asked;
+  const system = systemPrompt({
+    agent,
+    family: model.family,
+    environment: environmentOf(project, model),
+    skills: model.abilities.tools ? offeredSkills(project.skills, agent) : [],
+    instructions,
+    given: givenPrompt,
+    system: question.system,
+  });
+  return isLast ? [...system, stepLimitReminder()] : system;
+}
+
+async function paramsOf(
+  { plugins, context }: StepRequestDeps,
+  { question, agent, model }: Asked,
+  signal: AbortSignal,
+): Promise<Pick<ModelRequest, "temperature" | "topP" | "maxOutputTokens" | "options">> {
+  const { temperature, topP } = model.abilities.temperature ? agent : {};
+  const params = { temperature, topP, options: agent.options ?? {} };
+  if (!plugins?.has("chat.params")) return params;
+  const input = {
+    sessionID: context.sessionId,
+    agent: agent.name,
+    model: { ...authorModel(model.ref), name: model.name },
+    message: authorMessage(question),
+  };
+  return plugins.params(input, params, signal);
+}
+
+function environmentOf(project: Project, model: Model) {
+  const { cwd, roots, worktree } = project.workspace;
+  return {
+    cwd,
+    isGit: worktree !== undefined,
+    platform: process.platform,
+    date: new Date().toDateString(),
+    additionalDirectories: roots.slice(1),
+    modelName: model.name,
+  };
+}
