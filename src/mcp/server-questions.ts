@@ -14,21 +14,17 @@ export interface ServerUser {
   onProgress?(progress: Progress): void;
 }
 
-export interface ServerUse {
-  readonly user: ServerUser;
-  readonly clock: CallClock;
-}
-
 /** Addresses that people were brought to and whose end is waited for. */
 const visitsLimit = 100;
 
 type Visit = (RequestFailure & { kind: "visit" })["visits"][number];
 
-/** What one server asks of the person for whom it works. */
+/** For whom one server works, and what it asks of them. */
 export class ServerQuestions {
   readonly #server: string;
   readonly #timeoutMs: number;
   readonly #door: { onVisited?(elicitationId: string): void };
+  readonly #uses = new Set<{ user: ServerUser; clock: CallClock }>();
   readonly #expected = new Map<string, () => void>();
 
   constructor(server: string, timeoutMs: number, door: { onVisited?(elicitationId: string): void }) {
@@ -37,12 +33,24 @@ export class ServerQuestions {
     this.#door = door;
   }
 
-  /** The time of the call does not run while the person is asked. */
-  async ask(
-    params: ElicitRequest["params"],
-    { user, clock }: ServerUse,
-    signal: AbortSignal,
-  ): Promise<ElicitResult> {
+  /** Runs a request for the user: what the server asks meanwhile is asked of them. */
+  async during<T>(user: ServerUser, request: (clock: CallClock) => Promise<T>): Promise<T> {
+    const clock = new CallClock(this.#timeoutMs, user.signal);
+    const use = { user, clock };
+    this.#uses.add(use);
+    try {
+      return await request(clock);
+    } finally {
+      clock.end();
+      this.#uses.delete(use);
+    }
+  }
+
+  /** Of what runs, what came last is taken for what it asks for; its time does not run while the person is asked. */
+  async ask(params: ElicitRequest["params"], signal: AbortSignal): Promise<ElicitResult> {
+    const use = [...this.#uses].at(-1);
+    if (use === undefined) return { action: "cancel" };
+    const { user, clock } = use;
     const { toElicitation, toElicitResult } = await import("./elicitation.ts");
     const either = AbortSignal.any([signal, user.signal]);
     const asked = toElicitation(this.#server, params, user.callId);

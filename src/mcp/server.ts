@@ -1,17 +1,15 @@
-import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/sdk/types.js";
 import type { z } from "zod";
 import { orWhenAborted, sleep } from "../base/async.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { ElicitationAbilities } from "../message/elicitation.ts";
 import type { PipedProcesses } from "../workspace/piped-process.ts";
-import { CallClock } from "./call-clock.ts";
 import type { ConnectDeps } from "./connect.ts";
 import type { Connection, Requested } from "./connection.ts";
 import type { ConnectFailure, RequestFailure } from "./failures.ts";
 import type { AuthorizeOutcome, ShowAddress } from "./oauth-flow.ts";
 import { noOffers, type Offers } from "./offers.ts";
-import { ServerQuestions, type ServerUse, type ServerUser } from "./server-questions.ts";
+import { ServerQuestions, type ServerUser } from "./server-questions.ts";
 import type { ServerSettings } from "./server-settings.ts";
 import { ServerWords } from "./server-words.ts";
 import type { SignIn } from "./sign-in.ts";
@@ -53,7 +51,6 @@ export class Server {
   readonly settings: ServerSettings;
   readonly #deps: ServerDeps;
   readonly #listeners = new Set<() => void>();
-  readonly #users = new Set<ServerUse>();
   readonly #ending = new AbortController();
   readonly #questions: ServerQuestions;
   readonly #words: ServerWords;
@@ -193,19 +190,12 @@ export class Server {
   ): Promise<Requested<T>> {
     const connection = await this.#connected(user.signal);
     if (connection === undefined) return { outcome: "failed", failure: this.#whyNot(user.signal) };
-    const clock = new CallClock(this.callTimeoutMs, user.signal);
-    const using = { user, clock };
-    this.#users.add(using);
     const onProgress = user.onProgress?.bind(user);
-    try {
-      const options = { clock, ...(onProgress && { onProgress }) };
-      const requested = await connection.request(method, params, answer, options);
-      if (requested.outcome === "failed") this.#note(requested.failure, connection);
-      return requested;
-    } finally {
-      clock.end();
-      this.#users.delete(using);
-    }
+    const requested = await this.#questions.during(user, (clock) =>
+      connection.request(method, params, answer, { clock, ...(onProgress && { onProgress }) }),
+    );
+    if (requested.outcome === "failed") this.#note(requested.failure, connection);
+    return requested;
   }
 
   /** What a request's failure says of the connection. */
@@ -287,16 +277,14 @@ export class Server {
     if (failure.kind === "unauthorized") return this.#set({ state: "needs authorization" });
     const { name } = this.settings;
     this.#deps.log.warn("an MCP server could not be connected", { server: name, reason: failure.reason });
-    const isPassing = failure.isPassing && this.#retries < retryDelaysMs.length;
-    this.#set({ state: "failed", reason: failure.reason, isPassing });
-    if (isPassing) this.#retryLater();
+    this.#setFailed(failure.reason, failure.isPassing);
   }
 
   #connectionDeps(): ConnectDeps {
     return {
       ...this.#deps,
       timeoutMs: this.#connectTimeoutMs,
-      onElicit: (params, signal) => this.#elicit(params, signal),
+      onElicit: (params, signal) => this.#questions.ask(params, signal),
       onElicited: (id) => this.#questions.onElicited(id),
       onClosed: (reason) => this.#lost(reason, this.#connection),
       onListChanged: () => void this.#refresh(),
@@ -311,8 +299,13 @@ export class Server {
     this.#connection = undefined;
     void lost.end();
     if (performance.now() - this.#connectedMs >= goodAfterMs) this.#retries = 0;
-    const isPassing = this.#retries < retryDelaysMs.length;
     this.#deps.log.warn("an MCP server was lost", { server: this.settings.name, reason });
+    this.#setFailed(reason, true);
+  }
+
+  /** It is tried again by itself where that may help, a few times. */
+  #setFailed(reason: string, mayPass: boolean): void {
+    const isPassing = mayPass && this.#retries < retryDelaysMs.length;
     this.#set({ state: "failed", reason, isPassing });
     if (isPassing) this.#retryLater();
   }
@@ -352,12 +345,6 @@ export class Server {
     const offers = connection && (await this.#offersOf(connection));
     if (offers !== undefined && connection === this.#connection) this.#offers = offers;
     this.#tell();
-  }
-
-  /** Of what runs, what came last is taken for what it asks for. */
-  async #elicit(params: ElicitRequest["params"], signal: AbortSignal): Promise<ElicitResult> {
-    const using = [...this.#users].at(-1);
-    return using === undefined ? { action: "cancel" } : this.#questions.ask(params, using, signal);
   }
 
   #set(status: ServerStatus): void {
