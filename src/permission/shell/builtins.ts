@@ -1,6 +1,6 @@
 import { assignmentDoubt, doubts } from "./doubt.ts";
 import type { Doubt } from "./doubt.ts";
-import { toAssignment } from "./part.ts";
+import { toAssignment } from "./assignments.ts";
 import type { Invocation } from "./part.ts";
 import { addVisiblePaths } from "./paths.ts";
 import { describeProgram } from "./program.ts";

@@ -1,4 +1,6 @@
-import type { Argument } from "./word.ts";
+import { isAbsolute, resolve } from "node:path";
+import type { Sites } from "./sites.ts";
+import type { Argument, Names } from "./word.ts";
 
 /** The folders that the shell may be in; undefined where that cannot be known. */
 export type Bases = readonly string[] | undefined;
@@ -16,7 +18,7 @@ export function union(left: Bases, right: Bases): Bases {
   return left && right && limited([...left, ...right]);
 }
 
-export function limited(bases: readonly string[]): Bases {
+function limited(bases: readonly string[]): Bases {
   const unique = [...new Set(bases)];
   return unique.length > baseLimit ? undefined : unique;
 }
@@ -29,4 +31,45 @@ export function swapped(outcome: Outcome, isNegated: boolean): Outcome {
 /** Where `cd` goes; nothing for the home folder. */
 export function cdTargets(args: readonly Argument[]): readonly Argument[] {
   return args.filter((arg) => !/^-[LPe@]*$/.test(arg.text) && arg.text !== "--").slice(0, 1);
+}
+
+/** Where the shell may be after a command that ran at this place. */
+export function movedBy(argv: readonly Argument[], place: Names, sites: Sites): Outcome {
+  const { bases } = place;
+  if (argv[0]?.values?.length !== 1) return { success: undefined, failure: undefined };
+  const names = argv.map((arg) => arg.text);
+  const at = names.findIndex((name) => name !== "command" && name !== "builtin");
+  const args = argv.slice(at + 1);
+  switch (names[at]) {
+    case "eval":
+    case "source":
+    case ".":
+    case "trap":
+      return movedByText(args, bases);
+    case "pushd":
+    case "popd":
+      return { success: undefined, failure: bases };
+    case "cd":
+      return { success: cdBases(args, place, sites), failure: bases };
+    default:
+      return { success: bases, failure: bases };
+  }
+}
+
+function movedByText(args: readonly Argument[], bases: Bases): Outcome {
+  const isHarmless = args.every(
+    (arg) => arg.values && !/\b(?:cd|pushd|popd|source)\b|(?:^|\s)\.\s/.test(arg.text),
+  );
+  const after = isHarmless && args.length > 0 ? bases : undefined;
+  return { success: after, failure: after };
+}
+
+function cdBases(args: readonly Argument[], { home, bases }: Names, sites: Sites): Bases {
+  const [target] = cdTargets(args);
+  if (!target) return sites.count("HOME") === 0 ? [home] : undefined;
+  if (!target.values || target.text === "-" || target.values.some((value) => value.glob)) return undefined;
+  const texts = target.values.map((value) => value.text);
+  if (sites.count("CDPATH") > 0 && !texts.every((text) => /^\.{0,2}(?:\/|$)/.test(text))) return undefined;
+  if (!bases && !texts.every((text) => isAbsolute(text))) return undefined;
+  return limited(texts.flatMap((text) => (bases ?? ["/"]).map((base) => resolve(base, text))));
 }

@@ -1,10 +1,44 @@
-import type { Assignment, ParameterExpansionPart, ParsedScript, SyntaxNode, Word, WordPart } from "unbash";
+import type {
+  Assignment,
+  Command,
+  ParameterExpansionPart,
+  ParsedScript,
+  SyntaxNode,
+  Word,
+  WordPart,
+} from "unbash";
+import type { Scan } from "./part.ts";
 import type { Sites } from "./sites.ts";
 
 const numericTests = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"]);
 
-/** Why a node (looked at alone, not below it) may evaluate a text that cannot be known; undefined where it does not. */
-export function hazardOf(node: SyntaxNode, sites: Sites): string | undefined {
+/** A script as it is written, and where its variables are set. */
+interface Written {
+  readonly source: string;
+  readonly sites: Sites;
+}
+
+/** Adds that a node (looked at alone, not below it) may evaluate a text that cannot be known, where it may. */
+export function addHazard(scan: Scan, node: SyntaxNode, script: Written): void {
+  const hazard = hazardOf(node, script.sites);
+  if (hazard) addEvaluation(scan, node, script, hazard);
+}
+
+/** The same for each word that `let` takes as arithmetic. */
+export function addArithmetic(scan: Scan, node: Command, script: Written): void {
+  for (const arg of node.args) {
+    const hazard = arg.type === "Word" && wordHazard(arg, script.sites);
+    if (hazard) addEvaluation(scan, node, script, hazard);
+  }
+}
+
+function addEvaluation(scan: Scan, { pos, end }: SyntaxNode, { source }: Written, opaque: string): void {
+  const text = source.slice(pos, end);
+  const reason = `evaluates ${text}, but ${opaque}`;
+  scan.add({ permission: "bash", text, opaque, reason, always: [] });
+}
+
+function hazardOf(node: SyntaxNode, sites: Sites): string | undefined {
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- other kinds evaluate nothing
   switch (node.type) {
     case "ParameterExpansion":
@@ -46,8 +80,7 @@ function expansionHazard(part: ParameterExpansionPart, sites: Sites): string | u
   return index && !isList ? wordHazard(index, sites) : undefined;
 }
 
-/** The same for a word that a command takes as arithmetic. */
-export function wordHazard(word: Word, sites: Sites): string | undefined {
+function wordHazard(word: Word, sites: Sites): string | undefined {
   return arithmeticHazard(word.value, word.parts, sites);
 }
 

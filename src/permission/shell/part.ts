@@ -1,5 +1,4 @@
 import type { Subject } from "../rule.ts";
-import { knownText } from "./word.ts";
 import type { Argument, Names, Value } from "./word.ts";
 
 /** Where a command line would run. */
@@ -37,13 +36,6 @@ export interface ShellAssignment {
   readonly text: string;
   /** Undefined where it cannot be known. */
   readonly value: string | undefined;
-}
-
-/** A word `name=value` as an assignment. */
-export function toAssignment(word: Argument): ShellAssignment {
-  const equals = word.text.indexOf("=");
-  const name = word.text.slice(0, equals).replace(/[+[].*$/, "");
-  return { name, text: word.text, value: knownText(word)?.slice(equals + 1) };
 }
 
 /** What is collected while a command line is read. */

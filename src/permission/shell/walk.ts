@@ -1,4 +1,3 @@
-import { isAbsolute, resolve } from "node:path";
 import { forEachChild, parse } from "unbash";
 import type {
   AndOr,
@@ -14,18 +13,19 @@ import type {
   SyntaxNode,
   Word,
 } from "unbash";
+import { argvOf, toShellAssignment } from "./assignments.ts";
 import { addCommand } from "./command.ts";
-import { hazardOf, wordHazard } from "./hazards.ts";
+import { addArithmetic, addHazard } from "./hazards.ts";
 import { Collection } from "./collection.ts";
-import { cdTargets, limited, swapped, union } from "./folders.ts";
+import { movedBy, swapped, union } from "./folders.ts";
 import type { Bases, Outcome } from "./folders.ts";
 import { filesPrinted, type Handed } from "./handed-files.ts";
-import type { NameEnd, Place, ShellAssignment, ShellContext, ShellPart } from "./part.ts";
+import type { NameEnd, Place, ShellContext, ShellPart } from "./part.ts";
 import { addPath, addVisiblePaths } from "./paths.ts";
 import { assignmentSites, moves } from "./sites.ts";
 import type { Sites } from "./sites.ts";
-import { isDangerousVariable } from "./variables.ts";
-import { knownText, quotedText, toArguments } from "./word.ts";
+import { addVariable } from "./variables.ts";
+import { quotedText, toArguments } from "./word.ts";
 import type { Argument, Value } from "./word.ts";
 
 /** A command line with texts parsed deeper inside of each other is asked for as a whole. */
@@ -69,8 +69,7 @@ export class ShellWalk {
     const sites = assignmentSites(script);
     this.#mayRename ||= sites.hasFunctions || /\balias\b/.test(source);
     const scope: Scope = { source, sites, variables: new Map(), depth, uncertain: false };
-    for (const name of sites.indirect)
-      if (isDangerousVariable(name, undefined)) this.#addVariable(name, name);
+    for (const name of sites.indirect) addVariable(this.#scan, { name, text: name, value: undefined });
     this.#list(script, scope, sites.movesInFunctions ? undefined : bases);
   }
 
@@ -135,15 +134,15 @@ export class ShellWalk {
         if (!node.closing) throw new Error("a here-document does not end");
         return this.#children(node, unsure, bases);
       case "TestUnary":
-        this.#checkHazard(node, scope);
+        addHazard(this.#scan, node, scope);
         if (fileTest.test(node.operator)) this.#tested([node.operand], scope, bases);
         return this.#children(node, scope, bases);
       case "TestBinary":
-        this.#checkHazard(node, scope);
+        addHazard(this.#scan, node, scope);
         if (fileComparison.test(node.operator)) this.#tested([node.left, node.right], scope, bases);
         return this.#children(node, scope, bases);
       default:
-        this.#checkHazard(node, scope);
+        addHazard(this.#scan, node, scope);
         return this.#children(node, scope, bases);
     }
   }
@@ -206,7 +205,7 @@ export class ShellWalk {
     );
     if (goesElsewhere) return undefined;
     const place = this.#place(scope, bases);
-    const argv = [node.name, ...node.args].flatMap((word) => this.#arguments(word, scope, place));
+    const argv = argvOf(node, scope.source, place);
     return filesPrinted(this.#scan, argv, place, end);
   }
 
@@ -230,61 +229,22 @@ export class ShellWalk {
       for (const assignment of assignments) this.#assign(assignment, scope, place);
       return { success: bases, failure: bases };
     }
-    const argv = [node.name, ...node.args].flatMap((word) => this.#arguments(word, scope, place));
-    if (node.name.value === "let") this.#checkArithmetic(node, scope);
+    const argv = argvOf(node, scope.source, place);
+    if (node.name.value === "let") addArithmetic(this.#scan, node, scope);
     const raw = scope.source.slice(node.pos, node.end);
     const named = assignments.map((assignment) => toShellAssignment(assignment, place));
     addCommand(this.#scan, { argv, raw, assignments: named }, place);
-    return this.#moved(argv, scope, bases);
-  }
-
-  #arguments(word: Word | Assignment, scope: Scope, place: Place): Argument[] {
-    if (word.type === "Word") return toArguments(word, place);
-    const text = scope.source.slice(word.pos, word.end);
-    if (word.value.type !== "Word")
-      return [{ text, raw: text, values: undefined, known: text, splits: false }];
-    const name = text.slice(0, word.value.pos - word.pos);
-    return toArguments(word.value, place).map((value) => ({
-      text: name + value.text,
-      raw: text,
-      values: value.values?.map((one) => ({ ...one, text: name + one.text })),
-      known: name + value.known,
-      splits: false,
-    }));
+    return movedBy(argv, place, scope.sites);
   }
 
   #assign(assignment: Assignment, scope: Scope, place: Place): void {
-    const shown = toShellAssignment(assignment, place);
-    if (isDangerousVariable(shown.name, shown.value)) this.#addVariable(shown.name, shown.text);
+    addVariable(this.#scan, toShellAssignment(assignment, place));
     if (scope.uncertain || scope.sites.count(assignment.name) !== 1) return;
     if (assignment.append || assignment.index || assignment.value.type !== "Word") return;
     const [only, ...others] = toArguments(assignment.value, place);
     if (others.length === 0 && only?.values && !only.values.some((value) => value.glob)) {
       scope.variables.set(assignment.name, only.values);
     }
-  }
-
-  /** A variable that is set for what follows. */
-  #addVariable(name: string, text: string): void {
-    this.#addOpaque("sets", name, text, `the variable ${name} may make what follows do something else`);
-  }
-
-  #checkHazard(node: SyntaxNode, scope: Scope): void {
-    const hazard = hazardOf(node, scope.sites);
-    const text = scope.source.slice(node.pos, node.end);
-    if (hazard) this.#addOpaque("evaluates", text, text, hazard);
-  }
-
-  #checkArithmetic({ args, pos, end }: Command, scope: Scope): void {
-    const hazards = args.flatMap((arg) => (arg.type === "Word" ? (wordHazard(arg, scope.sites) ?? []) : []));
-    const text = scope.source.slice(pos, end);
-    for (const hazard of hazards) this.#addOpaque("evaluates", text, text, hazard);
-  }
-
-  /** What the shell itself does. */
-  #addOpaque(does: "sets" | "evaluates", what: string, text: string, opaque: string): void {
-    const reason = `${does} ${what}, but ${opaque}`;
-    this.#scan.add({ permission: "bash", text, opaque, reason, always: [] });
   }
 
   #redirect(node: Redirect, scope: Scope, bases: Bases): void {
@@ -306,36 +266,6 @@ export class ShellWalk {
     const place = this.#place(scope, bases);
     for (const word of words)
       for (const file of toArguments(word, place)) addVisiblePaths(this.#scan, file, place);
-  }
-
-  #moved(argv: readonly Argument[], scope: Scope, bases: Bases): Outcome {
-    if (argv[0]?.values?.length !== 1) return { success: undefined, failure: undefined };
-    const names = argv.map((arg) => arg.text);
-    const at = names.findIndex((name) => name !== "command" && name !== "builtin");
-    if (/^(?:eval|source|\.|trap)$/.test(names[at] ?? ""))
-      return this.#movedByText(argv.slice(at + 1), bases);
-    if (names[at] === "pushd" || names[at] === "popd") return { success: undefined, failure: bases };
-    if (names[at] !== "cd") return { success: bases, failure: bases };
-    return { success: this.#targets(argv.slice(at + 1), scope, bases), failure: bases };
-  }
-
-  #movedByText(args: readonly Argument[], bases: Bases): Outcome {
-    const isHarmless = args.every(
-      (arg) => arg.values && !/\b(?:cd|pushd|popd|source)\b|(?:^|\s)\.\s/.test(arg.text),
-    );
-    const after = isHarmless && args.length > 0 ? bases : undefined;
-    return { success: after, failure: after };
-  }
-
-  #targets(args: readonly Argument[], scope: Scope, bases: Bases): Bases {
-    const [target] = cdTargets(args);
-    if (!target) return scope.sites.count("HOME") === 0 ? [this.#context.home] : undefined;
-    if (!target.values || target.text === "-" || target.values.some((value) => value.glob)) return undefined;
-    const texts = target.values.map((value) => value.text);
-    if (scope.sites.count("CDPATH") > 0 && !texts.every((text) => /^\.{0,2}(?:\/|$)/.test(text)))
-      return undefined;
-    if (!bases && !texts.every((text) => isAbsolute(text))) return undefined;
-    return limited(texts.flatMap((text) => (bases ?? ["/"]).map((base) => resolve(base, text))));
   }
 
   #place(scope: Scope, bases: Bases): Place {
@@ -377,11 +307,4 @@ function wordsValues(words: readonly Argument[]): readonly Value[] | undefined {
     values.push(...word.values);
   }
   return values;
-}
-
-function toShellAssignment(assignment: Assignment, place: Place): ShellAssignment {
-  const words = assignment.value.type === "Word" ? toArguments(assignment.value, place) : [];
-  const [only, ...others] = words;
-  const value = only && others.length === 0 ? knownText(only) : undefined;
-  return { name: assignment.name, text: assignment.text, value };
 }

@@ -2,7 +2,7 @@ import { assignmentDoubt, doubts } from "./doubt.ts";
 import type { Doubt } from "./doubt.ts";
 import { type Handed, isReader } from "./handed-files.ts";
 import { dangersIn, hasOption, readOptions, unknownIn } from "./options.ts";
-import { toAssignment } from "./part.ts";
+import { toAssignment } from "./assignments.ts";
 import type { Invocation, ShellAssignment, SimpleCommand } from "./part.ts";
 import { addUnknownPath, addVisiblePaths } from "./paths.ts";
 import { runTexts } from "./shells.ts";
