@@ -67,7 +67,7 @@ export function normalise(wire: WireLog, places: GoldenPlaces): Record<Direction
   const clean = cleaner([...names, [places.cwd, "<cwd>"], [places.home, "<home>"], ...more, ...machine]);
   const of = (wanted: Direction) => {
     const wantedMessages = messages.filter(({ direction }) => direction === wanted);
-    return callsApart(mergeChunks(wantedMessages.map(({ json }) => clean(json))));
+    return callsApart(firstTails(mergeChunks(wantedMessages.map(({ json }) => clean(json)))));
   };
   return { fromAgent: of("fromAgent"), toAgent: of("toAgent") };
 }
@@ -187,6 +187,19 @@ function parallelKey(message: unknown): string | undefined {
   if (String(method).startsWith("fs/")) return "";
   const { sessionUpdate, toolCallId } = objectOf(objectOf(params).update);
   return sessionUpdate === "tool_call_update" ? String(toolCallId) : undefined;
+}
+
+/** How often the newest output of a running call is shown depends on how long it runs: its first showing stays. */
+function firstTails(messages: unknown[]): unknown[] {
+  const seen = new Set<string>();
+  return messages.filter((message) => {
+    const params = objectOf(objectOf(message).params);
+    const { sessionUpdate, toolCallId, content, _meta, ...others } = objectOf(params.update);
+    const isTail = sessionUpdate === "tool_call_update" && content !== undefined;
+    if (!isTail || Object.keys(others).length > 0) return true;
+    const key = JSON.stringify([params.sessionId, toolCallId]);
+    return !seen.has(key) && seen.add(key);
+  });
 }
 
 /** Where a text is cut into chunks depends on how fast the client reads, so neighbours of one message become one. */
