@@ -85,13 +85,9 @@ const stories: readonly GoldenStory[] = [
   {
     name: "cancel-in-tool",
     async play(stage, sessionId) {
-      stage.model.reply(reply.call("bash", { command: "sleep 60" }));
-      await cancelAt(stage, sessionId, "Sleep", () =>
-        stage.editor.waitFor(
-          sessionId,
-          (update) => update.sessionUpdate === "tool_call_update" && update.status === "in_progress",
-        ),
-      );
+      stage.model.reply(reply.call("bash", { command: "echo be'gun'; sleep 60" }));
+      const hasBegun = (update: unknown) => JSON.stringify(update).includes("begun");
+      await cancelAt(stage, sessionId, "Sleep", () => stage.editor.waitFor(sessionId, hasBegun));
     },
   },
   {
