@@ -46,7 +46,11 @@ export class ChildSessions {
       ...wish,
     };
     if (earlier === undefined) await (await this.#deps.store()).create(info);
-    const opened = await this.#deps.opener.open(info, project, { child, session: parent });
+    const amend = (stored: SessionInfo) => ({ ...stored, ...wish });
+    const opened = await this.#deps.opener.open(info.id, project, {
+      amend,
+      parent: { child, session: parent },
+    });
     if (opened.status === "opened") return this.#keep(opened.session);
     const why = opened.status === "busy" ? "it is still at work" : "it is gone";
     throw new UserError(`The task ${info.id} cannot go on: ${why}.`);

@@ -53,6 +53,13 @@ export interface ChildOf {
   child: ChildSession;
 }
 
+interface OpenOptions {
+  amend?: (stored: SessionInfo) => SessionInfo;
+  parent?: ChildOf;
+}
+
+const same = (stored: SessionInfo): SessionInfo => stored;
+
 /** Makes live sessions of what is stored, with what is their own over their projects. */
 export class SessionOpener {
   readonly #deps: SessionOpenerDeps;
@@ -71,13 +78,17 @@ export class SessionOpener {
     return this.#start({ info, project, inEditor, servers, writer, diff, messages: [], todos: [] });
   }
 
-  /** A child works with its parent's project, editor's buffers included, and asks through its gate. */
-  async open(info: SessionInfo, onDisk: Project, parent?: ChildOf): Promise<Opened> {
+  /**
+   * `amend` makes of what is stored what holds from now on. A child works with its parent's project, editor's buffers
+   * included, and asks through its gate.
+   */
+  async open(id: SessionId, onDisk: Project, { amend = same, parent }: OpenOptions = {}): Promise<Opened> {
     const store = await this.#deps.store();
-    const opened = await store.openSession(info.id);
+    const opened = await store.openSession(id);
     if (opened.status === "busy") return { status: "busy", pid: opened.pid };
     if (opened.status === "missing") return { status: "missing" };
     const { writer, wasLeft } = opened;
+    const info = amend(opened.info);
     const servers = parent?.session.servers ?? this.#serversFor(info.id, onDisk);
     const inEditor =
       parent === undefined ? this.#overlay(info.id, onDisk, servers) : (project: Project) => project;

@@ -96,7 +96,7 @@ export class Sessions {
   }
 
   async #openNew(info: SessionInfo, project: Project): Promise<Session> {
-    const opened = await this.#opener.open(info, project);
+    const opened = await this.#opener.open(info.id, project);
     if (opened.status !== "opened")
       throw new UserError(`The new session ${info.id} could not be opened: ${opened.status}.`);
     return opened.session;
@@ -111,12 +111,10 @@ export class Sessions {
       await this.#end(id);
       const info = await (await this.#deps.store()).load(id);
       if (info === undefined) return { status: "missing" };
-      // Who opens a session that was put away wants it back.
-      const { archived: _, ...time } = info.time;
-      const additionalDirectories = folders?.additionalDirectories ?? info.additionalDirectories ?? [];
+      const additionalDirectories = [...(folders?.additionalDirectories ?? info.additionalDirectories ?? [])];
       const project = await this.#deps.openProject({ cwd: folders?.cwd ?? info.cwd, additionalDirectories });
-      const stored = { ...info, time, additionalDirectories: [...additionalDirectories] };
-      return this.#withWarnings(await this.#opener.open(stored, project));
+      const amend = (stored: SessionInfo) => ({ ...unarchived(stored), additionalDirectories });
+      return this.#withWarnings(await this.#opener.open(id, project, { amend }));
     });
   }
 
@@ -239,4 +237,10 @@ async function* withNewest(
     newest.delete(message.info.id);
   }
   yield* newest.values();
+}
+
+/** Who opens a session that was put away wants it back. */
+function unarchived(info: SessionInfo): SessionInfo {
+  const { archived: _, ...time } = info.time;
+  return { ...info, time };
 }

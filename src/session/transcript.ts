@@ -60,7 +60,7 @@ export class Transcript {
     if (index === -1) parts.push(part);
     else parts[index] = part;
     this.#writer.putPart(messageId, part);
-    if (part.type === "tool" && isFinished(part.state)) await this.#writer.flush();
+    if (part.type === "tool" && isFinished(part.state)) await this.#writer.secure();
     await this.#emit({ sessionId: this.sessionId, type: "part", messageId, part });
   }
 
@@ -85,10 +85,10 @@ export class Transcript {
     await this.#emit({ sessionId: this.sessionId, type: "delta", messageId, partId, kind: part.type, delta });
   }
 
-  /** Tells that the message will not change any more, and waits until it is on disk. */
+  /** Tells that the message will not change any more, and waits until it cannot be lost. */
   async seal(messageId: MessageId): Promise<void> {
     this.#writer.seal(messageId);
-    await this.#writer.flush();
+    await this.#writer.secure();
   }
 
   /** Marks the assistant message as ended and seals it. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { messageIdSchema, partIdSchema, type MessageId } from "../message/ids.ts";
-import { type Message, messageInfoSchema, messageSchema } from "../message/message.ts";
+import { type Message, messageInfoSchema, messageSchema, sessionInfoSchema } from "../message/message.ts";
 import { type Part, partSchema } from "../message/part.ts";
 
 const seqSchema = z.number().int().nonnegative();
@@ -19,6 +19,8 @@ export const changeSchema = z.discriminatedUnion("type", [
     delta: z.string(),
   }),
   z.object({ type: z.literal("remove"), seq: seqSchema, messageIds: z.array(messageIdSchema) }),
+  /** What is known of the session itself, where its file may not have it yet. */
+  z.object({ type: z.literal("session"), seq: seqSchema, info: sessionInfoSchema }),
 ]);
 export type Change = z.infer<typeof changeSchema>;
 type MessageChange = Extract<Change, { type: "message" }>;
@@ -30,7 +32,7 @@ export type StoredMessage = Message & { seq: number };
 
 /** The messages that a change is about. */
 export function messageIdsOf(change: Change): MessageId[] {
-  if (change.type === "start") return [];
+  if (change.type === "start" || change.type === "session") return [];
   if (change.type === "message") return [change.info.id];
   return change.type === "remove" ? change.messageIds : [change.messageId];
 }

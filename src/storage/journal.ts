@@ -12,6 +12,7 @@ import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { MessageId, PartId, SessionId } from "../message/ids.ts";
 import type { Log } from "../base/log.ts";
+import type { SessionInfo } from "../message/message.ts";
 import { Background } from "./background.ts";
 import { type Change, changeSchema, messageIdsOf } from "./change.ts";
 import { withStoreErrors } from "./disk-error.ts";
@@ -20,6 +21,8 @@ import { inFolder, temporaryPath } from "./json-file.ts";
 /** What a journal says, oldest change first. */
 export interface JournalContent {
   changes: Map<MessageId, Change[]>;
+  /** The newest of the session itself. */
+  session?: SessionInfo;
   /** The highest number given so far; undefined when there is no journal to ask. */
   lastSeq: number | undefined;
   /** Lines that could not be read; a torn last one does not count, a kill leaves it. */
@@ -61,6 +64,7 @@ function isTornLine(line: string): boolean {
 
 function addChange(content: JournalContent, change: Change): void {
   content.lastSeq = Math.max(content.lastSeq ?? 0, change.seq);
+  if (change.type === "session") content.session = change.info;
   for (const id of messageIdsOf(change)) {
     const changes = content.changes.get(id);
     if (changes) changes.push(change);
@@ -71,12 +75,16 @@ function addChange(content: JournalContent, change: Change): void {
 function parseLine(line: string, sessionId: SessionId): Change | undefined {
   try {
     const change = changeSchema.safeParse(JSON.parse(line)).data;
-    const isForeign = change?.type === "message" && change.info.sessionId !== sessionId;
-    return isForeign ? undefined : change;
+    return change && isOf(sessionId, change) ? change : undefined;
   } catch {
     // Not JSON: the caller counts it.
     return undefined;
   }
+}
+
+function isOf(sessionId: SessionId, change: Change): boolean {
+  if (change.type === "message") return change.info.sessionId === sessionId;
+  return change.type !== "session" || change.info.id === sessionId;
 }
 
 type Delta = Extract<Change, { type: "delta" }>;

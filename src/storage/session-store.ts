@@ -19,8 +19,8 @@ export { InvalidCursor } from "./session-list.ts";
 export type { SessionWriter } from "./session-writer.ts";
 
 export type OpenedSession =
-  /** `wasLeft` says that its last writer ended without closing it. */
-  | { status: "opened"; writer: SessionWriter; wasLeft: boolean }
+  /** `info` is what is known of it by now; `wasLeft` says that its last writer ended without closing it. */
+  | { status: "opened"; info: SessionInfo; writer: SessionWriter; wasLeft: boolean }
   | { status: "missing" }
   /** Another process, or another place in this one, writes it. */
   | { status: "busy"; pid?: number };
@@ -128,8 +128,8 @@ export class SessionStore {
     const lease = await acquireStoreLease(this.files, id);
     if (lease.status === "busy") return lease;
     try {
-      const writer = (await this.load(id)) && (await this.#openWriter(id, lease));
-      if (writer) return { status: "opened", writer, wasLeft: lease.wasLeft };
+      const info = await this.load(id);
+      if (info) return { status: "opened", ...(await this.#openWriter(info, lease)), wasLeft: lease.wasLeft };
       await lease.release();
       return { status: "missing" };
     } catch (thrown) {
@@ -138,12 +138,15 @@ export class SessionStore {
     }
   }
 
-  async #openWriter(id: SessionId, held: HeldLease): Promise<SessionWriter> {
+  async #openWriter(info: SessionInfo, held: HeldLease) {
+    const { id } = info;
     const lease = LateLease.of(held);
-    const { seq, isCut } = await this.#messages.recover(id);
+    const { seq, isCut, session } = await this.#messages.recover(id);
+    if (session) await this.files.write(["session", session.projectId, id], session);
     const journal = this.#journalOf(id, seq, lease);
     if (!isCut) await journal.replace(() => ({ seq, changes: [] }));
-    return new SessionWriter({ id, store: this.files, log: this.#log, journal, seq, lease });
+    const writer = new SessionWriter({ id, store: this.files, log: this.#log, journal, seq, lease });
+    return { info: session ?? info, writer };
   }
 
   #journalOf(id: SessionId, startSeq: number, lease: LateLease): Journal {

@@ -14,6 +14,9 @@ const journalLimitBytes = 64 * 1024;
 /** A journal that is this many times larger than what is needed of it is rewritten. */
 const journalGrowth = 4;
 
+/** The file of a session that changes with each step is written this often at most while a turn runs. */
+const infoIntervalMs = 1_000;
+
 /** Work on files that the journal vouches for until it is done. */
 type Settlement =
   | { type: "file"; messageId: MessageId; draft: Draft }
@@ -56,10 +59,18 @@ export class SessionWriter {
     this.#seq = options.seq;
     this.#lease = options.lease;
     this.#settling = new Background({ name: "filing messages", work: () => this.#settle(), log });
-    this.#info = new Latest("saving a session", log, (info) =>
-      this.#write(["session", info.projectId, info.id], info),
-    );
-    this.#todos = new Latest("saving todos", log, (todos) => this.#write(["todo", id], todos));
+    this.#info = new Latest({
+      name: "saving a session",
+      log,
+      intervalMs: infoIntervalMs,
+      save: (info) => this.#write(["session", info.projectId, info.id], info),
+    });
+    this.#todos = new Latest({
+      name: "saving todos",
+      log,
+      intervalMs: 0,
+      save: (todos) => this.#write(["todo", id], todos),
+    });
   }
 
   /** Takes the lease of a session that was just begun. Rejects with a `UserError` where another has it. */
@@ -67,8 +78,11 @@ export class SessionWriter {
     if (this.#closing === undefined) await this.#lease.take();
   }
 
+  /** Kept at once; its file, for which the system waits for the disk, is written now and then and with a {@link flush}. */
   saveInfo(info: SessionInfo): void {
     this.#expectOpen();
+    this.#journal.append({ type: "session", seq: this.#nextSeq(), info });
+    this.#neededBytes ??= 0;
     this.#info.set(info);
   }
 
@@ -109,6 +123,11 @@ export class SessionWriter {
     for (const id of ids) this.#live.delete(id);
     this.#settlements.push({ type: "remove", change });
     await this.flush();
+  }
+
+  /** Resolves when nothing of what was given so far is lost with this process. Rejects as {@link flush} does. */
+  secure(): Promise<void> {
+    return this.#journal.flush();
   }
 
   /**
@@ -198,10 +217,12 @@ export class SessionWriter {
     await this.#journal.replace(() => {
       const filed = this.#settlements.flatMap(toChanges);
       const live = [...this.#live.values()].flatMap((draft) => draft.changes());
+      const { unsaved } = this.#info;
+      const info: Change[] = unsaved ? [{ type: "session", seq: this.#seq, info: unsaved.value }] : [];
       this.#neededBytes = undefined;
-      return { seq: this.#seq, changes: [...filed, ...live] };
+      return { seq: this.#seq, changes: [...info, ...filed, ...live] };
     });
-    if (this.#live.size > 0) this.#neededBytes = this.#journal.sizeBytes;
+    if (this.#live.size > 0 || this.#info.unsaved) this.#neededBytes = this.#journal.sizeBytes;
   }
 }
 
@@ -213,16 +234,28 @@ function toChanges(settlement: Settlement): Change[] {
 class Latest<T> {
   readonly #saving: Background;
   readonly #save: (value: T) => Promise<void>;
+  readonly #intervalMs: number;
   #unsaved: { value: T } | undefined;
+  #lastSaved = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
 
-  constructor(name: string, log: Log, save: (value: T) => Promise<void>) {
-    this.#save = save;
+  constructor(options: { name: string; log: Log; intervalMs: number; save: (value: T) => Promise<void> }) {
+    const { name, log } = options;
+    this.#save = options.save;
+    this.#intervalMs = options.intervalMs;
     this.#saving = new Background({ name, log, work: () => this.#saveNewest() });
+  }
+
+  get unsaved(): { readonly value: T } | undefined {
+    return this.#unsaved;
   }
 
   set(value: T): void {
     this.#unsaved = { value };
-    this.#saving.start();
+    const waitMs = this.#lastSaved + this.#intervalMs - performance.now();
+    if (waitMs <= 0) this.#saving.start();
+    // Whoever ends the process flushes before.
+    else this.#timer ??= setTimeout(() => this.#saving.start(), waitMs).unref();
   }
 
   flush(): Promise<void> {
@@ -230,8 +263,11 @@ class Latest<T> {
   }
 
   async #saveNewest(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     const unsaved = this.#unsaved;
     if (!unsaved) return;
+    this.#lastSaved = performance.now();
     await this.#save(unsaved.value);
     if (this.#unsaved === unsaved) this.#unsaved = undefined;
   }

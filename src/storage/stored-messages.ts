@@ -1,6 +1,6 @@
 import type { Log } from "../base/log.ts";
 import { messageIdSchema, type MessageId, type SessionId } from "../message/ids.ts";
-import type { Message } from "../message/message.ts";
+import type { Message, SessionInfo } from "../message/message.ts";
 import { type Change, replay, type StoredMessage, storedMessageSchema } from "./change.ts";
 import { type JournalContent, parseJournal } from "./journal.ts";
 import { CorruptFile } from "./json-file.ts";
@@ -34,16 +34,18 @@ export class StoredMessages {
 
   /**
    * Brings every message file up to date with what a killed process left in the journal. For the session's one writer.
-   * `isCut` says that the journal holds nothing more; `seq` is the highest number given so far.
+   * `isCut` says that the journal holds nothing more; `seq` is the highest number given so far; `session` is what it
+   * says of the session itself.
    */
-  async recover(id: SessionId): Promise<{ seq: number; isCut: boolean }> {
+  async recover(id: SessionId): Promise<{ seq: number; isCut: boolean; session: SessionInfo | undefined }> {
     const content = await this.#readJournal(id, (reason) => this.#moveJournalAside(id, reason));
     for (const [messageId, changes] of content.changes) await this.#bringUpToDate(id, messageId, changes);
     const isDamaged = content.lastSeq === undefined || content.garbageLines > 0;
     const seq = Math.max(content.lastSeq ?? 0, isDamaged ? await this.#highestSeq(id) : 0);
     if (content.garbageLines > 0)
       await this.#moveJournalAside(id, `${content.garbageLines} lines are damaged`);
-    return { seq, isCut: content.changes.size === 0 && content.garbageLines === 0 && !content.isTorn };
+    const { session, changes, garbageLines, isTorn } = content;
+    return { seq, isCut: !session && changes.size === 0 && garbageLines === 0 && !isTorn, session };
   }
 
   async #bringUpToDate(id: SessionId, messageId: MessageId, changes: Change[]): Promise<void> {

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
@@ -16,8 +16,10 @@ type Step =
   | { do: "append"; message: number; part: number; text: string }
   | { do: "seal"; message: number }
   | { do: "remove"; message: number }
+  | { do: "title"; text: string }
   | { do: "flush" }
-  | { do: "reopen" };
+  | { do: "reopen" }
+  | { do: "kill" };
 
 const message = fc.nat(2);
 const part = fc.nat(1);
@@ -28,8 +30,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ do: fc.constant("append" as const), message, part, text }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("seal" as const), message }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("remove" as const), message }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("title" as const), text }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("flush" as const) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("reopen" as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("kill" as const) }) },
 );
 
 const messageId = (n: number): MessageId => `msg_${n}`;
@@ -66,7 +70,8 @@ const toList = (state: ReadonlyMap<number, Message>) =>
 /** Gives the writer the step, if a transcript in that state would. */
 async function give(writer: SessionWriter, state: ReadonlyMap<number, Message>, step: Step): Promise<void> {
   if (step.do === "flush") return writer.flush();
-  if (step.do === "reopen") return;
+  if (step.do === "reopen" || step.do === "kill") return;
+  if (step.do === "title") return writer.saveInfo({ ...session, title: step.text });
   if (step.do === "message") return writer.putMessage(infoOf(step.message, step.cost));
   const message = state.get(step.message);
   if (!message) return;
@@ -78,35 +83,74 @@ async function give(writer: SessionWriter, state: ReadonlyMap<number, Message>, 
   if (message.parts.some((other) => other.id === part)) writer.append(id, part, step.text);
 }
 
+const storeAt = (root: string) => SessionStore.open({ root, log: silentLog });
+
 async function inStore(run: (store: SessionStore, root: string) => Promise<void>): Promise<void> {
-  const root = mkdtempSync(join(tmpdir(), "fairlead-journal-"));
+  const parent = mkdtempSync(join(tmpdir(), "fairlead-journal-"));
   try {
-    const store = await SessionStore.open({ root, log: silentLog });
+    const root = join(parent, "0");
+    const store = await storeAt(root);
     await store.create(session);
     await run(store, root);
   } finally {
-    rmSync(root, { recursive: true, force: true });
+    rmSync(parent, { recursive: true, force: true });
+  }
+}
+
+/** The store and its writer, with the deaths of processes in between. */
+class Lives {
+  store: SessionStore;
+  writer: SessionWriter;
+  #root: string;
+  readonly #dead: SessionWriter[] = [];
+
+  constructor(store: SessionStore, writer: SessionWriter, root: string) {
+    this.store = store;
+    this.writer = writer;
+    this.#root = root;
+  }
+
+  async reopen(): Promise<void> {
+    await this.writer.close();
+    this.writer = await openWriter(this.store, session.id);
+  }
+
+  /** What a killed process leaves is what is on disk when it cannot write any more. */
+  async kill(): Promise<void> {
+    await this.writer.secure();
+    const next = `${this.#root}+`;
+    cpSync(this.#root, next, { recursive: true });
+    this.#dead.push(this.writer);
+    this.#root = next;
+    this.store = await storeAt(next);
+    this.writer = await openWriter(this.store, session.id);
+  }
+
+  async end(): Promise<void> {
+    for (const writer of [...this.#dead, this.writer]) await writer.close();
   }
 }
 
 test("what was written is read again, through any sequence of changes, seals, flushes and restarts", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), (steps) =>
-      inStore(async (store) => {
-        let writer = await openWriter(store, session.id);
+      inStore(async (store, root) => {
+        const lives = new Lives(store, await openWriter(store, session.id), root);
         let state: ReadonlyMap<number, Message> = new Map();
+        let { title } = session;
         for (const step of steps) {
-          await give(writer, state, step);
+          await give(lives.writer, state, step);
           state = after(state, step);
-          if (step.do !== "flush" && step.do !== "reopen") continue;
-          if (step.do === "reopen") {
-            await writer.close();
-            writer = await openWriter(store, session.id);
-          }
-          expect(await all(store.messages(session.id))).toEqual(toList(state));
+          if (step.do === "title") title = step.text;
+          if (step.do === "reopen") await lives.reopen();
+          if (step.do === "kill") await lives.kill();
+          if (!["flush", "reopen", "kill"].includes(step.do)) continue;
+          expect(await all(lives.store.messages(session.id))).toEqual(toList(state));
+          expect((await lives.store.load(session.id))?.title).toBe(title);
         }
-        await writer.close();
-        expect(await all(store.messages(session.id))).toEqual(toList(state));
+        await lives.end();
+        expect(await all(lives.store.messages(session.id))).toEqual(toList(state));
+        expect((await lives.store.load(session.id))?.title).toBe(title);
       }),
     ),
     { numRuns: tries(150) },
@@ -115,7 +159,7 @@ test("what was written is read again, through any sequence of changes, seals, fl
 
 test("a journal cut at any byte loads to a state that the session was in", async () => {
   const unsealed = fc.array(
-    step.filter(({ do: kind }) => kind !== "seal" && kind !== "reopen" && kind !== "remove"),
+    step.filter(({ do: kind }) => !["seal", "reopen", "remove", "title", "kill"].includes(kind)),
     { minLength: 1, maxLength: 25 },
   );
   await fc.assert(
