@@ -1,7 +1,8 @@
-import { mkdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DestinationStream, Logger } from "pino";
 import type { Log, LogFields } from "./log.ts";
+import { makeFolder } from "./make-folder.ts";
 import { withoutSecretForms } from "./secret-forms.ts";
 import { Secrets } from "./secrets.ts";
 
@@ -65,7 +66,7 @@ const levels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
 async function openLogger(path: string, level: LogLevel): Promise<Logger> {
   const { pino, destination } = await import("pino");
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(path), 0o700);
   if (sizeOf(path) > longestLogBytes) putAside(path);
   const file = destination({ dest: path, sync: true, mode: 0o600 });
   let bytes = sizeOf(path);

@@ -1,8 +1,9 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Agent } from "../agent/agent.ts";
 import { agentMarkdown, authorInstructions, parseWritten, type WrittenAgent } from "../agent/author.ts";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
+import { makeFolder } from "../base/make-folder.ts";
 import { newMessageId, newPartId, newSessionId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
 import { formatModelRef } from "../model/catalog.ts";
@@ -170,7 +171,7 @@ function said(text: string): Message {
 
 async function writeNew(path: string, text: string, isForced: boolean): Promise<void> {
   try {
-    await mkdir(dirname(path), { recursive: true });
+    await makeFolder(dirname(path));
     await writeFile(path, text, { flag: isForced ? "w" : "wx" });
   } catch (error) {
     const reason =

@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { makeFolder } from "../base/make-folder.ts";
 import type {
   RequestPermissionRequest,
   RequestPermissionResponse,
@@ -183,7 +184,7 @@ function introduce(style: Style, folder: string, url: string): void {
 
 async function makeRepository(folder: string): Promise<void> {
   for (const [name, content] of Object.entries(repository)) {
-    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await makeFolder(dirname(join(folder, name)));
     await writeFile(join(folder, name), content);
   }
   await promisify(execFile)("git", ["init", "--quiet"], { cwd: folder });

@@ -1,6 +1,7 @@
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "../base/errors.ts";
+import { makeFolder } from "../base/make-folder.ts";
 import type { App } from "../app.ts";
 import type { UserFolders } from "../config/paths.ts";
 import type { Project } from "../session/project.ts";
@@ -26,6 +27,7 @@ export async function doctor(call: Call): Promise<number> {
     modelFinding(project),
     ...providerFindings(project),
     await storeFinding(app.folders),
+    ...(await besideFindings(app.folders)),
     ...consentFindings(project),
     ...(await noteFindings(app, project)),
     ...project.problems.map((problem) => ({ what: "Configuration", found: "a problem", todo: problem })),
@@ -76,13 +78,36 @@ async function noteFindings(app: App, { workspace }: Project): Promise<Finding[]
 }
 
 async function storeFinding({ data }: UserFolders): Promise<Finding> {
-  const probe = join(data, `.probe-${process.pid}`);
+  const problem = await writingProblem(data);
+  if (problem === undefined) return { what: "Sessions", found: `kept in ${data}` };
+  return { what: "Sessions", found: "cannot be kept", todo: toWritable(data, "XDG_DATA_HOME", problem) };
+}
+
+/** What else is kept, where it cannot be. */
+async function besideFindings({ state, cache }: UserFolders): Promise<Finding[]> {
+  const kept = [
+    { what: "Log", found: "cannot be kept", folder: state, variable: "XDG_STATE_HOME" },
+    { what: "Cache", found: "cannot be kept: starts are slower", folder: cache, variable: "XDG_CACHE_HOME" },
+  ];
+  const problems = await Promise.all(kept.map(({ folder }) => writingProblem(folder)));
+  return kept.flatMap(({ what, found, folder, variable }, index) => {
+    const problem = problems[index];
+    return problem === undefined ? [] : [{ what, found, todo: toWritable(folder, variable, problem) }];
+  });
+}
+
+const toWritable = (folder: string, variable: string, problem: string): string =>
+  `Make ${folder} writable, or set HOME or ${variable} to a place that is: ${problem}`;
+
+/** Why nothing can be kept in a folder, which is made if it is not there. */
+async function writingProblem(folder: string): Promise<string | undefined> {
+  const probe = join(folder, `.probe-${process.pid}`);
   try {
-    await mkdir(data, { recursive: true, mode: 0o700 });
+    await makeFolder(folder, 0o700);
     await writeFile(probe, "", { mode: 0o600 });
     await rm(probe);
-    return { what: "Sessions", found: `kept in ${data}` };
+    return undefined;
   } catch (error) {
-    return { what: "Sessions", found: "cannot be kept", todo: `Make ${data} writable: ${messageOf(error)}` };
+    return messageOf(error);
   }
 }

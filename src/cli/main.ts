@@ -1,6 +1,7 @@
 import { enableCompileCache, flushCompileCache } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { makeFolderNow } from "../base/make-folder.ts";
 
 /** When the compiled code of what was loaded so far is written: a client may kill us without warning. */
 const cacheFlushDelayMs = 250;
@@ -10,12 +11,22 @@ const [command, ...args] = process.argv.slice(2);
 const words = command === "acp" && args[0] === "setup" ? args : process.argv.slice(2);
 
 if (process.env["NODE_DISABLE_COMPILE_CACHE"] === undefined) {
-  enableCompileCache(join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "fairlead", "code"));
-  setTimeout(flushCompileCache, cacheFlushDelayMs).unref();
+  keepCompiledCode(join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "fairlead", "code"));
 }
 
 const isServing = words[0] === "acp" && !args.some((arg) => arg === "--help" || arg === "-h");
 void (isServing ? serve() : runOnce());
+
+/** Where nothing can be kept the program only starts slower, which `fairlead doctor` tells. */
+function keepCompiledCode(folder: string): void {
+  try {
+    makeFolderNow(folder);
+  } catch {
+    return;
+  }
+  enableCompileCache(folder);
+  setTimeout(flushCompileCache, cacheFlushDelayMs).unref();
+}
 
 async function serve(): Promise<void> {
   const { serveEditor } = await import("./acp.ts");

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { applyEdits, modify } from "jsonc-parser";
 import { codeOf, UserError } from "../base/errors.ts";
+import { makeFolder } from "../base/make-folder.ts";
 import { parseConfigFile, writtenAt } from "./config-file.ts";
 
 /** A value to set at a place in a file of JSON with comments; undefined takes away what stands there. */
@@ -46,10 +47,10 @@ async function readIfThere(path: string): Promise<string | undefined> {
 
 /** A new file is this person's alone; another keeps its rights. */
 async function replace(path: string, text: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const mode = (await stat(path).catch(() => undefined))?.mode ?? 0o600;
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {
+    await makeFolder(dirname(path), 0o700);
     await writeFile(temporary, text, { mode, flush: true, flag: "wx" });
     await rename(temporary, path);
   } catch (error) {

@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { z } from "zod";
-import { codeOf, UserError } from "../base/errors.ts";
+import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import { hasOnly } from "../base/form.ts";
 import { lookAt } from "../base/look.ts";
+import { makeFolder } from "../base/make-folder.ts";
 
 const credentialsSchema = z.record(z.string(), z.looseObject({ apiKey: z.string().optional() }));
 
@@ -47,18 +48,21 @@ export async function saveCredential(
 ): Promise<void> {
   const { [provider]: before, ...others } = await loadCredentials(dataFolder);
   const credentials = apiKey === undefined ? others : { ...others, [provider]: { ...before, apiKey } };
-  await mkdir(dataFolder, { recursive: true, mode: 0o700 });
   await replaceFile(credentialsPath(dataFolder), `${JSON.stringify(credentials, undefined, 2)}\n`);
 }
 
 async function replaceFile(path: string, text: string): Promise<void> {
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {
+    await makeFolder(dirname(path), 0o700);
     await writeFile(temporary, text, { mode: 0o600, flush: true, flag: "wx" });
     await rename(temporary, path);
   } catch (thrown) {
     await rm(temporary, { force: true });
-    throw thrown;
+    throw new UserError(
+      `${path} cannot be written: ${messageOf(thrown)}. Make its folder writable, or set XDG_DATA_HOME to one that is.`,
+      { cause: thrown },
+    );
   }
 }
 

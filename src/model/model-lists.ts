@@ -1,9 +1,10 @@
 import { createHash, randomUUID } from "node:crypto";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { makeFolder } from "../base/make-folder.ts";
 import type { KeyCommands } from "./key-command.ts";
 import { knownModelSchema } from "./known-models.ts";
 import type { ListedModels } from "./list-models.ts";
@@ -121,7 +122,7 @@ export class ModelLists {
   async #write(provider: Provider, list: ModelList): Promise<void> {
     const path = this.#pathOf(provider);
     const temporary = `${path}.${randomUUID()}.tmp`;
-    await mkdir(this.#deps.folder, { recursive: true, mode: 0o700 });
+    await makeFolder(this.#deps.folder, 0o700);
     try {
       await writeFile(temporary, JSON.stringify(list), { mode: 0o600, flag: "wx" });
       await rename(temporary, path);

@@ -8,6 +8,10 @@ const reasons: Record<string, [happened: string, next: string]> = {
   EROFS: ["the disk is read-only", "Make it writable, or set XDG_DATA_HOME to a folder that is."],
   EACCES: ["permission was denied", "Give this user the right to read and write there."],
   EPERM: ["permission was denied", "Give this user the right to read and write there."],
+  ENOENT: [
+    "no folder can be made there",
+    "Set HOME or XDG_DATA_HOME to a place where one can, then try again.",
+  ],
   ENOTDIR: ["a file stands where a folder should be", "Move that file away and try again."],
   EEXIST: ["a file stands where a folder should be", "Move that file away and try again."],
   ELOOP: ["a symbolic link stands in the way", "Replace it by a real folder and try again."],

@@ -2,10 +2,11 @@ import { isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from "node:fs";
 import type { Stats } from "node:fs";
-import { lstat, mkdir, open, rename, rm } from "node:fs/promises";
+import { lstat, open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Adapter } from "lowdb";
 import { codeOf, isMissing, messageOf } from "../base/errors.ts";
+import { makeFolder } from "../base/make-folder.ts";
 
 /** No single message comes near this; a larger file is not ours and is not read into memory. */
 const fileLimitBytes = 128 * 1024 * 1024;
@@ -145,7 +146,7 @@ export async function inFolder<T>(folder: string, work: () => Promise<T>): Promi
     return await work();
   } catch (thrown) {
     if (codeOf(thrown) !== "ENOENT") throw thrown;
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolder(folder, 0o700);
     return work();
   }
 }

@@ -1,10 +1,10 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { sleep } from "../base/async.ts";
 import { UserError } from "../base/errors.ts";
 import { quickForm } from "../base/form.ts";
 import type { Log } from "../base/log.ts";
+import { makeFolder } from "../base/make-folder.ts";
 import { withStoreErrors } from "./disk-error.ts";
 import type { JsonStore } from "./json-store.ts";
 import { acquireFileLease, acquireStoreLease } from "./lock.ts";
@@ -36,7 +36,7 @@ const shippedMigrations: readonly Migration[] = [
   {
     name: "create the layout",
     async run(store) {
-      for (const folder of folders) await mkdir(join(store.root, folder), { recursive: true, mode: 0o700 });
+      for (const folder of folders) await makeFolder(join(store.root, folder), 0o700);
     },
   },
 ];

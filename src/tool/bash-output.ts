@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, open, type FileHandle } from "node:fs/promises";
+import { open, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "../base/errors.ts";
+import { makeFolder } from "../base/make-folder.ts";
 import { byteLengthOf, bytesOf, type Piece, textOf } from "../base/piece.ts";
 import { TerminalText } from "./terminal-text.ts";
 
@@ -224,7 +225,7 @@ class KeptOutput {
 }
 
 async function createFile(folder: string) {
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   const path = join(folder, `bash-${randomUUID()}.txt`);
   // Outputs may hold what only this person may read.
   return { path, handle: await open(path, "wx", 0o600), bytes: 0 };

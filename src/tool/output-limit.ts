@@ -1,7 +1,8 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { v7 as uuidv7 } from "uuid";
 import { messageOf } from "../base/errors.ts";
+import { makeFolder } from "../base/make-folder.ts";
 
 export interface OutputLimits {
   readonly maxLines?: number;
@@ -72,7 +73,7 @@ type Saved = { path: string; problem?: undefined } | { path?: undefined; problem
 async function saveWhole(folder: string, text: string): Promise<Saved> {
   const path = join(folder, `tool_${uuidv7().replaceAll("-", "")}`);
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolder(folder, 0o700);
     await writeFile(path, text, { mode: 0o600, flag: "wx" });
     return { path };
   } catch (error) {

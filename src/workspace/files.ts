@@ -1,11 +1,12 @@
 import { createHash, randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import type { Stats } from "node:fs";
-import { access, mkdir, open, realpath, rename, rm, stat, unlink } from "node:fs/promises";
+import { access, open, realpath, rename, rm, stat, unlink } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { KeyedSerial } from "../base/async.ts";
 import { codeOf, UserError } from "../base/errors.ts";
+import { makeFolder } from "../base/make-folder.ts";
 
 /** The disk as tools see it. All paths are absolute real paths. */
 export interface Files {
@@ -64,7 +65,7 @@ class DiskFiles implements Files {
   ): Promise<{ hash: string }> {
     const target = await targetOf(path);
     await assertUnchanged(target, expected);
-    await mkdir(dirname(target), { recursive: true });
+    await makeFolder(dirname(target));
     await replaceFile(target, bytes, expected === null ? newMode : await writableStat(target));
     return { hash: sha256(bytes) };
   }

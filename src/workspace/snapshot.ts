@@ -1,10 +1,11 @@
 import { constants } from "node:fs";
-import { access, lstat, mkdir, utimes } from "node:fs/promises";
+import { access, lstat, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { codeOf, messageOf } from "../base/errors.ts";
 import { silentLog } from "../base/log.ts";
 import type { Log } from "../base/log.ts";
+import { makeFolder } from "../base/make-folder.ts";
 import { openForReading, sha256, withOpenFile, writeAtomically } from "./files.ts";
 
 /** Contents of files that tools changed, kept by their SHA-256, so that a change can be shown again and undone. */
@@ -133,7 +134,7 @@ class RecentContents {
 }
 
 async function makeOwnFolder(path: string): Promise<void> {
-  await mkdir(path, { recursive: true, mode: 0o700 });
+  await makeFolder(path, 0o700);
   if (!(await lstat(path)).isDirectory())
     throw new Error(`${path} is a link; snapshots are not kept behind links.`);
 }
