@@ -5,7 +5,13 @@ import { fileURLToPath } from "node:url";
 import type { Configuration } from "../project/projects.ts";
 import { UserError } from "../base/errors.ts";
 import type { Secrets } from "../base/secrets.ts";
-import { checkConfig, parseConfigFile, type ParsedFile, problemAtPath } from "../config/config-file.ts";
+import {
+  checkConfig,
+  parseConfigFile,
+  type ParsedFile,
+  problemAtPath,
+  problemsOf,
+} from "../config/config-file.ts";
 import { readConfigText } from "../config/config-text.ts";
 import { type ConfigValue, originsOf } from "../config/origins.ts";
 import { substitute } from "../config/substitution.ts";
@@ -113,7 +119,7 @@ async function checkFile(path: string, home: string): Promise<Checked> {
   const { value, failures } = await substitute(file.value, { env: process.env, home, path });
   const { problems, notes } = checkConfig(file, value);
   const filled = failures.map(({ path, message }) => problemAtPath(file, path, message));
-  const all = [...file.problems, ...filled, ...problems];
+  const all = [...problemsOf(file), ...filled, ...problems];
   return {
     problems: all.map(({ line, column, message }) => `${path}:${line}:${column}: ${message}`),
     notes,

@@ -1,16 +1,10 @@
 import { basename } from "node:path";
-import {
-  findNodeAtLocation,
-  getNodeValue,
-  parseTree,
-  printParseErrorCode,
-  type Node,
-  type ParseError,
-} from "jsonc-parser";
+import { getNodeValue, parseTree, printParseErrorCode, type Node, type ParseError } from "jsonc-parser";
 import type { z } from "zod";
 import generatedSchema from "../../schema/config.schema.json" with { type: "json" };
 import { expectationOf, unknownSetting, valueAt } from "./expectation.ts";
 import { conforms } from "./json-schema.ts";
+import { nodeAt, offsetBelow, type Path, type RepeatedKey, repeatedKeys } from "./json-tree.ts";
 import { configSchema, keysWithoutMeaning, type Config } from "./schema.ts";
 
 /** Something wrong in a configuration file. Line and column count from 1; `text` is the whole in one line. */
@@ -28,7 +22,9 @@ export interface ParsedFile {
   readonly text: string;
   readonly root: Node | undefined;
   readonly value: unknown;
+  /** Why it does not parse, or not as a whole. */
   readonly problems: readonly ConfigProblem[];
+  readonly repeated: readonly RepeatedKey[];
 }
 
 /** What of a value is right, and what was left out because it is wrong. */
@@ -38,20 +34,55 @@ export interface CheckedConfig {
   readonly notes: readonly string[];
 }
 
-type Path = readonly (string | number)[];
-
 /** How many wrong values of one file are told apart before the whole file is left out. */
 const wrongValuesLimit = 200;
 
+/** How many faults of one file are told when it does not parse or repeats itself. */
+const faultsLimit = 50;
+
+/** How deep values may stand in one another: whoever walks them must come to an end. */
+const depthLimit = 200;
+
 /** Reads JSON with comments; what does not parse is reported and the rest is kept. */
 export function parseConfigFile(path: string, text: string): ParsedFile {
+  const tooDeep = offsetBelow(depthLimit, text);
+  if (tooDeep !== undefined) {
+    const message = `nested more than ${depthLimit} deep; the file is left out`;
+    const problems = [problemAt(path, text, tooDeep, message)];
+    return { path, text, root: undefined, value: {}, problems, repeated: [] };
+  }
   const errors: ParseError[] = [];
   const root = parseTree(text.replace(/^\uFEFF/, " "), errors, {
     allowTrailingComma: true,
     allowEmptyContent: true,
   });
-  const problems = errors.map((error) => problemAt(path, text, error.offset, syntaxMessage(error)));
-  return { path, text, root, value: root === undefined ? {} : getNodeValue(root), problems };
+  const repeated = root === undefined ? [] : repeatedKeys(root);
+  const problems = problemsAt(path, text, errors, syntaxMessage);
+  return { path, text, root, value: root === undefined ? {} : getNodeValue(root), problems, repeated };
+}
+
+/** What is wrong with a file as it is written, whatever its values mean. */
+export function problemsOf({ path, text, problems, repeated }: ParsedFile): ConfigProblem[] {
+  const told = problemsAt(path, text, repeated, (key) => repeatedMessage(key, text));
+  return [...problems, ...told].toSorted(byPlace);
+}
+
+/** The first of many; the last one says how many more there are. */
+function problemsAt<T extends { offset: number }>(
+  path: string,
+  text: string,
+  faults: readonly T[],
+  messageOf: (fault: T) => string,
+): ConfigProblem[] {
+  const rest = faults.length - faultsLimit;
+  return faults.slice(0, faultsLimit).map((fault, at) => {
+    const more = rest > 0 && at === faultsLimit - 1 ? ` (and ${rest} more faults like these)` : "";
+    return problemAt(path, text, fault.offset, messageOf(fault) + more);
+  });
+}
+
+function repeatedMessage({ path, before }: RepeatedKey, text: string): string {
+  return `${path.join(".")}: stands here again; this one counts, the one in line ${positionAt(text, before).line} does not`;
 }
 
 /** Checks a value against the schema. A wrong value is left out by itself and reported where it stands. */
@@ -76,8 +107,16 @@ export function checkConfig(file: ParsedFile, value: unknown): CheckedConfig {
     }
     // The last item of a list goes first, so that the places of the others stay right.
     for (const { path } of wrong.toReversed()) mend(kept, path);
-    if (problems.size > wrongValuesLimit) return { config: {}, problems: [...problems.values()], notes: [] };
+    if (problems.size > wrongValuesLimit)
+      return { config: {}, problems: tooManyWrong(file, problems), notes: [] };
   }
+}
+
+/** Nothing of such a file counts. */
+function tooManyWrong(file: ParsedFile, problems: ReadonlyMap<string, ConfigProblem>): ConfigProblem[] {
+  const message = `more than ${wrongValuesLimit} values are wrong; the file is left out, here are the first`;
+  const told = [...problems.values()].toSorted(byPlace).slice(0, faultsLimit);
+  return [problemAtPath(file, [], message), ...told];
 }
 
 const byPlace = (one: ConfigProblem, other: ConfigProblem): number =>
@@ -101,7 +140,7 @@ export function positionOf(file: ParsedFile, path: Path): { line: number; column
 
 /** A value as it was written, with nothing filled in; undefined where it is not. */
 export function writtenAt({ root, text }: ParsedFile, path: Path): string | undefined {
-  const node = root && findNodeAtLocation(root, [...path]);
+  const node = nodeAt(root, path);
   return node && text.slice(node.offset, node.offset + node.length);
 }
 
@@ -118,7 +157,7 @@ function positionAt(text: string, offset: number): { line: number; column: numbe
 function offsetOf(root: Node | undefined, path: Path): number {
   if (root === undefined) return 0;
   for (let length = path.length; length > 0; length--) {
-    const node = findNodeAtLocation(root, path.slice(0, length));
+    const node = nodeAt(root, path.slice(0, length));
     if (node !== undefined) return length === path.length ? node.offset : (node.parent ?? node).offset;
   }
   return root.offset;

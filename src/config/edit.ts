@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { applyEdits, modify } from "jsonc-parser";
 import { codeOf, UserError } from "../base/errors.ts";
 import { makeFolder } from "../base/make-folder.ts";
-import { parseConfigFile, writtenAt } from "./config-file.ts";
+import { parseConfigFile, problemsOf, writtenAt } from "./config-file.ts";
 
 /** A value to set at a place in a file of JSON with comments; undefined takes away what stands there. */
 export interface Setting {
@@ -23,13 +23,19 @@ export async function setInFile(path: string, settings: readonly Setting[]): Pro
   const target = await realpath(path).catch(() => path);
   const before = await readIfThere(target);
   const text = before?.trim() ? before : "{}\n";
-  const { problems } = parseConfigFile(path, text);
-  const [problem] = problems;
+  const file = parseConfigFile(path, text);
+  // Which of two is meant only the person knows; elsewhere in the file they are not in the way.
+  const isTwice = settings.some(({ path }) => file.repeated.some((key) => isAround(key.path, path)));
+  const [problem] = isTwice ? problemsOf(file) : file.problems;
   if (problem !== undefined)
     throw new UserError(`${path}:${problem.line}:${problem.column}: ${problem.message}. Mend it first.`);
   const changed = settings.reduce(set, text);
   await replace(target, changed.endsWith("\n") ? changed : `${changed}\n`);
 }
+
+/** Whether the value at a place holds another place, or is it. */
+const isAround = (place: readonly (string | number)[], other: readonly string[]): boolean =>
+  place.every((key, at) => key === other[at]);
 
 function set(text: string, { path, value }: Setting): string {
   if (value === undefined && writtenAt(parseConfigFile("", text), path) === undefined) return text;

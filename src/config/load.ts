@@ -1,6 +1,12 @@
 import { basename, dirname, join, relative, resolve, isAbsolute } from "node:path";
 import { lookAt } from "../base/look.ts";
-import { checkConfig, parseConfigFile, problemAtPath, type ConfigProblem } from "./config-file.ts";
+import {
+  checkConfig,
+  parseConfigFile,
+  problemAtPath,
+  problemsOf,
+  type ConfigProblem,
+} from "./config-file.ts";
 import { readConfigText } from "./config-text.ts";
 import { mergeConfigs } from "./merge.ts";
 import { configHome, managedFolder, userFolders, type Env } from "./paths.ts";
@@ -174,7 +180,7 @@ async function readLayer(source: SourceText, options: LoadConfigOptions): Promis
     layer: { source: source.path, scope: source.scope, value: config },
     problems: [
       ...(source.problem === undefined ? [] : [problemAtPath(file, [], source.problem)]),
-      ...file.problems,
+      ...problemsOf(file),
       ...substituted.failures.map(({ path, message }) => problemAtPath(file, path, message)),
       ...checked.problems,
     ],

@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
+import { setInFile } from "../../src/config/edit.ts";
 import { loadConfig, type LoadConfigOptions } from "../../src/config/load.ts";
 import { parseMarkdown } from "../../src/config/markdown.ts";
 import { managedFolder, userFolders } from "../../src/config/paths.ts";
@@ -206,6 +207,79 @@ test("what was expected is told in words, once for each wrong value, in the orde
     "8:11: mcp2: there is no such setting; did you mean mcp?",
     "9:29: lsp.x.comand: there is no such setting; did you mean command?",
   ]);
+});
+
+test("a key that stands twice is told with both its lines, and the last one counts", async () => {
+  await write(
+    "home/.config/fairlead/fairlead.json",
+    `{
+  "model": "a/b",
+  "permission": { "bash": { "*": "allow", "rm *": "deny", "*": "ask" } },
+  "mcp": { "a": { "type": "local", "command": ["x"] } },
+  "model": 7,
+  "mcp": { "b": { "enabled": false } },
+  "model": "c/d",
+  "agent": [{ "x": 1, "x": 2 }]
+}`,
+  );
+  const { config, problems } = await load();
+  expect(config).toEqual({
+    model: "c/d",
+    permission: { bash: { "*": "ask", "rm *": "deny" } },
+    mcp: { b: { enabled: false } },
+  });
+  // The order of rules matters: a key keeps its first place.
+  expect(JSON.stringify(config.permission)).toBe('{"bash":{"*":"ask","rm *":"deny"}}');
+  expect(problems.map(({ text }) => text.replace("fairlead.json:", ""))).toEqual([
+    "3:59: permission.bash.*: stands here again; this one counts, the one in line 3 does not",
+    "5:3: model: stands here again; this one counts, the one in line 2 does not",
+    "6:3: mcp: stands here again; this one counts, the one in line 4 does not",
+    "7:3: model: stands here again; this one counts, the one in line 5 does not",
+    "8:23: agent.0.x: stands here again; this one counts, the one in line 8 does not",
+    "8:12: agent: expected an object {…}, not a list",
+  ]);
+});
+
+test("a wrong value is shown where the one stands that counts", async () => {
+  await write("home/.config/fairlead/fairlead.json", '{ "model": "a/b",\n  "model": 7 }');
+  const { problems } = await load();
+  expect(problems.map(({ text }) => text)).toEqual([
+    "fairlead.json:2:3: model: stands here again; this one counts, the one in line 1 does not",
+    "fairlead.json:2:12: model: expected a string, not a number",
+  ]);
+});
+
+test("a value that stands twice is not set in its file, another one is", async () => {
+  const path = join(root, "twice.json");
+  await write("twice.json", '{ "model": "a/b",\n  "model": "c/d" }\n');
+  await expect(setInFile(path, [{ path: ["model"], value: "e/f" }])).rejects.toThrow(
+    `${path}:2:3: model: stands here again; this one counts, the one in line 1 does not. Mend it first.`,
+  );
+  await setInFile(path, [{ path: ["username"], value: "Kim" }]);
+  expect((await readFile(path, "utf8")).match(/"(model|username)"/g)).toEqual([
+    '"model"',
+    '"model"',
+    '"username"',
+  ]);
+});
+
+test("a file of nothing but faults, or nested without end, is told in few words, and soon", async () => {
+  await write("work/opencode.json", "x ".repeat(100_000));
+  await write("work/fairlead.json", '{"a":'.repeat(30_000));
+  await write("work/fairlead.jsonc", `{${Array.from({ length: 300 }, (_, at) => `"wrong${at}": 1`).join()}}`);
+  await write("work/inner/opencode.json", `{${'"username": "Kim",'.repeat(20_000)} "model": "a/b"}`);
+  const { config, problems } = await load();
+  expect(config).toEqual({ username: "Kim", model: "a/b" });
+  const texts = problems.map(({ text }) => text);
+  expect(texts.length).toBeLessThan(200);
+  expect(texts).toEqual(
+    expect.arrayContaining([
+      expect.stringMatching(/^opencode\.json:1:99: invalid symbol \(and \d+ more faults like these\)$/),
+      "fairlead.json:1:1001: nested more than 200 deep; the file is left out",
+      "fairlead.jsonc:1:1: more than 200 values are wrong; the file is left out, here are the first",
+      expect.stringMatching(/username: stands here again; .* \(and 19949 more faults like these\)$/),
+    ]),
+  );
 });
 
 test("one broken file does not take the others down", async () => {
