@@ -117,7 +117,7 @@ async function checkFile(path: string, home: string): Promise<Checked> {
   if (read.outcome === "refused") return { problems: [`${path}: ${read.problem}`], notes: [] };
   const file = parseConfigFile(path, read.text);
   const { value, failures } = await substitute(file.value, { env: process.env, home, path });
-  const { problems, notes } = checkConfig(file, value);
+  const { problems, notes } = checkConfig(file, value, failures);
   const filled = failures.map(({ path, message }) => problemAtPath(file, path, message));
   const all = [...problemsOf(file), ...filled, ...problems];
   return {

@@ -5,6 +5,7 @@ import generatedSchema from "../../schema/config.schema.json" with { type: "json
 import { expectationOf, unknownSetting, valueAt } from "./expectation.ts";
 import { conforms } from "./json-schema.ts";
 import { nodeAt, offsetBelow, type Path, type RepeatedKey, repeatedKeys } from "./json-tree.ts";
+import { addressFaults } from "./provider-address.ts";
 import { configSchema, keysWithoutMeaning, type Config } from "./schema.ts";
 
 /** Something wrong in a configuration file. Line and column count from 1; `text` is the whole in one line. */
@@ -85,8 +86,25 @@ function repeatedMessage({ path, before }: RepeatedKey, text: string): string {
   return `${path.join(".")}: stands here again; this one counts, the one in line ${positionAt(text, before).line} does not`;
 }
 
-/** Checks a value against the schema. A wrong value is left out by itself and reported where it stands. */
-export function checkConfig(file: ParsedFile, value: unknown): CheckedConfig {
+/**
+ * Checks a value against the schema. A wrong value is left out by itself and reported where it stands; `told` are
+ * places whose fault is reported already.
+ */
+export function checkConfig(
+  file: ParsedFile,
+  value: unknown,
+  told: readonly { path: Path }[] = [],
+): CheckedConfig {
+  const checked = checkValues(file, value);
+  const known = new Set(told.map(({ path }) => path.join(".")));
+  const addresses = addressFaults(checked.config)
+    .filter(({ path }) => !known.has(path.join(".")))
+    .map(({ path, message }) => problemAtPath(file, path, message));
+  if (addresses.length === 0) return checked;
+  return { ...checked, problems: [...checked.problems, ...addresses].toSorted(byPlace) };
+}
+
+function checkValues(file: ParsedFile, value: unknown): CheckedConfig {
   if (!isRecord(value)) {
     return { config: {}, problems: [problemAtPath(file, [], "expected an object { … }")], notes: [] };
   }

@@ -173,7 +173,7 @@ async function readLayer(source: SourceText, options: LoadConfigOptions): Promis
     path: isAbsolute(source.path) ? source.path : join(options.cwd, source.path),
     ...(untrusted && { within: root }),
   });
-  const checked = checkConfig(file, substituted.value);
+  const checked = checkConfig(file, substituted.value, substituted.failures);
   const own = source.scope === "project" ? withoutPersonal(checked.config) : { ...checked, leftOut: [] };
   const { config, withheld } = untrusted ? withholdUntrusted(own.config) : { ...own, withheld: [] };
   return {

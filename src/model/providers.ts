@@ -1,5 +1,6 @@
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { addressFault, addressFaults, type AddressFault } from "../config/provider-address.ts";
 import type { Config, ModelConfig } from "../config/schema.ts";
 import type { Env } from "../config/paths.ts";
 import type { AgentError, ModelRef } from "../message/message.ts";
@@ -224,7 +225,10 @@ function chooseDefault({ wishes, env, config, providers, find, list }: Choice): 
   const openai = providers.has("openai") ? env.OPENAI_MODEL : undefined;
   return (
     found(openai ? find({ provider: "openai", model: openai }) : undefined) ??
-    found(only && onlyModel(only, find, list)) ?? { outcome: "none", error: noModel([...providers.keys()]) }
+    found(only && onlyModel(only, find, list)) ?? {
+      outcome: "none",
+      error: noModel([...providers.keys()], config),
+    }
   );
 }
 
@@ -240,13 +244,20 @@ function onlyModel(
   return models.length === 1 ? models[0] : undefined;
 }
 
-function noModel(providers: readonly string[]): AgentError {
-  const message =
-    providers.length === 0
-      ? 'No model is set up. Run "fairlead setup", or set a key such as OPENAI_API_KEY, or OPENAI_BASE_URL and OPENAI_MODEL for another server, or add a provider to fairlead.json.'
-      : `No model is chosen among those of ${providers.join(", ")}. Choose one in the editor, or set "model": "provider/model" in fairlead.json, or FAIRLEAD_MODEL.`;
-  return { code: "no-model", message, retryable: false };
+function noModel(providers: readonly string[], config: Config): AgentError {
+  return { code: "no-model", message: whyNone(providers, config), retryable: false };
 }
+
+function whyNone(providers: readonly string[], config: Config): string {
+  if (providers.length > 0)
+    return `No model is chosen among those of ${providers.join(", ")}. Choose one in the editor, or set "model": "provider/model" in fairlead.json, or FAIRLEAD_MODEL.`;
+  const [fault] = addressFaults(config);
+  if (fault !== undefined) return `No model can be used: ${wrongAddress(fault)}`;
+  return 'No model is set up. Run "fairlead setup", or set a key such as OPENAI_API_KEY, or OPENAI_BASE_URL and OPENAI_MODEL for another server, or add a provider to fairlead.json.';
+}
+
+const wrongAddress = ({ path, message }: AddressFault): string =>
+  `${path.join(".")} ${message}. "fairlead config show ${path.join(".")}" says in which file it stands.`;
 
 function unusable(name: string, config: Config): AgentError {
   return {
@@ -270,11 +281,18 @@ function whyUnusable(name: string, config: Config): string {
   const [id, model] = name.split("/", 2);
   if (!id || model === undefined) return 'write it as "provider/model".';
   if (!isEnabled(id, config)) return `the provider ${id} is switched off in the configuration.`;
+  const written = config.provider?.[id];
+  const fault = written && addressFault(id, written);
+  if (fault !== undefined) return wrongAddress(fault);
   const preset = presets.find((one) => one.id === id);
+  if (preset === undefined && written !== undefined)
+    return `the provider ${id} has no address in the configuration; set its options.baseURL.`;
   if (preset === undefined)
     return `there is no provider ${id}; add it to fairlead.json with options.baseURL.`;
   if (preset.local || preset.onlyWhereNamed)
     return `add "provider": {"${id}": {}} to fairlead.json to use ${preset.name}${preset.local ? " on this machine" : ` with the key in ${preset.keyVariables[0]}`}.`;
+  if (written?.options?.apiKey === "")
+    return `provider.${id}.options.apiKey is empty. Write a key, or set the variable that it names; "fairlead config show provider.${id}" says where it stands.`;
   return `${preset.name} has no key. Run "fairlead setup" or set ${preset.keyVariables[0]}.`;
 }
 

@@ -1,4 +1,5 @@
 import type { Env } from "../config/paths.ts";
+import { addressFault, writtenAddress } from "../config/provider-address.ts";
 import type { Config, ProviderConfig } from "../config/schema.ts";
 import { parseModelRef, type Preset, presets } from "./catalog.ts";
 import type { Credentials } from "./credentials.ts";
@@ -53,7 +54,10 @@ function toProvider(id: string, sources: ProviderSources): Provider | undefined 
   const config = sources.config.provider?.[id];
   const preset = presets.find((one) => one.id === id);
   if (preset?.onlyWhereNamed && !isNamed(id, sources)) return undefined;
-  const given = config?.options?.baseURL || config?.api || baseURLFrom(preset, env);
+  const written = config && writtenAddress(config);
+  // Never the usual address in place of one that is wrong: the person meant another.
+  if (config && addressFault(id, config)) return undefined;
+  const given = written ?? baseURLFrom(preset, env);
   const baseURL = given ?? preset?.baseURL;
   if (baseURL === undefined) return undefined;
   const key = hasOwnHeaders ? noKey : keyOf(id, preset, config, env, credentials);

@@ -134,6 +134,40 @@ test("without key, configuration or address no provider can be used, and the err
   expect(chosen(models)).toMatchObject({ message: expect.stringContaining("OPENAI_BASE_URL") });
 });
 
+test("a provider whose address is empty or none is named with what is wrong, and never asked at its usual address", () => {
+  const key = { apiKey: "k" };
+  const config: Config = {
+    provider: {
+      mine: { options: { baseURL: "", ...key } },
+      openai: { options: { baseURL: " ", ...key } },
+      old: { api: "localhost:80/v1", options: key },
+      bare: { options: key },
+      xai: { options: { apiKey: "" } },
+    },
+  };
+  const models = open({}, config);
+  expect(models.providers()).toEqual([]);
+  const empty =
+    "is empty; write where the API is (https://…/v1), set the variable that it names, or take it out.";
+  const where = (place: string) => `"fairlead config show ${place}" says in which file it stands.`;
+  const said = (name: string) => chosen(models, { configured: name });
+  expect(chosen(models)).toMatchObject({
+    message: `No model can be used: provider.mine.options.baseURL ${empty} ${where("provider.mine.options.baseURL")}`,
+  });
+  for (const id of ["mine", "openai"])
+    expect(said(`${id}/m`)).toMatchObject({
+      message: `The model ${id}/m cannot be used: provider.${id}.options.baseURL ${empty} ${where(`provider.${id}.options.baseURL`)}`,
+    });
+  expect(said("old/m")).toMatchObject({
+    message: `The model old/m cannot be used: provider.old.api is no address; it begins with http:// or https:// and a host. ${where("provider.old.api")}`,
+  });
+  expect(said("bare/m")).toMatchObject({
+    message:
+      "The model bare/m cannot be used: the provider bare has no address in the configuration; set its options.baseURL.",
+  });
+  expect(said("xai/m")).toMatchObject({ message: expect.stringContaining("options.apiKey is empty.") });
+});
+
 test("keys come from configuration, environment or the credentials file, in that order", () => {
   const config: Config = { provider: { groq: { options: { apiKey: "c" } } } };
   const models = open({ GROQ_API_KEY: "e", XAI_API_KEY: "e" }, config, {

@@ -323,6 +323,25 @@ test("variables and files are filled in, and a missing one is empty and reported
   expect(JSON.stringify(problems)).not.toContain("sk-secret");
 });
 
+test("a provider's address that is empty or none is told where it stands, once", async () => {
+  await write(
+    "home/.config/fairlead/fairlead.json",
+    `{ "provider": {
+  "a": { "options": { "baseURL": "{env:UNSET}" } },
+  "b": { "options": { "baseURL": "" } },
+  "c": { "api": "http:///v1" },
+  "d": { "options": { "baseURL": "http://localhost:1/v1" } },
+  "e": {}
+} }`,
+  );
+  const { problems } = await load();
+  expect(problems.map(({ text }) => text.replace("fairlead.json:", ""))).toEqual([
+    "2:34: provider.a.options.baseURL: the environment variable UNSET is not set; the value is empty",
+    "3:34: provider.b.options.baseURL: is empty; write where the API is (https://…/v1), set the variable that it names, or take it out",
+    "4:17: provider.c.api: is no address; it begins with http:// or https:// and a host",
+  ]);
+});
+
 const hostile = {
   model: "p/m",
   plugin: ["evil"],
