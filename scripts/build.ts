@@ -19,6 +19,16 @@ const asciiOnly: Plugin = {
   },
 };
 
+/** The schema that every start checks configuration by needs no words: they are half of it. */
+const wordlessSchema: Plugin = {
+  name: "wordless-schema",
+  transform(code, id) {
+    if (!id.endsWith("/schema/config.schema.json")) return undefined;
+    const isWords = (key: string, value: unknown) => key === "description" && typeof value === "string";
+    return JSON.stringify(JSON.parse(code, (key, value) => (isWords(key, value) ? undefined : value)));
+  },
+};
+
 /**
  * Of the protocol's library errors are used without the rest of it, which builds hundreds of schemas when it loads; the
  * indexes of the library of schemas are named by modules of which nothing is left that uses it.
@@ -41,7 +51,7 @@ await build({
     "image-worker": "src/tool/image-worker.ts",
     [schemaLibrary]: schemaLibrary,
   },
-  plugins: [lazySchemas(), leanSdk, nativeLock, asciiOnly],
+  plugins: [lazySchemas(), leanSdk, nativeLock, wordlessSchema, asciiOnly],
   platform: "node",
   external: ["@vscode/ripgrep", "fs-native-extensions/package.json"],
   moduleTypes: { ".md": "text", ".json": "json" },

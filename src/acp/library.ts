@@ -49,7 +49,8 @@ export function connectLibrary(deps: LibraryDeps): Library {
     end: () => inOrder(end),
     ask: async (question, signal) => {
       const { peer, client } = connection;
-      return peer ? askClient(peer.asker, question, client, signal) : { reply: "reject" };
+      if (peer === undefined) throw new Error("The client is gone.");
+      return askClient(peer.asker, question, client, signal);
     },
     inquire: async (sessionId, inquiry, signal) => {
       const { peer } = connection;

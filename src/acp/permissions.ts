@@ -21,7 +21,7 @@ const allowAlways: Readonly<Record<ApprovalScope, string>> = {
 };
 const rejectOnce = "reject_once";
 
-/** Asks through the editor's own prompt. Whatever does not clearly approve is a no. */
+/** Asks through the editor's own prompt. What chooses an option that was not offered is a no; what is no answer at all throws. */
 export async function askClient(
   asker: Asker,
   question: Question,
@@ -98,10 +98,10 @@ const responseSchema = z.looseObject({
 
 function toAnswer(response: unknown, scopes: readonly ApprovalScope[]): Answer {
   const parsed = responseSchema.safeParse(response);
-  if (!parsed.success) return { reply: "reject" };
-  const { outcome } = parsed.data;
-  if (outcome.outcome === "cancelled") return { reply: "cancelled" };
-  if (outcome.outcome !== "selected") return { reply: "reject" };
+  const outcome = parsed.data?.outcome;
+  if (outcome?.outcome === "cancelled") return { reply: "cancelled" };
+  // Nobody said no either.
+  if (outcome?.outcome !== "selected") throw new Error("The editor's answer was none of those offered.");
   if (outcome.optionId === allowOnce) return { reply: "once" };
   const scope = scopes.find((offered) => allowAlways[offered] === outcome.optionId);
   return scope === undefined ? { reply: "reject" } : { reply: "always", scope };

@@ -1,6 +1,6 @@
 import type { ElicitationPropertySchema, RequestPermissionRequest } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
-import { messageOf } from "../base/errors.ts";
+import { messageOf, sentenceOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Inquiry, InquiryAnswer, InquiryOutcome, InquiryQuestion } from "../message/inquiry.ts";
 import type { SessionId } from "../message/ids.ts";
@@ -40,7 +40,7 @@ export async function inquireClient(
   } catch (error) {
     if (signal.aborted) return { outcome: "cancelled" };
     deps.log.warn("a question could not be asked", { sessionId, problem: messageOf(error) });
-    return { outcome: "unavailable" };
+    return { outcome: "unavailable", problem: sentenceOf(error) };
   }
 }
 

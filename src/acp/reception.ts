@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
-import { messageOf } from "../base/errors.ts";
+import { messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { partProblem } from "../base/part.ts";
 import { abilitiesOf } from "./client-abilities.ts";
 import type { Connection } from "./connection.ts";
 import { errorOf } from "./errors.ts";
@@ -48,6 +49,7 @@ export class Reception {
   #loading: Promise<Library | undefined> | undefined;
   #warm: Promise<void> | undefined;
   #isEnded = false;
+  #problem = new Error("The client is gone.");
 
   constructor(deps: ReceptionDeps) {
     this.#deps = deps;
@@ -71,7 +73,12 @@ export class Reception {
     else if (this.#loading === undefined) this.#deps.end();
   }
 
-  /** The protocol library, for whoever asks the client; undefined where it cannot be had any more. */
+  /** Why there is no {@link library}, for whoever wanted to ask the client; a {@link UserError} where that is our own fault. */
+  get problem(): Error {
+    return this.#problem;
+  }
+
+  /** The protocol library, for whoever asks the client; undefined where it cannot be had. */
   library(): Promise<Library | undefined> {
     if (this.#library !== undefined) return Promise.resolve(this.#library);
     if (this.#isEnded && this.#loading === undefined) return Promise.resolve(undefined);
@@ -173,19 +180,20 @@ export class Reception {
       void this.#warmUp();
       return library;
     } catch (error) {
-      this.#fail(messageOf(error));
+      this.#fail(error);
       return undefined;
     }
   }
 
   /** A file of the program that cannot be read now may be there for the next request. */
-  #fail(reason: string): void {
+  #fail(reason: unknown): void {
     const { wire, log } = this.#deps;
-    log.error("the protocol library did not load", { error: reason });
+    log.error("the protocol library did not load", { error: messageOf(reason) });
+    this.#problem = new UserError(partProblem(reason), { cause: reason });
     this.#loading = undefined;
     const refused = this.#waiting.filter((message) => !wire.hasAnswered(message));
     this.#waiting = this.#waiting.filter((message) => wire.hasAnswered(message));
-    const error = errorOf(new Error(`A part of the program could not be loaded: ${reason}`));
+    const error = errorOf(this.#problem);
     for (const message of refused)
       if ("method" in message && "id" in message) void wire.send({ jsonrpc: "2.0", id: message.id, error });
     if (this.#isEnded) this.#deps.end();

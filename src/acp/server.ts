@@ -32,12 +32,15 @@ export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
     emit: async (event) => connection.findView(event.sessionId)?.receive(event),
     ask: async (question, signal) => {
       const asking = await library();
-      if (asking === undefined) return { reply: "reject" };
+      if (asking === undefined) throw reception.problem;
       await connection.findView(question.askedUnder ?? question.sessionId)?.announce(question.callId);
       return asking.ask(question, signal);
     },
     inquire: async (sessionId, inquiry, signal) =>
-      (await library())?.inquire(sessionId, inquiry, signal) ?? { outcome: "unavailable" },
+      (await library())?.inquire(sessionId, inquiry, signal) ?? {
+        outcome: "unavailable",
+        problem: reception.problem.message,
+      },
     elicit: async (sessionId, elicitation, signal) =>
       (await library())?.elicit(sessionId, elicitation, signal) ?? { outcome: "unavailable" },
     elicitationAbilities: () => ({ forms: connection.client.forms, urls: connection.client.urls }),
@@ -45,7 +48,7 @@ export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
     buffers: (sessionId) =>
       connection.peer?.buffers(sessionId) ??
       lateBuffers(connection.client, async () => {
-        await library();
+        if ((await library()) === undefined) throw reception.problem;
         return connection.peer?.buffers(sessionId) ?? {};
       }),
   });

@@ -1,6 +1,7 @@
 import { readFile, readdir, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { isMissing, messageOf } from "../base/errors.ts";
+import { loadPart } from "../base/part.ts";
 import { isSecretFile } from "../permission/secret-file.ts";
 
 /** Agents of one folder; further files are reported and left out. */
@@ -70,7 +71,7 @@ async function readAgentFile(
 ): Promise<AgentFile | undefined> {
   try {
     if (within !== undefined) await assertConfined(path, within);
-    const { parseMarkdown } = await import("../config/markdown.ts");
+    const { parseMarkdown } = await loadPart(() => import("../config/markdown.ts"));
     const { settings, body } = parseMarkdown(await readBounded(path), path);
     const raw = body === "" ? settings : { ...settings, prompt: body };
     return { name: entry.split(sep).join("/"), path, raw };

@@ -101,3 +101,16 @@ export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 function ignore(): void {}
+
+/** Loads once for all that ask; what failed is tried again, for a file that is not there now may be later. */
+export function once<T>(load: () => Promise<T>): () => Promise<T> {
+  let loaded: Promise<T> | undefined;
+  return async () => {
+    try {
+      return await (loaded ??= load());
+    } catch (error) {
+      loaded = undefined;
+      throw error;
+    }
+  };
+}

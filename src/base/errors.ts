@@ -9,6 +9,12 @@ export function messageOf(thrown: unknown): string {
   return String(thrown);
 }
 
+/** The same as a sentence that another can follow. */
+export function sentenceOf(thrown: unknown): string {
+  const text = messageOf(thrown).trim();
+  return /[.!?…]$/.test(text) ? text : `${text}.`;
+}
+
 /** The code of a Node system error such as `ENOENT`, if there is one. */
 export function codeOf(thrown: unknown): string | undefined {
   if (typeof thrown !== "object" || thrown === null || !("code" in thrown)) return undefined;

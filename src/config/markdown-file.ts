@@ -1,5 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import { UserError } from "../base/errors.ts";
+import { loadPart } from "../base/part.ts";
 import type { MarkdownFile } from "./markdown.ts";
 
 /** Largest Markdown file with settings that is read. */
@@ -12,6 +13,6 @@ export async function readMarkdownFile(path: string): Promise<MarkdownFile> {
   if (!found.isFile()) throw new UserError("is not a file");
   if (found.size > fileLimitBytes)
     throw new UserError(`has ${found.size} bytes, ${fileLimitBytes} are read at most. Make it shorter.`);
-  const { parseMarkdown } = await import("./markdown.ts");
+  const { parseMarkdown } = await loadPart(() => import("./markdown.ts"));
   return parseMarkdown(await readFile(path, "utf8"), path);
 }

@@ -1,7 +1,8 @@
 import type { z } from "zod";
 import { orWhenAborted, sleep } from "../base/async.ts";
-import { messageOf } from "../base/errors.ts";
+import { messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { loadPart } from "../base/part.ts";
 import type { ElicitationAbilities } from "../message/elicitation.ts";
 import type { PipedProcesses } from "../workspace/piped-process.ts";
 import type { ConnectDeps } from "./connect.ts";
@@ -247,10 +248,9 @@ export class Server {
 
   async #open(signal: AbortSignal): Promise<void> {
     // Large, and of no use to whoever has no servers.
-    const [{ connect }, { ConnectError }] = await Promise.all([
-      import("./connect.ts"),
-      import("./failures.ts"),
-    ]);
+    const [{ connect }, { ConnectError }] = await loadPart(() =>
+      Promise.all([import("./connect.ts"), import("./failures.ts")]),
+    );
     const changes = this.#changes;
     const connection = await connect(this.settings, this.#connectionDeps(), signal);
     const offers = await orWhenAborted(this.#offersOf(connection), signal, undefined);
@@ -268,11 +268,7 @@ export class Server {
   }
 
   async #failed(error: unknown): Promise<void> {
-    const { ConnectError } = await import("./failures.ts");
-    const failure: ConnectFailure =
-      error instanceof ConnectError
-        ? error.failure
-        : { kind: "failed", reason: messageOf(error), isPassing: false };
+    const failure = await failureOf(error);
     if (this.#ending.signal.aborted) return;
     if (failure.kind === "unauthorized") return this.#set({ state: "needs authorization" });
     const { name } = this.settings;
@@ -336,7 +332,7 @@ export class Server {
   }
 
   async #offersOf(connection: Connection): Promise<Offers> {
-    const { listOffers } = await import("./list-offers.ts");
+    const { listOffers } = await loadPart(() => import("./list-offers.ts"));
     return listOffers(connection, this.#connectTimeoutMs);
   }
 
@@ -356,4 +352,13 @@ export class Server {
   #tell(): void {
     for (const listener of this.#listeners) listener();
   }
+}
+
+/** A part of the program that is missing is not the server's fault, and may be there soon. */
+async function failureOf(error: unknown): Promise<ConnectFailure> {
+  if (error instanceof UserError) return { kind: "failed", reason: error.message, isPassing: true };
+  const { ConnectError } = await import("./failures.ts");
+  return error instanceof ConnectError
+    ? error.failure
+    : { kind: "failed", reason: messageOf(error), isPassing: false };
 }

@@ -1,4 +1,5 @@
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { once } from "../base/async.ts";
 import { AuthorizationNeeded, type Challenge } from "./oauth-challenge.ts";
 import type { AuthorizeOutcome, ShowAddress } from "./oauth-flow.ts";
 import type { AuthorizationStore } from "./oauth-store.ts";
@@ -20,15 +21,14 @@ export class SignIn {
 
   /** A fetch for this server over the one that is given. Rejects with what {@link isNeeded} knows. */
   fetchFor(server: RemoteServer, fetch: FetchLike): FetchLike {
-    let signedIn: Promise<FetchLike> | undefined;
-    const load = async () => {
+    const signedIn = once(async () => {
       const { ServerTokens } = await import("./oauth-tokens.ts");
       return new ServerTokens(server, { store: this.#store, fetch }).fetch;
-    };
+    });
     return async (url, init) => {
       try {
         return await (
-          await (signedIn ??= load())
+          await signedIn()
         )(url, init);
       } catch (error) {
         if (error instanceof AuthorizationNeeded) this.#challenges.set(server.url, error.challenge);

@@ -29,7 +29,7 @@ export type InquiryOutcome =
   /** The person wants the work to stop here, or the turn was cancelled. */
   | { outcome: "cancelled" }
   /** The editor has no way to ask this, or it failed. */
-  | { outcome: "unavailable" };
+  | { outcome: "unavailable"; problem?: string };
 
 /** Puts questions to the person. Never rejects; settles as cancelled when the signal aborts. */
 export type Inquire = (inquiry: Inquiry, signal: AbortSignal) => Promise<InquiryOutcome>;

@@ -78,7 +78,7 @@ const filePartSchema = z.object({
 
 /** Who decided whether a call may run, on what, and by which rule; `permission` and `subject` name its decisive part. */
 export const callDecisionSchema = z.object({
-  outcome: z.enum(["allowed", "denied", "rejected", "cancelled"]),
+  outcome: z.enum(["allowed", "denied", "rejected", "unasked", "cancelled"]),
   by: z.enum(["rules", "approval", "mode", "plugin", "person", "failure", "signal", "close"]),
   permission: z.string(),
   subject: z.string(),

@@ -1,4 +1,4 @@
-import { codeOf, isAbort, messageOf } from "../base/errors.ts";
+import { codeOf, isAbort, messageOf, UserError } from "../base/errors.ts";
 import type { AgentError } from "../message/message.ts";
 
 /** A failed call as a value that can travel as a throw through libraries; {@link toAgentError} takes it out again. */
@@ -85,6 +85,8 @@ export function toAgentError(thrown: unknown, host: string): AgentError {
   let at = thrown;
   for (let depth = 0; depth < causesLimit && at !== undefined; depth++) {
     if (at instanceof ProviderFailure) return at.error;
+    // Ours, not the provider's.
+    if (at instanceof UserError) return { code: "internal", message: at.message, retryable: false };
     if (isAbort(at)) return cancelled();
     const network = networkError(at, host);
     if (network !== undefined) return network;

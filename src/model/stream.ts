@@ -1,5 +1,6 @@
 import type { ToolSet } from "ai";
 import type { Log } from "../base/log.ts";
+import { loadPart } from "../base/part.ts";
 import type { AgentError } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
 import { loadSdk, sdkName, type Clients, type Endpoint, type Sdk } from "./client.ts";
@@ -91,7 +92,7 @@ async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenD
   }
   const tooSmall = smallContext(request);
   if (tooSmall !== undefined) throw new ProviderFailure(tooSmall);
-  const sdk = await loadSdk();
+  const sdk = await loadPart(loadSdk);
   const { model } = request;
   const { model: client, connection, quirks, conversions } = deps.clients.for(endpoint, sdk);
   connection.watch(deps.signal, deps.watch);
@@ -137,7 +138,7 @@ async function finishOf(events: StepEvents, request: ModelRequest): Promise<Step
 }
 
 async function estimate(written: string, { system, messages, tools }: ModelRequest): Promise<Tokens> {
-  const { estimateTokenCount } = await import("tokenx");
+  const { estimateTokenCount } = await loadPart(() => import("tokenx"));
   const texts = messages.flatMap(({ parts }) =>
     parts.map((part) => {
       if (part.type === "text") return part.text;

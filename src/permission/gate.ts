@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Deferred, deferred } from "../base/async.ts";
-import { messageOf } from "../base/errors.ts";
+import { messageOf, sentenceOf, UserError } from "../base/errors.ts";
 import { type Log, silentLog } from "../base/log.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { Location, ToolKind } from "../message/part.ts";
@@ -54,7 +54,7 @@ const answerSchema = z.discriminatedUnion("reply", [
 ]);
 export type Answer = z.infer<typeof answerSchema>;
 
-/** Puts a question to the person. The signal aborts when nobody needs the answer any more. */
+/** Puts a question to the person; rejects with a {@link UserError} where the program itself cannot. The signal aborts when nobody needs the answer any more. */
 export type Ask = (question: Question, signal: AbortSignal) => Promise<Answer>;
 
 /** One decision, for the record. Holds no contents of files or commands beyond the subject. */
@@ -107,14 +107,15 @@ interface Known {
   rule?: Rule;
 }
 
-type GivenAnswer = Answer | { reply: "failed"; problem: string };
+/** Failed by whoever was asked, or unasked by a fault of our own. */
+type GivenAnswer = Answer | { reply: "failed" | "unasked"; problem: string };
 
 /** What a session needs of its gate. */
 export type Decider = Pick<Gate, "decide" | "reconsider" | "close">;
 
 /**
  * Decides over the calls of a session and its children. One question is open at a time; the others wait. Whatever is
- * not a clear yes is a no: an error, a strange answer, an answer that comes too late.
+ * not a clear yes lets nothing run: an error, a strange answer, an answer that comes too late.
  */
 export class Gate {
   readonly #deps: GateDeps;
@@ -246,9 +247,9 @@ export class Gate {
       const parsed = answerSchema.safeParse(await this.#deps.ask(question, signal));
       return parsed.success
         ? parsed.data
-        : { reply: "failed", problem: "the answer was not one of those offered" };
+        : { reply: "failed", problem: "The editor's answer was none of those offered." };
     } catch (error) {
-      return { reply: "failed", problem: messageOf(error) };
+      return { reply: error instanceof UserError ? "unasked" : "failed", problem: sentenceOf(error) };
     }
   }
 
@@ -264,9 +265,16 @@ export class Gate {
       case "cancelled":
         return this.#settle(waiting, { outcome: "cancelled" }, "person");
       case "failed":
-        this.#log.warn("a permission question got no valid answer", { problem: answer.problem });
-        return this.#settle(waiting, { outcome: "rejected" }, "failure", answer.problem);
+        return this.#withoutAnswer(waiting, { outcome: "rejected", problem: answer.problem });
+      case "unasked":
+        return this.#withoutAnswer(waiting, { outcome: "unasked", problem: answer.problem });
     }
+  }
+
+  #withoutAnswer(waiting: Waiting, decision: Decision & { problem: string }): void {
+    const { problem } = decision;
+    this.#log.warn("a permission question got no valid answer", { problem });
+    this.#settle(waiting, decision, "failure", problem);
   }
 
   /** The person's yes counts for this call even where it cannot be remembered. */

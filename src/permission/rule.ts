@@ -57,5 +57,8 @@ export type Decision =
   | { outcome: "allowed" }
   /** `plugin` is who said so, where it is no rule of the configuration. */
   | { outcome: "denied"; permission: string; subject: string; rule: Rule; plugin?: string }
-  | { outcome: "rejected"; feedback?: string }
+  /** `problem` is why there is no answer, where there is none and that counts as a no. */
+  | { outcome: "rejected"; feedback?: string; problem?: string }
+  /** Nobody decided, for the program could not ask. */
+  | { outcome: "unasked"; problem: string }
   | { outcome: "cancelled" };

@@ -1,5 +1,7 @@
+import { once } from "../base/async.ts";
 import { UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { loadPart } from "../base/part.ts";
 import type { Config } from "../config/schema.ts";
 import type { LanguageServers } from "../lsp/language-servers.ts";
 import type { SharedPlugins } from "../plugin/shared-plugins.ts";
@@ -23,7 +25,7 @@ export interface LatePartsDeps {
 export class LateParts {
   readonly #deps: LatePartsDeps;
   #plugins: SharedPlugins | undefined;
-  #languageServers: Promise<LanguageServers> | undefined;
+  readonly #languageServers = once(() => this.#openLanguageServers());
   #isClosing = false;
 
   constructor(deps: LatePartsDeps) {
@@ -43,8 +45,7 @@ export class LateParts {
     if (servers === undefined || typeof servers === "boolean") return undefined;
     const place = { servers, root: worktree ?? cwd, cwd };
     return async (changes, signal) => {
-      this.#languageServers ??= this.#openLanguageServers();
-      return (await this.#languageServers).diagnose(place, changes, signal);
+      return (await this.#languageServers()).diagnose(place, changes, signal);
     };
   }
 
@@ -58,7 +59,7 @@ export class LateParts {
   }
 
   async #openLanguageServers(): Promise<LanguageServers> {
-    const { LanguageServers } = await import("../lsp/language-servers.ts");
+    const { LanguageServers } = await loadPart(() => import("../lsp/language-servers.ts"));
     const { processes, workspace, log, warn } = this.#deps;
     const { snapshots, files } = workspace;
     const read = async (path: string) => (await files.read(path)).bytes;

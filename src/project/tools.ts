@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { once } from "../base/async.ts";
 import { stampOf } from "../config/stamp.ts";
 import type { Config } from "../config/schema.ts";
 import type { FoundModules, ModuleSources } from "../plugin/modules.ts";
@@ -35,11 +36,6 @@ export function projectTools(options: ProjectToolsOptions): Pick<Project, "tools
     return (await options.openPlugins()).get({ ...known, place: options.place, reserved, isUnchanged });
   };
   return { plugins, tools: async () => [...(await builtIn()), ...((await plugins())?.tools ?? [])] };
-}
-
-function once<T>(load: () => Promise<T>): () => Promise<T> {
-  let loaded: Promise<T> | undefined;
-  return () => (loaded ??= load());
 }
 
 /** Tools and the grammar of the shell are large: they load behind the first answers, not before. */

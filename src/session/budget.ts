@@ -56,11 +56,16 @@ export class Budget {
       subject: what,
       confirm: "only you can say what may be spent",
     });
-    const { outcome } = await call.ask(signal);
+    const decision = await call.ask(signal);
+    const { outcome } = decision;
     if (outcome === "allowed") {
       this.#allowed[what] = spent + more;
       await call.complete(`Up to ${dollars(spent + more)} may be spent.`);
       return "yes";
+    }
+    if (outcome === "unasked") {
+      await call.fail("failed", `Nothing more is spent, for you could not be asked: ${decision.problem}`);
+      return "no";
     }
     const isCancelled = outcome === "cancelled";
     await call.fail(isCancelled ? "cancelled" : "rejected", "Nothing more is spent; the turn ends here.");

@@ -120,8 +120,11 @@ export class CallCard {
     return this.fail(reason, abandonedText(reason));
   }
 
-  refuse(decision: Exclude<Decision, { outcome: "allowed" }>): Promise<CallOutcome> {
-    return this.fail(decision.outcome, refusalText(decision));
+  /** A circle that nobody can be asked about ends the turn, or it would go on for ever. */
+  async refuse(decision: Exclude<Decision, { outcome: "allowed" }>, looping: boolean): Promise<CallOutcome> {
+    if (decision.outcome !== "unasked") return this.fail(decision.outcome, refusalText(decision));
+    const outcome = await this.fail("failed", refusalText(decision));
+    return looping ? { ...outcome, stop: "rejected" } : outcome;
   }
 
   #span() {
@@ -169,9 +172,13 @@ function refusalText(decision: Exclude<Decision, { outcome: "allowed" }>): strin
       return `Not run. A rule forbids ${permission} for "${subject}" (${source}). Find a way that does not need it, or tell the person what you would need.`;
     }
     case "rejected":
+      if (decision.problem !== undefined)
+        return `Not run. The person could not be asked, which counts as a no: ${decision.problem} Do not try it again in another form.`;
       return decision.feedback === undefined
         ? "Not run. The person said no to this call. Do not try it again in another form."
         : `Not run. The person said no to this call and wrote: ${decision.feedback}`;
+    case "unasked":
+      return `Not run. The person could not be asked, so nobody said yes or no: ${decision.problem} Do not look for a way around it; tell the person what you wanted to do and why it could not be asked.`;
     case "cancelled":
       return abandonedText("cancelled");
   }

@@ -12,7 +12,7 @@ export async function askConsent(
   deps: OwnCallDeps,
   consent: PendingConsent,
   signal: AbortSignal,
-): Promise<"accepted" | "declined" | "cancelled"> {
+): Promise<"accepted" | "declined" | "unasked" | "cancelled"> {
   const call = new OwnCall(deps, {
     tool: consentTool,
     title: "Trust this project's configuration?",
@@ -21,7 +21,8 @@ export async function askConsent(
     subject: consent.folder,
     confirm: "only you can say whose configuration you trust",
   });
-  const { outcome } = await call.ask(signal);
+  const decision = await call.ask(signal);
+  const { outcome } = decision;
   if (outcome === "allowed") {
     await consent.accept();
     await call.complete("This project's own configuration counts in full, as long as it stays as it is now.");
@@ -30,6 +31,13 @@ export async function askConsent(
   if (outcome === "cancelled") {
     await call.fail("cancelled", "The turn was cancelled before this was answered.");
     return "cancelled";
+  }
+  if (outcome === "unasked") {
+    await call.fail(
+      "failed",
+      `You could not be asked: ${decision.problem} Until you are, the project's own configuration does not count in full.`,
+    );
+    return "unasked";
   }
   await call.fail("rejected", declinedText(consent));
   return "declined";

@@ -77,7 +77,7 @@ export class LiveProject {
     if (consent === undefined || this.#isConsentSettled) return;
     const { sessionId, gate, emit, choices } = this.#deps;
     const answer = await askConsent({ sessionId, gate, emit, agent: choices.agent.name }, consent, signal);
-    this.#isConsentSettled = answer !== "cancelled";
+    this.#isConsentSettled = answer === "accepted" || answer === "declined";
     if (answer !== "accepted") return;
     await this.reload();
   }

@@ -53,7 +53,7 @@ export class OwnCall {
     return this.#show({ status: "completed", input: this.#question.input, output, time: now() });
   }
 
-  fail(reason: "rejected" | "cancelled", error: string): Promise<void> {
+  fail(reason: "failed" | "rejected" | "cancelled", error: string): Promise<void> {
     return this.#show({ status: "error", input: this.#question.input, error, reason, time: now() });
   }
 

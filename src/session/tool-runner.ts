@@ -1,5 +1,5 @@
 import { orAfter, orWhenAborted } from "../base/async.ts";
-import { isAbort, messageOf } from "../base/errors.ts";
+import { isAbort, messageOf, sentenceOf } from "../base/errors.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { FileChange, ToolPart } from "../message/part.ts";
 import type { Decider } from "../permission/gate.ts";
@@ -154,7 +154,7 @@ export class ToolRunner {
   ): Promise<CallOutcome> {
     const asked = { title: card.part.tool, locations: [], permissions: [] };
     const decision = await this.#decide(card, asked, looping, signal);
-    return decision.outcome === "allowed" ? card.fail("invalid", problem) : card.refuse(decision);
+    return decision.outcome === "allowed" ? card.fail("invalid", problem) : card.refuse(decision, looping);
   }
 
   async #afterAbort(card: CallCard, turn: Promise<CallOutcome>): Promise<CallOutcome> {
@@ -188,7 +188,7 @@ export class ToolRunner {
       const prepared = await tool.prepare(looked.input, this.#deps.context);
       await card.describe(prepared);
       const decision = await this.#decide(card, prepared, looping, signal);
-      if (decision.outcome !== "allowed") return await card.refuse(decision);
+      if (decision.outcome !== "allowed") return await card.refuse(decision, looping);
       await card.begin();
       const result = await prepared.run({
         callId: card.part.callId,
@@ -254,8 +254,14 @@ export class ToolRunner {
   async #diagnose(changes: readonly FileChange[], signal: AbortSignal): Promise<string> {
     const { diagnose } = this.#deps;
     if (diagnose === undefined || changes.length === 0 || signal.aborted) return "";
-    const found = await diagnose(changes, signal);
-    return found === "" ? "" : `\n\n${found}`;
+    try {
+      const found = await diagnose(changes, signal);
+      return found === "" ? "" : `\n\n${found}`;
+    } catch (error) {
+      // The work is done by now: that nobody looked it over does not make it fail.
+      this.#deps.log.error("an edit was not looked over", { error: messageOf(error) });
+      return `\n\nWhich errors this brought is not known: ${sentenceOf(error)}`;
+    }
   }
 
   async #limit(text: string): Promise<string> {

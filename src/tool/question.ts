@@ -84,6 +84,11 @@ function toResult(questions: readonly InquiryQuestion[], asked: InquiryOutcome):
         isRejected: true,
       };
     case "unavailable":
+      if (asked.problem !== undefined)
+        return {
+          status: "failed",
+          error: `Nobody was asked: ${asked.problem} Put it into your message as text, with its options, and end your turn.`,
+        };
       return {
         status: "completed",
         output:

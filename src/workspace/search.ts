@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { once } from "../base/async.ts";
 import { OddRules } from "./odd-rules.ts";
 import { MOST_FILES, type SearchEngine } from "./search-engine.ts";
 
@@ -61,8 +62,7 @@ export function openSearch(options: {
   /** Between two words about a search that goes on; a second unless given. */
   progressMs?: number;
 }): Search {
-  let loading: Promise<SearchEngine> | undefined;
-  const engine = () => (loading ??= loadEngine(options.env, options.engine ?? "auto"));
+  const engine = once(() => loadEngine(options.env, options.engine ?? "auto"));
   const { progressMs = 1_000 } = options;
   return {
     files: async (query) => withEngine(await engine(), (engine) => findFiles(engine, query, progressMs)),

@@ -5,6 +5,7 @@ import { failureOf } from "../support/failure.ts";
 import * as reply from "../support/reply.ts";
 import { story } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
+import { toolCalls } from "../support/transcript.ts";
 
 const checkout = join(import.meta.dirname, "../..");
 
@@ -27,16 +28,36 @@ test("a first session whose request has the id of initialize is answered", async
   });
 });
 
-test("where the protocol library cannot be loaded, a turn that runs still has one answer, and is cancelled at once", async () => {
+test("where the protocol library cannot be loaded, nobody said no: model, person and log are told what happened, and a cancel counts at once", async () => {
   await using program = await programWithoutLibrary();
   const options = { program: [program.launcher, "acp"], config: { permission: { bash: "ask" } } };
-  await story(options, async ({ editor, model }) => {
+  await story(options, async ({ editor, model, home }) => {
     const { sessionId } = await editor.newSession();
     model.reply(reply.call("bash", { command: "echo hello" }));
+    model.reply("I could not ask you.");
     expect(await editor.prompt(sessionId, "Go")).toMatchObject({ stopReason: "end_turn" });
+    const told = expect.stringMatching(
+      /^Not run\. The person could not be asked, so nobody said yes or no: A part of the program could not be loaded: Cannot find module .*\. It may be under replacement: try again, and if that stays so, install Fairlead anew\. Do not look for a way around it/,
+    );
+    expect(model.requests[1]?.toolResults).toEqual([told]);
+    expect(toolCalls(editor.updates(sessionId))).toEqual([
+      expect.objectContaining({
+        status: "failed",
+        content: [{ type: "content", content: { type: "text", text: told } }],
+      }),
+    ]);
+    expect(await readFile(join(home.path, ".local/state/fairlead/fairlead.log"), "utf8")).toMatch(
+      /A part of the program could not be loaded[^\n]*a permission question got no valid answer/,
+    );
+
+    // Three times the same would be asked about; where nobody can be, that ends the turn.
+    for (let time = 0; time < 3; time++) model.reply(reply.call("bash", { command: "echo hello" }));
+    expect(await editor.prompt(sessionId, "Again")).toMatchObject({ stopReason: "end_turn" });
+    const before = model.requests.length;
+
     model.reply(reply.stall());
     const running = editor.prompt(sessionId, "Again");
-    await model.request(2);
+    await model.request(before + 1);
     expect(await failureOf(editor.list())).toMatchObject({
       code: -32603,
       message: expect.stringContaining("could not be loaded"),
@@ -45,6 +66,11 @@ test("where the protocol library cannot be loaded, a turn that runs still has on
     expect(await running).toMatchObject({ stopReason: "cancelled" });
     await program.repair();
     expect((await editor.list()).sessions).toMatchObject([{ sessionId }]);
+    model.reply(reply.call("bash", { command: "echo hello" }));
+    model.reply("Done.");
+    editor.person.policy = "allow_once";
+    await editor.prompt(sessionId, "Now");
+    expect(toolCalls(editor.updates(sessionId)).at(-1)).toMatchObject({ status: "completed" });
   });
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type Deferred, deferred } from "../../src/base/async.ts";
 import { newSessionId } from "../../src/message/ids.ts";
+import { UserError } from "../../src/base/errors.ts";
 import { Approvals } from "../../src/permission/approvals.ts";
 import {
   type Answer,
@@ -245,7 +246,7 @@ describe("the gate", () => {
     expect(await gate.decide(call("3"), askAll, never)).toEqual({ outcome: "rejected" });
   });
 
-  test("takes a question that fails for a no, at once or later", async () => {
+  test("takes a question that fails for a no, at once or later, and says why", async () => {
     const failures: Ask[] = [
       async () => {
         throw new Error("the editor is gone");
@@ -256,9 +257,24 @@ describe("the gate", () => {
     ];
     for (const ask of failures) {
       const { gate, entries } = setUp({ ask });
-      expect(await gate.decide(call("1"), askAll, never)).toEqual({ outcome: "rejected" });
-      expect(entries.map(({ by }) => by)).toEqual(["failure"]);
+      expect(await gate.decide(call("1"), askAll, never)).toEqual({
+        outcome: "rejected",
+        problem: expect.stringMatching(/^(the editor is gone|no editor)\.$/),
+      });
+      expect(entries.map(({ by, outcome }) => [by, outcome])).toEqual([["failure", "rejected"]]);
     }
+  });
+
+  test("takes it for nobody's no where the program itself could not ask", async () => {
+    const ask: Ask = async () => {
+      throw new UserError("A part is missing.");
+    };
+    const { gate, entries } = setUp({ ask });
+    expect(await gate.decide(call("1"), askAll, never)).toEqual({
+      outcome: "unasked",
+      problem: "A part is missing.",
+    });
+    expect(entries.map(({ by, outcome }) => [by, outcome])).toEqual([["failure", "unasked"]]);
   });
 
   test.each([
@@ -271,7 +287,10 @@ describe("the gate", () => {
     [{ reply: "ONCE" }],
   ])("takes the strange answer %j for a no", async (answer) => {
     const { gate } = setUp({ ask: async () => JSON.parse(JSON.stringify(answer ?? null)) });
-    expect(await gate.decide(call("1"), askAll, never)).toEqual({ outcome: "rejected" });
+    expect(await gate.decide(call("1"), askAll, never)).toEqual({
+      outcome: "rejected",
+      problem: "The editor's answer was none of those offered.",
+    });
   });
 
   test("goes on asking after a failure", async () => {
@@ -283,7 +302,10 @@ describe("the gate", () => {
     };
     const { gate } = setUp({ ask });
     const decisions = [gate.decide(call("1"), askAll, never), gate.decide(call("2"), askAll, never)];
-    expect(await Promise.all(decisions)).toEqual([{ outcome: "rejected" }, { outcome: "allowed" }]);
+    expect(await Promise.all(decisions)).toEqual([
+      { outcome: "rejected", problem: "once." },
+      { outcome: "allowed" },
+    ]);
   });
 });
 
