@@ -1,5 +1,6 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { AgentError } from "../message/message.ts";
+import type { Log } from "../base/log.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 
 /** Characters of a summary that are shown; the model has all of it. */
@@ -12,10 +13,12 @@ const summaryLength = 60_000;
 export class Compactions {
   readonly #client: ClientAbilities;
   readonly #send: (update: SessionUpdate) => Promise<void>;
+  readonly #log: Log;
   readonly #open = new Set<string>();
 
-  constructor(deps: { client: ClientAbilities; send(update: SessionUpdate): Promise<void> }) {
+  constructor(deps: { client: ClientAbilities; log: Log; send(update: SessionUpdate): Promise<void> }) {
     this.#client = deps.client;
+    this.#log = deps.log;
     this.#send = (update) => deps.send(update);
   }
 
@@ -45,10 +48,10 @@ export class Compactions {
     });
   }
 
-  /** `summary` is all of it, in the place of what was shown while it was written; only for who shows compactions. */
+  /** `summary` is shown in the place of what was shown while it was written; only for who shows compactions. */
   async end(id: string, error: AgentError | undefined, summary = ""): Promise<void> {
     if (!this.#open.delete(id)) return;
-    if (this.#client.compaction) return this.#send(compactionEnd(id, error, summary));
+    if (this.#client.compaction) return this.#send(compactionEnd(id, error, this.#cut(id, summary)));
     const status = error === undefined ? "completed" : "failed";
     const content = error && [
       { type: "content" as const, content: { type: "text" as const, text: error.message } },
@@ -59,6 +62,13 @@ export class Compactions {
       status,
       ...(content && { content }),
     });
+  }
+
+  #cut(id: string, summary: string): string {
+    const more = summary.length - summaryLength;
+    if (more <= 0) return summary;
+    this.#log.warn("a long summary is not shown whole", { id, shown: summaryLength, more });
+    return `${summary.slice(0, summaryLength)}\n… (${more} characters more, which the model has)`;
   }
 
   /** Ends what was cut off before its summary was written. */
@@ -75,6 +85,6 @@ function compactionEnd(id: string, error: AgentError | undefined, summary: strin
   return {
     ...update,
     status: "completed",
-    ...(summary !== "" && { summary: [{ type: "text", text: summary.slice(0, summaryLength) }] }),
+    ...(summary !== "" && { summary: [{ type: "text", text: summary }] }),
   };
 }

@@ -1,4 +1,5 @@
 import { KeyedSerial } from "../base/async.ts";
+import type { Log } from "../base/log.ts";
 import { isSessionId, type SessionId } from "../message/ids.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
@@ -14,6 +15,7 @@ export interface ConnectionDeps {
   sessions: Sessions;
   outbox: Outbox;
   account: Account;
+  log: Log;
 }
 
 /** The client's side, in the version of the protocol that it speaks. */
@@ -34,6 +36,7 @@ export class Connection {
   peer: Peer | undefined;
   /** Opens the way on which a session's updates go. */
   openChannel: (session: Session) => Channel;
+  readonly #log: Log;
   readonly #views = new Map<string, SessionView>();
   readonly #leaving = new WeakSet<SessionView>();
 
@@ -41,6 +44,7 @@ export class Connection {
     this.sessions = deps.sessions;
     this.outbox = deps.outbox;
     this.account = deps.account;
+    this.#log = deps.log;
     this.openChannel = () => ({
       send: (update, under) => deps.outbox.update(under, update),
       beginReplay: () => {},
@@ -101,6 +105,7 @@ export class Connection {
       session,
       channel: this.openChannel(session),
       client: this.client,
+      log: this.#log,
       history: (child) => this.sessions.history(child),
     });
     this.#views.set(session.id, view);

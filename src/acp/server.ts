@@ -52,7 +52,7 @@ export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
         return connection.peer?.buffers(sessionId) ?? {};
       }),
   });
-  const connection = new Connection({ sessions, outbox: wire.outbox, account: deps.account });
+  const connection = new Connection({ sessions, outbox: wire.outbox, account: deps.account, log });
   const closed = deferred<void>();
   const reception = new Reception({
     wire,

@@ -1,5 +1,6 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import { deferred } from "../base/async.ts";
+import type { Log } from "../base/log.ts";
 import type { SessionEvent } from "../message/event.ts";
 import { type MessageId, newPartId, type PartId, type SessionId } from "../message/ids.ts";
 import type { Message, MessageInfo } from "../message/message.ts";
@@ -51,6 +52,7 @@ export class SessionView {
     session: Session;
     channel: Channel;
     client: ClientAbilities;
+    log: Log;
     /** What was said in a child session. */
     history(child: SessionId): AsyncIterable<Message>;
   }) {
@@ -64,7 +66,7 @@ export class SessionView {
       loadSnapshot: (hash: string) => workspace.snapshots.load(hash),
       send: (update: SessionUpdate) => this.#sendOfTurn(update),
     };
-    this.#compactions = new Compactions(shown);
+    this.#compactions = new Compactions({ ...shown, log: deps.log });
     this.#calls = new ToolCalls(shown);
     this.#subagents = new Subagents({
       ...shown,

@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { zedLike } from "../support/clients.ts";
 import type { ModelRequest, ModelServer } from "../support/model-server.ts";
@@ -179,6 +181,38 @@ describe("/compact", () => {
       expect(chunk).toMatchObject({ compactionId: shown[0]?.compactionId });
       expect(chunks.map(({ content }) => (content.type === "text" ? content.text : "")).join("")).toBe(
         "They said hi.",
+      );
+    });
+  });
+
+  test("whose summary is longer than is shown says so at its end and in the log, and the model has it whole", async () => {
+    const client = zedLike();
+    const capabilities = {
+      ...client.capabilities,
+      session: { ...client.capabilities.session, compaction: {} },
+    };
+    await story({ client: { ...client, capabilities } }, async ({ editor, model, home }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.say("Hello."));
+      await editor.prompt(sessionId, "Hi");
+      const text = `${Array.from({ length: 7_000 }, (_, at) => `fact ${at} `)
+        .join("")
+        .slice(0, 60_990)}the end`;
+      model.when(isSummary, reply.say(text));
+      await editor.prompt(sessionId, "/compact");
+      expect(editor.updates(sessionId, "compaction_update").at(-1)).toMatchObject({
+        status: "completed",
+        summary: [
+          {
+            text: `${text.slice(0, 60_000)}\n… (${text.length - 60_000} characters more, which the model has)`,
+          },
+        ],
+      });
+      model.reply(reply.say("Yes."));
+      await editor.prompt(sessionId, "Still there?");
+      expect(textOf(model.requests.at(-1))).toContain(text);
+      expect(await readFile(join(home.path, ".local/state/fairlead/fairlead.log"), "utf8")).toContain(
+        "a long summary is not shown whole",
       );
     });
   });
