@@ -54,16 +54,25 @@ export class Connection {
   };
 }
 
-/** The answer at the end of redirects on the same origin; throws where they lead elsewhere, so that keys go nowhere else. */
+/** Those that say where the same is to be asked again; after the others a POST would be a GET without its content. */
+const keepsMethod = new Set([307, 308]);
+const redirects = new Set([301, 302, 303, ...keepsMethod]);
+
+/**
+ * The answer at the end of redirects on the same origin; throws where they lead elsewhere, so that keys go nowhere
+ * else, and where what is posted could not be sent along (RFC 9110, 15.4).
+ */
 export async function followRedirects(send: Send, url: URL, request: HttpRequest): Promise<HttpAnswer> {
   let at = url;
-  for (let redirects = 0; redirects <= redirectLimit; redirects++) {
+  for (let followed = 0; followed <= redirectLimit; followed++) {
     const answer = await send(at, request);
     const location = answer.header("location");
-    if (answer.status < 300 || answer.status >= 400 || location === null) return answer;
+    if (!redirects.has(answer.status) || location === null) return answer;
     answer.cut();
     const next = URL.canParse(location, at.href) ? new URL(location, at.href) : undefined;
     if (next?.origin !== url.origin) throw new ProviderFailure(redirected(url, location, answer.status));
+    if (request.method === "POST" && !keepsMethod.has(answer.status))
+      throw new ProviderFailure(notTaken(at, next, answer.status));
     at = next;
   }
   throw new ProviderFailure(
@@ -77,6 +86,16 @@ const redirected = (from: URL, to: string, status: number) => ({
   status,
   retryable: false,
 });
+
+const notTaken = (from: URL, to: URL, status: number) => ({
+  code: "bad-request" as const,
+  message: `${addressOf(from)} answers ${status} and leads to ${addressOf(to)}, which would not get what is asked along. Is the base URL right? If that address is, set it as base URL, without /chat/completions.`,
+  status,
+  retryable: false,
+});
+
+/** Without what may be a key in it. */
+const addressOf = ({ origin, pathname }: URL): string => (origin + pathname).slice(0, 200);
 
 async function wholeAnswer(answer: HttpAnswer, watch: StreamWatch): Promise<ReadableStream<Uint8Array>> {
   const text = await readText(answer, answerLimitBytes);

@@ -646,6 +646,23 @@ test("the key does not follow a redirect to another host, and follows one on its
   expect(textOf(await all(ask(near)))).toBe(`Bearer ${key}`);
 });
 
+test.each([301, 302, 303])(
+  "a %i is told with the address that it leads to, and not posted again",
+  async (status) => {
+    const asked: (string | undefined)[] = [];
+    const base = await serve((response, request) => {
+      asked.push(request.url);
+      response.writeHead(status, { location: "/v2/chat/completions?key=secret" }).end();
+    });
+    const failed = failureOf(await all(ask(base)));
+    expect(failed).toMatchObject({ code: "bad-request", retryable: false, status });
+    expect(failed?.message).toBe(
+      `${base}/chat/completions answers ${status} and leads to ${base}/v2/chat/completions, which would not get what is asked along. Is the base URL right? If that address is, set it as base URL, without /chat/completions.`,
+    );
+    expect(asked).toEqual(["/chat/completions"]);
+  },
+);
+
 test("bytes split inside a character and lines with CRLF arrive whole", async () => {
   const bytes = Buffer.from((say("héllo 🌍") + ending()).replaceAll("\n", "\r\n"));
   const base = await serve((response) => {
