@@ -1,6 +1,7 @@
 import type { ElicitationPropertySchema, RequestPermissionRequest } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
 import { messageOf, sentenceOf } from "../base/errors.ts";
+import { excerpt } from "../base/excerpt.ts";
 import type { Log } from "../base/log.ts";
 import type { Inquiry, InquiryAnswer, InquiryOutcome, InquiryQuestion } from "../message/inquiry.ts";
 import type { SessionId } from "../message/ids.ts";
@@ -125,10 +126,10 @@ function toAnswer({ options }: InquiryQuestion, values: readonly unknown[], writ
   const labels = options.map(({ label }) => label);
   const chosen = labels.filter((label) => values.includes(label));
   const others = [...values, written].filter((value) => typeof value === "string");
-  const custom = others
-    .filter((text) => text.trim() !== "" && !labels.includes(text))
-    .join("; ")
-    .slice(0, customLimit);
+  const custom = excerpt(
+    others.filter((text) => text.trim() !== "" && !labels.includes(text)).join("; "),
+    customLimit,
+  );
   return custom === "" ? { chosen } : { chosen, custom };
 }
 

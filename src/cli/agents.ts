@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import type { Agent } from "../agent/agent.ts";
 import { agentMarkdown, authorInstructions, parseWritten, type WrittenAgent } from "../agent/author.ts";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
+import { excerpt } from "../base/excerpt.ts";
 import { makeFolder } from "../base/make-folder.ts";
 import { newMessageId, newPartId, newSessionId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
@@ -152,7 +153,7 @@ async function write(
     throw new UserError(signal.aborted ? `No answer within ${writeLimitMs / 1000} s.` : answer.error.message);
   const written = parseWritten(answer.text);
   if (written === undefined)
-    throw new UserError(`The model did not answer with an agent but: ${answer.text.trim().slice(0, 200)}`);
+    throw new UserError(`The model did not answer with an agent but: ${excerpt(answer.text.trim(), 200)}`);
   return written;
 }
 

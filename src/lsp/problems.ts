@@ -1,5 +1,6 @@
 import { isAbsolute, relative } from "node:path";
 import { z } from "zod";
+import { excerpt } from "../base/excerpt.ts";
 import { isInside } from "../workspace/paths.ts";
 
 /** An error that a language server reports, with the text of its line, by which it is known again when lines move. */
@@ -39,7 +40,7 @@ export function toProblems(path: string, text: string, diagnostics: readonly Dia
     path,
     line: start.line + 1,
     column: start.character + 1,
-    message: message.slice(0, messageLimit),
+    message: excerpt(message, messageLimit),
     code: String(code ?? ""),
     lineText: lines[start.line]?.trim() ?? "",
   }));

@@ -14,12 +14,15 @@ export function toElicitation(
   const asked = { server, message: params.message, callId };
   if (params.mode === "url") return { ...asked, mode: "url", url: params.url, id: params.elicitationId };
   const { properties, required = [] } = params.requestedSchema;
-  const fields = Object.entries(properties).slice(0, fieldsLimit);
-  const form = {
-    fields: Object.fromEntries(fields.map(([name, schema]) => [name, toField(schema)])),
-    required,
-  };
-  return { ...asked, mode: "form", form };
+  const all = Object.entries(properties);
+  const fields = Object.fromEntries(
+    all.slice(0, fieldsLimit).map(([name, schema]) => [name, toField(schema)]),
+  );
+  const more = all.length - fieldsLimit;
+  const message =
+    more > 0 ? `${params.message}\n(It asks for ${more} more fields, which are not shown.)` : params.message;
+  const form = { fields, required: required.filter((name) => Object.hasOwn(fields, name)) };
+  return { ...asked, message, mode: "form", form };
 }
 
 /** Choices come in an older form too: values, with their names in a list beside them. */

@@ -2,6 +2,7 @@ import { SseError } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { McpError, UrlElicitationRequiredError } from "@modelcontextprotocol/sdk/types.js";
 import { messageOf, UserError } from "../base/errors.ts";
+import { excerpt } from "../base/excerpt.ts";
 import { MessageTooLong } from "./bounded-fetch.ts";
 
 /** Characters of a server's own words about a failure. */
@@ -94,9 +95,7 @@ function isDrop(error: unknown): boolean {
 export function readable(error: unknown): string {
   if (typeof error === "object" && error !== null && "issues" in error)
     return "it gave an answer that is none of the protocol's";
-  const text = messageOf(error)
-    .replace(/^MCP error -?\d+: /, "")
-    .slice(0, errorLength);
+  const text = excerpt(messageOf(error).replace(/^MCP error -?\d+: /, ""), errorLength);
   const cause = causeOf(error);
   return error instanceof TypeError && cause instanceof Error ? `${text}: ${describeCause(cause)}` : text;
 }

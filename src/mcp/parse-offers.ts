@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { excerpt } from "../base/excerpt.ts";
 import { SchemaCheck } from "./input-schema.ts";
 import type { OfferedPrompt, OfferedResource, OfferedTemplate, OfferedTool } from "./offers.ts";
 
@@ -12,7 +13,7 @@ const namedLimit = 5;
 const name = z.string().min(1).max(nameLimit);
 const description = z
   .string()
-  .transform((text) => text.slice(0, descriptionLimit))
+  .transform((text) => excerpt(text, descriptionLimit))
   .nullish()
   .catch(undefined)
   .transform((text) => text ?? undefined);

@@ -1,3 +1,4 @@
+import { excerpt } from "../base/excerpt.ts";
 import type { Log } from "../base/log.ts";
 
 /** What a server said for people that is kept. */
@@ -30,7 +31,7 @@ export class ServerWords {
   }
 
   say(text: string): void {
-    const line = text.slice(0, lineLength);
+    const line = excerpt(text, lineLength);
     this.#lines = [...this.#lines, line].slice(-linesLimit);
     this.#said++;
     if (this.#said <= loggedLimit) this.#log.info("an MCP server says", { server: this.#server, line });

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { orAfter } from "../base/async.ts";
+import { excerpt } from "../base/excerpt.ts";
 import { fromAnswer, invalidResponse, ProviderFailure } from "./failure.ts";
 import type { HttpAnswer } from "./http.ts";
 
@@ -309,7 +310,7 @@ function parse(text: string): Json {
     // Told below, with what was sent.
   }
   throw new ProviderFailure(
-    invalidResponse(`The provider sent something that is not a JSON object: ${text.slice(0, 200)}`, true),
+    invalidResponse(`The provider sent something that is not a JSON object: ${excerpt(text, 200)}`, true),
   );
 }
 

@@ -1,4 +1,5 @@
 import { codeOf, isAbort, messageOf, UserError } from "../base/errors.ts";
+import { excerpt } from "../base/excerpt.ts";
 import type { AgentError } from "../message/message.ts";
 
 /** A failed call as a value that can travel as a throw through libraries; {@link toAgentError} takes it out again. */
@@ -94,7 +95,7 @@ export function toAgentError(thrown: unknown, host: string): AgentError {
   }
   return {
     code: "invalid-response",
-    message: `The provider's answer could not be understood: ${withCause(thrown).slice(0, wordsLimit)}`,
+    message: `The provider's answer could not be understood: ${excerpt(withCause(thrown), wordsLimit)}`,
     retryable: false,
   };
 }
@@ -222,7 +223,7 @@ function wordsOf(answer: FailedAnswer): string {
   const text = answer.body.trim();
   if (text === "") return "it gave no reason.";
   if (isWebPage(answer, text)) return `it answered with a web page${titleOf(text)}. Is the base URL right?`;
-  return (messageIn(parseJson(text)) ?? text).slice(0, wordsLimit);
+  return excerpt(messageIn(parseJson(text)) ?? text, wordsLimit);
 }
 
 export function isWebPage(answer: Pick<FailedAnswer, "header">, text: string): boolean {

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { messageOf, UserError } from "../base/errors.ts";
+import { excerpt } from "../base/excerpt.ts";
 import type { Env } from "../config/paths.ts";
 
 /** Password managers ask their person, who may look for a phone. */
@@ -52,5 +53,5 @@ export class KeyCommands {
 function wordsOf(error: unknown): string {
   const said = typeof error === "object" && error !== null && "stderr" in error ? String(error.stderr) : "";
   const words = said.trim() || messageOf(error).split("\n", 1)[0] || "";
-  return words.slice(0, wordsLimit);
+  return excerpt(words, wordsLimit);
 }

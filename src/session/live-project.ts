@@ -62,8 +62,11 @@ export class LiveProject {
     try {
       if (!(await this.#current.hasChanged())) return;
       const { problems } = await this.reload();
-      for (const text of problems.filter((problem) => !known.has(problem)).slice(0, newProblemsLimit))
-        await this.#deps.warn(text);
+      const brought = problems.filter((problem) => !known.has(problem));
+      for (const text of brought.slice(0, newProblemsLimit)) await this.#deps.warn(text);
+      const more = brought.length - newProblemsLimit;
+      if (more > 0)
+        await this.#deps.warn(`And ${more} more problems of the configuration: /reload lists them.`);
     } catch (error) {
       await this.#deps.warn(
         `The configuration could not be read again: ${messageOf(error)}. The session goes on with what it was.`,

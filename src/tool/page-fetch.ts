@@ -1,3 +1,4 @@
+import { excerpt } from "../base/excerpt.ts";
 import type { PermissionRequest } from "../permission/rule.ts";
 import { fitMedium } from "./media.ts";
 import { ToolFailure } from "./tool.ts";
@@ -205,10 +206,10 @@ async function show(fetched: Fetched, signal: AbortSignal): Promise<ToolResult> 
   const path = passed.map(({ href }) => href).join(" → ");
   const metadata = { url: passed.at(-1)?.href, status, contentType, bytes: bytes.byteLength };
   if (!isGood(status)) {
-    const excerpt = content.kind === "text" ? `\n${content.text.slice(0, errorExcerpt)}` : "";
+    const said = content.kind === "text" ? `\n${excerpt(content.text, errorExcerpt)}` : "";
     return {
       status: "failed",
-      error: `${path} answered with status ${status}.${excerpt}`,
+      error: `${path} answered with status ${status}.${said}`,
       metadata,
     };
   }

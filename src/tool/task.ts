@@ -62,7 +62,8 @@ function describe(agents: readonly ListedAgent[]): string {
 
 function unknownAgent(name: string, agents: readonly ListedAgent[]): string {
   const names = agents.slice(0, agentsLimit).map((agent) => agent.name);
-  return `There is no agent "${name}" for tasks. Agents: ${names.join(", ")}.`;
+  const rest = agents.length - names.length;
+  return `There is no agent "${name}" for tasks. Agents: ${names.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}.`;
 }
 
 function toResult(agent: string, outcome: TaskOutcome): ToolResult {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { excerpt } from "../base/excerpt.ts";
 import codesearchDescription from "../../prompts/tools/codesearch.md";
 import websearchDescription from "../../prompts/tools/websearch.md";
 import type { Config, SearchEndpointConfig } from "../config/schema.ts";
@@ -95,7 +96,7 @@ async function askEndpoint(
   const text = (await response.read()).toString("utf8");
   if (response.status >= 200 && response.status <= 299) return parsed(text);
   throw new ToolFailure(
-    `The search answered with status ${response.status}. Tell the person if it stays so. ${text.slice(0, errorExcerpt)}`.trim(),
+    `The search answered with status ${response.status}. Tell the person if it stays so. ${excerpt(text, errorExcerpt)}`.trim(),
   );
 }
 

@@ -52,6 +52,19 @@ describe("files that change while a session is open", () => {
     });
   });
 
+  test("that bring many problems are told with the first of them, and how many more there are", async () => {
+    await story({}, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      const wrong = Array.from({ length: 8 }, (_, at) => [`wrong${at}`, 1]);
+      await repository.write({ "fairlead.json": JSON.stringify(Object.fromEntries(wrong)) });
+      model.reply("One.");
+      await editor.prompt(sessionId, "Go");
+      const told = thoughtText(editor.updates(sessionId));
+      expect(told.match(/wrong\d: there is no such setting/g)).toHaveLength(5);
+      expect(told).toContain("And 3 more problems of the configuration: /reload lists them.");
+    });
+  });
+
   test("an agent that is gone gives way to the default one", async () => {
     const files = { ".fairlead/agents/ours.md": agentFile };
     await story({ files }, async ({ editor, model, repository }) => {
