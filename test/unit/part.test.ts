@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { once } from "../../src/base/async.ts";
+import { UserError } from "../../src/base/errors.ts";
+import { loadPart } from "../../src/base/part.ts";
+import { toAgentError } from "../../src/model/failure.ts";
+
+const missing = () => Promise.reject(new Error("Cannot find module './sdk-1.cjs'\nRequire stack:\n- /x"));
+
+test("a part that cannot be loaded is told in a line that says what to do, and no provider is blamed", async () => {
+  const thrown: unknown = await loadPart(missing).catch((error: unknown) => error);
+  const message =
+    "A part of the program could not be loaded: Cannot find module './sdk-1.cjs'. It may be under replacement: try again, and if that stays so, install Fairlead anew.";
+  expect(thrown).toBeInstanceOf(UserError);
+  expect(toAgentError(new Error("the call failed", { cause: thrown }), "api.example")).toEqual({
+    code: "internal",
+    message,
+    retryable: false,
+  });
+});
+
+test("what could not be loaded is tried again when it is needed again, what could is loaded once", async () => {
+  const attempts: number[] = [];
+  const load = once(async () => {
+    attempts.push(attempts.length);
+    if (attempts.length === 1) throw new Error("not yet");
+    return "here";
+  });
+  const first = await Promise.allSettled([load(), load()]);
+  expect(first.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect([await load(), await load()]).toEqual(["here", "here"]);
+  expect(attempts).toEqual([0, 1]);
+});
