@@ -171,7 +171,10 @@ class Work {
     if (state.status !== "error") return;
     const title = part.title ?? part.tool;
     if (state.reason === "rejected")
-      this.#refusal = `The person said no to "${title}", which ended the task.`;
+      this.#refusal =
+        part.decision?.by === "failure"
+          ? `The person could not be asked about "${title}", which ended the task.`
+          : `The person said no to "${title}", which ended the task.`;
     await this.#show(`${part.id} failed`, `✗ ${title}: ${state.reason}`);
   }
 

@@ -124,6 +124,27 @@ describe("a task", () => {
     });
   });
 
+  test("whose question the editor fails to answer ends, and nobody is said to have said no", async () => {
+    const config = { permission: { bash: "ask" } };
+    await story({ config, permission: "never" }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.together(task("Print it")));
+      model.when(begins("Print it"), reply.call("bash", { command: "echo printed" }));
+      model.reply("You could not be asked.");
+      const turn = editor.prompt(sessionId, "Do it");
+      const asked = await editor.waitForEntry(
+        ({ message }) => message?.kind === "request" && message.method === "session/request_permission",
+        "the question",
+      );
+      const id = asked.message?.kind === "request" ? asked.message.id : null;
+      await editor.writeLine({ jsonrpc: "2.0", id, error: { code: -32603, message: "The dialog broke" } });
+      await turn;
+      expect(model.requests.at(-1)?.toolResults).toEqual([
+        expect.stringMatching(/^The person could not be asked about "echo printed", which ended the task\./),
+      ]);
+    });
+  });
+
   test("goes on under its id with what it knows, which only its own session may", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
