@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
-import { messageOf, UserError } from "../base/errors.ts";
+import { messageOf, partProblem, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import { partProblem } from "../base/part.ts";
 import { abilitiesOf } from "./client-abilities.ts";
 import type { Connection } from "./connection.ts";
 import { errorOf } from "./errors.ts";

@@ -3,10 +3,22 @@ export class UserError extends Error {
   override readonly name = "UserError";
 }
 
-/** The first useful line of whatever was thrown. */
+/** What whoever caught it can tell of whatever was thrown. */
 export function messageOf(thrown: unknown): string {
-  if (thrown instanceof Error) return thrown.message || thrown.name;
-  return String(thrown);
+  if (!(thrown instanceof Error)) return String(thrown);
+  return isMissingPart(thrown) ? partProblem(thrown) : thrown.message || thrown.name;
+}
+
+/** What happened where a part of the program is missing or broken on the disk. */
+export function partProblem(thrown: unknown): string {
+  const [reason = ""] = (thrown instanceof Error ? thrown.message : String(thrown)).split("\n");
+  return `A part of the program could not be loaded: ${reason}. It may have been updated or removed while it ran: start the agent again, and if that stays so, install Fairlead anew.`;
+}
+
+/** Parts are loaded when they are first needed; an update takes them away under a program that runs. */
+function isMissingPart(thrown: Error): boolean {
+  const code = codeOf(thrown);
+  return code === "MODULE_NOT_FOUND" || code === "ERR_MODULE_NOT_FOUND";
 }
 
 /** The same as a sentence that another can follow. */

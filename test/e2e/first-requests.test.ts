@@ -1,4 +1,4 @@
-import { cp, readdir, readFile, rename, symlink } from "node:fs/promises";
+import { cp, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { failureOf } from "../support/failure.ts";
@@ -37,7 +37,7 @@ test("where the protocol library cannot be loaded, nobody said no: model, person
     model.reply("I could not ask you.");
     expect(await editor.prompt(sessionId, "Go")).toMatchObject({ stopReason: "end_turn" });
     const told = expect.stringMatching(
-      /^Not run\. The person could not be asked, so nobody said yes or no: A part of the program could not be loaded: Cannot find module .*\. It may be under replacement: try again, and if that stays so, install Fairlead anew\. Do not look for a way around it/,
+      /^Not run\. The person could not be asked, so nobody said yes or no: A part of the program could not be loaded: Cannot find module .*\. It may have been updated or removed while it ran: start the agent again, and if that stays so, install Fairlead anew\. Do not look for a way around it/,
     );
     expect(model.requests[1]?.toolResults).toEqual([told]);
     expect(toolCalls(editor.updates(sessionId))).toEqual([
@@ -74,21 +74,42 @@ test("where the protocol library cannot be loaded, nobody said no: model, person
   });
 });
 
-/** The program as it is while its files are replaced: the part with the protocol library is not there. */
-async function programWithoutLibrary() {
+test("an agent that was updated while it ran says so where a part that it needs is gone, and is told what to do", async () => {
+  await using program = await copyOfProgram();
+  await story({ program: [program.launcher, "acp"] }, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply("Hello.");
+    await editor.prompt(sessionId, "Hello");
+    await editor.list();
+    for (const name of await readdir(program.dist)) await rm(join(program.dist, name), { recursive: true });
+    model.reply(reply.call("bash", { command: "echo hello" }));
+    model.reply("It could not run.");
+    await editor.prompt(sessionId, "Run it");
+    const told = expect.stringMatching(/could not be loaded.*start the agent again/s);
+    expect(model.requests.at(-1)?.toolResults).toEqual([told]);
+  });
+});
+
+async function copyOfProgram() {
   const folder = await temporaryFolder();
   for (const name of ["bin", "dist", "package.json"])
     await cp(join(checkout, name), join(folder.path, name), { recursive: true });
   await symlink(join(checkout, "node_modules"), join(folder.path, "node_modules"));
-  const dist = join(folder.path, "dist");
+  return {
+    dist: join(folder.path, "dist"),
+    launcher: join(folder.path, "bin/fairlead.js"),
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  };
+}
+
+/** The program as it is while its files are replaced: the part with the protocol library is not there. */
+async function programWithoutLibrary() {
+  const program = await copyOfProgram();
+  const { dist } = program;
   const parts = (await readdir(dist)).filter((name) => name.endsWith(".cjs"));
   const texts = await Promise.all(parts.map((name) => readFile(join(dist, name), "utf8")));
   const [part = ""] = parts.filter((_, index) => texts[index]?.includes("terminal/wait_for_exit"));
   const [path, aside] = [join(dist, part), join(dist, `${part}.aside`)];
   await rename(path, aside);
-  return {
-    launcher: join(folder.path, "bin/fairlead.js"),
-    repair: () => rename(aside, path),
-    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
-  };
+  return { ...program, repair: () => rename(aside, path) };
 }
