@@ -10,11 +10,12 @@ const names: Record<string, readonly string[]> = {
   "./lib": ["c.ts", "deep"],
   "./lib/deep": ["d.ts"],
   "./odd": ["a b.ts", "-x"],
+  "./.fairlead/plans": ["a.md", "link.md"],
 };
 
 /**
  * A workspace without a disk: `/work/app` is the folder and the only root, `linked` leads to /etc, `inner` to `src`
- * `notes.txt` to `.env`, and `docs/out.md` to /etc.
+ * `notes.txt` to `.env`, `.fairlead/plans/link.md` to `src/a.ts`, and `docs/out.md` to /etc.
  */
 export const context: ShellContext = {
   cwd: "/work/app",
@@ -23,6 +24,7 @@ export const context: ShellContext = {
   resolve(path) {
     if (path === "/work/app/notes.txt") return "/work/app/.env";
     if (path === "/work/app/docs/out.md") return "/etc/out.md";
+    if (path === "/work/app/.fairlead/plans/link.md") return "/work/app/src/a.ts";
     return path
       .replace(/^\/work\/app\/linked(?=\/|$)/, "/etc")
       .replace(/^\/work\/app\/inner(?=\/|$)/, "/work/app/src");
@@ -1672,6 +1674,81 @@ export const groups: readonly Group[] = [
     rules: "chosen",
     action: "ask",
     commands: ["find lib -exec cat {} +", "find lib -name '*.ts' -exec rm {} +", "find lib | xargs rm"],
+  },
+  {
+    about: "a variable that is set in an odd way",
+    rules: "defaults",
+    action: "ask",
+    commands: [
+      "X=a; printf -vX /outside; touch $X",
+      "X=a; builtin printf -vX /outside; touch $X",
+      "X=a; read -aX <<< /outside; touch $X",
+      "X=a; read -raX <<< /outside; touch $X",
+      "X=a; read {X,Y} <<< '/outside b'; touch $X",
+      "X=a; V=; read ${V}X <<< /outside; touch $X",
+      "X=a1/outside; IFS=1; touch $X",
+      "X=a1/outside; export IFS=1; touch $X",
+    ],
+  },
+  {
+    about: "a variable that stays what it was",
+    rules: "defaults",
+    action: "allow",
+    commands: [
+      "X=a; printf '%s %s' \"$Y\" X; touch $X",
+      "X=a; read -p 'Go on? {y/n} ' Y; touch $X",
+      "X=a; while IFS=, read -r l; do touch $X; done < b",
+    ],
+  },
+  {
+    about: "a path through a running process",
+    rules: "defaults",
+    action: "ask",
+    commands: [
+      "cat /proc/self/cwd/a",
+      "touch /proc/self/cwd/a",
+      "cat /proc/1/root/work/app/a",
+      "exec 3< src; cat /dev/fd/3/a.ts",
+    ],
+  },
+  {
+    about: "an option that comes out of a variable or a wildcard",
+    rules: "plan",
+    action: "ask",
+    commands: [
+      "for o in -u -o; do sort a $o b; done",
+      "find src -del$(echo ete)",
+      'find src -del"$X"',
+      "sort --out$(echo put=b) a",
+      'sort -"$X" b a',
+      "cd odd; sort *",
+      "sort odd/../*$X",
+      "E=--pre; rg $E ./a foo",
+      "D=--ext-diff; git diff $D",
+    ],
+  },
+  {
+    about: "an option that comes out of a variable, or a link that a wildcard fits",
+    rules: "plan",
+    action: "deny",
+    commands: [
+      "D=-delete; find src $D",
+      "O=-o; sort a $O b",
+      "O=-o; sort a ${O} b",
+      "for o in -o; do sort a $o b; done",
+      'O=-o; env sort a "$O" b',
+      "C=-c; bash $C 'echo x > a'",
+      "echo x > .fairlead/plans/link.md",
+      "echo x > .fairlead/plans/*.md",
+      "echo x > .fairlead/plans/[l]ink.md",
+      "for f in .fairlead/plans/*; do echo x > $f; done",
+    ],
+  },
+  {
+    about: "a denied command that a shell gets through a variable",
+    rules: "guarded",
+    action: "deny",
+    commands: ["C=-c; bash $C 'rm a'", "R=rm; env $R a", "S=push; git $S", "S=rm; git $S secret/a"],
   },
 ];
 

@@ -7,9 +7,9 @@ import { cdTargets } from "./folders.ts";
 import { git } from "./git.ts";
 import { readOptions } from "./options.ts";
 import type { Place, Scan, ShellPart, SimpleCommand } from "./part.ts";
-import { addPath, addUnknownPath } from "./paths.ts";
+import { addPath, addUnknownPath, mayBeOption } from "./paths.ts";
 import { programOf } from "./program-table.ts";
-import { canonicalText } from "./word.ts";
+import { asGiven, asUnknown, canonicalText } from "./word.ts";
 import type { Argument } from "./word.ts";
 
 /** Commands that run each other (`sudo env nice …`) deeper than this are asked for as a whole. */
@@ -21,7 +21,9 @@ export function addCommand(scan: Scan, command: SimpleCommand, place: Place): vo
   const name = commandName(command);
   if (typeof name !== "string") return addBash(scan, command, name);
   if (isSteering(name, command)) return addSteering(scan, command, place);
-  const own = describe(name, { scan, command, args: command.argv.slice(1), place });
+  const given = command.argv.slice(1).map(asGiven);
+  const args = given.map((arg) => (mayBeOption(scan, arg, place) ? asUnknown(arg) : arg));
+  const own = describe(name, { scan, command, args, place });
   addBash(scan, command, own ?? assignmentDoubt(command));
 }
 

@@ -32,8 +32,8 @@ export function describeFind({ scan, args, command, place }: Invocation): Doubt 
     if (arg.text === "-delete") addDeletions(scan, starts, !tests.some(isNarrowing), place);
     if (findRuns.has(arg.text) || findWrites.has(arg.text) || arg.text === "-delete") found.push(arg.text);
   }
-  if (found.length > 0) return doubts.option([...new Set(found)]);
-  return args.some((arg) => !arg.values && arg.known === "") ? doubts.unsure : undefined;
+  if (args.some((arg) => !arg.values && /^(?:-|$)/.test(arg.known))) return doubts.unsure;
+  return found.length > 0 ? doubts.option([...new Set(found)]) : undefined;
 }
 
 /** What stands behind `-x` is a command that gets what was found. */

@@ -52,13 +52,24 @@ class OptionReading {
     for (let arg = this.#take(); arg; arg = this.#take()) {
       if (arg.text === "--") break;
       const isOption = arg.text.startsWith("-") && arg.text !== "-";
-      if (!isOption && !arg.values && arg.known === "") this.#unsure = true;
+      if (this.#mayBeAnother(arg, isOption)) this.#unsure = true;
       if (isOption) this.#option(arg);
       else this.#operands.push(arg);
       if (!isOption && this.#program.leads) break;
     }
     this.#operands.push(...this.#args.slice(this.#next));
     return { found: this.#found, operands: this.#operands, unsure: this.#unsure };
+  }
+
+  /** An option that cannot be told from what is known of the word. */
+  #mayBeAnother({ values, known }: Argument, isOption: boolean): boolean {
+    if (values) return false;
+    if (!isOption) return known === "";
+    if (known.includes("=")) return false;
+    const isCluster = !known.startsWith("--") && this.#program.words !== true;
+    if (isCluster) return !known.slice(1).split("").some((letter) => this.#valued.has(`-${letter}`));
+    const options = [...this.#valued, ...words(this.#program.danger)];
+    return options.some((option) => option.length > known.length && option.startsWith(known));
   }
 
   #take(): Argument | undefined {

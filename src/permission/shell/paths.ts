@@ -25,6 +25,9 @@ const harmlessDevice = /^\/dev\/(?:null|zero|full|random|urandom|tty|stdin|stdou
 const address = /^[a-z][a-z0-9+.-]*:\/\//i;
 const systemFolders = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin"];
 
+/** What a path through a running process leads to depends on the process that looks. */
+const throughProcess = /^\/(?:proc\/(?:self|thread-self|\d+)|dev\/fd)\//;
+
 /** Whether a program lies in a folder of the system, where nobody but its owner puts programs. */
 export function isSystemProgram(path: string): boolean {
   return systemFolders.includes(dirname(path));
@@ -117,6 +120,8 @@ function addValue(scan: Scan, value: Value, use: PathUse, place: Place): void {
 function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: Place): void {
   const written = isAbsolute(value.text) ? value.text : join(base, value.text);
   if (!value.glob && harmlessDevice.test(normalize(written))) return;
+  if (throughProcess.test(normalize(written)))
+    return addUnknownPath(scan, value.text, use, "it leads through a running process");
   const real = value.glob ? globPath(scan, base, value.text) : scan.realPath(base, value.text);
   if (real === undefined)
     return addUnknownPath(scan, value.text, use, "`..` after a wildcard may lead anywhere");
@@ -125,10 +130,8 @@ function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: Plac
   if (use.access === "visible") return;
   const text = shortest(scan, real);
   const found = value.names ?? (value.glob && !place.widerGlobs ? findNames(scan, real) : undefined);
-  for (const name of found ?? []) {
-    const target = scan.realPath("/", name);
-    if (!isInRoots(scan, target)) addExternal(scan, target, { text: name, glob: false }, use, [name]);
-  }
+  for (const name of found ?? [])
+    if (scan.realPath("/", name) !== name) addAt(scan, "/", { text: name, glob: false }, use, place);
   const names = found
     ?.flatMap((name) => [name, scan.realPath("/", name)])
     .flatMap((name) => [name, shortest(scan, name)]);
@@ -195,6 +198,20 @@ function fitting(names: readonly string[], component: string): string[] {
   return names.filter(
     (name) => (!name.startsWith(".") || component.startsWith(".")) && matches(component, name),
   );
+}
+
+/** Whether one of the texts of a word may begin with a dash though the word does not: by a variable, or as a name that a wildcard fits. */
+export function mayBeOption(scan: Scan, { text, values }: Argument, { bases }: Place): boolean {
+  if (text.startsWith("-") || values === undefined) return false;
+  return values.some((value) => {
+    const [first = ""] = value.text.split("/");
+    if (!value.glob || !/^[*?]/.test(first)) return value.text.startsWith("-");
+    return bases?.some((base) => listed(scan, base, first).some((name) => name.startsWith("-")));
+  });
+}
+
+function listed(scan: Scan, folder: string, component: string): string[] {
+  return fitting(scan.context.list?.(folder) ?? [], component);
 }
 
 function isInRoots(scan: Scan, path: string): boolean {

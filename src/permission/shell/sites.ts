@@ -15,6 +15,8 @@ export interface Sites {
   readonly movesInFunctions: boolean;
   /** Something changes what wildcards fit. */
   readonly widensGlobs: boolean;
+  /** Something changes where the text of a variable becomes several words. */
+  readonly splitsOddly: boolean;
 }
 
 const movingCommands = new Set(["cd", "pushd", "popd"]);
@@ -49,11 +51,19 @@ class Survey implements Sites {
   readonly #textual = new Set<string>();
   hasFunctions = false;
   #isUnbounded = false;
+  #setsSeparators = false;
+  /** Assignments that end with a command which runs nothing. */
+  readonly #passing = new Set<SyntaxNode>();
   /** Something gives the script or its functions arguments. */
   #hasArguments = false;
 
   get movesInFunctions(): boolean {
     return this.hasFunctions && this.moves;
+  }
+
+  /** `IFS=, read a` sets it for that command alone. */
+  get splitsOddly(): boolean {
+    return this.#isUnbounded || this.indirect.includes("IFS") || this.#setsSeparators;
   }
 
   count(name: string): number {
@@ -70,6 +80,7 @@ class Survey implements Sites {
     switch (node.type) {
       case "Assignment":
         this.#set(node.name, isNumber(node));
+        if (node.name === "IFS" && !this.#passing.has(node)) this.#setsSeparators = true;
         if (node.name === "GLOBIGNORE") this.widensGlobs = true;
         break;
       case "For":
@@ -107,6 +118,7 @@ class Survey implements Sites {
 
   #command(node: Command): void {
     const name = node.name?.value ?? "";
+    if (/^(?:read|mapfile|readarray)$/.test(name)) for (const item of node.prefix) this.#passing.add(item);
     if (movingCommands.has(name)) this.moves = true;
     if (name === "set") this.#hasArguments = true;
     if (name === "shopt" || name === "command" || name === "builtin") this.widensGlobs = true;
@@ -117,17 +129,33 @@ class Survey implements Sites {
         node.args.some((arg) => arg.type !== "Word" || /\b(?:cd|pushd|popd)\b/.test(arg.value));
     }
     if (!settingCommands.has(name)) return;
-    for (const arg of node.args) if (arg.type === "Word") this.#named(arg, name);
+    for (const [index, arg] of node.args.entries()) {
+      const before = node.args[index - 1];
+      if (arg.type === "Word") this.#named(arg, name, before?.type === "Word" ? before.value : undefined);
+    }
   }
 
-  #named(arg: Word, command: string): void {
+  #named(arg: Word, command: string, before: string | undefined): void {
     const wraps = command === "builtin" || command === "command";
     if (wraps && movingCommands.has(arg.value)) this.moves = true;
     if (/^-\w*n/.test(arg.value) && /^(?:declare|typeset|local)$/.test(command)) this.#isUnbounded = true;
-    const name = /^[A-Za-z_]\w*/.exec(arg.value)?.[0];
-    if (name !== undefined && (command !== "printf" || arg.value === name))
-      this.#setIndirectly(name, command === "let");
-    else if (arg.value.startsWith("$") && command !== "printf") this.#isUnbounded = true;
+    if (command === "printf" && before !== "-v") return this.#namedByOption(arg.value, /^-v(.+)$/s);
+    if (arg.value.startsWith("-")) return this.#namedByOption(arg.value, /^-[A-Za-z]*[apv](.+)$/s);
+    this.#setNamed(arg.value, command === "let");
+  }
+
+  /** `read -aname`, `printf -vname`. */
+  #namedByOption(word: string, attached: RegExp): void {
+    const name = attached.exec(word)?.[1];
+    if (name !== undefined) this.#setNamed(name, false);
+  }
+
+  /** What is written before `=` or `[` must be a name as it stands for it to be known which variable is set. */
+  #setNamed(word: string, isNumeric: boolean): void {
+    const target = /^[^=[+]*/.exec(word)?.[0] ?? "";
+    if (/^[^\s]*[$`{]/.test(target)) this.#isUnbounded = true;
+    const name = /^[A-Za-z_]\w*/.exec(target)?.[0];
+    if (name !== undefined) this.#setIndirectly(name, isNumeric);
   }
 
   #setIndirectly(name: string, isNumeric: boolean): void {

@@ -276,6 +276,7 @@ export class ShellWalk {
       depth: scope.depth,
       input: scope.input ?? (() => undefined),
       widerGlobs: scope.sites.widensGlobs,
+      splitsOddly: scope.sites.splitsOddly,
       variable: (name) => {
         if (scope.sites.count(name) > 0) return scope.variables.get(name);
         if (name === "HOME") return [{ text: home, glob: false }];

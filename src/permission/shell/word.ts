@@ -28,6 +28,8 @@ export interface Names {
   readonly home: string;
   /** The texts that a variable can hold, undefined where they cannot be known. */
   variable(name: string): readonly Value[] | undefined;
+  /** Texts become several words elsewhere than at blanks. */
+  readonly splitsOddly: boolean;
   /** The folders that the shell can be in. */
   readonly bases: readonly string[] | undefined;
 }
@@ -53,6 +55,17 @@ export const unknownArguments: Argument = {
 export function knownText({ values }: Argument): string | undefined {
   const [only, ...others] = values ?? [];
   return others.length === 0 && only?.glob === false ? only.text : undefined;
+}
+
+/** A word as the program gets it, by what it stands for and not by how it is written. */
+export function asGiven(argument: Argument): Argument {
+  const text = knownText(argument);
+  return text === undefined || text === argument.text ? argument : { ...argument, text, known: text };
+}
+
+/** A word of which nothing is known, so that it may be an option. */
+export function asUnknown(argument: Argument): Argument {
+  return { ...argument, values: undefined, known: "" };
 }
 
 /** The words as rules see them: without quotes, with one blank between. */
@@ -172,7 +185,7 @@ function readVariable(name: string, names: Names, quoted: boolean): Reading {
   const values = names.variable(name);
   if (!values) return quoted ? unknown : unknownSplit;
   if (quoted) return { values, known: "", splits: false };
-  return values.some((value) => /[\s*?[\\]/.test(value.text) && !value.glob)
+  return names.splitsOddly || values.some((value) => /[\s*?[\\]/.test(value.text) && !value.glob)
     ? unknownSplit
     : { values, known: "", splits: false };
 }
@@ -181,7 +194,8 @@ function readVariable(name: string, names: Names, quoted: boolean): Reading {
 function readCommand(part: CommandExpansionPart, names: Names, quoted: boolean): Reading {
   const printed = part.script && printedText(part.script, names);
   if (printed === undefined) return quoted ? unknown : unknownSplit;
-  return quoted || !/[\s*?[\\]/.test(printed) ? fixed(printed) : unknownSplit;
+  const isOneWord = quoted || !(names.splitsOddly || /[\s*?[\\]/.test(printed));
+  return isOneWord ? fixed(printed) : unknownSplit;
 }
 
 function printedText(script: ParsedScript, names: Names): string | undefined {
