@@ -8,7 +8,16 @@ import {
   describeTrap,
   isShell,
 } from "./shells.ts";
-import { describeAws, describeDate, describeDd, describeJq } from "./odd-programs.ts";
+import {
+  describeAws,
+  describeChmod,
+  describeCsplit,
+  describeDate,
+  describeDd,
+  describeJq,
+  describeMktemp,
+  describeSplit,
+} from "./odd-programs.ts";
 import {
   describeDeclaration,
   describeMapfile,
@@ -60,6 +69,10 @@ const table: Record<string, Describe> = {
   printf: describePrintf,
   "mapfile readarray": describeMapfile,
   aws: describeAws,
+  chmod: describeChmod,
+  csplit: describeCsplit,
+  mktemp: describeMktemp,
+  split: describeSplit,
   date: describeDate,
   dd: describeDd,
   jq: describeJq,

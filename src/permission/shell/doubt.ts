@@ -20,6 +20,14 @@ export const doubts = {
   input: { reason: "it runs what it gets from its input", unseen: true },
 } as const;
 
+/** Of several the one that the fewest rules can lift: one that no option explains, else all options together. */
+export function strictestDoubt(...found: readonly (Doubt | undefined)[]): Doubt | undefined {
+  const given = found.filter((doubt) => doubt !== undefined);
+  const unexplained = given.filter(({ options }) => options === undefined);
+  if (unexplained.length > 0) return unexplained.find(({ unseen }) => unseen) ?? unexplained[0];
+  return given.length > 1 ? doubts.option(given.flatMap(({ options = [] }) => options)) : given[0];
+}
+
 /** `IFS` before `read` only says how it splits its line. */
 export function assignmentDoubt({ argv, assignments }: SimpleCommand): Doubt | undefined {
   const reads = argv[0]?.text === "read";

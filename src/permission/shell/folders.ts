@@ -1,5 +1,7 @@
 import { isAbsolute, resolve } from "node:path";
+import type { Place } from "./part.ts";
 import type { Sites } from "./sites.ts";
+import { knownText } from "./word.ts";
 import type { Argument, Names } from "./word.ts";
 
 /** The folders that the shell may be in; undefined where that cannot be known. */
@@ -72,4 +74,12 @@ function cdBases(args: readonly Argument[], { home, bases }: Names, sites: Sites
   if (sites.count("CDPATH") > 0 && !texts.every((text) => /^\.{0,2}(?:\/|$)/.test(text))) return undefined;
   if (!bases && !texts.every((text) => isAbsolute(text))) return undefined;
   return limited(texts.flatMap((text) => (bases ?? ["/"]).map((base) => resolve(base, text))));
+}
+
+/** As it is for a program that first goes to the folder. */
+export function inFolder(place: Place, folder: Argument): Place {
+  const text = knownText(folder);
+  if (text === undefined) return { ...place, bases: undefined };
+  if (isAbsolute(text)) return { ...place, bases: [text] };
+  return { ...place, bases: place.bases?.map((base) => resolve(base, text)) };
 }

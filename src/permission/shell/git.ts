@@ -1,13 +1,15 @@
-import { doubts } from "./doubt.ts";
+import { doubts, strictestDoubt } from "./doubt.ts";
 import type { Doubt } from "./doubt.ts";
 import { addOptionFiles } from "./operands.ts";
 import { dangersIn, readOptions, words } from "./options.ts";
+import type { Options } from "./options.ts";
+import { inFolder } from "./folders.ts";
 import type { Invocation, Place, Scan } from "./part.ts";
 import { addPath } from "./paths.ts";
 import { describeProgram } from "./program.ts";
 import { interactive } from "./program-table.ts";
 import type { Program } from "./program-table.ts";
-import { literalArgument } from "./word.ts";
+import { knownText, literalArgument } from "./word.ts";
 import type { Argument } from "./word.ts";
 
 /** git before its command. */
@@ -87,17 +89,32 @@ export function describeGit(invocation: Invocation): Doubt | undefined {
   const before = readOptions(args, git);
   addOptionFiles(scan, before, git, place);
   const dangers = dangersIn(before, git.danger);
-  const [subcommand] = before.operands;
-  if (dangers.length > 0) return doubts.option(dangers);
-  if (!subcommand) return undefined;
-  if (!subcommand.values || subcommand.splits) return doubts.unsure;
-  const rest = before.operands.slice(1);
-  const program = commandOf(subcommand.text);
-  if (subcommand.text === "checkout") addCheckedOut(scan, rest, place);
-  const doubt =
-    describeProgram({ ...invocation, args: rest }, program) ?? wordDoubt(subcommand.text, rest, program);
+  const around = before.unsure ? doubts.unsure : dangers.length > 0 ? doubts.option(dangers) : undefined;
+  const [subcommand, ...rest] = before.operands;
+  if (!subcommand) return around;
+  if (knownText(subcommand) === undefined) return doubts.unsure;
+  const inside = { ...invocation, place: inFolders(before, place) };
+  return strictestDoubt(describeSubcommand(subcommand.text, rest, inside), around);
+}
+
+function describeSubcommand(
+  name: string,
+  args: readonly Argument[],
+  invocation: Invocation,
+): Doubt | undefined {
+  const { scan, place } = invocation;
+  const program = commandOf(name);
+  if (name === "checkout") addCheckedOut(scan, args, place);
+  const own = describeProgram({ ...invocation, args }, program);
+  const doubt = strictestDoubt(wordDoubt(name, args, program), own);
   if (doubt === doubts.gitConfig) addPath(scan, literalArgument(".git/config"), { access: "edit" }, place);
   return doubt;
+}
+
+/** Each `-C` leads on from the one before. */
+function inFolders({ found }: Options, place: Place): Place {
+  const folders = found.flatMap(({ name, value }) => (name === "-C" && value ? [value] : []));
+  return folders.reduce(inFolder, place);
 }
 
 /** `git checkout -- a` overwrites `a`. */

@@ -1,9 +1,12 @@
 import type { Doubt } from "./doubt.ts";
+import { addBeginning } from "./operands.ts";
 import { readOptions } from "./options.ts";
+import type { Options } from "./options.ts";
 import type { Invocation } from "./part.ts";
 import { addPath } from "./paths.ts";
-import { describeProgram } from "./program.ts";
+import { describeProgram, programDoubt } from "./program.ts";
 import { programOf } from "./program-table.ts";
+import { literalArgument } from "./word.ts";
 import type { Argument } from "./word.ts";
 
 /** Its operands are `if=a of=b`. */
@@ -30,6 +33,53 @@ export function describeJq(invocation: Invocation): Doubt | undefined {
     else rest.push(arg);
   }
   return describeProgram({ ...invocation, args: rest }, programOf("jq"));
+}
+
+/** Writes files whose names begin with the second operand, or with `x`. */
+export function describeSplit(invocation: Invocation): Doubt | undefined {
+  return describePieces(invocation, "split", ({ operands }) => operands[1] ?? literalArgument("x"));
+}
+
+/** Writes files whose names begin with what stands behind `-f`, or with `xx`. */
+export function describeCsplit(invocation: Invocation): Doubt | undefined {
+  return describePieces(invocation, "csplit", ({ found }) => {
+    const prefix = found.find(({ name }) => name === "-f" || name === "--prefix");
+    return prefix?.value ?? literalArgument("xx");
+  });
+}
+
+function describePieces(
+  { scan, args, place }: Invocation,
+  name: string,
+  beginning: (options: Options) => Argument,
+): Doubt | undefined {
+  const program = programOf(name) ?? {};
+  const options = readOptions(args, program);
+  const [whole] = options.operands;
+  if (whole) addPath(scan, whole, { access: "read" }, place);
+  addBeginning(scan, beginning(options), place);
+  return programDoubt(options, program);
+}
+
+/** A mode may begin with a dash, as an option does: `chmod -w a`. */
+export function describeChmod(invocation: Invocation): Doubt | undefined {
+  const program = programOf("chmod") ?? {};
+  const isMode = ({ text }: Argument) => /^-[rwxXstugoa0-7]/.test(text);
+  const { args } = invocation;
+  if (!args.some(isMode)) return describeProgram(invocation, program);
+  return describeProgram({ ...invocation, args: args.filter((arg) => !isMode(arg)) }, { ...program, skip: 0 });
+}
+
+/** The last letters of a template are replaced. */
+export function describeMktemp(invocation: Invocation): Doubt | undefined {
+  const args = invocation.args.map((arg) => {
+    const values = arg.values?.map((value) => {
+      const text = value.text.replace(/X{3,}/g, "*");
+      return { text, glob: value.glob || text !== value.text };
+    });
+    return { ...arg, values };
+  });
+  return describeProgram({ ...invocation, args }, programOf("mktemp"));
 }
 
 /** Only its copying names files; other words are often names with a slash. */

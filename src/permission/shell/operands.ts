@@ -1,4 +1,4 @@
-import { basename, isAbsolute } from "node:path";
+import { basename, extname, isAbsolute } from "node:path";
 import { hasOption, words } from "./options.ts";
 import type { Options } from "./options.ts";
 import type { Place, Scan } from "./part.ts";
@@ -36,6 +36,7 @@ export function addOperands(scan: Scan, options: Options, program: Program, plac
   const operands = options.operands.slice(skipped);
   const below = program.below === "*" || hasOption(options, program.below);
   const edit: PathUse = { access: "edit", below, removes: program.removes ?? false };
+  if (hasOption(options, program.makes)) return operands.forEach((file) => addPath(scan, file, edit, place));
   switch (program.operands) {
     case "text":
       return;
@@ -46,11 +47,10 @@ export function addOperands(scan: Scan, options: Options, program: Program, plac
     case "write":
       return operands.forEach((file) => addPath(scan, file, edit, place));
     case "change":
+      if (hasOption(options, program.looks)) return addReads(scan, operands, program, place);
       return operands.forEach((file) => addChange(scan, file, edit, place));
     case "pack":
-      return operands.forEach((file, index) =>
-        addPath(scan, file, index === 0 ? edit : { access: "read" }, place),
-      );
+      return addPacked(scan, operands, edit, place);
     case "clone":
       return addClone(scan, operands, place);
     case "folder":
@@ -58,7 +58,7 @@ export function addOperands(scan: Scan, options: Options, program: Program, plac
     case "copy":
     case "move":
     case "link":
-      return addCopies(scan, operands, program, hasOption(options, program.fills), edit, place);
+      return addCopies(scan, operands, program, options, edit, place);
     case "name":
       return operands.forEach((operand) => addVisiblePaths(scan, operand, place));
     case undefined:
@@ -93,9 +93,39 @@ function addUpload(scan: Scan, value: Argument, place: Place): void {
   }
 }
 
+/** The result has another ending. */
 function addChange(scan: Scan, file: Argument, edit: PathUse, place: Place): void {
   addPath(scan, file, { access: "read" }, place);
   addPath(scan, file, edit, place);
+  addPath(scan, mapText(file, withoutEnding), edit, place);
+  addBeginning(scan, mapText(file, (path) => `${withoutEnding(path)}.`), place);
+}
+
+function withoutEnding(path: string): string {
+  return path.slice(0, path.length - extname(path).length);
+}
+
+/** An archive may get an ending of its own. */
+function addPacked(
+  scan: Scan,
+  [archive, ...members]: readonly Argument[],
+  edit: PathUse,
+  place: Place,
+): void {
+  if (archive) addPath(scan, archive, edit, place);
+  if (archive) addPath(scan, mapText(archive, (text) => `${text}.zip`), edit, place);
+  for (const member of members) addPath(scan, member, { access: "read" }, place);
+}
+
+/** Files whose names begin with the word. */
+export function addBeginning(scan: Scan, beginning: Argument, place: Place): void {
+  const values = beginning.values?.map(({ text }) => ({ text: `${text}*`, glob: true }));
+  addPath(scan, { ...beginning, values }, { access: "edit" }, place);
+}
+
+function mapText(argument: Argument, change: (text: string) => string): Argument {
+  const values = argument.values?.map((value) => ({ text: change(value.text), glob: value.glob }));
+  return { ...argument, text: change(argument.text), values };
 }
 
 function savesFiles(options: Options, program: Program): boolean {
@@ -144,23 +174,40 @@ function addCopies(
   scan: Scan,
   operands: readonly Argument[],
   program: Program,
-  hasTarget: boolean,
-  edit: PathUse,
+  options: Options,
+  use: PathUse,
   place: Place,
 ): void {
   scan.rearrange();
-  const target = hasTarget || operands.length < 2 ? undefined : operands.at(-1);
-  const sources = target ? operands.slice(0, -1) : operands;
+  const target = targetOf(operands, program, options);
+  const edit = { ...use, removes: false };
+  const sources = target && operands.length > 1 ? operands.slice(0, -1) : operands;
   for (const source of sources) {
     if (/^[\w.@-]+:(?!\/\/)/.test(source.text)) continue;
     addPath(scan, source, { access: "read" }, place);
-    if (program.operands === "move") addPath(scan, source, edit, place);
+    if (program.operands === "move") addPath(scan, source, use, place);
   }
   if (!target || /^[\w.@-]+:/.test(target.text)) return;
-  addPath(scan, target, { ...edit, removes: false }, place);
-  for (const source of sources)
-    for (const inside of namesInside(scan, target, source, place))
-      addPath(scan, inside, { ...edit, removes: false }, place);
+  const inside = sources.flatMap((source) => (source === target ? [] : namesInside(scan, target, source, place)));
+  for (const file of [target, ...inside]) addPath(scan, file, edit, place);
+  if (!hasOption(options, program.spares)) return;
+  const suffix = options.found.find(({ name, value }) => value && /^-(?:S|-suffix)$/.test(name))?.value;
+  for (const file of [target, ...inside]) addSpareCopy(scan, file, suffix?.text ?? "~", place);
+}
+
+/** What is overwritten is kept under a longer name, or under a numbered one. */
+function addSpareCopy(scan: Scan, file: Argument, suffix: string, place: Place): void {
+  addPath(scan, mapText(file, (text) => text + suffix), { access: "edit" }, place);
+  addBeginning(scan, mapText(file, (text) => `${text}.~`), place);
+}
+
+/** A wildcard alone may stand for sources and a target; a link without one is made where the shell is. */
+function targetOf(operands: readonly Argument[], program: Program, options: Options): Argument | undefined {
+  if (hasOption(options, program.fills)) return undefined;
+  const last = operands.at(-1);
+  if (operands.length !== 1) return last;
+  if (program.operands === "link") return literalArgument(".");
+  return last?.values?.some(({ glob }) => glob) === true ? last : undefined;
 }
 
 /** `cp x/.env folder` may write `folder/.env`; `cp -r x/. folder` and `cp x/* folder` what lies in `x` now. */

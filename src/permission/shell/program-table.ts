@@ -23,8 +23,14 @@ export interface Program {
   readonly fills?: string;
   /** Options with which it writes a file with the last name of each address; `*` for always. */
   readonly saves?: string;
-  /** It writes files that its arguments do not name. */
+  /** It writes files that its arguments do not name, unless one of the options `looks` or `fills` is there. */
   readonly writesUnseen?: boolean;
+  /** Options with which it writes nothing. */
+  readonly looks?: string;
+  /** Options with which it keeps what a file was under a longer name. */
+  readonly spares?: string;
+  /** Options with which its operands are folders to make. */
+  readonly makes?: string;
   /** Variables among its operands (`SHELL=…`) through which it runs something else. */
   readonly settings?: string;
   /** What its operands are. `copy`: the last is written, the others read; `move`: all are written. `change`: read and written; `pack`: the first is written, the others read. `address`: URLs. `name`: no more than names. */
@@ -62,6 +68,7 @@ export const interactive = "it can run other programs from inside";
 const remote = "it runs a command on another machine";
 const schedules = "it runs something later or elsewhere";
 
+const spares = "-b --backup -S --suffix";
 const grepValues =
   "-A -B -C -m -D -d --after-context --before-context --context --max-count --binary-files --devices --directories --label";
 const searchValues =
@@ -165,6 +172,7 @@ const table: Record<string, Program> = {
     danger:
       "-f --file -i --include -l --load -E --exec -o --pretty-print -d --dump-variables -p --profile -D --debug -W",
     skip: 1,
+    instead: "-f --file -E --exec",
   },
   "sed gsed": {
     operands: "read",
@@ -204,17 +212,20 @@ const table: Record<string, Program> = {
   cp: {
     operands: "copy",
     values: "-S --suffix",
+    spares,
     fills: "-t --target-directory",
     below: "-r -R -a --recursive --archive",
   },
-  mv: { operands: "move", removes: true, values: "-S --suffix", fills: "-t --target-directory", below: "*" },
+  mv: { operands: "move", removes: true, values: "-S --suffix", spares, fills: "-t --target-directory", below: "*" },
   install: {
     operands: "copy",
-    values: "-m -o -g -S --mode --owner --group",
+    values: "-m -o -g -S --mode --owner --group --suffix",
+    spares,
+    makes: "-d --directory",
     fills: "-t --target-directory",
     danger: "--strip-program",
   },
-  ln: { operands: "link", values: "-S --suffix", fills: "-t --target-directory" },
+  "ln link": { operands: "link", values: "-S --suffix", spares, fills: "-t --target-directory" },
   rsync: {
     operands: "copy",
     values: "-f --filter --exclude --include --exclude-from --include-from --bwlimit",
@@ -224,8 +235,12 @@ const table: Record<string, Program> = {
     writes: "--log-file --backup-dir --partial-dir",
     below: "*",
   },
-  split: { operands: "copy", texts: "-l -b -n -a -C -t", danger: "--filter" },
-  csplit: { operands: "read", texts: "-b -n --suffix-format --digits", writes: "-f --prefix" },
+  split: {
+    texts:
+      "-l -b -n -a -C -t --lines --bytes --number --suffix-length --line-bytes --separator --additional-suffix",
+    danger: "--filter",
+  },
+  csplit: { texts: "-b -n -f --suffix-format --digits --prefix" },
   dd: {},
   patch: {
     operands: "write",
@@ -236,11 +251,12 @@ const table: Record<string, Program> = {
     writesUnseen: true,
   },
   zip: { operands: "pack", danger: "-T -TT --test --unzip-command -O --output-file" },
-  unzip: { operands: "read", danger: "-d -o", fills: "-d" },
+  unzip: { operands: "read", danger: "-d -o", fills: "-d", writesUnseen: true, looks: "-l -t -p -c -v -z -Z" },
   "gzip gunzip bzip2 bunzip2 xz unxz zstd": {
     operands: "change",
     below: "-r --recursive",
     texts: "-S --suffix",
+    looks: "-c --stdout --to-stdout -l --list -t --test",
   },
   "tar bsdtar gtar": {
     operands: "folder",

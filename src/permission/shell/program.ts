@@ -20,7 +20,8 @@ export function describeProgram(
   const options = readOptions(args, program);
   addOptionFiles(scan, options, program, place);
   addOperands(scan, options, program, place);
-  if (program.writesUnseen) addUnseenWrites(scan, place);
+  if (program.writesUnseen && !hasOption(options, program.looks) && !hasOption(options, program.fills))
+    addUnseenWrites(scan, place);
   return programDoubt(options, program);
 }
 
@@ -28,8 +29,8 @@ export function describeProgram(
 export function programDoubt(options: Options, program: Program): Doubt | undefined {
   if (program.opaque) return { reason: program.opaque };
   const dangers = dangersIn(options, program.danger);
-  if (dangers.length > 0) return doubts.option(dangers);
   if (options.unsure && program.danger) return doubts.unsure;
+  if (dangers.length > 0) return doubts.option(dangers);
   const setting = options.operands.find(({ text }) =>
     words(program.settings).has(/^[^=]*(?==)/.exec(text)?.[0] ?? ""),
   );

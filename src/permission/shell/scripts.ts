@@ -1,30 +1,47 @@
+import { basename, dirname, join } from "node:path";
 import { describeProgram, programDoubt } from "./program.ts";
 import { addOperands, addOptionFiles } from "./operands.ts";
-import { hasOption, readOptions, words } from "./options.ts";
+import { hasOption, readOptions } from "./options.ts";
 import type { Options } from "./options.ts";
+import { strictestDoubt } from "./doubt.ts";
 import type { Doubt } from "./doubt.ts";
 import type { Invocation, Place, Scan } from "./part.ts";
 import { addPath } from "./paths.ts";
 import { programOf } from "./program-table.ts";
 import type { Program } from "./program-table.ts";
 import { knownText, literalArgument } from "./word.ts";
+import type { Argument } from "./word.ts";
 
 export function describeSed({ scan, args, place }: Invocation): Doubt | undefined {
   const program: Program = programOf("sed") ?? {};
-  const options = readOptions(args, program);
+  const options = readOptions(args.map(withoutSuffix), program);
   const inPlace = hasOption(options, "-i --in-place");
   addOptionFiles(scan, options, program, place);
   addOperands(scan, options, inPlace ? { ...program, operands: "change" } : program, place);
-  return programDoubt(options, program) ?? sedDoubt(scan, options, program, place);
+  for (const suffix of args.flatMap(({ text }) => suffixForm.exec(text)?.[2] ?? []))
+    addSpareCopies(scan, options.operands, suffix, place);
+  return strictestDoubt(sedDoubt(scan, options, program, place), programDoubt(options, program));
+}
+
+/** `-i.bak`, `--in-place=.bak`. */
+const suffixForm = /^(-[nrEsuz]*i|--in-[a-z]*=)(.+)$/s;
+
+function withoutSuffix(arg: Argument): Argument {
+  const option = suffixForm.exec(arg.text)?.[1];
+  return option === undefined ? arg : literalArgument(option.replace("=", ""));
+}
+
+/** What a file was is kept under a name that the suffix makes; `*` in it stands for the name. */
+function addSpareCopies(scan: Scan, files: readonly Argument[], suffix: string, place: Place): void {
+  for (const { text } of files.flatMap(({ values = [] }) => values)) {
+    const name = suffix.includes("*") ? suffix.replaceAll("*", basename(text)) : basename(text) + suffix;
+    addPath(scan, literalArgument(name.includes("/") ? name : join(dirname(text), name)), { access: "edit" }, place);
+  }
 }
 
 function sedDoubt(scan: Scan, options: Options, program: Program, place: Place): Doubt | undefined {
-  const given = options.found.filter(
-    ({ name }) => words(program.texts).has(name) && /^-(?:e|-expression)$/.test(name),
-  );
-  const scripts = given.length > 0 ? given.map((option) => option.value) : options.operands.slice(0, 1);
-  for (const script of scripts) {
-    const text = script && knownText(script);
+  for (const script of sedScripts(options, program)) {
+    const text = knownText(script);
     if (text === undefined) return { reason: "sed's script cannot be known before it runs" };
     const effects = readSedScript(text);
     for (const file of effects.writes) addPath(scan, literalArgument(file), { access: "edit" }, place);
@@ -34,14 +51,24 @@ function sedDoubt(scan: Scan, options: Options, program: Program, place: Place):
   return undefined;
 }
 
+/** Behind `-i` some programs take an empty suffix as a word of its own. */
+function sedScripts(options: Options, program: Program): Argument[] {
+  const given = options.found.filter(({ name }) => /^-(?:e|-expression)$/.test(name));
+  if (hasOption(options, program.instead)) return given.flatMap(({ value }) => value ?? []);
+  return options.operands.slice(0, options.operands[0]?.text === "" ? 2 : 1);
+}
+
 export function describeAwk(invocation: Invocation): Doubt | undefined {
   const program: Program = programOf("awk") ?? {};
   const doubt = describeProgram(invocation, program);
-  if (doubt) return doubt;
-  const [script] = readOptions(invocation.args, program).operands;
+  const options = readOptions(invocation.args, program);
+  return hasOption(options, program.instead) ? doubt : strictestDoubt(awkDoubt(options), doubt);
+}
+
+function awkDoubt({ operands: [script] }: Options): Doubt | undefined {
   const text = script && knownText(script);
   const reason = text === undefined ? "awk's program cannot be known before it runs" : opaqueAwk(text);
-  return reason ? { reason } : undefined;
+  return reason === undefined ? undefined : { reason };
 }
 
 /** What a script of sed does beside printing: files that it names, or that it cannot be read. */

@@ -1,7 +1,9 @@
 import type { Doubt } from "./doubt.ts";
 import { addOptionFiles, addUnseenWrites } from "./operands.ts";
+import { inFolder } from "./folders.ts";
 import { hasOption, readOptions, words } from "./options.ts";
-import type { Invocation } from "./part.ts";
+import type { Options } from "./options.ts";
+import type { Invocation, Place } from "./part.ts";
 import { addPath } from "./paths.ts";
 import { programDoubt } from "./program.ts";
 import { programOf } from "./program-table.ts";
@@ -24,8 +26,16 @@ export function describeTar({ scan, args, place }: Invocation): Doubt | undefine
       addPath(scan, value, { access: extracts ? "edit" : "visible", folder: true, below: true }, place);
   }
   if (extracts && !hasOption(options, "-C --directory")) addUnseenWrites(scan, place);
-  for (const operand of options.operands) if (!extracts) addPath(scan, operand, { access: "read" }, place);
+  for (const from of extracts ? [] : memberFolders(options, place))
+    for (const operand of options.operands) addPath(scan, operand, { access: "read" }, from);
   return programDoubt(options, program);
+}
+
+/** Where the members of a new archive may be: each `-C` counts for what stands behind it. */
+function memberFolders({ found }: Options, place: Place): Place[] {
+  const folders = found.flatMap(({ name, value }) => (/^-(?:C|-directory)$/.test(name) && value ? [value] : []));
+  let current = place;
+  return [place, ...folders.map((folder) => (current = inFolder(current, folder)))];
 }
 
 /** `xfC a folder` as `-x -f a -C folder`: letters without a dash take the words behind them in their order. */

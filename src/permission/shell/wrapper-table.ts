@@ -5,6 +5,8 @@ export interface Wrapper {
   readonly values?: string;
   /** Operands before the command. */
   readonly skip?: number;
+  /** The first operand is a file that it makes. */
+  readonly makesFirst?: boolean;
   /** Assignments may stand before the command. */
   readonly assigns?: boolean;
   /** More arguments are added when it runs. */
@@ -78,6 +80,7 @@ const table: Record<string, Wrapper> = {
     flags: "-s -x -u -n -o -e -F --shared --exclusive --unlock --nonblock --nb --close --no-fork --verbose",
     values: "-w -E --timeout --wait --conflict-exit-code",
     skip: 1,
+    makesFirst: true,
     danger: "-c --command",
   },
   "strace ltrace": {
@@ -88,7 +91,15 @@ const table: Record<string, Wrapper> = {
   },
   caffeinate: { flags: "-d -i -m -s -u", values: "-t -w" },
   "busybox toybox": {},
-  "fakeroot faketime": {},
+  fakeroot: {},
+  faketime: { values: "-f", skip: 1 },
+  cpulimit: { values: "-l -p -e --limit --pid --exe", flags: "-z -i -b -v", looks: "-p -e --pid --exe" },
+  valgrind: { flags: "-q -v --quiet --verbose" },
+  "setpriv prlimit numactl systemd-inhibit schedtool runcon chpst tini dumb-init eatmydata rlwrap torsocks proxychains proxychains4 setarch linux32 linux64 i386 x86_64":
+    {},
+  "gosu su-exec": { skip: 1 },
+  "ld.so ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 ld-musl-x86_64.so.1 ld-musl-aarch64.so.1":
+    {},
   "dbus-run-session xvfb-run": { danger: "-s --server-args -f -e" },
   "unbuffer winpty catchsegv": {},
   coproc: {},

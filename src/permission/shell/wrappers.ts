@@ -4,7 +4,7 @@ import { type Handed, isReader } from "./handed-files.ts";
 import { dangersIn, hasOption, readOptions, unknownIn } from "./options.ts";
 import { toAssignment } from "./assignments.ts";
 import type { Invocation, ShellAssignment, SimpleCommand } from "./part.ts";
-import { addUnknownPath, addVisiblePaths } from "./paths.ts";
+import { addPath, addUnknownPath, addVisiblePaths } from "./paths.ts";
 import { runTexts } from "./shells.ts";
 import { canonicalText, unknownArguments } from "./word.ts";
 import type { Argument } from "./word.ts";
@@ -21,6 +21,8 @@ export function describeWrapper(
     addUnknownPath(scan, canonicalText(command.argv), { access: "visible" }, doubts.option(dangers).reason);
   if (options.operands.length === 0 || hasOption(options, wrapper.looks))
     return dangers.length > 0 ? doubts.option(dangers) : undefined;
+  const [first] = options.operands;
+  if (wrapper.makesFirst && first) addPath(scan, first, { access: "edit" }, place);
   const marks = options.found.flatMap(({ name, value }) =>
     /^-(?:I|-replace)$/.test(name) && value ? [value.text] : [],
   );
@@ -31,7 +33,8 @@ export function describeWrapper(
   const doubt = wrapper.joins ? runTexts(inner.argv, place) : undefined;
   if (!wrapper.joins && inner.argv.length > 0) scan.addWrapped(inner, place);
   if (dangers.length > 0) return doubts.option(dangers);
-  const [unknown] = unknownIn(options, wrapper.values, wrapper.flags, wrapper.looks, wrapper.danger);
+  const wordless = { ...options, found: options.found.filter(({ value }) => value === undefined) };
+  const [unknown] = unknownIn(wordless, wrapper.values, wrapper.flags, wrapper.looks, wrapper.danger);
   if (unknown)
     return { reason: `${unknown} may take the next word, so that the command is not known`, unseen: true };
   return doubt ?? assignmentDoubt(inner) ?? (options.unsure ? doubts.unsure : undefined);
