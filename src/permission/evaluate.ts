@@ -55,7 +55,7 @@ function evaluateSubject(permission: string, subject: Subject, rules: Ruleset): 
       ...base,
       action: found.action,
       rule,
-      reason: reasonFor(found.action, rule, subject),
+      reason: reasonFor(found, rule, subject),
     };
     if (verdict?.action === "deny") return verdict;
     if (verdict?.action === "allow") return partly ?? allowed(verdict, subject, stricterBehind);
@@ -79,6 +79,8 @@ interface Application {
   action: Action;
   /** It holds for the subject itself and for all that the subject stands for. */
   wholly: boolean;
+  /** What it holds for, where that is not the subject itself. */
+  about?: string;
 }
 
 /** What the rule says about the subject, undefined where it says nothing. */
@@ -89,7 +91,9 @@ function applies(rule: Rule, subject: Subject): Application | undefined {
   if (fitsPartly(pattern, subject)) return { action, wholly: false };
   const texts = [subject.text, ...(subject.also ?? [])];
   const below = subject.below && texts.some((text) => overlaps(pattern, everythingBelow(text)));
-  return below ? { action: "ask", wholly: false } : undefined;
+  if (below) return { action: "ask", wholly: false, about: "for something below it" };
+  if (subject.becomes === undefined || !overlaps(pattern, subject.becomes)) return undefined;
+  return { action: "ask", wholly: false, about: "for what it may become when it runs" };
 }
 
 function fitsWhole(pattern: string, { text, glob }: Subject): boolean {
@@ -118,10 +122,10 @@ function spellsOut(pattern: string, options: readonly string[] | undefined): boo
   return options.every((option) => words.includes(option));
 }
 
-function reasonFor(action: Action, rule: Rule, subject: Subject): string {
+function reasonFor({ action, about }: Application, rule: Rule, subject: Subject): string {
   const named = `the rule ${rule.permission}: "${rule.pattern}" says ${rule.action}`;
   if (action !== "allow" && subject.opaque !== undefined) return `${named}; ${subject.opaque}`;
-  return action === rule.action ? named : `${named} for something below it`;
+  return about === undefined ? named : `${named} ${about}`;
 }
 
 /** Characters of one pattern; with it a match takes a bounded time whatever the text. */

@@ -33,6 +33,8 @@ export interface Subject {
   glob?: boolean;
   /** The texts that the pattern stands for where they are known: then a deny or ask bites on these alone. */
   names?: readonly string[];
+  /** A pattern of what `text` stands for where that is not one text: a deny or ask that has a text in common with it makes it ask. */
+  becomes?: string;
   /** The call reaches everything below the folder `text`: a deny or ask that may apply there makes it ask. */
   below?: boolean;
   /** It only says where other commands run: what rules say of everything does not count, and nothing said is allowed. */

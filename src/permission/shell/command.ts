@@ -9,7 +9,7 @@ import { readOptions } from "./options.ts";
 import type { Place, Scan, ShellPart, SimpleCommand } from "./part.ts";
 import { addPath, addUnknownPath, mayBeOption } from "./paths.ts";
 import { programOf } from "./program-table.ts";
-import { asGiven, asUnknown, canonicalText } from "./word.ts";
+import { asGiven, asUnknown, canonicalText, knownText } from "./word.ts";
 import type { Argument } from "./word.ts";
 
 /** Commands that run each other (`sudo env nice …`) deeper than this are asked for as a whole. */
@@ -64,10 +64,12 @@ function addSteering(scan: Scan, { argv, raw }: SimpleCommand, place: Place): vo
 
 function addBash(scan: Scan, command: SimpleCommand, doubt: Doubt | undefined): void {
   const text = canonicalText(command.argv);
+  const becomes = patternOf(command.argv);
   const part: ShellPart = {
     permission: "bash",
     text,
     also: otherSpellings(command, text),
+    ...(becomes !== undefined && { becomes }),
     reason: doubt ? `runs ${text}, but ${doubt.reason}` : `runs ${text}`,
     always: doubt ? [] : alwaysPattern(command.argv),
     ...(doubt && { opaque: doubt.reason }),
@@ -75,6 +77,19 @@ function addBash(scan: Scan, command: SimpleCommand, doubt: Doubt | undefined): 
   };
   scan.add(part);
   if (doubt?.unseen) addUnknownPath(scan, text, { access: "visible" }, doubt.reason);
+}
+
+/** What the words may be when they run, where one of them is not known as it stands. */
+function patternOf([name, ...args]: readonly Argument[]): string | undefined {
+  if (!name || args.every((arg) => knownText(arg) !== undefined)) return undefined;
+  return basename(name.text) + args.map(wordPattern).join("");
+}
+
+/** With the blank before it; a word that may become none takes the blank with it. */
+function wordPattern({ values, known, splits }: Argument): string {
+  const [only, ...others] = values ?? [];
+  if (!only) return splits && known === "" ? "*" : ` ${known}*`;
+  return others.length === 0 && !only.names ? ` ${only.text}` : " *";
 }
 
 /** Spellings in which a person may have forbidden the same command. */

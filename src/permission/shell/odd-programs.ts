@@ -67,7 +67,10 @@ export function describeChmod(invocation: Invocation): Doubt | undefined {
   const isMode = ({ text }: Argument) => /^-[rwxXstugoa0-7]/.test(text);
   const { args } = invocation;
   if (!args.some(isMode)) return describeProgram(invocation, program);
-  return describeProgram({ ...invocation, args: args.filter((arg) => !isMode(arg)) }, { ...program, skip: 0 });
+  return describeProgram(
+    { ...invocation, args: args.filter((arg) => !isMode(arg)) },
+    { ...program, skip: 0 },
+  );
 }
 
 /** The last letters of a template are replaced. */

@@ -98,7 +98,11 @@ function addChange(scan: Scan, file: Argument, edit: PathUse, place: Place): voi
   addPath(scan, file, { access: "read" }, place);
   addPath(scan, file, edit, place);
   addPath(scan, mapText(file, withoutEnding), edit, place);
-  addBeginning(scan, mapText(file, (path) => `${withoutEnding(path)}.`), place);
+  addBeginning(
+    scan,
+    mapText(file, (path) => `${withoutEnding(path)}.`),
+    place,
+  );
 }
 
 function withoutEnding(path: string): string {
@@ -113,7 +117,13 @@ function addPacked(
   place: Place,
 ): void {
   if (archive) addPath(scan, archive, edit, place);
-  if (archive) addPath(scan, mapText(archive, (text) => `${text}.zip`), edit, place);
+  if (archive)
+    addPath(
+      scan,
+      mapText(archive, (text) => `${text}.zip`),
+      edit,
+      place,
+    );
   for (const member of members) addPath(scan, member, { access: "read" }, place);
 }
 
@@ -186,9 +196,13 @@ function addCopies(
     if (/^[\w.@-]+:(?!\/\/)/.test(source.text)) continue;
     addPath(scan, source, { access: "read" }, place);
     if (program.operands === "move") addPath(scan, source, use, place);
+    if (program.links === "*" || hasOption(options, program.links))
+      addPath(scan, source, { access: "edit", below: true }, place);
   }
   if (!target || /^[\w.@-]+:/.test(target.text)) return;
-  const inside = sources.flatMap((source) => (source === target ? [] : namesInside(scan, target, source, place)));
+  const inside = sources.flatMap((source) =>
+    source === target ? [] : namesInside(scan, target, source, place),
+  );
   for (const file of [target, ...inside]) addPath(scan, file, edit, place);
   if (!hasOption(options, program.spares)) return;
   const suffix = options.found.find(({ name, value }) => value && /^-(?:S|-suffix)$/.test(name))?.value;
@@ -197,8 +211,17 @@ function addCopies(
 
 /** What is overwritten is kept under a longer name, or under a numbered one. */
 function addSpareCopy(scan: Scan, file: Argument, suffix: string, place: Place): void {
-  addPath(scan, mapText(file, (text) => text + suffix), { access: "edit" }, place);
-  addBeginning(scan, mapText(file, (text) => `${text}.~`), place);
+  addPath(
+    scan,
+    mapText(file, (text) => text + suffix),
+    { access: "edit" },
+    place,
+  );
+  addBeginning(
+    scan,
+    mapText(file, (text) => `${text}.~`),
+    place,
+  );
 }
 
 /** A wildcard alone may stand for sources and a target; a link without one is made where the shell is. */

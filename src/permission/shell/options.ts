@@ -67,7 +67,11 @@ class OptionReading {
     if (!isOption) return known === "";
     if (known.includes("=")) return false;
     const isCluster = !known.startsWith("--") && this.#program.words !== true;
-    if (isCluster) return !known.slice(1).split("").some((letter) => this.#valued.has(`-${letter}`));
+    if (isCluster)
+      return !known
+        .slice(1)
+        .split("")
+        .some((letter) => this.#valued.has(`-${letter}`));
     const options = [...this.#valued, ...words(this.#program.danger)];
     return options.some((option) => option.length > known.length && option.startsWith(known));
   }

@@ -29,6 +29,8 @@ export interface Program {
   readonly looks?: string;
   /** Options with which it keeps what a file was under a longer name. */
   readonly spares?: string;
+  /** Options with which it gives its sources further names, by which they can be changed; `*` for always. */
+  readonly links?: string;
   /** Options with which its operands are folders to make. */
   readonly makes?: string;
   /** Variables among its operands (`SHELL=…`) through which it runs something else. */
@@ -213,10 +215,18 @@ const table: Record<string, Program> = {
     operands: "copy",
     values: "-S --suffix",
     spares,
+    links: "-l --link -s --symbolic-link",
     fills: "-t --target-directory",
     below: "-r -R -a --recursive --archive",
   },
-  mv: { operands: "move", removes: true, values: "-S --suffix", spares, fills: "-t --target-directory", below: "*" },
+  mv: {
+    operands: "move",
+    removes: true,
+    values: "-S --suffix",
+    spares,
+    fills: "-t --target-directory",
+    below: "*",
+  },
   install: {
     operands: "copy",
     values: "-m -o -g -S --mode --owner --group --suffix",
@@ -225,7 +235,7 @@ const table: Record<string, Program> = {
     fills: "-t --target-directory",
     danger: "--strip-program",
   },
-  "ln link": { operands: "link", values: "-S --suffix", spares, fills: "-t --target-directory" },
+  "ln link": { operands: "link", links: "*", values: "-S --suffix", spares, fills: "-t --target-directory" },
   rsync: {
     operands: "copy",
     values: "-f --filter --exclude --include --exclude-from --include-from --bwlimit",
@@ -251,7 +261,13 @@ const table: Record<string, Program> = {
     writesUnseen: true,
   },
   zip: { operands: "pack", danger: "-T -TT --test --unzip-command -O --output-file" },
-  unzip: { operands: "read", danger: "-d -o", fills: "-d", writesUnseen: true, looks: "-l -t -p -c -v -z -Z" },
+  unzip: {
+    operands: "read",
+    danger: "-d -o",
+    fills: "-d",
+    writesUnseen: true,
+    looks: "-l -t -p -c -v -z -Z",
+  },
   "gzip gunzip bzip2 bunzip2 xz unxz zstd": {
     operands: "change",
     below: "-r --recursive",

@@ -35,7 +35,12 @@ function withoutSuffix(arg: Argument): Argument {
 function addSpareCopies(scan: Scan, files: readonly Argument[], suffix: string, place: Place): void {
   for (const { text } of files.flatMap(({ values = [] }) => values)) {
     const name = suffix.includes("*") ? suffix.replaceAll("*", basename(text)) : basename(text) + suffix;
-    addPath(scan, literalArgument(name.includes("/") ? name : join(dirname(text), name)), { access: "edit" }, place);
+    addPath(
+      scan,
+      literalArgument(name.includes("/") ? name : join(dirname(text), name)),
+      { access: "edit" },
+      place,
+    );
   }
 }
 

@@ -33,7 +33,9 @@ export function describeTar({ scan, args, place }: Invocation): Doubt | undefine
 
 /** Where the members of a new archive may be: each `-C` counts for what stands behind it. */
 function memberFolders({ found }: Options, place: Place): Place[] {
-  const folders = found.flatMap(({ name, value }) => (/^-(?:C|-directory)$/.test(name) && value ? [value] : []));
+  const folders = found.flatMap(({ name, value }) =>
+    /^-(?:C|-directory)$/.test(name) && value ? [value] : [],
+  );
   let current = place;
   return [place, ...folders.map((folder) => (current = inFolder(current, folder)))];
 }
