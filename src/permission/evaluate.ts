@@ -91,7 +91,8 @@ function applies(rule: Rule, subject: Subject): Application | undefined {
   if (fitsPartly(pattern, subject)) return { action, wholly: false };
   const texts = [subject.text, ...(subject.also ?? [])];
   const below = subject.below && texts.some((text) => overlaps(pattern, everythingBelow(text)));
-  if (below) return { action: "ask", wholly: false, about: "for something below it" };
+  const within = subject.within && action === "deny" && texts.some((text) => namesWithin(pattern, text));
+  if (below || within) return { action: "ask", wholly: false, about: "for something below it" };
   if (subject.becomes === undefined || !overlaps(pattern, subject.becomes)) return undefined;
   return { action: "ask", wholly: false, about: "for what it may become when it runs" };
 }
@@ -103,6 +104,12 @@ function fitsWhole(pattern: string, { text, glob }: Subject): boolean {
 function fitsPartly(pattern: string, { text, also = [], glob, names }: Subject): boolean {
   if (glob && names) return names.some((name) => matches(pattern, name));
   return [text, ...also].some((one) => (glob ? overlaps(pattern, one) : matches(pattern, one)));
+}
+
+/** Whether what the pattern says before its first wildcard leads into the folder. */
+function namesWithin(pattern: string, folder: string): boolean {
+  const [named = ""] = pattern.split(/[*?]/);
+  return folder === "." ? /^[^/]/.test(named) : named.startsWith(`${folder}/`);
 }
 
 function everythingBelow(folder: string): string {

@@ -37,6 +37,8 @@ export interface Subject {
   becomes?: string;
   /** The call reaches everything below the folder `text`: a deny or ask that may apply there makes it ask. */
   below?: boolean;
+  /** The call reads what lies below the folder `text`: a deny that names something there makes it ask. */
+  within?: boolean;
   /** It only says where other commands run: what rules say of everything does not count, and nothing said is allowed. */
   steers?: boolean;
   /** Why a person must agree each time, whatever the rules and approvals allow. A deny still denies. */

@@ -35,6 +35,10 @@ export const context: ShellContext = {
 const bash = (action: Action, patterns: readonly string[]): Rule[] =>
   patterns.map((pattern) => ({ permission: "bash", pattern, action }));
 
+const deniedReads: Rule[] = ["keys/*", "*.env", "keys/deep/a.pem"].map((pattern) => {
+  return { permission: "read", pattern, action: "deny" };
+});
+
 const defaults = defaultRules({ outputFolder: "/data/output", skillFolders: ["/data/skills"] });
 
 /** What programs a careful person lets run; everything else asks. */
@@ -49,7 +53,7 @@ export const ruleSets = {
     ...bash("deny", ["rm *", "git push *", "curl *"]),
     { permission: "edit", pattern: "secret/*", action: "deny" },
   ],
-  sub: [...defaults, ...bash("deny", ["tool push *"])],
+  sub: [...defaults, ...bash("deny", ["tool push *"]), ...deniedReads],
   plan: [
     ...defaults,
     { permission: "edit", pattern: "*", action: "deny" },
@@ -1878,6 +1882,39 @@ export const groups: readonly Group[] = [
       "for x in a b; do other $x; done",
       "X=pull; tool $X",
       "echo push | xargs other",
+    ],
+  },
+  {
+    about: "everything in a folder is read, of which a rule denies something",
+    rules: "sub",
+    action: "ask",
+    commands: [
+      "grep -r KEY keys",
+      "grep -rn KEY .",
+      "grep -r KEY",
+      "grep -R KEY ./keys/",
+      "rg KEY",
+      "rg KEY keys",
+      "cd keys && rg KEY",
+      "cp -r keys a",
+      "cp -a . ../app/a",
+      "tar czf a.tgz keys",
+      "tar czf a.tgz .",
+      "zip -r a.zip keys",
+      "diff -r keys a",
+    ],
+  },
+  {
+    about: "what is read holds nothing that a rule names",
+    rules: "sub",
+    action: "allow",
+    commands: [
+      "grep -rn KEY src",
+      "rg KEY src",
+      "cp -r src a",
+      "tar czf a.tgz src",
+      "ls keys",
+      "grep -n KEY a.ts",
     ],
   },
 ];

@@ -36,6 +36,8 @@ export function addOperands(scan: Scan, options: Options, program: Program, plac
   const operands = options.operands.slice(skipped);
   const below = program.below === "*" || hasOption(options, program.below);
   const edit: PathUse = { access: "edit", below, removes: program.removes ?? false };
+  const within = program.searches === "*" || hasOption(options, program.searches);
+  const read: PathUse = { access: "read", within };
   if (hasOption(options, program.makes)) return operands.forEach((file) => addPath(scan, file, edit, place));
   switch (program.operands) {
     case "text":
@@ -43,14 +45,14 @@ export function addOperands(scan: Scan, options: Options, program: Program, plac
     case "address":
       return addAddresses(scan, operands, savesFiles(options, program), place);
     case "read":
-      return addReads(scan, operands, program, place);
+      return addReads(scan, operands, program, read, place);
     case "write":
       return operands.forEach((file) => addPath(scan, file, edit, place));
     case "change":
-      if (hasOption(options, program.looks)) return addReads(scan, operands, program, place);
+      if (hasOption(options, program.looks)) return addReads(scan, operands, program, read, place);
       return operands.forEach((file) => addChange(scan, file, edit, place));
     case "pack":
-      return addPacked(scan, operands, edit, place);
+      return addPacked(scan, operands, read, edit, place);
     case "clone":
       return addClone(scan, operands, place);
     case "folder":
@@ -58,7 +60,7 @@ export function addOperands(scan: Scan, options: Options, program: Program, plac
     case "copy":
     case "move":
     case "link":
-      return addCopies(scan, operands, program, options, edit, place);
+      return addCopies(scan, operands, program, options, { read, edit }, place);
     case "name":
       return operands.forEach((operand) => addVisiblePaths(scan, operand, place));
     case undefined:
@@ -113,6 +115,7 @@ function withoutEnding(path: string): string {
 function addPacked(
   scan: Scan,
   [archive, ...members]: readonly Argument[],
+  read: PathUse,
   edit: PathUse,
   place: Place,
 ): void {
@@ -124,7 +127,7 @@ function addPacked(
       edit,
       place,
     );
-  for (const member of members) addPath(scan, member, { access: "read" }, place);
+  for (const member of members) addPath(scan, member, read, place);
 }
 
 /** Files whose names begin with the word. */
@@ -172,11 +175,19 @@ function clonedName(address: string): string {
 }
 
 /** Of a program that runs a script only the script is known to be read. */
-function addReads(scan: Scan, operands: readonly Argument[], program: Program, place: Place): void {
+function addReads(
+  scan: Scan,
+  operands: readonly Argument[],
+  program: Program,
+  read: PathUse,
+  place: Place,
+): void {
   for (const [index, file] of operands.entries()) {
     if (program.leads && index > 0) addVisiblePaths(scan, file, place);
-    else addPath(scan, file, { access: "read" }, place);
+    else addPath(scan, file, read, place);
   }
+  if (operands.length === 0 && read.within && program.operands === "read")
+    addPath(scan, literalArgument("."), read, place);
 }
 
 /** The last operand is written unless an option names the target; a folder gets files with the sources' names. */
@@ -185,17 +196,17 @@ function addCopies(
   operands: readonly Argument[],
   program: Program,
   options: Options,
-  use: PathUse,
+  uses: { read: PathUse; edit: PathUse },
   place: Place,
 ): void {
   scan.rearrange();
   const target = targetOf(operands, program, options);
-  const edit = { ...use, removes: false };
+  const edit = { ...uses.edit, removes: false };
   const sources = target && operands.length > 1 ? operands.slice(0, -1) : operands;
   for (const source of sources) {
     if (/^[\w.@-]+:(?!\/\/)/.test(source.text)) continue;
-    addPath(scan, source, { access: "read" }, place);
-    if (program.operands === "move") addPath(scan, source, use, place);
+    addPath(scan, source, uses.read, place);
+    if (program.operands === "move") addPath(scan, source, uses.edit, place);
     if (program.links === "*" || hasOption(options, program.links))
       addPath(scan, source, { access: "edit", below: true }, place);
   }

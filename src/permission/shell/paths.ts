@@ -14,6 +14,8 @@ export interface PathUse {
   folder?: boolean;
   /** Everything below it is touched as well. */
   below?: boolean;
+  /** What lies below it is read as well. */
+  within?: boolean;
   /** It is gone afterwards. */
   removes?: boolean;
 }
@@ -144,6 +146,7 @@ function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: Plac
     ...(value.glob && { glob: true }),
     ...(names && use.access === "read" && { names: [...new Set(names)] }),
     ...(use.below && { below: true }),
+    ...(use.within && { within: true }),
     ...(confirm && { confirm }),
     reason: `${verb(use)} ${text}`,
     always: confirm ? [] : narrowPattern(text, value.glob),

@@ -54,6 +54,8 @@ export interface Program {
   readonly instead?: string;
   /** Options with which it reaches everything below a folder; `*` for always. */
   readonly below?: string;
+  /** Options with which it reads everything below a folder; `*` for always. */
+  readonly searches?: string;
   /** What it writes is gone afterwards. */
   readonly removes?: boolean;
   /** Options are whole words behind one dash (`-delete`). */
@@ -95,6 +97,7 @@ const table: Record<string, Program> = {
     operands: "read",
     texts: "-x -I -L -F --exclude --label --ignore-matching-lines --show-function-line",
     danger: "--output --to-file --from-file --diff-program",
+    searches: "-r --recursive",
   },
   sdiff: { operands: "read", writes: "-o --output", danger: "-o --output --diff-program", texts: "-I" },
   sort: {
@@ -143,6 +146,7 @@ const table: Record<string, Program> = {
     reads: "-f --file --exclude-from",
     skip: 1,
     instead: "-e --regexp -f --file",
+    searches: "-r -R --recursive --dereference-recursive -d --directories",
   },
   rg: {
     operands: "read",
@@ -150,6 +154,7 @@ const table: Record<string, Program> = {
     values: searchValues,
     reads: "-f --file --ignore-file",
     danger: "--pre --hostname-bin -z --search-zip",
+    searches: "*",
     skip: 1,
     instead: "-e --regexp -f --file --files --type-list",
   },
@@ -157,6 +162,7 @@ const table: Record<string, Program> = {
     operands: "read",
     values: "-A -B -C -m -G --ignore --ignore-dir --depth",
     danger: "--pager --pre --output",
+    searches: "*",
     skip: 1,
   },
   jq: {
@@ -218,6 +224,7 @@ const table: Record<string, Program> = {
     links: "-l --link -s --symbolic-link",
     fills: "-t --target-directory",
     below: "-r -R -a --recursive --archive",
+    searches: "-r -R -a --recursive --archive",
   },
   mv: {
     operands: "move",
@@ -239,6 +246,7 @@ const table: Record<string, Program> = {
   rsync: {
     operands: "copy",
     values: "-f --filter --exclude --include --exclude-from --include-from --bwlimit",
+    searches: "*",
     danger: "-e --rsh --rsync-path --daemon",
     reads: "--password-file",
     lists: "--files-from",
@@ -260,7 +268,11 @@ const table: Record<string, Program> = {
     danger: "-o --output -d --directory",
     writesUnseen: true,
   },
-  zip: { operands: "pack", danger: "-T -TT --test --unzip-command -O --output-file" },
+  zip: {
+    operands: "pack",
+    searches: "-r --recurse-paths -R",
+    danger: "-T -TT --test --unzip-command -O --output-file",
+  },
   unzip: {
     operands: "read",
     danger: "-d -o",
@@ -421,7 +433,7 @@ const table: Record<string, Program> = {
   "vi vim nvim gvim ex ed emacs emacsclient nano pico joe micro hx kak code subl gdb lldb pry irb ipython screen tmux expect script scriptreplay mc ranger fzf":
     { operands: "read", opaque: interactive },
   "ssh slogin mosh rsh telnet sftp ftp lftp socat nc ncat netcat": { opaque: remote },
-  scp: { operands: "copy", danger: "-S -o -F -D", values: "-i -P -l -c" },
+  scp: { operands: "copy", searches: "-r", danger: "-S -o -F -D", values: "-i -P -l -c" },
   "at batch crontab systemd-run launchctl systemctl service nsenter unshare chroot su runuser pkexec gksudo start-stop-daemon dtach abduco":
     { opaque: schedules },
   "xdg-open open start": { opaque: "it opens whatever program is set up for the file" },

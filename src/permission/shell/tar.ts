@@ -27,7 +27,7 @@ export function describeTar({ scan, args, place }: Invocation): Doubt | undefine
   }
   if (extracts && !hasOption(options, "-C --directory")) addUnseenWrites(scan, place);
   for (const from of extracts ? [] : memberFolders(options, place))
-    for (const operand of options.operands) addPath(scan, operand, { access: "read" }, from);
+    for (const operand of options.operands) addPath(scan, operand, { access: "read", within: true }, from);
   return programDoubt(options, program);
 }
 
