@@ -1706,7 +1706,7 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "a path through a running process",
+    about: "a path through a running process, or through links that a wildcard may fit",
     rules: "defaults",
     action: "ask",
     commands: [
@@ -1714,6 +1714,9 @@ export const groups: readonly Group[] = [
       "touch /proc/self/cwd/a",
       "cat /proc/1/root/work/app/a",
       "exec 3< src; cat /dev/fd/3/a.ts",
+      "shopt -s nullglob; cat docs/*",
+      "cat docs/* || command -v a",
+      "shopt -s globstar; cat src/**",
     ],
   },
   {
@@ -1773,7 +1776,11 @@ export const groups: readonly Group[] = [
       "install -d secret/x",
       "install -dm700 secret/x",
       "cp a secret/*",
+      "echo x > secret/[x",
       "ln secret/x a",
+      "zip -m a.zip secret/x",
+      "dd if=a of=secret/[x]",
+      "cp $X secret",
       "cp -l secret/x a; echo x > a",
       "cp secret/*",
       "uniq secret/*",

@@ -6,7 +6,7 @@ import type { Invocation } from "./part.ts";
 import { addPath } from "./paths.ts";
 import { describeProgram, programDoubt } from "./program.ts";
 import { programOf } from "./program-table.ts";
-import { literalArgument } from "./word.ts";
+import { literalArgument, valueFrom } from "./word.ts";
 import type { Argument } from "./word.ts";
 
 /** Its operands are `if=a of=b`. */
@@ -14,7 +14,7 @@ export function describeDd({ scan, args, place }: Invocation): undefined {
   for (const arg of args) {
     const [, key, file] = /^(if|of)=(.*)$/s.exec(arg.text) ?? [];
     if (!key || file === undefined) continue;
-    const values = arg.values?.map((value) => ({ ...value, text: value.text.slice(3) }));
+    const values = arg.values?.map((value) => valueFrom(value, 3));
     addPath(scan, { ...arg, text: file, values }, { access: key === "of" ? "edit" : "read" }, place);
   }
 }
@@ -57,8 +57,14 @@ function describePieces(
   const options = readOptions(args, program);
   const [whole] = options.operands;
   if (whole) addPath(scan, whole, { access: "read" }, place);
-  addBeginning(scan, beginning(options), place);
+  for (const pieces of [beginning(options), ...options.operands.filter(isPattern)])
+    addBeginning(scan, pieces, place);
   return programDoubt(options, program);
+}
+
+/** One that may stand for several words. */
+function isPattern({ values }: Argument): boolean {
+  return values?.some(({ glob }) => glob) === true;
 }
 
 /** A mode may begin with a dash, as an option does: `chmod -w a`. */

@@ -52,6 +52,7 @@ export function addOperands(scan: Scan, options: Options, program: Program, plac
       if (hasOption(options, program.looks)) return addReads(scan, operands, program, read, place);
       return operands.forEach((file) => addChange(scan, file, edit, place));
     case "pack":
+      if (hasOption(options, program.takes)) addTaken(scan, operands.slice(1), place);
       return addPacked(scan, operands, read, edit, place);
     case "clone":
       return addClone(scan, operands, place);
@@ -109,6 +110,11 @@ function addChange(scan: Scan, file: Argument, edit: PathUse, place: Place): voi
 
 function withoutEnding(path: string): string {
   return path.slice(0, path.length - extname(path).length);
+}
+
+/** What is packed is gone afterwards. */
+function addTaken(scan: Scan, members: readonly Argument[], place: Place): void {
+  for (const member of members) addPath(scan, member, { access: "edit", below: true, removes: true }, place);
 }
 
 /** An archive may get an ending of its own. */
@@ -246,8 +252,8 @@ function targetOf(operands: readonly Argument[], program: Program, options: Opti
 
 /** `cp x/.env folder` may write `folder/.env`; `cp -r x/. folder` and `cp x/* folder` what lies in `x` now. */
 function namesInside(scan: Scan, target: Argument, source: Argument, place: Place): Argument[] {
-  if (!target.values || !source.values) return [];
-  const names = source.values.flatMap((value) => [
+  if (!target.values) return [];
+  const names = (source.values ?? [{ text: "*", glob: true }]).flatMap((value) => [
     { text: basename(value.text), glob: value.glob },
     ...namesBelow(scan, value, place).map((text) => ({ text, glob: false })),
   ]);

@@ -1,7 +1,7 @@
 import type { Program } from "./program-table.ts";
 import { attachedPath } from "./paths.ts";
 import type { Argument } from "./word.ts";
-import { literalArgument } from "./word.ts";
+import { literalArgument, valueFrom } from "./word.ts";
 
 export interface FoundOption {
   name: string;
@@ -173,6 +173,6 @@ function rest(arg: Argument, from: number): Argument {
   const [only, ...others] = arg.values;
   if (others.length === 0 && only?.text === arg.text && !only.glob)
     return literalArgument(arg.text.slice(from));
-  const values = arg.values.map((value) => ({ ...value, text: value.text.slice(from) }));
+  const values = arg.values.map((value) => valueFrom(value, from));
   return { ...arg, text: arg.text.slice(from), values, known: arg.known.slice(from) };
 }

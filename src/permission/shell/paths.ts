@@ -120,6 +120,7 @@ function addValue(scan: Scan, value: Value, use: PathUse, place: Place): void {
 }
 
 function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: Place): void {
+  if (value.written !== undefined) addAt(scan, base, { text: value.written, glob: false }, use, place);
   const written = isAbsolute(value.text) ? value.text : join(base, value.text);
   if (!value.glob && harmlessDevice.test(normalize(written))) return;
   if (throughProcess.test(normalize(written)))
@@ -131,7 +132,9 @@ function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: Plac
   if (!isInRoots(scan, real)) addExternal(scan, real, value, { ...use, folder: use.folder ?? false }, also);
   if (use.access === "visible") return;
   const text = shortest(scan, real);
-  const found = value.names ?? (value.glob && !place.widerGlobs ? findNames(scan, real) : undefined);
+  if (place.widerGlobs && value.glob && value.text.includes("**"))
+    return addUnknownPath(scan, value.text, use, "`**` may lead into any folder");
+  const found = value.names ?? (value.glob ? findNames(scan, real, place.widerGlobs) : undefined);
   for (const name of found ?? [])
     if (scan.realPath("/", name) !== name) addAt(scan, "/", { text: name, glob: false }, use, place);
   const names = found
@@ -144,7 +147,9 @@ function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: Plac
     text,
     also: others(text, [real, ...also]),
     ...(value.glob && { glob: true }),
-    ...(names && use.access === "read" && { names: [...new Set(names)] }),
+    ...(names &&
+      use.access === "read" &&
+      (value.names ?? !place.widerGlobs) && { names: [...new Set(names)] }),
     ...(use.below && { below: true }),
     ...(use.within && { within: true }),
     ...(confirm && { confirm }),
@@ -181,15 +186,15 @@ function confirmation(scan: Scan, paths: readonly string[], use: PathUse): strin
 /** More files than this are not looked at one by one. */
 const namesLimit = 1000;
 
-/** The files that a pattern fits now, undefined where that cannot be told. Hidden ones only where it says so. */
-function findNames(scan: Scan, pattern: string): string[] | undefined {
+/** The files that a pattern fits now, undefined where that cannot be told. Hidden ones only where it says so, or with `all`. */
+function findNames(scan: Scan, pattern: string, all: boolean): string[] | undefined {
   const { context } = scan;
   if (!context.list) return undefined;
   let found = [""];
   for (const component of pattern.split("/").slice(1)) {
     found = /[*?]/.test(component)
       ? found.flatMap((folder) =>
-          fitting(context.list?.(folder || "/") ?? [], component).map((name) => `${folder}/${name}`),
+          fitting(context.list?.(folder || "/") ?? [], component, all).map((name) => `${folder}/${name}`),
         )
       : found.map((folder) => `${folder}/${component}`);
     if (found.length > namesLimit) return undefined;
@@ -197,9 +202,9 @@ function findNames(scan: Scan, pattern: string): string[] | undefined {
   return found;
 }
 
-function fitting(names: readonly string[], component: string): string[] {
+function fitting(names: readonly string[], component: string, all: boolean): string[] {
   return names.filter(
-    (name) => (!name.startsWith(".") || component.startsWith(".")) && matches(component, name),
+    (name) => (all || !name.startsWith(".") || component.startsWith(".")) && matches(component, name),
   );
 }
 
@@ -214,7 +219,7 @@ export function mayBeOption(scan: Scan, { text, values }: Argument, { bases }: P
 }
 
 function listed(scan: Scan, folder: string, component: string): string[] {
-  return fitting(scan.context.list?.(folder) ?? [], component);
+  return fitting(scan.context.list?.(folder) ?? [], component, false);
 }
 
 function isInRoots(scan: Scan, path: string): boolean {

@@ -27,6 +27,8 @@ export interface Program {
   readonly writesUnseen?: boolean;
   /** Options with which it writes nothing. */
   readonly looks?: string;
+  /** Options with which it removes what it packed. */
+  readonly takes?: string;
   /** Options with which it keeps what a file was under a longer name. */
   readonly spares?: string;
   /** Options with which it gives its sources further names, by which they can be changed; `*` for always. */
@@ -270,6 +272,7 @@ const table: Record<string, Program> = {
   },
   zip: {
     operands: "pack",
+    takes: "-m --move",
     searches: "-r --recurse-paths -R",
     danger: "-T -TT --test --unzip-command -O --output-file",
   },

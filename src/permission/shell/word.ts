@@ -4,6 +4,8 @@ import type { Command, CommandExpansionPart, HereDoc, ParsedScript, Word, WordPa
 export interface Value {
   text: string;
   glob: boolean;
+  /** What a pattern with brackets stands for where it fits nothing: itself. */
+  written?: string;
   /** Absolute paths that the pattern stands for, where they are known already. */
   names?: readonly string[];
 }
@@ -91,7 +93,9 @@ function toArgument(word: Word, names: Names): Argument {
   const tilde = word.text.startsWith("~") ? tildeEnd(word.value, names) : undefined;
   if (word.text.startsWith("~") && !tilde) return unknownTilde(word.value, word.text);
   const reading = readParts(parts, names, false);
-  const values = reading.values?.map((value) => (tilde ? { ...value, text: tilde(value.text) } : value));
+  const values = reading.values?.map((value) =>
+    tilde ? { text: tilde(value.text), glob: value.glob } : value,
+  );
   return { text: word.value, raw: word.text, values, known: reading.known, splits: reading.splits };
 }
 
@@ -135,7 +139,19 @@ function readParts(parts: readonly WordPart[], names: Names, quoted: boolean): R
 
 function combine(left: readonly Value[], right: readonly Value[]): readonly Value[] | undefined {
   if (left.length * right.length > valueLimit) return undefined;
-  return left.flatMap((a) => right.map((b) => ({ text: a.text + b.text, glob: a.glob || b.glob })));
+  return left.flatMap((a) => right.map((b) => joined(a, b)));
+}
+
+/** What is left of a value behind so many characters. */
+export function valueFrom({ text, glob, written }: Value, from: number): Value {
+  const value = { text: text.slice(from), glob };
+  return written === undefined ? value : { ...value, written: written.slice(from) };
+}
+
+function joined(a: Value, b: Value): Value {
+  const value = { text: a.text + b.text, glob: a.glob || b.glob };
+  if (a.written === undefined && b.written === undefined) return value;
+  return { ...value, written: (a.written ?? a.text) + (b.written ?? b.text) };
 }
 
 const unknown: Reading = { values: undefined, known: "", splits: false };
@@ -151,7 +167,7 @@ function readPart(part: WordPart, names: Names, quoted: boolean): Reading {
     case "LocaleString":
       return readParts(part.parts, names, true);
     case "Glob":
-      return pattern(part.kind === "star" ? "*" : "?");
+      return pattern(part.kind === "star" ? "*" : "?", part.text);
     case "ExtendedGlob":
       return pattern("*");
     case "SimpleExpansion":
@@ -175,8 +191,9 @@ function fixed(text: string): Reading {
   return { values: [{ text, glob: false }], known: text, splits: false };
 }
 
-function pattern(text: string): Reading {
-  return { values: [{ text, glob: true }], known: text, splits: true };
+function pattern(text: string, written = text): Reading {
+  const value = { text, glob: true, ...(written !== text && { written }) };
+  return { values: [value], known: text, splits: true };
 }
 
 function readVariable(name: string, names: Names, quoted: boolean): Reading {
