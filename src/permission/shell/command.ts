@@ -94,7 +94,7 @@ function wordPattern({ values, known, splits }: Argument): string {
 
 /** Spellings in which a person may have forbidden the same command. */
 function otherSpellings({ argv, raw, assignments }: SimpleCommand, text: string): string[] {
-  const known = argv.filter((arg) => arg.isAdded !== true);
+  const known = argv.filter((arg) => arg.isAdded !== true).map(asGiven);
   const values = known.map((arg) => (arg.values?.length === 1 ? (arg.values[0]?.text ?? "") : arg.text));
   const named = [basename(values[0] ?? "").replace(/\.exe$/i, ""), ...values.slice(1)];
   const spellings = [

@@ -154,7 +154,10 @@ function savesFiles(options: Options, program: Program): boolean {
 
 /** A file's address is read; what is fetched may be saved under the last name of its address. */
 function addAddresses(scan: Scan, addresses: readonly Argument[], saves: boolean, place: Place): void {
-  for (const { values = [] } of addresses) {
+  for (const address of addresses) {
+    const { values = [], known } = address;
+    if (address.values === undefined && /^(?:file:|$)/i.test(known) && address.text.includes("file:"))
+      addPath(scan, address, { access: "read" }, place);
     for (const { text } of values) {
       const file = fileOfAddress(text);
       if (file !== undefined) addPath(scan, literalArgument(file), { access: "read" }, place);

@@ -113,7 +113,7 @@ function addValue(scan: Scan, value: Value, use: PathUse, place: Place): void {
     return addUnknownPath(scan, text, use, "it opens a network connection");
   if (isAbsolute(text)) return addAt(scan, "/", value, use, place);
   if (!place.bases) {
-    if (use.access === "visible" && !text.includes("/")) return;
+    if (use.access === "visible" && !text.includes("/") && text !== "..") return;
     return addUnknownPath(scan, text, use, "the folder it is in cannot be known before it runs");
   }
   for (const base of place.bases) addAt(scan, base, value, use, place);

@@ -48,8 +48,12 @@ function runShellText(args: readonly Argument[], place: Place): Doubt | undefine
   return text ? runTexts([text], place) : doubts.input;
 }
 
-export function describeEval({ args, place }: Invocation): Doubt | undefined {
-  return runTexts(args, place);
+/** What it runs is judged by its words too where the text is not known. */
+export function describeEval({ scan, args, command, place }: Invocation): Doubt | undefined {
+  const doubt = runTexts(args, place);
+  if (doubt && args.length > 0)
+    scan.addWrapped({ argv: args, raw: command.raw, assignments: command.assignments }, place);
+  return doubt;
 }
 
 export function describeTrap({ args, place }: Invocation): Doubt | undefined {

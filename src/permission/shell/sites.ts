@@ -29,6 +29,8 @@ const settingCommands = new Set(
 /** Commands that may set any variable. */
 const unboundedCommands = new Set("eval source . trap".split(" "));
 
+const expansions = /\$\{[^}]*\}|\$\([^)]*\)|\$[\w@*#?!-]|`[^`]*`/g;
+
 /** Collects the sites of a script and of all scripts inside of it. */
 export function assignmentSites(script: SyntaxNode): Sites {
   const survey = new Survey();
@@ -153,7 +155,7 @@ class Survey implements Sites {
   /** What is written before `=` or `[` must be a name as it stands for it to be known which variable is set. */
   #setNamed(word: string, isNumeric: boolean): void {
     const target = /^[^=[+]*/.exec(word)?.[0] ?? "";
-    if (/^[^\s]*[$`{]/.test(target)) this.#isUnbounded = true;
+    if (/[$`{]/.test(target) && /^[\w{},]*$/.test(target.replace(expansions, ""))) this.#isUnbounded = true;
     const name = /^[A-Za-z_]\w*/.exec(target)?.[0];
     if (name !== undefined) this.#setIndirectly(name, isNumeric);
   }

@@ -2,10 +2,12 @@ import { forEachChild, parse } from "unbash";
 import type {
   AndOr,
   Assignment,
+  Case,
   Command,
   CommandExpansionPart,
   CompoundList,
   For,
+  If,
   ParsedScript,
   Pipeline,
   Redirect,
@@ -118,8 +120,9 @@ export class ShellWalk {
       case "For":
         return this.#for(node, unsure, bases);
       case "If":
-      case "While":
       case "Case":
+        return this.#choice(node, unsure, bases);
+      case "While":
       case "Select":
       case "ArithmeticFor":
       case "Function":
@@ -163,6 +166,14 @@ export class ShellWalk {
     const within = moves(node) ? undefined : bases;
     this.#children(node, scope, within);
     return { success: within, failure: within };
+  }
+
+  /** Each branch begins where the shell is, unless what decides moves it. */
+  #choice(node: If | Case, scope: Scope, bases: Bases): Outcome {
+    const within = movesBetween(node) ? undefined : bases;
+    this.#children(node, scope, within);
+    const after = moves(node) ? undefined : bases;
+    return { success: after, failure: after };
   }
 
   #andOr(node: AndOr, scope: Scope, bases: Bases): Outcome {
@@ -285,6 +296,13 @@ export class ShellWalk {
       runText: (text) => this.script(parse(text), text, bases, scope.depth + 1),
     };
   }
+}
+
+/** Whether a branch may begin elsewhere than the whole does: a condition moves, or one branch runs on into the next. */
+function movesBetween(node: If | Case): boolean {
+  if (node.type === "If") return [node, ...node.elif].some(({ clause }) => moves(clause));
+  const runsOn = node.items.some(({ terminator = ";;" }) => terminator !== ";;");
+  return moves(node.word) || (runsOn && moves(node));
 }
 
 /** Positions in a substitution with escaped backticks count in its own text. */

@@ -31,7 +31,7 @@ export function describeWrapper(
   const inner = wrappedCommand(options.operands, wrapper, { marks: ["{}", ...marks], input }, command);
   if (wrapper.builds) return { reason: "it builds commands from its input", unseen: true };
   const doubt = wrapper.joins ? runTexts(inner.argv, place) : undefined;
-  if (!wrapper.joins && inner.argv.length > 0) scan.addWrapped(inner, place);
+  if ((!wrapper.joins || doubt) && inner.argv.length > 0) scan.addWrapped(inner, place);
   if (dangers.length > 0) return doubts.option(dangers);
   const wordless = { ...options, found: options.found.filter(({ value }) => value === undefined) };
   const [unknown] = unknownIn(wordless, wrapper.values, wrapper.flags, wrapper.looks, wrapper.danger);
