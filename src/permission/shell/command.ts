@@ -88,8 +88,8 @@ function patternOf([name, ...args]: readonly Argument[]): string | undefined {
 /** With the blank before it; a word that may become none takes the blank with it. */
 function wordPattern({ values, known, splits }: Argument): string {
   const [only, ...others] = values ?? [];
-  if (!only) return splits && known === "" ? "*" : ` ${known}*`;
-  return others.length === 0 && !only.names ? ` ${only.text}` : " *";
+  if (!only) return splits && known === "" ? "*" : ` ${known.replaceAll("?", "*")}*`;
+  return others.length === 0 && !only.names ? ` ${only.text.replaceAll("?", "*")}` : " *";
 }
 
 /** Spellings in which a person may have forbidden the same command. */

@@ -80,11 +80,24 @@ export function canonicalText(argv: readonly Argument[]): string {
 
 /** The words that one written word becomes: several for `{a,b}`, else one. */
 export function toArguments(word: Word, names: Names): Argument[] {
+  if (assignedTilde.test(word.text)) return [assignedArgument(word, names)];
   const alternatives = expandBraces(word.parts ?? [], word.text);
   if (!alternatives)
     return [{ text: word.value, raw: word.text, values: undefined, known: "", splits: true }];
   if (alternatives === "none") return [toArgument(word, names)];
   return alternatives.map((text) => tildeArgument(text, names));
+}
+
+/** `a=~/b` and `a=b:~/c`: the shell puts the home folder there too. */
+const assignedTilde = /^[A-Za-z_]\w*\+?=(?:~|[^'"\\$`]*:~)/;
+
+function assignedArgument({ text, value, parts = [] }: Word, names: Names): Argument {
+  const [name = ""] = text.split("~");
+  const expand =
+    parts.length === 0 && name.endsWith("=") ? tildeEnd(value.slice(name.length), names) : undefined;
+  const expanded = expand && !value.includes(":~") ? name + expand(value.slice(name.length)) : undefined;
+  const values = expanded === undefined ? undefined : [{ text: expanded, glob: false }];
+  return { text: value, raw: text, values, known: expanded ?? name, splits: false };
 }
 
 function toArgument(word: Word, names: Names): Argument {
