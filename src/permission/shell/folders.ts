@@ -1,7 +1,7 @@
 import { isAbsolute, resolve } from "node:path";
 import type { Place } from "./part.ts";
 import type { Sites } from "./sites.ts";
-import { knownText } from "./word.ts";
+import { asGiven, knownText } from "./word.ts";
 import type { Argument, Names } from "./word.ts";
 
 /** The folders that the shell may be in; undefined where that cannot be known. */
@@ -36,8 +36,9 @@ export function cdTargets(args: readonly Argument[]): readonly Argument[] {
 }
 
 /** Where the shell may be after a command that ran at this place. */
-export function movedBy(argv: readonly Argument[], place: Names, sites: Sites): Outcome {
+export function movedBy(written: readonly Argument[], place: Names, sites: Sites): Outcome {
   const { bases } = place;
+  const argv = written.map(asGiven);
   if (argv[0]?.values?.length !== 1) return { success: undefined, failure: undefined };
   const names = argv.map((arg) => arg.text);
   const at = names.findIndex((name) => name !== "command" && name !== "builtin");
