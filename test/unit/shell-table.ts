@@ -54,6 +54,11 @@ export const ruleSets = {
     { permission: "edit", pattern: "secret/*", action: "deny" },
   ],
   sub: [...defaults, ...bash("deny", ["tool push *"]), ...deniedReads],
+  onlySources: [
+    ...defaults,
+    { permission: "edit", pattern: "*", action: "deny" },
+    { permission: "edit", pattern: "src/*", action: "allow" },
+  ],
   plan: [
     ...defaults,
     { permission: "edit", pattern: "*", action: "deny" },
@@ -1948,6 +1953,23 @@ export const groups: readonly Group[] = [
       "ls keys",
       "grep -n KEY a.ts",
     ],
+  },
+  {
+    about: "a link is removed, not what it leads to",
+    rules: "onlySources",
+    action: "deny",
+    commands: [
+      "rm .fairlead/plans/link.md",
+      "mv .fairlead/plans/link.md src/b.ts",
+      "unlink .fairlead/plans/link.md",
+      "rm a",
+    ],
+  },
+  {
+    about: "what is changed through a link is what it leads to",
+    rules: "onlySources",
+    action: "allow",
+    commands: ["echo x > .fairlead/plans/link.md", "rm src/a.ts", "rm inner/a.ts"],
   },
 ];
 

@@ -1,4 +1,4 @@
-import { dirname, isAbsolute, join, normalize, relative } from "node:path";
+import { basename, dirname, isAbsolute, join, normalize, relative } from "node:path";
 import { isBelow } from "../../base/paths.ts";
 import { isOwnConfiguration } from "../own-configuration.ts";
 import { matches } from "../pattern.ts";
@@ -131,6 +131,7 @@ function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: Plac
   const also = others(real, [normalize(written), shortest(scan, normalize(written)), value.text]);
   if (!isInRoots(scan, real)) addExternal(scan, real, value, { ...use, folder: use.folder ?? false }, also);
   if (use.access === "visible") return;
+  if (use.removes && !value.glob) addRemovedLink(scan, base, value.text, real);
   const text = shortest(scan, real);
   if (place.widerGlobs && value.glob && value.text.includes("**"))
     return addUnknownPath(scan, value.text, use, "`**` may lead into any folder");
@@ -156,6 +157,16 @@ function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: Plac
     reason: `${verb(use)} ${text}`,
     always: confirm ? [] : narrowPattern(text, value.glob),
   });
+}
+
+/** What removes a link removes the link itself, not what it leads to. */
+function addRemovedLink(scan: Scan, base: string, path: string, real: string): void {
+  const link = join(scan.realPath(base, dirname(path)), basename(path));
+  if (link === real || !isInRoots(scan, link) || /^\.{1,2}$/.test(basename(path))) return;
+  const confirm = confirmation(scan, [link], { access: "edit", removes: true });
+  const text = shortest(scan, link);
+  const always = confirm === undefined ? narrowPattern(text, false) : [];
+  scan.add({ permission: "edit", text, ...(confirm && { confirm }), reason: `removes ${text}`, always });
 }
 
 function addExternal(scan: Scan, real: string, value: Value, use: PathUse, also: readonly string[]): void {

@@ -209,7 +209,8 @@ const table: Record<string, Program> = {
   touch: { operands: "write", values: "-d -t --date --time", reads: "-r --reference" },
   mkdir: { operands: "write", texts: "-m --mode" },
   rm: { operands: "write", removes: true, below: "-r -R --recursive" },
-  "rmdir unlink shred mkfifo mknod": { operands: "write" },
+  unlink: { operands: "write", removes: true },
+  "rmdir shred mkfifo mknod": { operands: "write" },
   mktemp: { operands: "write", fills: "-p --tmpdir" },
   truncate: { operands: "write", values: "-s --size", reads: "-r --reference" },
   "chmod chown chgrp chattr setfacl": {
