@@ -202,13 +202,16 @@ describe("what a server offers", () => {
     await story({ config, permission: "allow_always" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const kind = (request: ModelRequest) => JSON.stringify(request.body.tools).includes("Kind.");
-      const echo = reply.call("bad_echo", { text: "hello" });
-      // While it is what was approved it may be called; the call changes it.
-      model.otherwise((request) => (request.toolResults.length > 0 ? "Done." : echo));
-      await editor.prompt(sessionId, "Go");
-      while (model.requests.every(kind)) await editor.prompt(sessionId, "Go on");
+      const call = async () => {
+        model.reply(reply.call("bad_echo", { text: "hello" }));
+        await editor.prompt(sessionId, "Call it");
+      };
+      model.otherwise("Done.");
+      // The call changes it.
+      await call();
+      while (model.requests.every(kind)) await editor.prompt(sessionId, "Wait");
       expect(editor.permissionRequests).toHaveLength(1);
-      await editor.prompt(sessionId, "Once more");
+      await call();
       expect(editor.permissionRequests).toHaveLength(2);
     });
   });
