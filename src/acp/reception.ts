@@ -26,7 +26,7 @@ export interface ReceptionDeps {
   loadLibrary: () => Promise<Library>;
   /** Loads what a first prompt needs. Must not throw. */
   warmUp: () => Promise<void>;
-  /** Called once behind that, when a first prompt has had its time. */
+  /** Called once behind a first turn, or when that has had its time. */
   settle: () => void;
   /** Called once, when the client is gone and nothing that it sent waits. */
   end(): void;
@@ -48,6 +48,7 @@ export class Reception {
   #loading: Promise<Library | undefined> | undefined;
   #warm: Promise<void> | undefined;
   #isEnded = false;
+  #isSettled = false;
   #problem = new Error("The client is gone.");
 
   constructor(deps: ReceptionDeps) {
@@ -132,6 +133,7 @@ export class Reception {
       return await promptTurn(this.#deps.connection, params, controller.signal);
     } finally {
       this.#prompts.delete(id);
+      this.#settle();
     }
   }
 
@@ -168,8 +170,14 @@ export class Reception {
     this.#warm ??= this.#deps
       .warmUp()
       .then(() => sleep(libraryDelayMs))
-      .then(this.#deps.settle);
+      .then(() => this.#settle());
     return this.#warm;
+  }
+
+  /** Behind a first turn, which is made of loading, or when it has had its time. */
+  #settle(): void {
+    if (!this.#isSettled) this.#deps.settle();
+    this.#isSettled = true;
   }
 
   async #load(): Promise<Library | undefined> {
