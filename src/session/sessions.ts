@@ -123,7 +123,8 @@ export class Sessions {
     const store = await this.#deps.store();
     const live = this.#live.get(id);
     const info = live?.info ?? (await store.load(id));
-    const messages = withNewest(store.messages(id), live?.transcript.messages ?? []);
+    // The disk has the newest only a moment later.
+    const messages = store.messages(id, live?.transcript.messages);
     yield* withoutReverted(messages, info?.revert);
   }
 
@@ -224,19 +225,6 @@ function hasFolders(session: Session, folders: Folders | undefined): boolean {
     folders === undefined ||
     JSON.stringify(folders.additionalDirectories) === JSON.stringify(additionalDirectories)
   );
-}
-
-/** The stored messages as they stand in memory, of which the disk has the newest only a moment later. */
-async function* withNewest(
-  stored: AsyncIterable<Message>,
-  inMemory: readonly Message[],
-): AsyncIterable<Message> {
-  const newest = new Map(inMemory.map((message) => [message.info.id, message]));
-  for await (const message of stored) {
-    yield newest.get(message.info.id) ?? message;
-    newest.delete(message.info.id);
-  }
-  yield* newest.values();
 }
 
 /** Who opens a session that was put away wants it back. */

@@ -108,9 +108,9 @@ export class SessionStore {
     }
   }
 
-  /** Oldest first. */
-  messages(id: SessionId): AsyncIterable<Message> {
-    return this.#messages.read(id, "oldest");
+  /** Oldest first; those that are known as they are given. */
+  messages(id: SessionId, known: readonly Message[] = []): AsyncIterable<Message> {
+    return this.#messages.read(id, "oldest", new Map(known.map((message) => [message.info.id, message])));
   }
 
   /** Newest first; what is not asked for is not read. */

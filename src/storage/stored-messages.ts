@@ -1,3 +1,4 @@
+import { setImmediate as breathe } from "node:timers/promises";
 import type { Log } from "../base/log.ts";
 import { messageIdSchema, type MessageId, type SessionId } from "../message/ids.ts";
 import type { Message, SessionInfo } from "../message/message.ts";
@@ -5,6 +6,9 @@ import { type Change, replay, type StoredMessage, storedMessageSchema } from "./
 import { type JournalContent, parseJournal } from "./journal.ts";
 import { CorruptFile } from "./json-file.ts";
 import type { JsonStore } from "./json-store.ts";
+
+/** Messages handed out before other work gets its turn. */
+const sliceMessages = 64;
 
 /** What a session's journal and message files say together. */
 export class StoredMessages {
@@ -20,14 +24,21 @@ export class StoredMessages {
     return this.#store.pathOf(["journal", id], ".ndjson");
   }
 
-  /** One message after the other, read when asked for. */
-  async *read(id: SessionId, from: "oldest" | "newest"): AsyncGenerator<Message> {
+  /** One message after the other, read when asked for. Those that are known are not read. */
+  async *read(
+    id: SessionId,
+    from: "oldest" | "newest",
+    known: ReadonlyMap<MessageId, Message> = new Map(),
+  ): AsyncGenerator<Message> {
     // The journal first: a message that moves from it to its file meanwhile is then seen twice, not never.
     const { changes } = await this.#readJournal(id);
-    const ids = [...new Set([...changes.keys(), ...(await this.#storedIds(id))])].sort();
+    const ids = [...new Set([...changes.keys(), ...(await this.#storedIds(id)), ...known.keys()])].sort();
     if (from === "newest") ids.reverse();
-    for await (const { messageId, file } of this.#files(id, ids)) {
-      const message = replay(file, changes.get(messageId) ?? []);
+    const unknown = ids.filter((messageId) => !known.has(messageId));
+    const files = this.#files(id, unknown);
+    for (const [index, messageId] of ids.entries()) {
+      if (index % sliceMessages === sliceMessages - 1) await breathe();
+      const message = known.get(messageId) ?? replay(await nextFile(files), changes.get(messageId) ?? []);
       if (message) yield { info: message.info, parts: message.parts };
     }
   }
@@ -107,4 +118,11 @@ export class StoredMessages {
       yield { messageId: name, file: isForeign ? undefined : value };
     }
   }
+}
+
+async function nextFile(
+  files: AsyncGenerator<{ file: StoredMessage | undefined }>,
+): Promise<StoredMessage | undefined> {
+  const { done, value } = await files.next();
+  return done ? undefined : value.file;
 }
