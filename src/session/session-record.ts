@@ -3,10 +3,10 @@ import type { SessionWriter } from "../storage/session-store.ts";
 
 /** What is kept of a session beside its messages. */
 export class SessionRecord {
-  readonly #writer: Pick<SessionWriter, "saveInfo">;
+  readonly #writer: Pick<SessionWriter, "saveInfo" | "noteInfo">;
   #info: SessionInfo;
 
-  constructor(info: SessionInfo, writer: Pick<SessionWriter, "saveInfo">) {
+  constructor(info: SessionInfo, writer: Pick<SessionWriter, "saveInfo" | "noteInfo">) {
     this.#info = info;
     this.#writer = writer;
   }
@@ -17,7 +17,17 @@ export class SessionRecord {
 
   /** Changes it here and on disk, as something that happened to the session now. */
   async save(change: Partial<SessionInfo>): Promise<void> {
-    this.#info = { ...this.#info, ...change, time: { ...this.#info.time, updated: Date.now() } };
+    this.#change(change);
     this.#writer.saveInfo(this.#info);
+  }
+
+  /** The same for what changes with each step of a turn: others see it on disk a moment later. */
+  note(change: Partial<SessionInfo>): void {
+    this.#change(change);
+    this.#writer.noteInfo(this.#info);
+  }
+
+  #change(change: Partial<SessionInfo>): void {
+    this.#info = { ...this.#info, ...change, time: { ...this.#info.time, updated: Date.now() } };
   }
 }

@@ -106,7 +106,7 @@ export class Spending {
   async #spend(cost: number, used: number | undefined): Promise<void> {
     const { sessionId, record, emit } = this.#deps;
     this.#ofTurn.cost += cost;
-    await record.save({ cost: record.info.cost + cost });
+    record.note({ cost: record.info.cost + cost });
     this.#used = used;
     const { usage } = this;
     if (usage !== undefined) await emit({ sessionId, type: "usage", usage });

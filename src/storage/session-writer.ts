@@ -14,8 +14,8 @@ const journalLimitBytes = 64 * 1024;
 /** A journal that is this many times larger than what is needed of it is rewritten. */
 const journalGrowth = 4;
 
-/** The file of a session that changes with each step is written this often at most while a turn runs. */
-const infoIntervalMs = 1_000;
+/** What changes with each step is in the session's file after so long at the latest. */
+const noteDelayMs = 1_000;
 
 /** Work on files that the journal vouches for until it is done. */
 type Settlement =
@@ -59,18 +59,10 @@ export class SessionWriter {
     this.#seq = options.seq;
     this.#lease = options.lease;
     this.#settling = new Background({ name: "filing messages", work: () => this.#settle(), log });
-    this.#info = new Latest({
-      name: "saving a session",
-      log,
-      intervalMs: infoIntervalMs,
-      save: (info) => this.#write(["session", info.projectId, info.id], info),
-    });
-    this.#todos = new Latest({
-      name: "saving todos",
-      log,
-      intervalMs: 0,
-      save: (todos) => this.#write(["todo", id], todos),
-    });
+    this.#info = new Latest("saving a session", log, (info) =>
+      this.#write(["session", info.projectId, info.id], info),
+    );
+    this.#todos = new Latest("saving todos", log, (todos) => this.#write(["todo", id], todos));
   }
 
   /** Takes the lease of a session that was just begun. Rejects with a `UserError` where another has it. */
@@ -78,12 +70,15 @@ export class SessionWriter {
     if (this.#closing === undefined) await this.#lease.take();
   }
 
-  /** Kept at once; its file, for which the system waits for the disk, is written now and then and with a {@link flush}. */
   saveInfo(info: SessionInfo): void {
-    this.#expectOpen();
-    this.#journal.append({ type: "session", seq: this.#nextSeq(), info });
-    this.#neededBytes ??= 0;
+    this.#keepInfo(info);
     this.#info.set(info);
+  }
+
+  /** For what changes with each step: kept at once, in its file with the next second or {@link flush}. */
+  noteInfo(info: SessionInfo): void {
+    this.#keepInfo(info);
+    this.#info.note(info);
   }
 
   saveTodos(todos: Todo[]): void {
@@ -169,6 +164,12 @@ export class SessionWriter {
     return ++this.#seq;
   }
 
+  #keepInfo(info: SessionInfo): void {
+    this.#expectOpen();
+    this.#journal.append({ type: "session", seq: this.#nextSeq(), info });
+    this.#neededBytes ??= 0;
+  }
+
   #change(messageId: MessageId, change: Change): void {
     this.#expectOpen();
     this.#journal.append(change);
@@ -234,15 +235,11 @@ function toChanges(settlement: Settlement): Change[] {
 class Latest<T> {
   readonly #saving: Background;
   readonly #save: (value: T) => Promise<void>;
-  readonly #intervalMs: number;
   #unsaved: { value: T } | undefined;
-  #lastSaved = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: { name: string; log: Log; intervalMs: number; save: (value: T) => Promise<void> }) {
-    const { name, log } = options;
-    this.#save = options.save;
-    this.#intervalMs = options.intervalMs;
+  constructor(name: string, log: Log, save: (value: T) => Promise<void>) {
+    this.#save = save;
     this.#saving = new Background({ name, log, work: () => this.#saveNewest() });
   }
 
@@ -252,10 +249,14 @@ class Latest<T> {
 
   set(value: T): void {
     this.#unsaved = { value };
-    const waitMs = this.#lastSaved + this.#intervalMs - performance.now();
-    if (waitMs <= 0) this.#saving.start();
+    this.#saving.start();
+  }
+
+  /** Sets it, and saves it with the next that is set, or after a while. */
+  note(value: T): void {
+    this.#unsaved = { value };
     // Whoever ends the process flushes before.
-    else this.#timer ??= setTimeout(() => this.#saving.start(), waitMs).unref();
+    this.#timer ??= setTimeout(() => this.#saving.start(), noteDelayMs).unref();
   }
 
   flush(): Promise<void> {
@@ -267,7 +268,6 @@ class Latest<T> {
     this.#timer = undefined;
     const unsaved = this.#unsaved;
     if (!unsaved) return;
-    this.#lastSaved = performance.now();
     await this.#save(unsaved.value);
     if (this.#unsaved === unsaved) this.#unsaved = undefined;
   }

@@ -16,7 +16,7 @@ type Step =
   | { do: "append"; message: number; part: number; text: string }
   | { do: "seal"; message: number }
   | { do: "remove"; message: number }
-  | { do: "title"; text: string }
+  | { do: "title"; text: string; noted: boolean }
   | { do: "flush" }
   | { do: "reopen" }
   | { do: "kill" };
@@ -30,7 +30,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ do: fc.constant("append" as const), message, part, text }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("seal" as const), message }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("remove" as const), message }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant("title" as const), text }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("title" as const), text, noted: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("flush" as const) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("reopen" as const) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("kill" as const) }) },
@@ -71,6 +71,7 @@ const toList = (state: ReadonlyMap<number, Message>) =>
 async function give(writer: SessionWriter, state: ReadonlyMap<number, Message>, step: Step): Promise<void> {
   if (step.do === "flush") return writer.flush();
   if (step.do === "reopen" || step.do === "kill") return;
+  if (step.do === "title" && step.noted) return writer.noteInfo({ ...session, title: step.text });
   if (step.do === "title") return writer.saveInfo({ ...session, title: step.text });
   if (step.do === "message") return writer.putMessage(infoOf(step.message, step.cost));
   const message = state.get(step.message);

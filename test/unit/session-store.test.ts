@@ -92,6 +92,22 @@ describe("sessions", () => {
     expect(await store.todos(info.id)).toEqual([{ content: "test", status: "pending", priority: "high" }]);
   });
 
+  test("what is saved of a session is in its file before what is noted in a turn would be", async () => {
+    const info = await created();
+    const writer = await openWriter(store, info.id);
+    writer.noteInfo({ ...info, cost: 1 });
+    await writer.secure();
+    expect(await store.load(info.id)).toEqual(info);
+    writer.saveInfo({ ...info, cost: 1, title: "now" });
+    await expect
+      .poll(() => store.load(info.id), { timeout: 900, interval: 5 })
+      .toMatchObject({ title: "now" });
+    writer.noteInfo({ ...info, cost: 2 });
+    await writer.flush();
+    expect(await store.load(info.id)).toEqual({ ...info, cost: 2 });
+    await writer.close();
+  });
+
   test("a session has one writer", async () => {
     const info = await created();
     const writer = await openWriter(store, info.id);
