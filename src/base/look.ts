@@ -8,3 +8,12 @@ import { type Stats, statSync } from "node:fs";
 export function lookAt(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
 }
+
+/** Whether a folder stands there; not where nobody may look. */
+export function isFolder(path: string): boolean {
+  try {
+    return lookAt(path)?.isDirectory() === true;
+  } catch {
+    return false;
+  }
+}

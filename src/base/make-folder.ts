@@ -1,7 +1,8 @@
-import { mkdirSync, statSync } from "node:fs";
-import { mkdir, stat } from "node:fs/promises";
+import { mkdirSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { codeOf } from "./errors.ts";
+import { isFolder } from "./look.ts";
 
 /**
  * Makes a folder and those above it, with these rights; one that is there stays as it is. Rejects with the system's
@@ -12,7 +13,7 @@ export async function makeFolder(path: string, mode?: number): Promise<void> {
   try {
     await mkdirAgain(path, mode);
   } catch (error) {
-    if (!(await isFolder(path))) throw error;
+    if (!isFolder(path)) throw error;
   }
 }
 
@@ -26,18 +27,14 @@ async function mkdirAgain(path: string, mode: number | undefined): Promise<void>
   }
 }
 
-async function isFolder(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined))?.isDirectory() === true;
-}
-
 /** {@link makeFolder} for where nothing can be waited for. */
 export function makeFolderNow(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  if (isFolder(path)) return;
   if (dirname(path) !== path) makeFolderNow(dirname(path));
   try {
     mkdirSync(path);
   } catch (error) {
     // Another process may have made it in between.
-    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+    if (!isFolder(path)) throw error;
   }
 }

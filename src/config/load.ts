@@ -1,5 +1,5 @@
 import { basename, dirname, join, relative, resolve, isAbsolute } from "node:path";
-import { lookAt } from "../base/look.ts";
+import { isFolder } from "../base/look.ts";
 import {
   checkConfig,
   parseConfigFile,
@@ -243,11 +243,3 @@ export function downTo({ cwd, worktree }: Pick<LoadConfigOptions, "cwd" | "workt
 
 const inFolder = (folder: string, scope: ConfigScope, files: readonly string[]): ConfigSource[] =>
   files.map((name) => ({ path: join(folder, name), scope }));
-
-function isFolder(path: string): boolean {
-  try {
-    return lookAt(path)?.isDirectory() === true;
-  } catch {
-    return false;
-  }
-}

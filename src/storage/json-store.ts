@@ -162,8 +162,7 @@ export class JsonStore {
   /** What stands at a path of {@link pathOf}, at once; undefined where {@link readOrSkip} has something to tell. */
   peek<T>(path: string, form: Form<T>): Held<T> | undefined {
     try {
-      const read = readJson(path);
-      return read && { value: parse(read.value, form), stat: read.stat };
+      return readAs(path, form);
     } catch {
       return undefined;
     }
@@ -173,8 +172,7 @@ export class JsonStore {
   async readOrSkip<T>(key: string[], schema: Form<T>): Promise<Held<T> | undefined> {
     const path = this.pathOf(key);
     try {
-      const read = readJson(path);
-      return read && { value: parse(read.value, schema), stat: read.stat };
+      return readAs(path, schema);
     } catch (thrown) {
       if (thrown instanceof CorruptFile) await this.quarantine(path, thrown.message);
       else this.#log.warn("skipped a stored file", { path, reason: messageOf(thrown) });
@@ -302,6 +300,11 @@ class StoredFile {
     this.#waiting = waiting;
     return waiting.done;
   }
+}
+
+function readAs<T>(path: string, form: Form<T>): Held<T> | undefined {
+  const read = readJson(path);
+  return read && { value: parse(read.value, form), stat: read.stat };
 }
 
 function parse<T>(value: unknown, schema: Form<T>): T {

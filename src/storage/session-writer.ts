@@ -165,18 +165,20 @@ export class SessionWriter {
   }
 
   #keepInfo(info: SessionInfo): void {
+    this.#append({ type: "session", seq: this.#nextSeq(), info });
+  }
+
+  #append(change: Change): void {
     this.#expectOpen();
-    this.#journal.append({ type: "session", seq: this.#nextSeq(), info });
+    this.#journal.append(change);
     this.#neededBytes ??= 0;
   }
 
   #change(messageId: MessageId, change: Change): void {
-    this.#expectOpen();
-    this.#journal.append(change);
+    this.#append(change);
     const draft = this.#live.get(messageId) ?? new Draft();
     this.#live.set(messageId, draft);
     draft.add(change);
-    this.#neededBytes ??= 0;
   }
 
   async #write(key: string[], value: unknown): Promise<void> {

@@ -1,10 +1,10 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { statSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { orAfter, orWhenAborted } from "../base/async.ts";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
+import { isFolder, lookAt } from "../base/look.ts";
 import { type Environment, findProgram } from "./find-program.ts";
 import { endTree, killGroup, PROCESS_MARK } from "./process-tree.ts";
 import { Watchdog } from "./watchdog.ts";
@@ -148,7 +148,7 @@ async function spawnPiped(command: PipedCommand, env: NodeJS.ProcessEnv): Promis
 const isWindows = process.platform === "win32";
 
 function onWindows({ command, args, cwd }: PipedCommand, env: Environment): SpawnedCommand {
-  const isFile = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+  const isFile = (path: string) => lookAt(path)?.isFile() ?? false;
   return windowsCommand(command, args, { env, cwd, isFile });
 }
 
@@ -176,8 +176,7 @@ function hasPid(child: ChildProcessWithoutNullStreams): child is Child {
 
 /** A missing folder and a missing program give the same code. */
 function whyNotStarted(error: unknown, { command, cwd }: PipedCommand): string {
-  if (!(statSync(cwd, { throwIfNoEntry: false })?.isDirectory() ?? false))
-    return `its working directory ${cwd} is not a folder`;
+  if (!isFolder(cwd)) return `its working directory ${cwd} is not a folder`;
   if (codeOf(error) === "ENOENT")
     return `there is no program "${command}"; install it or write its whole path`;
   if (codeOf(error) === "EACCES") return `"${command}" may not be executed`;

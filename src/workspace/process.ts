@@ -1,11 +1,11 @@
 import { spawn, type ChildProcessByStdio } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once, setMaxListeners } from "node:events";
-import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import type { Readable } from "node:stream";
 import { deferred, orAfter } from "../base/async.ts";
 import { codeOf, messageOf } from "../base/errors.ts";
+import { isFolder } from "../base/look.ts";
 import type { Piece } from "../base/piece.ts";
 import { Secrets } from "../base/secrets.ts";
 import { type Environment, findProgram } from "./find-program.ts";
@@ -240,16 +240,8 @@ async function whyNotStarted(error: unknown, { command, cwd }: ShellCommand, she
   if (codeOf(error) === "E2BIG") {
     return `The command is too long for this system (${command.length} characters). Write it to a file and run that.`;
   }
-  if (!(await isFolder(cwd))) return `The working directory ${cwd} is not a folder. Give one that exists.`;
+  if (!isFolder(cwd)) return `The working directory ${cwd} is not a folder. Give one that exists.`;
   return `The shell ${shell} could not be started in ${cwd}: ${messageOf(error)}`;
-}
-
-async function isFolder(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isDirectory();
-  } catch {
-    return false;
-  }
 }
 
 async function findShell(env: Environment): Promise<string> {
