@@ -13,12 +13,6 @@ const answerLimitBytes = 64 * 1024 * 1024;
 
 type Fetch = typeof globalThis.fetch;
 
-const nobody: StreamWatch = {
-  onFailure: () => undefined,
-  onSignature: () => undefined,
-  onReasoningDetails: () => undefined,
-};
-
 /**
  * The way to one provider. Its fetch follows redirects on the same origin only, so that keys go nowhere else, and
  * hands on nothing but a tidy event stream; all else rejects with a {@link ProviderFailure}.
@@ -38,7 +32,8 @@ export class Connection {
 
   readonly fetch: Fetch = async (input, init) => {
     const { body, signal } = init ?? {};
-    if (typeof input !== "string" || typeof body !== "string" || !signal)
+    const watch = signal ? this.#watches.get(signal) : undefined;
+    if (typeof input !== "string" || typeof body !== "string" || !signal || watch === undefined)
       throw new Error("the SDK asks in another way than it did");
     const request = { method: "POST", headers: headersIn(init), body, signal } as const;
     const answer = await followRedirects(this.#send, new URL(input), request);
@@ -46,7 +41,6 @@ export class Connection {
       const words = await readText(answer, errorBodyLimitBytes);
       throw new ProviderFailure(fromAnswer({ ...answer, body: words, now: Date.now() }));
     }
-    const watch = this.#watches.get(signal) ?? nobody;
     const isJson = /json/i.test(answer.header("content-type") ?? "");
     return asResponse(
       isJson || isWebPage(answer, "") ? await wholeAnswer(answer, watch) : tidyEvents(answer, watch),

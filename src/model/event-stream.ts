@@ -21,6 +21,8 @@ type Json = Record<string, unknown>;
 
 /** Whoever reads a stream beside the SDK. */
 export interface StreamWatch {
+  /** Text that goes around the SDK. Returns a promise where reading on must wait for it. */
+  readonly onText: (kind: "text" | "reasoning", text: string) => Promise<void> | undefined;
   /** What goes wrong inside the stream. */
   readonly onFailure: (thrown: unknown) => void;
   /** The thought signature of a call, told before the call itself. */
@@ -35,7 +37,8 @@ const signatureLimit = 256 * 1024;
 /**
  * A provider's event stream as the SDK likes it best: one JSON chunk per event, odd fields mended, comments gone,
  * and what was read at once merged into as few events as possible. The SDK needs about 15 microseconds for each
- * event; merged, 20,000 deltas that arrive together cost a tenth of the time.
+ * event, and a third of a millisecond for one that comes alone: merged, 20,000 deltas that arrive together cost a
+ * tenth of the time, and text before anything else, which is most of what streams, is told without the SDK.
  *
  * An error event, something that is not JSON, a broken connection or an end that came too early is given to
  * `onFailure` and ends the stream with an error event: a stream that errs would lose the text before the error.
@@ -77,6 +80,7 @@ export function tidyEvents(answer: HttpAnswer, watch: StreamWatch): ReadableStre
         while (output === "" && !ended) {
           ended = await readSome().catch(failed);
           output = chunks.take();
+          await chunks.room;
         }
         if (output !== "") controller.enqueue(encoder.encode(output));
         if (ended) controller.close();
@@ -170,12 +174,20 @@ class ChunkMerger {
   #output: string[] = [];
   #key: string | undefined;
   #texts: string[] = [];
+  /** Whether something went to the SDK that text must not overtake. */
+  #isThroughSdk = false;
+  #room: Promise<void> | undefined;
   /** Calls by index: whether they have a name yet. */
   readonly #named = new Map<number, boolean>();
   readonly #watch: StreamWatch;
 
   constructor(watch: StreamWatch) {
     this.#watch = watch;
+  }
+
+  /** Resolves when there is room for more text. */
+  get room(): Promise<void> | undefined {
+    return this.#room;
   }
 
   push(data: string): void {
@@ -240,6 +252,11 @@ class ChunkMerger {
     const text = this.#texts.join("");
     this.#key = undefined;
     this.#texts = [];
+    if (!this.#isThroughSdk && !key.startsWith("call ")) {
+      this.#room = this.#watch.onText(key === "content" ? "text" : "reasoning", text);
+      return;
+    }
+    this.#isThroughSdk = true;
     const index = callIndexOf(key);
     const delta =
       index === undefined ? { [key]: text } : { tool_calls: [{ index, function: { arguments: text } }] };
@@ -261,6 +278,7 @@ class ChunkMerger {
       typeof choice.finish_reason === "string" && choice.finish_reason !== "" ? choice.finish_reason : null;
     if (reason !== null) this.hasFinish = true;
     const delta = this.#mendDelta(deltaOf(choice));
+    this.#isThroughSdk ||= reason !== null || Object.keys(delta).length > 0;
     return { choices: [{ index: 0, delta, finish_reason: reason }], ...usage };
   }
 

@@ -13,6 +13,11 @@ export interface StepEnd {
   readonly tokens: Tokens | undefined;
 }
 
+interface Block {
+  readonly kind: "text" | "reasoning";
+  readonly id: string;
+}
+
 interface OpenCall {
   readonly tool: string;
   readonly arguments: CallArguments;
@@ -32,7 +37,7 @@ export class StepEvents {
   readonly #signatures = new Map<string, string>();
   readonly reasoning = new ReasoningRecord();
   readonly #tags = new ThinkTags();
-  #block: { kind: "text" | "reasoning"; id: string } | undefined;
+  #block: Block | undefined;
   #blocks = 0;
 
   get written(): string {
@@ -44,9 +49,13 @@ export class StepEvents {
     this.#signatures.set(providerCallId, signature);
   }
 
+  text(kind: "text" | "reasoning", text: string): StepEvent[] {
+    return kind === "text" ? this.#appendAll(this.#tags.add(text)) : this.#append(kind, text);
+  }
+
   add(part: LanguageModelStreamPart): StepEvent[] {
-    if (part.type === "text-delta") return this.#appendAll(this.#tags.add(part.text));
-    if (part.type === "reasoning-delta") return this.#append("reasoning", part.text);
+    if (part.type === "text-delta") return this.text("text", part.text);
+    if (part.type === "reasoning-delta") return this.text("reasoning", part.text);
     if (part.type === "tool-input-start") return this.#startCall(part.id, part.toolName);
     if (part.type === "tool-input-delta") return this.#continueCall(part.id, part.delta);
     if (part.type !== "model-call-end") return [];
@@ -71,13 +80,20 @@ export class StepEvents {
   #append(kind: "text" | "reasoning", text: string): StepEvent[] {
     if (text === "") return [];
     this.#written.push(text);
+    if (this.#block?.kind === kind && this.#calls.size === 0) {
+      return [{ type: `${kind}-delta`, id: this.#block.id, text }];
+    }
     const events: StepEvent[] = this.#tellEmptyCalls();
     if (this.#block?.kind !== kind) events.push(...this.#closeBlock());
-    const id = this.#block?.id ?? `${kind}-${++this.#blocks}`;
-    if (this.#block === undefined) events.push({ type: `${kind}-start`, id });
-    this.#block = { kind, id };
-    events.push({ type: `${kind}-delta`, id, text });
+    this.#block ??= this.#open(kind, events);
+    events.push({ type: `${kind}-delta`, id: this.#block.id, text });
     return events;
+  }
+
+  #open(kind: "text" | "reasoning", events: StepEvent[]): Block {
+    const id = `${kind}-${++this.#blocks}`;
+    events.push({ type: `${kind}-start`, id });
+    return { kind, id };
   }
 
   #startCall(id: string, tool: string): StepEvent[] {

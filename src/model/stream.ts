@@ -3,6 +3,7 @@ import type { Log } from "../base/log.ts";
 import { loadPart } from "../base/part.ts";
 import type { AgentError } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
+import { Arrivals, Stall } from "./arrivals.ts";
 import { loadSdk, sdkName, type Clients, type Endpoint, type Sdk } from "./client.ts";
 import type { StreamWatch } from "./event-stream.ts";
 import { cancelled, ProviderFailure, redact, stalled, toAgentError } from "./failure.ts";
@@ -45,23 +46,30 @@ export async function* streamStep(
   const connection = new AbortController();
   const forward = () => connection.abort();
   request.signal.addEventListener("abort", forward, { once: true });
-  const wait = <T>(promise: Promise<T>) => waitFor(promise, request.signal, endpoint.stallMs);
   const events = new StepEvents();
+  const arrivals = new Arrivals<StepEvent>(request.signal, endpoint.stallMs);
   let failure: unknown;
   const watch: StreamWatch = {
+    onText: (kind, text) => arrivals.push(events.text(kind, text)),
     onFailure: (thrown) => {
       failure ??= thrown;
     },
     onSignature: (id, signature) => events.signed(id, signature),
     onReasoningDetails: (details) => events.reasoning.add(details),
   };
-  try {
-    const stream = await wait(openStream(request, endpoint, { ...deps, watch, signal: connection.signal }));
-    const parts = stream[Symbol.asyncIterator]();
-    for (let next = await wait(parts.next()); next.done !== true; next = await wait(parts.next())) {
-      if (next.value.type === "error") throw failure ?? next.value.error;
-      yield* events.add(next.value);
+  const read = async () => {
+    const stream = await openStream(request, endpoint, { ...deps, watch, signal: connection.signal });
+    for await (const part of stream) {
+      if (part.type === "error") throw failure ?? part.error;
+      await arrivals.push(events.add(part));
     }
+  };
+  try {
+    read().then(
+      () => arrivals.end(),
+      (thrown: unknown) => arrivals.end({ thrown }),
+    );
+    for (let batch = await arrivals.take(); batch !== undefined; batch = await arrivals.take()) yield* batch;
     yield* events.close();
     yield await finishOf(events, request);
   } catch (thrown) {
@@ -76,6 +84,7 @@ export async function* streamStep(
     // Calls that were whole stand, and go back with what was thought before them.
     yield { type: "failed", error, ...(details !== undefined && { reasoningDetails: details }) };
   } finally {
+    arrivals.close();
     request.signal.removeEventListener("abort", forward);
     if (events.end === undefined) connection.abort();
   }
@@ -152,23 +161,6 @@ async function estimate(written: string, { system, messages, tools }: ModelReque
     reasoning: 0,
     cache: { read: 0, write: 0 },
   };
-}
-
-/** Thrown by {@link waitFor} after too long a silence. */
-class Stall extends Error {}
-
-/** The promise's value; throws as soon as the signal aborts or the time is over, whatever the promise does. */
-function waitFor<T>(promise: Promise<T>, signal: AbortSignal, stallMs: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    const timer = setTimeout(() => reject(new Stall()), stallMs);
-    signal.addEventListener("abort", abort, { once: true });
-    if (signal.aborted) abort();
-    promise.then(resolve, reject).finally(() => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", abort);
-    });
-  });
 }
 
 function errorOf(thrown: unknown, endpoint: Endpoint): AgentError {

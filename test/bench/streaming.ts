@@ -35,7 +35,7 @@ async function pacedRows(setting: Setting): Promise<Row[]> {
 
 async function paced(setting: Setting, program: ProgramName) {
   const { agent, session } = await setting.startWarm(program);
-  const count = setting.isShort ? 50 : 600;
+  const count = setting.isShort ? 50 : 1_000;
   const latencies: number[] = [];
   agent.onText = (text) => {
     const now = performance.now();

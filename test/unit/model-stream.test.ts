@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import { silentLog } from "../../src/base/log.ts";
@@ -624,6 +625,27 @@ test("a reader that stops early closes the connection", async () => {
   for await (const event of ask(base)) if (event.type === "text-delta") break;
   await closed;
   expect(closed).toBeDefined();
+});
+
+test("an answer is read no faster than it is taken", async () => {
+  const piece = say("x".repeat(100_000));
+  let written = 0;
+  const base = await serve((response) => {
+    stream(response);
+    const send = (): void => {
+      while (!response.destroyed && response.write(piece)) written++;
+      response.once("drain", send);
+    };
+    send();
+  });
+  let taken = 0;
+  for await (const event of ask(base)) {
+    if (event.type !== "text-delta") continue;
+    // What the system and both ends hold between them fills up, and then nothing moves.
+    for (let before = -1; before !== written; await delay(20)) before = written;
+    if (taken++ === 3) break;
+  }
+  expect(written).toBeLessThan(300);
 });
 
 test("the key does not follow a redirect to another host, and follows one on its own", async () => {
