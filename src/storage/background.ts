@@ -12,7 +12,7 @@ export class Background {
   readonly #name: string;
   readonly #serial = new Serial();
   #isQueued = false;
-  #isDue = false;
+  #due: NodeJS.Timeout | undefined;
   #isFailing = false;
 
   constructor({ name, work, log }: { name: string; work: () => Promise<void>; log: Log }) {
@@ -27,20 +27,18 @@ export class Background {
     this.finish().catch((thrown: unknown) => this.#fail(thrown));
   }
 
-  /** Starts at the end of this turn of the event loop, if nothing starts it before. */
-  startSoon(): void {
-    if (this.#isQueued || this.#isDue) return;
-    this.#isDue = true;
-    setImmediate(() => {
-      if (this.#isDue) this.start();
-    });
+  /** Starts after so long, if nothing starts it before. Whoever ends the process finishes it. */
+  startWithin(delayMs: number): void {
+    if (this.#isQueued) return;
+    this.#due ??= setTimeout(() => this.start(), delayMs).unref();
   }
 
   /** Resolves when everything asked for so far is done; rejects when it could not be. */
   finish(): Promise<void> {
     return this.#serial.run(async () => {
       this.#isQueued = false;
-      this.#isDue = false;
+      clearTimeout(this.#due);
+      this.#due = undefined;
       await this.#work();
       this.#isFailing = false;
     });

@@ -90,10 +90,13 @@ function isOf(sessionId: SessionId, change: Change): boolean {
 type Delta = Extract<Change, { type: "delta" }>;
 type Pending = { line: string } | { delta: Delta };
 
+/** How long streamed text may wait to be written: what a kill can cost of it, a quarter of what may be lost. */
+const deltaDelayMs = 50;
+
 /**
  * The file that changes are appended to, one JSON line each, before they are in the messages' own files. They are
  * written before anything else can happen, so before anybody is shown them, and synchronously: handing a few bytes to
- * the thread pool takes longer than giving them to the system. The deltas of one turn of the event loop are merged.
+ * the thread pool takes longer than giving them to the system. Only deltas wait a moment, and are merged.
  */
 export class Journal {
   readonly #path: string;
@@ -132,7 +135,7 @@ export class Journal {
   append(change: Change): void {
     if (change.type === "delta") {
       this.#appendDelta(change);
-      this.#writing.startSoon();
+      this.#writing.startWithin(deltaDelayMs);
     } else {
       // Made text at once, because its owner may go on changing it.
       this.#pending.push({ line: toLine(change) });
