@@ -1,42 +1,25 @@
-import { lstatSync } from "node:fs";
-import type { Stats } from "node:fs";
 import { sep } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
 import { quickForm } from "../base/form.ts";
+import type { Log } from "../base/log.ts";
 import { isSessionId, type SessionId } from "../message/ids.ts";
 import { type SessionInfo, sessionInfoSchema } from "../message/message.ts";
 import type { JsonStore } from "./json-store.ts";
+import { RowCache } from "./row-cache.ts";
 import type { SessionRow } from "./session-list.ts";
-
-interface CachedRow {
-  row: SessionRow;
-  /** Of the file that the row was read from. */
-  stamp: string;
-}
-
-/** Rows kept in memory, about 300 bytes each; further sessions are read from disk each time. */
-const cachedRowsLimit = 20_000;
 
 /** Files looked at before other work gets its turn. */
 const sliceFiles = 250;
 
-/**
- * A file that changed this shortly before it was read may change again without its stamp showing it, because the
- * system's file times are coarse.
- */
-const stampGraceMs = 50;
-
-/**
- * Which sessions there are. The files are the truth: memory only saves reading those again whose inode, size and
- * times are the same, so nothing can be out of date after a crash or a change by another process.
- */
+/** Which sessions there are. The files are the truth: what is known of them only saves reading them again. */
 export class SessionIndex {
   readonly #store: JsonStore;
   readonly #projects = new Map<SessionId, string>();
-  readonly #rows = new Map<SessionId, CachedRow>();
+  readonly #known: RowCache;
 
-  constructor(store: JsonStore) {
+  constructor(store: JsonStore, log: Log) {
     this.#store = store;
+    this.#known = new RowCache(store, log);
   }
 
   add(info: SessionInfo): void {
@@ -45,7 +28,6 @@ export class SessionIndex {
 
   forget(id: SessionId): void {
     this.#projects.delete(id);
-    this.#rows.delete(id);
   }
 
   async load(id: SessionId): Promise<SessionInfo | undefined> {
@@ -83,8 +65,10 @@ export class SessionIndex {
   /** All sessions of one project or of all of them. */
   async rows(projectId?: string): Promise<SessionRow[]> {
     const projects = projectId === undefined ? await this.#projectIds() : [projectId];
+    await this.#known.open();
     const rows: SessionRow[] = [];
     for (const project of projects) rows.push(...(await this.#rowsOf(project)));
+    if (projectId === undefined) this.#known.settle(rows);
     return rows;
   }
 
@@ -95,7 +79,7 @@ export class SessionIndex {
       if (count % sliceFiles === sliceFiles - 1) await breathe();
       const path = `${folder}${sep}${id}.json`;
       const row =
-        this.#cachedRow(id, path) ??
+        this.#known.find(projectId, id, path) ??
         this.#readRow(projectId, id, path) ??
         (await this.#oddRow(projectId, id));
       if (row) rows.push(row);
@@ -103,17 +87,11 @@ export class SessionIndex {
     return rows;
   }
 
-  #cachedRow(id: SessionId, path: string): SessionRow | undefined {
-    const cached = this.#rows.get(id);
-    return cached && cached.stamp === stampOf(statOf(path)) ? cached.row : undefined;
-  }
-
   #readRow(projectId: string, id: SessionId, path: string): SessionRow | undefined {
-    const { value, stat } = this.#store.peek(path, listedForm) ?? {};
-    if (value?.id !== id || value.projectId !== projectId) return undefined;
-    const row = toRow(value);
-    const stamp = stampOf(stat);
-    if (stamp !== undefined && this.#rows.size < cachedRowsLimit) this.#rows.set(id, { row, stamp });
+    const held = this.#store.peek(path, listedForm);
+    if (held?.value.id !== id || held.value.projectId !== projectId) return undefined;
+    const row = toRow(held.value);
+    this.#known.add(row, held.stat);
     return row;
   }
 
@@ -143,21 +121,6 @@ export class SessionIndex {
       this.#projects.set(name, projectId);
     }
     return ids;
-  }
-}
-
-/** Undefined while the file is too young to be told from its successor. */
-function stampOf(stat: Stats | undefined): string | undefined {
-  if (!stat || Date.now() - stat.ctimeMs < stampGraceMs) return undefined;
-  return `${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`;
-}
-
-/** Undefined also where it may not be asked for: reading the file then says why. */
-function statOf(path: string) {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false });
-  } catch {
-    return undefined;
   }
 }
 

@@ -54,7 +54,7 @@ export class SessionStore {
   private constructor(files: JsonStore, log: Log) {
     this.files = files;
     this.#log = log;
-    this.#index = new SessionIndex(files);
+    this.#index = new SessionIndex(files, log);
     this.#messages = new StoredMessages({ store: files, log });
   }
 

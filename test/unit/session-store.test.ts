@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { UserError } from "../../src/base/errors.ts";
 import { silentLog } from "../../src/base/log.ts";
 import { newMessageId, newSessionId } from "../../src/message/ids.ts";
@@ -53,6 +53,8 @@ async function created(fields: Partial<SessionInfo> = {}): Promise<SessionInfo> 
   return info;
 }
 
+const waiting = { timeout: 10_000 };
+const fileOf = ({ projectId, id }: SessionInfo) => join(root, "session", projectId, `${id}.json`);
 const journalOf = (id: string) => join(root, "journal", `${id}.ndjson`);
 const textsOf = async (id: SessionInfo["id"], from = store) =>
   (await all(from.messages(id))).map(({ parts }) =>
@@ -231,6 +233,47 @@ describe("the list", () => {
     await other.remove(info.id);
     expect(await list()).toEqual({ sessions: [] });
   });
+
+  test("is kept for later processes, which read no more than what changed since, and any change", async () => {
+    const sessions = Array.from({ length: 120 }, (_, n) => sessionInfo({ time: { created: 1, updated: n } }));
+    mkdirSync(join(root, "session", "p1"));
+    for (const info of sessions) writeFileSync(fileOf(info), JSON.stringify(info));
+    const [gone, changed, torn] = sessions;
+    if (!gone || !changed || !torn) throw new Error("no sessions");
+    const kept = join(root, "session_list.json");
+    // A file that just came is told from its successor only a moment later.
+    await vi.waitFor(async () => {
+      await list({ limit: 1 });
+      expect(existsSync(kept)).toBe(true);
+    }, waiting);
+
+    // What is kept counts, as one sees where it does not say what the files do.
+    const [newest] = (await list({ limit: 1 })).sessions;
+    expect(newest).toEqual(sessions.at(-1));
+    writeFileSync(kept, readFileSync(kept, "utf8").replace('"updated":10,', '"updated":1000,'));
+    store = await open();
+    expect((await list({ limit: 1 })).sessions).toEqual([sessions[10]]);
+
+    rmSync(fileOf(gone));
+    writeFileSync(fileOf(torn), "torn");
+    await store.create({ ...changed, time: { created: 1, updated: 2_000 } });
+    const added = await created({ time: { created: 1, updated: 3_000 } });
+    store = await open();
+    const found = (await list({ limit: 1_000 })).sessions.map(({ id }) => id);
+    expect(found.slice(0, 3)).toEqual([added.id, changed.id, sessions[10]?.id]);
+    expect(found).toHaveLength(119);
+    await vi.waitFor(() => expect(readFileSync(kept, "utf8")).not.toContain(gone.id), waiting);
+  });
+
+  test.each(["torn", "[1]", "{}", '[{"id":"ses_1"}]'])(
+    "does not mind that it was kept as %s",
+    async (text) => {
+      const info = await created();
+      writeFileSync(join(root, "session_list.json"), text);
+      expect(await list()).toEqual({ sessions: [info] });
+      expect(warnings).toEqual([]);
+    },
+  );
 
   test.each(["", "x", "bm8", "WzEsMl0", Buffer.from('[1,"../x"]').toString("base64url")])(
     "refuses the cursor %j",

@@ -1,0 +1,123 @@
+import { lstatSync, type Stats } from "node:fs";
+import { once } from "../base/async.ts";
+import type { Form } from "../base/form.ts";
+import type { Log } from "../base/log.ts";
+import { isSessionId, type SessionId } from "../message/ids.ts";
+import { Background } from "./background.ts";
+import type { JsonStore } from "./json-store.ts";
+import type { SessionRow } from "./session-list.ts";
+
+/** By what a file is told from its successor. */
+type Stamp = Pick<Stats, "ino" | "size" | "mtimeMs" | "ctimeMs">;
+
+/** A row, and how the file stood that it was read from. */
+interface StampedRow extends SessionRow, Stamp {}
+
+/** About 300 bytes each; further sessions are read from disk each time. */
+const rowsLimit = 20_000;
+
+/** The file of rows is written anew when it lacks so many. */
+const lackingLimit = 100;
+
+/**
+ * A file that changed this shortly before it was read may change again without its stamp showing it, because the
+ * system's file times are coarse.
+ */
+const stampGraceMs = 50;
+
+const key = ["session_list"];
+
+/**
+ * What lists need of sessions, so that their files need not be read for each list. A row counts only while its file
+ * has the same inode, size and times, so nothing can be out of date after a crash or a change by another process.
+ * The rows are kept in a file, which is worth nothing but time: one that is damaged or lost is written anew.
+ */
+export class RowCache {
+  /** Reads what was kept, before anything is added. */
+  readonly open: () => Promise<void>;
+  readonly #rows = new Map<SessionId, StampedRow>();
+  readonly #keeping: Background;
+  /** How many rows the file lacks. */
+  #lacking = 0;
+
+  constructor(store: JsonStore, log: Log) {
+    this.open = once(async () => {
+      const kept = store.peek(store.pathOf(key), keptForm)?.value ?? [];
+      for (const row of kept) this.#rows.set(row.id, row);
+    });
+    const work = () => store.write(key, [...this.#rows.values()]);
+    this.#keeping = new Background({ name: "keeping the list of sessions", work, log });
+  }
+
+  /** The row of a file, if it is still as it was. */
+  find(projectId: string, id: SessionId, path: string): SessionRow | undefined {
+    const row = this.#rows.get(id);
+    if (row === undefined || row.projectId !== projectId) return undefined;
+    const stat = statOf(path);
+    return stat !== undefined && isSame(row, stat) && !isYoung(stat) ? row : undefined;
+  }
+
+  /** Takes what was read from a file that stood like this. */
+  add(row: SessionRow, stat: Stats): void {
+    if (isYoung(stat) || (this.#rows.size >= rowsLimit && !this.#rows.has(row.id))) return;
+    const { ino, size, mtimeMs, ctimeMs } = stat;
+    this.#rows.set(row.id, { ...row, ino, size, mtimeMs, ctimeMs });
+    this.#lacking++;
+  }
+
+  /** Given all that there are: of a session that is gone nothing is left. Keeps the rows where that has become worth it. */
+  settle(all: readonly SessionRow[]): void {
+    if (all.length < this.#rows.size) this.#drop(new Set(all.map(({ id }) => id)));
+    if (this.#lacking < lackingLimit) return;
+    this.#lacking = 0;
+    this.#keeping.start();
+  }
+
+  #drop(ids: ReadonlySet<SessionId>): void {
+    for (const id of this.#rows.keys()) if (!ids.has(id)) this.#rows.delete(id);
+    this.#lacking = lackingLimit;
+  }
+}
+
+const keptForm: Form<StampedRow[]> = {
+  safeParse: (value) =>
+    Array.isArray(value) && value.length <= rowsLimit && value.every(isStampedRow)
+      ? { success: true, data: value }
+      : { success: false, error: { issues: [] } },
+};
+
+function isStampedRow(value: unknown): value is StampedRow {
+  if (typeof value !== "object" || value === null) return false;
+  const row: Partial<Record<keyof StampedRow, unknown>> = value;
+  return (
+    isSessionId(row.id) &&
+    typeof row.projectId === "string" &&
+    (row.parentId === undefined || isSessionId(row.parentId)) &&
+    typeof row.cwd === "string" &&
+    typeof row.updated === "number" &&
+    typeof row.isArchived === "boolean"
+  );
+}
+
+function isSame(one: Stamp, other: Stamp): boolean {
+  return (
+    one.ino === other.ino &&
+    one.size === other.size &&
+    one.mtimeMs === other.mtimeMs &&
+    one.ctimeMs === other.ctimeMs
+  );
+}
+
+/** Whether it cannot be told from its successor yet. */
+function isYoung({ ctimeMs }: Stamp): boolean {
+  return Date.now() - ctimeMs < stampGraceMs;
+}
+
+/** Undefined also where it may not be asked for: reading the file then says why. */
+function statOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
