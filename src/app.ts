@@ -12,7 +12,7 @@ import type { Config } from "./config/schema.ts";
 import { AuthorizationStore } from "./mcp/oauth-store.ts";
 import { Servers } from "./mcp/servers.ts";
 import { SignIn } from "./mcp/sign-in.ts";
-import { loadSdk } from "./model/client.ts";
+import { loadCalls } from "./model/late-calls.ts";
 import { ModelAccess } from "./model/model-access.ts";
 import type { OpenModels } from "./model/providers.ts";
 import { LateParts } from "./project/late-parts.ts";
@@ -161,7 +161,7 @@ export class App {
 
   /** Loads what a first prompt needs, a part at a time, so that what comes meanwhile is not kept waiting. */
   async warmUp(): Promise<void> {
-    const parts = [() => import("./session/turn.ts"), () => import("./tool/registry.ts"), loadSdk];
+    const parts = [() => import("./session/turn.ts"), () => import("./tool/registry.ts"), loadCalls];
     try {
       for (const load of parts) {
         if (this.#isClosing) return;

@@ -1,8 +1,11 @@
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModel } from "ai";
+import type { Message } from "../message/message.ts";
 import { Connection } from "./connection.ts";
 import type { Send } from "./http.ts";
 import { quirksOf, type Quirks } from "./quirks.ts";
 import { adaptBody } from "./request-body.ts";
+import { SentMessages } from "./sent-messages.ts";
 import { Conversions } from "./to-model-messages.ts";
 
 /** Where and how a model is asked. */
@@ -27,20 +30,22 @@ export interface Client {
   readonly connection: Connection;
   readonly quirks: Quirks;
   readonly conversions: Conversions;
+  readonly conversations: Conversations;
+}
+
+/** What was sent of conversations, each of which is known by its first message. */
+class Conversations {
+  readonly #sent = new WeakMap<Message, SentMessages>();
+
+  of([first]: readonly Message[]): SentMessages {
+    const sent = (first && this.#sent.get(first)) ?? new SentMessages();
+    if (first !== undefined) this.#sent.set(first, sent);
+    return sent;
+  }
 }
 
 /** The name under which options travel through the SDK. */
 export const sdkName = "fairlead";
-
-/** Loads what the first call needs, so that it need not wait. */
-export async function loadSdk() {
-  const { sdk } = await import("./sdk.ts");
-  // It writes warnings to stdout, where only the protocol may speak.
-  Reflect.set(globalThis, "AI_SDK_LOG_WARNINGS", false);
-  return sdk;
-}
-
-export type Sdk = Awaited<ReturnType<typeof loadSdk>>;
 
 /**
  * One client for each model that is asked, as long as the configuration lives. The SDK builds its parsers anew for
@@ -54,26 +59,27 @@ export class Clients {
     this.#send = send;
   }
 
-  for(endpoint: Endpoint, sdk: Sdk): Client {
+  for(endpoint: Endpoint): Client {
     const { provider, baseURL, apiKey, modelId, headers } = endpoint;
     const name = JSON.stringify([provider, baseURL, apiKey, modelId, headers]);
-    const client = this.#clients.get(name) ?? this.#create(endpoint, sdk);
+    const client = this.#clients.get(name) ?? this.#create(endpoint);
     this.#clients.set(name, client);
     return client;
   }
 
-  #create({ provider, baseURL, apiKey, headers, modelId, asksForUsage = true }: Endpoint, sdk: Sdk): Client {
+  #create({ provider, baseURL, apiKey, headers, modelId, asksForUsage = true }: Endpoint): Client {
     const quirks = quirksOf(provider, new URL(baseURL).hostname, modelId);
     const connection = new Connection(this.#send);
-    const compatible = sdk.createOpenAICompatible({
+    const compatible = createOpenAICompatible({
       name: sdkName,
       baseURL,
       apiKey,
       headers,
       includeUsage: asksForUsage && quirks.asksForUsage,
       fetch: connection.fetch,
-      transformRequestBody: (body) => adaptBody(body, quirks),
+      transformRequestBody: (body) => connection.withhold(adaptBody(body, quirks)),
     });
-    return { model: compatible.chatModel(modelId), connection, quirks, conversions: new Conversions() };
+    const model = compatible.chatModel(modelId);
+    return { model, connection, quirks, conversions: new Conversions(), conversations: new Conversations() };
   }
 }

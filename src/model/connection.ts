@@ -1,6 +1,8 @@
+import { randomUUID } from "node:crypto";
 import { eventsOfAnswer, type StreamWatch, tidyEvents } from "./event-stream.ts";
 import { fromAnswer, invalidResponse, isWebPage, ProviderFailure, titleOf } from "./failure.ts";
 import type { HttpAnswer, HttpRequest, Send } from "./http.ts";
+import type { SentMessages } from "./sent-messages.ts";
 
 /** How often a provider may send a request elsewhere on its own host. */
 const redirectLimit = 3;
@@ -13,29 +15,50 @@ const answerLimitBytes = 64 * 1024 * 1024;
 
 type Fetch = typeof globalThis.fetch;
 
+/** What belongs to a call beside what goes through the SDK. */
+interface Call {
+  readonly watch: StreamWatch;
+  /** The conversation that it is a part of. */
+  readonly sent: SentMessages;
+}
+
 /**
  * The way to one provider. Its fetch follows redirects on the same origin only, so that keys go nowhere else, and
- * hands on nothing but a tidy event stream; all else rejects with a {@link ProviderFailure}.
+ * hands on nothing but a tidy event stream; all else rejects with a {@link ProviderFailure}. The messages of a request
+ * go around the SDK's making of texts: see {@link SentMessages}.
  */
 export class Connection {
   readonly #send: Send;
-  readonly #watches = new WeakMap<AbortSignal, StreamWatch>();
+  readonly #calls = new WeakMap<AbortSignal, Call>();
+  /** By the word that stands in their place. */
+  readonly #withheld = new Map<string, readonly unknown[]>();
 
   constructor(send: Send) {
     this.#send = send;
   }
 
-  /** Tells of the stream of the call with this signal what the SDK does not. */
-  watch(signal: AbortSignal, watch: StreamWatch): void {
-    this.#watches.set(signal, watch);
+  /** The call with this signal is about to be made. */
+  prepare(signal: AbortSignal, call: Call): void {
+    this.#calls.set(signal, call);
+  }
+
+  /** The body for the SDK to make a text of, without its messages. */
+  withhold(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
+    const { messages } = body;
+    if (!Array.isArray(messages)) return { ...body };
+    const word = randomUUID();
+    this.#withheld.set(word, messages);
+    return { ...body, messages: word };
   }
 
   readonly fetch: Fetch = async (input, init) => {
     const { body, signal } = init ?? {};
-    const watch = signal ? this.#watches.get(signal) : undefined;
-    if (typeof input !== "string" || typeof body !== "string" || !signal || watch === undefined)
+    const call = signal ? this.#calls.get(signal) : undefined;
+    if (typeof input !== "string" || typeof body !== "string" || !signal || call === undefined)
       throw new Error("the SDK asks in another way than it did");
-    const request = { method: "POST", headers: headersIn(init), body, signal } as const;
+    const { watch, sent } = call;
+    const pieces = this.#withMessages(body, sent);
+    const request = { method: "POST", headers: headersIn(init), body: pieces, signal } as const;
     const answer = await followRedirects(this.#send, new URL(input), request);
     if (answer.status < 200 || answer.status >= 300) {
       const words = await readText(answer, errorBodyLimitBytes);
@@ -46,6 +69,16 @@ export class Connection {
       isJson || isWebPage(answer, "") ? await wholeAnswer(answer, watch) : tidyEvents(answer, watch),
     );
   };
+
+  #withMessages(body: string, sent: SentMessages): Uint8Array[] {
+    for (const [word, messages] of this.#withheld) {
+      const [before, behind] = body.split(`"${word}"`);
+      if (before === undefined || behind === undefined) continue;
+      this.#withheld.delete(word);
+      return [Buffer.from(`${before}[`), sent.encode(messages), Buffer.from(`]${behind}`)];
+    }
+    throw new Error("the SDK asks in another way than it did");
+  }
 }
 
 /** Those that say where the same is to be asked again; after the others a POST would be a GET without its content. */

@@ -6,7 +6,8 @@ import { answerTo } from "../base/http-answer.ts";
 export interface HttpRequest {
   readonly method?: "GET" | "POST";
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
+  /** In pieces, which are sent as they are. */
+  readonly body?: readonly Uint8Array[];
   readonly signal: AbortSignal;
   /** How long a new connection may take to stand, TLS included; ten seconds, as with Node's fetch. */
   readonly connectMs?: number;
@@ -39,19 +40,24 @@ export const sendHttp: Send = async (url, request) => {
   const { request: open } = await (url.protocol === "https:" ? import("node:https") : import("node:http"));
   for (let attempt = 1; ; attempt++) {
     request.signal.throwIfAborted();
-    const { method = "GET", headers, connectMs = defaultConnectMs } = request;
-    const sent = open(url, { method, headers: { accept: "*/*", ...headers } });
+    const { method = "GET", headers, body = [], connectMs = defaultConnectMs } = request;
+    const sent = open(url, { method, headers: { accept: "*/*", ...lengthOf(body), ...headers } });
     destroyOnAbort(sent, request.signal);
     limitConnecting(sent, url.protocol === "https:" ? "secureConnect" : "connect", connectMs);
     try {
-      // Of a long text Node would count the bytes, copy it, and copy again what the connection does not take at once.
-      return await toAnswer(await answerTo(sent.end(Buffer.from(request.body ?? ""))));
+      for (const piece of body) sent.write(piece);
+      return await toAnswer(await answerTo(sent.end()));
     } catch (error) {
       request.signal.throwIfAborted();
       if (attempt > staleConnectionsLimit || !isStale(sent, error)) throw error;
     }
   }
 };
+
+/** Without it Node would wrap each piece in a length of its own, which some servers do not read. */
+function lengthOf(body: readonly Uint8Array[]): Readonly<Record<string, number>> {
+  return body.length === 0 ? {} : { "content-length": body.reduce((sum, piece) => sum + piece.length, 0) };
+}
 
 function limitConnecting(sent: ClientRequest, connected: "connect" | "secureConnect", limitMs: number): void {
   sent.once("socket", (socket) => {

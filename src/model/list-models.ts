@@ -165,7 +165,7 @@ function posted(body: Json, headers: Record<string, string>) {
   return {
     method: "POST" as const,
     headers: { ...headers, "content-type": "application/json" },
-    body: JSON.stringify(body),
+    body: [Buffer.from(JSON.stringify(body))],
   };
 }
 

@@ -5,15 +5,15 @@ import type { Config, ModelConfig } from "../config/schema.ts";
 import type { Env } from "../config/paths.ts";
 import type { AgentError, ModelRef } from "../message/message.ts";
 import { describeModel, formatModelRef, parseModelRef, presets } from "./catalog.ts";
-import { Clients, loadSdk, type Endpoint } from "./client.ts";
+import type { Endpoint } from "./client.ts";
 import type { Credentials } from "./credentials.ts";
 import { Catalog, type KnownModel } from "./known-models.ts";
 import type { ListedModels } from "./list-models.ts";
 import { type Send, sendHttp } from "./http.ts";
+import { LateCalls } from "./late-calls.ts";
 import { KeyCommands } from "./key-command.ts";
 import type { Model, Models, StepEvent } from "./model.ts";
 import type { ModelList } from "./model-lists.ts";
-import { defaultStallMs, localStallMs, streamStep } from "./stream.ts";
 import { costOf } from "./usage.ts";
 import { fairleadModel, isEnabled, type Provider, usableProviders } from "./usable-providers.ts";
 
@@ -60,8 +60,6 @@ export interface OpenModels extends Models {
   findByName(text: string): Model | undefined;
   /** Asks a provider which models it has; they are known when the configuration is opened the next time. */
   discover(provider: string): Promise<ListedModels>;
-  /** Loads the SDK ahead of the first call. */
-  warmUp(): Promise<void>;
 }
 
 /** The models of all providers that are configured, have a key, or need none. Makes no request. */
@@ -81,7 +79,7 @@ export function openModels({
   const known = new KnownModels(catalog, lists);
   let listed: readonly Model[] | undefined;
   const list = () => (listed ??= [...providers.values()].flatMap((provider) => listModels(provider, known)));
-  const clients = new Clients(send);
+  const calls = new LateCalls({ send, log });
   const stallMs = config.retry?.stall_ms;
 
   const find = (ref: ModelRef): Model | undefined => {
@@ -111,16 +109,13 @@ export function openModels({
       if (provider !== undefined && refreshList !== undefined) return refreshList(provider);
       return { outcome: "failed", message: whyUnusable(`${id}/`, config) };
     },
-    async warmUp() {
-      await loadSdk();
-    },
     stream(request) {
       const provider = providers.get(request.model.ref.provider);
       if (provider === undefined) return failedAtOnce(unusable(formatModelRef(request.model.ref), config));
       const endpoint = endpointOf(provider, request.model.ref, stallMs);
       const { keyCommand } = provider;
-      if (keyCommand === undefined) return streamStep(request, endpoint, { clients, log });
-      const stream = (apiKey: string) => streamStep(request, { ...endpoint, apiKey }, { clients, log });
+      if (keyCommand === undefined) return calls.stream(request, endpoint);
+      const stream = (apiKey: string) => calls.stream(request, { ...endpoint, apiKey });
       return streamWithKey(keyCommand, keyCommands, stream);
     },
   };
@@ -191,6 +186,11 @@ function endpointOf(provider: Provider, ref: ModelRef, configuredMs: number | un
 
 /** The longest delay that a timer can have. */
 const longestStallMs = 2 ** 31 - 1;
+
+const defaultStallMs = 120_000;
+
+/** A model on the person's machine may read a long prompt for minutes before its first word. */
+const localStallMs = 600_000;
 
 function variantOptions(
   variant: string | undefined,

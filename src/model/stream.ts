@@ -1,10 +1,14 @@
-import type { ToolSet } from "ai";
+import {
+  jsonSchema,
+  experimental_streamLanguageModelCall as streamLanguageModelCall,
+  type ToolSet,
+} from "ai";
 import type { Log } from "../base/log.ts";
 import { loadPart } from "../base/part.ts";
 import type { AgentError } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
 import { Arrivals, Stall } from "./arrivals.ts";
-import { loadSdk, sdkName, type Clients, type Endpoint, type Sdk } from "./client.ts";
+import { Clients, type Endpoint, sdkName } from "./client.ts";
 import type { StreamWatch } from "./event-stream.ts";
 import { cancelled, ProviderFailure, redact, stalled, toAgentError } from "./failure.ts";
 import type { ModelRequest, StepEvent } from "./model.ts";
@@ -13,15 +17,15 @@ import { StepEvents } from "./step-events.ts";
 import { toModelMessages, withOpening } from "./to-model-messages.ts";
 import { toolSchema } from "./tool-schema.ts";
 
+export { Clients };
+
+// The SDK writes warnings to stdout, where only the protocol may speak.
+Reflect.set(globalThis, "AI_SDK_LOG_WARNINGS", false);
+
 export interface StreamDeps {
   readonly clients: Clients;
   readonly log: Log;
 }
-
-export const defaultStallMs = 120_000;
-
-/** A model on the person's machine may read a long prompt for minutes before its first word. */
-export const localStallMs = 600_000;
 
 /** The most output tokens that are asked for where nothing else is said. */
 const outputTokensLimit = 32_000;
@@ -101,15 +105,14 @@ async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenD
   }
   const tooSmall = smallContext(request);
   if (tooSmall !== undefined) throw new ProviderFailure(tooSmall);
-  const sdk = await loadPart(loadSdk);
   const { model } = request;
-  const { model: client, connection, quirks, conversions } = deps.clients.for(endpoint, sdk);
-  connection.watch(deps.signal, deps.watch);
-  const { stream } = await sdk.streamLanguageModelCall({
+  const { model: client, connection, quirks, conversions, conversations } = deps.clients.for(endpoint);
+  connection.prepare(deps.signal, { watch: deps.watch, sent: conversations.of(request.messages) });
+  const { stream } = await streamLanguageModelCall({
     model: client,
     ...(request.system.length > 0 && { instructions: request.system.join("\n\n") }),
     messages: withOpening(toModelMessages(request.messages, { model, quirks, conversions })),
-    tools: toToolSet(request, quirks, sdk.jsonSchema),
+    tools: toToolSet(request, quirks),
     maxOutputTokens: request.maxOutputTokens ?? outputLimitOf(model.limit.output),
     ...(model.abilities.temperature && { temperature: request.temperature, topP: request.topP }),
     ...optionsFor({ ...endpoint.options, ...request.options }),
@@ -119,11 +122,7 @@ async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenD
 }
 
 /** Tools without `execute`: the SDK tells their calls and runs nothing. */
-function toToolSet(
-  { tools }: ModelRequest,
-  quirks: Quirks,
-  jsonSchema: Sdk["jsonSchema"],
-): ToolSet | undefined {
+function toToolSet({ tools }: ModelRequest, quirks: Quirks): ToolSet | undefined {
   if (tools.length === 0) return undefined;
   return Object.fromEntries(
     tools.map(({ name, description, schema }) => [
