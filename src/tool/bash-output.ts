@@ -15,8 +15,8 @@ const NOTES_BYTES = 1_536;
 const LONG_LINE = 2_000;
 /** An endless output must not fill the disk. */
 const KEPT_BYTES = 64 * 1024 * 1024;
-/** So much output goes to the disk at once; what comes fast comes in pieces of this size. */
-const WRITE_BYTES = 512 * 1024;
+/** So much output goes to the disk at once. More would be faster for the disk, but slower in all: what waits is no longer in the processor's cache. */
+const WRITE_BYTES = 256 * 1024;
 /** The editor gets the beginning at once and of the rest as much as a person can follow. */
 const LIVE_START_CHARACTERS = 64 * 1024;
 const LIVE_CHARACTERS_PER_SECOND = 4 * 1024;
