@@ -13,6 +13,7 @@ import { AuthorizationStore } from "./mcp/oauth-store.ts";
 import { Servers } from "./mcp/servers.ts";
 import { SignIn } from "./mcp/sign-in.ts";
 import { loadCalls } from "./model/late-calls.ts";
+import { loadAnalysis } from "./project/tools.ts";
 import { ModelAccess } from "./model/model-access.ts";
 import type { OpenModels } from "./model/providers.ts";
 import { LateParts } from "./project/late-parts.ts";
@@ -160,8 +161,16 @@ export class App {
   }
 
   /** Loads what a first prompt needs, a part at a time, so that what comes meanwhile is not kept waiting. */
-  async warmUp(): Promise<void> {
-    const parts = [() => import("./session/turn.ts"), () => import("./tool/registry.ts"), loadCalls];
+  warmUp(): Promise<void> {
+    return this.#load([() => import("./session/turn.ts"), () => import("./tool/registry.ts"), loadCalls]);
+  }
+
+  /** The same for a first command: the grammar of the shell is large. */
+  warmUpCalls(): Promise<void> {
+    return this.#load([loadAnalysis]);
+  }
+
+  async #load(parts: readonly (() => Promise<unknown>)[]): Promise<void> {
     try {
       for (const load of parts) {
         if (this.#isClosing) return;
@@ -169,7 +178,7 @@ export class App {
         await breathe();
       }
     } catch (error) {
-      this.log.error("what a prompt needs did not load", { error: messageOf(error) });
+      this.log.error("a part of the program did not load", { error: messageOf(error) });
     }
   }
 

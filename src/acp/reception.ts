@@ -26,6 +26,8 @@ export interface ReceptionDeps {
   loadLibrary: () => Promise<Library>;
   /** Loads what a first prompt needs. Must not throw. */
   warmUp: () => Promise<void>;
+  /** Loads what a first call of a tool needs. Must not throw. */
+  warmUpCalls: () => Promise<void>;
   /** Called once behind a first turn, or when that has had its time. */
   settle: () => void;
   /** Called once, when the client is gone and nothing that it sent waits. */
@@ -164,6 +166,7 @@ export class Reception {
     if (this.#isEnded) return;
     await this.#warmUp();
     await this.library();
+    if (!this.#isEnded) await this.#deps.warmUpCalls();
   }
 
   #warmUp(): Promise<void> {

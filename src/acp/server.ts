@@ -20,7 +20,9 @@ export interface ServerDeps {
   withDraft?: WithDraft;
   /** Loads what a first prompt needs. Must not throw. */
   warmUp: () => Promise<void>;
-  /** Called behind that, when a first prompt has had its time. */
+  /** Loads what a first call of a tool needs. Must not throw. */
+  warmUpCalls: () => Promise<void>;
+  /** Called when a first prompt has had its time. */
   settle: () => void;
 }
 
@@ -64,6 +66,7 @@ export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
       return connectLibrary({ wire, connection, program, log, withDraft, end });
     },
     warmUp: () => deps.warmUp(),
+    warmUpCalls: () => deps.warmUpCalls(),
     settle: () => deps.settle(),
     end: () => closed.resolve(),
   });

@@ -53,6 +53,7 @@ export async function openServer({
     openSessions: (door) => app.openSessions(door),
     account: accountOf(app),
     warmUp: () => app.warmUp(),
+    warmUpCalls: () => app.warmUpCalls(),
     settle: keepHeapSmall,
     ...(await draftFor(app, wire)),
   });

@@ -44,8 +44,10 @@ async function loadBuiltIn({ skills, search }: ProjectToolsOptions): Promise<rea
   return builtInTools({ analyze, skills, search });
 }
 
+export const loadAnalysis = () => import("../permission/shell/analysis.ts");
+
 async function analyze(command: string, place: Pick<Workspace, "cwd" | "roots" | "home">) {
-  const { analyzeShell } = await import("../permission/shell/analysis.ts");
+  const { analyzeShell } = await loadAnalysis();
   return analyzeShell(command, shellContext(place));
 }
 
