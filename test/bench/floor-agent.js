@@ -1,11 +1,13 @@
 // The least that an agent can do: one file, hand-written JSON-RPC, server-sent events in, updates out, calls run.
 import { spawn } from "node:child_process";
+import { createWriteStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { Agent, request } from "node:http";
 
 const http = new Agent({ keepAlive: true });
-const shownCharacters = 30_000;
+const shownBytes = 30_000;
 let sessions = 0;
+let outputs = 0;
 let rest = "";
 
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
@@ -67,11 +69,15 @@ async function runCall(sessionId, { id, function: { name, arguments: text } }) {
   return { role: "tool", tool_call_id: id, content };
 }
 
+/** The end of an output is answered, the whole is kept in a file. */
 function runShell(command) {
   const { promise, resolve } = Promise.withResolvers();
   const child = spawn("bash", ["-c", command], { stdio: ["ignore", "pipe", "pipe"] });
-  let tail = "";
-  child.stdout.setEncoding("utf8").on("data", (chunk) => (tail = (tail + chunk).slice(-shownCharacters)));
-  child.on("close", () => resolve(tail));
+  let tail = Buffer.alloc(0);
+  child.stdout.on("data", (chunk) => {
+    tail = chunk.length < shownBytes ? Buffer.concat([tail, chunk]).subarray(-shownBytes) : chunk;
+  });
+  const file = child.stdout.pipe(createWriteStream(`${process.env.HOME}/output-${outputs++}`));
+  file.on("close", () => resolve(tail.subarray(-shownBytes).toString()));
   return promise;
 }

@@ -48,9 +48,13 @@ function writeScripts({ model, folder, isShort }: Setting): void {
   ]);
 }
 
+/** What loads behind the first answers has its time before: a person's first calls do not come sooner. */
+const restMs = 1_000;
+
 /** One turn of the script: what lies between the model's answers and its next requests, in ms. */
 async function runScript(setting: Setting, program: ProgramName, script: string) {
   const { agent, session } = await setting.startWarm(program);
+  if (!setting.isShort) await sleep(restMs);
   setting.model.exchanges = [];
   const before = agent.cpuMs();
   const receivedBefore = agent.received;
@@ -130,11 +134,15 @@ async function shellRows(setting: Setting): Promise<Row[]> {
   const runs = setting.isShort ? 1 : 5;
   const least: Awaited<ReturnType<typeof runScript>>[] = [];
   const own: typeof least = [];
+  const print = async (program: ProgramName) => {
+    const figures = await runScript(setting, program, "print");
+    await figures.agent.close();
+    return figures;
+  };
   for (let run = 0; run < runs; run++) {
-    least.push(await runScript(setting, "floor", "print"));
-    own.push(await runScript(setting, "ours", "print"));
+    least.push(await print("floor"));
+    own.push(await print("ours"));
   }
-  for (const { agent } of [...least, ...own]) await agent.close();
   const wall = (all: typeof own) => median(all.flatMap(({ steps }) => steps));
   const peak = (all: typeof own) => median(all.map(({ peak }) => peak));
   const name = `bash prints ${printedMb} MB: `;
