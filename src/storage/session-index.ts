@@ -9,7 +9,7 @@ import { RowCache } from "./row-cache.ts";
 import type { SessionRow } from "./session-list.ts";
 
 /** Files looked at before other work gets its turn. */
-const sliceFiles = 250;
+const sliceFiles = 1_000;
 
 /** Which sessions there are. The files are the truth: what is known of them only saves reading them again. */
 export class SessionIndex {
@@ -113,13 +113,8 @@ export class SessionIndex {
   }
 
   async #idsOf(projectId: string): Promise<SessionId[]> {
-    const entries = await this.#store.entries(["session", projectId]);
-    const ids: SessionId[] = [];
-    for (const { name, isFolder } of entries) {
-      if (isFolder || !isSessionId(name)) continue;
-      ids.push(name);
-      this.#projects.set(name, projectId);
-    }
+    const ids = (await this.#store.names(["session", projectId])).filter(isSessionId);
+    for (const id of ids) this.#projects.set(id, projectId);
     return ids;
   }
 }
