@@ -90,7 +90,7 @@ function isStampedRow(value: unknown): value is StampedRow {
   if (typeof value !== "object" || value === null) return false;
   const row: Partial<Record<keyof StampedRow, unknown>> = value;
   return (
-    isSessionId(row.id) &&
+    typeof row.id === "string" &&
     typeof row.projectId === "string" &&
     (row.parentId === undefined || isSessionId(row.parentId)) &&
     typeof row.cwd === "string" &&

@@ -33,7 +33,7 @@ export class SessionIndex {
   async load(id: SessionId): Promise<SessionInfo | undefined> {
     if (!isSessionId(id)) return undefined;
     const projectId = this.#projects.get(id) ?? (await this.#findProject(id));
-    return projectId === undefined ? undefined : this.loadFrom(projectId, id);
+    return projectId === undefined ? undefined : this.#loadFrom(projectId, id);
   }
 
   /** Whether there is a file of a session whose project is known; what it holds is not looked at. */
@@ -42,7 +42,14 @@ export class SessionIndex {
     return projectId !== undefined && this.#store.has(["session", projectId, id]);
   }
 
-  async loadFrom(projectId: string, id: SessionId): Promise<SessionInfo | undefined> {
+  /** The session of a row. */
+  async infoOf({ projectId, id }: SessionRow): Promise<SessionInfo | undefined> {
+    const path = this.#store.pathOf(["session", projectId, id]);
+    const info = this.#store.peek(path, sessionInfoSchema)?.value;
+    return info?.id === id && info.projectId === projectId ? info : this.#loadFrom(projectId, id);
+  }
+
+  async #loadFrom(projectId: string, id: SessionId): Promise<SessionInfo | undefined> {
     const info = await this.#store.read(["session", projectId, id], sessionInfoSchema);
     return this.#checked(projectId, id, info);
   }
@@ -65,17 +72,19 @@ export class SessionIndex {
   /** All sessions of one project or of all of them. */
   async rows(projectId?: string): Promise<SessionRow[]> {
     const projects = projectId === undefined ? await this.#projectIds() : [projectId];
-    await this.#known.open();
+    // The names are read while what is known is.
+    const listing = Promise.all(projects.map(async (id) => ({ id, sessions: await this.#idsOf(id) })));
+    const [listed] = await Promise.all([listing, this.#known.open()]);
     const rows: SessionRow[] = [];
-    for (const project of projects) rows.push(...(await this.#rowsOf(project)));
+    for (const { id, sessions } of listed) rows.push(...(await this.#rowsOf(id, sessions)));
     if (projectId === undefined) this.#known.settle(rows);
     return rows;
   }
 
-  async #rowsOf(projectId: string): Promise<SessionRow[]> {
+  async #rowsOf(projectId: string, ids: readonly SessionId[]): Promise<SessionRow[]> {
     const folder = this.#store.folderOf(["session", projectId]);
     const rows: SessionRow[] = [];
-    for (const [count, id] of (await this.#idsOf(projectId)).entries()) {
+    for (const [count, id] of ids.entries()) {
       if (count % sliceFiles === sliceFiles - 1) await breathe();
       const path = `${folder}${sep}${id}.json`;
       const row =
@@ -103,8 +112,12 @@ export class SessionIndex {
   }
 
   async #findProject(id: SessionId): Promise<string | undefined> {
-    for (const projectId of await this.#projectIds()) await this.#idsOf(projectId);
-    return this.#projects.get(id);
+    for (const projectId of await this.#projectIds()) {
+      if (!(await this.#store.has(["session", projectId, id]))) continue;
+      this.#projects.set(id, projectId);
+      return projectId;
+    }
+    return undefined;
   }
 
   async #projectIds(): Promise<string[]> {
@@ -113,9 +126,7 @@ export class SessionIndex {
   }
 
   async #idsOf(projectId: string): Promise<SessionId[]> {
-    const ids = (await this.#store.names(["session", projectId])).filter(isSessionId);
-    for (const id of ids) this.#projects.set(id, projectId);
-    return ids;
+    return (await this.#store.names(["session", projectId])).filter(isSessionId);
   }
 }
 

@@ -85,7 +85,7 @@ export class SessionStore {
     const { page, nextCursor } = toPage(await this.#index.rows(query.projectId), query);
     const sessions: SessionInfo[] = [];
     for (const row of page) {
-      const info = await this.#index.loadFrom(row.projectId, row.id);
+      const info = await this.#index.infoOf(row);
       if (info) sessions.push(info);
     }
     return nextCursor === undefined ? { sessions } : { sessions, nextCursor };
