@@ -29,7 +29,7 @@ test("a first session whose request has the id of initialize is answered", async
 });
 
 test("where the protocol library cannot be loaded, nobody said no: model, person and log are told what happened, and a cancel counts at once", async () => {
-  await using program = await programWithoutLibrary();
+  await using program = await programWithout("terminal/wait_for_exit");
   const options = { program: [program.launcher, "acp"], config: { permission: { bash: "ask" } } };
   await story(options, async ({ editor, model, home }) => {
     const { sessionId } = await editor.newSession();
@@ -82,11 +82,27 @@ test("an agent that was updated while it ran says so where a part that it needs 
     await editor.prompt(sessionId, "Hello");
     await editor.list();
     for (const name of await readdir(program.dist)) await rm(join(program.dist, name), { recursive: true });
-    model.reply(reply.call("bash", { command: "echo hello" }));
-    model.reply("It could not run.");
-    await editor.prompt(sessionId, "Run it");
+    model.reply(reply.call("grep", { pattern: "hello" }));
+    model.reply("It could not search.");
+    await editor.prompt(sessionId, "Search it");
     const told = expect.stringMatching(/could not be loaded.*start the agent again/s);
     expect(model.requests.at(-1)?.toolResults).toEqual([told]);
+  });
+});
+
+test("where what calls models cannot be loaded the turn says so, and the next one tries again", async () => {
+  await using program = await programWithout("AI_APICallError");
+  await story({ program: [program.launcher, "acp"] }, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    expect(await failureOf(editor.prompt(sessionId, "Hello"))).toMatchObject({
+      message: expect.stringMatching(
+        /A part of the program could not be loaded: Cannot find module .*start the agent again/,
+      ),
+    });
+    expect(model.requests).toEqual([]);
+    await program.repair();
+    model.reply("Hello.");
+    expect(await editor.prompt(sessionId, "Hello")).toMatchObject({ stopReason: "end_turn" });
   });
 });
 
@@ -102,13 +118,13 @@ async function copyOfProgram() {
   };
 }
 
-/** The program as it is while its files are replaced: the part with the protocol library is not there. */
-async function programWithoutLibrary() {
+/** The program as it is while its files are replaced: the part in which this stands is not there. */
+async function programWithout(words: string) {
   const program = await copyOfProgram();
   const { dist } = program;
   const parts = (await readdir(dist)).filter((name) => name.endsWith(".cjs"));
   const texts = await Promise.all(parts.map((name) => readFile(join(dist, name), "utf8")));
-  const [part = ""] = parts.filter((_, index) => texts[index]?.includes("terminal/wait_for_exit"));
+  const [part = ""] = parts.filter((_, index) => texts[index]?.includes(words));
   const [path, aside] = [join(dist, part), join(dist, `${part}.aside`)];
   await rename(path, aside);
   return { ...program, repair: () => rename(aside, path) };
