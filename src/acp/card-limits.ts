@@ -1,4 +1,5 @@
 import type { ToolCallContent } from "@agentclientprotocol/sdk";
+import { beginningOf } from "../base/excerpt.ts";
 
 /** Of JSON in UTF-8. Together with the rest of a card a line stays below 1 MiB, on which some clients break. */
 const contentLimitBytes = 704 * 1024;
@@ -69,10 +70,9 @@ function withCutTexts(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withCutTexts(inner)]));
 }
 
-function cut(text: string, length: number): string {
-  return text.length <= length
-    ? text
-    : `${text.slice(0, length)}\n… (${text.length - length} characters more)`;
+export function cut(text: string, length: number): string {
+  const more = text.length - length;
+  return more <= 0 ? text : `${beginningOf(text, length)}\n… (${more} characters more)`;
 }
 
 function said(text: string): ToolCallContent {

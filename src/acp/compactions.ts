@@ -1,4 +1,5 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
+import { beginningOf } from "../base/excerpt.ts";
 import type { AgentError } from "../message/message.ts";
 import type { Log } from "../base/log.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
@@ -68,7 +69,7 @@ export class Compactions {
     const more = summary.length - summaryLength;
     if (more <= 0) return summary;
     this.#log.warn("a long summary is not shown whole", { id, shown: summaryLength, more });
-    return `${summary.slice(0, summaryLength)}\n… (${more} characters more, which the model has)`;
+    return `${beginningOf(summary, summaryLength)}\n… (${more} characters more, which the model has)`;
   }
 
   /** Ends what was cut off before its summary was written. */

@@ -1,6 +1,8 @@
 import type { Writable } from "node:stream";
 import type { AnyMessage, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import { type Deferred, deferred } from "../base/async.ts";
+import { beginningOf } from "../base/excerpt.ts";
+import { toJson } from "../base/json.ts";
 
 /** Bytes that may wait for a client that does not read; beyond it, whoever sends waits. */
 const highWaterBytes = 1024 * 1024;
@@ -182,25 +184,22 @@ function piecesOf(text: string): string[] {
   const pieces: string[] = [];
   for (let start = 0; start < text.length;) {
     const end = start + chunkLength;
-    const isInside = isHighSurrogate(text.charCodeAt(end - 1)) && end < text.length;
-    const next = isInside ? end - 1 : end;
-    pieces.push(text.slice(start, next));
-    start = next;
+    const piece = end < text.length ? beginningOf(text.slice(start, end), chunkLength) : text.slice(start);
+    pieces.push(piece);
+    start += piece.length;
   }
   return pieces;
 }
 
-const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
-
 /** Written by hand rather than through the connection, whose schemas would walk every update once more. */
 function toUpdateLine(sessionId: string, update: WireUpdate): string {
-  return `{"jsonrpc":"2.0","method":"session/update","params":${JSON.stringify({ sessionId, update })}}\n`;
+  return `{"jsonrpc":"2.0","method":"session/update","params":${toJson({ sessionId, update })}}\n`;
 }
 
 /** A message that cannot be written (nested too deep) becomes an error, so that its request is still answered. */
 function toLine(message: AnyMessage): string {
   try {
-    return `${JSON.stringify(message)}\n`;
+    return `${toJson(message)}\n`;
   } catch {
     const id = "id" in message ? message.id : null;
     const error = { code: -32603, message: "The answer could not be written as JSON." };

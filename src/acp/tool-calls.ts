@@ -7,7 +7,7 @@ import type {
 import { isFinished, type FileChange, type ToolPart } from "../message/part.ts";
 import { showInvisible } from "../permission/invisible.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
-import { limitContent, limitInput } from "./card-limits.ts";
+import { cut, limitContent, limitInput } from "./card-limits.ts";
 import { fenced } from "../base/fence.ts";
 import { Serial } from "../base/async.ts";
 import { OutputPacer } from "./output-pacer.ts";
@@ -139,10 +139,10 @@ export class ToolCalls {
     const diffs = await this.#diffs(state.changes ?? []);
     if (state.status === "error") return [...diffs, ...terminal, textContent(state.error)];
     const images = (state.attachments ?? []).flatMap(imageContent);
-    if (part.tool === "task") return [...diffs, textContent(cut(reportOf(state.output)))];
+    if (part.tool === "task") return [...diffs, textContent(cut(reportOf(state.output), cardLength))];
     if (diffs.length > 0) return [...diffs, ...images];
     if (terminal.length > 0) return [...terminal, ...images];
-    return [...(state.output === "" ? [] : [textContent(fenced(cut(state.output)))]), ...images];
+    return [...(state.output === "" ? [] : [textContent(fenced(cut(state.output, cardLength)))]), ...images];
   }
 
   async #diffs(changes: readonly FileChange[]): Promise<ToolCallContent[]> {
@@ -240,12 +240,6 @@ function terminalText(text: string): string {
 /** What a task's agent wrote, without the facts that are for the model. */
 function reportOf(output: string): string {
   return output.replace(/\n*<task_metadata>[^]*$/, "");
-}
-
-function cut(text: string): string {
-  return text.length <= cardLength
-    ? text
-    : `${text.slice(0, cardLength)}\n… (${text.length - cardLength} characters more)`;
 }
 
 /** The fields of `next` that differ from what the client has. */

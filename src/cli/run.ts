@@ -1,4 +1,5 @@
 import { type StopReason } from "@agentclientprotocol/sdk";
+import { toJson } from "../base/json.ts";
 import { type Editor, reasonOf, startEditor } from "./editor.ts";
 import type { Call } from "./command.ts";
 import { exitCodes } from "./help.ts";
@@ -99,7 +100,7 @@ class JsonReport implements Report {
   });
 
   update(update: unknown): void {
-    process.stdout.write(`${JSON.stringify(update)}\n`);
+    process.stdout.write(`${toJson(update)}\n`);
   }
 
   note(text: string): void {

@@ -3,6 +3,7 @@ import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol
 import { once } from "node:events";
 import { StringDecoder } from "node:string_decoder";
 import { setTimeout as delay } from "node:timers/promises";
+import { toJson } from "../base/json.ts";
 import type { PipedCommand, PipedProcess, PipedProcesses } from "../workspace/piped-process.ts";
 import { answeredId, type Line, messageLimitBytes, MessageLines } from "./message-lines.ts";
 
@@ -67,7 +68,7 @@ export class StdioTransport implements Transport {
       void this.close();
       throw new Error("the server's program does not read what it is sent");
     }
-    if (input.write(`${JSON.stringify(message)}\n`)) return;
+    if (input.write(`${toJson(message)}\n`)) return;
     await once(input, "drain", { signal: this.#closing.signal });
   }
 

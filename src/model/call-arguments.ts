@@ -1,3 +1,5 @@
+import { fromJson } from "../base/json.ts";
+
 /**
  * Watches the arguments of a call arrive and says when they are whole. A complete JSON object cannot be the
  * beginning of a longer one, so the call may start before the stream ends. Each character is looked at once.
@@ -68,7 +70,7 @@ export type ParsedArguments =
 export function parseArguments(raw: string): ParsedArguments {
   if (raw.trim() === "") return { input: {} };
   try {
-    const input: unknown = JSON.parse(raw);
+    const input = fromJson(raw);
     if (typeof input === "object" && input !== null && !Array.isArray(input)) return { input };
     return { problem: "The arguments must be a JSON object." };
   } catch (thrown) {

@@ -1,3 +1,5 @@
+import { toJson } from "../base/json.ts";
+
 /** Conversations that are longer, mostly by their images, are not kept but made bytes anew for each request. */
 const keptLimitBytes = 8 * 1024 * 1024;
 
@@ -36,7 +38,7 @@ export class SentMessages {
   }
 
   #add(message: unknown): void {
-    const text = (this.#ends.length > 0 ? "," : "") + JSON.stringify(message);
+    const text = (this.#ends.length > 0 ? "," : "") + toJson(message);
     const start = this.#length;
     const end = start + Buffer.byteLength(text);
     if (end > this.#bytes.length) this.#grow(end);

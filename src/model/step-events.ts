@@ -1,4 +1,5 @@
 import type { LanguageModelStreamPart } from "ai";
+import { isHalf } from "../base/excerpt.ts";
 import type { FinishReason } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
 import { CallArguments, parseArguments } from "./call-arguments.ts";
@@ -37,6 +38,8 @@ export class StepEvents {
   readonly #signatures = new Map<string, string>();
   readonly reasoning = new ReasoningRecord();
   readonly #tags = new ThinkTags();
+  /** The first half of a character. */
+  #half = "";
   #block: Block | undefined;
   #blocks = 0;
 
@@ -49,7 +52,11 @@ export class StepEvents {
     this.#signatures.set(providerCallId, signature);
   }
 
-  text(kind: "text" | "reasoning", text: string): StepEvent[] {
+  /** Text in pieces, of which one may end in the midst of a character. */
+  text(kind: "text" | "reasoning", piece: string): StepEvent[] {
+    const joined = this.#half + piece;
+    const text = isHalf(joined.charCodeAt(joined.length - 1)) ? joined.slice(0, -1) : joined;
+    this.#half = joined.slice(text.length);
     return kind === "text" ? this.#appendAll(this.#tags.add(text)) : this.#append(kind, text);
   }
 

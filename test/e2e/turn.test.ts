@@ -20,6 +20,24 @@ const lastUserContent = (request: ModelRequest) =>
   request.messages.findLast(({ role }) => role === "user")?.content;
 
 describe("a turn", () => {
+  // That lines and requests hold no half of a character is looked at in every story.
+  test("replaces half of a character, wherever it comes from, which strict readers would refuse with its line", async () => {
+    await story({ files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const half = "\ud83d";
+      model
+        .reply(reply.say(`Reading${half}.`), reply.call("read", { filePath: `a${half}.txt` }))
+        .reply(reply.say("Not there.", half));
+      await editor.prompt(sessionId, `Read a${half}.txt`);
+      expect(agentText(editor.updates(sessionId))).toBe("Reading\ufffd.Not there.");
+      expect(model.requests.map(lastUserContent)).toEqual([
+        expect.stringContaining("a\ufffd.txt"),
+        expect.stringContaining("a\ufffd.txt"),
+      ]);
+      expect(model.requests[1]?.toolResults).toEqual([expect.stringContaining("a\ufffd.txt")]);
+    });
+  });
+
   test("shows thought, text and calls in the order in which the model wrote them", async () => {
     await story({ files: { "a.txt": "one\n" } }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();

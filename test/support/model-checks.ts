@@ -146,7 +146,7 @@ function compileProblem(schema: string): string | undefined {
   }
 }
 
-function hasLoneSurrogate(value: unknown): boolean {
+export function hasLoneSurrogate(value: unknown): boolean {
   if (typeof value === "string") return !value.isWellFormed();
   if (Array.isArray(value)) return value.some(hasLoneSurrogate);
   return isObject(value) && Object.values(value).some(hasLoneSurrogate);

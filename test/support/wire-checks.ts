@@ -1,6 +1,7 @@
 import { AcpSchema, type SchemaName } from "./acp-schema.ts";
 import { draftRules } from "./draft-rules.ts";
 import { sessionRules } from "./session-rules.ts";
+import { hasLoneSurrogate } from "./model-checks.ts";
 import { isObject, listOf, objectOf, textOf, type JsonObject } from "./json.ts";
 import type { Violation } from "./violation.ts";
 import type { WireLog } from "./wire-log.ts";
@@ -47,6 +48,8 @@ function lineViolations(log: WireLog): Violation[] {
   for (const { order, direction, line, problem } of log.entries) {
     if (direction === "toAgent") continue;
     if (problem) violations.push({ rule: "line", order, text: `A line ${problem}: ${line.slice(0, 200)}` });
+    if (problem === undefined && /\\u[dD]/.test(line) && hasLoneSurrogate(JSON.parse(line)))
+      violations.push({ rule: "line", order, text: `A line has half of a character: ${line.slice(0, 200)}` });
     const bytes = Buffer.byteLength(line);
     if (bytes > lineLimitBytes) violations.push({ rule: "size", order, text: `A line has ${bytes} bytes.` });
   }

@@ -700,6 +700,20 @@ test("bytes split inside a character and lines with CRLF arrive whole", async ()
   expect(events.at(-1)).toMatchObject({ type: "finish" });
 });
 
+test("a character whose halves come in two pieces is whole, and half of one in a call's arguments is replaced", async () => {
+  const half = JSON.stringify({ command: "echo \ud83d", "\udc00": 1 });
+  const events = await answered(
+    say("a\ud83d") +
+      say("\ude00b") +
+      callPiece(0, { id: "1", name: "bash", arguments: half }) +
+      ending("tool_calls"),
+  );
+  expect(textOf(events)).toBe("a😀b");
+  expect(events).toContainEqual(
+    expect.objectContaining({ type: "call", input: { command: "echo \ufffd", "\ufffd": 1 } }),
+  );
+});
+
 test("a line of 20 MB and 20,000 deltas at once are no burden", async () => {
   const long = "x".repeat(20_000_000);
   expect(textOf(await answered(say(long) + ending()))).toHaveLength(long.length);

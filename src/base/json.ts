@@ -1,0 +1,24 @@
+/** In a JSON text that may hold half of a surrogate pair. */
+const sign = /\\u[dD]/;
+
+/**
+ * JSON that strict readers take. Half of a surrogate pair, which a text can hold that was cut or that came in pieces,
+ * is written by JavaScript as an escape for which parsers of other languages refuse the whole line: it becomes U+FFFD.
+ */
+export function toJson(value: unknown): string {
+  const text = JSON.stringify(value);
+  return sign.test(text) ? JSON.stringify(value, withWholeCharacters) : text;
+}
+
+/** The value of a JSON text, with no half of a surrogate pair in it. Throws as `JSON.parse` does. */
+export function fromJson(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  return sign.test(text) ? JSON.parse(toJson(value)) : value;
+}
+
+function withWholeCharacters(_key: string, value: unknown): unknown {
+  if (typeof value === "string") return value.toWellFormed();
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  if (Object.keys(value).every((key) => key.isWellFormed())) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key.toWellFormed(), field]));
+}
