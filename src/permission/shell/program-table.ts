@@ -99,9 +99,15 @@ const table: Record<string, Program> = {
     operands: "read",
     texts: "-x -I -L -F --exclude --label --ignore-matching-lines --show-function-line",
     danger: "--output --to-file --from-file --diff-program",
-    searches: "-r --recursive",
+    searches: "*",
   },
-  sdiff: { operands: "read", writes: "-o --output", danger: "-o --output --diff-program", texts: "-I" },
+  sdiff: {
+    operands: "read",
+    texts: "-I",
+    writes: "-o --output",
+    danger: "-o --output --diff-program",
+    searches: "*",
+  },
   sort: {
     operands: "read",
     texts: "-k -t -S --key --field-separator --buffer-size --parallel --batch-size",
