@@ -22,6 +22,8 @@ interface FileLink {
 const embeddedLimits = { maxLines: 4_000, maxBytes: 128 * 1024 };
 /** Paths named with `@` that one message attaches. */
 const mentionLimit = 20;
+/** Words with `@` of one text that are looked up on the disk. */
+const candidateLimit = 200;
 
 /** What MCP servers offer to be read. */
 export interface Resources {
@@ -116,7 +118,8 @@ async function mentionParts(text: string, context: ToolContext, attaching: Attac
   const links = new Map<string, PromptBlock & { type: "link" }>();
   const agents = new Set<string>();
   let more = 0;
-  for (const readings of findMentions(text)) {
+  const candidates = findMentions(text);
+  for (const readings of candidates.slice(0, candidateLimit)) {
     const link = (await toLink(readings, context)) ?? toResourceLink(readings, attaching);
     const agent = readings.find(({ path }) => context.tasks.agents.includes(path));
     if (link === undefined && agent !== undefined) agents.add(agent.path);
@@ -127,6 +130,9 @@ async function mentionParts(text: string, context: ToolContext, attaching: Attac
   const parts: Part[] = [...agents].flatMap(agentParts);
   for (const link of links.values()) parts.push(...(await linkParts(link, context, attaching)));
   if (more > 0) parts.push(synthetic(`${more} more paths that the person named with @ were not attached.`));
+  const unseen = candidates.length - candidateLimit;
+  if (unseen > 0)
+    parts.push(synthetic(`${unseen} more words with @ were not looked up: they may name files as well.`));
   return parts;
 }
 

@@ -5,9 +5,6 @@ export interface Mention {
   readonly lines?: { readonly first: number; readonly last: number };
 }
 
-/** Candidates of one text that are looked up on the disk. */
-const candidateLimit = 200;
-
 /** Behind a word an `@` belongs to an address. */
 const mention = /(?<![\w@./\\`-])@([^\s`@]+)/gu;
 const range = /#L(\d+)(?:[-:]L?(\d+))?$/;
@@ -20,7 +17,7 @@ const closing = /[.,;:!?)\]}>'"»”’]$/;
  */
 export function findMentions(text: string): Mention[][] {
   const found = [...withoutCode(text).matchAll(mention)].map(([, written = ""]) => written);
-  return [...new Set(found)].slice(0, candidateLimit).map(readingsOf);
+  return [...new Set(found)].map(readingsOf);
 }
 
 function readingsOf(written: string): Mention[] {

@@ -144,17 +144,15 @@ test("what a rule denies is not read, what it asks for is: the person named it",
   });
 });
 
-test("more than twenty paths are said, not attached", async () => {
+test("more than twenty paths are said, not attached, and more than 200 words not looked up", async () => {
   const many = Object.fromEntries(Array.from({ length: 22 }, (_, at) => [`f${at}.txt`, `${at}\n`]));
+  const nobody = Array.from({ length: 190 }, (_, at) => `nobody${at}`);
   await story({ files: many }, async (stage) => {
-    const text = await sent(
-      stage,
-      Object.keys(many)
-        .map((name) => `@${name}`)
-        .join(" "),
-    );
+    const words = [...Object.keys(many), ...nobody];
+    const text = await sent(stage, words.map((word) => `@${word}`).join(" "));
     expect(attached(text)).toHaveLength(20);
     expect(text).toContain("2 more paths that the person named with @ were not attached.");
+    expect(text).toContain("12 more words with @ were not looked up: they may name files as well.");
   });
 });
 
