@@ -52,7 +52,7 @@ const userInfoSchema = z.object({
 });
 
 /** Why a model call ended. */
-export const finishReasonSchema = z.enum([
+export const finishReasons = [
   "stop",
   "tool-calls",
   "length",
@@ -61,7 +61,8 @@ export const finishReasonSchema = z.enum([
   "error",
   "cancelled",
   "unknown",
-]);
+] as const;
+export const finishReasonSchema = z.enum(finishReasons);
 export type FinishReason = z.infer<typeof finishReasonSchema>;
 
 const assistantInfoSchema = z.object({

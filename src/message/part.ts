@@ -3,7 +3,7 @@ import { messageIdSchema, partIdSchema } from "./ids.ts";
 import { modelRefSchema } from "./model-ref.ts";
 
 /** Which picture an editor draws for a call; the words are ACP's. */
-export const toolKindSchema = z.enum([
+export const toolKinds = [
   "read",
   "edit",
   "delete",
@@ -14,12 +14,15 @@ export const toolKindSchema = z.enum([
   "fetch",
   "switch_mode",
   "other",
-]);
+] as const;
+export const toolKindSchema = z.enum(toolKinds);
 export type ToolKind = z.infer<typeof toolKindSchema>;
 
 /** A place in a file. `path` is absolute, `line` counts from 1. */
 export const locationSchema = z.object({ path: z.string(), line: z.number().int().positive().optional() });
 export type Location = z.infer<typeof locationSchema>;
+
+export const fileOperations = ["add", "update", "delete", "move"] as const;
 
 /**
  * What a call did to one file. `before` and `after` name contents in the snapshot store (SHA-256, hex);
@@ -27,7 +30,7 @@ export type Location = z.infer<typeof locationSchema>;
  */
 export const fileChangeSchema = z.object({
   path: z.string(),
-  operation: z.enum(["add", "update", "delete", "move"]),
+  operation: z.enum(fileOperations),
   fromPath: z.string().optional(),
   before: z.string().nullish(),
   after: z.string().nullish(),
@@ -76,10 +79,22 @@ const filePartSchema = z.object({
   filename: z.string().optional(),
 });
 
+export const decisionOutcomes = ["allowed", "denied", "rejected", "unasked", "cancelled"] as const;
+export const deciders = [
+  "rules",
+  "approval",
+  "mode",
+  "plugin",
+  "person",
+  "failure",
+  "signal",
+  "close",
+] as const;
+
 /** Who decided whether a call may run, on what, and by which rule; `permission` and `subject` name its decisive part. */
 export const callDecisionSchema = z.object({
-  outcome: z.enum(["allowed", "denied", "rejected", "unasked", "cancelled"]),
-  by: z.enum(["rules", "approval", "mode", "plugin", "person", "failure", "signal", "close"]),
+  outcome: z.enum(decisionOutcomes),
+  by: z.enum(deciders),
   permission: z.string(),
   subject: z.string(),
   rule: z.object({ permission: z.string(), pattern: z.string(), action: z.string() }).optional(),

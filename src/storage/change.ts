@@ -1,7 +1,9 @@
 import { z } from "zod";
+import { quickForm } from "../base/form.ts";
 import { messageIdSchema, partIdSchema, type MessageId } from "../message/ids.ts";
 import { type Message, messageInfoSchema, messageSchema, sessionInfoSchema } from "../message/message.ts";
 import { type Part, partSchema } from "../message/part.ts";
+import { isPlainMessage } from "../message/plain-message.ts";
 
 const seqSchema = z.number().int().nonnegative();
 
@@ -27,7 +29,8 @@ type MessageChange = Extract<Change, { type: "message" }>;
 type PartChange = Extract<Change, { type: "part" | "delta" }>;
 
 /** A message's file: the message with every change up to and including `seq`. */
-export const storedMessageSchema = messageSchema.extend({ seq: seqSchema });
+const storedMessageSchema = messageSchema.extend({ seq: seqSchema });
+export const storedMessage = quickForm(isPlainMessage, storedMessageSchema);
 export type StoredMessage = Message & { seq: number };
 
 /** The messages that a change is about. */

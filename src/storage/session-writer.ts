@@ -3,7 +3,7 @@ import type { MessageId, PartId, SessionId } from "../message/ids.ts";
 import type { MessageInfo, SessionInfo, Todo } from "../message/message.ts";
 import type { Part } from "../message/part.ts";
 import { Background } from "./background.ts";
-import { type Change, Draft, storedMessageSchema } from "./change.ts";
+import { type Change, Draft, storedMessage } from "./change.ts";
 import type { Journal } from "./journal.ts";
 import type { JsonStore } from "./json-store.ts";
 import type { LateLease } from "./late-lease.ts";
@@ -200,7 +200,7 @@ export class SessionWriter {
 
   async #file(messageId: MessageId, draft: Draft): Promise<void> {
     const key = ["message", this.id, messageId];
-    const message = draft.applyTo(await this.#store.read(key, storedMessageSchema));
+    const message = draft.applyTo(await this.#store.read(key, storedMessage));
     if (message) await this.#store.write(key, message);
     else this.#log.warn("dropped parts of an unknown message", { sessionId: this.id, messageId });
   }

@@ -2,7 +2,7 @@ import { setImmediate as breathe } from "node:timers/promises";
 import type { Log } from "../base/log.ts";
 import { messageIdSchema, type MessageId, type SessionId } from "../message/ids.ts";
 import type { Message, SessionInfo } from "../message/message.ts";
-import { type Change, replay, type StoredMessage, storedMessageSchema } from "./change.ts";
+import { type Change, replay, type StoredMessage, storedMessage } from "./change.ts";
 import { type JournalContent, parseJournal } from "./journal.ts";
 import { CorruptFile } from "./json-file.ts";
 import type { JsonStore } from "./json-store.ts";
@@ -61,7 +61,7 @@ export class StoredMessages {
 
   async #bringUpToDate(id: SessionId, messageId: MessageId, changes: Change[]): Promise<void> {
     const key = ["message", id, messageId];
-    const file = await this.#store.read(key, storedMessageSchema);
+    const file = await this.#store.read(key, storedMessage);
     const message = replay(file, changes);
     if (message === undefined) await this.#store.remove(key);
     else if (message.seq !== file?.seq) await this.#store.write(key, message);
@@ -110,7 +110,7 @@ export class StoredMessages {
     id: SessionId,
     ids: MessageId[],
   ): AsyncGenerator<{ messageId: MessageId; file: StoredMessage | undefined }> {
-    for await (const { name, value } of this.#store.readEach(["message", id], ids, storedMessageSchema)) {
+    for await (const { name, value } of this.#store.readEach(["message", id], ids, storedMessage)) {
       const isForeign = value && (value.info.id !== name || value.info.sessionId !== id);
       if (isForeign) {
         await this.#store.quarantine(this.#store.pathOf(["message", id, name]), "belongs to another message");

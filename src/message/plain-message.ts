@@ -1,0 +1,146 @@
+import { isMessageId, isPartId, isSessionId } from "./ids.ts";
+import { finishReasons, type Message } from "./message.ts";
+import { isModelRef } from "./model-ref.ts";
+import { decisionOutcomes, deciders, fileOperations, toolKinds } from "./part.ts";
+
+type Check = (value: unknown) => boolean;
+type Fields = Readonly<Record<string, Check>>;
+
+/**
+ * Whether it is a message and its number, at a look and as it is: what the schema would say so of too, which takes ten
+ * times as long and copies it. Of what is rarer (attachments, errors, compactions) it knows nothing and says no.
+ */
+export function isPlainMessage(value: unknown): value is Message & { seq: number } {
+  return plainMessage(value);
+}
+
+const isText: Check = (value) => typeof value === "string";
+const isFlag: Check = (value) => typeof value === "boolean";
+const isNumber: Check = (value) => Number.isFinite(value);
+const isCount: Check = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
+const isAnything: Check = () => true;
+
+function is(expected: unknown): Check {
+  return (value) => value === expected;
+}
+
+function oneOf(values: readonly unknown[]): Check {
+  return (value) => values.includes(value);
+}
+
+function listOf(check: Check): Check {
+  return (value) => Array.isArray(value) && value.every(check);
+}
+
+/** An object with the needed fields, perhaps the others, and nothing else. */
+function fields(needed: Fields, others: Fields = {}): Check {
+  const checks = new Map(Object.entries({ ...needed, ...others }));
+  const names = Object.keys(needed);
+  return (value) => {
+    if (!isFields(value)) return false;
+    for (const name in value) if (checks.get(name)?.(value[name]) !== true) return false;
+    return names.every((name) => Object.hasOwn(value, name));
+  };
+}
+
+/** Whose own field tells which it is. */
+function byField(name: string, kinds: Fields): Check {
+  const checks = new Map(Object.entries(kinds));
+  return (value) => isFields(value) && checks.get(String(value[name]))?.(value) === true;
+}
+
+function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Facts of a call. A schema drops this name, whatever it holds. */
+const isFacts: Check = (value) => isFields(value) && !Object.hasOwn(value, "__proto__");
+
+const span = fields({ start: isNumber }, { end: isNumber });
+const tokens = fields({
+  input: isNumber,
+  output: isNumber,
+  reasoning: isNumber,
+  cache: fields({ read: isNumber, write: isNumber }),
+});
+
+const info = byField("role", {
+  user: fields(
+    {
+      id: isMessageId,
+      sessionId: isSessionId,
+      role: is("user"),
+      time: fields({ created: isNumber }),
+      agent: isText,
+    },
+    { model: isModelRef, effort: isText, steering: isFlag },
+  ),
+  assistant: fields(
+    {
+      id: isMessageId,
+      sessionId: isSessionId,
+      role: is("assistant"),
+      parentId: isMessageId,
+      time: fields({ created: isNumber }, { completed: isNumber }),
+      agent: isText,
+      model: isModelRef,
+      cost: isNumber,
+      tokens,
+    },
+    { finish: oneOf(finishReasons), summary: isFlag },
+  ),
+});
+
+const isContent: Check = (value) => value === null || isText(value);
+const change = fields(
+  { path: isText, operation: oneOf(fileOperations), additions: isCount, deletions: isCount },
+  { before: isContent, after: isContent },
+);
+
+const decision = fields(
+  { outcome: oneOf(decisionOutcomes), by: oneOf(deciders), permission: isText, subject: isText },
+  { rule: fields({ permission: isText, pattern: isText, action: isText }), waitedMs: isNumber },
+);
+
+const location = fields({ path: isText }, { line: (value) => isCount(value) && value !== 0 });
+
+const tool = fields(
+  {
+    id: isPartId,
+    type: is("tool"),
+    callId: isText,
+    tool: isText,
+    state: fields(
+      { status: is("completed"), output: isText, time: span },
+      { input: isAnything, changes: listOf(change), metadata: isFacts, compactedAt: isNumber },
+    ),
+  },
+  {
+    providerCallId: isText,
+    signature: isText,
+    title: isText,
+    kind: oneOf(toolKinds),
+    locations: listOf(location),
+    decision,
+  },
+);
+
+const part = byField("type", {
+  text: fields(
+    { id: isPartId, type: is("text"), text: isText },
+    { synthetic: isFlag, ignored: isFlag, time: span },
+  ),
+  reasoning: fields({ id: isPartId, type: is("reasoning"), text: isText }, { time: span }),
+  tool,
+  "step-start": fields({ id: isPartId, type: is("step-start") }),
+  "step-finish": fields({
+    id: isPartId,
+    type: is("step-finish"),
+    reason: isText,
+    tokens,
+    cost: isNumber,
+  }),
+  patch: fields({ id: isPartId, type: is("patch"), changes: listOf(change) }),
+});
+
+const plainMessage = fields({ info, parts: listOf(part), seq: isCount });
