@@ -118,12 +118,15 @@ export function isReverted(id: MessageId, revert: Revert | undefined): boolean {
 }
 
 /** How much goes without asking: nothing more than the rules allow, changes of files in the workspace, or all but denials. */
-export const approvalModeSchema = z.enum(["ask", "accept-edits", "auto"]);
+export const approvalModes = ["ask", "accept-edits", "auto"] as const;
+export const approvalModeSchema = z.enum(approvalModes);
 export type ApprovalMode = z.infer<typeof approvalModeSchema>;
 
 /** What a client says of the model's instructions: beside the program's own, or in the place of its built-in ones. */
 export const givenPromptSchema = z.object({ mode: z.enum(["append", "override"]), text: z.string() });
 export type GivenPrompt = z.infer<typeof givenPromptSchema>;
+
+export const titleSources = ["fallback", "generated", "person"] as const;
 
 /** What is stored of a session beside its messages. Times are milliseconds since 1970. */
 export const sessionInfoSchema = z.object({
@@ -136,7 +139,7 @@ export const sessionInfoSchema = z.object({
   additionalDirectories: z.array(z.string()).optional(),
   title: z.string().optional(),
   /** Who gave the title: a person's stays, a generated one replaces the fallback. */
-  titleSource: z.enum(["fallback", "generated", "person"]).optional(),
+  titleSource: z.enum(titleSources).optional(),
   agent: z.string(),
   model: modelRefSchema.optional(),
   /** The reasoning effort that the person chose; counts where the model has it. */

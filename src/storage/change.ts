@@ -3,7 +3,7 @@ import { quickForm } from "../base/form.ts";
 import { messageIdSchema, partIdSchema, type MessageId } from "../message/ids.ts";
 import { type Message, messageInfoSchema, messageSchema, sessionInfoSchema } from "../message/message.ts";
 import { type Part, partSchema } from "../message/part.ts";
-import { isPlainMessage } from "../message/plain-message.ts";
+import { isPlainMessage } from "../message/plain.ts";
 
 const seqSchema = z.number().int().nonnegative();
 

@@ -4,6 +4,7 @@ import { quickForm } from "../base/form.ts";
 import type { Log } from "../base/log.ts";
 import { isSessionId, type SessionId } from "../message/ids.ts";
 import { type SessionInfo, sessionInfoSchema } from "../message/message.ts";
+import { isPlainSession } from "../message/plain.ts";
 import type { JsonStore } from "./json-store.ts";
 import { RowCache } from "./row-cache.ts";
 import type { SessionRow } from "./session-list.ts";
@@ -45,12 +46,12 @@ export class SessionIndex {
   /** The session of a row. */
   async infoOf({ projectId, id }: SessionRow): Promise<SessionInfo | undefined> {
     const path = this.#store.pathOf(["session", projectId, id]);
-    const info = this.#store.peek(path, sessionInfoSchema)?.value;
+    const info = this.#store.peek(path, infoForm)?.value;
     return info?.id === id && info.projectId === projectId ? info : this.#loadFrom(projectId, id);
   }
 
   async #loadFrom(projectId: string, id: SessionId): Promise<SessionInfo | undefined> {
-    const info = await this.#store.read(["session", projectId, id], sessionInfoSchema);
+    const info = await this.#store.read(["session", projectId, id], infoForm);
     return this.#checked(projectId, id, info);
   }
 
@@ -133,6 +134,7 @@ export class SessionIndex {
 /** What a list needs of a session. The rest is looked at with the page that shows it. */
 type Listed = Pick<SessionInfo, "id" | "projectId" | "parentId" | "cwd" | "time">;
 
+const infoForm = quickForm(isPlainSession, sessionInfoSchema);
 const listedForm = quickForm<Listed>(isListed, sessionInfoSchema);
 
 function isListed(value: unknown): value is Listed {

@@ -1,5 +1,5 @@
 import { isMessageId, isPartId, isSessionId } from "./ids.ts";
-import { finishReasons, type Message } from "./message.ts";
+import { approvalModes, finishReasons, type Message, type SessionInfo, titleSources } from "./message.ts";
 import { isModelRef } from "./model-ref.ts";
 import { decisionOutcomes, deciders, fileOperations, toolKinds } from "./part.ts";
 
@@ -12,6 +12,11 @@ type Fields = Readonly<Record<string, Check>>;
  */
 export function isPlainMessage(value: unknown): value is Message & { seq: number } {
   return plainMessage(value);
+}
+
+/** The same for what is stored of a session; of one that is partly taken back it says no. */
+export function isPlainSession(value: unknown): value is SessionInfo {
+  return plainSession(value);
 }
 
 const isText: Check = (value) => typeof value === "string";
@@ -144,3 +149,28 @@ const part = byField("type", {
 });
 
 const plainMessage = fields({ info, parts: listOf(part), seq: isCount });
+
+const plainSession = fields(
+  {
+    id: isSessionId,
+    projectId: isText,
+    cwd: isText,
+    agent: isText,
+    cost: isNumber,
+    time: fields({ created: isNumber, updated: isNumber }, { archived: isNumber }),
+    version: isText,
+  },
+  {
+    parentId: isSessionId,
+    parentCallId: isText,
+    additionalDirectories: listOf(isText),
+    title: isText,
+    titleSource: oneOf(titleSources),
+    model: isModelRef,
+    effort: isText,
+    titleCall: fields({ model: isModelRef, tokens, cost: isNumber, time: isNumber }),
+    approval: oneOf(approvalModes),
+    autoCompact: isFlag,
+    summary: fields({ additions: isNumber, deletions: isNumber, files: isNumber }),
+  },
+);

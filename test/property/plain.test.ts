@@ -2,8 +2,8 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
-import { messageSchema } from "../../src/message/message.ts";
-import { isPlainMessage } from "../../src/message/plain-message.ts";
+import { messageSchema, sessionInfoSchema } from "../../src/message/message.ts";
+import { isPlainMessage, isPlainSession } from "../../src/message/plain.ts";
 
 const schema = messageSchema.extend({ seq: z.number().int().nonnegative() });
 const ids = { id: newMessageId(), sessionId: newSessionId() };
@@ -73,8 +73,30 @@ const assistant = {
   seq: 2,
 };
 
-test("messages with all that is known of them are plain", () => {
+const session = {
+  id: newSessionId(),
+  projectId: "p",
+  parentId: newSessionId(),
+  parentCallId: "c",
+  cwd: "/a",
+  additionalDirectories: ["/b"],
+  title: "t",
+  titleSource: "generated",
+  agent: "build",
+  model,
+  effort: "high",
+  cost: 0.5,
+  titleCall: { model, tokens, cost: 0.1, time: 1 },
+  time: { created: 1, updated: 2, archived: 3 },
+  version: "1",
+  approval: "ask",
+  autoCompact: true,
+  summary: { additions: 1, deletions: 2, files: 1 },
+};
+
+test("messages and sessions with all that is known of them are plain", () => {
   expect([user, assistant].map(isPlainMessage)).toEqual([true, true]);
+  expect(isPlainSession(session)).toBe(true);
 });
 
 /** At one place in the whole: another value, none, or a further field. */
@@ -132,10 +154,10 @@ function placesIn(value: unknown): { holder: object; key: string }[] {
   return Object.entries(value).flatMap(([key, inner]) => [{ holder: value, key }, ...placesIn(inner)]);
 }
 
-test("what is plain is what the schema makes of it, however a message is damaged", () => {
+test("what is plain is what the schema makes of it, however it is damaged", () => {
   fc.assert(
     fc.property(
-      fc.constantFrom(user, assistant),
+      fc.constantFrom(user, assistant, session),
       fc.array(damage, { minLength: 1, maxLength: 2 }),
       (message, all) => {
         const value = all.reduce<unknown>(
@@ -143,6 +165,7 @@ test("what is plain is what the schema makes of it, however a message is damaged
           message,
         );
         if (isPlainMessage(value)) expect(schema.parse(value)).toEqual(value);
+        if (isPlainSession(value)) expect(sessionInfoSchema.parse(value)).toEqual(value);
       },
     ),
     { numRuns: 2_000 },
