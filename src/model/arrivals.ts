@@ -3,18 +3,18 @@ import { type Deferred, deferred } from "../base/async.ts";
 /** Thrown after too long a silence. */
 export class Stall extends Error {}
 
-/** So many batches may wait for whoever takes them; beyond it, whoever brings more waits. */
-const roomForBatches = 16;
+/** So much may wait for whoever takes it; beyond it, whoever brings more waits. */
+const room = 16;
 
 /**
- * What came of something that streams and was not taken yet. Taking throws as soon as the signal aborts or nothing
+ * What came of something that streams and was not taken yet, none of it undefined. Taking throws as soon as the signal aborts or nothing
  * has come for too long, whatever those who bring it do. One timer and one listener serve for all of it.
  */
 export class Arrivals<T> {
   readonly #signal: AbortSignal;
   readonly #silenceMs: number;
-  readonly #batches: (readonly T[])[] = [];
-  #taker: Deferred<readonly T[] | undefined> | undefined;
+  readonly #waiting: T[] = [];
+  #taker: Deferred<T | undefined> | undefined;
   #room: Deferred<void> | undefined;
   #silence: NodeJS.Timeout | undefined;
   #end: { readonly thrown?: unknown } | undefined;
@@ -26,13 +26,13 @@ export class Arrivals<T> {
   }
 
   /** Returns a promise where whoever brings more must wait for it. */
-  push(batch: readonly T[]): Promise<void> | undefined {
-    if (batch.length === 0 || this.#end !== undefined) return undefined;
+  push(arrival: T): Promise<void> | undefined {
+    if (this.#end !== undefined) return undefined;
     const taker = this.#taker;
     this.#taker = undefined;
-    if (taker !== undefined) taker.resolve(batch);
-    else this.#batches.push(batch);
-    if (this.#batches.length < roomForBatches) return undefined;
+    if (taker !== undefined) taker.resolve(arrival);
+    else this.#waiting.push(arrival);
+    if (this.#waiting.length < room) return undefined;
     this.#room ??= deferred<void>();
     return this.#room.promise;
   }
@@ -44,15 +44,15 @@ export class Arrivals<T> {
     this.#makeRoom();
   }
 
-  /** The next batch, as soon as there is one; undefined at the end. */
-  async take(): Promise<readonly T[] | undefined> {
+  /** The next, as soon as there is one; undefined at the end. */
+  async take(): Promise<T | undefined> {
     this.#signal.throwIfAborted();
-    const batch = this.#batches.shift();
-    if (batch !== undefined) {
+    const arrival = this.#waiting.shift();
+    if (arrival !== undefined) {
       this.#makeRoom();
-      return batch;
+      return arrival;
     }
-    const taker = deferred<readonly T[] | undefined>();
+    const taker = deferred<T | undefined>();
     if (this.#end !== undefined) this.#settle(taker);
     else {
       this.#taker = taker;
@@ -69,7 +69,7 @@ export class Arrivals<T> {
     this.end();
   }
 
-  #settle(taker: Deferred<readonly T[] | undefined>): void {
+  #settle(taker: Deferred<T | undefined>): void {
     this.#taker = undefined;
     if (this.#end !== undefined && "thrown" in this.#end) taker.reject(this.#end.thrown);
     else taker.resolve(undefined);

@@ -14,6 +14,11 @@ export interface StepEnd {
   readonly tokens: Tokens | undefined;
 }
 
+/** Text that came around the SDK, or one of its parts. */
+export type StreamedPart =
+  | LanguageModelStreamPart
+  | { readonly type: "text-delta" | "reasoning-delta"; readonly text: string };
+
 interface Block {
   readonly kind: "text" | "reasoning";
   readonly id: string;
@@ -26,7 +31,7 @@ interface OpenCall {
 }
 
 /**
- * Turns the SDK's parts of one model call into step events: blocks of text and reasoning get ids of their own and are
+ * Turns what streams of one model call into step events: blocks of text and reasoning get ids of their own and are
  * closed before a call begins, a call is told the moment its arguments are whole, each call once.
  */
 export class StepEvents {
@@ -52,17 +57,9 @@ export class StepEvents {
     this.#signatures.set(providerCallId, signature);
   }
 
-  /** Text in pieces, of which one may end in the midst of a character. */
-  text(kind: "text" | "reasoning", piece: string): StepEvent[] {
-    const joined = this.#half + piece;
-    const text = isHalf(joined.charCodeAt(joined.length - 1)) ? joined.slice(0, -1) : joined;
-    this.#half = joined.slice(text.length);
-    return kind === "text" ? this.#appendAll(this.#tags.add(text)) : this.#append(kind, text);
-  }
-
-  add(part: LanguageModelStreamPart): StepEvent[] {
-    if (part.type === "text-delta") return this.text("text", part.text);
-    if (part.type === "reasoning-delta") return this.text("reasoning", part.text);
+  add(part: StreamedPart): StepEvent[] {
+    if (part.type === "text-delta") return this.#text("text", part.text);
+    if (part.type === "reasoning-delta") return this.#text("reasoning", part.text);
     if (part.type === "tool-input-start") return this.#startCall(part.id, part.toolName);
     if (part.type === "tool-input-delta") return this.#continueCall(part.id, part.delta);
     if (part.type !== "model-call-end") return [];
@@ -72,6 +69,14 @@ export class StepEvents {
   /** Closes what is open, where an answer ends early. */
   close(): StepEvent[] {
     return [...this.#appendAll(this.#tags.end()), ...this.#closeBlock()];
+  }
+
+  /** Text in pieces, of which one may end in the midst of a character. */
+  #text(kind: "text" | "reasoning", piece: string): StepEvent[] {
+    const joined = this.#half + piece;
+    const text = isHalf(joined.charCodeAt(joined.length - 1)) ? joined.slice(0, -1) : joined;
+    this.#half = joined.slice(text.length);
+    return kind === "text" ? this.#appendAll(this.#tags.add(text)) : this.#append(kind, text);
   }
 
   #closeBlock(): StepEvent[] {

@@ -13,7 +13,7 @@ import type { StreamWatch } from "./event-stream.ts";
 import { cancelled, ProviderFailure, redact, stalled, toAgentError } from "./failure.ts";
 import type { ModelRequest, StepEvent } from "./model.ts";
 import type { Quirks } from "./quirks.ts";
-import { StepEvents } from "./step-events.ts";
+import { StepEvents, type StreamedPart } from "./step-events.ts";
 import { toModelMessages, withOpening } from "./to-model-messages.ts";
 import { toolSchema } from "./tool-schema.ts";
 
@@ -51,10 +51,12 @@ export async function* streamStep(
   const forward = () => connection.abort();
   request.signal.addEventListener("abort", forward, { once: true });
   const events = new StepEvents();
-  const arrivals = new Arrivals<StepEvent>(request.signal, endpoint.stallMs);
+  // Not events yet, which change with what was told before: an abort drops what waits here, and each part that came is a
+  // sign of life, also where nothing is told of it.
+  const arrivals = new Arrivals<StreamedPart>(request.signal, endpoint.stallMs);
   let failure: unknown;
   const watch: StreamWatch = {
-    onText: (kind, text) => arrivals.push(events.text(kind, text)),
+    onText: (kind, text) => arrivals.push({ type: `${kind}-delta`, text }),
     onFailure: (thrown) => {
       failure ??= thrown;
     },
@@ -65,7 +67,7 @@ export async function* streamStep(
     const stream = await openStream(request, endpoint, { ...deps, watch, signal: connection.signal });
     for await (const part of stream) {
       if (part.type === "error") throw failure ?? part.error;
-      await arrivals.push(events.add(part));
+      await arrivals.push(part);
     }
   };
   try {
@@ -73,7 +75,8 @@ export async function* streamStep(
       () => arrivals.end(),
       (thrown: unknown) => arrivals.end({ thrown }),
     );
-    for (let batch = await arrivals.take(); batch !== undefined; batch = await arrivals.take()) yield* batch;
+    for (let part = await arrivals.take(); part !== undefined; part = await arrivals.take())
+      yield* events.add(part);
     yield* events.close();
     yield await finishOf(events, request);
   } catch (thrown) {

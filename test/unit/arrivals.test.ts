@@ -6,27 +6,26 @@ const signal = new AbortController().signal;
 
 async function collect<T>(arrivals: Arrivals<T>): Promise<T[]> {
   const taken: T[] = [];
-  for (let batch = await arrivals.take(); batch !== undefined; batch = await arrivals.take())
-    taken.push(...batch);
+  for (let next = await arrivals.take(); next !== undefined; next = await arrivals.take()) taken.push(next);
   return taken;
 }
 
 test("everything is taken in order, whoever is first, and an error comes behind what was there", async () => {
   const arrivals = new Arrivals<number>(signal, 10_000);
-  void arrivals.push([1, 2]);
-  void arrivals.push([]);
+  void arrivals.push(1);
+  void arrivals.push(2);
   const taken = collect(arrivals);
   await sleep(1);
-  void arrivals.push([3]);
+  void arrivals.push(3);
   arrivals.end();
-  void arrivals.push([4]);
+  void arrivals.push(4);
   expect(await taken).toEqual([1, 2, 3]);
 
   const broken = new Arrivals<number>(signal, 10_000);
-  void broken.push([1]);
+  void broken.push(1);
   broken.end({ thrown: "broken" });
   broken.end();
-  expect(await broken.take()).toEqual([1]);
+  expect(await broken.take()).toBe(1);
   await expect(broken.take()).rejects.toBe("broken");
   arrivals.close();
   broken.close();
@@ -37,7 +36,7 @@ test("whoever brings more than fits waits until some of it is taken, or nobody t
     const arrivals = new Arrivals<number>(signal, 10_000);
     let count = 0;
     let room: Promise<void> | undefined;
-    while (room === undefined) room = arrivals.push([count++]);
+    while (room === undefined) room = arrivals.push(count++);
     expect(count).toBeLessThan(100);
     let isFree = false;
     void room.then(() => (isFree = true));
@@ -52,13 +51,13 @@ test("whoever brings more than fits waits until some of it is taken, or nobody t
 test("silence is counted while somebody waits, each time anew", async () => {
   const arrivals = new Arrivals<number>(signal, 100);
   for (let index = 0; index < 3; index++) {
-    setTimeout(() => void arrivals.push([index]), 40);
-    expect(await arrivals.take()).toEqual([index]);
+    setTimeout(() => void arrivals.push(index), 40);
+    expect(await arrivals.take()).toBe(index);
   }
   // Whoever works on what came does not wait.
   await sleep(150);
-  setTimeout(() => void arrivals.push([3]), 40);
-  expect(await arrivals.take()).toEqual([3]);
+  setTimeout(() => void arrivals.push(3), 40);
+  expect(await arrivals.take()).toBe(3);
   await expect(arrivals.take()).rejects.toBeInstanceOf(Stall);
   arrivals.close();
 });
@@ -69,7 +68,7 @@ test("an abort is thrown at once, also over what is there", async () => {
   const taking = arrivals.take();
   controller.abort("enough");
   await expect(taking).rejects.toBe("enough");
-  void arrivals.push([1]);
+  void arrivals.push(1);
   await expect(arrivals.take()).rejects.toBe("enough");
   arrivals.close();
 });

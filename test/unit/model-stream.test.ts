@@ -592,6 +592,38 @@ test("silence before or inside the stream fails, and comments are not life", asy
   expect(failureOf(events)).toMatchObject({ code: "timeout" });
 });
 
+test("the arguments of a call are no silence, however long they take", async () => {
+  const tell = async (response: ServerResponse) => {
+    stream(response).write(callPiece(0, { id: "call_1", name: "read", arguments: '{"a":"' }));
+    for (let piece = 0; piece < 10; piece++) {
+      await delay(50);
+      response.write(callPiece(0, { arguments: "x" }));
+    }
+    response.end(callPiece(0, { arguments: '"}' }) + ending("tool_calls"));
+  };
+  const slow = await serve((response) => void tell(response));
+  const events = await all(ask(slow, { endpoint: { stallMs: 350 } }));
+  expect(callsOf(events)).toMatchObject([{ tool: "read", input: { a: "xxxxxxxxxx" } }]);
+  expect(events.at(-1)).toMatchObject({ type: "finish" });
+});
+
+test("an abort closes the block that was told, whatever came behind it", async () => {
+  const text = delta({ reasoning: "hm" }) + say("yes") + delta({ reasoning: "or" }) + say("no") + ending();
+  const base = await serve((response) => stream(response).end(text));
+  const controller = new AbortController();
+  const events: StepEvent[] = [];
+  for await (const event of ask(base, { signal: controller.signal })) {
+    events.push(event);
+    if (event.type === "reasoning-delta") controller.abort();
+  }
+  expect(events).toEqual([
+    { type: "reasoning-start", id: "reasoning-1" },
+    { type: "reasoning-delta", id: "reasoning-1", text: "hm" },
+    { type: "reasoning-end", id: "reasoning-1" },
+    { type: "failed", error: { code: "cancelled", message: "Cancelled.", retryable: false } },
+  ]);
+});
+
 test("an abort ends the call at once, before and inside the stream, whatever the provider does", async () => {
   const silent = await serve((response) => void stream(response).write(say("begun")));
   for (const send of [sendHttp, () => new Promise<never>(() => {})]) {
