@@ -278,7 +278,8 @@ class ChunkMerger {
       typeof choice.finish_reason === "string" && choice.finish_reason !== "" ? choice.finish_reason : null;
     if (reason !== null) this.hasFinish = true;
     const delta = this.#mendDelta(deltaOf(choice));
-    this.#isThroughSdk ||= reason !== null || Object.keys(delta).length > 0;
+    // Many begin with an empty text, which nothing can overtake.
+    this.#isThroughSdk ||= reason !== null || Object.values(delta).some((field) => field !== "");
     return { choices: [{ index: 0, delta, finish_reason: reason }], ...usage };
   }
 

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterEach, expect, test } from "vitest";
@@ -8,7 +9,8 @@ import type { Message } from "../../src/message/message.ts";
 import { describeModel } from "../../src/model/catalog.ts";
 import type { ModelRequest, StepEvent } from "../../src/model/model.ts";
 import { Clients, type Endpoint } from "../../src/model/client.ts";
-import { sendHttp } from "../../src/model/http.ts";
+import { tidyEvents } from "../../src/model/event-stream.ts";
+import { type HttpAnswer, sendHttp } from "../../src/model/http.ts";
 import { streamStep } from "../../src/model/stream.ts";
 import { listen } from "../support/listen.ts";
 
@@ -622,6 +624,28 @@ test("an abort closes the block that was told, whatever came behind it", async (
     { type: "reasoning-end", id: "reasoning-1" },
     { type: "failed", error: { code: "cancelled", message: "Cancelled.", retryable: false } },
   ]);
+});
+
+test("text goes around the SDK until something else comes, also where the answer begins with an empty one", async () => {
+  const chunks = [
+    delta({ role: "assistant", content: "" }),
+    say("a"),
+    callPiece(0, { id: "1", name: "read" }),
+    say("b"),
+  ];
+  const told: string[] = [];
+  const answer: HttpAnswer = {
+    status: 200,
+    header: () => null,
+    body: Readable.from([...chunks, ending()].map((chunk) => Buffer.from(chunk))),
+    cut: () => {},
+  };
+  const onText = (_kind: string, text: string) => void told.push(text);
+  const watch = { onText, onFailure: () => {}, onSignature: () => {}, onReasoningDetails: () => {} };
+  const left = await new Response(tidyEvents(answer, watch)).text();
+  expect(told).toEqual(["a"]);
+  expect(left).not.toContain('"a"');
+  expect(left).toContain('"b"');
 });
 
 test("an abort ends the call at once, before and inside the stream, whatever the provider does", async () => {
