@@ -30,11 +30,13 @@ export class LateCalls {
   }
 }
 
+const ended = { done: true, value: undefined } as const;
+const nothing: AsyncIterator<StepEvent> = { next: async () => ended };
+
 /** Hands on what it opens, without a step of its own for each event once that is there. */
 class LateIterator implements AsyncIterator<StepEvent> {
   readonly #open: () => Promise<AsyncIterable<StepEvent>>;
   #opened: AsyncIterator<StepEvent> | undefined;
-  #hasFailed = false;
 
   constructor(open: () => Promise<AsyncIterable<StepEvent>>) {
     this.#open = open;
@@ -45,16 +47,19 @@ class LateIterator implements AsyncIterator<StepEvent> {
   }
 
   async return(): Promise<IteratorResult<StepEvent>> {
-    await this.#opened?.return?.();
-    return { done: true, value: undefined };
+    this.#opened ??= nothing;
+    await this.#opened.return?.();
+    return ended;
   }
 
   async #first(): Promise<IteratorResult<StepEvent>> {
-    if (this.#hasFailed) return { done: true, value: undefined };
     try {
-      this.#opened = (await this.#open())[Symbol.asyncIterator]();
+      const events = await this.#open();
+      // Whoever asked again or left meanwhile was first.
+      this.#opened ??= events[Symbol.asyncIterator]();
     } catch (thrown) {
-      this.#hasFailed = true;
+      if (this.#opened !== undefined) return ended;
+      this.#opened = nothing;
       return { done: false, value: { type: "failed", error: toAgentError(thrown, "") } };
     }
     return this.#opened.next();
