@@ -67,15 +67,19 @@ export class RowCache {
 
   /** Given all that there are: of a session that is gone nothing is left. Keeps the rows where that has become worth it. */
   settle(all: readonly SessionRow[]): void {
-    if (all.length < this.#rows.size) this.#drop(new Set(all.map(({ id }) => id)));
+    if (all.length < this.#rows.size || this.#rows.size >= rowsLimit)
+      this.#drop(new Set(all.map(({ id }) => id)));
     if (this.#lacking < lackingLimit) return;
     this.#lacking = 0;
     this.#keeping.start();
   }
 
   #drop(ids: ReadonlySet<SessionId>): void {
-    for (const id of this.#rows.keys()) if (!ids.has(id)) this.#rows.delete(id);
-    this.#lacking = lackingLimit;
+    for (const id of this.#rows.keys()) {
+      if (ids.has(id)) continue;
+      this.#rows.delete(id);
+      this.#lacking = lackingLimit;
+    }
   }
 }
 
