@@ -49,7 +49,7 @@ export class Arrivals<T> {
     this.#signal.throwIfAborted();
     const arrival = this.#waiting.shift();
     if (arrival !== undefined) {
-      this.#makeRoom();
+      if (this.#waiting.length < room) this.#makeRoom();
       return arrival;
     }
     const taker = deferred<T | undefined>();

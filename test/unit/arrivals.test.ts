@@ -48,6 +48,18 @@ test("whoever brings more than fits waits until some of it is taken, or nobody t
   }
 });
 
+test("what came at once over the room is taken before there is room again", async () => {
+  const arrivals = new Arrivals<number>(signal, 10_000);
+  const pushed = Array.from({ length: 100 }, (_, index) => arrivals.push(index));
+  let isFree = false;
+  void pushed.at(-1)?.then(() => (isFree = true));
+  for (let index = 0; index < 80; index++) expect(await arrivals.take()).toBe(index);
+  expect(isFree).toBe(false);
+  for (let index = 80; index < 100; index++) expect(await arrivals.take()).toBe(index);
+  expect(isFree).toBe(true);
+  arrivals.close();
+});
+
 test("silence is counted while somebody waits, each time anew", async () => {
   const arrivals = new Arrivals<number>(signal, 100);
   for (let index = 0; index < 3; index++) {
