@@ -19,6 +19,9 @@ const rowsLimit = 20_000;
 /** The file of rows is written anew when it lacks so many. */
 const lackingLimit = 100;
 
+/** The file of rows holds those of sessions that are gone for so long at most: where many go, it is written once. */
+const dropDelayMs = 1_000;
+
 /**
  * A file that changed this shortly before it was read may change again without its stamp showing it, because the
  * system's file times are coarse.
@@ -39,13 +42,20 @@ export class RowCache {
   readonly #keeping: Background;
   /** How many rows the file lacks. */
   #lacking = 0;
+  /** Whether there is a file. */
+  #isKept = false;
 
   constructor(store: JsonStore, log: Log) {
     this.open = once(async () => {
       const kept = store.peek(store.pathOf(key), keptForm)?.value ?? [];
       for (const row of kept) this.#rows.set(row.id, row);
+      this.#isKept = kept.length > 0;
     });
-    const work = () => store.write(key, [...this.#rows.values()]);
+    const work = () => {
+      this.#lacking = 0;
+      this.#isKept = true;
+      return store.write(key, [...this.#rows.values()]);
+    };
     this.#keeping = new Background({ name: "keeping the list of sessions", work, log });
   }
 
@@ -69,16 +79,14 @@ export class RowCache {
   settle(all: readonly SessionRow[]): void {
     if (all.length < this.#rows.size || this.#rows.size >= rowsLimit)
       this.#drop(new Set(all.map(({ id }) => id)));
-    if (this.#lacking < lackingLimit) return;
-    this.#lacking = 0;
-    this.#keeping.start();
+    if (this.#lacking >= lackingLimit) this.#keeping.start();
   }
 
   #drop(ids: ReadonlySet<SessionId>): void {
     for (const id of this.#rows.keys()) {
       if (ids.has(id)) continue;
       this.#rows.delete(id);
-      this.#lacking = lackingLimit;
+      if (this.#isKept) this.#keeping.startWithin(dropDelayMs);
     }
   }
 }

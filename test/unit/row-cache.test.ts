@@ -35,7 +35,9 @@ test("where there are more sessions than rows are kept of, those that are gone m
     rows.add(one, lstatSync(path));
     expect(rows.find("p1", one.id, path)).toMatchObject(one);
     const kept = join(root, "session_list.json");
-    await vi.waitFor(() => expect(JSON.parse(readFileSync(kept, "utf8"))).toMatchObject([{ id: one.id }]));
+    await vi.waitFor(() => expect(JSON.parse(readFileSync(kept, "utf8"))).toMatchObject([{ id: one.id }]), {
+      timeout: 10_000,
+    });
   } finally {
     rmSync(root, { recursive: true, force: true });
   }

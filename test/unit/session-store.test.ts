@@ -265,6 +265,22 @@ describe("the list", () => {
     await vi.waitFor(() => expect(readFileSync(kept, "utf8")).not.toContain(gone.id), waiting);
   });
 
+  test("is kept anew once where many sessions go, not with each", async () => {
+    const sessions = Array.from({ length: 120 }, () => sessionInfo());
+    mkdirSync(join(root, "session", "p1"));
+    for (const info of sessions) writeFileSync(fileOf(info), JSON.stringify(info));
+    const kept = join(root, "session_list.json");
+    await vi.waitFor(async () => {
+      await list({ limit: 1 });
+      expect(existsSync(kept)).toBe(true);
+    }, waiting);
+    const write = vi.spyOn(store.files, "write");
+    for (const { id } of sessions.slice(0, 20)) await store.remove(id);
+    await list({ limit: 1 });
+    await vi.waitFor(() => expect(JSON.parse(readFileSync(kept, "utf8"))).toHaveLength(100), waiting);
+    expect(write.mock.calls.length).toBeLessThan(5);
+  });
+
   test.each(["torn", "[1]", "{}", '[{"id":"ses_1"}]'])(
     "does not mind that it was kept as %s",
     async (text) => {
