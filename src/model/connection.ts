@@ -32,14 +32,22 @@ export class Connection {
   readonly #calls = new WeakMap<AbortSignal, Call>();
   /** By the word that stands in their place. */
   readonly #withheld = new Map<string, readonly unknown[]>();
+  /** Calls of which it is not known yet whether they are sent. */
+  #opening = 0;
 
   constructor(send: Send) {
     this.#send = send;
   }
 
-  /** The call with this signal is about to be made. */
-  prepare(signal: AbortSignal, call: Call): void {
+  /** Makes the call with this signal. Of one that the SDK refuses to send, such as for a header, nothing is kept. */
+  async open<T>(signal: AbortSignal, call: Call, make: () => PromiseLike<T>): Promise<T> {
     this.#calls.set(signal, call);
+    this.#opening++;
+    try {
+      return await make();
+    } finally {
+      if (--this.#opening === 0) this.#withheld.clear();
+    }
   }
 
   /** The body for the SDK to make a text of, without its messages. */

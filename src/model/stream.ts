@@ -110,17 +110,19 @@ async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenD
   if (tooSmall !== undefined) throw new ProviderFailure(tooSmall);
   const { model } = request;
   const { model: client, connection, quirks, conversions, conversations } = deps.clients.for(endpoint);
-  connection.prepare(deps.signal, { watch: deps.watch, sent: conversations.of(request.messages) });
-  const { stream } = await streamLanguageModelCall({
-    model: client,
-    ...(request.system.length > 0 && { instructions: request.system.join("\n\n") }),
-    messages: withOpening(toModelMessages(request.messages, { model, quirks, conversions })),
-    tools: toToolSet(request, quirks),
-    maxOutputTokens: request.maxOutputTokens ?? outputLimitOf(model.limit.output),
-    ...(model.abilities.temperature && { temperature: request.temperature, topP: request.topP }),
-    ...optionsFor({ ...endpoint.options, ...request.options }),
-    abortSignal: deps.signal,
-  });
+  const call = { watch: deps.watch, sent: conversations.of(request.messages) };
+  const { stream } = await connection.open(deps.signal, call, () =>
+    streamLanguageModelCall({
+      model: client,
+      ...(request.system.length > 0 && { instructions: request.system.join("\n\n") }),
+      messages: withOpening(toModelMessages(request.messages, { model, quirks, conversions })),
+      tools: toToolSet(request, quirks),
+      maxOutputTokens: request.maxOutputTokens ?? outputLimitOf(model.limit.output),
+      ...(model.abilities.temperature && { temperature: request.temperature, topP: request.topP }),
+      ...optionsFor({ ...endpoint.options, ...request.options }),
+      abortSignal: deps.signal,
+    }),
+  );
   return stream;
 }
 

@@ -2,15 +2,19 @@ import { once } from "node:events";
 import { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { afterEach, expect, test } from "vitest";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { afterEach, expect, test, vi } from "vitest";
 import { silentLog } from "../../src/base/log.ts";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
 import { describeModel } from "../../src/model/catalog.ts";
 import type { ModelRequest, StepEvent } from "../../src/model/model.ts";
 import { Clients, type Endpoint } from "../../src/model/client.ts";
+import { Connection } from "../../src/model/connection.ts";
 import { tidyEvents } from "../../src/model/event-stream.ts";
 import { type HttpAnswer, sendHttp } from "../../src/model/http.ts";
+import { SentMessages } from "../../src/model/sent-messages.ts";
 import { streamStep } from "../../src/model/stream.ts";
 import { listen } from "../support/listen.ts";
 
@@ -646,6 +650,39 @@ test("text goes around the SDK until something else comes, also where the answer
   expect(told).toEqual(["a"]);
   expect(left).not.toContain('"a"');
   expect(left).toContain('"b"');
+});
+
+test("of a call that is never sent no message is kept", async () => {
+  const connection = new Connection(() => Promise.reject(new Error("nothing is sent")));
+  const call = {
+    watch: {
+      onText: () => undefined,
+      onFailure: () => {},
+      onSignature: () => {},
+      onReasoningDetails: () => {},
+    },
+    sent: new SentMessages(),
+  };
+  // Made here, because an error holds what the functions that it came through hold.
+  const refusal = new Error("an odd header");
+  const withheld = () => {
+    const messages = [{ role: "user", content: "hello" }];
+    const { signal } = new AbortController();
+    const opened = connection.open(signal, call, async () => {
+      connection.withhold({ messages });
+      throw refusal;
+    });
+    return { opened, kept: new WeakRef(messages) };
+  };
+  const { opened, kept } = withheld();
+  await expect(opened).rejects.toThrow("an odd header");
+  setFlagsFromString("--expose-gc");
+  const collectGarbage: () => void = runInNewContext("gc");
+  await vi.waitFor(() => {
+    collectGarbage();
+    // A failed expectation would hold what it was given.
+    expect(kept.deref() === undefined).toBe(true);
+  });
 });
 
 test("an abort ends the call at once, before and inside the stream, whatever the provider does", async () => {
