@@ -77,17 +77,17 @@ export class RowCache {
 
   /** Given all that there are: of a session that is gone nothing is left. Keeps the rows where that has become worth it. */
   settle(all: readonly SessionRow[]): void {
-    if (all.length < this.#rows.size || this.#rows.size >= rowsLimit)
-      this.#drop(new Set(all.map(({ id }) => id)));
+    const there = all.reduce((count, { id }) => (this.#rows.has(id) ? count + 1 : count), 0);
+    if (there < this.#rows.size) this.#drop(new Set(all.map(({ id }) => id)));
     if (this.#lacking >= lackingLimit) this.#keeping.start();
   }
 
+  forget(id: SessionId): void {
+    if (this.#rows.delete(id) && this.#isKept) this.#keeping.startWithin(dropDelayMs);
+  }
+
   #drop(ids: ReadonlySet<SessionId>): void {
-    for (const id of this.#rows.keys()) {
-      if (ids.has(id)) continue;
-      this.#rows.delete(id);
-      if (this.#isKept) this.#keeping.startWithin(dropDelayMs);
-    }
+    for (const id of this.#rows.keys()) if (!ids.has(id)) this.forget(id);
   }
 }
 

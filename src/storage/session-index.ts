@@ -29,6 +29,7 @@ export class SessionIndex {
 
   forget(id: SessionId): void {
     this.#projects.delete(id);
+    this.#known.forget(id);
   }
 
   async load(id: SessionId): Promise<SessionInfo | undefined> {
