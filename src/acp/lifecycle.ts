@@ -98,7 +98,6 @@ export function loadSession(
     await view.replay(connection.sessions.history(session.id), signal);
     await greet(view, session, notice);
     await view.tell();
-    // Another request may have held it back meanwhile, but a replay stands before its answer.
     view.updates.release();
     if (!session.isBusy) view.updates.hold();
     return session;

@@ -88,7 +88,7 @@ export class SessionView {
       return await turn();
     } finally {
       await told;
-      await this.#replayed;
+      await this.#whenReplayed();
       await this.updates.releaseOfTurn();
       this.#turns--;
       if (this.#turns === 0) this.#forgetTurn();
@@ -137,8 +137,13 @@ export class SessionView {
 
   /** Makes sure that the client knows the call that it is asked about. */
   async announce(callId: string): Promise<void> {
-    await this.#replayed;
+    await this.#whenReplayed();
     await this.#subagents.announce(callId);
+  }
+
+  /** Resolves when no replay is under way: another one may begin where one ends. */
+  async #whenReplayed(): Promise<void> {
+    for (let last: Promise<void> | undefined; last !== this.#replayed; await last) last = this.#replayed;
   }
 
   /** Shows the whole conversation again, each call in its final state, and behind it what a turn that runs told meanwhile. */
@@ -149,6 +154,8 @@ export class SessionView {
     try {
       await this.#replay(messages, signal);
     } finally {
+      // Another request may have held it back meanwhile, but a replay stands before its answer and before what follows.
+      this.updates.release();
       await this.#catchUp();
       over.resolve();
     }
@@ -275,7 +282,12 @@ export class SessionView {
 
   async #sendOfTurn(update: SessionUpdate, under: SessionId = this.session.id): Promise<void> {
     if (this.#turns > 0 || this.#replaying)
-      await this.updates.whenReleased(() => this.#channel.send(update, under), this.#turns > 0);
+      await this.updates.whenReleased(() => this.#channel.send(update, under), this.#isLive);
+  }
+
+  /** What is replayed keeps its order, whichever turn runs or ends meanwhile. */
+  get #isLive(): boolean {
+    return this.#turns > 0 && !this.#replaying;
   }
 
   async #send(update: SessionUpdate): Promise<void> {

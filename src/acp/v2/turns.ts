@@ -85,13 +85,14 @@ export class Turns {
     }
   }
 
-  async #end(asked: Asked, result: TurnResult): Promise<void> {
+  #end(asked: Asked, result: TurnResult): void {
     const isFirst = this.#asked[0] === asked;
     this.#asked.splice(this.#asked.indexOf(asked), 1);
     if (!asked.isPlaced) asked.receipt.reject(refusalOf(result));
     if (!isFirst) return;
-    await this.#state(idleAfter(result));
-    if (this.#asked.length > 0) await this.#state({ state: "running" });
+    // Both at once: the next prompt may end before the client has read of the first.
+    void this.#state(idleAfter(result));
+    if (this.#asked.length > 0) void this.#state({ state: "running" });
     else if (result.end === "cancelled") this.#view?.updates.hold();
   }
 
