@@ -51,6 +51,8 @@ export function openPipedProcesses({ env }: { env: () => Environment }): PipedPr
   return new Piped(env);
 }
 
+const ending = "The program is ending; nothing starts any more.";
+
 type Child = ChildProcessWithoutNullStreams & { pid: number };
 
 class Piped implements PipedProcesses {
@@ -67,7 +69,7 @@ class Piped implements PipedProcesses {
   }
 
   async start(command: PipedCommand): Promise<PipedProcess> {
-    if (this.#ending.signal.aborted) throw new UserError("The program is ending; nothing starts any more.");
+    if (this.#ending.signal.aborted) throw new UserError(ending);
     const mark = `${this.#mark}${++this.#count}/`;
     const child = await spawnPiped(command, this.#environmentFor(command, mark));
     const running = new Running(child, mark, this.#ending.signal);
@@ -77,6 +79,10 @@ class Piped implements PipedProcesses {
       this.#running.delete(child.pid);
       this.#watchdog.forget(child.pid);
     });
+    if (this.#ending.signal.aborted) {
+      await running.end();
+      throw new UserError(ending);
+    }
     return running;
   }
 

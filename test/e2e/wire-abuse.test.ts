@@ -129,12 +129,14 @@ describe("odd messages", () => {
       editor.allow("answer");
       await editor.write(`${JSON.stringify(listing("twin"))}\n${JSON.stringify(listing("twin"))}\n`);
       await editor.writeLine(listing("after"));
+      const twins = () =>
+        editor.wire.entries.filter(
+          ({ direction, message }) =>
+            direction === "fromAgent" && message?.kind === "response" && message.id === "twin",
+        );
       await editor.response("after");
-      const twins = editor.wire.entries.filter(
-        ({ direction, message }) =>
-          direction === "fromAgent" && message?.kind === "response" && message.id === "twin",
-      );
-      expect(twins).toHaveLength(2);
+      await editor.waitForEntry(() => twins().length === 2, "the second answer");
+      expect(twins()).toHaveLength(2);
     });
   });
 

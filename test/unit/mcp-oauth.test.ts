@@ -157,8 +157,10 @@ describe("an authorization", () => {
       const ignored: ShowAddress = async () => "shown";
       const late = { outcome: "failed", reason: expect.stringContaining("Nobody gave access in time") };
       expect(await run({ show: ignored, waitMs: 50 })).toEqual(late);
+      // One that finds its port taken by another program registers anew too.
+      const before = server.count("/register");
       expect(await run()).toEqual({ outcome: "authorized" });
-      expect(server.count("/register")).toBe(2);
+      expect(server.count("/register")).toBe(before + 1);
     });
   });
 
