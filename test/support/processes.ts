@@ -41,7 +41,7 @@ export async function processesWith(variable: string, value: string): Promise<Ru
 export async function leftoversWith(
   variable: string,
   value: string,
-  { deadlineMs = 3000, but }: { deadlineMs?: number; but?: number | undefined } = {},
+  { deadlineMs = 15_000, but }: { deadlineMs?: number; but?: number | undefined } = {},
 ): Promise<RunningProcess[]> {
   const until = performance.now() + deadlineMs;
   const look = async () => (await processesWith(variable, value)).filter(({ pid }) => pid !== but);
