@@ -30,6 +30,7 @@ import { openPipedProcesses, type PipedProcesses } from "./workspace/piped-proce
 import { openProcesses, type Processes } from "./workspace/process.ts";
 import { openSearch } from "./workspace/search.ts";
 import { openSnapshots } from "./workspace/snapshot.ts";
+import { Watchdog } from "./workspace/watchdog.ts";
 
 /** What the program is given of its surroundings; nothing below reads the process's own. */
 export interface Surroundings {
@@ -60,6 +61,7 @@ export class App {
   readonly #surroundings: Surroundings;
   readonly #person: Home;
   readonly #secrets = new Secrets();
+  readonly #watchdog: Watchdog;
   readonly #processes: Processes;
   readonly #piped: PipedProcesses;
   readonly #parts: LateParts;
@@ -90,8 +92,10 @@ export class App {
     this.#signIn = new SignIn(this.authorizations);
 
     const variables = new ChildVariables(env, secrets);
-    this.#processes = openProcesses({ env: () => variables.now(), secrets });
-    this.#piped = openPipedProcesses({ env: () => variables.now() });
+    const watchdog = new Watchdog(env["PATH"]);
+    this.#watchdog = watchdog;
+    this.#processes = openProcesses({ env: () => variables.now(), watchdog, secrets });
+    this.#piped = openPipedProcesses({ env: () => variables.now(), watchdog });
     const snapshotFolder = join(dataFolder, "snapshot");
     const workspace = {
       home: this.home,
@@ -107,6 +111,7 @@ export class App {
       pluginHost,
       variables,
       processes: this.#piped,
+      watchdog,
       workspace,
       log,
       warn,
@@ -196,6 +201,7 @@ export class App {
     await this.#sessions?.closeAll();
     const closed = [this.#servers?.endAll(), this.#housekeeping.close(), this.models.close()];
     await Promise.all([...ended, ...closed]);
+    this.#watchdog.dismiss();
   }
 
   /** The models of the person's own configuration. */

@@ -256,11 +256,8 @@ process.on("message", (request: HostRequest) => {
   process.send?.({ began: request.id });
   void host.answer(request).then((answer) => process.send?.(answer));
 });
-// Without Fairlead nobody needs what runs here, nor what that has started: it leads a process group.
-process.on("disconnect", () => {
-  if (process.platform !== "win32") process.kill(-process.pid, "SIGKILL");
-  process.exit();
-});
+// Without Fairlead nobody needs what runs here; what that has started is its watchdog's.
+process.on("disconnect", () => process.exit());
 // What a module left behind must not take the others along.
 for (const event of ["uncaughtException", "unhandledRejection"])
   process.on(event, (error: unknown) =>

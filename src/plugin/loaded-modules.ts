@@ -6,7 +6,7 @@ import { isInside } from "../workspace/paths.ts";
 import type { Hooks } from "./author.ts";
 import type { FoundModules } from "./modules.ts";
 import { moduleTool, runLimitMs } from "./module-tool.ts";
-import { type Ask, type Asked, PluginHost } from "./plugin-host.ts";
+import { type Ask, type Asked, PluginHost, type StartHost } from "./plugin-host.ts";
 import { type HostPlace, type LoadedModule, loadedModuleSchema, type ModulePlace } from "./protocol.ts";
 
 /** How long a hook, or the loading of a module, may take. */
@@ -34,10 +34,7 @@ const hookNames: ReadonlySet<string> = new Set<HookName | "tool">([
 export interface PluginsOptions {
   readonly found: FoundModules;
   readonly place: Omit<HostPlace, "cover">;
-  /** The host's program. */
-  readonly program: string;
-  /** Without keys and other credentials. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly start: StartHost;
   /** Names that no module's tool may take. */
   readonly reserved: ReadonlySet<string>;
   readonly log: Log;
@@ -147,9 +144,9 @@ export class LoadedModules {
     const modules = this.inUse;
     if (this.#isClosed || modules.length === 0) return;
     if (isAgain && !(await this.#options.isUnchanged())) return;
-    const { program, env, log, place } = this.#options;
+    const { start, log, place } = this.#options;
     const onLost = (why: string, suspect: string | undefined) => this.#lost(why, suspect);
-    const host = new PluginHost({ program, cwd: place.directory, env, log, onLost });
+    const host = new PluginHost({ start, cwd: place.directory, log, onLost });
     this.#host = host;
     for (const module of modules) await this.#load(module, host);
     // One of them has ended it, and was switched off for that: the others are loaded anew.

@@ -1,6 +1,6 @@
 import { deferred, type Deferred, orAfter } from "../base/async.ts";
 import type { Log } from "../base/log.ts";
-import { NodeProgram } from "../workspace/node-program.ts";
+import type { NodeProgram, NodeProgramOptions } from "../workspace/node-program.ts";
 import { type HostAnswer, type HostRequest, parseHostMessage } from "./protocol.ts";
 
 /** A host that does not answer a word within this time is stuck in somebody's loop. */
@@ -11,10 +11,12 @@ const lostMessage = "the process of plugins was ended; whether the call was done
 /** Characters of what modules print that one host may add to the log. */
 const printedLimit = 100_000;
 
+/** Starts the program that runs authors' modules. Its environment has no keys and no other credentials. */
+export type StartHost = (options: NodeProgramOptions) => NodeProgram;
+
 export interface PluginHostOptions {
-  readonly program: string;
+  readonly start: StartHost;
   readonly cwd: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: Log;
   /** The host is gone, or stuck and was ended. `why` is the end of a sentence, `suspect` the module that was in it. */
   onLost(why: string, suspect: string | undefined): void;
@@ -50,12 +52,9 @@ export class PluginHost {
   #isLost = false;
 
   constructor(options: PluginHostOptions) {
-    const { program, cwd, env } = options;
     this.#options = options;
-    this.#program = new NodeProgram({
-      path: program,
-      cwd,
-      env,
+    this.#program = options.start({
+      cwd: options.cwd,
       onMessage: (message) => this.#read(message),
       onOutput: (text) => this.#print(text),
       onExit: (reason) => this.#lose(`it ended (${reason})`),

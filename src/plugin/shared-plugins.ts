@@ -1,12 +1,11 @@
 import type { Log } from "../base/log.ts";
 import type { FoundModules } from "./modules.ts";
+import type { StartHost } from "./plugin-host.ts";
 import { Plugins } from "./plugins.ts";
 import type { HostPlace } from "./protocol.ts";
 
 interface SharedPluginsOptions {
-  /** The host's program. */
-  readonly program: string;
-  readonly env: () => Readonly<Record<string, string | undefined>>;
+  readonly start: StartHost;
   readonly log: Log;
 }
 
@@ -33,9 +32,8 @@ export class SharedPlugins {
 
   async get({ found, place, stamp, reserved, isUnchanged }: WantedPlugins): Promise<Plugins> {
     const key = JSON.stringify([found, place, stamp]);
-    const { program, env, log } = this.#options;
     const onUnused = () => void this.#close(key);
-    const options = { found, place, program, env: env(), reserved, log, isUnchanged, onUnused };
+    const options = { ...this.#options, found, place, reserved, isUnchanged, onUnused };
     const plugins = this.#open.get(key) ?? new Plugins(options);
     this.#open.set(key, plugins);
     await plugins.load();

@@ -8,6 +8,8 @@ import type { SharedPlugins } from "../plugin/shared-plugins.ts";
 import type { Diagnose } from "../session/project.ts";
 import type { ChildVariables } from "../workspace/child-variables.ts";
 import type { PipedProcesses } from "../workspace/piped-process.ts";
+import type { NodeProgramOptions } from "../workspace/node-program.ts";
+import type { Watchdog } from "../workspace/watchdog.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
 export interface LatePartsDeps {
@@ -15,6 +17,7 @@ export interface LatePartsDeps {
   readonly pluginHost: string;
   readonly variables: ChildVariables;
   readonly processes: PipedProcesses;
+  readonly watchdog: Watchdog;
   readonly workspace: Pick<Workspace, "files" | "snapshots">;
   readonly log: Log;
   /** Tells the person. */
@@ -34,9 +37,14 @@ export class LateParts {
 
   async openPlugins(): Promise<SharedPlugins> {
     if (this.#isClosing) throw new UserError("The program is ending.");
-    const { SharedPlugins } = await import("../plugin/shared-plugins.ts");
-    const { pluginHost, variables, log } = this.#deps;
-    this.#plugins ??= new SharedPlugins({ program: pluginHost, env: () => variables.now(), log });
+    const [{ SharedPlugins }, { NodeProgram }] = await Promise.all([
+      import("../plugin/shared-plugins.ts"),
+      import("../workspace/node-program.ts"),
+    ]);
+    const { pluginHost: path, variables, watchdog, log } = this.#deps;
+    const start = (options: NodeProgramOptions) =>
+      new NodeProgram({ path, env: variables.now(), watchdog }, options);
+    this.#plugins ??= new SharedPlugins({ start, log });
     return this.#plugins;
   }
 

@@ -1,12 +1,17 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { randomUUID } from "node:crypto";
 import { endTree, killGroup, PROCESS_MARK } from "./process-tree.ts";
+import type { Watchdog } from "./watchdog.ts";
 
-export interface NodeProgramOptions {
+/** What is run, and with what; the same for all that run it. */
+export interface NodeProgramSource {
   /** The program's file. */
   readonly path: string;
-  readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
+  readonly watchdog: Watchdog;
+}
+
+export interface NodeProgramOptions {
+  readonly cwd: string;
   onMessage(message: unknown): void;
   /** What it prints on both outputs. */
   onOutput(text: string): void;
@@ -17,18 +22,21 @@ export interface NodeProgramOptions {
 /** A program of ours that runs for long on the same Node, in a process group of its own, and talks in messages. */
 export class NodeProgram {
   readonly #child: ChildProcess;
-  readonly #mark = `${randomUUID()}/`;
+  readonly #mark: string;
+  readonly #watchdog: Watchdog;
   #isEnding = false;
 
-  constructor(options: NodeProgramOptions) {
-    const { path, cwd, env } = options;
+  constructor({ path, env, watchdog }: NodeProgramSource, options: NodeProgramOptions) {
+    this.#watchdog = watchdog;
+    this.#mark = watchdog.newMark();
     this.#child = spawn(process.execPath, ["--no-warnings", ...typescriptFlags(), path], {
-      cwd,
+      cwd: options.cwd,
       env: { ...env, [PROCESS_MARK]: `${env[PROCESS_MARK] ?? ""}${this.#mark}` },
       stdio: ["ignore", "pipe", "pipe", "ipc"],
       detached: process.platform !== "win32",
       windowsHide: true,
     });
+    if (this.#child.pid !== undefined) watchdog.guard(this.#child.pid);
     this.#child.on("message", (message) => options.onMessage(message));
     this.#child.on("error", (error) => this.#ended(options, error.message));
     this.#child.on("exit", (code, signal) => this.#ended(options, signal ?? `code ${code}`));
@@ -47,8 +55,9 @@ export class NodeProgram {
   /** Ends it with all that it started; quickly, for the end of our own program, without much of a chance to tidy up. */
   async end(how: "gently" | "quickly"): Promise<void> {
     this.#isEnding = true;
-    const tree = { group: this.#child.pid, mark: this.#mark };
-    await endTree(tree, how === "quickly" ? AbortSignal.abort() : undefined);
+    const group = this.#child.pid;
+    await endTree({ group, mark: this.#mark }, how === "quickly" ? AbortSignal.abort() : undefined);
+    if (group !== undefined) this.#watchdog.forget(group);
   }
 
   /** At once, for a program that cannot wait. */

@@ -1,5 +1,4 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { orAfter, orWhenAborted } from "../base/async.ts";
@@ -7,7 +6,7 @@ import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import { isFolder, lookAt } from "../base/look.ts";
 import { type Environment, findProgram } from "./find-program.ts";
 import { endTree, killGroup, PROCESS_MARK } from "./process-tree.ts";
-import { Watchdog } from "./watchdog.ts";
+import type { Watchdog } from "./watchdog.ts";
 import { type SpawnedCommand, windowsCommand } from "./windows-command.ts";
 
 /** Programs that are talked to while they run, each in a process group of its own. */
@@ -47,8 +46,8 @@ export interface PipedExit {
 const goodbyeMs = 300;
 
 /** `env` says what the programs are given; a mark is added by which all their descendants are found. */
-export function openPipedProcesses({ env }: { env: () => Environment }): PipedProcesses {
-  return new Piped(env);
+export function openPipedProcesses(options: { env: () => Environment; watchdog: Watchdog }): PipedProcesses {
+  return new Piped(options.env, options.watchdog);
 }
 
 const ending = "The program is ending; nothing starts any more.";
@@ -57,20 +56,18 @@ type Child = ChildProcessWithoutNullStreams & { pid: number };
 
 class Piped implements PipedProcesses {
   readonly #env: () => Environment;
-  readonly #mark = `${randomUUID()}/`;
   readonly #watchdog: Watchdog;
   readonly #ending = new AbortController();
   readonly #running = new Map<number, Running>();
-  #count = 0;
 
-  constructor(env: () => Environment) {
+  constructor(env: () => Environment, watchdog: Watchdog) {
     this.#env = env;
-    this.#watchdog = new Watchdog({ mark: this.#mark, path: env()["PATH"] });
+    this.#watchdog = watchdog;
   }
 
   async start(command: PipedCommand): Promise<PipedProcess> {
     if (this.#ending.signal.aborted) throw new UserError(ending);
-    const mark = `${this.#mark}${++this.#count}/`;
+    const mark = this.#watchdog.newMark();
     const child = await spawnPiped(command, this.#environmentFor(command, mark));
     const running = new Running(child, mark, this.#ending.signal);
     this.#running.set(child.pid, running);

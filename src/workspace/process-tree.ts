@@ -41,13 +41,17 @@ export async function endTree(tree: ProcessTree, urgent?: AbortSignal): Promise<
   const elapsed = () => performance.now() - start;
   const told = new Set<number>();
   let killAt = KILL_AFTER_MS;
+  let giveUpAt = Infinity;
   for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * 2, SLOWEST_LOOK_MS)) {
     if (urgent?.aborted) killAt = Math.min(killAt, elapsed() + URGENT_KILL_AFTER_MS);
     const kill = elapsed() >= killAt;
     const alive = await survivors(tree);
-    if (alive.length === 0 || elapsed() >= killAt + GIVE_UP_AFTER_MS) return;
-    if (kill) for (const pid of alive) send(pid, "SIGKILL");
-    else terminate(alive, told);
+    if (alive.length === 0 || elapsed() >= giveUpAt) return;
+    if (kill) {
+      for (const pid of alive) send(pid, "SIGKILL");
+      // A look may take long: the time runs from the first KILL, which everybody gets.
+      giveUpAt = Math.min(giveUpAt, elapsed() + GIVE_UP_AFTER_MS);
+    } else terminate(alive, told);
     const pause = kill ? FIRST_LOOK_MS : Math.max(1, Math.min(pauseMs, killAt - elapsed()));
     await sleep(pause, urgent?.aborted ? undefined : urgent);
   }

@@ -1,5 +1,4 @@
 import { spawn, type ChildProcessByStdio } from "node:child_process";
-import { randomUUID } from "node:crypto";
 import { once, setMaxListeners } from "node:events";
 import { basename } from "node:path";
 import type { Readable } from "node:stream";
@@ -11,6 +10,7 @@ import { Secrets } from "../base/secrets.ts";
 import { type Environment, findProgram } from "./find-program.ts";
 import { ProcessOutput } from "./process-output.ts";
 import { endTree, hasRunningMember, killGroup, PROCESS_MARK, type ProcessTree } from "./process-tree.ts";
+import type { Watchdog } from "./watchdog.ts";
 
 /** Shell commands, each in a process group of its own with stdin closed. */
 export interface Processes {
@@ -50,10 +50,11 @@ const LAST_OUTPUT_MS = 100;
  */
 export function openProcesses(options: {
   env: () => Environment;
+  watchdog: Watchdog;
   /** Not let through in what commands print. */
   secrets?: Secrets;
 }): Processes {
-  return new ShellProcesses(options.env, options.secrets ?? new Secrets());
+  return new ShellProcesses(options.env, options.watchdog, options.secrets ?? new Secrets());
 }
 
 type Exit = { code: number | null; signal: string | null };
@@ -62,8 +63,9 @@ type Stop = "timed-out" | "cancelled";
 
 class ShellProcesses implements Processes {
   readonly #env: () => Environment;
+  readonly #watchdog: Watchdog;
   readonly #secrets: Secrets;
-  readonly #mark = `${randomUUID()}/`;
+  readonly #mark: string;
   readonly #ending = new AbortController();
   readonly #running = new Set<Promise<ProcessOutcome>>();
   /** Groups whose command has not ended. */
@@ -73,9 +75,11 @@ class ShellProcesses implements Processes {
   #shell: Promise<string> | undefined;
   #count = 0;
 
-  constructor(env: () => Environment, secrets: Secrets) {
+  constructor(env: () => Environment, watchdog: Watchdog, secrets: Secrets) {
     this.#env = env;
+    this.#watchdog = watchdog;
     this.#secrets = secrets;
+    this.#mark = watchdog.newMark();
     // Each running command listens.
     setMaxListeners(0, this.#ending.signal);
   }
@@ -93,7 +97,7 @@ class ShellProcesses implements Processes {
   async endAll(): Promise<void> {
     this.#ending.abort();
     await Promise.allSettled(this.#running);
-    const groups = process.platform === "linux" ? [undefined] : [...this.#background];
+    const groups = isFoundByMark ? [undefined] : [...this.#background];
     await Promise.all(groups.map((group) => endTree({ group, mark: this.#mark }, this.#ending.signal)));
     this.#background.clear();
   }
@@ -127,6 +131,7 @@ class ShellProcesses implements Processes {
 
   async #watch({ child, group }: Started, command: ShellCommand, mark: string): Promise<ProcessOutcome> {
     this.#groups.add(group);
+    this.#watchdog.guard(group);
     const exited = exitOf(child);
     const tree: ProcessTree = { group, mark };
     const output = new ProcessOutput(child.stdout, (piece) => command.onOutput(piece));
@@ -144,6 +149,7 @@ class ShellProcesses implements Processes {
       throw error;
     } finally {
       this.#groups.delete(group);
+      if (isFoundByMark || !this.#background.has(group)) this.#watchdog.forget(group);
       stop.forget();
       if (stop.happened) output.abandon();
       child.unref();
@@ -160,6 +166,8 @@ class ShellProcesses implements Processes {
 type Shell = ChildProcessByStdio<null, Readable, null>;
 
 const isWindows = process.platform === "win32";
+/** Also outside its group. */
+const isFoundByMark = process.platform === "linux";
 
 /** Both outputs share one pipe, as on a terminal: only so is their order known. */
 const ONE_PIPE = 'exec "$0" -c "$1" "$2" 2>&1';

@@ -1,57 +1,65 @@
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import type { Writable } from "node:stream";
 
 /**
- * Reads groups to guard (`+ group`) and to forget (`- group`) until its input ends, which it does with the program,
- * however that ends. What is then still guarded gets TERM and a second later KILL, and on Linux whatever has the mark
- * in its environment goes with it.
+ * Reads groups to guard (`+ group`) and to forget (`- group`) until it is dismissed (`.`) or its input ends, which it
+ * does with the program, however that ends. What is still there gets TERM then, and a second later KILL: the guarded
+ * groups, and on Linux whatever has the mark in its environment.
  */
 const script = `
 trap '' HUP INT TERM
 groups=
+marked() { grep -lsF -- "$1" /proc/[0-9]*/environ 2>/dev/null | sed 's|^/proc/||; s|/environ$||'; }
 while read -r sign group; do
   case $sign in
   +) groups="$groups $group" ;;
   -) kept=; for one in $groups; do [ "$one" = "$group" ] || kept="$kept $one"; done; groups=$kept ;;
+  .) exit 0 ;;
   esac
 done
-[ -z "$groups" ] && exit 0
-for one in $groups; do kill -TERM -"$one" 2>/dev/null; done
-sleep 1
+if [ -d /proc/self ]; then first=$(marked "$1"); else first=; for one in $groups; do first="$first -$one"; done; fi
+for one in $first; do kill -TERM "$one" 2>/dev/null; done
+[ -z "$first$groups" ] || sleep 1
 for one in $groups; do kill -KILL -"$one" 2>/dev/null; done
-[ -d /proc/self ] || exit 0
-for file in $(grep -lsF -- "$1" /proc/[0-9]*/environ 2>/dev/null); do
-  pid=\${file#/proc/}; kill -KILL "\${pid%/environ}" 2>/dev/null
-done
+for one in $(marked "$1"); do kill -KILL "$one" 2>/dev/null; done
 exit 0
 `;
 
 /**
- * Ends process groups when this program was killed and could not do it itself. One small process, started with the
- * first group; there is none on Windows.
+ * Ends what this program has started when it was killed and could not do it itself. One small process, started with
+ * the first of them; there is none on Windows.
  */
 export class Watchdog {
-  readonly #mark: string;
+  readonly #mark = `${randomUUID()}/`;
   readonly #path: string;
+  #count = 0;
   #input: Writable | undefined;
 
-  constructor(options: { mark: string; path: string | undefined }) {
-    this.#mark = options.mark;
-    this.#path = options.path ?? "/usr/bin:/bin";
+  constructor(path: string | undefined) {
+    this.#path = path ?? "/usr/bin:/bin";
+  }
+
+  /** For the environment of what is guarded, in {@link PROCESS_MARK}; no other one contains it. */
+  newMark(): string {
+    return `${this.#mark}${++this.#count}/`;
   }
 
   guard(group: number): void {
-    this.#write(`+ ${group}\n`);
-  }
-
-  forget(group: number): void {
-    this.#write(`- ${group}\n`);
-  }
-
-  #write(line: string): void {
     if (process.platform === "win32") return;
     this.#input ??= this.#start();
-    this.#input.write(line);
+    this.#input.write(`+ ${group}\n`);
+  }
+
+  /** Its number may be another's soon. */
+  forget(group: number): void {
+    this.#input?.write(`- ${group}\n`);
+  }
+
+  /** The program has ended everything itself. */
+  dismiss(): void {
+    this.#input?.end(".\n");
+    this.#input = undefined;
   }
 
   /** Without it only a killed program leaves something behind: that it cannot start is no reason to fail. */

@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
-import { codeOf, messageOf } from "../../src/base/errors.ts";
+import { messageOf } from "../../src/base/errors.ts";
 import { plain, zedLike, type ClientKind } from "../support/clients.ts";
 import { Editor } from "../support/editor.ts";
 import { failureOf } from "../support/failure.ts";
+import { fileThat } from "../support/file-watch.ts";
 import { objectOf, textOf } from "../support/json.ts";
-import { processesWith } from "../support/processes.ts";
 import * as reply from "../support/reply.ts";
 import { sentUnasked } from "../support/silence.ts";
 import { isLong } from "../support/run-length.ts";
@@ -40,20 +40,6 @@ async function replayOf(editor: Editor, sessionId: string): Promise<SessionUpdat
 async function reopened(editor: Editor): Promise<void> {
   await editor.restart();
   await editor.initialize();
-}
-
-/** Kills the agent, and what ran under it, which nobody else is left to end. */
-async function killAll({ editor, home }: Stage): Promise<void> {
-  await editor.kill();
-  for (const { pid } of await processesWith("HOME", home.path)) endIfThere(pid);
-}
-
-function endIfThere(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch (error) {
-    if (codeOf(error) !== "ESRCH") throw error;
-  }
 }
 
 /** A turn with everything that an editor shows. */
@@ -357,6 +343,32 @@ describe("two processes", () => {
 });
 
 describe("after a kill", () => {
+  test("nothing of its commands and modules is left, whatever they ignore", async () => {
+    const loop = `
+import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+export default { description: "Loops.", args: {}, execute() {
+  spawn("sleep", ["600"]);
+  writeFileSync("loop", "");
+  for (;;);
+} };
+`;
+    const stubborn = "trap '' TERM HUP; while :; do sleep 1; done";
+    const command = `(${stubborn}) & setsid sh -c "${stubborn}" & echo >bash; ${stubborn}`;
+    const homeFiles = { ".config/fairlead/tools/loop.js": loop };
+    await story({ homeFiles, config: { permission: "allow" } }, async ({ editor, model, repository }) => {
+      const turns = [];
+      for (const [tool, args] of Object.entries({ bash: { command }, loop: {} })) {
+        const { sessionId } = await editor.newSession();
+        model.reply(reply.call(tool, args));
+        turns.push(editor.prompt(sessionId, "Go"));
+        await fileThat(join(repository.path, tool));
+      }
+      await editor.kill();
+      for (const turn of turns) await expect(turn).rejects.toThrow();
+    });
+  });
+
   test("in the middle of text, what was shown is there and the person is told", async () => {
     await story({}, async (stage) => {
       const { editor, model } = stage;
@@ -365,7 +377,7 @@ describe("after a kill", () => {
       const turn = editor.prompt(sessionId, "Tell me");
       await editor.waitFor(sessionId, hasText("answer"));
       await delay(lossLimitMs);
-      await killAll(stage);
+      await editor.kill();
       await expect(turn).rejects.toThrow();
       await reopened(editor);
       const updates = await replayOf(editor, sessionId);
@@ -390,7 +402,7 @@ describe("after a kill", () => {
         sessionId,
         (update) => isRunning(update) && JSON.stringify(editor.updates(sessionId)).includes("begun"),
       );
-      await killAll(stage);
+      await editor.kill();
       await expect(turn).rejects.toThrow();
       await reopened(editor);
       const updates = await replayOf(editor, sessionId);
@@ -413,7 +425,7 @@ describe("after a kill", () => {
       const turn = editor.prompt(sessionId, "Make it");
       await editor.permissionRequest(1);
       await delay(lossLimitMs);
-      await killAll(stage);
+      await editor.kill();
       await expect(turn).rejects.toThrow();
       await reopened(editor);
       const updates = await replayOf(editor, sessionId);
@@ -434,7 +446,7 @@ describe("after a kill", () => {
       model.reply(reply.say("Half"), reply.gate());
       const turn = editor.prompt(sessionId, "Tell me");
       await editor.waitFor(sessionId, hasText("Half"));
-      await killAll(stage);
+      await editor.kill();
       await expect(turn).rejects.toThrow();
       await reopened(editor);
       await editor.resume(sessionId);

@@ -13,6 +13,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { newSessionId } from "../../src/message/ids.ts";
 import type { Files } from "../../src/workspace/files.ts";
 import { openProcesses, type Processes } from "../../src/workspace/process.ts";
+import { Watchdog } from "../../src/workspace/watchdog.ts";
 import type { Search } from "../../src/workspace/search.ts";
 import type { Snapshots } from "../../src/workspace/snapshot.ts";
 import { bashTool, type ShellPlace } from "../../src/tool/bash.ts";
@@ -26,7 +27,10 @@ beforeEach(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-bash-")));
   mkdirSync(join(folder, "work", "sub"), { recursive: true });
   mkdirSync(join(folder, "elsewhere"));
-  processes = openProcesses({ env: () => ({ PATH: process.env["PATH"] }) });
+  processes = openProcesses({
+    env: () => ({ PATH: process.env["PATH"] }),
+    watchdog: new Watchdog(process.env["PATH"]),
+  });
   analyzed = [];
 });
 

@@ -8,6 +8,7 @@ import { newProblems, type Problem } from "../../src/lsp/problems.ts";
 import type { FileChange } from "../../src/message/part.ts";
 import { openFiles, sha256 } from "../../src/workspace/files.ts";
 import { openPipedProcesses } from "../../src/workspace/piped-process.ts";
+import { Watchdog } from "../../src/workspace/watchdog.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
 const program = fileURLToPath(new URL("../support/language-server-program.ts", import.meta.url));
@@ -19,7 +20,10 @@ afterEach(async () => {
 /** A folder with servers for `.txt` files, of one behaviour. */
 async function place(behaviour: string, waits = { firstMs: 10_000, laterMs: 10_000 }) {
   const folder = await temporaryFolder();
-  const processes = openPipedProcesses({ env: () => process.env });
+  const processes = openPipedProcesses({
+    env: () => process.env,
+    watchdog: new Watchdog(process.env["PATH"]),
+  });
   running.push(processes);
   const contents = new Map<string, Buffer>();
   const warnings: string[] = [];
@@ -128,7 +132,10 @@ describe("a server at fault", () => {
 
   test("that is not installed is told of in words", async () => {
     await using folder = await temporaryFolder();
-    const processes = openPipedProcesses({ env: () => process.env });
+    const processes = openPipedProcesses({
+      env: () => process.env,
+      watchdog: new Watchdog(process.env["PATH"]),
+    });
     running.push(processes);
     const warnings: string[] = [];
     const servers = new LanguageServers({

@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +8,9 @@ import { execa } from "execa";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { textOf } from "../../src/base/piece.ts";
 import { openPipedProcesses } from "../../src/workspace/piped-process.ts";
+import { endTree } from "../../src/workspace/process-tree.ts";
 import { openProcesses, type ProcessOutcome, type Processes } from "../../src/workspace/process.ts";
+import { Watchdog } from "../../src/workspace/watchdog.ts";
 
 const MARK = "FAIRLEAD_TEST_RUN";
 let folder: string;
@@ -16,7 +20,10 @@ let processes: Processes;
 beforeEach(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-process-")));
   run = `run-${Math.random()}`;
-  processes = openProcesses({ env: () => ({ PATH: process.env["PATH"], [MARK]: run }) });
+  processes = openProcesses({
+    env: () => ({ PATH: process.env["PATH"], [MARK]: run }),
+    watchdog: new Watchdog(process.env["PATH"]),
+  });
 });
 
 afterEach(async () => {
@@ -250,7 +257,10 @@ test("a reader that fails ends the command and is told", async () => {
 
 test("servers are looked for in absolute folders of the PATH only", async () => {
   writeFileSync(join(folder, "server"), "#!/bin/sh\n", { mode: 0o755 });
-  const servers = openPipedProcesses({ env: () => ({ PATH: "." }) });
+  const servers = openPipedProcesses({
+    env: () => ({ PATH: "." }),
+    watchdog: new Watchdog(process.env["PATH"]),
+  });
   const command = { command: "server", args: [], cwd: folder, env: {} };
   await expect(servers.start(command)).rejects.toThrow('there is no program "server"');
   const there = await servers.start({ ...command, env: { PATH: folder } });
@@ -282,6 +292,19 @@ test("a group is ended where processes cannot be listed", async () => {
     ...script,
   ]);
   expect(stdout).toBe("SIGTERM");
+});
+
+test.runIf(onLinux)("what ignores TERM gets KILL, however long a look at the processes takes", async () => {
+  const stubborn = spawn("/bin/sh", ["-c", "trap '' TERM; echo on; while :; do sleep 0.1; done"], {
+    detached: true,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  await once(stubborn.stdout, "data");
+  const exited = once(stubborn, "exit");
+  const ended = endTree({ group: stubborn.pid, mark: "none" }, AbortSignal.abort());
+  for (const until = performance.now() + 600; performance.now() < until;);
+  await ended;
+  expect(await exited).toEqual([null, "SIGKILL"]);
 });
 
 test("the end of everything ends running commands and refuses new ones", async () => {
