@@ -183,8 +183,8 @@ function piecesOf(text: string): string[] {
   if (text.length <= chunkLength) return [text];
   const pieces: string[] = [];
   for (let start = 0; start < text.length;) {
-    const end = start + chunkLength;
-    const piece = end < text.length ? beginningOf(text.slice(start, end), chunkLength) : text.slice(start);
+    const rest = text.slice(start, start + chunkLength + 1);
+    const piece = rest.length > chunkLength ? beginningOf(rest, chunkLength) : rest;
     pieces.push(piece);
     start += piece.length;
   }

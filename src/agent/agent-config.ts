@@ -1,3 +1,4 @@
+import { isRecord } from "../base/record.ts";
 import { describeIssue } from "../config/expectation.ts";
 import { agentConfigSchema, type AgentConfig, type PermissionConfig } from "../config/schema.ts";
 import type { ModelRef } from "../message/message.ts";
@@ -95,8 +96,4 @@ function mapRecord<T>(record: Fields, map: (value: unknown, key: string) => T): 
 
 function isKnown(key: string): boolean {
   return Object.hasOwn(agentConfigSchema.shape, key);
-}
-
-function isRecord(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 import { rm } from "node:fs/promises";
 import { messageOf, UserError } from "../base/errors.ts";
+import { isRecord } from "../base/record.ts";
 import { checkConfig, parseConfigFile } from "../config/config-file.ts";
 import { setInFile } from "../config/edit.ts";
 import { organizationFile } from "../config/load.ts";
@@ -67,6 +68,3 @@ function configIn(from: string, text: string): Record<string, unknown> {
   const whole = parseConfigFile(from, JSON.stringify(written));
   return checkConfig(whole, whole.value).config;
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import { getNodeValue, parseTree, printParseErrorCode, type Node, type ParseError } from "jsonc-parser";
 import type { z } from "zod";
 import generatedSchema from "../../schema/config.schema.json" with { type: "json" };
+import { isRecord } from "../base/record.ts";
 import { expectationOf, unknownSetting, valueAt } from "./expectation.ts";
 import { conforms } from "./json-schema.ts";
 import { nodeAt, offsetBelow, type Path, type RepeatedKey, repeatedKeys } from "./json-tree.ts";
@@ -235,6 +236,3 @@ function syntaxMessage(error: ParseError): string {
   const words = printParseErrorCode(error.error).replaceAll(/([a-z])([A-Z])/g, "$1 $2");
   return words.toLowerCase().replace(/ expected$/, " is missing");
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -2,6 +2,7 @@ import { createHash, type Hash } from "node:crypto";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { codeOf } from "../base/errors.ts";
+import { isRecord } from "../base/record.ts";
 import { parseConfigFile } from "./config-file.ts";
 import type { LoadedConfig } from "./load.ts";
 import {
@@ -197,8 +198,4 @@ async function orMissing<T>(looking: Promise<T>): Promise<T | undefined> {
     if (codeOf(error) === undefined) throw error;
     return undefined;
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import generatedSchema from "../../schema/config.schema.json" with { type: "json" };
 import { nearest } from "../base/nearest.ts";
+import { isRecord } from "../base/record.ts";
 
 type Issue = z.core.$ZodIssue;
 
@@ -97,8 +98,4 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
     else return undefined;
   }
   return at;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

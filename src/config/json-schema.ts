@@ -1,3 +1,5 @@
+import { isRecord } from "../base/record.ts";
+
 type Fields = Readonly<Record<string, unknown>>;
 type Check = (wanted: unknown, value: unknown, schema: Fields) => boolean;
 
@@ -75,8 +77,4 @@ function hasRightOthers(value: Fields, wanted: unknown, { properties }: Fields):
 
 function stringsIn(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
-}
-
-function isRecord(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 import matter from "gray-matter";
 import { messageOf, UserError } from "../base/errors.ts";
+import { isRecord } from "../base/record.ts";
 
 /** A Markdown file with front matter: its settings and its text without blank edges. */
 export interface MarkdownFile {
@@ -52,6 +53,3 @@ function refuse(): never {
 }
 
 const firstLine = (text: string): string => text.split("\n", 1)[0] ?? text;
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,3 +1,4 @@
+import { isRecord } from "../base/record.ts";
 import type { Config } from "./schema.ts";
 
 /** Lists that add up over the layers; every other list is replaced. */
@@ -42,6 +43,3 @@ function mergeRules(lower: unknown, higher: unknown): unknown {
 }
 
 const inLongForm = (rules: unknown): Record<string, unknown> => (isRecord(rules) ? rules : { "*": rules });
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

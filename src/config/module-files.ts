@@ -1,5 +1,6 @@
 import { isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { isRecord } from "../base/record.ts";
 
 /** Folders of a configuration folder whose files are loaded as code. */
 export const pluginFolderNames: readonly string[] = ["plugin", "plugins"];
@@ -36,8 +37,4 @@ export function pluginPath(entry: string, source: string, home: string): string 
 export function packageName(entry: string): string | undefined {
   const name = /^(?:@[\w.-]+\/)?[\w.-]+(?=@|$)/.exec(entry)?.[0];
   return name === undefined || name.split("/").some((part) => /^@?\.*$/.test(part)) ? undefined : name;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

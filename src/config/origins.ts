@@ -1,3 +1,4 @@
+import { isRecord } from "../base/record.ts";
 import { positionOf, writtenAt, type ParsedFile } from "./config-file.ts";
 import type { ConfigScope, LoadedConfig } from "./load.ts";
 import { listsThatAddUp } from "./merge.ts";
@@ -74,6 +75,3 @@ function placeIn(config: unknown, path: readonly string[], value: unknown): Path
   }
   return at === undefined ? undefined : path;
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

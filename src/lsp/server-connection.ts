@@ -6,6 +6,7 @@ import { z } from "zod";
 import { orAfter } from "../base/async.ts";
 import { UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { isRecord } from "../base/record.ts";
 import type { LanguageServerConfig } from "../config/schema.ts";
 import type { PipedExit, PipedProcess, PipedProcesses } from "../workspace/piped-process.ts";
 import { BoundedMessageReader } from "./message-reader.ts";
@@ -196,10 +197,6 @@ function settingOf(settings: unknown, section: string | null | undefined): unkno
   for (const key of section?.split(".") ?? [])
     value = isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
   return value ?? null;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
 }
 
 function isGiven(capability: unknown): boolean {

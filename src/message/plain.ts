@@ -1,3 +1,4 @@
+import { isRecord } from "../base/record.ts";
 import { isMessageId, isPartId, isSessionId } from "./ids.ts";
 import { approvalModes, finishReasons, type Message, type SessionInfo, titleSources } from "./message.ts";
 import { isModelRef } from "./model-ref.ts";
@@ -42,7 +43,7 @@ function fields(needed: Fields, others: Fields = {}): Check {
   const checks = new Map(Object.entries({ ...needed, ...others }));
   const names = Object.keys(needed);
   return (value) => {
-    if (!isFields(value)) return false;
+    if (!isRecord(value)) return false;
     for (const name in value) if (checks.get(name)?.(value[name]) !== true) return false;
     return names.every((name) => Object.hasOwn(value, name));
   };
@@ -51,15 +52,11 @@ function fields(needed: Fields, others: Fields = {}): Check {
 /** Whose own field tells which it is. */
 function byField(name: string, kinds: Fields): Check {
   const checks = new Map(Object.entries(kinds));
-  return (value) => isFields(value) && checks.get(String(value[name]))?.(value) === true;
-}
-
-function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return (value) => isRecord(value) && checks.get(String(value[name]))?.(value) === true;
 }
 
 /** Facts of a call. A schema drops this name, whatever it holds. */
-const isFacts: Check = (value) => isFields(value) && !Object.hasOwn(value, "__proto__");
+const isFacts: Check = (value) => isRecord(value) && !Object.hasOwn(value, "__proto__");
 
 const span = fields({ start: isNumber }, { end: isNumber });
 const tokens = fields({

@@ -7,8 +7,8 @@ export class Stall extends Error {}
 const room = 16;
 
 /**
- * What came of something that streams and was not taken yet, none of it undefined. Taking throws as soon as the signal aborts or nothing
- * has come for too long, whatever those who bring it do. One timer and one listener serve for all of it.
+ * What came of something that streams and was not taken yet, none of it undefined. Taking throws as soon as the signal
+ * aborts or nothing has come for too long, whatever those who bring it do. One timer and one listener serve for all.
  */
 export class Arrivals<T> {
   readonly #signal: AbortSignal;

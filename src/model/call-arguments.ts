@@ -1,4 +1,5 @@
 import { fromJson } from "../base/json.ts";
+import { isRecord } from "../base/record.ts";
 
 /**
  * Watches the arguments of a call arrive and says when they are whole. A complete JSON object cannot be the
@@ -71,7 +72,7 @@ export function parseArguments(raw: string): ParsedArguments {
   if (raw.trim() === "") return { input: {} };
   try {
     const input = fromJson(raw);
-    if (typeof input === "object" && input !== null && !Array.isArray(input)) return { input };
+    if (isRecord(input)) return { input };
     return { problem: "The arguments must be a JSON object." };
   } catch (thrown) {
     const reason = thrown instanceof Error ? thrown.message.slice(0, 200) : "";

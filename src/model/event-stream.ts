@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { orAfter } from "../base/async.ts";
 import { excerpt } from "../base/excerpt.ts";
+import { isRecord } from "../base/record.ts";
 import { fromAnswer, invalidResponse, ProviderFailure } from "./failure.ts";
 import type { HttpAnswer } from "./http.ts";
 
@@ -408,6 +409,3 @@ const argumentsText = (value: unknown): string =>
 const isSet = (value: unknown): boolean => value !== undefined && value !== null;
 
 const eventOf = (chunk: Json): string => `data: ${JSON.stringify(chunk)}\n\n`;
-
-const isRecord = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

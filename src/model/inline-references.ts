@@ -1,3 +1,5 @@
+import { isRecord } from "../base/record.ts";
+
 type Json = Record<string, unknown>;
 
 /** How deep a schema is followed; deeper levels accept anything. */
@@ -51,6 +53,3 @@ function targetOf(reference: string, root: Json): Json {
     .reduce<unknown>((at, name) => (isRecord(at) && Object.hasOwn(at, name) ? at[name] : undefined), root);
   return isRecord(target) ? target : {};
 }
-
-const isRecord = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,3 +1,4 @@
+import { isRecord } from "../base/record.ts";
 import { presets } from "./catalog.ts";
 import { followRedirects, readText } from "./connection.ts";
 import { sendHttp } from "./http.ts";
@@ -189,8 +190,5 @@ function headersFor({ id, apiKey, config }: Provider): Record<string, string> {
 }
 
 type Json = Record<string, unknown>;
-
-const isRecord = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url);

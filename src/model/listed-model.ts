@@ -1,3 +1,4 @@
+import { isRecord } from "../base/record.ts";
 import { type KnownModel, knownModelSchema } from "./known-models.ts";
 
 type Json = Record<string, unknown>;
@@ -128,9 +129,6 @@ function at(entry: Json, path: string): unknown {
 
 const isPrice = (value: unknown): value is number =>
   typeof value === "number" && Number.isFinite(value) && value >= 0;
-
-const isRecord = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function withoutUndefined<T extends object>(value: T): T {
   const kept = { ...value };

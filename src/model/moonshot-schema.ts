@@ -1,3 +1,5 @@
+import { isRecord } from "../base/record.ts";
+
 type Json = Record<string, unknown>;
 
 /** What the subset knows and what needs no change. */
@@ -127,6 +129,3 @@ const pick = (schema: Json, keys: readonly string[]): Json =>
   Object.fromEntries(Object.entries(schema).filter(([key]) => keys.includes(key)));
 
 const isFilled = (value: unknown): value is Json => isRecord(value) && Object.keys(value).length > 0;
-
-const isRecord = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

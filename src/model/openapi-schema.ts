@@ -1,3 +1,5 @@
+import { isRecord } from "../base/record.ts";
+
 type Json = Record<string, unknown>;
 
 /** Keys of JSON Schema that OpenAPI 3.0, and so Gemini, refuses. */
@@ -60,6 +62,3 @@ function singleType(types: unknown[]): Json {
   const type = types.find((one) => one !== "null") ?? "string";
   return types.includes("null") ? { type, nullable: true } : { type };
 }
-
-const isRecord = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,3 +1,4 @@
+import { isRecord } from "../base/record.ts";
 import type { EffortStyle, Quirks } from "./quirks.ts";
 
 type Json = Record<string, unknown>;
@@ -72,6 +73,3 @@ function withCacheMark(message: Json): Json {
   if (!isRecord(last)) return message;
   return { ...message, content: [...parts.slice(0, -1), { ...last, cache_control: { type: "ephemeral" } }] };
 }
-
-const isRecord = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { AssistantContent, FilePart, ModelMessage, ToolModelMessage, UserContent } from "ai";
+import { isRecord } from "../base/record.ts";
 import type { Message, MessageInfo } from "../message/message.ts";
 import type { Attachment, Part, ReasoningDetail, ToolPart } from "../message/part.ts";
 import { takesMedium } from "./media.ts";
@@ -273,7 +274,7 @@ function base64Of(url: string): string | undefined {
 
 /** Providers refuse calls whose arguments are not an object, even where the call failed for just that. */
 function wireInput(input: unknown): Record<string, unknown> {
-  return typeof input === "object" && input !== null && !Array.isArray(input) ? { ...input } : {};
+  return isRecord(input) ? { ...input } : {};
 }
 
 /** Providers refuse names that could not be a tool's, even where the call failed for just that. */

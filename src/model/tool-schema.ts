@@ -1,3 +1,4 @@
+import { isRecord } from "../base/record.ts";
 import { inlineReferences } from "./inline-references.ts";
 import type { Quirks } from "./quirks.ts";
 import { toMoonshotSchema } from "./moonshot-schema.ts";
@@ -22,6 +23,3 @@ export function toolSchema(schema: Json, quirks: Quirks): Json {
       return toMoonshotSchema(inlineReferences(root));
   }
 }
-
-const isRecord = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,3 +1,4 @@
+import { isRecord } from "../base/record.ts";
 import type { Tokens } from "../message/part.ts";
 import type { Model } from "./model.ts";
 
@@ -43,6 +44,3 @@ export function costOf({ cost }: Model, tokens: Tokens): number {
 
 const count = (value: unknown): number =>
   typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.round(value) : 0;
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { isRecord } from "../base/record.ts";
 import type { Secrets } from "../base/secrets.ts";
 import { showInvisible } from "../permission/invisible.ts";
 import type { CallName, Plugins } from "../plugin/plugins.ts";
@@ -58,8 +59,4 @@ export async function resultOfPlugins(
 
 function nameOf({ part }: CallCard, { sessionId }: CallPluginsDeps["context"]): CallName {
   return { tool: part.tool, sessionID: sessionId, callID: part.callId };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

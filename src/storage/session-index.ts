@@ -2,6 +2,7 @@ import { sep } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
 import { quickForm } from "../base/form.ts";
 import type { Log } from "../base/log.ts";
+import { isRecord } from "../base/record.ts";
 import { isSessionId, type SessionId } from "../message/ids.ts";
 import { type SessionInfo, sessionInfoSchema } from "../message/message.ts";
 import { isPlainSession } from "../message/plain.ts";
@@ -139,7 +140,7 @@ const infoForm = quickForm(isPlainSession, sessionInfoSchema);
 const listedForm = quickForm<Listed>(isListed, sessionInfoSchema);
 
 function isListed(value: unknown): value is Listed {
-  if (!isFields(value) || !isFields(value.time)) return false;
+  if (!isRecord(value) || !isRecord(value.time)) return false;
   const { id, projectId, parentId, cwd } = value;
   const { created, updated, archived } = value.time;
   return (
@@ -151,10 +152,6 @@ function isListed(value: unknown): value is Listed {
     typeof updated === "number" &&
     (archived === undefined || typeof archived === "number")
   );
-}
-
-function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null;
 }
 
 function toRow(info: Listed): SessionRow {
