@@ -14,7 +14,7 @@ import { toolCalls } from "../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
-const sessionCount = isLong ? 5_000 : 1_500;
+const sessionCount = isLong ? 5_000 : 700;
 
 /** Stores sessions as an earlier process would have left them; ten of them were used at the same time. */
 async function storeSessions(home: string, cwd: string): Promise<SessionInfo[]> {

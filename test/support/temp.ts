@@ -97,9 +97,8 @@ const nowhere = process.platform === "win32" ? "NUL" : "/dev/null";
 const gitEnv = { GIT_CONFIG_GLOBAL: nowhere, GIT_CONFIG_NOSYSTEM: "1" };
 
 async function writeFiles(root: string, files: Files): Promise<void> {
-  for (const [name, content] of Object.entries(files)) {
-    const path = join(root, name);
-    await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, content);
-  }
+  const contents = Object.entries(files).map(([name, content]) => [join(root, name), content] as const);
+  const folders = new Set(contents.map(([path]) => dirname(path)));
+  await Promise.all([...folders].map((folder) => mkdir(folder, { recursive: true })));
+  await Promise.all(contents.map(([path, content]) => writeFile(path, content)));
 }

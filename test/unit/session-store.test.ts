@@ -440,7 +440,7 @@ describe("messages", () => {
     expect(stored).toBeLessThan(bytes * 1.2);
   });
 
-  const many = isLong ? 2_000 : 500;
+  const many = isLong ? 2_000 : 200;
   test(`${many} of them load quickly, and the newest at once`, async () => {
     const info = await created();
     const writer = await openWriter(store, info.id);
