@@ -18,7 +18,8 @@ while read -r sign group; do
   .) exit 0 ;;
   esac
 done
-if [ -d /proc/self ]; then first=$(marked "$1"); else first=; for one in $groups; do first="$first -$one"; done; fi
+first=$(marked "$1")
+[ -n "$first" ] || for one in $groups; do first="$first -$one"; done
 for one in $first; do kill -TERM "$one" 2>/dev/null; done
 [ -z "$first$groups" ] || sleep 1
 for one in $groups; do kill -KILL -"$one" 2>/dev/null; done
@@ -37,7 +38,7 @@ export class Watchdog {
   #input: Writable | undefined;
 
   constructor(path: string | undefined) {
-    this.#path = path ?? "/usr/bin:/bin";
+    this.#path = path ? `${path}:/usr/bin:/bin` : "/usr/bin:/bin";
   }
 
   /** For the environment of what is guarded, in {@link PROCESS_MARK}; no other one contains it. */
