@@ -19,8 +19,8 @@ const rowsLimit = 20_000;
 /** The file of rows is written anew when it lacks so many. */
 const lackingLimit = 100;
 
-/** The file of rows holds those of sessions that are gone for so long at most: where many go, it is written once. */
-const dropDelayMs = 1_000;
+/** The file of rows is written so long after a session came or went: where many do, it is written once. */
+const keepDelayMs = 1_000;
 
 /**
  * A file that changed this shortly before it was read may change again without its stamp showing it, because the
@@ -36,7 +36,7 @@ const key = ["session_list"];
  * The rows are kept in a file, which is worth nothing but time: one that is damaged or lost is written anew.
  */
 export class RowCache {
-  /** Reads what was kept, before anything is added. */
+  /** Reads what was kept. */
   readonly open: () => Promise<void>;
   readonly #rows = new Map<SessionId, StampedRow>();
   readonly #keeping: Background;
@@ -48,13 +48,14 @@ export class RowCache {
   constructor(store: JsonStore, log: Log) {
     this.open = once(async () => {
       const kept = store.peek(store.pathOf(key), keptForm)?.value ?? [];
-      for (const row of kept) this.#rows.set(row.id, row);
+      for (const row of kept) if (!this.#rows.has(row.id)) this.#rows.set(row.id, row);
       this.#isKept = kept.length > 0;
     });
-    const work = () => {
+    const work = async () => {
+      await this.open();
       this.#lacking = 0;
       this.#isKept = true;
-      return store.write(key, [...this.#rows.values()]);
+      await store.write(key, [...this.#rows.values()]);
     };
     this.#keeping = new Background({ name: "keeping the list of sessions", work, log });
   }
@@ -69,7 +70,18 @@ export class RowCache {
 
   /** Takes what was read from a file that stood like this. */
   add(row: SessionRow, stat: Stats): void {
-    if (isYoung(stat) || (this.#rows.size >= rowsLimit && !this.#rows.has(row.id))) return;
+    if (!isYoung(stat)) this.#take(row, stat);
+  }
+
+  /** Takes what this process has just written to a file, which nobody else writes. Keeps the rows where many come so. */
+  addOwn(row: SessionRow, path: string): void {
+    const stat = statOf(path);
+    if (stat !== undefined) this.#take(row, stat);
+    if (this.#lacking >= lackingLimit) this.#keeping.startWithin(keepDelayMs);
+  }
+
+  #take(row: SessionRow, stat: Stats): void {
+    if (this.#rows.size >= rowsLimit && !this.#rows.has(row.id)) return;
     const { ino, size, mtimeMs, ctimeMs } = stat;
     this.#rows.set(row.id, { ...row, ino, size, mtimeMs, ctimeMs });
     this.#lacking++;
@@ -83,7 +95,7 @@ export class RowCache {
   }
 
   forget(id: SessionId): void {
-    if (this.#rows.delete(id) && this.#isKept) this.#keeping.startWithin(dropDelayMs);
+    if (this.#rows.delete(id) && this.#isKept) this.#keeping.startWithin(keepDelayMs);
   }
 
   #drop(ids: ReadonlySet<SessionId>): void {

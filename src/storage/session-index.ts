@@ -24,8 +24,12 @@ export class SessionIndex {
     this.#known = new RowCache(store, log);
   }
 
-  add(info: SessionInfo): void {
+  /** For the session's one writer. */
+  async save(info: SessionInfo): Promise<void> {
+    const key = ["session", info.projectId, info.id];
+    await this.#store.write(key, info);
     this.#projects.set(info.id, info.projectId);
+    this.#known.addOwn(toRow(info), this.#store.pathOf(key));
   }
 
   forget(id: SessionId): void {

@@ -12,7 +12,7 @@ import { acquireStoreLease } from "./lock.ts";
 import { migrate } from "./migrations.ts";
 import { SessionIndex } from "./session-index.ts";
 import { type SessionQuery, type SessionRow, toPage } from "./session-list.ts";
-import { SessionWriter } from "./session-writer.ts";
+import { SessionWriter, type SessionWriterOptions } from "./session-writer.ts";
 import { StoredMessages } from "./stored-messages.ts";
 
 export { InvalidCursor } from "./session-list.ts";
@@ -59,8 +59,7 @@ export class SessionStore {
   }
 
   async create(info: SessionInfo): Promise<void> {
-    await this.files.write(["session", info.projectId, info.id], info);
-    this.#index.add(info);
+    await this.#index.save(info);
   }
 
   /**
@@ -73,7 +72,7 @@ export class SessionStore {
     const { id } = info;
     const lease = new LateLease(() => this.#leaseOfBegun(id));
     const journal = this.#journalOf(id, 0, lease);
-    return new SessionWriter({ id, store: this.files, log: this.#log, journal, seq: 0, lease });
+    return this.#writerOf({ id, journal, seq: 0, lease });
   }
 
   load(id: SessionId): Promise<SessionInfo | undefined> {
@@ -142,11 +141,15 @@ export class SessionStore {
     const { id } = info;
     const lease = LateLease.of(held);
     const { seq, isCut, session } = await this.#messages.recover(id);
-    if (session) await this.files.write(["session", session.projectId, id], session);
+    if (session) await this.#index.save(session);
     const journal = this.#journalOf(id, seq, lease);
     if (!isCut) await journal.replace(() => ({ seq, changes: [] }));
-    const writer = new SessionWriter({ id, store: this.files, log: this.#log, journal, seq, lease });
-    return { info: session ?? info, writer };
+    return { info: session ?? info, writer: this.#writerOf({ id, journal, seq, lease }) };
+  }
+
+  #writerOf(session: Pick<SessionWriterOptions, "id" | "journal" | "seq" | "lease">): SessionWriter {
+    const saveInfo = (info: SessionInfo) => this.#index.save(info);
+    return new SessionWriter({ ...session, store: this.files, log: this.#log, saveInfo });
   }
 
   #journalOf(id: SessionId, startSeq: number, lease: LateLease): Journal {

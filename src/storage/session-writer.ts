@@ -22,6 +22,18 @@ type Settlement =
   | { type: "file"; messageId: MessageId; draft: Draft }
   | { type: "remove"; change: Extract<Change, { type: "remove" }> };
 
+export interface SessionWriterOptions {
+  readonly id: SessionId;
+  readonly store: JsonStore;
+  /** Writes the session's own file. */
+  readonly saveInfo: (info: SessionInfo) => Promise<void>;
+  readonly log: Log;
+  readonly journal: Journal;
+  /** The highest change number that the session has. */
+  readonly seq: number;
+  readonly lease: LateLease;
+}
+
 /**
  * The one writer of a session. Changes are given to it without waiting and are written behind; {@link flush} waits
  * for them and is where a full or read-only disk shows. A message is in memory here until it is sealed and filed.
@@ -42,15 +54,7 @@ export class SessionWriter {
   /** The journal's size when it was last rewritten; undefined while it holds nothing. */
   #neededBytes: number | undefined;
 
-  constructor(options: {
-    id: SessionId;
-    store: JsonStore;
-    log: Log;
-    journal: Journal;
-    /** The highest change number that the session has. */
-    seq: number;
-    lease: LateLease;
-  }) {
+  constructor(options: SessionWriterOptions) {
     const { id, store, log } = options;
     this.id = id;
     this.#store = store;
@@ -59,10 +63,11 @@ export class SessionWriter {
     this.#seq = options.seq;
     this.#lease = options.lease;
     this.#settling = new Background({ name: "filing messages", work: () => this.#settle(), log });
-    this.#info = new Latest("saving a session", log, (info) =>
-      this.#write(["session", info.projectId, info.id], info),
+    const { saveInfo } = options;
+    this.#info = new Latest("saving a session", log, (info) => this.#withLease(() => saveInfo(info)));
+    this.#todos = new Latest("saving todos", log, (todos) =>
+      this.#withLease(() => store.write(["todo", id], todos)),
     );
-    this.#todos = new Latest("saving todos", log, (todos) => this.#write(["todo", id], todos));
   }
 
   /** Takes the lease of a session that was just begun. Rejects with a `UserError` where another has it. */
@@ -181,9 +186,9 @@ export class SessionWriter {
     draft.add(change);
   }
 
-  async #write(key: string[], value: unknown): Promise<void> {
+  async #withLease(write: () => Promise<void>): Promise<void> {
     await this.#lease.take();
-    await this.#store.write(key, value);
+    await write();
   }
 
   /** In the order in which they were asked for; one that fails stays first and is tried again. */

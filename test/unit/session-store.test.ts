@@ -265,6 +265,25 @@ describe("the list", () => {
     await vi.waitFor(() => expect(readFileSync(kept, "utf8")).not.toContain(gone.id), waiting);
   });
 
+  test("is kept where many sessions come, beside what was kept before, and read again as it is", async () => {
+    const kept = join(root, "session_list.json");
+    const keptIds = () => readFileSync(kept, "utf8").match(/ses_\w+/g);
+    const first = await Promise.all(Array.from({ length: 100 }, () => created()));
+    await vi.waitFor(() => expect(keptIds()).toHaveLength(100), waiting);
+
+    store = await open();
+    const [oldest = sessionInfo()] = first;
+    const renamed = { ...oldest, title: "Renamed", time: { created: 1, updated: 3_000 } };
+    await store.create(renamed);
+    const second = await Promise.all(Array.from({ length: 100 }, () => created()));
+    await vi.waitFor(() => expect(keptIds()).toHaveLength(200), waiting);
+    const read = vi.spyOn(store.files, "peek");
+    expect((await list({ limit: 1 })).sessions).toEqual([renamed]);
+    expect(read).toHaveBeenCalledTimes(1);
+    const all = (await list({ limit: 1_000 })).sessions.map(({ id }) => id);
+    expect(all.sort()).toEqual([...first, ...second].map(({ id }) => id).sort());
+  });
+
   test("is kept anew once where many sessions go, not with each", async () => {
     const sessions = Array.from({ length: 120 }, () => sessionInfo());
     mkdirSync(join(root, "session", "p1"));
