@@ -18,6 +18,10 @@ export function sessionNotFound(sessionId: string): RequestError {
   });
 }
 
+export function requestCancelled(requestId: unknown): RequestError {
+  return RequestError.requestCancelled({ requestId });
+}
+
 /** Clients that retry a sign-in look for these first words. */
 export function authRequired(message: string): RequestError {
   const text = `Authentication required: ${message}`;

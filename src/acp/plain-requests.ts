@@ -1,4 +1,4 @@
-import type { PromptRequest } from "@agentclientprotocol/sdk/unstable";
+import type { ListSessionsRequest, PromptRequest } from "@agentclientprotocol/sdk/unstable";
 import { hasOnly } from "../base/form.ts";
 import type { Opening } from "./lifecycle.ts";
 
@@ -22,6 +22,20 @@ export function isPlainNewSession(params: unknown): params is Opening {
   return (
     Array.isArray(additionalDirectories) && additionalDirectories.every((path) => typeof path === "string")
   );
+}
+
+/** The same for one that is stored. */
+export function isPlainStoredSession(params: unknown): params is Opening & { sessionId: string } {
+  return isPlainNewSession(params) && "sessionId" in params && typeof params.sessionId === "string";
+}
+
+/** A list of what is not archived. */
+export function isPlainList(params: unknown): params is Pick<ListSessionsRequest, "cwd" | "cursor"> {
+  return hasOnly(params, ["cwd", "cursor"]) && [params.cwd, params.cursor].every(isTextOrAbsent);
+}
+
+function isTextOrAbsent(value: unknown): boolean {
+  return value === undefined || typeof value === "string";
 }
 
 /** A prompt of text alone. */

@@ -2,17 +2,19 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
 import { messageOf, partProblem, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import type { Session } from "../session/session.ts";
 import { abilitiesOf } from "./client-abilities.ts";
 import type { Connection } from "./connection.ts";
-import { errorOf } from "./errors.ts";
+import { errorOf, requestCancelled } from "./errors.ts";
 import { isPlainInitialize } from "./initialize.ts";
 import type { Library } from "./library.ts";
-import { newSession, type Opening } from "./lifecycle.ts";
+import { listSessions, loadSession, newSession, resumeSession } from "./lifecycle.ts";
 import {
+  isPlainList,
   isPlainNewSession,
   isPlainPrompt,
+  isPlainStoredSession,
   isRequestId,
-  type PlainPrompt,
   type RequestId,
 } from "./plain-requests.ts";
 import { cancelTurn, promptTurn } from "./prompt-turn.ts";
@@ -38,13 +40,14 @@ export interface ReceptionDeps {
 const libraryDelayMs = 250;
 
 /**
- * Takes what the client sends. A plain `session/new` and a prompt of plain text that come before anything else are
- * answered without the protocol library, whose loading and schemas take longer than all else until a first request
- * is with the provider. Everything else is the library's, which loads behind them or when something needs it.
+ * Takes what the client sends. Lists, plain requests for a session and prompts of plain text that come before anything
+ * else are answered without the protocol library, whose loading and schemas take longer than all else until a first
+ * request is with the provider. Everything else is the library's, which loads behind them or when something needs it.
  */
 export class Reception {
   readonly #deps: ReceptionDeps;
-  readonly #prompts = new Map<string | number, AbortController>();
+  /** The requests that are answered here. */
+  readonly #running = new Map<RequestId, AbortController>();
   #waiting: AnyMessage[] = [];
   #library: Library | undefined;
   #loading: Promise<Library | undefined> | undefined;
@@ -105,38 +108,36 @@ export class Reception {
   #plainTask(message: AnyMessage): PlainTask | undefined {
     if (!("method" in message) || !("id" in message) || !isRequestId(message.id)) return undefined;
     const { id, method, params } = message;
-    if (method === "session/new" && isPlainNewSession(params))
-      return { id, run: () => this.#create(id, params), after: () => this.#getReady() };
+    const { connection } = this.#deps;
+    if (method === "session/list" && isPlainList(params))
+      return { id, run: () => listSessions(connection, params) };
     if (method === "session/prompt" && isPlainPrompt(params))
-      return { id, run: () => this.#prompt(id, params) };
+      return { id, run: (signal) => promptTurn(connection, params, signal), after: () => this.#settle() };
+    const opening = (run: PlainTask["run"]) => ({ id, run, after: () => this.#getReady() });
+    const pickers = (session: Session) => pickersOf(session, connection.client);
+    if (method === "session/new" && isPlainNewSession(params))
+      return opening(async () => {
+        const session = await newSession(connection, params, id);
+        return { sessionId: session.id, ...pickers(session) };
+      });
+    if (method === "session/load" && isPlainStoredSession(params))
+      return opening(async (signal) => pickers(await loadSession(connection, params, id, signal)));
+    if (method === "session/resume" && isPlainStoredSession(params))
+      return opening(async () => pickers(await resumeSession(connection, params, id)));
     return undefined;
   }
 
   async #answer({ id, run, after }: PlainTask): Promise<void> {
     const { wire } = this.#deps;
+    const controller = new AbortController();
+    this.#running.set(id, controller);
     try {
-      await wire.send({ jsonrpc: "2.0", id, result: await run() });
+      await wire.send({ jsonrpc: "2.0", id, result: await run(controller.signal) });
     } catch (error) {
       await wire.send({ jsonrpc: "2.0", id, error: errorOf(error) });
     }
+    if (this.#running.get(id) === controller) this.#running.delete(id);
     await after?.();
-  }
-
-  async #create(id: RequestId, params: Opening): Promise<unknown> {
-    const { connection } = this.#deps;
-    const session = await newSession(connection, params, id);
-    return { sessionId: session.id, ...pickersOf(session, connection.client) };
-  }
-
-  async #prompt(id: RequestId, params: PlainPrompt): Promise<unknown> {
-    const controller = new AbortController();
-    this.#prompts.set(id, controller);
-    try {
-      return await promptTurn(this.#deps.connection, params, controller.signal);
-    } finally {
-      this.#prompts.delete(id);
-      this.#settle();
-    }
   }
 
   /** A turn that is to end does not wait for the library. */
@@ -149,15 +150,16 @@ export class Reception {
     return true;
   }
 
-  /** The library does not know of the prompts that are answered here. */
+  /** The library does not know of the requests that are answered here. */
   #abort(message: AnyMessage): boolean {
-    if (this.#prompts.size === 0 || !("method" in message) || message.method !== "$/cancel_request")
+    if (this.#running.size === 0 || !("method" in message) || message.method !== "$/cancel_request")
       return false;
     const { params } = message;
     if (typeof params !== "object" || params === null || !("requestId" in params)) return false;
-    const prompt = isRequestId(params.requestId) ? this.#prompts.get(params.requestId) : undefined;
-    prompt?.abort();
-    return prompt !== undefined;
+    const { requestId } = params;
+    const running = isRequestId(requestId) ? this.#running.get(requestId) : undefined;
+    running?.abort(requestCancelled(requestId));
+    return running !== undefined;
   }
 
   /** Behind the answer to a first session. */
@@ -219,6 +221,6 @@ export class Reception {
 /** A request that is answered without the library. Anything unusual is left to it, which checks it against the schema. */
 interface PlainTask {
   readonly id: RequestId;
-  readonly run: () => Promise<unknown>;
-  readonly after?: () => Promise<void>;
+  readonly run: (signal: AbortSignal) => Promise<unknown>;
+  readonly after?: () => Promise<void> | void;
 }

@@ -82,7 +82,8 @@ async function lengthen(setting: Setting, session: string): Promise<void> {
 async function loadRow(setting: Setting, session: string, what: string, most: number): Promise<Row> {
   const times: number[] = [];
   for (let run = 0; run < (setting.isShort ? 1 : 5); run++) {
-    const { agent } = await setting.startWarm();
+    const agent = setting.start();
+    await agent.initialize();
     const before = performance.now();
     await agent.load(session, setting.folder);
     times.push(performance.now() - before);
@@ -96,7 +97,7 @@ async function loadRow(setting: Setting, session: string, what: string, most: nu
   };
 }
 
-/** A list among many sessions: the first of all, which reads their files, the first of a later process, and again. */
+/** A list among many sessions: the first of all, which reads their files, a later process's first request, and again. */
 async function listRows(setting: Setting, session: string): Promise<Row[]> {
   const count = setting.isShort ? 200 : 5_000;
   const files = copySession(setting, session, count);
@@ -114,7 +115,8 @@ async function listRows(setting: Setting, session: string): Promise<Row[]> {
 }
 
 async function listTimes(setting: Setting, runs: number): Promise<number[]> {
-  const { agent } = await setting.startWarm();
+  const agent = setting.start();
+  await agent.initialize();
   const times: number[] = [];
   for (let run = 0; run < runs; run++) {
     const before = performance.now();

@@ -5,7 +5,7 @@ import { failureOf } from "../support/failure.ts";
 import * as reply from "../support/reply.ts";
 import { story } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
-import { toolCalls } from "../support/transcript.ts";
+import { agentText, toolCalls } from "../support/transcript.ts";
 
 const checkout = join(import.meta.dirname, "../..");
 
@@ -25,6 +25,28 @@ test("a first session whose request has the id of initialize is answered", async
       ({ direction, line }) => direction === "fromAgent" && line.includes('"sessions"'),
       "the list of sessions",
     );
+  });
+});
+
+test("sessions are listed, loaded, resumed and gone on with before the protocol library is there", async () => {
+  await using program = await programWithout("terminal/wait_for_exit");
+  await story({ program: [program.launcher, "acp"] }, async ({ editor, model, repository }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply("Hello.");
+    await editor.prompt(sessionId, "Hi");
+    await editor.restart();
+    await editor.initialize();
+    const sessions = [{ sessionId, cwd: repository.path, title: "A scripted title" }];
+    expect(await editor.list()).toMatchObject({ sessions });
+    expect(await editor.list({ cwd: repository.path })).toMatchObject({ sessions });
+    expect(await editor.load(sessionId)).toMatchObject({ modes: { currentModeId: "build" } });
+    expect(agentText(editor.updates(sessionId))).toBe("Hello.");
+    expect(await editor.resume(sessionId)).toMatchObject({ modes: { currentModeId: "build" } });
+    model.reply("Hello again.");
+    expect(await editor.prompt(sessionId, "Hi")).toMatchObject({ stopReason: "end_turn" });
+    const missing = "ses_00000000000070008000000000000000";
+    expect(await failureOf(editor.load(missing))).toMatchObject({ code: -32002 });
+    expect(await failureOf(editor.list({ cwd: "here" }))).toMatchObject({ code: -32602 });
   });
 });
 
@@ -58,14 +80,14 @@ test("where the protocol library cannot be loaded, nobody said no: model, person
     model.reply(reply.stall());
     const running = editor.prompt(sessionId, "Again");
     await model.request(before + 1);
-    expect(await failureOf(editor.list())).toMatchObject({
+    expect(await failureOf(editor.setMode(sessionId, "build"))).toMatchObject({
       code: -32603,
       message: expect.stringContaining("could not be loaded"),
     });
     await editor.cancel(sessionId);
     expect(await running).toMatchObject({ stopReason: "cancelled" });
     await program.repair();
-    expect((await editor.list()).sessions).toMatchObject([{ sessionId }]);
+    await editor.setMode(sessionId, "build");
     model.reply(reply.call("bash", { command: "echo hello" }));
     model.reply("Done.");
     editor.person.policy = "allow_once";
@@ -80,7 +102,7 @@ test("an agent that was updated while it ran says so where a part that it needs 
     const { sessionId } = await editor.newSession();
     model.reply("Hello.");
     await editor.prompt(sessionId, "Hello");
-    await editor.list();
+    await editor.setMode(sessionId, "build");
     for (const name of await readdir(program.dist)) await rm(join(program.dist, name), { recursive: true });
     model.reply(reply.call("grep", { pattern: "hello" }));
     model.reply("It could not search.");

@@ -145,19 +145,29 @@ describe("setting up a session", () => {
     });
   });
 
-  test("that is cancelled by the client is answered as cancelled and shows nothing more", async () => {
-    await story({}, async ({ editor, model, repository }) => {
-      const { sessionId } = await editor.newSession();
-      model.reply("Hello.");
-      await editor.prompt(sessionId, "Hi");
-      const params = { sessionId, cwd: repository.path, mcpServers: [] };
-      const load = { jsonrpc: "2.0", id: "load", method: "session/load", params };
-      const cancel = { jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: "load" } };
-      await editor.write(`${JSON.stringify(load)}\n${JSON.stringify(cancel)}\n`);
-      const answer = await editor.response("load");
-      expect(objectOf(answer.error).code).toBe(-32800);
-      expect(await sentUnasked(editor)).toEqual([]);
-      await editor.load(sessionId);
-    });
-  });
+  test.each([
+    ["in its course", false],
+    ["with its first request", true],
+  ])(
+    "that is cancelled by the client, %s, is answered as cancelled and shows nothing more",
+    async (_, isFirst) => {
+      await story({}, async ({ editor, model, repository }) => {
+        const { sessionId } = await editor.newSession();
+        model.reply("Hello.");
+        await editor.prompt(sessionId, "Hi");
+        if (isFirst) {
+          await editor.restart();
+          await editor.initialize();
+        }
+        const params = { sessionId, cwd: repository.path, mcpServers: [] };
+        const load = { jsonrpc: "2.0", id: "load", method: "session/load", params };
+        const cancel = { jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: "load" } };
+        await editor.write(`${JSON.stringify(load)}\n${JSON.stringify(cancel)}\n`);
+        const answer = await editor.response("load");
+        expect(objectOf(answer.error).code).toBe(-32800);
+        expect(await sentUnasked(editor)).toEqual([]);
+        await editor.load(sessionId);
+      });
+    },
+  );
 });
