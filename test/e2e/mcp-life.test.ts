@@ -190,7 +190,7 @@ describe("/mcp", () => {
       const begin = performance.now();
       await editor.cancel(sessionId);
       expect((await waiting).stopReason).toBe("cancelled");
-      expect(performance.now() - begin).toBeLessThan(1_000);
+      expect(performance.now() - begin).toBeLessThan(4_000);
     });
   });
 
