@@ -40,8 +40,8 @@ export class RowCache {
   readonly open: () => Promise<void>;
   readonly #rows = new Map<SessionId, StampedRow>();
   readonly #keeping: Background;
-  /** How many rows the file lacks. */
-  #lacking = 0;
+  /** Those whose row the file lacks. */
+  readonly #lacking = new Set<SessionId>();
   /** Whether there is a file. */
   #isKept = false;
 
@@ -53,7 +53,7 @@ export class RowCache {
     });
     const work = async () => {
       await this.open();
-      this.#lacking = 0;
+      this.#lacking.clear();
       this.#isKept = true;
       await store.write(key, [...this.#rows.values()]);
     };
@@ -77,21 +77,21 @@ export class RowCache {
   addOwn(row: SessionRow, path: string): void {
     const stat = statOf(path);
     if (stat !== undefined) this.#take(row, stat);
-    if (this.#lacking >= lackingLimit) this.#keeping.startWithin(keepDelayMs);
+    if (this.#lacking.size >= lackingLimit) this.#keeping.startWithin(keepDelayMs);
   }
 
   #take(row: SessionRow, stat: Stats): void {
     if (this.#rows.size >= rowsLimit && !this.#rows.has(row.id)) return;
     const { ino, size, mtimeMs, ctimeMs } = stat;
     this.#rows.set(row.id, { ...row, ino, size, mtimeMs, ctimeMs });
-    this.#lacking++;
+    this.#lacking.add(row.id);
   }
 
   /** Given all that there are: of a session that is gone nothing is left. Keeps the rows where that has become worth it. */
   settle(all: readonly SessionRow[]): void {
     const there = all.reduce((count, { id }) => (this.#rows.has(id) ? count + 1 : count), 0);
     if (there < this.#rows.size) this.#drop(new Set(all.map(({ id }) => id)));
-    if (this.#lacking >= lackingLimit) this.#keeping.start();
+    if (this.#lacking.size >= lackingLimit) this.#keeping.start();
   }
 
   forget(id: SessionId): void {
