@@ -48,7 +48,8 @@ export class RowCache {
   constructor(store: JsonStore, log: Log) {
     this.open = once(async () => {
       const kept = store.peek(store.pathOf(key), keptForm)?.value ?? [];
-      for (const row of kept) if (!this.#rows.has(row.id)) this.#rows.set(row.id, row);
+      // What was written meanwhile is newer.
+      for (const row of kept) if (!this.#rows.has(row.id)) this.#keep(row);
       this.#isKept = kept.length > 0;
     });
     const work = async () => {
@@ -80,11 +81,14 @@ export class RowCache {
     if (this.#lacking.size >= lackingLimit) this.#keeping.startWithin(keepDelayMs);
   }
 
-  #take(row: SessionRow, stat: Stats): void {
-    if (this.#rows.size >= rowsLimit && !this.#rows.has(row.id)) return;
-    const { ino, size, mtimeMs, ctimeMs } = stat;
-    this.#rows.set(row.id, { ...row, ino, size, mtimeMs, ctimeMs });
-    this.#lacking.add(row.id);
+  #take(row: SessionRow, { ino, size, mtimeMs, ctimeMs }: Stats): void {
+    if (this.#keep({ ...row, ino, size, mtimeMs, ctimeMs })) this.#lacking.add(row.id);
+  }
+
+  #keep(row: StampedRow): boolean {
+    if (this.#rows.size >= rowsLimit && !this.#rows.has(row.id)) return false;
+    this.#rows.set(row.id, row);
+    return true;
   }
 
   /** Given all that there are: of a session that is gone nothing is left. Keeps the rows where that has become worth it. */
