@@ -73,6 +73,11 @@ const writingCommands = [
   "date -s 2020-01-01",
   "cat a.txt > $HOME/made",
   "head a.txt | sh",
+  "sed ':x w made' a.txt",
+  "sed ':x e touch made' a.txt",
+  "git branch --list --no-list other",
+  "git config --list --no-list core.pager 'touch made'",
+  "echo $(( $(date '+a[$(touch made)]') ))",
 ];
 
 describe("plan mode", () => {

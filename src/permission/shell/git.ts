@@ -45,8 +45,13 @@ const commands: Record<string, Program> = {
   push: { danger, texts: "-o --push-option" },
   rebase: { danger: `${danger} -x -i --interactive` },
   branch: {
-    danger: `${danger} --edit-description`,
+    danger: `${danger} --edit-description --no-list`,
     texts: "--format --sort --contains --no-contains --merged --points-at",
+  },
+  config: {
+    danger: `${danger} --no-list --no-get --no-get-all --no-get-regexp --no-get-urlmatch --no-get-color --no-get-colorbool`,
+    reads: "-f --file",
+    texts: "--type --default",
   },
   commit: { danger, texts: `${texts} -C --reuse-message`, reads: "-F --file -t --template" },
   tag: { danger, texts: `${texts} --sort -u --local-user`, reads: "-F --file" },
@@ -81,8 +86,12 @@ function commandOf(name: string): Program {
   );
 }
 
-/** `git config` only reads with one of these. */
-const configReads = ["--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list", "--show-origin"];
+/** `git config` only reads with one of these options, unless a later one takes it back, or with such a first word. */
+const configReads = /^(?:--get(?:-all|-regexp)?|--list|-l|--show-origin)$/;
+const configReadsNot = /^--no-[gl]/;
+const configReading = /^(?:get|list)$/;
+/** With one of these it changes something though it is given one word. */
+const configChanges = /^(?:--(?:unset|rem|ren|ed|add|rep).*|-\w*e\w*|edit)$/;
 
 export function describeGit(invocation: Invocation): Doubt | undefined {
   const { scan, args, place } = invocation;
@@ -130,9 +139,14 @@ function wordDoubt(subcommand: string, rest: readonly Argument[], program: Progr
   if (named && !named.text.startsWith("-")) return doubts.option([named.text]);
   if (rest.some((arg) => /^(?:ext|fd)::/.test(arg.text)))
     return { reason: "a remote of this kind runs a command" };
-  const onlyReads = rest.some((arg) => configReads.includes(arg.text));
-  if (subcommand === "config" && !onlyReads && rest.filter((arg) => !arg.text.startsWith("-")).length !== 1) {
-    return doubts.gitConfig;
-  }
-  return undefined;
+  return subcommand === "config" && changesConfig(rest.map(({ text }) => text))
+    ? doubts.gitConfig
+    : undefined;
+}
+
+function changesConfig(args: readonly string[]): boolean {
+  const isTold = (form: RegExp) => args.some((text) => form.test(text));
+  if (configReading.test(args[0] ?? "")) return false;
+  if (isTold(configReads) && !isTold(configReadsNot)) return false;
+  return isTold(configChanges) || args.filter((text) => !text.startsWith("-")).length !== 1;
 }

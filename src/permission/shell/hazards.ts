@@ -46,7 +46,7 @@ function hazardOf(node: SyntaxNode, sites: Sites): string | undefined {
     case "ArithmeticWord":
       return arithmeticHazard(node.value, node.parts, sites);
     case "ArithmeticCommandExpansion":
-      return printsNumber(node.script) ? undefined : printed;
+      return printsNumber(node.script, sites) ? undefined : printed;
     case "TestUnary":
       return /^-[vR]$/.test(node.operator) && /[[$`]/.test(node.operand.text + node.operand.value)
         ? subscript
@@ -92,23 +92,51 @@ function arithmeticHazard(
 ): string | undefined {
   const literal = parts ? literalText(parts) : value;
   if (/[[$`\\]/.test(literal)) return subscript;
-  if (parts?.some(printsUnknown)) return printed;
+  if (parts?.some((part) => printsUnknown(part, sites))) return printed;
   const names = [...(literal.match(/[A-Za-z_]\w*/g) ?? []), ...(parts ? expandedNames(parts) : [])];
   const textual = names.find((name) => !sites.isNumeric(name));
   return textual && `the shell evaluates the text in ${textual}`;
 }
 
-/** Commands that print a number and nothing else, whatever they read. */
-const counting = new Set(["date", "wc", "nproc", "id", "expr"]);
-
-function printsUnknown(part: WordPart): boolean {
-  if (part.type === "DoubleQuoted") return part.parts.some(printsUnknown);
-  return part.type === "CommandExpansion" && !printsNumber(part.script);
+function printsUnknown(part: WordPart, sites: Sites): boolean {
+  if (part.type === "DoubleQuoted") return part.parts.some((inner) => printsUnknown(inner, sites));
+  return part.type === "CommandExpansion" && !printsNumber(part.script, sites);
 }
 
-function printsNumber(script: ParsedScript | undefined): boolean {
-  const last = script?.commands.at(-1)?.command;
-  return last?.type === "Command" && counting.has(last.name?.value ?? "");
+/** How commands are written that print numbers and nothing else: who prints a name or a format may print any text. */
+const counting = [
+  /^nproc(?: --all)?$/,
+  /^id -[ugr]+$/,
+  /^wc(?: -[clmwL]+| --(?:bytes|chars|lines|words))*$/,
+  /^expr(?: [-+*/%<>=&|()\d]+)*$/,
+  /^date(?: -u| --utc| (?:-d|--date) \S+| --date=\S+)* \+(?:%-?[sNYymdHMSjuw])+$/,
+];
+
+/** What functions stand for is not looked up. */
+function printsNumber(script: ParsedScript | undefined, { hasFunctions }: Sites): boolean {
+  const [only, ...others] = script?.commands ?? [];
+  if (!only || others.length > 0 || hasFunctions) return false;
+  const last = only.command.type === "Pipeline" ? only.command.commands.at(-1) : only.command;
+  if (last?.type !== "Command" || !last.name || last.prefix.length > 0) return false;
+  const written = [last.name, ...last.args].map((word) => (word.type === "Word" ? asOneWord(word) : "$"));
+  return last.redirects.every(onlyReads) && counting.some((form) => form.test(written.join(" ")));
+}
+
+/** As one word, whatever is in it; `$` where that cannot be known. */
+function asOneWord({ value, parts }: Word): string {
+  const isKnown = !parts || parts.every(isLiteral);
+  return isKnown ? value.replaceAll(/\s/g, "_") : "$";
+}
+
+function isLiteral(part: WordPart): boolean {
+  return part.type === "DoubleQuoted" ? part.parts.every(isLiteral) : "value" in part;
+}
+
+/** Errors, which name files, stay out of what is printed. */
+function onlyReads(redirect: Command["redirects"][number]): boolean {
+  return (
+    redirect.type === "Redirect" && (redirect.operator === "<" || redirect.target?.value === "/dev/null")
+  );
 }
 
 /** `a['$(…)']=1`, `a=(['$(…)']=1)`: quotes do not keep the shell from evaluating a subscript. */

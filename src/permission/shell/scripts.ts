@@ -106,7 +106,7 @@ function readSedScript(script: string): ScriptEffects {
     if ("#aic".includes(command)) {
       at = lineEnd();
     } else if (":btTvqQlL".includes(command)) {
-      at = skip(script, at, /[^;\n}]/);
+      at = skip(script, skip(script, at, /[ \t]/), /[^\s;}]/);
     } else if ("=dDgGhHnNpPxzF".includes(command)) {
       at = skip(script, at, /[ \t]/);
     } else if ("rRwW".includes(command)) {
