@@ -1,6 +1,7 @@
 import { doubts } from "./doubt.ts";
 import type { Doubt } from "./doubt.ts";
-import { filesFound, findWords, type Handed, isReader } from "./handed-files.ts";
+import { filesFound, type FindWords, findWords, type Handed, isReader } from "./handed-files.ts";
+import { addFolders } from "./operands.ts";
 import type { Invocation, Place, Scan, SimpleCommand } from "./part.ts";
 import { addListed, addPath } from "./paths.ts";
 import { describeProgram } from "./program.ts";
@@ -15,7 +16,7 @@ const findWrites = new Set(["-fprint", "-fprint0", "-fprintf", "-fls"]);
 export function describeFind({ scan, args, command, place }: Invocation): Doubt | undefined {
   const words = findWords(args);
   const { starts, tests } = words;
-  for (const start of starts) addPath(scan, start, { access: "visible", folder: true }, place);
+  addFolders(scan, starts, followsLinks(words), place);
   const firstAction = tests.findIndex(({ text }) => findRuns.has(text));
   const found: string[] = [];
   for (const [index, arg] of tests.entries()) {
@@ -34,6 +35,10 @@ export function describeFind({ scan, args, command, place }: Invocation): Doubt 
   }
   if (args.some((arg) => !arg.values && /^(?:-|$)/.test(arg.known))) return doubts.unsure;
   return found.length > 0 ? doubts.option([...new Set(found)]) : undefined;
+}
+
+function followsLinks({ options, tests }: FindWords): boolean {
+  return options.some(({ text }) => /^-[A-Z]*L/.test(text)) || tests.some(({ text }) => text === "-follow");
 }
 
 /** What stands behind `-x` is a command that gets what was found. */

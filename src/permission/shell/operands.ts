@@ -35,9 +35,10 @@ export function addOperands(scan: Scan, options: Options, program: Program, plac
   const skipped = program.skip && !hasOption(options, program.instead) ? program.skip : 0;
   const operands = options.operands.slice(skipped);
   const below = program.below === "*" || hasOption(options, program.below);
-  const edit: PathUse = { access: "edit", below, removes: program.removes ?? false };
+  const follows = hasOption(options, program.follows);
+  const edit: PathUse = { access: "edit", below, follows, removes: program.removes ?? false };
   const within = program.searches === "*" || hasOption(options, program.searches);
-  const read: PathUse = { access: "read", within };
+  const read: PathUse = { access: "read", within, follows };
   if (hasOption(options, program.makes)) return operands.forEach((file) => addPath(scan, file, edit, place));
   switch (program.operands) {
     case "text":
@@ -57,7 +58,7 @@ export function addOperands(scan: Scan, options: Options, program: Program, plac
     case "clone":
       return addClone(scan, operands, place);
     case "folder":
-      return operands.forEach((folder) => addPath(scan, folder, { access: "visible", folder: true }, place));
+      return addFolders(scan, operands, follows, place);
     case "copy":
     case "move":
     case "link":
@@ -67,6 +68,12 @@ export function addOperands(scan: Scan, options: Options, program: Program, plac
     case undefined:
       return operands.forEach((operand) => addVisiblePaths(scan, operand, place, "read"));
   }
+}
+
+/** Without one it is the folder that it runs in. */
+export function addFolders(scan: Scan, folders: readonly Argument[], follows: boolean, place: Place): void {
+  const all = folders.length === 0 && follows ? [literalArgument(".")] : folders;
+  for (const folder of all) addPath(scan, folder, { access: "visible", folder: true, follows }, place);
 }
 
 /** Files below the folder, named by what the program reads. */

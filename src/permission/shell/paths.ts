@@ -16,6 +16,8 @@ export interface PathUse {
   below?: boolean;
   /** What lies below it is read as well. */
   within?: boolean;
+  /** Links that lie below it are followed. */
+  follows?: boolean;
   /** It is gone afterwards. */
   removes?: boolean;
 }
@@ -130,6 +132,7 @@ function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: Plac
     return addUnknownPath(scan, value.text, use, "`..` after a wildcard may lead anywhere");
   const also = others(real, [normalize(written), shortest(scan, normalize(written)), value.text]);
   if (!isInRoots(scan, real)) addExternal(scan, real, value, { ...use, folder: use.folder ?? false }, also);
+  else if (use.follows) addFollowed(scan, real, value, place);
   if (use.access === "visible") return;
   if (use.removes && !value.glob) addRemovedLink(scan, base, value.text, real);
   const text = shortest(scan, real);
@@ -157,6 +160,33 @@ function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: Plac
     reason: `${verb(use)} ${text}`,
     always: confirm ? [] : narrowPattern(text, value.glob),
   });
+}
+
+/** Where the links below a folder lead out of the workspace. */
+function addFollowed(scan: Scan, real: string, { text, glob }: Value, place: Place): void {
+  const folders = glob ? findNames(scan, real, place.widerGlobs) : [real];
+  const outside = folders && !scan.isRearranged ? linksOutside(scan, folders) : undefined;
+  if (outside === undefined)
+    return addUnknownPath(scan, text, { access: "visible" }, "links in it may lead out of the workspace");
+  for (const path of outside)
+    addExternal(scan, path, { text: path, glob: false }, { access: "visible", folder: true }, []);
+}
+
+/** Entries below folders that are looked at; where there are more nobody can say where their links lead. */
+const followedLimit = 2_000;
+
+/** What lies outside and is reached by links, from links too; undefined where there is too much to look at. */
+function linksOutside(scan: Scan, folders: readonly string[]): string[] | undefined {
+  const seen = new Set(folders);
+  const outside = new Set<string>();
+  for (const folder of seen) {
+    for (const name of scan.context.list?.(folder) ?? []) {
+      const real = scan.realPath(folder, name);
+      (isInRoots(scan, real) ? seen : outside).add(real);
+    }
+    if (seen.size + outside.size > followedLimit) return undefined;
+  }
+  return [...outside];
 }
 
 /** What removes a link removes the link itself, not what it leads to. */

@@ -58,6 +58,8 @@ export interface Program {
   readonly below?: string;
   /** Options with which it reads everything below a folder; `*` for always. */
   readonly searches?: string;
+  /** Options with which it goes on where the links lead that lie below a folder. */
+  readonly follows?: string;
   /** What it writes is gone afterwards. */
   readonly removes?: boolean;
   /** Options are whole words behind one dash (`-delete`). */
@@ -100,6 +102,7 @@ const table: Record<string, Program> = {
     texts: "-x -I -L -F --exclude --label --ignore-matching-lines --show-function-line",
     danger: "--output --to-file --from-file --diff-program",
     searches: "*",
+    follows: "-r --recursive",
   },
   sdiff: {
     operands: "read",
@@ -136,13 +139,21 @@ const table: Record<string, Program> = {
   "ls lsd exa eza": {
     operands: "folder",
     texts: "-I --ignore --hide --ignore-glob --time-style",
+    follows: "-L --dereference",
   },
-  du: { operands: "folder", texts: "-I --exclude", reads: "-X --exclude-from", lists: "--files0-from" },
+  du: {
+    operands: "folder",
+    texts: "-I --exclude",
+    reads: "-X --exclude-from",
+    lists: "--files0-from",
+    follows: "-L --dereference",
+  },
   "readlink realpath": { operands: "folder" },
   tree: {
     operands: "folder",
     texts: "-P -I -L --filelimit --charset --timefmt",
     danger: "-o --output -R",
+    follows: "-l",
     writes: "-o",
   },
   "cd pushd": { operands: "folder" },
@@ -155,6 +166,7 @@ const table: Record<string, Program> = {
     skip: 1,
     instead: "-e --regexp -f --file",
     searches: "-r -R --recursive --dereference-recursive -d --directories",
+    follows: "-R --dereference-recursive",
   },
   rg: {
     operands: "read",
@@ -163,6 +175,7 @@ const table: Record<string, Program> = {
     reads: "-f --file --ignore-file",
     danger: "--pre --hostname-bin -z --search-zip",
     searches: "*",
+    follows: "-L --follow",
     skip: 1,
     instead: "-e --regexp -f --file --files --type-list",
   },
@@ -171,6 +184,7 @@ const table: Record<string, Program> = {
     values: "-A -B -C -m -G --ignore --ignore-dir --depth",
     danger: "--pager --pre --output",
     searches: "*",
+    follows: "-f --follow",
     skip: 1,
   },
   jq: {
@@ -203,6 +217,7 @@ const table: Record<string, Program> = {
     texts: "-e -E -g -t -d -c -S --extension --exclude --type --color --size --glob",
     values: "--search-path --base-directory --ignore-file -C",
     danger: "-x -X --exec --exec-batch",
+    follows: "-L --follow",
     skip: 1,
   },
   "less more most pg view": { operands: "read", opaque: interactive },
@@ -224,6 +239,7 @@ const table: Record<string, Program> = {
     skip: 1,
     instead: "--reference",
     reads: "--reference",
+    follows: "-L",
     below: "-R --recursive",
   },
   cp: {
@@ -234,6 +250,7 @@ const table: Record<string, Program> = {
     fills: "-t --target-directory",
     below: "-r -R -a --recursive --archive",
     searches: "-r -R -a --recursive --archive",
+    follows: "-L --dereference",
   },
   mv: {
     operands: "move",
@@ -256,6 +273,7 @@ const table: Record<string, Program> = {
     operands: "copy",
     values: "-f --filter --exclude --include --exclude-from --include-from --bwlimit",
     searches: "*",
+    follows: "-L --copy-links -k --copy-dirlinks --copy-unsafe-links",
     danger: "-e --rsh --rsync-path --daemon",
     reads: "--password-file",
     lists: "--files-from",
@@ -281,6 +299,7 @@ const table: Record<string, Program> = {
     operands: "pack",
     takes: "-m --move",
     searches: "-r --recurse-paths -R",
+    follows: "-r --recurse-paths -R",
     danger: "-T -TT --test --unzip-command -O --output-file",
   },
   unzip: {
@@ -299,6 +318,7 @@ const table: Record<string, Program> = {
   "tar bsdtar gtar": {
     operands: "folder",
     values: "-C --directory",
+    follows: "-h --dereference",
     texts: "--exclude --transform --xform",
     danger:
       "--checkpoint-action --to-command -I --use-compress-program --rsh-command --rmt-command -F --info-script --new-volume-script -P --absolute-names",
@@ -443,7 +463,7 @@ const table: Record<string, Program> = {
   "vi vim nvim gvim ex ed emacs emacsclient nano pico joe micro hx kak code subl gdb lldb pry irb ipython screen tmux expect script scriptreplay mc ranger fzf":
     { operands: "read", opaque: interactive },
   "ssh slogin mosh rsh telnet sftp ftp lftp socat nc ncat netcat": { opaque: remote },
-  scp: { operands: "copy", searches: "-r", danger: "-S -o -F -D", values: "-i -P -l -c" },
+  scp: { operands: "copy", searches: "-r", follows: "-r", danger: "-S -o -F -D", values: "-i -P -l -c" },
   "at batch crontab systemd-run launchctl systemctl service nsenter unshare chroot su runuser pkexec gksudo start-stop-daemon dtach abduco":
     { opaque: schedules },
   "xdg-open open start": { opaque: "it opens whatever program is set up for the file" },

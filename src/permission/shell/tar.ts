@@ -5,6 +5,7 @@ import { hasOption, readOptions, words } from "./options.ts";
 import type { Options } from "./options.ts";
 import type { Invocation, Place } from "./part.ts";
 import { addPath } from "./paths.ts";
+import type { PathUse } from "./paths.ts";
 import { programDoubt } from "./program.ts";
 import { programOf } from "./program-table.ts";
 import type { Program } from "./program-table.ts";
@@ -26,8 +27,9 @@ export function describeTar({ scan, args, place }: Invocation): Doubt | undefine
       addPath(scan, value, { access: extracts ? "edit" : "visible", folder: true, below: true }, place);
   }
   if (extracts && !hasOption(options, "-C --directory")) addUnseenWrites(scan, place);
+  const member: PathUse = { access: "read", within: true, follows: hasOption(options, program.follows) };
   for (const from of extracts ? [] : memberFolders(options, place))
-    for (const operand of options.operands) addPath(scan, operand, { access: "read", within: true }, from);
+    for (const operand of options.operands) addPath(scan, operand, member, from);
   return programDoubt(options, program);
 }
 
