@@ -111,7 +111,7 @@ interface Known {
 type GivenAnswer = Answer | { reply: "failed" | "unasked"; problem: string };
 
 /** What a session needs of its gate. */
-export type Decider = Pick<Gate, "decide" | "reconsider" | "close">;
+export type Decider = Pick<Gate, "decide" | "isAllowed" | "reconsider" | "close">;
 
 /**
  * Decides over the calls of a session and its children. One question is open at a time; the others wait. Whatever is
@@ -143,6 +143,11 @@ export class Gate {
     this.#waiting.push(waiting);
     this.#askNext();
     return waiting.settled.promise.finally(() => signal.removeEventListener("abort", onAbort));
+  }
+
+  /** Whether it would go through without asking anybody. */
+  isAllowed(call: Pick<GateCall, "permissions" | "limits" | "within">, rules: Ruleset): boolean {
+    return !this.#isClosed && this.#judge(call, rules).every(({ action }) => action === "allow");
   }
 
   /** Settles the questions that need no answer any more, because more was allowed meanwhile. */
@@ -204,7 +209,10 @@ export class Gate {
   }
 
   /** In the order of the call's permissions. */
-  #judge({ permissions, limits, within }: GateCall, rules: Ruleset): Judgement[] {
+  #judge(
+    { permissions, limits, within }: Pick<GateCall, "permissions" | "limits" | "within">,
+    rules: Ruleset,
+  ): Judgement[] {
     const mode = this.#deps.mode?.() ?? "ask";
     const authority = { rules, limits, within, mode, approvals: this.#deps.approvals.rules() };
     return permissions.map((request) => judge(request, authority));

@@ -236,7 +236,12 @@ async function readLinked(
     const call = await readTool.prepare({ filePath: path, ...range }, context);
     const { action, reason } = evaluate(call.permissions, rules);
     if (action === "deny") return [synthetic(unreadable(block.uri, reason))];
-    const result = await call.run({ callId: newPartId(), signal: context.signal, output: async () => {} });
+    const result = await call.run({
+      callId: newPartId(),
+      signal: context.signal,
+      mayRead: () => true,
+      output: async () => {},
+    });
     if (result.status === "failed") return [synthetic(unreadable(block.uri, result.error))];
     const media = (result.attachments ?? []).map(toFilePart);
     return [synthetic(`<attached path="${path}">\n${result.output}\n</attached>`), ...media];

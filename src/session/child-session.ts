@@ -234,6 +234,10 @@ class ChildGate implements Decider {
     return this.#idle.paused(() => this.#parent.gate.decide(asked, rules, signal));
   }
 
+  isAllowed(call: Pick<GateCall, "permissions" | "limits" | "within">, rules: Ruleset): boolean {
+    return this.#parent.gate.isAllowed(call, rules);
+  }
+
   reconsider(): void {
     this.#parent.gate.reconsider();
   }

@@ -6,6 +6,7 @@ import type { Decider } from "../permission/gate.ts";
 import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
 import { describeInputProblem, unknownTool } from "../tool/invalid.ts";
 import { limitOutput, type OutputLimits } from "../tool/output-limit.ts";
+import { readRequest } from "../tool/paths.ts";
 import {
   type PreparedCall,
   type Tool,
@@ -193,6 +194,7 @@ export class ToolRunner {
       const result = await prepared.run({
         callId: card.part.callId,
         signal,
+        mayRead: (path) => this.#mayRead(path),
         output: (delta) => card.output(delta),
       });
       return await this.#finish(card, await resultOfPlugins(this.#deps, card, result, signal), signal);
@@ -223,6 +225,12 @@ export class ToolRunner {
     const taken = this.#deps.decisions.take(part.callId);
     card.decided(taken?.by === "person" ? { ...taken, waitedMs: Date.now() - askedAt } : taken);
     return decision;
+  }
+
+  #mayRead(path: string): boolean {
+    const { context, gate, limitingRules: limits } = this.#deps;
+    const permissions = [readRequest(context, path)];
+    return gate.isAllowed({ permissions, limits, within: this.#within }, this.#rules);
   }
 
   async #finish(card: CallCard, result: ToolResult, signal: AbortSignal): Promise<CallOutcome> {

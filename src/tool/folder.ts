@@ -10,6 +10,8 @@ export interface SearchPlace {
   title: string;
   /** What it takes to look there when it lies under no root. */
   external: PermissionRequest[];
+  /** The same, and to read it. */
+  reading: PermissionRequest[];
 }
 
 /** The folder that the model named, or the working directory. Throws {@link ToolFailure} when it is none. */
@@ -28,5 +30,5 @@ export async function resolvePlace(context: ToolContext, raw: string | undefined
     throw new ToolFailure(await missingPathMessage(context, resolved, asked));
   const permissions = pathPermissions(context, resolved, "read");
   const external = permissions.filter(({ permission }) => permission === "external_directory");
-  return { path, kind, title: titleOf(context, resolved), external };
+  return { path, kind, title: titleOf(context, resolved), external, reading: permissions };
 }

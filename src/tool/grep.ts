@@ -28,11 +28,24 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
     return {
       title: pattern,
       locations: [{ path: place.path }],
-      permissions: [{ permission: "grep", subjects: [{ text: pattern }], always: ["*"] }, ...place.external],
+      permissions: [
+        { permission: "grep", subjects: [{ text: pattern }], always: ["*"] },
+        ...(place.kind === "file" ? place.reading : place.external),
+      ],
       run: async (run) => {
         const { signal } = run;
         const onProgress = (files: number) => run.output(`${files} files so far …\n`);
-        const query = { folder: place.path, pattern, include, limit: RESULT_LIMIT, onProgress, signal };
+        // Not even that such a file matches is said: by many patterns its text could be guessed.
+        const isShown = (found: string) => found === place.path || run.mayRead(found);
+        const query = {
+          folder: place.path,
+          pattern,
+          include,
+          limit: RESULT_LIMIT,
+          isShown,
+          onProgress,
+          signal,
+        };
         const { matches, truncated } = await findLines(search, query);
         const none = `No lines match in ${place.title}${include === undefined ? "" : ` (${include})`}.`;
         return {

@@ -41,6 +41,12 @@ export function pathPermissions(
   return isInside(resolved.path, workspace.roots) ? [own] : [own, externalRequest(workspace, resolved)];
 }
 
+/** What it takes to read a file that a search came upon, by its absolute real path. */
+export function readRequest({ workspace }: InWorkspace, path: string): PermissionRequest {
+  const text = relativeTo(workspace.cwd, path);
+  return { permission: "read", subjects: [{ text, also: others(text, [path]) }], always: [] };
+}
+
 /** The path as it stands in titles: relative to the working directory where it lies inside. */
 export function titleOf({ workspace }: InWorkspace, resolved: ResolvedPath): string {
   return relativeTo(workspace.cwd, resolved.path);

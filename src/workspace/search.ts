@@ -32,6 +32,8 @@ export interface LinesQuery {
   pattern: string;
   include?: string;
   limit: number;
+  /** Whether the lines of a file, given by its absolute path, may be shown; all unless given. */
+  isShown?: (path: string) => boolean;
   onProgress?: OnProgress;
   signal: AbortSignal;
 }
@@ -119,10 +121,11 @@ async function findLines(
   query: LinesQuery,
   progressMs: number,
 ): ReturnType<Search["lines"]> {
+  const { isShown = () => true } = query;
   const paths = await filesWithMatch(engine, query, progressMs);
   const matches: LineMatch[] = [];
   for (let start = 0; start < paths.length && matches.length <= query.limit; start += FILES_AT_ONCE) {
-    const some = paths.slice(start, start + FILES_AT_ONCE);
+    const some = paths.slice(start, start + FILES_AT_ONCE).filter(isShown);
     const wanted = { paths: some, pattern: query.pattern, limit: query.limit + 1, signal: query.signal };
     const found = await engine.matches(wanted);
     for (const path of some)

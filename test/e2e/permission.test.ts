@@ -234,6 +234,28 @@ describe("rules", () => {
     });
   });
 
+  test("the search shows no line of a file that may not be read unasked, and asks for one that it is given", async () => {
+    const config = { permission: { read: { "keys/*": "deny" } } };
+    const files = { ".env": "KEY=1\n", "keys/k.pem": "KEY=2\n", "a.txt": "KEY=3\n" };
+    await story({ config, files }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      editor.permission = "allow_once";
+      model
+        .reply(
+          reply.call("grep", { pattern: "KEY" }),
+          reply.call("grep", { pattern: "KEY", path: "keys" }),
+          reply.call("grep", { pattern: "KEY", path: ".env" }),
+        )
+        .reply("Done.");
+      await editor.prompt(sessionId, "Search");
+      const results = toolCalls(editor.updates(sessionId)).map(({ content }) => JSON.stringify(content));
+      expect(results.map((text) => text.match(/KEY=\d/g))).toEqual([["KEY=3"], null, ["KEY=1"]]);
+      expect(editor.permissionRequests.map(({ toolCall }) => toolCall.locations)).toEqual([
+        [{ path: expect.stringMatching(/\.env$/) }],
+      ]);
+    });
+  });
+
   test("a file that may not be read is not read by attaching it either, one that asks is", async () => {
     const config = { permission: { read: { "*.pem": "deny" } } };
     const files = { "key.pem": "hush\n", ".env": "SHOWN=1\n" };

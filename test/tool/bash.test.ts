@@ -91,6 +91,7 @@ async function run(input: Record<string, unknown>, signal = new AbortController(
   const result = await call.run({
     callId: "call",
     signal,
+    mayRead: () => true,
     output: async (delta) => {
       deltas.push(delta);
     },
@@ -226,6 +227,7 @@ test("a cancelled command fails with what was seen", async () => {
   const result = await call.run({
     callId: "call",
     signal: controller.signal,
+    mayRead: () => true,
     output: async () => controller.abort(),
   });
   expect(result).toEqual({

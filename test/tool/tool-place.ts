@@ -64,7 +64,14 @@ export function shouting(place: ToolPlace): ToolPlace {
 /** Parses, prepares and runs a call as the runner does once it is permitted. */
 export async function call(tool: Tool, input: unknown, { context }: ToolPlace): Promise<Completed> {
   const prepared = await tool.prepare(tool.input.parse(input), context);
-  return completed(await prepared.run({ callId: "call", signal: context.signal, output: async () => {} }));
+  return completed(
+    await prepared.run({
+      callId: "call",
+      signal: context.signal,
+      mayRead: () => true,
+      output: async () => {},
+    }),
+  );
 }
 
 export function prepare(tool: Tool, input: unknown, { context }: ToolPlace) {
@@ -81,7 +88,12 @@ export function run(
   prepared: Awaited<ReturnType<typeof prepare>>,
   { context }: ToolPlace,
 ): Promise<ToolResult> {
-  return prepared.run({ callId: "call", signal: context.signal, output: async () => {} });
+  return prepared.run({
+    callId: "call",
+    signal: context.signal,
+    mayRead: () => true,
+    output: async () => {},
+  });
 }
 
 type Completed = ToolResult & { status: "completed" };

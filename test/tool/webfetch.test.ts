@@ -152,7 +152,12 @@ describe("compressed and large answers", () => {
     await using place = await toolPlace();
     const prepared = await prepare(tool, { url: `${server.url}/never` }, place);
     const cancel = new AbortController();
-    const fetching = prepared.run({ callId: "call", signal: cancel.signal, output: async () => {} });
+    const fetching = prepared.run({
+      callId: "call",
+      signal: cancel.signal,
+      mayRead: () => true,
+      output: async () => {},
+    });
     cancel.abort();
     await expect(fetching).rejects.toThrow(/abort/i);
   });

@@ -173,9 +173,9 @@ test("a cancelled call changes nothing", async () => {
   await using place = await toolPlace();
   const prepared = await prepare(writeTool, { filePath: "a", content: "x" }, place);
   const aborted = AbortSignal.abort();
-  await expect(prepared.run({ callId: "call", signal: aborted, output: async () => {} })).rejects.toThrow(
-    "aborted",
-  );
+  await expect(
+    prepared.run({ callId: "call", signal: aborted, mayRead: () => true, output: async () => {} }),
+  ).rejects.toThrow("aborted");
   await expect(stat(place.path("a"))).rejects.toThrow("ENOENT");
 });
 

@@ -5,7 +5,7 @@ import { dangersIn, readOptions, words } from "./options.ts";
 import type { Options } from "./options.ts";
 import { inFolder } from "./folders.ts";
 import type { Invocation, Place, Scan } from "./part.ts";
-import { addPath } from "./paths.ts";
+import { addPath, addUnknownPath } from "./paths.ts";
 import { describeProgram } from "./program.ts";
 import { interactive } from "./program-table.ts";
 import type { Program } from "./program-table.ts";
@@ -32,6 +32,7 @@ const commands: Record<string, Program> = {
     operands: "read",
     skip: 1,
     instead: "-e -f",
+    searches: "*",
   },
   archive: { danger: `${danger} -o --remote`, writes: "-o --output" },
   "format-patch": { danger: `${danger} -o --output-directory`, writes: "-o --output-directory" },
@@ -57,7 +58,7 @@ const commands: Record<string, Program> = {
   tag: { danger, texts: `${texts} --sort -u --local-user`, reads: "-F --file" },
   notes: { danger, texts, reads: "-F --file" },
   rm: { danger, operands: "write", removes: true, below: "-r" },
-  mv: { danger, operands: "move", removes: true, below: "*" },
+  mv: { danger, operands: "move", removes: true, below: "*", searches: "*" },
   restore: { danger, operands: "write", below: "*", texts: "-s --source" },
   apply: { danger, operands: "read", writesUnseen: true, values: "--directory" },
   stash: { danger, texts: "-m --message" },
@@ -114,11 +115,46 @@ function describeSubcommand(
   const { scan, place } = invocation;
   const program = commandOf(name);
   if (name === "checkout") addCheckedOut(scan, args, place);
+  if (printing.has(name)) addPrinted(scan, args, place);
+  if (packing.has(name)) addPath(scan, literalArgument("."), { access: "read", within: true }, place);
   const own = describeProgram({ ...invocation, args }, program);
   const doubt = strictestDoubt(wordDoubt(name, args, program), own);
   if (doubt === doubts.gitConfig) addPath(scan, literalArgument(".git/config"), { access: "edit" }, place);
   return doubt;
 }
+
+/** Commands that print what files are or were, and such that pack all of them. */
+const printing = words(
+  "show diff log blame annotate cat-file grep archive diff-tree format-patch whatchanged",
+);
+const packing = words("archive bundle fast-export");
+
+/** `git show HEAD~1:a` and `git log -p -- a` print `a`. */
+function addPrinted(scan: Scan, args: readonly Argument[], place: Place): void {
+  const dashes = args.findIndex(({ text }) => text === "--");
+  const revisions = dashes === -1 ? args : args.slice(0, dashes);
+  const paths = dashes === -1 ? [] : args.slice(dashes + 1);
+  for (const { text, values } of revisions) {
+    if (values === undefined && /^[^-].*:/.test(text))
+      addUnknownPath(scan, text, { access: "read" }, unknownFile);
+    for (const value of values ?? []) {
+      const file = inRevision.exec(value.text)?.[1];
+      if (file)
+        addPath(
+          scan,
+          { ...literalArgument(file), values: [{ text: file, glob: value.glob }] },
+          { access: "read" },
+          place,
+        );
+    }
+  }
+  for (const path of paths) addPath(scan, path, { access: "read", within: true }, place);
+}
+
+const unknownFile = "the file that it prints cannot be known before it runs";
+
+/** `HEAD:a`, `:a`, `:2:a`; neither a search for a message (`:/a`) nor an option. */
+const inRevision = /^(?!-)(?:[^:{]|\{[^}]*\})*:(?:[0-3]:)?(?!\/)(.+)$/s;
 
 /** Each `-C` leads on from the one before. */
 function inFolders({ found }: Options, place: Place): Place {

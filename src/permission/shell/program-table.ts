@@ -258,6 +258,7 @@ const table: Record<string, Program> = {
     values: "-S --suffix",
     spares,
     fills: "-t --target-directory",
+    searches: "*",
     below: "*",
   },
   install: {
