@@ -35,6 +35,7 @@ export class Watchdog {
   readonly #mark = `${randomUUID()}/`;
   readonly #path: string;
   #count = 0;
+  readonly #groups = new Set<number>();
   #input: Writable | undefined;
 
   constructor(path: string | undefined) {
@@ -48,12 +49,14 @@ export class Watchdog {
 
   guard(group: number): void {
     if (process.platform === "win32") return;
-    this.#input ??= this.#start();
-    this.#input.write(`+ ${group}\n`);
+    this.#groups.add(group);
+    if (this.#input) this.#input.write(`+ ${group}\n`);
+    else this.#start();
   }
 
   /** Its number may be another's soon. */
   forget(group: number): void {
+    this.#groups.delete(group);
     this.#input?.write(`- ${group}\n`);
   }
 
@@ -63,17 +66,22 @@ export class Watchdog {
     this.#input = undefined;
   }
 
-  /** Without it only a killed program leaves something behind: that it cannot start is no reason to fail. */
-  #start(): Writable {
+  /** Without it only a killed program leaves something behind: that it cannot start now is no reason to fail. */
+  #start(): void {
     const dog = spawn("/bin/sh", ["-c", script, "fairlead-watchdog", this.#mark], {
       env: { PATH: this.#path },
       cwd: "/",
       stdio: ["pipe", "ignore", "ignore"],
       detached: true,
     });
-    dog.on("error", () => {});
-    dog.stdin.on("error", () => {});
-    dog.unref();
-    return dog.stdin;
+    // There is none where the program may open no more files.
+    const input: Writable | undefined = dog.stdin;
+    const gone = () => {
+      if (this.#input === input) this.#input = undefined;
+    };
+    dog.on("error", gone).on("exit", gone).unref();
+    input?.on("error", () => {});
+    input?.write([...this.#groups].map((group) => `+ ${group}\n`).join(""));
+    this.#input = input;
   }
 }

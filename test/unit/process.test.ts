@@ -8,7 +8,7 @@ import { execa } from "execa";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { textOf } from "../../src/base/piece.ts";
 import { openPipedProcesses } from "../../src/workspace/piped-process.ts";
-import { endTree } from "../../src/workspace/process-tree.ts";
+import { endTree, hasRunningMember } from "../../src/workspace/process-tree.ts";
 import { openProcesses, type ProcessOutcome, type Processes } from "../../src/workspace/process.ts";
 import { Watchdog } from "../../src/workspace/watchdog.ts";
 
@@ -292,6 +292,34 @@ test("a group is ended where processes cannot be listed", async () => {
     ...script,
   ]);
   expect(stdout).toBe("SIGTERM");
+});
+
+/** Guards a group while there is no file left to open, and another later; then it is killed. */
+const guardedWithoutFiles = `
+  import { spawn } from "node:child_process";
+  import { closeSync, openSync } from "node:fs";
+  import { Watchdog } from "${new URL("../../src/workspace/watchdog.ts", import.meta.url).href}";
+  const groups = [1, 2].map(() => spawn("sleep", ["1000"], { detached: true, stdio: "ignore" }).pid);
+  process.stdout.write(groups.join(" "));
+  const watchdog = new Watchdog(process.env.PATH);
+  const files = [];
+  for (let isOpen = true; isOpen; )
+    try { files.push(openSync("/dev/null")); } catch { isOpen = false; }
+  watchdog.guard(groups[0]);
+  for (const file of files) closeSync(file);
+  watchdog.guard(groups[1]);
+  setTimeout(() => process.kill(process.pid, "SIGKILL"), 100);
+`;
+
+test("what was started when no file could be opened any more is guarded too, as soon as one can", async () => {
+  const script = ["--input-type=module", "--experimental-strip-types", "-e", guardedWithoutFiles];
+  const limited = ["-c", 'ulimit -n 200; exec "$@"', "sh", process.execPath, ...script];
+  const { stdout, signal } = await execa("/bin/sh", limited, { reject: false });
+  expect(signal).toBe("SIGKILL");
+  const groups = stdout.split(" ").map(Number);
+  expect(groups).toHaveLength(2);
+  const running = () => Promise.all(groups.map(hasRunningMember));
+  await expect.poll(running, { timeout: 10_000 }).toEqual([false, false]);
 });
 
 test.runIf(onLinux)("what ignores TERM gets KILL, however long a look at the processes takes", async () => {
