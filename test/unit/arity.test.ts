@@ -55,6 +55,17 @@ describe('"always" offers', () => {
     "sed -i s/a/b/ c",
     "LD_PRELOAD=x ls",
     "/bin/bash a.sh",
+    "choom -n 1 ls",
+    "perf stat ls",
+    "hyperfine ls",
+    "m4 a",
+    "dc a",
+    "tclsh a",
+    "erl -eval x",
+    "zig run a.zig",
+    "bazel run a",
+    "heroku run ls",
+    "gcloud compute ssh host",
   ])("nothing for %j", (command) => {
     const [own] = explainShell(command, context)
       .filter((part) => part.permission === "bash")

@@ -74,6 +74,8 @@ export interface Program {
 
 export const interactive = "it can run other programs from inside";
 const remote = "it runs a command on another machine";
+const interprets = "it runs what its script or its input says";
+const runsArguments = "it runs what stands in its arguments";
 const schedules = "it runs something later or elsewhere";
 
 const spares = "-b --backup -S --suffix";
@@ -460,7 +462,12 @@ const table: Record<string, Program> = {
     runsInput: true,
     leads: true,
   },
+  ghc: { danger: "-e --interactive --run" },
   // Nothing can be said about these
+  "tclsh wish guile sbcl clisp ecl racket ocaml utop swipl ghci runghc runhaskell erl escript iex raku rakudo jshell scala amm crystal m4 dc gnuplot octave maxima gap gp sage qjs rhino jjs jsc d8":
+    { operands: "read", opaque: interprets },
+  "perf hyperfine concurrently entr watchexec nodemon firejail bwrap proot doppler aws-vault chamber infisical op teller":
+    { opaque: runsArguments },
   "vi vim nvim gvim ex ed emacs emacsclient nano pico joe micro hx kak code subl gdb lldb pry irb ipython screen tmux expect script scriptreplay mc ranger fzf":
     { operands: "read", opaque: interactive },
   "ssh slogin mosh rsh telnet sftp ftp lftp socat nc ncat netcat": { opaque: remote },

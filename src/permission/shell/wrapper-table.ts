@@ -50,6 +50,7 @@ const table: Record<string, Wrapper> = {
   ionice: { flags: "-t --ignore", values: "-c -n --class --classdata", looks: "-p --pid" },
   chrt: { flags: "-b -f -i -o -r -a", skip: 1, looks: "-p --pid -m" },
   taskset: { flags: "-a -c", skip: 1, looks: "-p --pid" },
+  choom: { values: "-n --adjust", looks: "-p --pid" },
   stdbuf: { values: "-i -o -e --input --output --error" },
   time: {
     flags: "-p -v -a -l -h -q --portability --verbose --append --quiet",
