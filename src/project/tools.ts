@@ -6,9 +6,9 @@ import type { FoundModules, ModuleSources } from "../plugin/modules.ts";
 import type { SharedPlugins, WantedPlugins } from "../plugin/shared-plugins.ts";
 import type { Project } from "../session/project.ts";
 import type { Skill } from "../skill/skill.ts";
+import type { ShellPlace } from "../tool/bash.ts";
 import type { Tool } from "../tool/tool.ts";
 import { shellContext } from "../workspace/shell-context.ts";
-import type { Workspace } from "../workspace/workspace.ts";
 
 export interface ProjectToolsOptions {
   readonly skills: readonly Skill[];
@@ -46,7 +46,7 @@ async function loadBuiltIn({ skills, search }: ProjectToolsOptions): Promise<rea
 
 export const loadAnalysis = () => import("../permission/shell/analysis.ts");
 
-async function analyze(command: string, place: Pick<Workspace, "cwd" | "roots" | "home">) {
+async function analyze(command: string, place: ShellPlace) {
   const { analyzeShell } = await loadAnalysis();
   return analyzeShell(command, shellContext(place));
 }

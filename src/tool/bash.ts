@@ -18,8 +18,10 @@ const MOST_TIMEOUT_MS = 600_000;
 
 /** Where a command line would run: what its relative paths and `~` mean, and what lies inside. */
 export interface ShellPlace {
-  /** The command's working directory, an absolute real path. */
+  /** The session's working directory, which the paths of rules are relative to; an absolute real path. */
   cwd: string;
+  /** The folder that the command runs in; the same. */
+  start: string;
   home: string;
   roots: readonly string[];
 }
@@ -56,11 +58,13 @@ export function bashTool({ analyze }: { analyze: AnalyzeCommand }): Tool {
     concurrency: "exclusive",
     prepare: async (input, context) => {
       const folder = await resolveFolder(context, input.workdir);
-      const { home, roots } = context.workspace;
-      const command = await analyze(input.command, { cwd: folder.path, home, roots });
+      const { cwd, home, roots } = context.workspace;
+      const command = await analyze(input.command, { cwd, start: folder.path, home, roots });
+      const isElsewhere = folder.path !== cwd;
       return {
         title: input.command,
         locations: input.workdir === undefined ? [] : [{ path: folder.path }],
+        ...(isElsewhere && { preview: { text: `It runs in ${folder.title}.` } }),
         permissions: [...command, ...folder.external],
         run: (run) => runCommand(input, folder.path, context, run),
       };

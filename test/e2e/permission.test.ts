@@ -256,6 +256,34 @@ describe("rules", () => {
     });
   });
 
+  test("rules for paths hold in whatever folder a command is told to run, and the question names it", async () => {
+    const deny = (path: string) => ({ [`${path}/*`]: "deny" });
+    const config = {
+      experimental: { continue_loop_on_deny: true },
+      permission: { read: deny("keys"), edit: deny("locked"), bash: { "./run.sh": "ask" } },
+    };
+    const files = { "keys/k": "KEY=1\n", "locked/l": "one\n", "sub/run.sh": "echo KEY=2\n", "run.sh": "\n" };
+    await story({ config, files }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      editor.permission = "reject_once";
+      const inFolder = (command: string, workdir: string) => reply.callScript("bash", { command, workdir });
+      const calls = [
+        inFolder("cat k", "keys"),
+        inFolder("cat ../keys/k", "sub"),
+        inFolder("echo x > made", "locked"),
+        inFolder("rm -r ../locked", "sub"),
+        inFolder("./run.sh", "sub"),
+      ];
+      model.reply(reply.together(...calls)).reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      const results = toolCalls(editor.updates(sessionId));
+      expect(results.map(({ status }) => status)).toEqual(calls.map(() => "failed"));
+      expect(JSON.stringify(results)).not.toContain("KEY=");
+      expect(await repository.git("status", "--porcelain")).toBe("");
+      expect(JSON.stringify(editor.permissionRequests[0]?.toolCall.content)).toContain("It runs in sub.");
+    });
+  });
+
   test("a file that may not be read is not read by attaching it either, one that asks is", async () => {
     const config = { permission: { read: { "*.pem": "deny" } } };
     const files = { "key.pem": "hush\n", ".env": "SHOWN=1\n" };

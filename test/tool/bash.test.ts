@@ -107,11 +107,13 @@ const completed = (output: string, exitCode: number | null = 0): ToolResult => (
 
 test("says what it would run and where, and asks the analysis for permissions", async () => {
   const call = await prepare({ command: "  git status ", workdir: "sub" });
-  const place = { cwd: join(folder, "work", "sub"), home: folder, roots: [join(folder, "work")] };
+  const cwd = join(folder, "work");
+  const place = { cwd, start: join(cwd, "sub"), home: folder, roots: [cwd] };
   expect(analyzed).toEqual([{ command: "git status", place }]);
   expect({ ...call, run: undefined }).toEqual({
     title: "git status",
-    locations: [{ path: place.cwd }],
+    locations: [{ path: place.start }],
+    preview: { text: "It runs in sub." },
     permissions: [{ permission: "bash", subjects: [{ text: "git status" }], always: [] }],
     run: undefined,
   });

@@ -106,6 +106,35 @@ describe("what a command line does", () => {
     ]);
   });
 
+  test("is a program by its path from the folder of the rules, wherever it runs", () => {
+    const programs = (command: string) =>
+      explainShell(command, context)
+        .filter(({ permission, steers }) => permission === "bash" && !steers)
+        .map(({ text, also, always, opaque }) => ({ text, also, always, ...(opaque && { opaque }) }));
+    const elsewhere = { text: "./src/a.sh x", also: ["./a.sh x", "a.sh x"], always: ["./src/a.sh *"] };
+    expect(programs("./a.sh x")).toEqual([{ text: "./a.sh x", also: ["a.sh x"], always: ["./a.sh *"] }]);
+    expect(programs("cd src && ./a.sh x")).toEqual([elsewhere]);
+    expect(programs("cd src; ./a.sh x")).toEqual([elsewhere]);
+    expect(programs("cd /opt && ./a.sh").map(({ text }) => text)).toEqual(["/opt/a.sh"]);
+    expect(programs('cd "$X" && ./a.sh').map(({ always, opaque }) => [always, opaque])).toEqual([
+      [[], "the folder of its program cannot be known before it runs"],
+    ]);
+  });
+
+  test("is judged by rules for the folder that they are relative to, wherever it starts", () => {
+    const inSources = { ...context, start: "/work/app/src" };
+    const files = (command: string) =>
+      explainShell(command, inSources)
+        .filter(({ permission }) => permission !== "bash")
+        .map(({ permission, text }) => [permission, text]);
+    expect(files("cat a.ts ../notes.txt > out")).toEqual([
+      ["edit", "src/out"],
+      ["read", "src/a.ts"],
+      ["read", ".env"],
+    ]);
+    expect(files("rm -r ../config")).toEqual([["edit", "config"]]);
+  });
+
   test("resolves a variable only where it is set once and for certain", () => {
     const edits = (command: string) => parts(command).filter(([permission]) => permission === "edit");
     expect(edits("D=src; touch $D/a")).toEqual([["edit", "src/a"]]);

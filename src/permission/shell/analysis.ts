@@ -25,7 +25,7 @@ export function explainShell(command: string, context: ShellContext): ShellPart[
   if (refusal !== undefined) return asWhole(command, refusal);
   try {
     const walk = new ShellWalk(context);
-    walk.script(parse(command), command, [context.cwd]);
+    walk.script(parse(command), command, [context.start ?? context.cwd]);
     const runs = walk.parts.some(({ permission, steers }) => permission === "bash" && !steers);
     return runs ? walk.parts : [bashPart(command), ...walk.parts.filter(({ steers }) => !steers)];
   } catch (error) {

@@ -1,4 +1,4 @@
-import { basename } from "node:path";
+import { basename, join, relative } from "node:path";
 import { alwaysPattern, isNamedByWords, runnerWords } from "./arity.ts";
 import { describe } from "./describe.ts";
 import { assignmentDoubt } from "./doubt.ts";
@@ -9,7 +9,7 @@ import { readOptions } from "./options.ts";
 import type { Place, Scan, ShellPart, SimpleCommand } from "./part.ts";
 import { addPath, addUnknownPath, mayBeOption } from "./paths.ts";
 import { programOf } from "./program-table.ts";
-import { asGiven, asUnknown, canonicalText, knownText } from "./word.ts";
+import { asGiven, asUnknown, canonicalText, knownText, literalArgument } from "./word.ts";
 import type { Argument } from "./word.ts";
 
 /** Commands that run each other (`sudo env nice …`) deeper than this are asked for as a whole. */
@@ -19,12 +19,12 @@ const wrapLimit = 32;
 export function addCommand(scan: Scan, command: SimpleCommand, place: Place): void {
   if (place.depth > wrapLimit) throw new Error(`commands wrap each other more than ${wrapLimit} deep`);
   const name = commandName(command);
-  if (typeof name !== "string") return addBash(scan, command, name);
+  if (typeof name !== "string") return addBash(scan, command, name, place);
   if (isSteering(name, command)) return addSteering(scan, command, place);
   const given = command.argv.slice(1).map(asGiven);
   const args = given.map((arg) => (mayBeOption(scan, arg, place) ? asUnknown(arg) : arg));
   const own = describe(name, { scan, command, args, place });
-  addBash(scan, command, own ?? assignmentDoubt(command));
+  addBash(scan, command, own ?? assignmentDoubt(command) ?? folderDoubt(command, place), place);
 }
 
 /** The name without its folder, or why it cannot be known. */
@@ -62,8 +62,9 @@ function addSteering(scan: Scan, { argv, raw }: SimpleCommand, place: Place): vo
   });
 }
 
-function addBash(scan: Scan, command: SimpleCommand, doubt: Doubt | undefined): void {
-  const text = canonicalText(command.argv);
+function addBash(scan: Scan, command: SimpleCommand, doubt: Doubt | undefined, place: Place): void {
+  const argv = fromRulesFolder(scan, command.argv, place);
+  const text = canonicalText(argv);
   const becomes = patternOf(command.argv);
   const part: ShellPart = {
     permission: "bash",
@@ -71,12 +72,31 @@ function addBash(scan: Scan, command: SimpleCommand, doubt: Doubt | undefined): 
     also: otherSpellings(command, text),
     ...(becomes !== undefined && { becomes }),
     reason: doubt ? `runs ${text}, but ${doubt.reason}` : `runs ${text}`,
-    always: doubt ? [] : alwaysPattern(command.argv),
+    always: doubt ? [] : alwaysPattern(argv),
     ...(doubt && { opaque: doubt.reason }),
     ...(doubt?.options && { options: doubt.options }),
   };
   scan.add(part);
   if (doubt?.unseen) addUnknownPath(scan, text, { access: "visible" }, doubt.reason);
+}
+
+/** `./a` is another program in each folder: rules know it by its path from theirs. */
+function fromRulesFolder(scan: Scan, argv: readonly Argument[], { bases = [] }: Place): readonly Argument[] {
+  const [program, ...args] = argv;
+  const { cwd } = scan.context;
+  const base = bases.find((one) => one !== cwd);
+  if (!program || !isRelativePath(program) || base === undefined) return argv;
+  const path = relative(cwd, join(base, program.text));
+  return [literalArgument(path.startsWith("..") ? join(base, program.text) : `./${path}`), ...args];
+}
+
+function folderDoubt({ argv: [program] }: SimpleCommand, { bases }: Place): Doubt | undefined {
+  if (!program || bases || !isRelativePath(program)) return undefined;
+  return { reason: "the folder of its program cannot be known before it runs" };
+}
+
+function isRelativePath(word: Argument): boolean {
+  return word.text.includes("/") && !/^[/~]/.test(word.text) && knownText(word) === word.text;
 }
 
 /** What the words may be when they run, where one of them is not known as it stands. */

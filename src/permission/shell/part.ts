@@ -3,8 +3,10 @@ import type { Argument, Names, Value } from "./word.ts";
 
 /** Where a command line would run. */
 export interface ShellContext {
-  /** Absolute path of the folder that it starts in. */
+  /** Absolute path of the folder that the paths of rules are relative to. */
   cwd: string;
+  /** Absolute path of the folder that it starts in; `cwd` unless given. */
+  start?: string;
   /** Absolute real paths; what lies under none of them is external. */
   roots: readonly string[];
   home: string;
