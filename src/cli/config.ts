@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Configuration } from "../project/projects.ts";
 import { UserError } from "../base/errors.ts";
+import { withoutSecretForms } from "../base/secret-forms.ts";
 import type { Secrets } from "../base/secrets.ts";
 import {
   checkConfig,
@@ -144,24 +145,24 @@ async function textOf(path: string): Promise<string> {
 
 /** A value that may be a key is shown as it was written where that only names it, and not at all otherwise. */
 function shown({ path, value, written }: ConfigValue, secrets: Secrets): unknown {
-  if (typeof value !== "string") return JSON.parse(secrets.redact(JSON.stringify(withoutKeys(value))));
-  if (!mayBeSecret(path)) return secrets.redact(value);
+  if (typeof value !== "string" || !mayBeSecret(path)) return withoutKeys(value, secrets);
   const isReference = written !== undefined && /^"(?:[\w.-]+ )?\{(?:env|file):[^{}]*\}"$/.test(written);
   return isReference ? written.slice(1, -1) : "(hidden)";
 }
 
-/** A list may hold objects, such as the options of a plugin. */
-function withoutKeys(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutKeys);
+/** A list may hold objects, such as the options of a plugin, and any text a password, such as an address. */
+function withoutKeys(value: unknown, secrets: Secrets): unknown {
+  if (typeof value === "string") return withoutSecretForms(secrets.redact(value));
+  if (Array.isArray(value)) return value.map((item) => withoutKeys(item, secrets));
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value).map(([key, item]): [string, unknown] => [
     key,
-    mayBeSecret([key]) ? "(hidden)" : withoutKeys(item),
+    mayBeSecret([key]) ? "(hidden)" : withoutKeys(item, secrets),
   ]);
   return Object.fromEntries(entries);
 }
 
-const holdersOfSecrets: ReadonlySet<string> = new Set(["headers", "environment"]);
+const holdersOfSecrets: ReadonlySet<string> = new Set(["headers", "environment", "env"]);
 
 function mayBeSecret(path: readonly string[]): boolean {
   const inHolder = path.slice(0, -1).some((key) => holdersOfSecrets.has(key));

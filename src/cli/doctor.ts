@@ -1,3 +1,4 @@
+import { withoutSecretForms } from "../base/secret-forms.ts";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "../base/errors.ts";
@@ -60,7 +61,7 @@ function modelFinding({ models }: Project): Finding {
 function providerFindings({ models }: Project): Finding[] {
   return models.providers().map(({ id, baseURL, keyFrom }) => ({
     what: "Provider",
-    found: `${id} at ${baseURL}, ${keyFrom === undefined ? "no key" : `key from ${keyFrom}`}`,
+    found: `${id} at ${withoutSecretForms(baseURL)}, ${keyFrom === undefined ? "no key" : `key from ${keyFrom}`}`,
   }));
 }
 

@@ -1,3 +1,4 @@
+import { withoutSecretForms } from "../base/secret-forms.ts";
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
 import type { Config } from "../config/schema.ts";
@@ -154,7 +155,7 @@ export function identityOf(settings: ServerSettings, roots: readonly string[]): 
 
 /** For people: where it is, without what could be secret. */
 export function describeSettings(settings: ServerSettings): string {
-  if (settings.type === "local") return [settings.command, ...settings.args].join(" ");
+  if (settings.type === "local") return withoutSecretForms([settings.command, ...settings.args].join(" "));
   if (!URL.canParse(settings.url)) return settings.url;
   const { protocol, host, pathname } = new URL(settings.url);
   return `${protocol}//${host}${pathname}`;

@@ -62,6 +62,25 @@ describe("fairlead config show", () => {
     expect(stderr).toContain('permission.bash.git *: "allow"');
   });
 
+  test("shows no password that stands in an address, an argument or a variable", async () => {
+    await using at = await place();
+    const config = {
+      provider: { work: { options: { baseURL: "https://ada:hush-hush@example.org/v1" } } },
+      mcp: {
+        local: { type: "local", command: ["serve", "--token=hush-hush"], enabled: false },
+        remote: { type: "remote", url: "https://example.org/mcp?api_key=hush-hush", enabled: false },
+      },
+      lsp: { own: { command: ["own"], env: { LICENCE: "hush-hush" } } },
+    };
+    const path = join(dirname(at.globalPath), "more.json");
+    await writeFile(path, JSON.stringify(config));
+    const all = await at.run(["config", "show"], { FAIRLEAD_CONFIG: path });
+    const found = await at.run(["doctor"], { FAIRLEAD_CONFIG: path });
+    expect(all.stdout).toContain("https://[key]@example.org/v1");
+    expect(found.stdout).toContain("https://[key]@example.org/v1");
+    expect(all.stdout + all.stderr + found.stdout + found.stderr).not.toContain("hush-hush");
+  });
+
   test("takes a part of the settings, and gives programs everything", async () => {
     await using at = await place();
     const { stdout } = await at.run(["config", "show", "permission.bash", "--json"]);
