@@ -78,6 +78,8 @@ export interface GateDeps {
   log?: Log;
   /** How much goes without asking now; "ask" unless given. */
   mode?: () => ApprovalMode;
+  /** Rules that must allow every call now beside the call's own. */
+  limits?: () => readonly Ruleset[];
   /**
    * Asked before a person is, with what the rules say; undefined where nobody is there to be asked. Must not reject.
    * An "ask" makes stricter, a "deny" denies, an "allow" allows at most what the mode "auto" would.
@@ -197,10 +199,10 @@ export class Gate {
   }
 
   /** Whether the mode "auto" would let it through. */
-  #isAutomatic({ permissions, limits, within }: GateCall, rules: Ruleset): boolean {
+  #isAutomatic({ permissions, limits = [], within }: GateCall, rules: Ruleset): boolean {
     const authority = {
       rules,
-      limits,
+      limits: [...limits, ...(this.#deps.limits?.() ?? [])],
       within,
       mode: "auto",
       approvals: this.#deps.approvals.rules(),
@@ -209,11 +211,10 @@ export class Gate {
   }
 
   /** In the order of the call's permissions. */
-  #judge(
-    { permissions, limits, within }: Pick<GateCall, "permissions" | "limits" | "within">,
-    rules: Ruleset,
-  ): Judgement[] {
+  #judge(call: Pick<GateCall, "permissions" | "limits" | "within">, rules: Ruleset): Judgement[] {
+    const { permissions, within } = call;
     const mode = this.#deps.mode?.() ?? "ask";
+    const limits = [...(call.limits ?? []), ...(this.#deps.limits?.() ?? [])];
     const authority = { rules, limits, within, mode, approvals: this.#deps.approvals.rules() };
     return permissions.map((request) => judge(request, authority));
   }

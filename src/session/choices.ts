@@ -5,6 +5,7 @@ import type { SessionId } from "../message/ids.ts";
 import type { AgentError, ApprovalMode, ModelRef, UserInfo } from "../message/message.ts";
 import type { Model } from "../model/model.ts";
 import type { Decider } from "../permission/gate.ts";
+import type { Ruleset } from "../permission/rule.ts";
 import { chooseModel } from "./model-choice.ts";
 import type { Project } from "./project.ts";
 import type { SessionRecord } from "./session-record.ts";
@@ -23,6 +24,8 @@ export interface ChoicesDeps {
 /** Who answers in a session and how: what the person chose, and what agents and configuration say where nothing was. */
 export class Choices {
   readonly #deps: ChoicesDeps;
+  /** The agent that was chosen behind the message which is answered now. */
+  #chosenBehind: Agent | undefined;
 
   constructor(deps: ChoicesDeps) {
     this.#deps = deps;
@@ -38,6 +41,15 @@ export class Choices {
   /** The session's agent where it is not there, or no more. */
   agentNamed(name: string | undefined): Agent {
     return (name === undefined ? undefined : this.#deps.project().agents.get(name)) ?? this.agent;
+  }
+
+  /** What holds at once for a turn that began under another agent: who chooses plan mode wants nothing changed any more. */
+  get limits(): readonly Ruleset[] {
+    return this.#chosenBehind?.limits ?? [];
+  }
+
+  beginTurn(): void {
+    this.#chosenBehind = undefined;
   }
 
   /** Names of the agents that a person may choose. */
@@ -72,10 +84,12 @@ export class Choices {
   }
 
   async setAgent(name: string): Promise<void> {
-    const { sessionId, record, emit } = this.#deps;
+    const { sessionId, record, gate, emit } = this.#deps;
     const agent = this.#deps.project().agents.get(name);
     if (agent === undefined || !isSelectable(agent)) throw new UserError(`There is no mode "${name}".`);
     if (name === record.info.agent) return;
+    this.#chosenBehind = agent;
+    gate.reconsider();
     await record.save({ agent: name });
     await emit({ sessionId, type: "agent", agent: name });
   }

@@ -131,6 +131,7 @@ export class SessionOpener {
         approvals,
         log,
         mode: () => session.info.approval ?? "ask",
+        limits: () => session.choices.limits,
         audit: (entry) => decisions.add(entry),
       });
     const { cwd, additionalDirectories = [] } = info;

@@ -28,9 +28,10 @@ export class SessionTurns {
   }
 
   async #turn(input: PromptInput, signal: AbortSignal): Promise<TurnResult> {
-    const { record, project, commands } = this.#parts;
-    // As it is now: a mode that is chosen behind the message is not meant for it.
+    const { record, choices, project, commands } = this.#parts;
+    // As it is now: a mode that is chosen behind the message is not meant for it, but for its limits.
     const { agent, model, effort } = record.info;
+    choices.beginTurn();
     await project.refresh();
     const early = this.#called(input);
     const effect = early?.command.effect;

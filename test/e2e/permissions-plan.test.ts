@@ -153,6 +153,35 @@ describe("plan mode", () => {
     });
   });
 
+  test("holds at once when it is chosen while a turn runs, for the turn's tasks too and for what waits for an answer", async () => {
+    const config = { ...goOn, permission: { bash: { "git tag *": "ask" } } };
+    await story({ config, files: { "a.txt": "one\n" } }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      const gate = reply.gate();
+      const task = { description: "Work", prompt: "In a task", subagent_type: "general" };
+      editor.permission = async () => {
+        await editor.setMode(sessionId, "plan");
+        return "reject_once" as const;
+      };
+      model
+        .reply(reply.call("write", { filePath: "before.txt", content: "x" }), reply.call("task", task))
+        .reply(gate, reply.call("bash", { command: "git tag one" }))
+        .reply(reply.call("write", { filePath: "in-task.txt", content: "x" }))
+        .reply("Done in the task.")
+        .reply(reply.call("write", { filePath: "behind.txt", content: "x" }))
+        .reply("Done.");
+      const turn = editor.prompt(sessionId, "Go");
+      await gate.reached();
+      gate.release();
+      await turn;
+      expect(await repository.git("status", "--porcelain")).toBe("?? before.txt");
+      await editor.setMode(sessionId, "build");
+      model.reply(reply.call("write", { filePath: "later.txt", content: "x" })).reply("Done.");
+      await editor.prompt(sessionId, "Go on");
+      expect(await repository.git("status", "--porcelain")).toBe("?? before.txt\n?? later.txt");
+    });
+  });
+
   test("reads without asking", async () => {
     const commands = [
       "git log --oneline",
