@@ -4,6 +4,7 @@ import type { PermissionRequest } from "../permission/rule.ts";
 import type { ProcessOutcome } from "../workspace/process.ts";
 import { BashOutput, type ShownOutput } from "./bash-output.ts";
 import { resolveFolder } from "./folder.ts";
+import { assertSamePlace } from "./text-file.ts";
 import {
   defineTool,
   ToolFailure,
@@ -59,17 +60,38 @@ export function bashTool({ analyze }: { analyze: AnalyzeCommand }): Tool {
     prepare: async (input, context) => {
       const folder = await resolveFolder(context, input.workdir);
       const { cwd, home, roots } = context.workspace;
-      const command = await analyze(input.command, { cwd, start: folder.path, home, roots });
+      const place = { cwd, start: folder.path, home, roots };
+      const command = await analyze(input.command, place);
       const isElsewhere = folder.path !== cwd;
       return {
         title: input.command,
         locations: input.workdir === undefined ? [] : [{ path: folder.path }],
         ...(isElsewhere && { preview: { text: `It runs in ${folder.title}.` } }),
         permissions: [...command, ...folder.external],
-        run: (run) => runCommand(input, folder.path, context, run),
+        run: async (run) => {
+          await assertSamePlace(context.workspace, folder.path);
+          assertCovered(await analyze(input.command, place), command);
+          return runCommand(input, folder.path, context, run);
+        },
       };
     },
   });
+}
+
+/** Throws {@link ToolFailure} where links that were put on the way meanwhile lead to what nobody was asked about. */
+function assertCovered(now: readonly PermissionRequest[], judged: readonly PermissionRequest[]): void {
+  const known = new Set(subjectsOf(judged));
+  const [other] = subjectsOf(now).filter((subject) => !known.has(subject));
+  if (other === undefined) return;
+  throw new ToolFailure(
+    `Not run: the files changed meanwhile, and it would now need ${other}. Call it again.`,
+  );
+}
+
+function subjectsOf(requests: readonly PermissionRequest[]): string[] {
+  return requests.flatMap(({ permission, subjects }) =>
+    subjects.map(({ text }) => `${permission} for ${text}`),
+  );
 }
 
 async function runCommand(

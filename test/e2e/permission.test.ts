@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { RequestPermissionOutcome } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
@@ -281,6 +281,28 @@ describe("rules", () => {
       expect(JSON.stringify(results)).not.toContain("KEY=");
       expect(await repository.git("status", "--porcelain")).toBe("");
       expect(JSON.stringify(editor.permissionRequests[0]?.toolCall.content)).toContain("It runs in sub.");
+    });
+  });
+
+  test("a command does not run where links put on its way meanwhile would lead it elsewhere than was asked", async () => {
+    const config = { experimental: { continue_loop_on_deny: true }, permission: { bash: "ask" } };
+    await story({ config, files: { "d/a.txt": "one\n" } }, async ({ editor, model, repository, home }) => {
+      const { sessionId } = await editor.newSession();
+      const d = join(repository.path, "d");
+      editor.permission = async () => {
+        await rm(d, { recursive: true, force: true });
+        await symlink(home.path, d);
+        return "allow_once" as const;
+      };
+      for (const input of [{ command: "echo x > made", workdir: "d" }, { command: "echo x > d/made" }]) {
+        await rm(d, { recursive: true, force: true });
+        await mkdir(d);
+        model.reply(reply.call("bash", input)).reply("Done.");
+        await editor.prompt(sessionId, "Go");
+      }
+      const calls = toolCalls(editor.updates(sessionId));
+      expect(calls.map(({ status }) => status)).toEqual(["failed", "failed"]);
+      expect(await readdir(home.path)).not.toContain("made");
     });
   });
 
