@@ -116,6 +116,7 @@ function describeSubcommand(
   const program = commandOf(name);
   if (name === "checkout") addCheckedOut(scan, args, place);
   if (printing.has(name)) addPrinted(scan, args, place);
+  if (args.some(({ text }) => text.startsWith("--no-ind"))) addCompared(scan, args, place);
   if (packing.has(name)) addPath(scan, literalArgument("."), { access: "read", within: true }, place);
   const own = describeProgram({ ...invocation, args }, program);
   const doubt = strictestDoubt(wordDoubt(name, args, program), own);
@@ -149,6 +150,12 @@ function addPrinted(scan: Scan, args: readonly Argument[], place: Place): void {
     }
   }
   for (const path of paths) addPath(scan, path, { access: "read", within: true }, place);
+}
+
+/** `git diff --no-index` compares any files. */
+function addCompared(scan: Scan, args: readonly Argument[], place: Place): void {
+  for (const file of args.filter(({ text }) => !text.startsWith("-")))
+    addPath(scan, file, { access: "read", within: true }, place);
 }
 
 const unknownFile = "the file that it prints cannot be known before it runs";

@@ -64,7 +64,7 @@ export function addUnknownPath(scan: Scan, text: string, use: PathUse, opaque: s
 
 /**
  * Adds the paths that a word of any command names, in whatever form: `/a`, `--out=/a`, `-I/a`, `of=/a`, `@/a`,
- * `file:///a`, `/a:/inside/of/a/container`. With `read` the command may read what looks like a file: what has a dot or a slash.
+ * `file:///a`, `/a:/inside/of/a/container`. With `read` the command may read what looks like a file: what has a dot, a slash or a wildcard.
  */
 export function addVisiblePaths(
   scan: Scan,
@@ -79,7 +79,8 @@ export function addVisiblePaths(
   }
   for (const value of argument.values) {
     for (const text of pathsInWord(value.text)) {
-      addValue(scan, { ...value, text }, { access: /[./]/.test(text) ? access : "visible" }, place);
+      const isFile = /[./]/.test(text) || value.glob;
+      addValue(scan, { ...value, text }, { access: isFile ? access : "visible" }, place);
     }
   }
 }

@@ -88,6 +88,11 @@ const searchValues =
 const table: Record<string, Program> = {
   // Readers
   "cat rev sum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum": { operands: "read" },
+  "pr ptx tsort ul colrm hd zcat gzcat bzcat xzcat lzcat lz4cat zstdcat bat batcat basenc": {
+    operands: "read",
+  },
+  iconv: { operands: "read", texts: "-f -t --from-code --to-code", writes: "-o --output" },
+  look: { operands: "read", skip: 1 },
   tac: { operands: "read", texts: "-s --separator" },
   "fold fmt expand unexpand strings od cksum shasum md5": { operands: "read", texts: "-p --prefix" },
   nl: { operands: "read", texts: "-b -d -f -h -i -l -n -s -v -w" },
@@ -154,7 +159,8 @@ const table: Record<string, Program> = {
   tree: {
     operands: "folder",
     texts: "-P -I -L --filelimit --charset --timefmt",
-    danger: "-o --output -R",
+    danger: "-o --output -R --fromfile --fromtabfile",
+    reads: "--gitfile --infofile",
     follows: "-l",
     writes: "-o",
   },

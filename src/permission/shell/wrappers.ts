@@ -15,7 +15,11 @@ export function describeWrapper(
   wrapper: Wrapper,
 ): Doubt | undefined {
   const options = readOptions(args, { ...wrapper, leads: true });
-  for (const { value } of options.found) if (value) addVisiblePaths(scan, value, place);
+  for (const { name, value } of options.found) {
+    if (value && wrapper.appends && /^-(?:a|-arg-file)$/.test(name))
+      addPath(scan, value, { access: "read" }, place);
+    else if (value) addVisiblePaths(scan, value, place);
+  }
   const dangers = dangersIn(options, wrapper.danger);
   if (dangers.length > 0)
     addUnknownPath(scan, canonicalText(command.argv), { access: "visible" }, doubts.option(dangers).reason);
