@@ -14,6 +14,8 @@ import {
   describeCsplit,
   describeDate,
   describeDd,
+  describeEditor,
+  describeInPlace,
   describeJq,
   describeMktemp,
   describeSplit,
@@ -76,6 +78,8 @@ const table: Record<string, Describe> = {
   date: describeDate,
   dd: describeDd,
   jq: describeJq,
+  "perl ruby": describeInPlace,
+  "vi vim nvim gvim ex ed emacs emacsclient nano pico joe micro hx kak code subl script": describeEditor,
 };
 
 const specials = byName(table);

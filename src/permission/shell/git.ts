@@ -41,7 +41,12 @@ const commands: Record<string, Program> = {
     danger: `${danger} -u -c --template`,
     values: "-b --branch --depth -o --origin",
   },
-  init: { danger: `${danger} --template --separate-git-dir` },
+  init: {
+    danger: `${danger} --template --separate-git-dir`,
+    values: "-b --initial-branch --object-format",
+    operands: "write",
+    below: "*",
+  },
   fetch: { danger: `${danger} -o` },
   push: { danger, texts: "-o --push-option" },
   rebase: { danger: `${danger} -x -i --interactive` },
@@ -115,6 +120,7 @@ function describeSubcommand(
   const { scan, place } = invocation;
   const program = commandOf(name);
   if (name === "checkout") addCheckedOut(scan, args, place);
+  if (name === "worktree" && args[0]?.text === "add") addWorktree(scan, args.slice(1), program, place);
   if (printing.has(name)) addPrinted(scan, args, place);
   if (args.some(({ text }) => text.startsWith("--no-ind"))) addCompared(scan, args, place);
   if (packing.has(name)) addPath(scan, literalArgument("."), { access: "read", within: true }, place);
@@ -122,6 +128,12 @@ function describeSubcommand(
   const doubt = strictestDoubt(wordDoubt(name, args, program), own);
   if (doubt === doubts.gitConfig) addPath(scan, literalArgument(".git/config"), { access: "edit" }, place);
   return doubt;
+}
+
+/** `git worktree add a` fills the folder `a`. */
+function addWorktree(scan: Scan, args: readonly Argument[], program: Program, place: Place): void {
+  const [folder] = readOptions(args, program).operands;
+  if (folder) addPath(scan, folder, { access: "edit", folder: true, below: true }, place);
 }
 
 /** Commands that print what files are or were, and such that pack all of them. */

@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import type { Doubt } from "./doubt.ts";
 import { addBeginning } from "./operands.ts";
 import { readOptions } from "./options.ts";
@@ -6,6 +7,7 @@ import type { Invocation } from "./part.ts";
 import { addPath } from "./paths.ts";
 import { describeProgram, programDoubt } from "./program.ts";
 import { programOf } from "./program-table.ts";
+import type { Program } from "./program-table.ts";
 import { literalArgument, valueFrom } from "./word.ts";
 import type { Argument } from "./word.ts";
 
@@ -103,4 +105,22 @@ export function describeDate(invocation: Invocation): Doubt | undefined {
   const doubt = describeProgram(invocation, program);
   const setsClock = readOptions(invocation.args, program).operands.some(({ text }) => /^\d/.test(text));
   return doubt ?? (setsClock ? { reason: "it sets the clock" } : undefined);
+}
+
+/** `-i` changes the files that stand behind the script, whatever else they do. */
+export function describeInPlace(invocation: Invocation): Doubt | undefined {
+  const isInPlace = invocation.args.some(({ text }) => /^-[a-zA-Z]*i/.test(text));
+  return isInPlace ? describeEditor(invocation) : describeProgram(invocation, ownProgram(invocation));
+}
+
+/** It reads its files and may write them. */
+export function describeEditor(invocation: Invocation): Doubt | undefined {
+  const { scan, args, place } = invocation;
+  const program = ownProgram(invocation);
+  for (const file of readOptions(args, program).operands) addPath(scan, file, { access: "edit" }, place);
+  return describeProgram(invocation, program);
+}
+
+function ownProgram({ command }: Invocation): Program {
+  return programOf(basename(command.argv[0]?.text ?? "")) ?? {};
 }

@@ -241,6 +241,9 @@ const table: Record<string, Program> = {
   unlink: { operands: "write", removes: true },
   "rmdir shred mkfifo mknod": { operands: "write" },
   mktemp: { operands: "write", fills: "-p --tmpdir" },
+  fallocate: { operands: "write", values: "-l --length -o --offset" },
+  "as ld strip objcopy objdump": { writes: "-o" },
+  ar: { operands: "write", skip: 1 },
   truncate: { operands: "write", values: "-s --size", reads: "-r --reference" },
   "chmod chown chgrp chattr setfacl": {
     operands: "write",
@@ -474,8 +477,15 @@ const table: Record<string, Program> = {
     { operands: "read", opaque: interprets },
   "perf hyperfine concurrently entr watchexec nodemon firejail bwrap proot doppler aws-vault chamber infisical op teller":
     { opaque: runsArguments },
-  "vi vim nvim gvim ex ed emacs emacsclient nano pico joe micro hx kak code subl gdb lldb pry irb ipython screen tmux expect script scriptreplay mc ranger fzf":
-    { operands: "read", opaque: interactive },
+  "vi vim nvim gvim ex ed emacs emacsclient nano pico joe micro hx kak code subl script": {
+    operands: "read",
+    values: "-c -S -u",
+    opaque: interactive,
+  },
+  "gdb lldb pry irb ipython screen tmux expect scriptreplay mc ranger fzf": {
+    operands: "read",
+    opaque: interactive,
+  },
   "ssh slogin mosh rsh telnet sftp ftp lftp socat nc ncat netcat": { opaque: remote },
   scp: { operands: "copy", searches: "-r", follows: "-r", danger: "-S -o -F -D", values: "-i -P -l -c" },
   "at batch crontab systemd-run launchctl systemctl service nsenter unshare chroot su runuser pkexec gksudo start-stop-daemon dtach abduco":
