@@ -1896,6 +1896,8 @@ export const groups: readonly Group[] = [
       "fallocate -l 1 secret/x",
       "as -o secret/x a.s",
       "ar r secret/x a",
+      "objcopy a secret/x",
+      "strip secret/x",
       "script secret/x",
       "vi -es -c wq secret/x",
       "sed -i'secret/*' p a",

@@ -242,7 +242,9 @@ const table: Record<string, Program> = {
   "rmdir shred mkfifo mknod": { operands: "write" },
   mktemp: { operands: "write", fills: "-p --tmpdir" },
   fallocate: { operands: "write", values: "-l --length -o --offset" },
-  "as ld strip objcopy objdump": { writes: "-o" },
+  "as ld": { writes: "-o" },
+  strip: { operands: "write", values: "-R -K -N", writes: "-o" },
+  objcopy: { operands: "copy", values: "-I -O -B -j -R -K -N" },
   ar: { operands: "write", skip: 1 },
   truncate: { operands: "write", values: "-s --size", reads: "-r --reference" },
   "chmod chown chgrp chattr setfacl": {
