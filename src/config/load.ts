@@ -13,7 +13,7 @@ import { configHome, managedFolder, userFolders, type Env } from "./paths.ts";
 import type { Config } from "./schema.ts";
 import type { WatchedPlaces } from "./stamp.ts";
 import { substitute } from "./substitution.ts";
-import { restateDenials, withholdUntrusted, withoutPersonal } from "./withhold.ts";
+import { restateDenials, restateSteps, withholdUntrusted, withoutPersonal } from "./withhold.ts";
 
 /** Whose configuration it is. Only `project` comes with a folder that somebody else may have written. */
 export type ConfigScope = "organization" | "global" | "home" | "project" | "env" | "managed";
@@ -195,13 +195,15 @@ function personalNote(path: string, key: string): string {
 
 function mergeLayers(layers: readonly ConfigLayer[], trusted: boolean): Config {
   const merged = layers.map(({ value }) => value).reduce(mergeConfigs, {});
-  const tightened = layers.some(({ scope, value }) => scope === "project" && value.permission !== undefined);
-  if (trusted || !tightened || merged.permission === undefined) return merged;
+  if (trusted || !layers.some(({ scope }) => scope === "project")) return merged;
   const own = layers
     .filter(({ scope }) => scope !== "project")
     .map(({ value }) => value)
     .reduce(mergeConfigs, {});
-  return { ...merged, permission: restateDenials(own.permission, merged.permission) };
+  const tightened = layers.some(({ scope, value }) => scope === "project" && value.permission !== undefined);
+  const limited = restateSteps(own, merged);
+  if (!tightened || limited.permission === undefined) return limited;
+  return { ...limited, permission: restateDenials(own.permission, limited.permission) };
 }
 
 function existing(candidates: readonly ConfigSource[]): ConfigSource[] {

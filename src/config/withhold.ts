@@ -11,13 +11,21 @@ export interface Withheld {
 /** Settings that would start a program, load code or send queries somewhere. */
 const settingsThatReachOut = ["plugin", "lsp", "search"] as const;
 
-/** Settings that would lift a limit: of costs, of tasks that start tasks, of what can be undone, of what a "no" ends. */
-function settingsThatLoosen({ max_cost, subagent_depth, snapshot, experimental }: Config): (keyof Config)[] {
+/**
+ * Settings that would lift a limit: of costs, of tasks that start tasks, of what can be undone, of what a "no" ends, of
+ * tries and waits, of what goes to the model.
+ */
+function settingsThatLoosen(config: Config): (keyof Config)[] {
+  const { max_cost, subagent_depth, snapshot, experimental } = config;
+  const { retry, tool_output, subagent_idle_seconds } = config;
   const loosened: [keyof Config, boolean][] = [
     ["max_cost", max_cost !== undefined],
     ["subagent_depth", (subagent_depth ?? 0) > 1],
     ["snapshot", snapshot === false],
     ["experimental", experimental?.continue_loop_on_deny === true],
+    ["retry", retry !== undefined],
+    ["tool_output", tool_output !== undefined],
+    ["subagent_idle_seconds", subagent_idle_seconds !== undefined],
   ];
   return loosened.filter(([, isLoosened]) => isLoosened).map(([key]) => key);
 }
@@ -114,6 +122,23 @@ export function restateDenials(
     restated[permission] = behind;
   }
   return restated;
+}
+
+/** Of the steps that the person allows and those that an untrusted project does, the fewer. */
+export function restateSteps(own: Config, merged: Config): Config {
+  const agents =
+    merged.agent && mapValues(merged.agent, (agent, name) => fewerSteps(own.agent?.[name], agent));
+  const max_steps = fewest(own.max_steps, merged.max_steps);
+  return withoutUndefined({ ...merged, agent: agents, max_steps });
+}
+
+function fewerSteps(own: AgentConfig | undefined, merged: AgentConfig): AgentConfig {
+  const allowed = own?.steps ?? own?.maxSteps;
+  return allowed === undefined ? merged : { ...merged, steps: Math.min(allowed, merged.steps ?? allowed) };
+}
+
+function fewest(own: number | undefined, merged: number | undefined): number | undefined {
+  return own === undefined ? merged : Math.min(own, merged ?? own);
 }
 
 type Rules = Exclude<PermissionConfig, string>[string];

@@ -461,12 +461,37 @@ test("an untrusted project lifts no limit of costs, tasks, undo or of what a no 
     subagent_depth: 3,
     snapshot: false,
     experimental: { continue_loop_on_deny: true },
+    retry: { attempts: 1_000_000 },
+    tool_output: { max_bytes: 1_000_000_000 },
+    subagent_idle_seconds: 1_000_000,
   });
   const { config, withheld } = await load();
   expect(config).toEqual({});
-  expect([...withheld].sort()).toEqual(["experimental", "max_cost", "snapshot", "subagent_depth"]);
+  expect([...withheld].sort()).toEqual([
+    "experimental",
+    "max_cost",
+    "retry",
+    "snapshot",
+    "subagent_depth",
+    "subagent_idle_seconds",
+    "tool_output",
+  ]);
   await write("work/fairlead.json", { subagent_depth: 0, snapshot: true, experimental: {} });
   expect((await load()).withheld).toEqual([]);
+});
+
+test("an untrusted project may take steps away and gives none", async () => {
+  const own = { max_steps: 10, agent: { build: { steps: 5 }, plan: { maxSteps: 6 } } };
+  await write("home/.config/fairlead/fairlead.json", own);
+  const more = { build: { steps: 50 }, plan: { steps: 60 }, ours: { steps: 70 } };
+  await write("work/fairlead.json", { max_steps: 100, agent: more });
+  expect((await load()).config).toMatchObject({
+    max_steps: 10,
+    agent: { build: { steps: 5 }, plan: { steps: 6 }, ours: { steps: 70 } },
+  });
+  expect((await load({ trusted: true })).config).toMatchObject({ max_steps: 100, agent: more });
+  await write("work/fairlead.json", { max_steps: 2, agent: { build: { steps: 1 } } });
+  expect((await load()).config).toMatchObject({ max_steps: 2, agent: { build: { steps: 1 } } });
 });
 
 test("the folders follow XDG, and Windows has its own", () => {
