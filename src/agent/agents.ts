@@ -200,12 +200,15 @@ function merge(draft: Draft, definition: Definition, prior: Ruleset, waiting: Ag
 /** Until a project is trusted its agents may describe and tighten only. */
 function withhold(definition: Definition, prior: Ruleset, waiting: AgentProblem[]): Definition {
   const rules = tighten(prior, definition.rules);
+  // Whose agent is gone would go on under one that may do more.
+  const { disable, ...config } = definition.config;
   const withheld = [
     ...(rules.length < definition.rules.length ? ["permission rules that could loosen others"] : []),
+    ...(disable !== undefined ? ["disable"] : []),
     ...Object.keys(definition.options).map((key) => `option ${key}`),
   ];
   if (withheld.length > 0) waiting.push({ path: definition.path, message: withheld.join(", ") });
-  return { ...definition, rules, options: {} };
+  return { ...definition, config, rules, options: {} };
 }
 
 function mergeSettings(

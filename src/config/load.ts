@@ -13,7 +13,7 @@ import { configHome, managedFolder, userFolders, type Env } from "./paths.ts";
 import type { Config } from "./schema.ts";
 import type { WatchedPlaces } from "./stamp.ts";
 import { substitute } from "./substitution.ts";
-import { restateDenials, restateSteps, withholdUntrusted, withoutPersonal } from "./withhold.ts";
+import { restateDenials, restateLimits, withholdUntrusted, withoutPersonal } from "./withhold.ts";
 
 /** Whose configuration it is. Only `project` comes with a folder that somebody else may have written. */
 export type ConfigScope = "organization" | "global" | "home" | "project" | "env" | "managed";
@@ -201,7 +201,7 @@ function mergeLayers(layers: readonly ConfigLayer[], trusted: boolean): Config {
     .map(({ value }) => value)
     .reduce(mergeConfigs, {});
   const tightened = layers.some(({ scope, value }) => scope === "project" && value.permission !== undefined);
-  const limited = restateSteps(own, merged);
+  const limited = restateLimits(own, merged);
   if (!tightened || limited.permission === undefined) return limited;
   return { ...limited, permission: restateDenials(own.permission, limited.permission) };
 }

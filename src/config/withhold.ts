@@ -35,7 +35,6 @@ const agentKeysOfProjects = new Set([
   "description",
   "mode",
   "hidden",
-  "disable",
   "prompt",
   "model",
   "variant",
@@ -124,12 +123,16 @@ export function restateDenials(
   return restated;
 }
 
-/** Of the steps that the person allows and those that an untrusted project does, the fewer. */
-export function restateSteps(own: Config, merged: Config): Config {
+/**
+ * Of the steps that the person allows and those that an untrusted project does, the fewer; and the person's agent to
+ * start with, which may be one that changes nothing.
+ */
+export function restateLimits(own: Config, merged: Config): Config {
   const agents =
     merged.agent && mapValues(merged.agent, (agent, name) => fewerSteps(own.agent?.[name], agent));
   const max_steps = fewest(own.max_steps, merged.max_steps);
-  return withoutUndefined({ ...merged, agent: agents, max_steps });
+  const default_agent = own.default_agent ?? merged.default_agent;
+  return withoutUndefined({ ...merged, agent: agents, max_steps, default_agent });
 }
 
 function fewerSteps(own: AgentConfig | undefined, merged: AgentConfig): AgentConfig {

@@ -128,6 +128,22 @@ describe("a project with a configuration of its own", () => {
     });
   });
 
+  test.each([
+    ["fairlead.json", JSON.stringify({ agent: { plan: { disable: true } }, default_agent: "build" })],
+    [".fairlead/agents/plan.md", "---\ndisable: true\n---\nNo more plans."],
+  ])("cannot end a session's plan mode by %s", async (path, text) => {
+    const options = { config, files: { "a.txt": "one\n" }, permission: "reject_once" } as const;
+    await story(options, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      await editor.setMode(sessionId, "plan");
+      await repository.write({ [path]: text });
+      model.reply(reply.call("write", { filePath: "made.txt", content: "x" })).reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      expect(await repository.git("status", "--porcelain")).not.toContain("made.txt");
+      expect(JSON.stringify(editor.permissionRequests[0]?.toolCall.content)).toContain("disable");
+    });
+  });
+
   test("cannot hide characters in the question", async () => {
     const mcp = { odd: { type: "local", command: ["/bin/sh\u202e\u001b[2K"] } };
     const files = { "fairlead.json": JSON.stringify({ mcp }) };

@@ -480,6 +480,16 @@ test("an untrusted project lifts no limit of costs, tasks, undo or of what a no 
   expect((await load()).withheld).toEqual([]);
 });
 
+test("an untrusted project neither switches an agent off nor starts with another than the person", async () => {
+  await write("home/.config/fairlead/fairlead.json", { default_agent: "plan" });
+  await write("work/fairlead.json", { default_agent: "build", agent: { plan: { disable: true } } });
+  const { config, withheld } = await load();
+  expect({ config, withheld }).toEqual({
+    config: { default_agent: "plan", agent: { plan: {} } },
+    withheld: ["agent.plan.disable"],
+  });
+});
+
 test("an untrusted project may take steps away and gives none", async () => {
   const own = { max_steps: 10, agent: { build: { steps: 5 }, plan: { maxSteps: 6 } } };
   await write("home/.config/fairlead/fairlead.json", own);
