@@ -6,7 +6,6 @@ import type { Decider } from "../permission/gate.ts";
 import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
 import { describeInputProblem, unknownTool } from "../tool/invalid.ts";
 import { limitOutput, type OutputLimits } from "../tool/output-limit.ts";
-import { readRequest } from "../tool/paths.ts";
 import {
   type PreparedCall,
   type Tool,
@@ -194,7 +193,7 @@ export class ToolRunner {
       const result = await prepared.run({
         callId: card.part.callId,
         signal,
-        mayRead: (path) => this.#mayRead(path),
+        isAllowed: (permissions) => this.#isAllowed(permissions),
         output: (delta) => card.output(delta),
       });
       return await this.#finish(card, await resultOfPlugins(this.#deps, card, result, signal), signal);
@@ -227,9 +226,8 @@ export class ToolRunner {
     return decision;
   }
 
-  #mayRead(path: string): boolean {
-    const { context, gate, limitingRules: limits } = this.#deps;
-    const permissions = [readRequest(context, path)];
+  #isAllowed(permissions: readonly PermissionRequest[]): boolean {
+    const { gate, limitingRules: limits } = this.#deps;
     return gate.isAllowed({ permissions, limits, within: this.#within }, this.#rules);
   }
 

@@ -70,7 +70,7 @@ export function bashTool({ analyze }: { analyze: AnalyzeCommand }): Tool {
         permissions: [...command, ...folder.external],
         run: async (run) => {
           await assertSamePlace(context.workspace, folder.path);
-          assertCovered(await analyze(input.command, place), command);
+          assertCovered(await analyze(input.command, place), command, run);
           return runCommand(input, folder.path, context, run);
         },
       };
@@ -78,20 +78,30 @@ export function bashTool({ analyze }: { analyze: AnalyzeCommand }): Tool {
   });
 }
 
-/** Throws {@link ToolFailure} where links that were put on the way meanwhile lead to what nobody was asked about. */
-function assertCovered(now: readonly PermissionRequest[], judged: readonly PermissionRequest[]): void {
-  const known = new Set(subjectsOf(judged));
-  const [other] = subjectsOf(now).filter((subject) => !known.has(subject));
+/**
+ * Throws {@link ToolFailure} where what changed meanwhile, such as links on the way, leads the command to what is not
+ * allowed and nobody was asked about.
+ */
+function assertCovered(
+  now: readonly PermissionRequest[],
+  judged: readonly PermissionRequest[],
+  run: RunContext,
+): void {
+  const known = new Set(judged.flatMap(each).map(nameOf));
+  const other = now.flatMap(each).find((one) => !known.has(nameOf(one)) && !run.isAllowed([one]));
   if (other === undefined) return;
   throw new ToolFailure(
-    `Not run: the files changed meanwhile, and it would now need ${other}. Call it again.`,
+    `Not run: the files changed meanwhile, and it would now need ${nameOf(other)}. Call it again.`,
   );
 }
 
-function subjectsOf(requests: readonly PermissionRequest[]): string[] {
-  return requests.flatMap(({ permission, subjects }) =>
-    subjects.map(({ text }) => `${permission} for ${text}`),
-  );
+/** A request for each subject. */
+function each(request: PermissionRequest): PermissionRequest[] {
+  return request.subjects.map((subject) => ({ ...request, subjects: [subject] }));
+}
+
+function nameOf({ permission, subjects }: PermissionRequest): string {
+  return `${permission} for ${subjects.map(({ text }) => text).join()}`;
 }
 
 async function runCommand(

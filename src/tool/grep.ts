@@ -4,6 +4,7 @@ import { isAbort, messageOf } from "../base/errors.ts";
 import { relativeTo } from "../workspace/paths.ts";
 import type { LineMatch, LinesQuery, Search } from "../workspace/search.ts";
 import { resolvePlace } from "./folder.ts";
+import { readRequest } from "./paths.ts";
 import { defineTool, ToolFailure, type Tool } from "./tool.ts";
 
 const RESULT_LIMIT = 100;
@@ -36,7 +37,8 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
         const { signal } = run;
         const onProgress = (files: number) => run.output(`${files} files so far …\n`);
         // Not even that such a file matches is said: by many patterns its text could be guessed.
-        const isShown = (found: string) => found === place.path || run.mayRead(found);
+        const isShown = (found: string) =>
+          found === place.path || run.isAllowed([readRequest(context, found)]);
         const query = {
           folder: place.path,
           pattern,

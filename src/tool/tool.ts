@@ -121,8 +121,8 @@ export interface RunContext {
   /** Unique in the session. */
   readonly callId: string;
   readonly signal: AbortSignal;
-  /** Whether the rules let a file be read without asking; by its absolute real path. */
-  mayRead(path: string): boolean;
+  /** Whether the rules allow this too, without asking: what only shows itself while the call runs. */
+  isAllowed(permissions: readonly PermissionRequest[]): boolean;
   /** Live output; awaited so that a slow editor slows the tool down instead of filling memory. */
   output(delta: string): Promise<void>;
 }

@@ -91,7 +91,7 @@ async function run(input: Record<string, unknown>, signal = new AbortController(
   const result = await call.run({
     callId: "call",
     signal,
-    mayRead: () => true,
+    isAllowed: () => true,
     output: async (delta) => {
       deltas.push(delta);
     },
@@ -118,6 +118,34 @@ test("says what it would run and where, and asks the analysis for permissions", 
     run: undefined,
   });
 });
+
+test.each([true, false])(
+  "where it would need more than was asked for, the rules decide: %s",
+  async (isAllowed) => {
+    const subjects = [{ text: "cat *.log" }];
+    const tool = bashTool({
+      analyze: () => {
+        subjects.push({ text: `${subjects.length}.log` });
+        return [{ permission: "read", subjects: [...subjects], always: [] }];
+      },
+    });
+    const call = await tool.prepare({ command: "echo ran", timeout: 20_000 }, context());
+    const asked: unknown[] = [];
+    const ran = call.run({
+      callId: "call",
+      signal: new AbortController().signal,
+      isAllowed: (permissions) => {
+        asked.push(permissions);
+        return isAllowed;
+      },
+      output: async () => {},
+    });
+    if (isAllowed)
+      expect(await ran).toMatchObject({ status: "completed", output: expect.stringContaining("ran") });
+    else await expect(ran).rejects.toThrow("it would now need read for 2.log. Call it again.");
+    expect(asked).toEqual([[{ permission: "read", subjects: [{ text: "2.log" }], always: [] }]]);
+  },
+);
 
 test("a working directory outside the roots needs its own permission", async () => {
   const { permissions } = await prepare({ command: "ls", workdir: "../elsewhere" });
@@ -229,7 +257,7 @@ test("a cancelled command fails with what was seen", async () => {
   const result = await call.run({
     callId: "call",
     signal: controller.signal,
-    mayRead: () => true,
+    isAllowed: () => true,
     output: async () => controller.abort(),
   });
   expect(result).toEqual({

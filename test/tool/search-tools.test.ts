@@ -69,7 +69,7 @@ const prepare = (tool: Tool, input: unknown): Promise<PreparedCall> =>
 
 async function run(tool: Tool, input: unknown, signal = new AbortController().signal): Promise<string> {
   const call = await prepare(tool, input);
-  const result = await call.run({ callId: "call", signal, mayRead: () => true, output: async () => {} });
+  const result = await call.run({ callId: "call", signal, isAllowed: () => true, output: async () => {} });
   return result.status === "completed" ? result.output : result.error;
 }
 

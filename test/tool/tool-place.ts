@@ -68,7 +68,7 @@ export async function call(tool: Tool, input: unknown, { context }: ToolPlace): 
     await prepared.run({
       callId: "call",
       signal: context.signal,
-      mayRead: () => true,
+      isAllowed: () => true,
       output: async () => {},
     }),
   );
@@ -91,7 +91,7 @@ export function run(
   return prepared.run({
     callId: "call",
     signal: context.signal,
-    mayRead: () => true,
+    isAllowed: () => true,
     output: async () => {},
   });
 }

@@ -155,7 +155,7 @@ describe("compressed and large answers", () => {
     const fetching = prepared.run({
       callId: "call",
       signal: cancel.signal,
-      mayRead: () => true,
+      isAllowed: () => true,
       output: async () => {},
     });
     cancel.abort();
