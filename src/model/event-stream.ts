@@ -11,8 +11,12 @@ const eventLimit = 64 * 1024 * 1024;
 /** How long a provider may keep the connection open after it said that it is done, before it is cut. */
 const drainMs = 1_000;
 
-/** How long the usage may take to follow the reason for which the answer ended. */
+/** How long the usage may take to follow the reason for which the answer ended, whatever else comes meanwhile. */
 const usageWaitMs = 5_000;
+
+/** So much is kept of an answer that is no event stream, in characters. */
+const oddTextLimit = 1024 * 1024;
+
 const ended = { done: true, value: undefined } as const;
 
 /** Stands for the name of a call that the provider never named, so that the call is answered and not lost. */
@@ -50,14 +54,23 @@ export function tidyEvents(answer: HttpAnswer, watch: StreamWatch): ReadableStre
   const encoder = new TextEncoder();
   const events = new EventSplitter();
   const chunks = new ChunkMerger(watch);
+  let waitsUntil: number | undefined;
+
+  const readNext = () => {
+    const next = body.next();
+    if (!chunks.hasFinish) return next;
+    waitsUntil ??= performance.now() + usageWaitMs;
+    return orAfter(next, Math.max(0, waitsUntil - performance.now()), ended);
+  };
 
   /** Reads on. Whether that was the end. */
   const readSome = async (): Promise<boolean> => {
-    const next = body.next();
-    const { done = false, value } = await (chunks.hasFinish ? orAfter(next, usageWaitMs, ended) : next);
+    const { done = false, value } = await readNext();
     const texts = done ? events.end(decoder.decode()) : events.push(decoder.decode(value, { stream: true }));
     for (const text of texts) chunks.push(text);
     if (!done && !chunks.isDone) return false;
+    // A server may answer with plain JSON and call it something else.
+    if (!chunks.hasOutput) chunks.push(events.oddText);
     chunks.end();
     void drain(body, answer);
     return true;
@@ -114,6 +127,8 @@ async function drain(body: AsyncIterator<Uint8Array>, answer: HttpAnswer): Promi
 
 /** Cuts text into the data of server-sent events. Each character is looked at once, however it arrives. */
 class EventSplitter {
+  /** Lines that are nothing of an event stream, joined. */
+  oddText = "";
   #pieces: string[] = [];
   #length = 0;
   #data: string[] = [];
@@ -154,11 +169,19 @@ class EventSplitter {
 
   #line(line: string, events: string[]): void {
     if (line.startsWith("data:")) this.#data.push(line.slice(line[5] === " " ? 6 : 5));
+    else if (!fieldOrComment.test(line)) this.#keepOdd(line);
     if (line !== "" || this.#data.length === 0) return;
     events.push(this.#data.length === 1 ? (this.#data[0] ?? "") : this.#data.join("\n"));
     this.#data = [];
   }
+
+  #keepOdd(line: string): void {
+    const rest = oddTextLimit - this.oddText.length;
+    if (rest > 0) this.oddText += `${line}\n`.slice(0, rest);
+  }
 }
+
+const fieldOrComment = /^(?:$|:|(?:event|id|retry)(?:$|:))/;
 
 /** A field of a delta whose pieces can be joined, and the piece. */
 interface Piece {
@@ -171,7 +194,8 @@ class ChunkMerger {
   isDone = false;
   /** The answer is whole: whatever happens to the connection now, it stands. */
   hasFinish = false;
-  #hasOutput = false;
+  /** Whether anything of an answer came. */
+  hasOutput = false;
   #output: string[] = [];
   #key: string | undefined;
   #texts: string[] = [];
@@ -232,10 +256,10 @@ class ChunkMerger {
   /** "[DONE]" says that the answer is whole although no reason was given; a bare end does not. */
   #endWithoutReason(): void {
     if (!this.isDone) {
-      const what = this.#hasOutput ? "broke off before its answer was complete" : "answered with nothing";
+      const what = this.hasOutput ? "broke off before its answer was complete" : "answered with nothing";
       throw new ProviderFailure(invalidResponse(`The provider ${what}.`, true));
     }
-    if (!this.#hasOutput)
+    if (!this.hasOutput)
       throw new ProviderFailure(invalidResponse("The provider answered with nothing.", true));
     this.#write({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
   }
@@ -243,7 +267,7 @@ class ChunkMerger {
   #append({ key, text }: Piece): void {
     if (this.#key !== key) this.#flush();
     this.#key = key;
-    this.#hasOutput = true;
+    this.hasOutput = true;
     this.#texts.push(text);
   }
 
@@ -273,7 +297,7 @@ class ChunkMerger {
   #mend(value: Json): Json {
     failOnError(value);
     const choice = firstChoice(value);
-    const usage = isRecord(value.usage) ? { usage: value.usage } : {};
+    const usage = isRecord(value.usage) ? { usage: countsIn(value.usage) } : {};
     if (choice === undefined) return { choices: [], ...usage };
     const reason =
       typeof choice.finish_reason === "string" && choice.finish_reason !== "" ? choice.finish_reason : null;
@@ -294,7 +318,7 @@ class ChunkMerger {
     if (Array.isArray(tool_calls)) {
       mended.tool_calls = tool_calls.filter(isRecord).map((call) => this.#mendCall(call));
     }
-    if (Object.keys(mended).length > 0) this.#hasOutput = true;
+    if (Object.keys(mended).length > 0) this.hasOutput = true;
     return mended;
   }
 
@@ -405,6 +429,20 @@ function deltaOf({ delta, message }: Json = {}): Json {
 /** Some servers send the arguments as an object and not as text. */
 const argumentsText = (value: unknown): string =>
   typeof value === "string" ? value : isSet(value) ? JSON.stringify(value) : "";
+
+/** The numbers of a usage and of its details. For a count of another type the SDK would refuse the whole answer. */
+function countsIn(usage: Json): Json {
+  const counts = (fields: Json) => Object.entries(fields).flatMap(([name, field]) => toCount(name, field));
+  const details = Object.entries(usage).flatMap(([name, field]) =>
+    isRecord(field) ? [[name, Object.fromEntries(counts(field))] as const] : [],
+  );
+  return Object.fromEntries([...counts(usage), ...details]);
+}
+
+function toCount(name: string, field: unknown): (readonly [string, number])[] {
+  const count = typeof field === "string" && field.trim() !== "" ? Number(field) : field;
+  return typeof count === "number" && Number.isFinite(count) ? [[name, count]] : [];
+}
 
 const isSet = (value: unknown): boolean => value !== undefined && value !== null;
 

@@ -120,23 +120,29 @@ export const invalidResponse = (message: string, retryable: boolean): AgentError
   retryable,
 });
 
-/** The wait in `retry-after-ms` (milliseconds) or `retry-after` (seconds or an HTTP date), in milliseconds. */
+/**
+ * The wait in `retry-after-ms` (milliseconds) or `retry-after` (seconds or an HTTP date), in milliseconds. Undefined
+ * where there is none to keep: no time, or one that is over by this machine's clock, which may be ahead.
+ */
 export function parseRetryAfter(answer: Pick<FailedAnswer, "header">, now: number): number | undefined {
-  const ms = positive(answer.header("retry-after-ms"));
-  if (ms !== undefined) return Math.round(ms);
+  const ms = numberIn(answer.header("retry-after-ms"));
+  if (ms !== undefined) return ms > 0 ? Math.round(ms) : undefined;
   const after = answer.header("retry-after");
-  const seconds = positive(after);
-  if (seconds !== undefined) return Math.round(seconds * 1_000);
-  const date = after === null ? Number.NaN : Date.parse(after);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+  const seconds = numberIn(after);
+  const waitMs = seconds === undefined ? dateIn(after) - now : seconds * 1_000;
+  return waitMs > 0 ? Math.round(waitMs) : undefined;
 }
+
+/** In milliseconds since 1970; not a number where the text is none, for other numbers are read as years. */
+const dateIn = (text: string | null): number =>
+  text !== null && /[a-z]{3}|\dT\d/i.test(text) ? Date.parse(text) : Number.NaN;
 
 /** The text with each secret in it replaced. */
 export function redact(text: string, secrets: readonly string[]): string {
   return secrets.reduce((clean, secret) => clean.replaceAll(secret, "[key]"), text);
 }
 
-function positive(text: string | null): number | undefined {
+function numberIn(text: string | null): number | undefined {
   if (text === null || !/^\s*\d+(\.\d+)?\s*$/.test(text)) return undefined;
   return Number(text);
 }

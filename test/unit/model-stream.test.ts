@@ -12,7 +12,7 @@ import { describeModel } from "../../src/model/catalog.ts";
 import type { ModelRequest, StepEvent } from "../../src/model/model.ts";
 import { Clients, type Endpoint } from "../../src/model/client.ts";
 import { Connection } from "../../src/model/connection.ts";
-import { tidyEvents } from "../../src/model/event-stream.ts";
+import { type StreamWatch, tidyEvents } from "../../src/model/event-stream.ts";
 import { type HttpAnswer, sendHttp } from "../../src/model/http.ts";
 import { SentMessages } from "../../src/model/sent-messages.ts";
 import { streamStep } from "../../src/model/stream.ts";
@@ -88,6 +88,13 @@ const callPiece = (index: number, fields: { id?: string | null; name?: string | 
 const usage = data({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 4, total_tokens: 14 } });
 const done = "data: [DONE]\n\n";
 const ending = (reason = "stop") => delta({}, reason) + usage + done;
+
+const unwatched: StreamWatch = {
+  onText: () => undefined,
+  onFailure: () => {},
+  onSignature: () => {},
+  onReasoningDetails: () => {},
+};
 
 /** Asks a server that streams just this. */
 async function answered(text: string, request: Parameters<typeof ask>[1] = {}): Promise<StepEvent[]> {
@@ -443,9 +450,31 @@ test("the answer ends at [DONE] even where the connection stays open", async () 
   expect((await all(ask(base))).at(-1)).toEqual({ type: "finish", reason: "stop", tokens });
 });
 
+test("an answer that is whole waits for its usage for a while only, whatever comes in its place", async () => {
+  vi.useFakeTimers();
+  async function* body() {
+    yield Buffer.from(say("x") + delta({}, "stop"));
+    for (let sent = 0; sent < 100; sent++) {
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      yield Buffer.from(": still here\n\n");
+    }
+  }
+  try {
+    const cut = vi.fn();
+    const answer: HttpAnswer = { status: 200, header: () => null, body: body(), cut };
+    const left = new Response(tidyEvents(answer, unwatched)).text();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(cut).toHaveBeenCalled();
+    expect(await left).toContain('"finish_reason":"stop"');
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test.each([
   ["an end without a reason", say("x"), "broke off"],
   ["an empty answer", "", "answered with nothing"],
+  ["what is no event stream", "Please pay.", "not a JSON object: Please pay."],
   ["[DONE] alone", done, "answered with nothing"],
   ["garbage", `${say("x")}data: {"choices":[{\n\n`, "not a JSON object"],
   ["a call cut in half", callPiece(0, { id: "a", name: "bash", arguments: '{"command":"rm' }), "broke off"],
@@ -544,6 +573,26 @@ test("a JSON error with status 200 and an answer that does not stream are unders
   const events = await refused(200, { choices: [{ index: 0, message, finish_reason: "tool_calls" }] });
   expect(textOf(events)).toBe("whole");
   expect(callsOf(events).map(({ input }) => input)).toEqual([{ p: 1 }]);
+});
+
+test.each(["text/plain", undefined])("JSON that is called %s is understood too", async (type) => {
+  const as = (body: unknown) =>
+    serve((response) =>
+      response
+        .writeHead(200, type === undefined ? {} : { "content-type": type })
+        .end(JSON.stringify(body, undefined, 2)),
+    );
+  const failed = failureOf(await all(ask(await as({ error: { message: "maximum context length" } }))));
+  expect(failed).toMatchObject({ code: "context-length" });
+  const message = { role: "assistant", content: "whole" };
+  const answer = await as({ choices: [{ index: 0, message, finish_reason: "stop" }] });
+  expect(textOf(await all(ask(answer)))).toBe("whole");
+});
+
+test("counts that are texts are counts, and what is no number is no reason to fail", async () => {
+  const counts = { prompt_tokens: "10", completion_tokens: 4, cost: {}, completion_tokens_details: "none" };
+  const events = await answered(say("x") + delta({}, "stop") + data({ choices: [], usage: counts }) + done);
+  expect(events.at(-1)).toEqual({ type: "finish", reason: "stop", tokens });
 });
 
 test("odd fields of lesser servers do no harm", async () => {
@@ -645,8 +694,7 @@ test("text goes around the SDK until something else comes, also where the answer
     cut: () => {},
   };
   const onText = (_kind: string, text: string) => void told.push(text);
-  const watch = { onText, onFailure: () => {}, onSignature: () => {}, onReasoningDetails: () => {} };
-  const left = await new Response(tidyEvents(answer, watch)).text();
+  const left = await new Response(tidyEvents(answer, { ...unwatched, onText })).text();
   expect(told).toEqual(["a"]);
   expect(left).not.toContain('"a"');
   expect(left).toContain('"b"');
@@ -654,15 +702,7 @@ test("text goes around the SDK until something else comes, also where the answer
 
 test("of a call that is never sent no message is kept", async () => {
   const connection = new Connection(() => Promise.reject(new Error("nothing is sent")));
-  const call = {
-    watch: {
-      onText: () => undefined,
-      onFailure: () => {},
-      onSignature: () => {},
-      onReasoningDetails: () => {},
-    },
-    sent: new SentMessages(),
-  };
+  const call = { watch: unwatched, sent: new SentMessages() };
   // Made here, because an error holds what the functions that it came through hold.
   const refusal = new Error("an odd header");
   const withheld = () => {

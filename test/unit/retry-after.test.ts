@@ -15,10 +15,20 @@ test("a wait is read in milliseconds, seconds or as a date", () => {
   expect(parse({ "retry-after": "9" })).toBe(9_000);
   expect(parse({ "retry-after": "0.5" })).toBe(500);
   expect(parse({ "retry-after": "Tue, 01 Jan 2030 00:00:30 GMT" })).toBe(30_000);
-  expect(parse({ "retry-after": "Mon, 31 Dec 2029 00:00:00 GMT" })).toBe(0);
+  expect(parse({ "retry-after": "2030-01-01T00:00:30Z" })).toBe(30_000);
   expect(parse({ "retry-after": "soon" })).toBeUndefined();
   expect(parse({ "retry-after-ms": "-1" })).toBeUndefined();
   expect(parse({})).toBeUndefined();
+});
+
+test.each([
+  { "retry-after": "0" },
+  { "retry-after-ms": "0", "retry-after": "9" },
+  { "retry-after": "-1" },
+  { "retry-after": "1, 2" },
+  { "retry-after": "Mon, 31 Dec 2029 00:00:00 GMT" },
+])("a wait that is none leaves the delay to us, so that not all tries are made at once: %j", (headers) => {
+  expect(parse(headers)).toBeUndefined();
 });
 
 test("delays double from two seconds, up to a quarter longer, up to half a minute", () => {
