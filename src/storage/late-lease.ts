@@ -2,10 +2,11 @@ import type { Lease } from "./lock.ts";
 
 export type HeldLease = Extract<Lease, { status: "held" }>;
 
-/** A lease that is taken when it is first needed. */
+/** A lease that is taken when it is first needed, and given back once. */
 export class LateLease {
   readonly #acquire: () => Promise<HeldLease>;
   #held: Promise<HeldLease> | undefined;
+  #isReleased = false;
 
   constructor(acquire: () => Promise<HeldLease>) {
     this.#acquire = acquire;
@@ -19,6 +20,7 @@ export class LateLease {
 
   /** Resolves when it is held. Rejects as acquiring does; the next call tries again. */
   async take(): Promise<void> {
+    if (this.#isReleased) throw new Error("a lease was taken again after it was given back");
     this.#held ??= this.#acquire();
     const taking = this.#held;
     try {
@@ -29,8 +31,9 @@ export class LateLease {
     }
   }
 
-  /** Gives it back, if it was taken. */
+  /** Gives it back, if it was taken; nobody would do that with one that is taken later. */
   async release(): Promise<void> {
+    this.#isReleased = true;
     // One that could not be taken was told to whoever asked for it.
     const held = await this.#held?.catch(() => undefined);
     this.#held = undefined;

@@ -127,14 +127,18 @@ export class SessionWriter {
 
   /** Resolves when nothing of what was given so far is lost with this process. Rejects as {@link flush} does. */
   secure(): Promise<void> {
-    return this.#journal.flush();
+    return this.#closing ?? this.#journal.flush();
   }
 
   /**
    * Resolves when everything given so far is on disk. Rejects with a `UserError` when the disk does not take it;
    * what is not written yet stays, and a later flush tries again.
    */
-  async flush(): Promise<void> {
+  flush(): Promise<void> {
+    return this.#closing ?? this.#flush();
+  }
+
+  async #flush(): Promise<void> {
     const results = await Promise.allSettled([
       this.#journal.flush(),
       this.#settling.finish(),
@@ -152,7 +156,7 @@ export class SessionWriter {
 
   async #close(): Promise<void> {
     try {
-      await this.flush();
+      await this.#flush();
       if (this.#neededBytes !== undefined) await this.#cutJournal();
     } finally {
       await this.#journal.close();

@@ -128,6 +128,17 @@ describe("sessions", () => {
     await (await openWriter(store, info.id)).close();
   });
 
+  test("a session that is begun is free once it is closed, whoever still asks whether all of it is on disk", async () => {
+    const info = sessionInfo();
+    const writer = await store.begin(info);
+    await writer.claim();
+    await writer.close();
+    await Promise.all([writer.flush(), writer.secure(), writer.claim()]);
+    const opened = await store.openSession(info.id);
+    expect(opened.status).toBe("opened");
+    if (opened.status === "opened") await opened.writer.close();
+  });
+
   test("whoever opens a begun session first keeps it: the other's changes fail and are written by nobody", async () => {
     const info = sessionInfo();
     const writer = await store.begin(info);
