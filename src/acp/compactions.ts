@@ -23,6 +23,16 @@ export class Compactions {
     this.#send = (update) => deps.send(update);
   }
 
+  /** Those that have begun, oldest first. */
+  get open(): readonly string[] {
+    return [...this.#open];
+  }
+
+  /** What was shown so far is shown again. */
+  forget(): void {
+    this.#open.clear();
+  }
+
   async begin(id: string): Promise<void> {
     if (this.#open.has(id)) return;
     this.#open.add(id);
@@ -73,9 +83,9 @@ export class Compactions {
   }
 
   /** Ends what was cut off before its summary was written. */
-  async endOpen(): Promise<void> {
+  async cutOff(ids: readonly string[]): Promise<void> {
     const error = { code: "cancelled", message: "It was cut off.", retryable: false } as const;
-    for (const id of this.#open) await this.end(id, error);
+    for (const id of ids) await this.end(id, error);
   }
 }
 

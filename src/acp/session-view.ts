@@ -87,8 +87,11 @@ export class SessionView {
     try {
       return await turn();
     } finally {
+      // What the next turn begins meanwhile is not among them.
+      const { open } = this.#compactions;
       await told;
       await this.#whenReplayed();
+      await this.#compactions.cutOff(open);
       await this.updates.releaseOfTurn();
       this.#turns--;
       if (this.#turns === 0) this.#forgetTurn();
@@ -167,13 +170,16 @@ export class SessionView {
     this.#channel.beginReplay();
     await this.#calls.forget();
     this.#subagents.forget();
+    this.#compactions.forget();
     this.#sentText.clear();
     try {
       for await (const message of messages) {
         signal.throwIfAborted();
         await this.#replayMessage(message);
       }
-      await this.#compactions.endOpen();
+      const { open } = this.#compactions;
+      // The turn that runs may be at the newest.
+      await this.#compactions.cutOff(this.#turns > 0 ? open.slice(0, -1) : open);
     } finally {
       this.#replaying = false;
     }

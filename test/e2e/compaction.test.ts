@@ -238,6 +238,35 @@ describe("/compact", () => {
   });
 });
 
+describe("a compaction that is shown as a call", () => {
+  test("runs on while its session is loaded, and is announced to whoever loads it", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.say("Hello."));
+      await editor.prompt(sessionId, "Hi");
+      const gate = reply.gate();
+      model.when(isSummary, [reply.say("They "), gate, reply.say("said hi.")]);
+      const turn = editor.prompt(sessionId, "/compact");
+      await gate.reached();
+      const before = editor.updates(sessionId).length;
+      await editor.load(sessionId);
+      const shown = () => toolCalls(editor.updates(sessionId).slice(before)).map(({ status }) => status);
+      expect(shown()).toEqual(["in_progress"]);
+      gate.release();
+      expect((await turn).stopReason).toBe("end_turn");
+      expect(shown()).toEqual(["completed"]);
+    });
+  });
+
+  test("ends with its turn where nobody can write the summary", async () => {
+    await story({ config: { model: "nowhere/none" } }, async ({ editor }) => {
+      const { sessionId } = await editor.newSession();
+      await expect(editor.prompt(sessionId, "/compact")).rejects.toThrow("nowhere");
+      expect(toolCalls(editor.updates(sessionId)).map(({ status }) => status)).toEqual(["failed"]);
+    });
+  });
+});
+
 describe("a long session", () => {
   const turns = isLong ? 300 : 45;
   test(`of ${turns} turns compacts several times, keeps its facts and sends bounded requests`, async () => {
