@@ -29,7 +29,7 @@ export class Connection {
   readonly sessions: Sessions;
   readonly outbox: Outbox;
   readonly account: Account;
-  /** One setup (load, resume, close, delete) of a session at a time, in the order of arrival. */
+  /** One setup (load, resume, close, delete) or choice of a session at a time, in the order of arrival. */
   readonly setups = new KeyedSerial();
   client: ClientAbilities = noAbilities;
   /** Undefined before the library is connected. */

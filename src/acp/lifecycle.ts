@@ -44,11 +44,10 @@ export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
   app.onRequest("session/delete", ({ params }) => deleteSession(connection, params.sessionId));
 
   app.onRequest("session/set_mode", async ({ params, requestId }) => {
-    const view = connection.view(params.sessionId);
-    view.updates.release();
-    connection.holdUntilAnswered(view, requestId);
-    await setMode(view.session, params.modeId);
-    return whenStored(view.session, {});
+    const { session } = await changeSession(connection, params.sessionId, requestId, (session) =>
+      setMode(session, params.modeId),
+    );
+    return whenStored(session, {});
   });
 
   app.onRequest("session/set_config_option", async ({ params, requestId }) => {
@@ -176,17 +175,29 @@ export async function whenStored<Answer>(session: Session, answer: Answer): Prom
   return answer;
 }
 
-/** Changes the state behind an option; what else changes by it is told behind the answer. */
-export async function changeOption(
+/** Changes the state behind an option. */
+export function changeOption(
   connection: Connection,
-  params: { sessionId: string; configId: string; value: unknown },
+  { sessionId, configId, value }: { sessionId: string; configId: string; value: unknown },
   requestId: RequestId,
 ): Promise<SessionView> {
-  const view = connection.view(params.sessionId);
-  view.updates.release();
-  connection.holdUntilAnswered(view, requestId);
-  await setOption(view.session, params.configId, params.value);
-  return view;
+  return changeSession(connection, sessionId, requestId, (session) => setOption(session, configId, value));
+}
+
+/** What else changes by it is told behind the answer. In order with setups, by which the session may be another one. */
+export function changeSession(
+  connection: Connection,
+  sessionId: string,
+  requestId: RequestId,
+  change: (session: Session) => Promise<void>,
+): Promise<SessionView> {
+  return connection.setups.run(sessionId, async () => {
+    const view = connection.view(sessionId);
+    view.updates.release();
+    connection.holdUntilAnswered(view, requestId);
+    await change(view.session);
+    return view;
+  });
 }
 
 /** Unstable: whether archived sessions are listed. */

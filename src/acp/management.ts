@@ -2,10 +2,17 @@ import type { AgentApp } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
 import type { Session } from "../session/session.ts";
 import type { Connection } from "./connection.ts";
-import { pickersOf, setOption } from "./config-options.ts";
+import { pickersOf } from "./config-options.ts";
 import { invalidParams, sessionNotFound } from "./errors.ts";
 import { givenPromptOf } from "./given-prompt.ts";
-import { checkedFolders, greet, type Opening, type RequestId, whenStored } from "./lifecycle.ts";
+import {
+  changeOption,
+  checkedFolders,
+  greet,
+  type Opening,
+  type RequestId,
+  whenStored,
+} from "./lifecycle.ts";
 import { toServers } from "./mcp-servers.ts";
 import { extensionParams, parseSessionId } from "./params.ts";
 
@@ -30,11 +37,9 @@ export function managementHandlers(app: AgentApp, connection: Connection): void 
 
   // Gone from the protocol; older clients still choose models by it.
   app.onRequest("session/set_model", setModelParams, async ({ params, requestId }) => {
-    const view = connection.view(params.sessionId);
-    view.updates.release();
-    connection.holdUntilAnswered(view, requestId);
-    await setOption(view.session, "model", params.modelId);
-    return whenStored(view.session, {});
+    const { sessionId, modelId: value } = params;
+    const { session } = await changeOption(connection, { sessionId, configId: "model", value }, requestId);
+    return whenStored(session, {});
   });
 }
 

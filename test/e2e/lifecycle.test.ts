@@ -179,6 +179,23 @@ describe("a loaded session", () => {
     });
   });
 
+  test("takes what is chosen behind a load with other folders, and is free after a choice and a close", async () => {
+    await story({}, async ({ editor, repository }) => {
+      const { sessionId } = await editor.newSession();
+      await editor.list();
+      const load = editor.load(sessionId, { additionalDirectories: [repository.path] });
+      await Promise.all([load, editor.setMode(sessionId, "plan")]);
+      expect((await editor.load(sessionId)).modes?.currentModeId).toBe("plan");
+      for (let round = 0; round < 3; round++) {
+        const { sessionId: other } = await editor.newSession();
+        await editor.list();
+        const choice = editor.request("session/set_model", { sessionId: other, modelId: "test/scripted" });
+        await Promise.all([choice, editor.closeSession(other)]);
+        await editor.load(other);
+      }
+    });
+  });
+
   test("shows the turn that runs, which goes on", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

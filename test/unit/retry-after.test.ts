@@ -21,7 +21,7 @@ test("a wait is read in milliseconds, seconds or as a date", () => {
   expect(parse({})).toBeUndefined();
 });
 
-test.each([
+test.each<Record<string, string>>([
   { "retry-after": "0" },
   { "retry-after-ms": "0", "retry-after": "9" },
   { "retry-after": "-1" },
