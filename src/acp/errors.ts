@@ -1,5 +1,7 @@
 import { type AnyMessage, type ErrorResponse, RequestError } from "@agentclientprotocol/sdk/unstable";
 import { messageOf } from "../base/errors.ts";
+import { excerpt } from "../base/excerpt.ts";
+import { isRecord } from "../base/record.ts";
 import type { AgentError } from "../message/message.ts";
 
 /** One line for the message, the same in `details`, where several clients look for it. */
@@ -34,13 +36,41 @@ export function turnError(error: AgentError): RequestError {
   return internalError(error.message);
 }
 
-/** The library words whatever a handler throws as "Internal error"; the person gets what was thrown. */
+/**
+ * The library words whatever a handler throws as "Internal error", and what its schemas refuse as "Invalid params"; the
+ * person gets what was thrown, and which field was wrong.
+ */
 export function withHumanMessage(message: AnyMessage): AnyMessage {
-  if (!("error" in message) || message.error.code !== -32603) return message;
-  const { data } = message.error;
+  if (!("error" in message)) return message;
+  const { code, data } = message.error;
+  if (code === -32602) return { ...message, error: refusedParams(data) ?? message.error };
+  if (code !== -32603) return message;
   if (typeof data !== "object" || data === null || !("details" in data) || typeof data.details !== "string")
     return message;
   return { ...message, error: { ...message.error, message: oneLine(data.details) || "Internal error" } };
+}
+
+/** What the library's schemas say of params, a tree of what is wrong by field; undefined for what is none. */
+function refusedParams(tree: unknown): ErrorResponse | undefined {
+  if (!isRecord(tree) || !Array.isArray(tree._errors)) return undefined;
+  const faults = faultsIn(tree, []);
+  if (faults.length === 0) return undefined;
+  const more = faults.length > faultsLimit ? `; and ${faults.length - faultsLimit} more` : "";
+  const named = faults.slice(0, faultsLimit).map((fault) => excerpt(fault, faultLength));
+  return invalidParams(`Invalid params: ${named.join("; ")}${more}`).toErrorResponse();
+}
+
+/** Fields that a message names, and characters for each. */
+const faultsLimit = 3;
+const faultLength = 200;
+
+function faultsIn(tree: Readonly<Record<string, unknown>>, path: readonly string[]): string[] {
+  const { _errors: own, ...fields } = tree;
+  const words = Array.isArray(own) ? [...new Set(own)].join(", ") : "";
+  const faults = words === "" ? [] : [[path.join("."), words].filter((text) => text !== "").join(": ")];
+  for (const [name, field] of Object.entries(fields))
+    if (isRecord(field)) faults.push(...faultsIn(field, [...path, name]));
+  return faults;
 }
 
 /** What a request is answered with when this was thrown. */

@@ -1,7 +1,6 @@
-import { RequestError } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
 import { isSessionId, type SessionId } from "../message/ids.ts";
-import { sessionNotFound } from "./errors.ts";
+import { invalidParams, sessionNotFound } from "./errors.ts";
 
 /** An id that we cannot have given names no session. */
 export function parseSessionId(id: string): SessionId {
@@ -13,8 +12,7 @@ export function parseSessionId(id: string): SessionId {
 export function extensionParams<Shape extends z.ZodType>(schema: Shape): (params: unknown) => z.infer<Shape> {
   return (params) => {
     const parsed = schema.safeParse(params);
-    if (!parsed.success)
-      throw new RequestError(-32602, "Invalid params", { details: z.prettifyError(parsed.error) });
+    if (!parsed.success) throw invalidParams(`Invalid params: ${z.prettifyError(parsed.error)}`);
     return parsed.data;
   };
 }

@@ -148,8 +148,9 @@ describe("bad parameters", () => {
     ["an empty cwd", { cwd: "", mcpServers: [] }, "absolute path"],
     ["a folder that is not there", { cwd: "/not/there", mcpServers: [] }, '"/not/there" does not exist'],
     ["a file as a folder", { cwd: launcher, mcpServers: [] }, "is not a folder"],
-    ["no cwd", { mcpServers: [] }, "Invalid params"],
-    ["a cwd that is no text", { cwd: { a: 1 }, mcpServers: [] }, "Invalid params"],
+    ["no cwd", { mcpServers: [] }, "Invalid params: cwd: "],
+    ["a cwd that is no text", { cwd: { a: 1 }, mcpServers: [] }, "Invalid params: cwd: "],
+    ["servers that are none", { cwd: "/", mcpServers: [1] }, "Invalid params: mcpServers.0: "],
     [
       "a relative additional folder",
       { cwd: "/", mcpServers: [], additionalDirectories: ["x"] },
@@ -190,9 +191,9 @@ describe("bad parameters", () => {
   const audio: ContentBlock = { type: "audio", mimeType: "audio/wav", data: "UklGRg==" };
   test.each<[string, unknown, string]>([
     ["audio", [{ type: "text", text: "Listen" }, audio], "Audio in prompts is not supported."],
-    ["an unknown kind of content", [{ type: "hologram", data: "x" }], "Invalid params"],
-    ["a text that is none", [{ type: "text", text: 5 }], "Invalid params"],
-    ["a prompt that is no list", "Hi", "Invalid params"],
+    ["an unknown kind of content", [{ type: "hologram", data: "x" }], "Invalid params: prompt.0"],
+    ["a text that is none", [{ type: "text", text: 5 }], "Invalid params: prompt.0.text: "],
+    ["a prompt that is no list", "Hi", "Invalid params: prompt: "],
     ["an empty prompt", [], "empty"],
     ["a prompt of blanks", [{ type: "text", text: " \n" }], "empty"],
   ])("%s is refused with -32602, and the session goes on", async (_name, prompt, words) => {
