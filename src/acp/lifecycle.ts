@@ -193,7 +193,6 @@ export function changeSession(
 ): Promise<SessionView> {
   return connection.setups.run(sessionId, async () => {
     const view = connection.view(sessionId);
-    view.updates.release();
     connection.holdUntilAnswered(view, requestId);
     await change(view.session);
     return view;

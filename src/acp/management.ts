@@ -76,7 +76,6 @@ export async function setTitle(
   const id = parseSessionId(params.sessionId);
   const title = toTitle(params.title);
   const view = connection.openView(id);
-  view?.updates.release();
   if (view !== undefined) connection.holdUntilAnswered(view, requestId);
   if (!(await connection.sessions.setTitle(id, title))) throw sessionNotFound(id);
   return { title };

@@ -179,6 +179,21 @@ describe("a loaded session", () => {
     });
   });
 
+  test("is not heard of before its resume is answered, whatever is chosen for it meanwhile", async () => {
+    await story({}, async ({ editor }) => {
+      const { sessionId } = await editor.newSession();
+      const choices = [
+        () => editor.setMode(sessionId, "plan"),
+        () => editor.setConfigOption(sessionId, "approval", "auto"),
+        () => editor.request("session/set_title", { sessionId, title: "A name" }),
+      ];
+      for (const choose of choices) {
+        await editor.closeSession(sessionId);
+        await Promise.all([editor.resume(sessionId), choose()]);
+      }
+    });
+  });
+
   test("takes what is chosen behind a load with other folders, and is free after a choice and a close", async () => {
     await story({}, async ({ editor, repository }) => {
       const { sessionId } = await editor.newSession();
