@@ -20,7 +20,7 @@ export class HeldUpdates {
     for (const { task } of held) void task();
   }
 
-  /** A request that is not answered yet may hold back what the turn's own answer must not overtake. */
+  /** A request that is not answered yet may hold back what the turn's own answer or a question must not overtake. */
   async releaseOfTurn(): Promise<void> {
     if (this.#held === undefined) return;
     const ofTurn = this.#held.filter(({ isOfTurn }) => isOfTurn);

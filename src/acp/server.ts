@@ -38,13 +38,19 @@ export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
       await connection.findView(question.askedUnder ?? question.sessionId)?.announce(question.callId);
       return asking.ask(question, signal);
     },
-    inquire: async (sessionId, inquiry, signal) =>
-      (await library())?.inquire(sessionId, inquiry, signal) ?? {
-        outcome: "unavailable",
-        problem: reception.problem.message,
-      },
-    elicit: async (sessionId, elicitation, signal) =>
-      (await library())?.elicit(sessionId, elicitation, signal) ?? { outcome: "unavailable" },
+    inquire: async (sessionId, inquiry, signal) => {
+      const asking = await library();
+      if (asking === undefined) return { outcome: "unavailable", problem: reception.problem.message };
+      await connection.findView(sessionId)?.announce(inquiry.callId);
+      return asking.inquire(sessionId, inquiry, signal);
+    },
+    elicit: async (sessionId, elicitation, signal) => {
+      const asking = await library();
+      if (asking === undefined) return { outcome: "unavailable" };
+      if (elicitation.callId !== undefined)
+        await connection.findView(sessionId)?.announce(elicitation.callId);
+      return asking.elicit(sessionId, elicitation, signal);
+    },
     elicitationAbilities: () => ({ forms: connection.client.forms, urls: connection.client.urls }),
     visited: (elicitationId) => void library().then((open) => open?.visited(elicitationId)),
     buffers: (sessionId) =>

@@ -142,6 +142,7 @@ export class SessionView {
   async announce(callId: string): Promise<void> {
     await this.#whenReplayed();
     await this.#subagents.announce(callId);
+    await this.updates.releaseOfTurn();
   }
 
   /** Resolves when no replay is under way: another one may begin where one ends. */

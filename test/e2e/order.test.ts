@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { newSessionId } from "../../src/message/ids.ts";
 import type { SessionInfo } from "../../src/message/message.ts";
+import { withElicitation } from "../support/clients.ts";
 import type { Editor } from "../support/editor.ts";
 import { failureOf } from "../support/failure.ts";
 import { listOf, objectOf } from "../support/json.ts";
@@ -171,3 +172,47 @@ describe("setting up a session", () => {
     },
   );
 });
+
+describe("a question", () => {
+  const asking = [
+    reply.call("webfetch", { url: "http://127.0.0.1:1/" }),
+    reply.call("question", {
+      questions: [
+        { header: "Way", question: "Which way?", options: [{ label: "Left" }, { label: "Right" }] },
+      ],
+    }),
+  ];
+  const options = {
+    client: withElicitation(),
+    permission: "allow_once",
+    config: { permission: { webfetch: "ask" } },
+  } as const;
+
+  test("comes behind the call that asks it, whatever else waits for its answer meanwhile", async () => {
+    await story(options, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      for (let round = 0; round < 4; round++) {
+        model.reply(...asking).reply("Done.");
+        let isOver = false;
+        const turn = editor.prompt(sessionId, "Ask").finally(() => (isOver = true));
+        const choices: Promise<unknown>[] = [];
+        for (; !isOver; await editor.list())
+          for (const mode of ["plan", "build"]) choices.push(editor.setMode(sessionId, mode));
+        await Promise.all([turn, ...choices]);
+      }
+      expect(editor.elicitations).toHaveLength(4);
+      expect(unannounced(editor)).toEqual([]);
+    });
+  });
+});
+
+/** Forms that came before the call that they belong to. */
+function unannounced(editor: Editor): unknown[] {
+  const known = new Set<unknown>();
+  return editor.wire.entries.filter(({ direction, message }) => {
+    if (direction === "toAgent" || message === undefined || message.kind === "response") return false;
+    const update = objectOf(message.params.update);
+    if (update.sessionUpdate === "tool_call") known.add(update.toolCallId);
+    return message.method === "elicitation/create" && !known.has(message.params.toolCallId);
+  });
+}
