@@ -1,5 +1,5 @@
-import { isAbsolute } from "node:path";
-import { stat } from "node:fs/promises";
+import { isAbsolute, resolve } from "node:path";
+import { realpath, stat } from "node:fs/promises";
 import type {
   AgentApp,
   ListSessionsRequest,
@@ -126,17 +126,24 @@ export async function listSessions(
   const { cwd, cursor } = params;
   if (cwd !== undefined && cwd !== null && !isAbsolute(cwd))
     throw invalidParams(`cwd must be an absolute path, not "${cwd}".`);
-  const query = { limit: pageSize, ...toArchiveFilter(params.archived), ...(cwd && { cwd }) };
+  const folder = cwd ? { cwd: await realFolder(cwd) } : {};
+  const query = { limit: pageSize, ...toArchiveFilter(params.archived), ...folder };
   try {
     const page = await sessions.list({ ...query, ...(cursor && { cursor }) });
     return {
-      sessions: page.sessions.map(toListed),
+      // Under the name that the client has for the folder, by which it may look for them once more.
+      sessions: page.sessions.map((info) => ({ ...toListed(info), ...(cwd && { cwd }) })),
       ...(page.nextCursor && { nextCursor: page.nextCursor }),
     };
   } catch (error) {
     if (error instanceof InvalidCursor) throw invalidParams("The cursor is not one that session/list gave.");
     throw error;
   }
+}
+
+/** Sessions are stored with the folder's real path; of one that is not there any more the path is all that is known. */
+async function realFolder(path: string): Promise<string> {
+  return realpath(path).catch(() => resolve(path));
 }
 
 function toListed(info: StoredInfo): SessionInfo {

@@ -1,3 +1,4 @@
+import { realpath } from "node:fs/promises";
 import { KeyedSerial } from "../base/async.ts";
 import { UserError } from "../base/errors.ts";
 import { newSessionId, type SessionId } from "../message/ids.ts";
@@ -106,14 +107,15 @@ export class Sessions {
   open(id: SessionId, folders?: Folders): Promise<Opened> {
     return this.#opening.run(id, async () => {
       const live = this.#live.get(id);
-      if (live !== undefined && (live.isBusy || hasFolders(live, folders)))
+      if (live !== undefined && (live.isBusy || (await hasFolders(live, folders))))
         return { status: "opened", session: live, notice: undefined };
       await this.#end(id);
       const info = await (await this.#deps.store()).load(id);
       if (info === undefined) return { status: "missing" };
       const additionalDirectories = [...(folders?.additionalDirectories ?? info.additionalDirectories ?? [])];
       const project = await this.#deps.openProject({ cwd: folders?.cwd ?? info.cwd, additionalDirectories });
-      const amend = (stored: SessionInfo) => ({ ...unarchived(stored), additionalDirectories });
+      const { cwd } = project.workspace;
+      const amend = (stored: SessionInfo) => ({ ...unarchived(stored), cwd, additionalDirectories });
       return this.#withWarnings(await this.#opener.open(id, project, { amend }));
     });
   }
@@ -219,11 +221,12 @@ export class Sessions {
 }
 
 /** The list is complete each time: what it leaves out is not a folder of the session any more. */
-function hasFolders(session: Session, folders: Folders | undefined): boolean {
-  const { additionalDirectories = [] } = session.info;
+async function hasFolders({ info }: Session, folders: Folders | undefined): Promise<boolean> {
+  if (folders === undefined) return true;
+  const { cwd, additionalDirectories = [] } = info;
   return (
-    folders === undefined ||
-    JSON.stringify(folders.additionalDirectories) === JSON.stringify(additionalDirectories)
+    JSON.stringify(folders.additionalDirectories) === JSON.stringify(additionalDirectories) &&
+    (folders.cwd === cwd || (await realpath(folders.cwd)) === cwd)
   );
 }
 

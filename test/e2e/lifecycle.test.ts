@@ -1,4 +1,4 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
@@ -211,6 +211,31 @@ describe("a loaded session", () => {
     });
   });
 
+  test("works from then on in the folder that it is loaded with, also when its configuration changes", async () => {
+    await using elsewhere = await temporaryFolder();
+    await story({}, async ({ editor, model, repository, home }) => {
+      const { sessionId } = await editor.newSession();
+      const folder = async () => {
+        model.reply(reply.call("bash", { command: "pwd" })).reply("Done.");
+        await editor.prompt(sessionId, "Where are we?");
+        return model.requests.at(-1)?.toolResults[0]?.trim();
+      };
+      expect(await folder()).toBe(repository.path);
+      await editor.load(sessionId, { cwd: elsewhere.path });
+      expect(await folder()).toBe(elsewhere.path);
+      await home.write({
+        ".config/fairlead/AGENTS.md": "Be kind.\n",
+        ".config/fairlead/agent/new.md": "New.\n",
+      });
+      expect(await folder()).toBe(elsewhere.path);
+      const { sessions } = await editor.list({ cwd: elsewhere.path });
+      expect(sessions.map((session) => session.sessionId)).toEqual([sessionId]);
+      await editor.closeSession(sessionId);
+      await editor.load(sessionId);
+      expect(await folder()).toBe(repository.path);
+    });
+  });
+
   test("shows the turn that runs, which goes on", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -292,6 +317,19 @@ describe("the list of sessions", () => {
       expect(pages.flat().sort()).toEqual(created.map(({ sessionId }) => sessionId).sort());
       const here = created.filter(({ cwd }) => cwd === elsewhere.path).map(({ sessionId }) => sessionId);
       expect((await allPages(editor, elsewhere.path)).flat().sort()).toEqual(here.sort());
+    });
+  });
+
+  test("finds sessions of a folder by whatever path leads there, and names that path", async () => {
+    await using elsewhere = await temporaryFolder();
+    await story({}, async ({ editor, repository }) => {
+      const link = join(elsewhere.path, "link");
+      await symlink(repository.path, link, "junction");
+      const { sessionId } = await editor.newSession({ cwd: link });
+      for (const cwd of [link, repository.path, `${repository.path}/`]) {
+        const { sessions } = await editor.list({ cwd });
+        expect(sessions.map((session) => [session.sessionId, session.cwd])).toEqual([[sessionId, cwd]]);
+      }
     });
   });
 
