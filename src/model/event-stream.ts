@@ -132,6 +132,8 @@ class EventSplitter {
   #pieces: string[] = [];
   #length = 0;
   #data: string[] = [];
+  #dataLength = 0;
+  #isError = false;
 
   push(text: string): string[] {
     const events: string[] = [];
@@ -151,11 +153,7 @@ class EventSplitter {
 
   #keep(piece: string): void {
     this.#length += piece.length;
-    if (this.#length > eventLimit) {
-      throw new ProviderFailure(
-        invalidResponse(`The provider sent a line of more than ${eventLimit} characters.`, false),
-      );
-    }
+    if (this.#length > eventLimit) throw tooLong("a line");
     if (piece !== "") this.#pieces.push(piece);
   }
 
@@ -168,11 +166,30 @@ class EventSplitter {
   }
 
   #line(line: string, events: string[]): void {
-    if (line.startsWith("data:")) this.#data.push(line.slice(line[5] === " " ? 6 : 5));
+    if (line.startsWith("data:")) this.#keepData(line.slice(line[5] === " " ? 6 : 5));
+    else if (line.startsWith("error:")) this.#keepError(line.slice("error:".length));
+    else if (errorEvent.test(line)) this.#isError = true;
     else if (!fieldOrComment.test(line)) this.#keepOdd(line);
-    if (line !== "" || this.#data.length === 0) return;
-    events.push(this.#data.length === 1 ? (this.#data[0] ?? "") : this.#data.join("\n"));
+    if (line === "") this.#endEvent(events);
+  }
+
+  #keepData(data: string): void {
+    this.#data.push(data);
+    this.#dataLength += data.length;
+    if (this.#dataLength > eventLimit) throw tooLong("an event");
+  }
+
+  #keepError(data: string): void {
+    this.#isError = true;
+    this.#keepData(data);
+  }
+
+  #endEvent(events: string[]): void {
+    const data = this.#data.length === 1 ? (this.#data[0] ?? "") : this.#data.join("\n");
+    if (this.#data.length > 0) events.push(this.#isError ? toErrorChunk(data) : data);
     this.#data = [];
+    this.#dataLength = 0;
+    this.#isError = false;
   }
 
   #keepOdd(line: string): void {
@@ -181,6 +198,18 @@ class EventSplitter {
   }
 }
 
+const tooLong = (what: string) =>
+  new ProviderFailure(
+    invalidResponse(`The provider sent ${what} of more than ${eventLimit} characters.`, false),
+  );
+
+/** Of an event of the type `error` (gateways), or in the field `error` (llama.cpp): the same as chunks have it. */
+function toErrorChunk(data: string): string {
+  const value = parseJson(data);
+  return isRecord(value) && isSet(value.error) ? data : JSON.stringify({ error: value ?? data.trim() });
+}
+
+const errorEvent = /^event: ?error$/;
 const fieldOrComment = /^(?:$|:|(?:event|id|retry)(?:$|:))/;
 
 /** A field of a delta whose pieces can be joined, and the piece. */
@@ -347,15 +376,20 @@ class ChunkMerger {
 }
 
 function parse(text: string): Json {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isRecord(value)) return value;
-  } catch {
-    // Told below, with what was sent.
-  }
+  const value = parseJson(text);
+  if (isRecord(value)) return value;
   throw new ProviderFailure(
     invalidResponse(`The provider sent something that is not a JSON object: ${excerpt(text, 200)}`, true),
   );
+}
+
+/** Undefined for what is no JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The one piece of text that a chunk adds and nothing else, or undefined. */

@@ -258,7 +258,8 @@ function networkError(thrown: unknown, host: string): AgentError | undefined {
   const code = codeOf(thrown);
   if (code === undefined) return undefined;
   const untrusted = certificateCodes.test(code);
-  if (!untrusted && !/^(E(?!RR_)[A-Z_]+|ERR_(?:SSL|PROXY)_.*)$/.test(code)) return undefined;
+  // The second is the end of a compressed answer that broke off.
+  if (!untrusted && !/^(E(?!RR_)[A-Z_]+|Z_BUF_ERROR|ERR_(?:SSL|PROXY)_.*)$/.test(code)) return undefined;
   const hint = hintFor(code, untrusted);
   const retryable = !untrusted && !code.startsWith("ERR_SSL_");
   return { code: "network", message: `Cannot reach ${host} (${code})${hint}`, retryable };

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { Readable } from "node:stream";
+import { gzipSync } from "node:zlib";
 import { setTimeout as delay } from "node:timers/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setFlagsFromString } from "node:v8";
@@ -607,6 +608,42 @@ test("odd fields of lesser servers do no harm", async () => {
   expect(callsOf(events).map(({ providerCallId, input }) => [providerCallId, input])).toEqual([
     ["5", { p: 1 }],
   ]);
+});
+
+test.each([
+  ["of the type error", `${say("x")}event: error\ndata: {"code":429,"message":"Slow down"}\n\n`],
+  [
+    "of the type error with an error in it",
+    'event: error\ndata: {"error":{"code":429,"message":"Slow down"}}\n\n',
+  ],
+  ["in a field of that name", `${say("x")}error: {"code":429,"message":"Slow down"}\n\n`],
+])("an error %s is told in the provider's words", async (_, text) => {
+  const failed = failureOf(await answered(text));
+  expect(failed).toMatchObject({ code: "rate-limit", message: expect.stringContaining("Slow down") });
+});
+
+test("an error that is no JSON is told in the provider's words, and a type counts for one event", async () => {
+  expect(failureOf(await answered("event: error\ndata: upstream died\n\n"))?.message).toBe(
+    "The provider failed: upstream died",
+  );
+  expect(textOf(await answered(`event: error\n\n${say("fine")}${ending()}`))).toBe("fine");
+});
+
+test("a compressed answer that breaks off is a network error", async () => {
+  const base = await serve((response) =>
+    response
+      .writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" })
+      .end(gzipSync(say("begun") + ending()).subarray(0, 40)),
+  );
+  expect(failureOf(await all(ask(base)))).toMatchObject({ code: "network", retryable: true });
+});
+
+test("an event that never ends is bounded", async () => {
+  const line = Buffer.from(`data: ${"x".repeat(1024 * 1024)}\n`);
+  const base = await serve((response) => void Readable.from(Array(70).fill(line)).pipe(stream(response)));
+  const failed = failureOf(await all(ask(base)));
+  expect(failed).toMatchObject({ code: "invalid-response", retryable: false });
+  expect(failed?.message).toContain("an event of more than");
 });
 
 test("a connection reset before and inside the stream is a network error", async () => {
