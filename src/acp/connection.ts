@@ -114,9 +114,9 @@ export class Connection {
 
   /** Holds the session's updates back until this request is answered; what may begin only then comes behind them. */
   holdUntilAnswered(view: SessionView, requestId: string | number | null, then?: () => void): void {
-    view.updates.hold();
+    view.updates.holdUntilAnswered();
     this.outbox.afterResponse(requestId, () => {
-      view.updates.release();
+      view.updates.answered();
       view.session.claim();
       then?.();
     });

@@ -7,10 +7,23 @@ interface Held {
 export class HeldUpdates {
   #held: Held[] | undefined;
   #hasEnded = false;
+  /** Requests whose answers it waits for. */
+  #unanswered = 0;
 
   /** From here on everything is held back, until {@link release}. */
   hold(): void {
     this.#held ??= [];
+  }
+
+  /** The same until {@link answered}, and until all others that hold are answered too. */
+  holdUntilAnswered(): void {
+    this.#unanswered++;
+    this.hold();
+  }
+
+  answered(): void {
+    this.#unanswered--;
+    if (this.#unanswered === 0) this.release();
   }
 
   /** Sends what was held back. */

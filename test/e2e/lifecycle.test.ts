@@ -179,7 +179,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("is not heard of before its resume is answered, whatever is chosen for it meanwhile", async () => {
+  test("is not heard of before its resume and what is chosen for it meanwhile are answered", async () => {
     await story({}, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
       const choices = [
@@ -189,7 +189,12 @@ describe("a loaded session", () => {
       ];
       for (const choose of choices) {
         await editor.closeSession(sessionId);
+        const before = editor.wire.entries.length;
         await Promise.all([editor.resume(sessionId), choose()]);
+        await editor.list();
+        const messages = editor.wire.entries.slice(before).map(({ message }) => message?.kind);
+        const first = messages.slice(0, messages.indexOf("notification"));
+        expect(first.filter((kind) => kind === "response")).toHaveLength(2);
       }
     });
   });
