@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
+import { isRecord } from "../base/record.ts";
 
 /** A line may hold images in base64; a longer one is answered with an error and skipped, not kept. */
 const longestLineBytes = 256 * 1024 * 1024;
@@ -61,10 +62,19 @@ export const notAMessage = "Invalid request: a message is a JSON-RPC 2.0 object.
 
 function parse(text: string): { value: unknown } | undefined {
   try {
-    return { value: JSON.parse(text) };
+    const value: unknown = JSON.parse(text);
+    return { value: Array.isArray(value) ? value.map(withoutNull) : withoutNull(value) };
   } catch {
     return undefined;
   }
+}
+
+/** Some clients write the half that an answer lacks as null, which would be taken for an answer of its own. */
+function withoutNull(value: unknown): unknown {
+  if (!isRecord(value) || !("result" in value) || !("error" in value)) return value;
+  const { result, error, ...rest } = value;
+  if (error === null) return { ...rest, result };
+  return result === null ? { ...rest, error } : value;
 }
 
 /** What looks like JSON-RPC; the connection judges the rest. */

@@ -539,6 +539,29 @@ describe("any client", () => {
     });
   });
 
+  test.each<[string, object, string]>([
+    [
+      "an answer with an error of null",
+      { result: { outcome: { outcome: "selected", optionId: "allow_once" } }, error: null },
+      "completed",
+    ],
+    ["an error with a result of null", { result: null, error: { code: -32603, message: "No" } }, "failed"],
+  ])("may write %s", async (_name, halves, status) => {
+    const config = { permission: { bash: "ask" } };
+    await story({ config, permission: "never" }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("bash", { command: "echo hi" })).otherwise("Done.");
+      const turn = editor.prompt(sessionId, "Go");
+      const asked = await editor.waitForEntry(
+        ({ message }) => message?.kind === "request" && message.method === "session/request_permission",
+        "the question",
+      );
+      await editor.writeLine({ jsonrpc: "2.0", id: asked.message?.json.id, ...halves });
+      expect((await turn).stopReason).toBe("end_turn");
+      expect(toolCalls(editor.updates(sessionId)).map((call) => call.status)).toEqual([status]);
+    });
+  });
+
   test.each<[string, unknown]>([
     ["an unknown option", { outcome: { outcome: "selected", optionId: "yes-please" } }],
     ["an unknown outcome", { outcome: { outcome: "postponed" } }],
