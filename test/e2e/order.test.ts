@@ -193,10 +193,10 @@ describe("a question", () => {
       const { sessionId } = await editor.newSession();
       for (let round = 0; round < 4; round++) {
         model.reply(...asking).reply("Done.");
-        let isOver = false;
-        const turn = editor.prompt(sessionId, "Ask").finally(() => (isOver = true));
+        const turn = editor.prompt(sessionId, "Ask");
+        const over = turn.then(() => "over");
         const choices: Promise<unknown>[] = [];
-        for (; !isOver; await editor.list())
+        while ((await Promise.race([over, editor.list()])) !== "over")
           for (const mode of ["plan", "build"]) choices.push(editor.setMode(sessionId, mode));
         await Promise.all([turn, ...choices]);
       }
