@@ -7,7 +7,7 @@ import type { EditorBuffers } from "../workspace/editor-files.ts";
 import type { Account } from "./account.ts";
 import type { Asker } from "./asker.ts";
 import { type ClientAbilities, noAbilities } from "./client-abilities.ts";
-import { sessionNotFound } from "./errors.ts";
+import { internalError, sessionNotFound } from "./errors.ts";
 import type { Outbox } from "./outbox.ts";
 import { type Channel, SessionView } from "./session-view.ts";
 
@@ -23,6 +23,9 @@ export interface Peer {
   asker: Asker;
   buffers(sessionId: SessionId): EditorBuffers;
 }
+
+const isReopened =
+  "The session is being opened anew with other folders. Send this again when that is answered.";
 
 /** What the handlers of one client's requests share: its abilities, and its views of sessions. */
 export class Connection {
@@ -52,10 +55,12 @@ export class Connection {
     });
   }
 
-  /** The view of a session that this client opened. Throws when it did not, or closes it. */
+  /** The view of a session that this client opened. Throws when it did not, closes it, or opens it anew just now. */
   view(sessionId: string): SessionView {
     const view = this.openView(sessionId);
     if (view === undefined) throw sessionNotFound(sessionId);
+    // What is given to the one before would be lost.
+    if (this.sessions.live(view.session.id) !== view.session) throw internalError(isReopened);
     return view;
   }
 

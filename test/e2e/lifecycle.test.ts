@@ -216,6 +216,22 @@ describe("a loaded session", () => {
     });
   });
 
+  test("does not lose a message in silence that comes while it is opened with other folders", async () => {
+    await using elsewhere = await temporaryFolder();
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.otherwise("Hello.");
+      for (const additionalDirectories of [[elsewhere.path], [], [elsewhere.path]]) {
+        const load = editor.load(sessionId, { additionalDirectories });
+        await editor.list();
+        const turn = editor.prompt(sessionId, "Hi");
+        const end = await turn.then(({ stopReason }) => stopReason, messageOf);
+        expect(end).toMatch(/^end_turn$|Send this again/);
+        await load;
+      }
+    });
+  });
+
   test("works from then on in the folder that it is loaded with, also when its configuration changes", async () => {
     await using elsewhere = await temporaryFolder();
     await story({}, async ({ editor, model, repository, home }) => {
