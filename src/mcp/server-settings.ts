@@ -81,6 +81,9 @@ export function serverList(
     problems: [
       ...configured.problems,
       ...given.problems,
+      ...[...repeatedIn(given.servers)].map(
+        (name) => `The editor gives several MCP servers the name "${name}"; the last of them is used.`,
+      ),
       ...replaced.map(
         ({ name }) => `mcp.${name}: the editor gives a server of this name, which is used instead`,
       ),
@@ -126,6 +129,11 @@ function toSettings(name: string, server: ConfiguredServer, cwd: string): Server
     cwd: folder,
     timeoutMs,
   };
+}
+
+function repeatedIn(servers: readonly ServerSettings[]): Set<string> {
+  const names = servers.map(({ name }) => name);
+  return new Set(names.filter((name, index) => names.indexOf(name) !== index));
 }
 
 function distinct(servers: readonly ServerSettings[]): ServerSettings[] {

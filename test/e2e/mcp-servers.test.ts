@@ -6,7 +6,7 @@ import { plain, zedLike } from "../support/clients.ts";
 import { everything, faulty, filesystem, memory } from "../support/mcp.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
-import { agentText, toolCalls } from "../support/transcript.ts";
+import { agentText, thoughtText, toolCalls } from "../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
@@ -257,6 +257,21 @@ describe("permission for a server's tools", () => {
       expect(of("general").at(-1)?.toolResults).toEqual(["from a task"]);
       expect(of("explore")[0]?.toolNames.filter((name) => /bad_|mcp/.test(name))).toEqual([]);
       expect(editor.permissionRequests.map((request) => request.sessionId)).toEqual([sessionId]);
+    });
+  });
+});
+
+describe("servers that the editor gives under one name", () => {
+  test("are told to the person, and the last of them is used", async () => {
+    await story({}, async ({ editor, model }) => {
+      const server = (command: string) => ({ name: "twice", command, args: [], env: [] });
+      const { sessionId } = await editor.newSession({ mcpServers: [server("/no/one"), server("/no/two")] });
+      model.reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      const told = thoughtText(editor.updates(sessionId));
+      expect(told).toContain('several MCP servers the name "twice"; the last of them is used.');
+      expect(told).toContain('"/no/two"');
+      expect(told).not.toContain('"/no/one"');
     });
   });
 });
