@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { quickForm } from "../base/form.ts";
+import { hasOnly, quickForm } from "../base/form.ts";
 import { messageIdSchema, partIdSchema, type MessageId } from "../message/ids.ts";
 import { type Message, messageInfoSchema, messageSchema, sessionInfoSchema } from "../message/message.ts";
 import { type Part, partSchema } from "../message/part.ts";
@@ -8,7 +8,7 @@ import { isPlainMessage } from "../message/plain.ts";
 const seqSchema = z.number().int().nonnegative();
 
 /** One line of a session's journal. `seq` only grows in a session; a delta that was merged has the last one's. */
-export const changeSchema = z.discriminatedUnion("type", [
+const changeSchema = z.discriminatedUnion("type", [
   /** The first line: no change, but where counting goes on. */
   z.object({ type: z.literal("start"), seq: seqSchema }),
   z.object({ type: z.literal("message"), seq: seqSchema, info: messageInfoSchema }),
@@ -25,6 +25,8 @@ export const changeSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("session"), seq: seqSchema, info: sessionInfoSchema }),
 ]);
 export type Change = z.infer<typeof changeSchema>;
+/** The journal of a session that was closed is nothing but its first line. */
+export const storedChange = quickForm<Change>(isStart, changeSchema);
 type MessageChange = Extract<Change, { type: "message" }>;
 type PartChange = Extract<Change, { type: "part" | "delta" }>;
 
@@ -32,6 +34,14 @@ type PartChange = Extract<Change, { type: "part" | "delta" }>;
 const storedMessageSchema = messageSchema.extend({ seq: seqSchema });
 export const storedMessage = quickForm(isPlainMessage, storedMessageSchema);
 export type StoredMessage = Message & { seq: number };
+
+function isStart(value: unknown): value is Extract<Change, { type: "start" }> {
+  return hasOnly(value, ["type", "seq"]) && value.type === "start" && isCount(value.seq);
+}
+
+function isCount(value: unknown): boolean {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+}
 
 /** The messages that a change is about. */
 export function messageIdsOf(change: Change): MessageId[] {

@@ -14,7 +14,7 @@ import type { MessageId, PartId, SessionId } from "../message/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { SessionInfo } from "../message/message.ts";
 import { Background } from "./background.ts";
-import { type Change, changeSchema, messageIdsOf } from "./change.ts";
+import { type Change, messageIdsOf, storedChange } from "./change.ts";
 import { withStoreErrors } from "./disk-error.ts";
 import { inFolder, temporaryPath } from "./json-file.ts";
 
@@ -74,8 +74,8 @@ function addChange(content: JournalContent, change: Change): void {
 
 function parseLine(line: string, sessionId: SessionId): Change | undefined {
   try {
-    const change = changeSchema.safeParse(JSON.parse(line)).data;
-    return change && isOf(sessionId, change) ? change : undefined;
+    const parsed = storedChange.safeParse(JSON.parse(line));
+    return parsed.success && isOf(sessionId, parsed.data) ? parsed.data : undefined;
   } catch {
     // Not JSON: the caller counts it.
     return undefined;

@@ -18,6 +18,8 @@ import { StoredMessages } from "./stored-messages.ts";
 export { InvalidCursor } from "./session-list.ts";
 export type { SessionWriter } from "./session-writer.ts";
 
+const todosSchema = z.array(todoSchema);
+
 export type OpenedSession =
   /** `info` is what is known of it by now; `wasLeft` says that its last writer ended without closing it. */
   | { status: "opened"; info: SessionInfo; writer: SessionWriter; wasLeft: boolean }
@@ -118,7 +120,7 @@ export class SessionStore {
   }
 
   async todos(id: SessionId): Promise<Todo[]> {
-    return (await this.files.read(["todo", id], z.array(todoSchema))) ?? [];
+    return (await this.files.read(["todo", id], todosSchema)) ?? [];
   }
 
   /** Takes the session's lease and repairs what a killed writer left behind. */

@@ -1,6 +1,6 @@
 import { setImmediate as breathe } from "node:timers/promises";
 import type { Log } from "../base/log.ts";
-import { messageIdSchema, type MessageId, type SessionId } from "../message/ids.ts";
+import { isMessageId, type MessageId, type SessionId } from "../message/ids.ts";
 import type { Message, SessionInfo } from "../message/message.ts";
 import { type Change, replay, type StoredMessage, storedMessage } from "./change.ts";
 import { type JournalContent, parseJournal } from "./journal.ts";
@@ -102,8 +102,7 @@ export class StoredMessages {
   }
 
   async #storedIds(id: SessionId): Promise<MessageId[]> {
-    const entries = await this.#store.entries(["message", id]);
-    return entries.flatMap(({ name }) => messageIdSchema.safeParse(name).data ?? []);
+    return (await this.#store.names(["message", id])).filter(isMessageId);
   }
 
   async *#files(

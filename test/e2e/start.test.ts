@@ -6,14 +6,20 @@ import { execa } from "execa";
 import { beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { environment } from "../support/environment.ts";
+import { story } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
 const checkout = join(import.meta.dirname, "../..");
+const hook = join(checkout, "test/support/loaded-parts.cjs");
 const configFor = (baseURL: string) => ({
   model: "local/m",
   provider: { local: { options: { baseURL, apiKey: "k" }, models: { m: {} } } },
   permission: { bash: { "git *": "allow" } },
 });
+
+const namesOf = (paths: readonly string[]) => paths.map((path) => basename(path));
+const isLate = (path: string) =>
+  /terminal\/wait_for_exit|AI_APICallError|ZodObject|sonic-boom/.test(readFileSync(path, "utf8"));
 
 let loaded: string[];
 let afterwards: { files: string[]; hasFetch: boolean };
@@ -29,9 +35,7 @@ test("a first session/new is answered by the program's own parts alone", () => {
 });
 
 test("a first session/new needs no library of schemas, of the protocol or of models, no tool and no log", () => {
-  const late = /terminal\/wait_for_exit|AI_APICallError|ZodObject|sonic-boom/;
-  const found = loaded.filter((path) => late.test(readFileSync(path, "utf8")));
-  expect(found.map((path) => basename(path))).toEqual([]);
+  expect(namesOf(loaded.filter(isLate))).toEqual([]);
 });
 
 test("what a first session/new loads stays small", () => {
@@ -45,9 +49,27 @@ test("a first prompt is with the provider before Node's fetch, the protocol's li
   const found = afterwards.files.filter(
     (path) => path.endsWith(".cjs") && late.test(readFileSync(path, "utf8")),
   );
-  expect(found.map((path) => basename(path))).toEqual([]);
+  expect(namesOf(found)).toEqual([]);
   expect(afterwards.files.length).toBeGreaterThan(1);
   expect(afterwards.hasFetch).toBe(false);
+});
+
+test("a first list and a first load need no library of schemas, of the protocol or of models, and no tool", async () => {
+  const program = ["--require", hook, join(checkout, "bin/fairlead.js"), "acp"];
+  await story({ program }, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply("Hello.");
+    await editor.prompt(sessionId, "Hi");
+    for (const first of [() => editor.list(), () => editor.load(sessionId)]) {
+      await editor.restart();
+      await editor.initialize();
+      await first();
+      const told = editor.stderr.split("\n").findLast((line) => line.startsWith("loaded "));
+      const files = z.array(z.string()).parse(JSON.parse(told?.slice("loaded ".length) ?? ""));
+      expect(files.length).toBeGreaterThan(3);
+      expect(namesOf(files.filter(isLate))).toEqual([]);
+    }
+  });
 });
 
 const afterwardsSchema = z.object({ files: z.array(z.string()), hasFetch: z.boolean() });
@@ -58,7 +80,6 @@ async function partsOfFirstPrompt(home: string) {
   const provider = createServer().listen(0, "127.0.0.1");
   await once(provider, "listening");
   const { port } = z.object({ port: z.number() }).parse(provider.address());
-  const hook = join(checkout, "test/support/loaded-parts.cjs");
   const program = execa(process.execPath, ["--require", hook, join(checkout, "bin/fairlead.js"), "acp"], {
     env: {
       ...environment(home),
