@@ -146,7 +146,7 @@ describe("errors that another try mends", () => {
         await editor.waitFor(sessionId, says("Out of order"));
         expect(model.requests).toHaveLength(1);
       },
-      { retry: { ...quick, delay_ms: 1_000 } },
+      { retry: { ...quick, delay_ms: 2_500 } },
     );
   });
 
