@@ -22,7 +22,7 @@ import { ProjectRecords } from "./project/records.ts";
 import type { Door } from "./session/door.ts";
 import { Housekeeping, type SessionAges } from "./session/housekeeping.ts";
 import { Sessions } from "./session/sessions.ts";
-import { lateStore } from "./storage/late-store.ts";
+import { LateStore } from "./storage/late-store.ts";
 import type { SessionStore } from "./storage/session-store.ts";
 import { ChildVariables } from "./workspace/child-variables.ts";
 import { openFiles } from "./workspace/files.ts";
@@ -59,6 +59,7 @@ export class App {
   /** What remote MCP servers gave this program to be let in. */
   readonly authorizations: AuthorizationStore;
   readonly #surroundings: Surroundings;
+  readonly #store: LateStore;
   readonly #person: Home;
   readonly #secrets = new Secrets();
   readonly #watchdog: Watchdog;
@@ -85,7 +86,8 @@ export class App {
     this.log = log;
 
     const warn = (text: string) => this.#warn(text);
-    this.store = lateStore({ root: join(dataFolder, "storage"), log, onWarning: warn });
+    this.#store = new LateStore({ root: join(dataFolder, "storage"), log, onWarning: warn });
+    this.store = () => this.#store.get();
     const storedFiles = async () => (await this.store()).files;
     this.records = new ProjectRecords(storedFiles);
     this.authorizations = new AuthorizationStore({ files: storedFiles, secrets });
@@ -201,6 +203,7 @@ export class App {
     await this.#sessions?.closeAll();
     const closed = [this.#servers?.endAll(), this.#housekeeping.close(), this.models.close()];
     await Promise.all([...ended, ...closed]);
+    await this.#store.close();
     this.#watchdog.dismiss();
   }
 

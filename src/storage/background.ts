@@ -44,6 +44,12 @@ export class Background {
     });
   }
 
+  /** Begins what is due and resolves when nothing of it is under way, done or not. */
+  async settle(): Promise<void> {
+    if (this.#due !== undefined) this.start();
+    await this.#serial.idle();
+  }
+
   /** Runs something else while the work does not. */
   between<T>(task: () => Promise<T>): Promise<T> {
     return this.#serial.run(task);

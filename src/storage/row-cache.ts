@@ -102,6 +102,11 @@ export class RowCache {
     if (this.#rows.delete(id) && this.#isKept) this.#keeping.startWithin(keepDelayMs);
   }
 
+  /** What is being kept is kept. */
+  close(): Promise<void> {
+    return this.#keeping.settle();
+  }
+
   #drop(ids: ReadonlySet<SessionId>): void {
     for (const id of this.#rows.keys()) if (!ids.has(id)) this.forget(id);
   }

@@ -37,6 +37,10 @@ export class SessionIndex {
     this.#known.forget(id);
   }
 
+  close(): Promise<void> {
+    return this.#known.close();
+  }
+
   async load(id: SessionId): Promise<SessionInfo | undefined> {
     if (!isSessionId(id)) return undefined;
     const projectId = this.#projects.get(id) ?? (await this.#findProject(id));

@@ -64,6 +64,11 @@ export class SessionStore {
     await this.#index.save(info);
   }
 
+  /** Ends what is written behind; its sessions are closed by whoever opened them. */
+  close(): Promise<void> {
+    return this.#index.close();
+  }
+
   /**
    * Creates a session and opens it. It is on disk then; its lease is taken with {@link SessionWriter.claim} or before
    * anything else is written, because loading the native lock takes longer than all of this, and until the id is told
