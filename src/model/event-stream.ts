@@ -134,8 +134,11 @@ class EventSplitter {
   #data: string[] = [];
   #dataLength = 0;
   #isError = false;
+  /** A line feed that comes now is the other half of a line's end. */
+  #endsWithReturn = false;
 
-  push(text: string): string[] {
+  push(piece: string): string[] {
+    const text = this.#withLineFeeds(piece);
     const events: string[] = [];
     let start = 0;
     for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", start)) {
@@ -151,6 +154,14 @@ class EventSplitter {
     return [...this.push(text), ...this.push("\n\n")];
   }
 
+  /** Lines may end with a carriage return, a line feed or both (HTML standard, 9.2.5). */
+  #withLineFeeds(piece: string): string {
+    if (piece === "") return "";
+    const text = this.#endsWithReturn && piece.startsWith("\n") ? piece.slice(1) : piece;
+    this.#endsWithReturn = piece.endsWith("\r");
+    return text.includes("\r") ? text.replaceAll(/\r\n?/g, "\n") : text;
+  }
+
   #keep(piece: string): void {
     this.#length += piece.length;
     if (this.#length > eventLimit) throw tooLong("a line");
@@ -162,7 +173,7 @@ class EventSplitter {
     const line = this.#pieces.length === 1 ? (this.#pieces[0] ?? "") : this.#pieces.join("");
     this.#pieces = [];
     this.#length = 0;
-    return line.endsWith("\r") ? line.slice(0, -1) : line;
+    return line;
   }
 
   #line(line: string, events: string[]): void {
@@ -338,15 +349,14 @@ class ChunkMerger {
   }
 
   #mendDelta(delta: Json): Json {
-    const { content, reasoning_content, reasoning, refusal, tool_calls } = delta;
+    const { content, reasoning_content, reasoning, refusal } = delta;
+    const calls = callsIn(delta);
     const mended: Json = {};
     if (typeof content === "string" || Array.isArray(content)) mended.content = content;
     if (typeof reasoning_content === "string") mended.reasoning_content = reasoning_content;
     else if (typeof reasoning === "string") mended.reasoning = reasoning;
     if (typeof refusal === "string") mended.refusal = refusal;
-    if (Array.isArray(tool_calls)) {
-      mended.tool_calls = tool_calls.filter(isRecord).map((call) => this.#mendCall(call));
-    }
+    if (calls !== undefined) mended.tool_calls = calls.map((call) => this.#mendCall(call));
     if (Object.keys(mended).length > 0) this.hasOutput = true;
     return mended;
   }
@@ -423,6 +433,12 @@ function pieceOfCall(calls: unknown): Piece | undefined {
   if (signatureOf(call) !== undefined) return undefined;
   const { name, arguments: text } = call.function;
   return typeof text === "string" && !name ? { key: `call ${call.index}`, text } : undefined;
+}
+
+/** Older servers know one call only, which has a field of its own. */
+function callsIn({ tool_calls, function_call }: Json): Json[] | undefined {
+  if (Array.isArray(tool_calls)) return tool_calls.filter(isRecord);
+  return isRecord(function_call) ? [{ index: 0, function: function_call }] : undefined;
 }
 
 /** Google's place for it. */

@@ -855,20 +855,35 @@ test.each([301, 302, 303])(
   },
 );
 
-test("bytes split inside a character and lines with CRLF arrive whole", async () => {
-  const bytes = Buffer.from((say("héllo 🌍") + ending()).replaceAll("\n", "\r\n"));
-  const base = await serve((response) => {
-    stream(response);
-    const send = (index: number): void => {
-      if (index === bytes.length) response.end();
-      else response.write(bytes.subarray(index, index + 1), () => send(index + 1));
-    };
-    send(0);
-  });
-  const events = await all(ask(base));
-  expect(textOf(events)).toBe("héllo 🌍");
-  expect(events.at(-1)).toMatchObject({ type: "finish" });
+test("a call in the field of older servers is a call", async () => {
+  const piece = (part: object) => delta({ function_call: part });
+  const events = await answered(
+    piece({ name: "read", arguments: "" }) +
+      piece({ arguments: '{"p":' }) +
+      piece({ arguments: "1}" }) +
+      ending("function_call"),
+  );
+  expect(callsOf(events)).toMatchObject([{ tool: "read", input: { p: 1 } }]);
+  expect(events.at(-1)).toMatchObject({ type: "finish", reason: "tool-calls" });
 });
+
+test.each(["\n", "\r\n", "\r"])(
+  "bytes split inside a character and lines with %j arrive whole",
+  async (end) => {
+    const bytes = Buffer.from((say("héllo 🌍") + ending()).replaceAll("\n", end));
+    const base = await serve((response) => {
+      stream(response);
+      const send = (index: number): void => {
+        if (index === bytes.length) response.end();
+        else response.write(bytes.subarray(index, index + 1), () => send(index + 1));
+      };
+      send(0);
+    });
+    const events = await all(ask(base));
+    expect(textOf(events)).toBe("héllo 🌍");
+    expect(events.at(-1)).toMatchObject({ type: "finish" });
+  },
+);
 
 test("a character whose halves come in two pieces is whole, and half of one in a call's arguments is replaced", async () => {
   const half = JSON.stringify({ command: "echo \ud83d", "\udc00": 1 });
