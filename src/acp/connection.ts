@@ -7,6 +7,7 @@ import type { EditorBuffers } from "../workspace/editor-files.ts";
 import type { Account } from "./account.ts";
 import type { Asker } from "./asker.ts";
 import { type ClientAbilities, noAbilities } from "./client-abilities.ts";
+import { ClientPaths } from "./client-paths.ts";
 import { internalError, sessionNotFound } from "./errors.ts";
 import type { Outbox } from "./outbox.ts";
 import { type Channel, SessionView } from "./session-view.ts";
@@ -92,6 +93,11 @@ export class Connection {
   /** The view that shows the session, also while it is closed. */
   findView(sessionId: string): SessionView | undefined {
     return this.#views.get(sessionId);
+  }
+
+  /** How the client names the files of a session, or of one that works for it. */
+  pathsOf(sessionId: string): ClientPaths {
+    return this.findView(sessionId)?.paths ?? new ClientPaths();
   }
 
   /** A child session that works for a task of one that this client opened. */

@@ -8,20 +8,22 @@ const readSchema = z.looseObject({ content: z.string() });
 /** Some clients answer a write that failed with a text instead of an error. */
 const writeSchema = z.union([z.looseObject({}), z.null(), z.undefined()]);
 
-/** The client's file methods, as far as it has them. Their parameters hold nothing extra: some clients refuse that. */
+/** The client's file methods, as far as it has them, with paths as it knows them. Their parameters hold nothing extra: some clients refuse that. */
 export function editorBuffers(
   client: AgentContext,
   { readFiles, writeFiles }: Pick<ClientAbilities, "readFiles" | "writeFiles">,
   sessionId: SessionId,
+  pathOf: (real: string) => string,
 ): EditorBuffers {
   const until = (cancellationSignal: AbortSignal) => ({ cancellationSignal, stopWaitingOnCancel: true });
-  const read = async (path: string, signal: AbortSignal) => {
-    const answer = await client.request("fs/read_text_file", { sessionId, path }, until(signal));
+  const read = async (real: string, signal: AbortSignal) => {
+    const request = { sessionId, path: pathOf(real) };
+    const answer = await client.request("fs/read_text_file", request, until(signal));
     return readSchema.parse(answer).content;
   };
-  const write = async (path: string, content: string, signal: AbortSignal) => {
-    const answer = client.request("fs/write_text_file", { sessionId, path, content }, until(signal));
-    writeSchema.parse(await answer);
+  const write = async (real: string, content: string, signal: AbortSignal) => {
+    const request = { sessionId, path: pathOf(real), content };
+    writeSchema.parse(await client.request("fs/write_text_file", request, until(signal)));
   };
   return { ...(readFiles && { read }), ...(writeFiles && { write }) };
 }

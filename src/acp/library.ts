@@ -50,7 +50,8 @@ export function connectLibrary(deps: LibraryDeps): Library {
     ask: async (question, signal) => {
       const { peer, client } = connection;
       if (peer === undefined) throw new Error("The client is gone.");
-      return askClient(peer.asker, question, client, signal);
+      const paths = connection.pathsOf(question.askedUnder ?? question.sessionId);
+      return askClient(peer.asker, question, { abilities: client, paths }, signal);
     },
     inquire: async (sessionId, inquiry, signal) => {
       const { peer } = connection;
@@ -88,7 +89,10 @@ function connectorOf(app: AgentApp, connection: Connection): AgentConnector {
       const open = app.connect(stream);
       connection.peer = {
         asker: askerOf(open.client),
-        buffers: (sessionId) => editorBuffers(open.client, connection.client, sessionId),
+        buffers: (sessionId) =>
+          editorBuffers(open.client, connection.client, sessionId, (path) =>
+            connection.pathsOf(sessionId).path(path),
+          ),
       };
       return open;
     },

@@ -13,6 +13,7 @@ import type { Session } from "../session/session.ts";
 import { InvalidCursor } from "../storage/session-store.ts";
 import type { SessionView } from "./session-view.ts";
 import { internalError, invalidParams, sessionNotFound } from "./errors.ts";
+import { ClientPaths } from "./client-paths.ts";
 import type { Connection } from "./connection.ts";
 import { type GivingParams, givenPromptOf } from "./given-prompt.ts";
 import { toServers } from "./mcp-servers.ts";
@@ -72,9 +73,12 @@ export async function newSession(
   requestId: RequestId,
 ): Promise<Session> {
   const given = givenPromptOf(params);
-  const session = await connection.sessions.create(await checkedFolders(params), given);
+  const folders = await checkedFolders(params);
+  const paths = await ClientPaths.of(folders);
+  const session = await connection.sessions.create(folders, given);
   session.setServers(toServers(params.mcpServers ?? []));
   const view = connection.addView(session);
+  view.paths = paths;
   connection.holdUntilAnswered(view, requestId, () => session.servers.start());
   await greet(view, session);
   return session;
@@ -89,9 +93,10 @@ export function loadSession(
 ): Promise<Session> {
   return connection.setups.run(params.sessionId, async () => {
     signal.throwIfAborted();
-    const { session, notice } = await open(connection, params);
+    const { session, notice, paths } = await open(connection, params);
     session.setServers(toServers(params.mcpServers ?? []));
     const view = connection.viewOf(session);
+    view.paths = paths;
     connection.outbox.afterResponse(requestId, () => session.servers.start());
     view.updates.release();
     await view.replay(connection.sessions.history(session.id), signal);
@@ -110,9 +115,10 @@ export function resumeSession(
   requestId: RequestId,
 ): Promise<Session> {
   return connection.setups.run(params.sessionId, async () => {
-    const { session, notice } = await open(connection, params);
+    const { session, notice, paths } = await open(connection, params);
     if (params.mcpServers) session.setServers(toServers(params.mcpServers));
     const view = connection.viewOf(session);
+    view.paths = paths;
     connection.holdUntilAnswered(view, requestId, () => session.servers.start());
     await greet(view, session, notice);
     return session;
@@ -233,14 +239,16 @@ async function removeIfKnown(connection: Connection, sessionId: string): Promise
 async function open(
   connection: Connection,
   params: Opening & { sessionId: string },
-): Promise<{ session: Session; notice: string | undefined }> {
+): Promise<{ session: Session; notice: string | undefined; paths: ClientPaths }> {
   const id = parseSessionId(params.sessionId);
   const given = givenPromptOf(params);
-  const opened = await connection.sessions.open(id, await checkedFolders(params));
+  const folders = await checkedFolders(params);
+  const paths = await ClientPaths.of(folders);
+  const opened = await connection.sessions.open(id, folders);
   switch (opened.status) {
     case "opened":
       if (given !== undefined) await opened.session.setGivenPrompt(given);
-      return opened;
+      return { ...opened, paths };
     case "missing":
       throw sessionNotFound(id);
     case "busy": {

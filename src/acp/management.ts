@@ -1,6 +1,7 @@
 import type { AgentApp } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
 import type { Session } from "../session/session.ts";
+import { ClientPaths } from "./client-paths.ts";
 import type { Connection } from "./connection.ts";
 import { pickersOf } from "./config-options.ts";
 import { invalidParams, sessionNotFound } from "./errors.ts";
@@ -54,7 +55,9 @@ export function forkSession(
     const id = parseSessionId(params.sessionId);
     const point = forkPointOf(params._meta);
     const given = givenPromptOf(params);
-    const forked = await sessions.fork(id, await checkedFolders(params), point);
+    const folders = await checkedFolders(params);
+    const paths = await ClientPaths.of(folders);
+    const forked = await sessions.fork(id, folders, point);
     if (forked.status === "missing") throw sessionNotFound(id);
     if (forked.status === "no such message")
       throw invalidParams(`The session has no message "${point}" to fork at.`);
@@ -62,6 +65,7 @@ export function forkSession(
     if (given !== undefined) await session.setGivenPrompt(given);
     session.setServers(toServers(params.mcpServers ?? []));
     const view = connection.addView(session);
+    view.paths = paths;
     connection.holdUntilAnswered(view, requestId, () => session.servers.start());
     await greet(view, session);
     return session;

@@ -9,6 +9,7 @@ import { showInvisible } from "../permission/invisible.ts";
 import type { ApprovalScope } from "../permission/approvals.ts";
 import type { Asker } from "./asker.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
+import type { ClientPaths } from "./client-paths.ts";
 import { textContent } from "./tool-calls.ts";
 import { limitContent, limitInput } from "./card-limits.ts";
 import { fenced } from "../base/fence.ts";
@@ -25,11 +26,11 @@ const rejectOnce = "reject_once";
 export async function askClient(
   asker: Asker,
   question: Question,
-  abilities: ClientAbilities,
+  { abilities, paths }: { abilities: ClientAbilities; paths: ClientPaths },
   signal: AbortSignal,
 ): Promise<Answer> {
   const scopes = scopesFor(question, abilities);
-  const request = toRequest(question, scopes, abilities);
+  const request = toRequest(question, scopes, abilities, paths);
   return toAnswer(await asker.permission(request, signal), scopes);
 }
 
@@ -43,12 +44,13 @@ function toRequest(
   question: Question,
   scopes: readonly ApprovalScope[],
   { childWork }: ClientAbilities,
+  paths: ClientPaths,
 ): RequestPermissionRequest {
   const { sessionId, askedUnder = sessionId } = question;
   return {
     // A client that does not know child sessions would never answer for one.
     sessionId: childWork === "sessions" ? sessionId : askedUnder,
-    toolCall: {
+    toolCall: paths.inCall({
       toolCallId: question.callId,
       title: showInvisible(question.title),
       kind: question.kind,
@@ -57,7 +59,7 @@ function toRequest(
       locations: [...question.locations],
       content: limitContent(previewContent(question)),
       ...(question.tool && { _meta: { tool_name: question.tool } }),
-    },
+    }),
     options: optionsFor(question, scopes),
   };
 }

@@ -7,6 +7,7 @@ import type { Message, MessageInfo } from "../message/message.ts";
 import { isFinished, type Part, type ToolPart } from "../message/part.ts";
 import type { Session } from "../session/session.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
+import { ClientPaths } from "./client-paths.ts";
 import { Compactions } from "./compactions.ts";
 import { optionsFor } from "./config-options.ts";
 import { userUpdates } from "./content.ts";
@@ -33,6 +34,8 @@ export interface Channel {
 export class SessionView {
   readonly session: Session;
   readonly updates = new HeldUpdates();
+  /** How the client names the session's files. */
+  paths = new ClientPaths();
   readonly #channel: Channel;
   readonly #client: ClientAbilities;
   readonly #calls: ToolCalls;
@@ -289,7 +292,10 @@ export class SessionView {
 
   async #sendOfTurn(update: SessionUpdate, under: SessionId = this.session.id): Promise<void> {
     if (this.#turns > 0 || this.#replaying)
-      await this.updates.whenReleased(() => this.#channel.send(update, under), this.#isLive);
+      await this.updates.whenReleased(
+        () => this.#channel.send(this.paths.inUpdate(update), under),
+        this.#isLive,
+      );
   }
 
   /** What is replayed keeps its order, whichever turn runs or ends meanwhile. */
@@ -298,7 +304,7 @@ export class SessionView {
   }
 
   async #send(update: SessionUpdate): Promise<void> {
-    await this.updates.whenReleased(() => this.#channel.send(update, this.session.id));
+    await this.updates.whenReleased(() => this.#channel.send(this.paths.inUpdate(update), this.session.id));
   }
 }
 

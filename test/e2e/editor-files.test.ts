@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { RequestError } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
@@ -6,6 +6,7 @@ import { plain, withFs, zedLike, type ClientKind } from "../support/clients.ts";
 import { objectOf, textOf } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
 import { type Stage, storiesOfOneAgent } from "../support/story.ts";
+import { temporaryFolder } from "../support/temp.ts";
 import { toolCalls } from "../support/transcript.ts";
 
 const story = storiesOfOneAgent();
@@ -53,6 +54,42 @@ async function play(
 /** Sets the text of an unsaved buffer before the editor is asked for it. */
 const buffer = (client: ClientKind, { repository }: Stage, text: string) =>
   client.buffers?.set(join(repository.path, "a.txt"), text);
+
+test("a folder that was opened by a link is spoken of by that link: in reads, writes, questions, cards and their replay", async () => {
+  await using place = await temporaryFolder();
+  const client = withFs();
+  const asking = { permission: { edit: "ask" } };
+  await story({ client, files, config: asking }, async (stage) => {
+    const { editor, model, repository } = stage;
+    const link = join(place.path, "link");
+    await symlink(repository.path, link, "junction");
+    const file = join(link, "a.txt");
+    client.buffers?.set(file, "one\ntwo\nunsaved\n");
+    const { sessionId } = await editor.newSession({ cwd: link });
+    editor.permission = "allow_once";
+    model.reply(read).reply(edit("unsaved", "saved")).reply("Done.");
+    await editor.prompt(sessionId, "Go on");
+    expect(client.buffers?.get(file)).toBe("one\ntwo\nsaved\n");
+    expect(await onDisk(stage)).toBe("one\ntwo\nsaved\n");
+
+    const { toolCall } = await editor.permissionRequest(1);
+    expect(toolCall).toMatchObject({ locations: [{ path: file }], content: [{ path: file }, {}] });
+    const shown = toolCalls(editor.updates(sessionId));
+    expect(shown).toMatchObject([
+      { kind: "read", locations: [{ path: file }] },
+      { kind: "edit", locations: [{ path: file }], content: [{ type: "diff", path: file }] },
+    ]);
+    const before = editor.updates(sessionId).length;
+    await editor.load(sessionId, { cwd: link });
+    expect(toolCalls(editor.updates(sessionId).slice(before))).toMatchObject([
+      { locations: [{ path: file }] },
+      { locations: [{ path: file }], content: [{ path: file }] },
+    ]);
+    const fromAgent = editor.wire.entries.filter(({ direction }) => direction === "fromAgent");
+    const paths = fromAgent.flatMap(({ line }) => line.match(/"path":"[^"]*a\.txt"/g) ?? []);
+    expect(new Set(paths)).toEqual(new Set([`"path":${JSON.stringify(file)}`]));
+  });
+});
 
 describe.each([
   ["with files", withFs],

@@ -1,0 +1,64 @@
+import { realpath } from "node:fs/promises";
+import { join, relative, resolve } from "node:path";
+import type { SessionUpdate, ToolCallContent, ToolCallLocation } from "@agentclientprotocol/sdk/unstable";
+import { isInside } from "../workspace/paths.ts";
+
+/** A folder as the client named it, and where it is. */
+interface NamedFolder {
+  readonly given: string;
+  readonly real: string;
+}
+
+/** The parts of a call that name files. */
+interface CallPaths {
+  readonly locations?: readonly ToolCallLocation[] | null | undefined;
+  readonly content?: readonly ToolCallContent[] | null | undefined;
+}
+
+/**
+ * Paths as the client knows them. Everything here works with real paths; a client that opened a folder by a link looks
+ * for its files below that link, and would take other names for other files.
+ */
+export class ClientPaths {
+  readonly #folders: readonly NamedFolder[];
+
+  /** Of the folders that a client names for a session, which must be there. */
+  static async of(params: { cwd: string; additionalDirectories?: readonly string[] }): Promise<ClientPaths> {
+    const given = [params.cwd, ...(params.additionalDirectories ?? [])].map((path) => resolve(path));
+    return new ClientPaths(
+      await Promise.all(given.map(async (path) => ({ given: path, real: await realpath(path) }))),
+    );
+  }
+
+  constructor(folders: readonly NamedFolder[] = []) {
+    this.#folders = folders.every(({ given, real }) => given === real) ? [] : folders;
+  }
+
+  /** By the folder that lies deepest. */
+  path(path: string): string {
+    const [folder] = this.#folders
+      .filter(({ real }) => isInside(path, [real]))
+      .sort((one, other) => other.real.length - one.real.length);
+    return folder === undefined ? path : join(folder.given, relative(folder.real, path));
+  }
+
+  inUpdate(update: SessionUpdate): SessionUpdate {
+    if (this.#folders.length === 0) return update;
+    return update.sessionUpdate === "tool_call" || update.sessionUpdate === "tool_call_update"
+      ? this.inCall(update)
+      : update;
+  }
+
+  inCall<Call extends CallPaths>(call: Call): Call {
+    const { locations, content } = call;
+    return {
+      ...call,
+      ...(locations && { locations: locations.map((item) => ({ ...item, path: this.path(item.path) })) }),
+      ...(content && { content: content.map((item) => this.#inContent(item)) }),
+    };
+  }
+
+  #inContent(item: ToolCallContent): ToolCallContent {
+    return item.type === "diff" ? { ...item, path: this.path(item.path) } : item;
+  }
+}
