@@ -34,12 +34,16 @@ export class ClientPaths {
     this.#folders = folders.every(({ given, real }) => given === real) ? [] : folders;
   }
 
-  /** By the folder that lies deepest. */
   path(path: string): string {
-    const [folder] = this.#folders
-      .filter(({ real }) => isInside(path, [real]))
-      .sort((one, other) => other.real.length - one.real.length);
+    const folder = this.#folderOf(path);
     return folder === undefined ? path : join(folder.given, relative(folder.real, path));
+  }
+
+  /** The same for a file that is read or written by that name: not where the link leads elsewhere by now. */
+  async pathToOpen(path: string): Promise<string> {
+    const folder = this.#folderOf(path);
+    const real = folder && (await realpath(folder.given).catch(() => undefined));
+    return real === folder?.real ? this.path(path) : path;
   }
 
   inUpdate(update: SessionUpdate): SessionUpdate {
@@ -56,6 +60,13 @@ export class ClientPaths {
       ...(locations && { locations: locations.map((item) => ({ ...item, path: this.path(item.path) })) }),
       ...(content && { content: content.map((item) => this.#inContent(item)) }),
     };
+  }
+
+  /** The one that lies deepest. */
+  #folderOf(path: string): NamedFolder | undefined {
+    return this.#folders
+      .filter(({ real }) => isInside(path, [real]))
+      .sort((one, other) => other.real.length - one.real.length)[0];
   }
 
   #inContent(item: ToolCallContent): ToolCallContent {

@@ -13,16 +13,16 @@ export function editorBuffers(
   client: AgentContext,
   { readFiles, writeFiles }: Pick<ClientAbilities, "readFiles" | "writeFiles">,
   sessionId: SessionId,
-  pathOf: (real: string) => string,
+  pathOf: (real: string) => Promise<string>,
 ): EditorBuffers {
   const until = (cancellationSignal: AbortSignal) => ({ cancellationSignal, stopWaitingOnCancel: true });
   const read = async (real: string, signal: AbortSignal) => {
-    const request = { sessionId, path: pathOf(real) };
+    const request = { sessionId, path: await pathOf(real) };
     const answer = await client.request("fs/read_text_file", request, until(signal));
     return readSchema.parse(answer).content;
   };
   const write = async (real: string, content: string, signal: AbortSignal) => {
-    const request = { sessionId, path: pathOf(real), content };
+    const request = { sessionId, path: await pathOf(real), content };
     writeSchema.parse(await client.request("fs/write_text_file", request, until(signal)));
   };
   return { ...(readFiles && { read }), ...(writeFiles && { write }) };

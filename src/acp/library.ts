@@ -91,7 +91,7 @@ function connectorOf(app: AgentApp, connection: Connection): AgentConnector {
         asker: askerOf(open.client),
         buffers: (sessionId) =>
           editorBuffers(open.client, connection.client, sessionId, (path) =>
-            connection.pathsOf(sessionId).path(path),
+            connection.pathsOf(sessionId).pathToOpen(path),
           ),
       };
       return open;
