@@ -21,7 +21,12 @@ done
 first=$(marked "$1")
 [ -n "$first" ] || for one in $groups; do first="$first -$one"; done
 for one in $first; do kill -TERM "$one" 2>/dev/null; done
-[ -z "$first$groups" ] || sleep 1
+for look in 1 2 3 4 5; do
+  left=$(marked "$1")
+  for one in $groups; do kill -0 -"$one" 2>/dev/null && left="$left $one"; done
+  [ -n "$left" ] || exit 0
+  sleep 0.2 2>/dev/null || sleep 1
+done
 for one in $groups; do kill -KILL -"$one" 2>/dev/null; done
 for one in $(marked "$1"); do kill -KILL "$one" 2>/dev/null; done
 exit 0
