@@ -5,7 +5,7 @@ import { zedLike } from "../support/clients.ts";
 import type { ModelRequest, ModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
 import { isLong } from "../support/run-length.ts";
-import { storiesOfOneAgent } from "../support/story.ts";
+import { type Stage, storiesOfOneAgent } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
 
 const story = storiesOfOneAgent();
@@ -24,6 +24,18 @@ function summaries(model: ModelServer, text: string): ModelRequest[] {
     return [reply.say(text), full(500)];
   });
   return asked;
+}
+
+/** A session whose compaction has begun and waits at the gate, in the midst of its summary. */
+async function midCompaction({ editor, model }: Stage) {
+  const { sessionId } = await editor.newSession();
+  model.reply(reply.say("Hello."));
+  await editor.prompt(sessionId, "Hi");
+  const gate = reply.gate();
+  model.when(isSummary, [reply.say("They "), gate, reply.say("said hi.")]);
+  const turn = editor.prompt(sessionId, "/compact");
+  await gate.reached();
+  return { sessionId, gate, turn };
 }
 
 describe("an automatic compaction", () => {
@@ -218,14 +230,9 @@ describe("/compact", () => {
   });
 
   test("can be cancelled; the conversation stays as it was", async () => {
-    await story({}, async ({ editor, model }) => {
-      const { sessionId } = await editor.newSession();
-      model.reply(reply.say("Hello."));
-      await editor.prompt(sessionId, "Hi");
-      const gate = reply.gate();
-      model.when(isSummary, [reply.say("They "), gate, reply.say("said hi.")]);
-      const turn = editor.prompt(sessionId, "/compact");
-      await gate.reached();
+    await story({}, async (stage) => {
+      const { editor, model } = stage;
+      const { sessionId, gate, turn } = await midCompaction(stage);
       await editor.cancel(sessionId);
       expect((await turn).stopReason).toBe("cancelled");
       gate.release();
@@ -240,14 +247,9 @@ describe("/compact", () => {
 
 describe("a compaction that is shown as a call", () => {
   test("runs on while its session is loaded, and is announced to whoever loads it", async () => {
-    await story({}, async ({ editor, model }) => {
-      const { sessionId } = await editor.newSession();
-      model.reply(reply.say("Hello."));
-      await editor.prompt(sessionId, "Hi");
-      const gate = reply.gate();
-      model.when(isSummary, [reply.say("They "), gate, reply.say("said hi.")]);
-      const turn = editor.prompt(sessionId, "/compact");
-      await gate.reached();
+    await story({}, async (stage) => {
+      const { editor } = stage;
+      const { sessionId, gate, turn } = await midCompaction(stage);
       const before = editor.updates(sessionId).length;
       await editor.load(sessionId);
       const shown = () => toolCalls(editor.updates(sessionId).slice(before)).map(({ status }) => status);
