@@ -105,15 +105,18 @@ export class Connection {
     return isSessionId(sessionId) ? this.sessions.child(sessionId) : undefined;
   }
 
-  /** The view that the client has of this session, or a new one. */
-  viewOf(session: Session): SessionView {
+  /** The view that the client has of this session, or a new one; with the names that the client gives its files now. */
+  viewOf(session: Session, paths: ClientPaths): SessionView {
     const view = this.#views.get(session.id);
-    return view?.session === session ? view : this.addView(session);
+    if (view?.session !== session) return this.addView(session, paths);
+    view.paths = paths;
+    return view;
   }
 
-  addView(session: Session): SessionView {
+  addView(session: Session, paths: ClientPaths): SessionView {
     const view = new SessionView({
       session,
+      paths,
       channel: this.openChannel(session),
       client: this.client,
       log: this.#log,

@@ -77,8 +77,7 @@ export async function newSession(
   const paths = await ClientPaths.of(folders);
   const session = await connection.sessions.create(folders, given);
   session.setServers(toServers(params.mcpServers ?? []));
-  const view = connection.addView(session);
-  view.paths = paths;
+  const view = connection.addView(session, paths);
   connection.holdUntilAnswered(view, requestId, () => session.servers.start());
   await greet(view, session);
   return session;
@@ -95,8 +94,7 @@ export function loadSession(
     signal.throwIfAborted();
     const { session, notice, paths } = await open(connection, params);
     session.setServers(toServers(params.mcpServers ?? []));
-    const view = connection.viewOf(session);
-    view.paths = paths;
+    const view = connection.viewOf(session, paths);
     connection.outbox.afterResponse(requestId, () => session.servers.start());
     view.updates.release();
     await view.replay(connection.sessions.history(session.id), signal);
@@ -117,8 +115,7 @@ export function resumeSession(
   return connection.setups.run(params.sessionId, async () => {
     const { session, notice, paths } = await open(connection, params);
     if (params.mcpServers) session.setServers(toServers(params.mcpServers));
-    const view = connection.viewOf(session);
-    view.paths = paths;
+    const view = connection.viewOf(session, paths);
     connection.holdUntilAnswered(view, requestId, () => session.servers.start());
     await greet(view, session, notice);
     return session;

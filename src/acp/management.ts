@@ -64,8 +64,7 @@ export function forkSession(
     const { session } = forked;
     if (given !== undefined) await session.setGivenPrompt(given);
     session.setServers(toServers(params.mcpServers ?? []));
-    const view = connection.addView(session);
-    view.paths = paths;
+    const view = connection.addView(session, paths);
     connection.holdUntilAnswered(view, requestId, () => session.servers.start());
     await greet(view, session);
     return session;

@@ -7,7 +7,7 @@ import type { Message, MessageInfo } from "../message/message.ts";
 import { isFinished, type Part, type ToolPart } from "../message/part.ts";
 import type { Session } from "../session/session.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
-import { ClientPaths } from "./client-paths.ts";
+import type { ClientPaths } from "./client-paths.ts";
 import { Compactions } from "./compactions.ts";
 import { optionsFor } from "./config-options.ts";
 import { userUpdates } from "./content.ts";
@@ -35,7 +35,7 @@ export class SessionView {
   readonly session: Session;
   readonly updates = new HeldUpdates();
   /** How the client names the session's files. */
-  paths = new ClientPaths();
+  paths: ClientPaths;
   readonly #channel: Channel;
   readonly #client: ClientAbilities;
   readonly #calls: ToolCalls;
@@ -53,6 +53,7 @@ export class SessionView {
 
   constructor(deps: {
     session: Session;
+    paths: ClientPaths;
     channel: Channel;
     client: ClientAbilities;
     log: Log;
@@ -60,6 +61,7 @@ export class SessionView {
     history(child: SessionId): AsyncIterable<Message>;
   }) {
     this.session = deps.session;
+    this.paths = deps.paths;
     this.#channel = deps.channel;
     this.#client = deps.client;
     const { workspace } = deps.session.project;

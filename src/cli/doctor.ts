@@ -1,9 +1,9 @@
-import { withoutSecretForms } from "../base/secret-forms.ts";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "../base/errors.ts";
 import { makeFolder } from "../base/make-folder.ts";
 import type { App } from "../app.ts";
+import { withoutSecretForms } from "../base/secret-forms.ts";
 import type { UserFolders } from "../config/paths.ts";
 import type { Project } from "../session/project.ts";
 import type { Call } from "./command.ts";

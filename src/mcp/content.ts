@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { isRecord } from "../base/record.ts";
 import type { Attachment } from "../message/part.ts";
 import { fitMedium, mediaTypeOf } from "../tool/media.ts";
-import { isRecord } from "../base/record.ts";
 
 /** Bytes of all media of one answer: more makes providers refuse the conversation. */
 const mediaLimitBytes = 20 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/sdk/types.js";
-import type { Elicitation, ElicitationField, ElicitationOutcome } from "../message/elicitation.ts";
 import { isRecord } from "../base/record.ts";
+import type { Elicitation, ElicitationField, ElicitationOutcome } from "../message/elicitation.ts";
 
 /** Fields of one form; a person who meets more is not asked but burdened. */
 const fieldsLimit = 30;

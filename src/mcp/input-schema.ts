@@ -1,6 +1,6 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
-import type { JsonSchema } from "./offers.ts";
 import { isRecord } from "../base/record.ts";
+import type { JsonSchema } from "./offers.ts";
 
 /** Characters of one tool's schema: a model reads it with every request. */
 const schemaLimit = 64 * 1024;

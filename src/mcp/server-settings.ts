@@ -1,6 +1,6 @@
-import { withoutSecretForms } from "../base/secret-forms.ts";
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
+import { withoutSecretForms } from "../base/secret-forms.ts";
 import type { Config } from "../config/schema.ts";
 import { isCredential } from "../workspace/environment.ts";
 

@@ -149,7 +149,7 @@ export class Gate {
 
   /** Whether it would go through without asking anybody. */
   isAllowed(call: Pick<GateCall, "permissions" | "limits" | "within">, rules: Ruleset): boolean {
-    return !this.#isClosed && this.#judge(call, rules).every(({ action }) => action === "allow");
+    return !this.#isClosed && isAllowed(this.#judge(call, rules));
   }
 
   /** Settles the questions that need no answer any more, because more was allowed meanwhile. */
@@ -194,26 +194,19 @@ export class Gate {
     if (advice.status === "ask") return undefined;
     return (
       known ??
-      (this.#isAutomatic(call, rules) ? { decision: { outcome: "allowed" }, by: "plugin" } : undefined)
+      (isAllowed(this.#judge(call, rules, "auto"))
+        ? { decision: { outcome: "allowed" }, by: "plugin" }
+        : undefined)
     );
   }
 
-  /** Whether the mode "auto" would let it through. */
-  #isAutomatic({ permissions, limits = [], within }: GateCall, rules: Ruleset): boolean {
-    const authority = {
-      rules,
-      limits: [...limits, ...(this.#deps.limits?.() ?? [])],
-      within,
-      mode: "auto",
-      approvals: this.#deps.approvals.rules(),
-    } as const;
-    return permissions.every((request) => judge(request, authority).action === "allow");
-  }
-
   /** In the order of the call's permissions. */
-  #judge(call: Pick<GateCall, "permissions" | "limits" | "within">, rules: Ruleset): Judgement[] {
+  #judge(
+    call: Pick<GateCall, "permissions" | "limits" | "within">,
+    rules: Ruleset,
+    mode = this.#deps.mode?.() ?? "ask",
+  ): Judgement[] {
     const { permissions, within } = call;
-    const mode = this.#deps.mode?.() ?? "ask";
     const limits = [...(call.limits ?? []), ...(this.#deps.limits?.() ?? [])];
     const authority = { rules, limits, within, mode, approvals: this.#deps.approvals.rules() };
     return permissions.map((request) => judge(request, authority));
@@ -343,6 +336,9 @@ export class Gate {
     return this.#deps.log ?? silentLog;
   }
 }
+
+const isAllowed = (judgements: readonly Judgement[]): boolean =>
+  judgements.every(({ action }) => action === "allow");
 
 function deniedBy(plugin: string, { permissions }: GateCall): Known {
   const [first] = permissions;

@@ -7,8 +7,8 @@ import type { LanguageServers } from "../lsp/language-servers.ts";
 import type { SharedPlugins } from "../plugin/shared-plugins.ts";
 import type { Diagnose } from "../session/project.ts";
 import type { ChildVariables } from "../workspace/child-variables.ts";
-import type { PipedProcesses } from "../workspace/piped-process.ts";
 import type { NodeProgramOptions } from "../workspace/node-program.ts";
+import type { PipedProcesses } from "../workspace/piped-process.ts";
 import type { Watchdog } from "../workspace/watchdog.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 

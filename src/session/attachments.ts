@@ -239,7 +239,7 @@ async function readLinked(
     const result = await call.run({
       callId: newPartId(),
       signal: context.signal,
-      isAllowed: () => true,
+      isAllowed: (permissions) => evaluate(permissions, rules).action !== "deny",
       output: async () => {},
     });
     if (result.status === "failed") return [synthetic(unreadable(block.uri, result.error))];
