@@ -7,9 +7,9 @@ import type {
   McpServer,
   SessionInfo,
 } from "@agentclientprotocol/sdk/unstable";
-import type { SessionInfo as StoredInfo } from "../message/message.ts";
 import type { Folders } from "../session/project.ts";
 import type { Session } from "../session/session.ts";
+import type { SessionRow } from "../storage/session-list.ts";
 import { InvalidCursor } from "../storage/session-store.ts";
 import type { SessionView } from "./session-view.ts";
 import { internalError, invalidParams, sessionNotFound } from "./errors.ts";
@@ -135,7 +135,7 @@ export async function listSessions(
     const page = await sessions.list({ ...query, ...(cursor && { cursor }) });
     return {
       // Under the name that the client has for the folder, by which it may look for them once more.
-      sessions: page.sessions.map((info) => ({ ...toListed(info), ...(cwd && { cwd }) })),
+      sessions: page.sessions.map((row) => ({ ...toListed(row), ...(cwd && { cwd }) })),
       ...(page.nextCursor && { nextCursor: page.nextCursor }),
     };
   } catch (error) {
@@ -149,14 +149,15 @@ async function realFolder(path: string): Promise<string> {
   return realpath(path).catch(() => resolve(path));
 }
 
-function toListed(info: StoredInfo): SessionInfo {
+function toListed(row: SessionRow): SessionInfo {
+  const { additionalDirectories } = row;
   return {
-    sessionId: info.id,
-    cwd: info.cwd,
-    title: info.title ?? null,
-    updatedAt: new Date(info.time.updated).toISOString(),
-    ...(info.additionalDirectories?.length && { additionalDirectories: info.additionalDirectories }),
-    ...(info.time.archived !== undefined && { archived: true }),
+    sessionId: row.id,
+    cwd: row.cwd,
+    title: row.title ?? null,
+    updatedAt: new Date(row.updated).toISOString(),
+    ...(additionalDirectories.length > 0 && { additionalDirectories: [...additionalDirectories] }),
+    ...(row.isArchived && { archived: true }),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { ListSessionsRequest, PromptRequest } from "@agentclientprotocol/sdk/unstable";
 import { hasOnly } from "../base/form.ts";
+import { isTexts } from "../base/record.ts";
 import type { Opening } from "./lifecycle.ts";
 
 // Requests that are known to be right at a look, for which the protocol's schemas need not be built.
@@ -17,11 +18,7 @@ export function isPlainNewSession(params: unknown): params is Opening {
   if (!("cwd" in params) || typeof params.cwd !== "string") return false;
   if (!("mcpServers" in params) || !Array.isArray(params.mcpServers) || params.mcpServers.length > 0)
     return false;
-  if (!("additionalDirectories" in params)) return true;
-  const { additionalDirectories } = params;
-  return (
-    Array.isArray(additionalDirectories) && additionalDirectories.every((path) => typeof path === "string")
-  );
+  return !("additionalDirectories" in params) || isTexts(params.additionalDirectories);
 }
 
 /** The same for one that is stored. */

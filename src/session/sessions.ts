@@ -3,7 +3,7 @@ import { KeyedSerial } from "../base/async.ts";
 import { UserError } from "../base/errors.ts";
 import { newSessionId, type SessionId } from "../message/ids.ts";
 import type { GivenPrompt, Message, SessionInfo } from "../message/message.ts";
-import type { SessionQuery } from "../storage/session-list.ts";
+import type { SessionPage, SessionQuery, SessionRow } from "../storage/session-list.ts";
 import { ChildSessions } from "./child-sessions.ts";
 import { copyMessages, type ForkPoint, inherited, messagesUpTo } from "./fork.ts";
 import type { Folders, Project } from "./project.ts";
@@ -130,8 +130,8 @@ export class Sessions {
     yield* withoutReverted(messages, info?.revert);
   }
 
-  async list(query: SessionQuery) {
-    return (await this.#deps.store()).list(query);
+  async list(query: SessionQuery): Promise<SessionPage<SessionRow>> {
+    return (await this.#deps.store()).listRows(query);
   }
 
   async isStored(id: SessionId): Promise<boolean> {

@@ -129,11 +129,16 @@ export class JsonStore {
 
   /** The names of the files directly below the prefix, without their `.json`; cheaper than {@link entries}. */
   async names(prefix: string[]): Promise<string[]> {
+    const files = await this.fileNames(prefix);
+    return files.map((file) => file.slice(0, -ending.length)).filter(isPlainName);
+  }
+
+  /** The same with their `.json`, some of which may be no file of a key. */
+  async fileNames(prefix: string[]): Promise<string[]> {
     const folder = this.folderOf(prefix);
     await this.#checkFolders([...prefix, ""]);
     const found = await withStoreErrors(folder, () => readdir(folder).catch(missing));
-    const files = found?.filter((file) => file.endsWith(ending)) ?? [];
-    return files.map((file) => file.slice(0, -ending.length)).filter(isPlainName);
+    return found?.filter((file) => file.endsWith(ending)) ?? [];
   }
 
   /** The names directly below the prefix, files without their `.json`. */

@@ -1,17 +1,11 @@
 import { lstatSync, type Stats } from "node:fs";
 import { once } from "../base/async.ts";
-import type { Form } from "../base/form.ts";
 import type { Log } from "../base/log.ts";
-import { isSessionId, type SessionId } from "../message/ids.ts";
+import type { SessionId } from "../message/ids.ts";
 import { Background } from "./background.ts";
 import type { JsonStore } from "./json-store.ts";
+import { groupsForm, type Stamp, type StampedRow, toGroups, toRows } from "./row-groups.ts";
 import type { SessionRow } from "./session-list.ts";
-
-/** By what a file is told from its successor. */
-type Stamp = Pick<Stats, "ino" | "size" | "mtimeMs" | "ctimeMs">;
-
-/** A row, and how the file stood that it was read from. */
-interface StampedRow extends SessionRow, Stamp {}
 
 /** About 300 bytes each; further sessions are read from disk each time. */
 const rowsLimit = 20_000;
@@ -29,6 +23,7 @@ const keepDelayMs = 1_000;
 const stampGraceMs = 50;
 
 const key = ["session_list"];
+const keptForm = groupsForm(rowsLimit);
 
 /**
  * What lists need of sessions, so that their files need not be read for each list. A row counts only while its file
@@ -47,7 +42,7 @@ export class RowCache {
 
   constructor(store: JsonStore, log: Log) {
     this.open = once(async () => {
-      const kept = store.peek(store.pathOf(key), keptForm)?.value ?? [];
+      const kept = toRows(store.peek(store.pathOf(key), keptForm)?.value ?? []);
       // What was written meanwhile is newer.
       for (const row of kept) if (!this.#rows.has(row.id)) this.#keep(row);
       this.#isKept = kept.length > 0;
@@ -56,7 +51,7 @@ export class RowCache {
       await this.open();
       this.#lacking.clear();
       this.#isKept = true;
-      await store.write(key, [...this.#rows.values()]);
+      await store.write(key, toGroups([...this.#rows.values()]));
     };
     this.#keeping = new Background({ name: "keeping the list of sessions", work, log });
   }
@@ -110,26 +105,6 @@ export class RowCache {
   #drop(ids: ReadonlySet<SessionId>): void {
     for (const id of this.#rows.keys()) if (!ids.has(id)) this.forget(id);
   }
-}
-
-const keptForm: Form<StampedRow[]> = {
-  safeParse: (value) =>
-    Array.isArray(value) && value.length <= rowsLimit && value.every(isStampedRow)
-      ? { success: true, data: value }
-      : { success: false, error: { issues: [] } },
-};
-
-function isStampedRow(value: unknown): value is StampedRow {
-  if (typeof value !== "object" || value === null) return false;
-  const row: Partial<Record<keyof StampedRow, unknown>> = value;
-  return (
-    typeof row.id === "string" &&
-    typeof row.projectId === "string" &&
-    (row.parentId === undefined || isSessionId(row.parentId)) &&
-    typeof row.cwd === "string" &&
-    typeof row.updated === "number" &&
-    typeof row.isArchived === "boolean"
-  );
 }
 
 function isSame(one: Stamp, other: Stamp): boolean {

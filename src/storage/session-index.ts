@@ -2,13 +2,15 @@ import { sep } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
 import { quickForm } from "../base/form.ts";
 import type { Log } from "../base/log.ts";
-import { isRecord } from "../base/record.ts";
 import { isSessionId, type SessionId } from "../message/ids.ts";
 import { type SessionInfo, sessionInfoSchema } from "../message/message.ts";
 import { isPlainSession } from "../message/plain.ts";
 import type { JsonStore } from "./json-store.ts";
 import { RowCache } from "./row-cache.ts";
-import type { SessionRow } from "./session-list.ts";
+import { newestFirst, type SessionRow } from "./session-list.ts";
+
+/** How long a list that is asked for page by page stays as it was at its first page. */
+const walkMs = 10_000;
 
 /** Files looked at before other work gets its turn. */
 const sliceFiles = 1_000;
@@ -18,6 +20,10 @@ export class SessionIndex {
   readonly #store: JsonStore;
   readonly #projects = new Map<SessionId, string>();
   readonly #known: RowCache;
+  /** What this process has written and removed. */
+  #changes = 0;
+  /** All rows of the last look at all projects. */
+  #seen: { rows: SessionRow[]; changes: number; at: number } | undefined;
 
   constructor(store: JsonStore, log: Log) {
     this.#store = store;
@@ -28,11 +34,13 @@ export class SessionIndex {
   async save(info: SessionInfo): Promise<void> {
     const key = ["session", info.projectId, info.id];
     await this.#store.write(key, info);
+    this.#changes++;
     this.#projects.set(info.id, info.projectId);
     this.#known.addOwn(toRow(info), this.#store.pathOf(key));
   }
 
   forget(id: SessionId): void {
+    this.#changes++;
     this.#projects.delete(id);
     this.#known.forget(id);
   }
@@ -80,24 +88,38 @@ export class SessionIndex {
     return undefined;
   }
 
-  /** All sessions of one project or of all of them. */
+  /** All sessions of one project or of all of them, newest first. */
   async rows(projectId?: string): Promise<SessionRow[]> {
+    const changes = this.#changes;
     const projects = projectId === undefined ? await this.#projectIds() : [projectId];
     // The names are read while what is known is.
-    const listing = Promise.all(projects.map(async (id) => ({ id, sessions: await this.#idsOf(id) })));
+    const listing = Promise.all(projects.map(async (id) => ({ id, files: await this.#filesOf(id) })));
     const [listed] = await Promise.all([listing, this.#known.open()]);
     const rows: SessionRow[] = [];
-    for (const { id, sessions } of listed) rows.push(...(await this.#rowsOf(id, sessions)));
-    if (projectId === undefined) this.#known.settle(rows);
+    for (const { id, files } of listed) rows.push(...(await this.#rowsOf(id, files)));
+    rows.sort(newestFirst);
+    if (projectId !== undefined) return rows;
+    this.#known.settle(rows);
+    this.#seen = { rows, changes, at: Date.now() };
     return rows;
   }
 
-  async #rowsOf(projectId: string, ids: readonly SessionId[]): Promise<SessionRow[]> {
+  /** For a further page: as they were seen a moment ago, or anew. */
+  async rowsSeen(projectId?: string): Promise<SessionRow[]> {
+    const seen = this.#seen;
+    if (projectId !== undefined || seen === undefined) return this.rows(projectId);
+    const isFresh = seen.changes === this.#changes && Math.abs(Date.now() - seen.at) < walkMs;
+    return isFresh ? seen.rows : this.rows();
+  }
+
+  async #rowsOf(projectId: string, files: readonly string[]): Promise<SessionRow[]> {
     const folder = this.#store.folderOf(["session", projectId]);
     const rows: SessionRow[] = [];
-    for (const [count, id] of ids.entries()) {
+    for (const [count, file] of files.entries()) {
       if (count % sliceFiles === sliceFiles - 1) await breathe();
-      const path = `${folder}${sep}${id}.json`;
+      const id = file.slice(0, -".json".length);
+      if (!isSessionId(id)) continue;
+      const path = `${folder}${sep}${file}`;
       const row =
         this.#known.find(projectId, id, path) ??
         this.#readRow(projectId, id, path) ??
@@ -108,7 +130,7 @@ export class SessionIndex {
   }
 
   #readRow(projectId: string, id: SessionId, path: string): SessionRow | undefined {
-    const held = this.#store.peek(path, listedForm);
+    const held = this.#store.peek(path, infoForm);
     if (held?.value.id !== id || held.value.projectId !== projectId) return undefined;
     const row = toRow(held.value);
     this.#known.add(row, held.stat);
@@ -136,38 +158,21 @@ export class SessionIndex {
     return entries.filter((entry) => entry.isFolder).map((entry) => entry.name);
   }
 
-  async #idsOf(projectId: string): Promise<SessionId[]> {
-    return (await this.#store.names(["session", projectId])).filter(isSessionId);
+  #filesOf(projectId: string): Promise<string[]> {
+    return this.#store.fileNames(["session", projectId]);
   }
 }
 
-/** What a list needs of a session. The rest is looked at with the page that shows it. */
-type Listed = Pick<SessionInfo, "id" | "projectId" | "parentId" | "cwd" | "time">;
-
 const infoForm = quickForm(isPlainSession, sessionInfoSchema);
-const listedForm = quickForm<Listed>(isListed, sessionInfoSchema);
 
-function isListed(value: unknown): value is Listed {
-  if (!isRecord(value) || !isRecord(value.time)) return false;
-  const { id, projectId, parentId, cwd } = value;
-  const { created, updated, archived } = value.time;
-  return (
-    isSessionId(id) &&
-    typeof projectId === "string" &&
-    (parentId === undefined || isSessionId(parentId)) &&
-    typeof cwd === "string" &&
-    typeof created === "number" &&
-    typeof updated === "number" &&
-    (archived === undefined || typeof archived === "number")
-  );
-}
-
-function toRow(info: Listed): SessionRow {
+function toRow(info: SessionInfo): SessionRow {
   return {
     id: info.id,
     projectId: info.projectId,
     parentId: info.parentId,
     cwd: info.cwd,
+    additionalDirectories: info.additionalDirectories ?? [],
+    title: info.title,
     updated: info.time.updated,
     isArchived: info.time.archived !== undefined,
   };

@@ -17,15 +17,23 @@ export interface SessionQuery {
   limit: number;
 }
 
-/** What of a session its list is filtered and ordered by. */
+/** What of a session its list is filtered and ordered by, and shows. */
 export interface SessionRow {
   id: SessionId;
   projectId: string;
   parentId: SessionId | undefined;
   cwd: string;
+  additionalDirectories: readonly string[];
+  title: string | undefined;
   /** Milliseconds since 1970. */
   updated: number;
   isArchived: boolean;
+}
+
+/** A page of a list; `nextCursor` where there is more. */
+export interface SessionPage<Session> {
+  sessions: Session[];
+  nextCursor?: string;
 }
 
 /** A cursor that no list of sessions gave. */
@@ -33,15 +41,15 @@ export class InvalidCursor extends Error {
   override readonly name = "InvalidCursor";
 }
 
-/** The wanted rows behind the cursor, newest updated first, ties by id. Throws {@link InvalidCursor}. */
-export function toPage(rows: SessionRow[], query: SessionQuery): { page: SessionRow[]; nextCursor?: string } {
+/** The wanted ones of rows in order, behind the cursor. Throws {@link InvalidCursor}. */
+export function toPage(rows: readonly SessionRow[], query: SessionQuery): SessionPage<SessionRow> {
   const after = query.cursor === undefined ? undefined : parseCursor(query.cursor);
-  const wanted = rows
-    .filter((row) => isWanted(row, query) && (after === undefined || newestFirst(after, row) < 0))
-    .sort(newestFirst);
-  const page = wanted.slice(0, Math.max(1, Math.min(query.limit, pageLimit)));
-  const last = page.at(-1);
-  return last && wanted.length > page.length ? { page, nextCursor: toCursor(last) } : { page };
+  const wanted = rows.filter(
+    (row) => isWanted(row, query) && (after === undefined || newestFirst(after, row) < 0),
+  );
+  const sessions = wanted.slice(0, Math.max(1, Math.min(query.limit, pageLimit)));
+  const last = sessions.at(-1);
+  return last && wanted.length > sessions.length ? { sessions, nextCursor: toCursor(last) } : { sessions };
 }
 
 function isWanted(row: SessionRow, query: SessionQuery): boolean {
@@ -53,7 +61,8 @@ function isWanted(row: SessionRow, query: SessionQuery): boolean {
 
 type Position = Pick<SessionRow, "updated" | "id">;
 
-function newestFirst(a: Position, b: Position): number {
+/** The order of lists: newest updated first, ties by id. */
+export function newestFirst(a: Position, b: Position): number {
   return b.updated - a.updated || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
 }
 

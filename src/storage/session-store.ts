@@ -11,7 +11,7 @@ import { type HeldLease, LateLease } from "./late-lease.ts";
 import { acquireStoreLease } from "./lock.ts";
 import { migrate } from "./migrations.ts";
 import { SessionIndex } from "./session-index.ts";
-import { type SessionQuery, type SessionRow, toPage } from "./session-list.ts";
+import { type SessionPage, type SessionQuery, type SessionRow, toPage } from "./session-list.ts";
 import { SessionWriter, type SessionWriterOptions } from "./session-writer.ts";
 import { StoredMessages } from "./stored-messages.ts";
 
@@ -87,14 +87,21 @@ export class SessionStore {
   }
 
   /** Newest updated first, ties by id, a page at a time. Throws `InvalidCursor`. */
-  async list(query: SessionQuery): Promise<{ sessions: SessionInfo[]; nextCursor?: string }> {
-    const { page, nextCursor } = toPage(await this.#index.rows(query.projectId), query);
+  async list(query: SessionQuery): Promise<SessionPage<SessionInfo>> {
+    const { sessions: rows, ...more } = await this.listRows(query);
     const sessions: SessionInfo[] = [];
-    for (const row of page) {
+    for (const row of rows) {
       const info = await this.#index.infoOf(row);
       if (info) sessions.push(info);
     }
-    return nextCursor === undefined ? { sessions } : { sessions, nextCursor };
+    return { sessions, ...more };
+  }
+
+  /** The same with what a list shows, for which no session's file is read that has not changed. */
+  async listRows(query: SessionQuery): Promise<SessionPage<SessionRow>> {
+    const { projectId, cursor } = query;
+    const rows = cursor === undefined ? this.#index.rows(projectId) : this.#index.rowsSeen(projectId);
+    return toPage(await rows, query);
   }
 
   /** Every session, children and archived ones too. */

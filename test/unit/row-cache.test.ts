@@ -6,6 +6,7 @@ import { silentLog } from "../../src/base/log.ts";
 import { newSessionId } from "../../src/message/ids.ts";
 import { JsonStore } from "../../src/storage/json-store.ts";
 import { RowCache } from "../../src/storage/row-cache.ts";
+import { toGroups } from "../../src/storage/row-groups.ts";
 import type { SessionRow } from "../../src/storage/session-list.ts";
 
 const row = (): SessionRow => ({
@@ -13,6 +14,8 @@ const row = (): SessionRow => ({
   projectId: "p1",
   parentId: undefined,
   cwd: "/work",
+  additionalDirectories: [],
+  title: undefined,
   updated: 1,
   isArchived: false,
 });
@@ -22,7 +25,8 @@ test("where there are more sessions than rows are kept of, those that are gone m
   try {
     const store = new JsonStore({ root, log: silentLog });
     const gone = Array.from({ length: 20_000 }, row);
-    await store.write(["session_list"], gone);
+    const stamp = { ino: 1, size: 1, mtimeMs: 1, ctimeMs: 1 };
+    await store.write(["session_list"], toGroups(gone.map((one) => ({ ...one, ...stamp }))));
     const rows = new RowCache(store, silentLog);
     await rows.open();
 
@@ -35,9 +39,12 @@ test("where there are more sessions than rows are kept of, those that are gone m
     rows.add(one, lstatSync(path));
     expect(rows.find("p1", one.id, path)).toMatchObject(one);
     const kept = join(root, "session_list.json");
-    await vi.waitFor(() => expect(JSON.parse(readFileSync(kept, "utf8"))).toMatchObject([{ id: one.id }]), {
-      timeout: 10_000,
-    });
+    await vi.waitFor(
+      () => expect(JSON.parse(readFileSync(kept, "utf8"))).toMatchObject([{ ids: [one.id] }]),
+      {
+        timeout: 10_000,
+      },
+    );
   } finally {
     rmSync(root, { recursive: true, force: true });
   }

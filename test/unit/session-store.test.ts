@@ -18,6 +18,7 @@ import { UserError } from "../../src/base/errors.ts";
 import { silentLog } from "../../src/base/log.ts";
 import { newMessageId, newSessionId } from "../../src/message/ids.ts";
 import type { SessionInfo } from "../../src/message/message.ts";
+import { type RowGroup, toGroups } from "../../src/storage/row-groups.ts";
 import { InvalidCursor, SessionStore } from "../../src/storage/session-store.ts";
 import { isLong } from "../support/run-length.ts";
 import {
@@ -55,11 +56,25 @@ async function created(fields: Partial<SessionInfo> = {}): Promise<SessionInfo> 
 
 const waiting = { timeout: 10_000 };
 const fileOf = ({ projectId, id }: SessionInfo) => join(root, "session", projectId, `${id}.json`);
+const idsIn = (path: string) => readFileSync(path, "utf8").match(/ses_\w+/g);
 const journalOf = (id: string) => join(root, "journal", `${id}.ndjson`);
 const textsOf = async (id: SessionInfo["id"], from = store) =>
   (await all(from.messages(id))).map(({ parts }) =>
     parts.map((part) => ("text" in part ? part.text : part.type)),
   );
+
+const stamp = { ino: 1, size: 1, mtimeMs: 1, ctimeMs: 1 };
+const oneRow = {
+  id: newSessionId(),
+  projectId: "p1",
+  parentId: undefined,
+  cwd: "/",
+  additionalDirectories: [],
+  title: undefined,
+  updated: 1,
+  isArchived: false,
+  ...stamp,
+};
 
 describe("sessions", () => {
   test("a created session is loaded again by its id alone", async () => {
@@ -245,6 +260,34 @@ describe("the list", () => {
     expect(await list()).toEqual({ sessions: [] });
   });
 
+  test("is walked page by page as it was at its first page, but for what this process changes", async () => {
+    const named = (title: string, updated: number) => created({ title, time: { created: 1, updated } });
+    await named("newest", 4);
+    const second = await named("second", 3);
+    const third = await named("third", 2);
+    const last = await named("last", 1);
+    const look = vi.spyOn(store.files, "fileNames");
+    const page = async (cursor?: string) => {
+      const { sessions, nextCursor } = await store.listRows({ limit: 1, ...(cursor && { cursor }) });
+      return { titles: sessions.map(({ title }) => title), nextCursor };
+    };
+
+    const first = await page();
+    expect(first.titles).toEqual(["newest"]);
+    const other = await open();
+    await other.create({ ...second, title: "changed elsewhere" });
+    const next = await page(first.nextCursor);
+    expect(next.titles).toEqual(["second"]);
+    expect(look).toHaveBeenCalledTimes(1);
+
+    await store.create({ ...third, title: "changed here" });
+    const after = await page(next.nextCursor);
+    expect(after.titles).toEqual(["changed here"]);
+    await store.remove(last.id);
+    expect(await page(after.nextCursor)).toEqual({ titles: [], nextCursor: undefined });
+    expect((await page(first.nextCursor)).titles).toEqual(["changed elsewhere"]);
+  });
+
   test("is kept for later processes, which read no more than what changed since, and any change", async () => {
     const sessions = Array.from({ length: 120 }, (_, n) => sessionInfo({ time: { created: 1, updated: n } }));
     mkdirSync(join(root, "session", "p1"));
@@ -261,7 +304,9 @@ describe("the list", () => {
     // What is kept counts, as one sees where it does not say what the files do.
     const [newest] = (await list({ limit: 1 })).sessions;
     expect(newest).toEqual(sessions.at(-1));
-    writeFileSync(kept, readFileSync(kept, "utf8").replace('"updated":10,', '"updated":1000,'));
+    const [group]: RowGroup[] = JSON.parse(readFileSync(kept, "utf8"));
+    const updated = group?.updated.map((time) => (time === 10 ? 1_000 : time));
+    writeFileSync(kept, JSON.stringify([{ ...group, updated }]));
     store = await open();
     expect((await list({ limit: 1 })).sessions).toEqual([sessions[10]]);
 
@@ -278,17 +323,16 @@ describe("the list", () => {
 
   test("is kept where many sessions come, beside what was kept before, and read again as it is", async () => {
     const kept = join(root, "session_list.json");
-    const keptIds = () => readFileSync(kept, "utf8").match(/ses_\w+/g);
     const first = await Promise.all(Array.from({ length: 100 }, () => created()));
     await store.close();
-    expect(keptIds()).toHaveLength(100);
+    expect(idsIn(kept)).toHaveLength(100);
 
     store = await open();
     const [oldest = sessionInfo()] = first;
     const renamed = { ...oldest, title: "Renamed", time: { created: 1, updated: 3_000 } };
     await store.create(renamed);
     const second = await Promise.all(Array.from({ length: 100 }, () => created()));
-    await vi.waitFor(() => expect(keptIds()).toHaveLength(200), waiting);
+    await vi.waitFor(() => expect(idsIn(kept)).toHaveLength(200), waiting);
     const read = vi.spyOn(store.files, "peek");
     expect((await list({ limit: 1 })).sessions).toEqual([renamed]);
     expect(read).toHaveBeenCalledTimes(1);
@@ -308,19 +352,23 @@ describe("the list", () => {
     const write = vi.spyOn(store.files, "write");
     for (const { id } of sessions.slice(0, 20)) await store.remove(id);
     await list({ limit: 1 });
-    await vi.waitFor(() => expect(JSON.parse(readFileSync(kept, "utf8"))).toHaveLength(100), waiting);
+    await vi.waitFor(() => expect(idsIn(kept)).toHaveLength(100), waiting);
     expect(write.mock.calls.length).toBeLessThan(5);
   });
 
-  test.each(["torn", "[1]", "{}", '[{"id":"ses_1"}]'])(
-    "does not mind that it was kept as %s",
-    async (text) => {
-      const info = await created();
-      writeFileSync(join(root, "session_list.json"), text);
-      expect(await list()).toEqual({ sessions: [info] });
-      expect(warnings).toEqual([]);
-    },
-  );
+  test.each([
+    "torn",
+    "[1]",
+    "{}",
+    '[{"ids":["ses_1"]}]',
+    JSON.stringify(toGroups([oneRow]).map((group) => ({ ...group, inos: [] }))),
+    JSON.stringify(toGroups([oneRow]).map((group) => ({ ...group, ids: [1], titles: ["one", {}] }))),
+  ])("does not mind that it was kept as %s", async (text) => {
+    const info = await created();
+    writeFileSync(join(root, "session_list.json"), text);
+    expect(await list()).toEqual({ sessions: [info] });
+    expect(warnings).toEqual([]);
+  });
 
   test.each(["", "x", "bm8", "WzEsMl0", Buffer.from('[1,"../x"]').toString("base64url")])(
     "refuses the cursor %j",
