@@ -1,9 +1,11 @@
 import { copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import { build, type Plugin } from "rolldown";
+import { build, type BuildOptions, type OutputOptions, type Plugin } from "rolldown";
+import { lateNodeParts } from "./late-node-parts.ts";
 import { lazySchemas, schemaLibrary } from "./lazy-schemas.ts";
 import { leanSdk } from "./lean-sdk.ts";
 import { nativeLock } from "./native-lock.ts";
+import { startParts } from "./start-parts.ts";
 
 /** Writes what is not ASCII as escapes: V8 keeps two bytes for each character of a source that has a single "…". */
 const asciiOnly: Plugin = {
@@ -44,14 +46,14 @@ function toEscape(unit: string): string {
 // Bundles the program into dist/: a small first file, and the rest in parts that load when they are needed.
 // The folder is replaced at once, so that a program that starts meanwhile finds a whole one.
 const fresh = `dist-new-${process.pid}`;
-await build({
+const program = {
   // The worker is a program of its own, that unpacks images.
   input: {
     main: "src/cli/main.ts",
     "image-worker": "src/tool/image-worker.ts",
     [schemaLibrary]: schemaLibrary,
   },
-  plugins: [lazySchemas(), leanSdk, nativeLock, wordlessSchema, asciiOnly],
+  plugins: [lazySchemas(), leanSdk, nativeLock, wordlessSchema, lateNodeParts, asciiOnly],
   platform: "node",
   external: ["@vscode/ripgrep", "fs-native-extensions/package.json"],
   moduleTypes: { ".md": "text", ".json": "json" },
@@ -60,17 +62,20 @@ await build({
   // gray-matter can evaluate front matter; the engines that do are switched off where it is called.
   checks: { eval: false },
   treeshake: { moduleSideEffects: hasEffects },
-  output: {
-    dir: fresh,
-    format: "cjs",
-    // import() of Node's own modules reads each of their values, some of which load Node's whole fetch.
-    dynamicImportInCjs: false,
-    minify: true,
-    entryFileNames: "[name].cjs",
-    chunkFileNames: "[name]-[hash].cjs",
-  },
+  preserveEntrySignatures: "allow-extension",
   logLevel: "warn",
-});
+} satisfies BuildOptions;
+const output: OutputOptions = {
+  dir: fresh,
+  format: "cjs",
+  // import() of Node's own modules reads each of their values, some of which load Node's whole fetch.
+  dynamicImportInCjs: false,
+  minify: true,
+  entryFileNames: "[name].cjs",
+  chunkFileNames: "[name]-[hash].cjs",
+};
+const { output: split } = await build({ ...program, output, write: false });
+await build({ ...program, output: { ...output, codeSplitting: startParts(split) } });
 // What runs beside the program, for authors' modules, shares nothing with it: its parts load for themselves.
 await build({
   input: {

@@ -8,23 +8,26 @@ import { childEnvironment, type Environment, toNamePattern } from "./environment
 export class ChildVariables {
   readonly #env: Environment;
   readonly #secrets: Secrets;
+  #names: readonly string[] = [];
   #kept: readonly RegExp[] = [];
-  #passedOn: Readonly<Record<string, string>>;
+  /** Worked out when the first program starts. */
+  #passedOn: Readonly<Record<string, string>> | undefined;
 
   constructor(env: Environment, secrets: Secrets) {
     this.#env = env;
     this.#secrets = secrets;
-    this.#passedOn = childEnvironment(env);
   }
 
   /** From now on these credentials are passed on (`*` stands for any characters), and no others. */
   keep(names: readonly string[]): void {
+    this.#names = names;
     this.#kept = names.map(toNamePattern);
-    this.#passedOn = childEnvironment(this.#env, { keep: names });
+    this.#passedOn = undefined;
   }
 
   /** As a program that starts now sees it. A known key is withheld by whatever name, unless it was meant by that. */
   now(): Record<string, string> {
+    this.#passedOn ??= childEnvironment(this.#env, { keep: this.#names });
     const entries = Object.entries(this.#passedOn);
     return Object.fromEntries(
       entries.filter(([name, value]) => this.#isKept(name) || !this.#secrets.isIn(value)),

@@ -65,7 +65,8 @@ class ShellProcesses implements Processes {
   readonly #env: () => Environment;
   readonly #watchdog: Watchdog;
   readonly #secrets: Secrets;
-  readonly #mark: string;
+  /** In the environment of all commands; none before the first. */
+  #mark: string | undefined;
   readonly #ending = new AbortController();
   readonly #running = new Set<Promise<ProcessOutcome>>();
   /** Groups whose command has not ended. */
@@ -79,7 +80,6 @@ class ShellProcesses implements Processes {
     this.#env = env;
     this.#watchdog = watchdog;
     this.#secrets = secrets;
-    this.#mark = watchdog.newMark();
     // Each running command listens.
     setMaxListeners(0, this.#ending.signal);
   }
@@ -97,8 +97,10 @@ class ShellProcesses implements Processes {
   async endAll(): Promise<void> {
     this.#ending.abort();
     await Promise.allSettled(this.#running);
+    const mark = this.#mark;
+    if (mark === undefined) return;
     const groups = isFoundByMark ? [undefined] : [...this.#background];
-    await Promise.all(groups.map((group) => endTree({ group, mark: this.#mark }, this.#ending.signal)));
+    await Promise.all(groups.map((group) => endTree({ group, mark }, this.#ending.signal)));
     this.#background.clear();
   }
 
@@ -122,6 +124,7 @@ class ShellProcesses implements Processes {
     this.#shell ??= findShell(this.#env());
     const shell = await this.#shell;
     if (command.signal.aborted) return outcome("cancelled");
+    this.#mark ??= this.#watchdog.newMark();
     const mark = `${this.#mark}${++this.#count}/`;
     const marks = `${this.#env()[PROCESS_MARK] ?? ""}${mark}`;
     const started = await startShell(shell, command, { ...this.#env(), [PROCESS_MARK]: marks });

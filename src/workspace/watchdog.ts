@@ -37,7 +37,7 @@ exit 0
  * the first of them; there is none on Windows.
  */
 export class Watchdog {
-  readonly #mark = `${randomUUID()}/`;
+  #made: string | undefined;
   readonly #path: string;
   #count = 0;
   readonly #groups = new Set<number>();
@@ -45,6 +45,11 @@ export class Watchdog {
 
   constructor(path: string | undefined) {
     this.#path = path ? `${path}:/usr/bin:/bin` : "/usr/bin:/bin";
+  }
+
+  get #mark(): string {
+    this.#made ??= `${randomUUID()}/`;
+    return this.#made;
   }
 
   /** For the environment of what is guarded, in {@link PROCESS_MARK}; no other one contains it. */

@@ -54,24 +54,27 @@ test("a first prompt is with the provider before Node's fetch, the protocol's li
   expect(afterwards.hasFetch).toBe(false);
 });
 
-test("a first list and a first load need no library of schemas, of the protocol or of models, and no tool", async () => {
+test("a first list and a first load need no library of schemas, of the protocol or of models, no tool, and a list no more of Node", async () => {
   const program = ["--require", hook, join(checkout, "bin/fairlead.js"), "acp"];
   await story({ program }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply("Hello.");
     await editor.prompt(sessionId, "Hi");
-    for (const first of [() => editor.list(), () => editor.load(sessionId)]) {
+    const list = () => editor.list();
+    for (const first of [list, () => editor.load(sessionId)]) {
       await editor.restart();
       await editor.initialize();
       await first();
       const told = editor.stderr.split("\n").findLast((line) => line.startsWith("loaded "));
-      const files = z.array(z.string()).parse(JSON.parse(told?.slice("loaded ".length) ?? ""));
+      const { files, ofNode } = loadedSchema.parse(JSON.parse(told?.slice("loaded ".length) ?? ""));
       expect(files.length).toBeGreaterThan(3);
       expect(namesOf(files.filter(isLate))).toEqual([]);
+      expect(first === list ? ofNode : []).toEqual([]);
     }
   });
 });
 
+const loadedSchema = z.object({ files: z.array(z.string()), ofNode: z.array(z.string()) });
 const afterwardsSchema = z.object({ files: z.array(z.string()), hasFetch: z.boolean() });
 
 /** What is loaded when the first session is answered, and what besides when its first prompt is with the provider. */
@@ -104,7 +107,7 @@ async function partsOfFirstPrompt(home: string) {
   const after = (start: string): unknown =>
     JSON.parse(told.find((line) => line.startsWith(start))?.slice(start.length) ?? "null");
   return {
-    loaded: z.array(z.string()).parse(after("loaded ")),
+    loaded: loadedSchema.parse(after("loaded ")).files,
     afterwards: afterwardsSchema.parse(after("then loaded ")),
   };
 }

@@ -1,4 +1,4 @@
-// Loaded into the program before it: tells on stderr which files it had loaded when the first session was answered, and,
+// Loaded into the program before it: tells on stderr what it had loaded when the first session was answered, and,
 // when it gets SIGUSR2, which came after that and whether Node's fetch is among what Node loaded.
 const { writeSync } = require("node:fs");
 const Module = require("node:module");
@@ -15,10 +15,16 @@ const write = process.stdout.write;
 process.stdout.write = function (text, ...rest) {
   if (!isAnswered && text.includes('"sessionId":"ses_')) {
     isAnswered = true;
-    writeSync(2, `loaded ${JSON.stringify(files.splice(0))}\n`);
+    writeSync(2, `loaded ${JSON.stringify({ files: files.splice(0), ofNode: partsOfNode() })}\n`);
   }
   return write.call(this, text, ...rest);
 };
+
+/** Those of Node that take a millisecond or more. */
+function partsOfNode() {
+  const names = process.moduleLoadList.map((name) => name.replace("NativeModule ", ""));
+  return names.filter((name) => ["child_process", "crypto", "v8"].includes(name));
+}
 
 process.on("SIGUSR2", () => {
   const hasFetch = process.moduleLoadList.some((name) => name.endsWith("/undici"));
