@@ -8,7 +8,7 @@ interface Answer {
 }
 
 /** What stands behind the keys, without a schema: the client's own work must not count. */
-function dig(value: unknown, ...keys: string[]): unknown {
+export function dig(value: unknown, ...keys: string[]): unknown {
   let found = value;
   for (const key of keys) {
     if (typeof found !== "object" || found === null) return undefined;

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { performance } from "node:perf_hooks";
+import { dig } from "./agent.ts";
 import { bytesBelow, filesIn, type Setting } from "./setting.ts";
 import { median, type Row } from "./table.ts";
 
@@ -97,34 +98,58 @@ async function loadRow(setting: Setting, session: string, what: string, most: nu
   };
 }
 
-/** A list among many sessions: the first of all, which reads their files, a later process's first request, and again. */
+/** A list among many sessions: the first of all, which reads their files, a process's first request, again, and whole. */
 async function listRows(setting: Setting, session: string): Promise<Row[]> {
   const count = setting.isShort ? 200 : 5_000;
   const files = copySession(setting, session, count);
-  const [unknown = Number.NaN] = await listTimes(setting, 1);
-  const [first = Number.NaN, ...times] = await listTimes(setting, 6);
+  const unknown = await timeLists(setting, 1);
+  const later: ListTimes[] = [];
+  for (let run = 0; run < 5; run++) later.push(await timeLists(setting, 5));
   const start = performance.now();
   for (const file of files) readFileSync(file);
   const floor = { unit: "ms", floor: performance.now() - start, beside: "reading their files" } as const;
   const name = `list of ${count} sessions`;
   return [
-    { name: `${name}, never listed`, own: unknown, ...floor },
-    { name: `${name}, first of a process`, own: first, ...floor, target: { most: 50 } },
-    { name, own: median(times), ...floor, target: { most: 50 } },
+    { name: `${name}, never listed`, own: unknown.first, ...floor },
+    {
+      name: `${name}, first of a process`,
+      own: median(later.map(({ first }) => first)),
+      ...floor,
+      target: { most: 50 },
+    },
+    { name, own: median(later.flatMap(({ again }) => again)), ...floor, target: { most: 50 } },
+    { name: `${name}, all its pages`, own: median(later.map(({ pages }) => pages)), ...floor },
   ];
 }
 
-async function listTimes(setting: Setting, runs: number): Promise<number[]> {
+interface ListTimes {
+  first: number;
+  again: number[];
+  /** From the first page to the last. */
+  pages: number;
+}
+
+async function timeLists(setting: Setting, runs: number): Promise<ListTimes> {
   const agent = setting.start();
   await agent.initialize();
-  const times: number[] = [];
-  for (let run = 0; run < runs; run++) {
+  const page = async (cursor?: unknown) => {
+    const { result } = await agent.request("session/list", { cursor });
+    return dig(result, "nextCursor");
+  };
+  const timeOf = async (work: () => Promise<unknown>) => {
     const before = performance.now();
-    await agent.request("session/list", {});
-    times.push(performance.now() - before);
-  }
+    await work();
+    return performance.now() - before;
+  };
+  const first = await timeOf(() => page());
+  const again: number[] = [];
+  for (let run = 1; run < runs; run++) again.push(await timeOf(() => page()));
+  const pages = await timeOf(async () => {
+    let next = await page();
+    while (next !== undefined) next = await page(next);
+  });
   await agent.close();
-  return times;
+  return { first, again, pages };
 }
 
 /** As many sessions as are wanted, each a copy of this one without its messages. */
