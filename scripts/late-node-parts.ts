@@ -3,7 +3,8 @@ import type { Plugin } from "rolldown";
 /** Parts of Node that take milliseconds to load, which not every request needs. */
 const lateParts = ["node:child_process", "node:crypto", "node:fs/promises", "node:v8"];
 
-const late = "const lateNode=name=>new Proxy({},{get:(_,key)=>require(name)[key]});";
+const late =
+  "const lateNode=name=>{let part;return new Proxy({},{get:(_,key)=>(part??=require(name))[key]})};";
 
 /** Loads some parts of Node when something of them is first used, not with the file that names them. */
 export const lateNodeParts: Plugin = {
