@@ -19,6 +19,9 @@ export interface CallCardDeps {
   log: Log;
 }
 
+/** So much of a call's live output is kept, at most twice that, for the case that its result is not waited for. */
+const printedLimitCharacters = 4_000;
+
 /** One call's part while it runs; the first terminal state counts, what comes after it is dropped. */
 export class CallCard {
   part: ToolPart;
@@ -26,6 +29,9 @@ export class CallCard {
   readonly #messageId: MessageId;
   #settled = false;
   #start: number | undefined;
+  /** The end of its live output, and whether there was more. */
+  #printed = "";
+  #isCut = false;
 
   constructor(deps: CallCardDeps, messageId: MessageId, part: ToolPart) {
     this.#deps = deps;
@@ -56,6 +62,7 @@ export class CallCard {
 
   async output(delta: string): Promise<void> {
     if (this.#settled || delta === "") return;
+    this.#remember(delta);
     const { callId, id: partId } = this.part;
     const { sessionId } = this.#deps.context;
     await this.#deps.emit({
@@ -117,7 +124,17 @@ export class CallCard {
 
   /** Settles a call that did not come to its end. */
   abandon(reason: "cancelled" | "interrupted"): Promise<CallOutcome> {
-    return this.fail(reason, abandonedText(reason));
+    const printed = this.#printed.toWellFormed().trimEnd();
+    if (printed === "") return this.fail(reason, abandonedText(reason));
+    const what = this.#isCut ? "the end of what it had printed" : "what it had printed";
+    return this.fail(reason, `${printed}\n\n[Cancelled before it had ended; above is ${what} by then.]`);
+  }
+
+  #remember(delta: string): void {
+    const isLong = this.#printed.length + delta.length > 2 * printedLimitCharacters;
+    this.#isCut ||= isLong;
+    const printed = delta.length > printedLimitCharacters ? delta : this.#printed + delta;
+    this.#printed = isLong ? printed.slice(-printedLimitCharacters) : printed;
   }
 
   /** A circle that nobody can be asked about ends the turn, or it would go on for ever. */
