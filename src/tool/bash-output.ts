@@ -57,6 +57,7 @@ export class BashOutput {
 
   /** Lets go of the file; to be called however the command ended. */
   close(): Promise<void> {
+    this.#live.close();
     return this.#kept.close();
   }
 }
@@ -67,7 +68,7 @@ function describeBinary(bytes: number, path: string | undefined): string {
   return `[The output is binary, about ${formatBytes(bytes)}, and is not shown. Write it to a file, or look at it with a program such as od or strings.${kept}]`;
 }
 
-/** Sends additions only, and skips what is too fast to be read. */
+/** Sends additions only, and skips what is too fast to be read; the newest of it follows when nothing else does. */
 class LiveOutput {
   readonly #show: (delta: string) => Promise<void>;
   readonly #start = performance.now();
@@ -75,18 +76,34 @@ class LiveOutput {
   #shownLine = "";
   #sent = 0;
   #skipped = 0;
+  /** The end of what was skipped, beside the line that is being written. */
+  #newest: Piece[] = [];
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(show: (delta: string) => Promise<void>) {
     this.#show = show;
   }
 
   async push(settled: readonly Piece[], openLine: string): Promise<void> {
-    const seconds = (performance.now() - this.#start) / 1_000;
-    const room = Math.floor(LIVE_START_CHARACTERS + seconds * LIVE_CHARACTERS_PER_SECOND - this.#sent);
-    const length = settled.reduce((sum, piece) => sum + piece.length, openLine.length);
+    const room = this.#room();
+    const length = lengthOf(settled) + openLine.length;
     if (room < LIVE_LEAST_CHARACTERS) this.#skipped += Math.max(0, length - this.#shownLine.length);
-    else await this.#send(this.#additionOf(settled.map(textOf).join(""), openLine), room);
+    else {
+      this.#newest = [];
+      await this.#send(this.#additionOf(settled.map(textOf).join(""), openLine), room);
+    }
     this.#shownLine = openLine;
+    if (this.#skipped > 0) this.#wait(settled);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** What the editor may get by now, in characters. */
+  #room(): number {
+    const seconds = (performance.now() - this.#start) / 1_000;
+    return Math.floor(LIVE_START_CHARACTERS + seconds * LIVE_CHARACTERS_PER_SECOND - this.#sent);
   }
 
   #additionOf(settled: string, openLine: string): string {
@@ -114,6 +131,30 @@ class LiveOutput {
     this.#skipped += Math.max(0, skipped);
     await this.#show(text);
   }
+
+  #wait(settled: readonly Piece[]): void {
+    const newest = [...this.#newest, ...settled];
+    while (lengthOf(newest) - (newest[0]?.length ?? Infinity) >= LIVE_LEAST_CHARACTERS) newest.shift();
+    this.#newest = newest;
+    const lacking = Math.max(0, LIVE_LEAST_CHARACTERS - this.#room());
+    const waitMs = (lacking / LIVE_CHARACTERS_PER_SECOND) * 1_000;
+    this.#timer ??= setTimeout(() => this.#catchUp(), waitMs);
+  }
+
+  #catchUp(): void {
+    this.#timer = undefined;
+    if (this.#skipped === 0) return;
+    const text = this.#newest.map(textOf).join("") + this.#shownLine;
+    this.#newest = [];
+    const newest = text.slice(-Math.min(this.#skipped, LIVE_LEAST_CHARACTERS));
+    this.#skipped -= newest.length;
+    // Where it cannot be shown, the next piece or the result meets the same.
+    this.#resume(newest, LIVE_LEAST_CHARACTERS).catch(() => {});
+  }
+}
+
+function lengthOf(pieces: readonly Piece[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** Holds a short output whole; of a long one the end, and the whole in a file. */
