@@ -148,6 +148,8 @@ export class SessionView {
     await this.#whenReplayed();
     await this.#subagents.announce(callId);
     await this.updates.releaseOfTurn();
+    this.#calls.asked(callId);
+    this.#subagents.asked(callId);
   }
 
   /** Resolves when no replay is under way: another one may begin where one ends. */

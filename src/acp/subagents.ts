@@ -40,6 +40,11 @@ export class Subagents {
     for (const task of this.#tasks.values()) await task.announce(callId);
   }
 
+  /** It is being asked about. */
+  asked(callId: string): void {
+    for (const task of this.#tasks.values()) task.asked(callId);
+  }
+
   /** The task's call has ended: what its child still does is not shown any more. */
   async end(callId: string): Promise<void> {
     const task = this.#tasks.get(callId);
@@ -121,6 +126,10 @@ class Task {
     const part = this.#open.get(callId);
     if (part === undefined || this.#shown.has(callId)) return;
     await this.#show(part);
+  }
+
+  asked(callId: string): void {
+    this.#calls.asked(callId);
   }
 
   async end(): Promise<void> {

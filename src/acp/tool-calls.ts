@@ -58,7 +58,7 @@ export class ToolCalls {
       return this.#deps.send({ ...call, sessionUpdate: "tool_call" });
     }
     await open.pacer.end();
-    const change = changed(open.sent, await this.#call(part));
+    const change = changed(open.sent, await this.#next(part, open.sent));
     if (finished) this.#open.delete(part.callId);
     else open.sent = { ...open.sent, ...change };
     if (finished || Object.keys(change).length > 0) {
@@ -86,9 +86,12 @@ export class ToolCalls {
     await this.#open.get(callId)?.pacer.add(delta);
   }
 
-  /** Whether the client knows this call and it has not ended. */
-  isOpen(callId: string): boolean {
-    return this.#open.has(callId);
+  /** Editors show what a question asks in the place of the call's content, which is told again behind it. */
+  asked(callId: string): void {
+    const open = this.#open.get(callId);
+    if (open === undefined) return;
+    const { content: _, ...rest } = open.sent;
+    open.sent = rest;
   }
 
   async #first(part: ToolPart): Promise<ToolCall> {
@@ -117,6 +120,14 @@ export class ToolCalls {
       content: limitContent(await this.#content(part)),
       ...(state.status === "completed" && state.metadata && { rawOutput: state.metadata }),
     };
+  }
+
+  /** How the call is now. What a question showed stays until there is something else to show, or the call ends. */
+  async #next(part: ToolPart, sent: ToolCallUpdate): Promise<ToolCallUpdate> {
+    const call = await this.#call(part);
+    const { content, ...rest } = call;
+    const isKept = sent.content === undefined && content?.length === 0 && !isFinished(part.state);
+    return isKept ? rest : call;
   }
 
   /** What the fields of a call cannot say of its end. */

@@ -100,6 +100,20 @@ describe("Zed", () => {
     });
   });
 
+  test("takes a question for an update of its call, which has its terminal back when it runs", async () => {
+    await story({ client: zedLike(), config: ask, permission: "allow_once" }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("bash", { command: "true" })).reply("Done.");
+      await editor.prompt(sessionId, "Run it");
+      expect(editor.permissionRequests[0]?.toolCall.content).not.toEqual([]);
+      const [call] = editor.updates(sessionId, "tool_call");
+      const runs = editor
+        .updates(sessionId, "tool_call_update")
+        .find(({ status }) => status === "in_progress");
+      expect(runs?.content).toEqual([{ type: "terminal", terminalId: call?.toolCallId }]);
+    });
+  });
+
   test("cancels and prompts again without a pause: the old prompt is cancelled, the new one answered", async () => {
     await story({ client: zedLike() }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

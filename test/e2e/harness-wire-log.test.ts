@@ -44,6 +44,12 @@ describe("the wire log", () => {
     toolCall: { toolCallId: "t" },
     options: [],
   });
+  const text = { type: "content", content: { type: "text", text: "Asked because" } };
+  const question = request(0, "session/request_permission", {
+    sessionId: "s",
+    toolCall: { toolCallId: "t", content: [text] },
+    options: [],
+  });
   const load = call(2, "session/load", { sessionId: "s", cwd: "/", mcpServers: [] });
   const modes = (currentModeId: string) => ({
     modes: { currentModeId, availableModes: [{ id: "build", name: "Build" }] },
@@ -68,6 +74,17 @@ describe("the wire log", () => {
     [
       "a whole turn",
       [...opened(), prompt(), chunk, tool("pending"), permission, toolUpdate("completed"), ended()],
+    ],
+    [
+      "a call whose content is told again behind a question",
+      [
+        ...opened(),
+        prompt(),
+        tool("pending"),
+        question,
+        update("tool_call_update", { toolCallId: "t", status: "completed", content: [] }),
+        ended(),
+      ],
     ],
     ["a call that is announced in its final state", [...opened(), prompt(), tool("completed"), ended()]],
     [
@@ -257,6 +274,11 @@ describe("the wire log", () => {
       [["tool", 7]],
     ],
     ["a call that is still open at the end", [...opened(), prompt(), tool(), ended()], [["tool", 6]]],
+    [
+      "a call that ends with what a question about it showed",
+      [...opened(), prompt(), tool(), question, toolUpdate("completed"), ended()],
+      [["tool", 7]],
+    ],
     ["a question about an unknown call", [...opened(), prompt(), permission, ended()], [["tool", 5]]],
     [
       "a question outside of a turn",

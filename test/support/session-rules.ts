@@ -1,4 +1,4 @@
-import { objectOf, textOf, type JsonObject } from "./json.ts";
+import { listOf, objectOf, textOf, type JsonObject } from "./json.ts";
 import type { RuleName, Violation } from "./violation.ts";
 import { isUpdate, sessionOf, type Answer, type Call, type Notice, type Traffic } from "./wire-traffic.ts";
 
@@ -42,6 +42,8 @@ class SessionWatch {
   readonly #id: string;
   readonly #open = new Set<Call>();
   readonly #tools = new Map<string, "open" | "ended">();
+  /** Calls whose cards show what a question asked, in editors that take a question for an update of its call. */
+  readonly #asked = new Set<string>();
   /** A load waits for setups before it, and a turn may go on meanwhile: its replay begins with this message. */
   #firstMessage: unknown;
   /** Calls that the newest load may announce again. */
@@ -129,6 +131,9 @@ class SessionWatch {
     const before = isReplayed ? undefined : this.#tools.get(id);
     const ended = update.status === "completed" || update.status === "failed";
     this.#tools.set(id, ended || before === "ended" ? "ended" : "open");
+    if (kind === "tool_call" || Array.isArray(update.content)) this.#asked.delete(id);
+    if (ended && this.#asked.delete(id))
+      return [this.#violation("tool", item, `The call ${id} ended with what a question about it showed`)];
     if (kind === "tool_call") {
       return before ? [this.#violation("tool", item, `The call ${id} was announced twice`)] : [];
     }
@@ -141,6 +146,7 @@ class SessionWatch {
   #seeQuestion(item: Call | Notice): Violation[] {
     if (item.method !== "session/request_permission") return [];
     const id = String(objectOf(item.params.toolCall).toolCallId);
+    if (listOf(objectOf(item.params.toolCall).content).length > 0) this.#asked.add(id);
     const violations: Violation[] = [];
     if (!this.#inTurn())
       violations.push(this.#violation("turn", item, "A permission was asked for outside of a turn"));
