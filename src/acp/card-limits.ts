@@ -1,11 +1,15 @@
 import type { ToolCallContent } from "@agentclientprotocol/sdk";
-import { beginningOf } from "../base/excerpt.ts";
+import { beginningOf, excerpt } from "../base/excerpt.ts";
+import { showInvisible } from "../permission/invisible.ts";
 
 /** Of JSON in UTF-8. Together with the rest of a card a line stays below 1 MiB, on which some clients break. */
 const contentLimitBytes = 704 * 1024;
 const inputLimitBytes = 256 * 1024;
 /** Characters of each text of an input that is too long as a whole. */
 const inputTextLength = 8 * 1024;
+/** Characters of a card's title, escaped at its worst, and of the name of a tool, which is what the model wrote. */
+const titleLength = 10_000;
+const nameLength = 200;
 /** Unchanged lines that stay around a change whose whole file is too long. */
 const contextLines = 20;
 /** Characters of each side of a diff that is still too long; escaped at its worst, six bytes each, both fit. */
@@ -29,6 +33,15 @@ export function limitInput(input: unknown): unknown {
   if (input === undefined || bytesOf(input) <= inputLimitBytes) return input;
   const cut = withCutTexts(input);
   return bytesOf(cut) <= inputLimitBytes ? cut : { note: "This input is too long to be shown." };
+}
+
+/** A title with everything in it visible. */
+export function limitTitle(title: string): string {
+  return cut(showInvisible(title), titleLength);
+}
+
+export function limitName(name: string): string {
+  return excerpt(name, nameLength);
 }
 
 /** The same in less and less space. */

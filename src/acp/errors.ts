@@ -3,18 +3,24 @@ import { messageOf } from "../base/errors.ts";
 import { excerpt } from "../base/excerpt.ts";
 import { isRecord } from "../base/record.ts";
 import type { AgentError } from "../message/message.ts";
+import { wordsForFaults } from "./param-faults.ts";
+
+/** Characters of an error's message, and of its details: what a client or a provider sent may be said again in them. */
+const messageLength = 1_000;
+const detailsLength = 10_000;
 
 /** One line for the message, the same in `details`, where several clients look for it. */
 export function internalError(message: string): RequestError {
-  return new RequestError(-32603, oneLine(message), { details: message });
+  return worded(-32603, message);
 }
 
 export function invalidParams(message: string): RequestError {
-  return new RequestError(-32602, oneLine(message), { details: message });
+  return worded(-32602, message);
 }
 
-export function sessionNotFound(sessionId: string): RequestError {
-  return new RequestError(-32002, `Session not found: ${sessionId}`, {
+export function sessionNotFound(id: string): RequestError {
+  const sessionId = excerpt(id, messageLength);
+  return new RequestError(-32002, `Session not found: ${oneLine(id)}`, {
     sessionId,
     details: "Session not found",
   });
@@ -26,8 +32,7 @@ export function requestCancelled(requestId: unknown): RequestError {
 
 /** Clients that retry a sign-in look for these first words. */
 export function authRequired(message: string): RequestError {
-  const text = `Authentication required: ${message}`;
-  return new RequestError(-32000, oneLine(text), { details: text });
+  return worded(-32000, `Authentication required: ${message}`);
 }
 
 /** How a turn that failed is answered. */
@@ -37,40 +42,25 @@ export function turnError(error: AgentError): RequestError {
 }
 
 /**
- * The library words whatever a handler throws as "Internal error", and what its schemas refuse as "Invalid params"; the
- * person gets what was thrown, and which field was wrong.
+ * The library words whatever a handler throws as "Internal error", what its schemas refuse as "Invalid params", and
+ * says names again however long they are; the person gets what was thrown, and which field was wrong.
  */
 export function withHumanMessage(message: AnyMessage): AnyMessage {
-  if (!("error" in message)) return message;
-  const { code, data } = message.error;
-  if (code === -32602) return { ...message, error: refusedParams(data) ?? message.error };
-  if (code !== -32603) return message;
-  if (typeof data !== "object" || data === null || !("details" in data) || typeof data.details !== "string")
-    return message;
-  return { ...message, error: { ...message.error, message: oneLine(data.details) || "Internal error" } };
+  return "error" in message ? { ...message, error: inWords(message.error) } : message;
+}
+
+function inWords(error: ErrorResponse): ErrorResponse {
+  const { code, message, data } = error;
+  if (code === -32602) return refusedParams(data) ?? error;
+  if (code === -32603 && isRecord(data) && typeof data.details === "string" && data.details.trim() !== "")
+    return { ...error, message: oneLine(data.details) };
+  return message.length <= messageLength ? error : { code, message: oneLine(message) };
 }
 
 /** What the library's schemas say of params, a tree of what is wrong by field; undefined for what is none. */
 function refusedParams(tree: unknown): ErrorResponse | undefined {
-  if (!isRecord(tree) || !Array.isArray(tree._errors)) return undefined;
-  const faults = faultsIn(tree, []);
-  if (faults.length === 0) return undefined;
-  const more = faults.length > faultsLimit ? `; and ${faults.length - faultsLimit} more` : "";
-  const named = faults.slice(0, faultsLimit).map((fault) => excerpt(fault, faultLength));
-  return invalidParams(`Invalid params: ${named.join("; ")}${more}`).toErrorResponse();
-}
-
-/** Fields that a message names, and characters for each. */
-const faultsLimit = 3;
-const faultLength = 200;
-
-function faultsIn(tree: Readonly<Record<string, unknown>>, path: readonly string[]): string[] {
-  const { _errors: own, ...fields } = tree;
-  const words = Array.isArray(own) ? [...new Set(own)].join(", ") : "";
-  const faults = words === "" ? [] : [[path.join("."), words].filter((text) => text !== "").join(": ")];
-  for (const [name, field] of Object.entries(fields))
-    if (isRecord(field)) faults.push(...faultsIn(field, [...path, name]));
-  return faults;
+  const words = wordsForFaults(tree);
+  return words === undefined ? undefined : invalidParams(words).toErrorResponse();
 }
 
 /** What a request is answered with when this was thrown. */
@@ -78,6 +68,10 @@ export function errorOf(thrown: unknown): ErrorResponse {
   return (thrown instanceof RequestError ? thrown : internalError(messageOf(thrown))).toErrorResponse();
 }
 
+function worded(code: number, text: string): RequestError {
+  return new RequestError(code, oneLine(text), { details: excerpt(text, detailsLength) });
+}
+
 function oneLine(text: string): string {
-  return text.replace(/\s*\n\s*/g, " ").trim();
+  return excerpt(text.replace(/\s*\n\s*/g, " ").trim(), messageLength);
 }

@@ -11,7 +11,7 @@ import type { Asker } from "./asker.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 import type { ClientPaths } from "./client-paths.ts";
 import { textContent } from "./tool-calls.ts";
-import { limitContent, limitInput } from "./card-limits.ts";
+import { limitContent, limitInput, limitName, limitTitle } from "./card-limits.ts";
 import { fenced } from "../base/fence.ts";
 
 const allowOnce = "allow_once";
@@ -21,6 +21,8 @@ const allowAlways: Readonly<Record<ApprovalScope, string>> = {
   project: "allow_always_project",
 };
 const rejectOnce = "reject_once";
+/** Characters of all patterns that an option names. */
+const patternsLength = 400;
 
 /** Asks through the editor's own prompt. What chooses an option that was not offered is a no; what is no answer at all throws. */
 export async function askClient(
@@ -34,9 +36,9 @@ export async function askClient(
   return toAnswer(await asker.permission(request, signal), scopes);
 }
 
-/** A client that keeps one option of a kind is offered the shorter time. */
+/** A client that keeps one option of a kind is offered the shorter time. What nobody can read is allowed once only. */
 function scopesFor({ always, scopes }: Question, abilities: ClientAbilities): readonly ApprovalScope[] {
-  if (always.length === 0) return [];
+  if (always.length === 0 || always.join(", ").length > patternsLength) return [];
   return abilities.optionsOfOneKind ? scopes : scopes.slice(0, 1);
 }
 
@@ -52,13 +54,13 @@ function toRequest(
     sessionId: childWork === "sessions" ? sessionId : askedUnder,
     toolCall: paths.inCall({
       toolCallId: question.callId,
-      title: showInvisible(question.title),
+      title: limitTitle(question.title),
       kind: question.kind,
       status: "pending",
       rawInput: limitInput(question.input),
       locations: [...question.locations],
       content: limitContent(previewContent(question)),
-      ...(question.tool && { _meta: { tool_name: question.tool } }),
+      ...(question.tool && { _meta: { tool_name: limitName(question.tool) } }),
     }),
     options: optionsFor(question, scopes),
   };

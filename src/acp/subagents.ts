@@ -4,6 +4,7 @@ import { isSessionId, type SessionId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
 import { isFinished, type Part, type ToolPart } from "../message/part.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
+import { limitTitle } from "./card-limits.ts";
 import { ToolCalls, type ToolCallsDeps } from "./tool-calls.ts";
 import { textChunk } from "./updates.ts";
 
@@ -107,7 +108,7 @@ class Task {
     const { id: sessionId, title, agent } = this.#child;
     await this.#state({
       sessionId,
-      title,
+      title: limitTitle(title),
       description: agent,
       capabilities: { cancel: {} },
       state: { state: "running" },

@@ -5,10 +5,10 @@ import type {
   ToolCallUpdate,
 } from "@agentclientprotocol/sdk/unstable";
 import { isFinished, type FileChange, type ToolPart } from "../message/part.ts";
-import { showInvisible } from "../permission/invisible.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
-import { cut, limitContent, limitInput } from "./card-limits.ts";
+import { cut, limitContent, limitInput, limitName, limitTitle } from "./card-limits.ts";
 import { fenced } from "../base/fence.ts";
+import { isRecord } from "../base/record.ts";
 import { Serial } from "../base/async.ts";
 import { OutputPacer } from "./output-pacer.ts";
 
@@ -96,14 +96,15 @@ export class ToolCalls {
 
   async #first(part: ToolPart): Promise<ToolCall> {
     const call = await this.#call(part);
-    const meta: Record<string, unknown> = { tool_name: part.tool };
+    const name = limitName(part.tool);
+    const meta: Record<string, unknown> = { tool_name: name };
     if (this.#hasTerminal(part)) {
       meta["terminal_info"] = { terminal_id: part.callId, cwd: this.#deps.cwd };
       if (part.state.status === "completed") {
         meta["terminal_output"] = { terminal_id: part.callId, data: terminalText(part.state.output) };
       }
     }
-    return { ...call, name: part.tool, _meta: { ...meta, ...call._meta } };
+    return { ...call, name, _meta: { ...meta, ...call._meta } };
   }
 
   async #call(part: ToolPart): Promise<ToolCall> {
@@ -111,7 +112,7 @@ export class ToolCalls {
     const terminal = this.#hasTerminal(part);
     return {
       toolCallId: part.callId,
-      title: showInvisible(part.title ?? part.tool),
+      title: limitTitle(part.title ?? subjectOf(state.input) ?? part.tool),
       kind: part.kind ?? (terminal ? "execute" : "other"),
       status: wireStatus(state.status),
       ...(state.input !== undefined && { rawInput: limitInput(state.input) }),
@@ -148,7 +149,7 @@ export class ToolCalls {
       : [];
     if (state.status === "pending" || state.status === "running") return terminal;
     const diffs = await this.#diffs(state.changes ?? []);
-    if (state.status === "error") return [...diffs, ...terminal, textContent(state.error)];
+    if (state.status === "error") return [...diffs, ...terminal, textContent(errorText(state))];
     const images = (state.attachments ?? []).flatMap(imageContent);
     if (part.tool === "task") return [...diffs, textContent(cut(reportOf(state.output), cardLength))];
     if (diffs.length > 0) return [...diffs, ...images];
@@ -213,6 +214,21 @@ class OpenCall {
 /** What an editor needs to show and approve a call that waits for permission. */
 export function textContent(text: string): ToolCallContent {
   return { type: "content", content: { type: "text", text } };
+}
+
+/** What a call is about that was refused before it could say so itself. */
+function subjectOf(input: unknown): string | undefined {
+  if (!isRecord(input)) return undefined;
+  return (
+    subjectFields.map((name) => input[name]).filter((value) => typeof value === "string")[0] || undefined
+  );
+}
+
+const subjectFields = ["command", "filePath", "path", "pattern", "url", "query", "description"];
+
+/** What a command printed before its end is no Markdown. */
+function errorText({ error, metadata }: ToolPart["state"] & { status: "error" }): string {
+  return metadata !== undefined && "exitCode" in metadata ? fenced(cut(error, cardLength)) : error;
 }
 
 function imageContent({ mime, url }: { mime: string; url: string }): ToolCallContent[] {
