@@ -21,6 +21,8 @@ const WRITE_BYTES = 256 * 1024;
 const LIVE_START_CHARACTERS = 64 * 1024;
 const LIVE_CHARACTERS_PER_SECOND = 4 * 1024;
 const LIVE_LEAST_CHARACTERS = 2 * 1024;
+/** Of what was too fast, the end is shown when the command has ended. */
+const LIVE_END_CHARACTERS = 16 * 1024;
 
 /** What is left of a command's output when it has ended. */
 export interface ShownOutput {
@@ -51,8 +53,18 @@ export class BashOutput {
   async end(): Promise<ShownOutput> {
     await this.#kept.push(this.#terminal.end());
     const shown = await this.#kept.end();
-    if (!this.#terminal.isBinary) return shown;
-    return { ...shown, text: describeBinary(this.#kept.characters, shown.path) };
+    if (!this.#terminal.isBinary) {
+      await this.#live.end(shown.text);
+      return shown;
+    }
+    const text = describeBinary(this.#kept.characters, shown.path);
+    await this.#live.say(text);
+    return { ...shown, text };
+  }
+
+  /** Says live what the output itself does not say, behind it. */
+  async note(notes: readonly string[]): Promise<void> {
+    for (const note of notes) await this.#live.say(note);
   }
 
   /** Lets go of the file; to be called however the command ended. */
@@ -118,12 +130,29 @@ class LiveOutput {
     else await this.#emit(delta.slice(0, room), delta.length - room);
   }
 
+  /** Shows the end of the whole text where it was too fast. */
+  async end(text: string): Promise<void> {
+    if (this.#skipped === 0) return;
+    const newest = text.slice(-Math.min(this.#skipped, LIVE_END_CHARACTERS));
+    const skipped = this.#skipped - newest.length;
+    this.#skipped = 0;
+    await this.#emit(skipped > 0 ? gap(skipped) + newest : newest, 0);
+    this.#shownLine = newest.endsWith("\n") ? "" : newest;
+  }
+
+  /** A paragraph of our own. */
+  async say(text: string): Promise<void> {
+    const start = this.#shownLine === "" ? "\n" : "\n\n";
+    await this.#emit(this.#sent === 0 ? text : start + text, 0);
+    this.#shownLine = text;
+  }
+
   /** After a gap the newest is what counts. */
   async #resume(delta: string, room: number): Promise<void> {
     const newest = delta.slice(-room);
     const skipped = this.#skipped + delta.length - newest.length;
     this.#skipped = 0;
-    await this.#emit(`\n[… ${formatBytes(skipped)} too fast to show …]\n${newest}`, 0);
+    await this.#emit(gap(skipped) + newest, 0);
   }
 
   async #emit(text: string, skipped: number): Promise<void> {
@@ -155,6 +184,10 @@ class LiveOutput {
 
 function lengthOf(pieces: readonly Piece[]): number {
   return pieces.reduce((sum, { length }) => sum + length, 0);
+}
+
+function gap(skipped: number): string {
+  return `\n[… ${formatBytes(skipped)} too fast to show …]\n`;
 }
 
 /** Holds a short output whole; of a long one the end, and the whole in a file. */

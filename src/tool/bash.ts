@@ -117,7 +117,10 @@ async function runCommand(
   try {
     const outcome = await workspace.processes.run({ ...command, onOutput: (text) => output.push(text) });
     const seconds = ((performance.now() - start) / 1_000).toFixed(1);
-    return toResult(outcome, await output.end(), { seconds, timeoutMs });
+    const shown = await output.end();
+    const said = notes(outcome, { seconds, timeoutMs });
+    if (outcome.end === "timed-out" || outcome.background) await output.note(said);
+    return toResult(outcome, shown, said);
   } finally {
     await output.close();
   }
@@ -129,11 +132,17 @@ interface Timing {
   timeoutMs: number;
 }
 
-function toResult(outcome: ProcessOutcome, shown: ShownOutput, timing: Timing): ToolResult {
+function toResult(outcome: ProcessOutcome, shown: ShownOutput, said: readonly string[]): ToolResult {
   if (outcome.end === "failed-to-start")
     throw new ToolFailure(outcome.error ?? "The command could not be started.");
-  const text = [shown.text.trimEnd() || "(no output)", ...notes(outcome, timing)].join("\n\n");
-  const metadata = { exitCode: outcome.exitCode, truncated: shown.truncated, outputPath: shown.path };
+  const text = [shown.text.trimEnd() || "(no output)", ...said].join("\n\n");
+  const { exitCode, signalName } = outcome;
+  const metadata = {
+    exitCode,
+    ...(signalName !== null && { signal: signalName }),
+    truncated: shown.truncated,
+    outputPath: shown.path,
+  };
   if (outcome.end === "cancelled") return { status: "failed", error: text, metadata };
   return { status: "completed", output: text, metadata };
 }

@@ -99,7 +99,7 @@ async function run(input: Record<string, unknown>, signal = new AbortController(
   return { result, deltas };
 }
 
-const completed = (output: string, exitCode: number | null = 0): ToolResult => ({
+const completed = (output: string, exitCode = 0): ToolResult => ({
   status: "completed",
   output,
   metadata: { exitCode, truncated: false, outputPath: undefined },
@@ -251,7 +251,11 @@ test("shows the newest of an output that was too fast, and goes on from there", 
 
 test("says after how long it was ended and what was seen", async () => {
   const { result } = await run({ command: "echo begin; sleep 100", timeout: 300 });
-  expect(result).toEqual(completed(expect.stringMatching(/^begin\n\n\[Ended after 0\.\d s because/), null));
+  expect(result).toEqual({
+    status: "completed",
+    output: expect.stringMatching(/^begin\n\n\[Ended after 0\.\d s because/),
+    metadata: { exitCode: null, signal: "SIGTERM", truncated: false, outputPath: undefined },
+  });
 });
 
 test("a cancelled command fails with what was seen", async () => {
@@ -266,7 +270,7 @@ test("a cancelled command fails with what was seen", async () => {
   expect(result).toEqual({
     status: "failed",
     error: expect.stringMatching(/^begin\n\n\[Cancelled after 0\.\d s; /),
-    metadata: { exitCode: null, truncated: false, outputPath: undefined },
+    metadata: { exitCode: null, signal: "SIGTERM", truncated: false, outputPath: undefined },
   });
 });
 
