@@ -1,6 +1,7 @@
 import type { AgentApp } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
 import type { Session } from "../session/session.ts";
+import { ownTitle } from "../session/title.ts";
 import { ClientPaths } from "./client-paths.ts";
 import type { Connection } from "./connection.ts";
 import { pickersOf } from "./config-options.ts";
@@ -16,9 +17,6 @@ import {
 } from "./lifecycle.ts";
 import { toServers } from "./mcp-servers.ts";
 import { extensionParams, parseSessionId } from "./params.ts";
-
-/** UTF-16 units of a title that a person gives. */
-const titleLimit = 256;
 
 /** Where a fork ends, in its `_meta`: a message's id as the client got it with a chunk. */
 const forkMetaSchema = z.looseObject({ messageId: z.string().optional() });
@@ -117,7 +115,7 @@ function forkPointOf(meta: unknown): string | undefined {
 }
 
 function toTitle(text: string): string {
-  const title = text.replace(/\s+/g, " ").trim().slice(0, titleLimit).trimEnd().toWellFormed();
+  const title = ownTitle(text);
   if (title === "") throw invalidParams("A title needs at least one character.");
   return title;
 }

@@ -7,6 +7,7 @@ import type { ServerPrompt } from "../mcp/prompts.ts";
 import { type ServersSeen, runMcp } from "./mcp-command.ts";
 import { type Permitted, runPermissions } from "./permissions-command.ts";
 import type { Project } from "./project.ts";
+import { ownTitle } from "./title.ts";
 import type { Undo } from "./undo.ts";
 
 /** What a person can begin a message with, after a slash. */
@@ -196,7 +197,8 @@ async function reload(session: Commanded): Promise<string> {
   ].join("\n");
 }
 
-async function rename(session: Commanded, title: string): Promise<string> {
+async function rename(session: Commanded, typed: string): Promise<string> {
+  const title = ownTitle(typed);
   if (title === "") return "Write the new title behind the command: `/rename My title`.";
   await session.setTitle(title, "person");
   return `This session is now called "${title}".`;

@@ -1,3 +1,4 @@
+import { beginningOf } from "../base/excerpt.ts";
 import type { Agent } from "../agent/agent.ts";
 import { newMessageId, newPartId, type SessionId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
@@ -9,6 +10,13 @@ import { noTokens } from "./turn-result.ts";
 
 /** Characters, for the fallback and for what a model writes (system.md 7). */
 const longestTitle = 50;
+/** UTF-16 units of a title that a person gives. */
+const longestOwnTitle = 256;
+
+/** A person's title in one line; empty where there is nothing of it. */
+export function ownTitle(text: string): string {
+  return beginningOf(text.replace(/\s+/g, " ").trim(), longestOwnTitle).trimEnd().toWellFormed();
+}
 
 /** A title at once, from the first words of the first message. */
 export function fallbackTitle(text: string): string {
