@@ -7,11 +7,17 @@ import { invalidParams } from "./errors.ts";
 /** What the client sent, as the engine takes it. Throws for what was not advertised and for nothing at all. */
 export function toPromptBlocks(blocks: readonly ContentBlock[]): PromptBlock[] {
   if (blocks.every(isBlank)) throw invalidParams("The prompt is empty.");
+  if (blocks.every((block) => isBlank(block) || isForPerson(block)))
+    throw invalidParams("The prompt is empty: all of it is for the person's eyes only.");
   return blocks.map(toPromptBlock);
 }
 
 function isBlank(block: ContentBlock): boolean {
   return block.type === "text" && block.text.trim() === "";
+}
+
+function isForPerson(block: ContentBlock): boolean {
+  return block.type === "text" && audienceOf(block.annotations?.audience) === "person";
 }
 
 function toPromptBlock(block: ContentBlock): PromptBlock {

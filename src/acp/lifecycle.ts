@@ -7,6 +7,7 @@ import type {
   McpServer,
   SessionInfo,
 } from "@agentclientprotocol/sdk/unstable";
+import { isSessionId } from "../message/ids.ts";
 import type { Folders } from "../session/project.ts";
 import type { Session } from "../session/session.ts";
 import type { SessionRow } from "../storage/session-list.ts";
@@ -166,8 +167,9 @@ export async function closeSession(
   connection: Connection,
   sessionId: string,
 ): Promise<Record<string, never>> {
-  const id = parseSessionId(sessionId);
-  await connection.leave(sessionId, () => connection.sessions.close(id));
+  await connection.leave(sessionId, async () => {
+    if (isSessionId(sessionId)) await connection.sessions.close(sessionId);
+  });
   return {};
 }
 

@@ -31,12 +31,22 @@ interface RunDeps extends CallDeps {
 /** Command lines and files of one command; more are not run or attached. */
 const callsLimit = 20;
 
-/** What a command comes to. */
-export function commandPrompt(
+/** What a command comes to. A model is not asked nothing. */
+export async function commandPrompt(
   deps: CommandPromptDeps,
   effect: PromptEffect,
   typed: string,
 ): Promise<CommandPrompt> {
+  const prompt = await promptOf(deps, effect, typed);
+  if (prompt.outcome !== "ready" || prompt.blocks.some(saysSomething)) return prompt;
+  return { outcome: "refused", reason: "It has no text for the model." };
+}
+
+function saysSomething(block: PromptBlock): boolean {
+  return block.type !== "text" || block.text.trim() !== "";
+}
+
+function promptOf(deps: CommandPromptDeps, effect: PromptEffect, typed: string): Promise<CommandPrompt> {
   const { agent, tools, context } = deps;
   const run = { ...callDeps(deps, agent), tools, signal: context.signal };
   switch (effect.kind) {
