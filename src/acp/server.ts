@@ -35,7 +35,8 @@ export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
     ask: async (question, signal) => {
       const asking = await library();
       if (asking === undefined) throw reception.problem;
-      await connection.findView(question.askedUnder ?? question.sessionId)?.announce(question.callId);
+      const { callId, title, sessionId, askedUnder = sessionId } = question;
+      await connection.findView(askedUnder)?.announce(callId, title);
       return asking.ask(question, signal);
     },
     inquire: async (sessionId, inquiry, signal) => {

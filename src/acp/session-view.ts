@@ -143,13 +143,13 @@ export class SessionView {
     }
   }
 
-  /** Makes sure that the client knows the call that it is asked about. */
-  async announce(callId: string): Promise<void> {
+  /** Makes sure that the client knows the call that it is asked about, under this title. */
+  async announce(callId: string, title?: string): Promise<void> {
     await this.#whenReplayed();
     await this.#subagents.announce(callId);
     await this.updates.releaseOfTurn();
-    this.#calls.asked(callId);
-    this.#subagents.asked(callId);
+    this.#calls.asked(callId, title);
+    this.#subagents.asked(callId, title);
   }
 
   /** Resolves when no replay is under way: another one may begin where one ends. */

@@ -1,6 +1,6 @@
 import type { SessionUpdate, SubagentUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { Child, SessionEvent } from "../message/event.ts";
-import { isSessionId, type SessionId } from "../message/ids.ts";
+import { isSessionId, type MessageId, type SessionId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
 import { isFinished, type Part, type ToolPart } from "../message/part.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
@@ -41,9 +41,9 @@ export class Subagents {
     for (const task of this.#tasks.values()) await task.announce(callId);
   }
 
-  /** It is being asked about. */
-  asked(callId: string): void {
-    for (const task of this.#tasks.values()) task.asked(callId);
+  /** It is being asked about under this title. */
+  asked(callId: string, title: string | undefined): void {
+    for (const task of this.#tasks.values()) task.asked(callId, title);
   }
 
   /** The task's call has ended: what its child still does is not shown any more. */
@@ -87,6 +87,8 @@ class Task {
   readonly #open = new Map<string, ToolPart>();
   readonly #shown = new Set<string>();
   readonly #sentText = new Map<string, number>();
+  /** The messages that the child was told: they stand on the task's card. */
+  readonly #briefs = new Set<MessageId>();
   #hasEnded = false;
 
   constructor(deps: SubagentsDeps, callId: string, child: Child) {
@@ -117,7 +119,8 @@ class Task {
 
   async receive(event: SessionEvent): Promise<void> {
     if (this.#hasEnded) return;
-    if (event.type === "part") await this.#part(event.part);
+    if (event.type === "message" && event.info.role === "user") this.#briefs.add(event.info.id);
+    if (event.type === "part" && !this.#briefs.has(event.messageId)) await this.#part(event.part);
     if (event.type === "delta") await this.#delta(event.kind, event.partId, event.delta);
     if (event.type === "tool-output" && this.#shown.has(event.callId))
       await this.#calls.output(event.callId, event.delta);
@@ -129,8 +132,8 @@ class Task {
     await this.#show(part);
   }
 
-  asked(callId: string): void {
-    this.#calls.asked(callId);
+  asked(callId: string, title: string | undefined): void {
+    this.#calls.asked(callId, title);
   }
 
   async end(): Promise<void> {

@@ -86,12 +86,12 @@ export class ToolCalls {
     await this.#open.get(callId)?.pacer.add(delta);
   }
 
-  /** Editors show what a question asks in the place of the call's content, which is told again behind it. */
-  asked(callId: string): void {
+  /** Editors take a question for an update of its call, so that what it shows in another way is told again behind it. */
+  asked(callId: string, title: string | undefined): void {
     const open = this.#open.get(callId);
     if (open === undefined) return;
     const { content: _, ...rest } = open.sent;
-    open.sent = rest;
+    open.sent = { ...rest, ...(title !== undefined && { title: limitTitle(title) }) };
   }
 
   async #first(part: ToolPart): Promise<ToolCall> {

@@ -88,7 +88,7 @@ export async function runTask(parent: Parent, task: TaskRequest, run: RunContext
   const session = await openChild(parent, {
     id: task.taskId,
     callId: run.callId,
-    title: `${task.description} (@${agent.name} subagent)`,
+    title: `${task.description} (@${agent.name})`,
     agent: agent.name,
     model: parent.wishedModel ?? (agent.model === undefined ? modelFor(agent, parent.model) : undefined),
     depth,

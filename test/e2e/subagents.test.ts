@@ -3,6 +3,7 @@ import { z } from "zod";
 import { plain } from "../support/clients.ts";
 import * as reply from "../support/reply.ts";
 import { story } from "../support/story.ts";
+import { agentText } from "../support/transcript.ts";
 
 const childSchema = z.object({ sessionId: z.string() });
 const isOfChild = ({ sessionUpdate }: { sessionUpdate: string }) => sessionUpdate === "subagent_update";
@@ -27,11 +28,17 @@ test("an editor that knows child sessions sees the task's own, answers for it an
     const { sessionId: childId } = childSchema.parse(await editor.waitFor(sessionId, isOfChild));
     await editor.waitFor(childId, (update) => JSON.stringify(update).includes("I dig."));
     expect(editor.permissionRequests.map(({ sessionId: under }) => under)).toEqual([childId]);
+    // The brief stands on the task's card, and a question's title gives way to the call's own.
+    expect(agentText(editor.updates(childId))).toBe("I dig.");
+    expect(editor.permissionRequests[0]?.toolCall.title).toBe("@general: echo dug");
+    expect(editor.updates(childId, "tool_call_update")).toContainEqual(
+      expect.objectContaining({ status: "in_progress", title: "echo dug" }),
+    );
     await editor.cancel(childId);
     await turn;
     expect(model.requests.at(-1)?.toolResults).toEqual([expect.stringContaining("state: cancelled")]);
     expect(editor.updates(sessionId).filter(isOfChild)).toMatchObject([
-      { sessionId: childId, title: "Dig (@general subagent)", state: { state: "running" } },
+      { sessionId: childId, title: "Dig (@general)", state: { state: "running" } },
       { sessionId: childId, state: { state: "idle" } },
     ]);
   });
