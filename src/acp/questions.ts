@@ -21,6 +21,11 @@ const promptOptionLimit = 4;
 /** Characters of a free answer that count. */
 const customLimit = 10_000;
 const skip = "skip";
+/** Nobody knows what the person meant, if they were asked. */
+const noAnswer: InquiryOutcome = {
+  outcome: "unavailable",
+  problem: "The editor's answer was none of those offered.",
+};
 
 /**
  * Asks in the best way that the client has: a form, or its permission prompt for one single choice. Never rejects:
@@ -56,18 +61,16 @@ async function askByForm(
   inquiry: Inquiry,
   signal: AbortSignal,
 ): Promise<InquiryOutcome> {
-  const { action, content } = formResponseSchema.parse(
-    await asker.elicit(toForm(sessionId, inquiry), signal),
-  );
-  switch (action) {
+  const response = formResponseSchema.safeParse(await asker.elicit(toForm(sessionId, inquiry), signal));
+  switch (response.data?.action) {
     case "accept":
-      return { outcome: "answered", answers: toAnswers(inquiry.questions, content ?? {}) };
+      return { outcome: "answered", answers: toAnswers(inquiry.questions, response.data.content ?? {}) };
     case "decline":
       return { outcome: "declined" };
     case "cancel":
       return { outcome: "cancelled" };
     default:
-      return { outcome: "unavailable" };
+      return noAnswer;
   }
 }
 
@@ -146,12 +149,13 @@ async function askByPrompt(
   asked: { sessionId: SessionId; callId: string; question: InquiryQuestion },
   signal: AbortSignal,
 ): Promise<InquiryOutcome> {
-  const { outcome } = promptResponseSchema.parse(await asker.permission(toPrompt(asked), signal));
-  if (outcome.outcome === "cancelled") return { outcome: "cancelled" };
-  if (outcome.outcome !== "selected") return { outcome: "unavailable" };
+  const response = promptResponseSchema.safeParse(await asker.permission(toPrompt(asked), signal));
+  const outcome = response.data?.outcome;
+  if (outcome?.outcome === "cancelled") return { outcome: "cancelled" };
+  if (outcome?.outcome !== "selected") return noAnswer;
   const chosen = asked.question.options.find((_, index) => optionId(index) === outcome.optionId);
   if (chosen !== undefined) return { outcome: "answered", answers: [{ chosen: [chosen.label] }] };
-  return { outcome: outcome.optionId === skip ? "declined" : "unavailable" };
+  return outcome.optionId === skip ? { outcome: "declined" } : noAnswer;
 }
 
 function toPrompt({
