@@ -267,6 +267,21 @@ describe("the wire log", () => {
       [...opened(), prompt(), toolUpdate("completed"), ended()],
       [["tool", 5]],
     ],
+    [
+      "a field deep within an update that the schema does not have",
+      [
+        ...opened(),
+        prompt(),
+        update("tool_call", {
+          toolCallId: "t",
+          title: "T",
+          status: "completed",
+          locations: [{ path: "/a", row: 1 }],
+        }),
+        ended(),
+      ],
+      [["schema", 5]],
+    ],
     ["a call announced twice", [...opened(), prompt(), tool(), tool("completed"), ended()], [["tool", 6]]],
     [
       "a change after the terminal status",

@@ -3,22 +3,24 @@ import stable from "@agentclientprotocol/sdk/schema/v1/schema.json" with { type:
 import unstable from "@agentclientprotocol/sdk/schema/v1/schema.unstable.json" with { type: "json" };
 import draft from "@agentclientprotocol/sdk/schema/v2/schema.json" with { type: "json" };
 import draftUnstable from "@agentclientprotocol/sdk/schema/v2/schema.unstable.json" with { type: "json" };
-import { isObject, listOf, objectOf, type JsonObject } from "./json.ts";
+import { isObject, listOf, objectOf, textOf, type JsonObject } from "./json.ts";
 
 /** The published schemas of version 1 and the draft of version 2, each also with its unstable part. */
 const published = { stable, unstable, draft, draftUnstable };
 export type SchemaName = keyof typeof published;
 
-/** Checks messages of the agent against a published schema of ACP. */
+/** Checks messages of the agent against a published schema of ACP: nothing in them but what it knows, `_meta` apart. */
 export class AcpSchema {
   readonly #ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: false });
   readonly #compiled = new Map<string, ValidateFunction>();
   readonly #definitions: JsonObject;
 
   constructor(name: SchemaName) {
-    const { $defs, ...schema } = published[name];
-    this.#definitions = $defs;
-    this.#ajv.addSchema({ ...schema, $defs }, "acp");
+    this.#definitions = published[name].$defs;
+    const $defs = Object.fromEntries(
+      Object.entries(this.#definitions).map(([key, schema]) => [key, this.#closedWithin(schema)]),
+    );
+    this.#ajv.addSchema({ $defs }, "acp");
   }
 
   /** Whether the agent has this method. */
@@ -45,20 +47,64 @@ export class AcpSchema {
 
   #problems(name: string, value: unknown): string[] {
     const validate = this.#validator(name);
-    const unknown = unknownKeys(objectOf(this.#definitions[name]), value).map(
-      (key) => `${name} has no ${key}`,
-    );
-    if (validate(value)) return unknown;
+    if (validate(value)) return [];
     const [first] = validate.errors ?? [];
-    return [...unknown, `${name}${first?.instancePath ?? ""} ${first?.message ?? "is wrong"}`];
+    const unknown = textOf(first?.params.unevaluatedProperty);
+    const place = `${name}${first?.instancePath ?? ""}`;
+    return [
+      unknown === undefined ? `${place} ${first?.message ?? "is wrong"}` : `${place} has no ${unknown}`,
+    ];
   }
 
   #validator(name: string): ValidateFunction {
-    const validate = this.#compiled.get(name) ?? this.#ajv.compile({ $ref: `acp#/$defs/${name}` });
+    const known = this.#compiled.get(name);
+    if (known !== undefined) return known;
+    const validate = this.#ajv.compile(this.#closed({ $ref: `acp#/$defs/${name}` }));
     this.#compiled.set(name, validate);
     return validate;
   }
+
+  /** The schema of a whole value, which has no fields that it does not name. */
+  #closed(schema: JsonObject): JsonObject {
+    const within = this.#closedWithin(schema);
+    return this.#namesFields(schema) ? { allOf: [within], unevaluatedProperties: false } : objectOf(within);
+  }
+
+  /** The same for what the value holds; what belongs to it itself may be said by several schemas together. */
+  #closedWithin(schema: unknown): unknown {
+    if (Array.isArray(schema)) return schema.map((one) => this.#closedWithin(one));
+    if (!isObject(schema)) return schema;
+    return Object.fromEntries(
+      Object.entries(schema).map(([key, value]) => [key, this.#closedAt(key, value)]),
+    );
+  }
+
+  #closedAt(key: string, value: unknown): unknown {
+    if (key === "items" && isObject(value)) return this.#closed(value);
+    if (key === "allOf" || key === "anyOf" || key === "oneOf") return this.#closedWithin(value);
+    if (key !== "properties" || !isObject(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, schema]) => [
+        name,
+        isObject(schema) && !openFields.has(name) ? this.#closed(schema) : schema,
+      ]),
+    );
+  }
+
+  #namesFields(schema: unknown, seen = new Set<unknown>()): boolean {
+    if (!isObject(schema) || seen.has(schema)) return false;
+    seen.add(schema);
+    const { $ref, properties, allOf, anyOf, oneOf } = schema;
+    if (isObject(properties)) return true;
+    const referred = textOf($ref)?.split("/").at(-1);
+    const parts = [...listOf(allOf), ...listOf(anyOf), ...listOf(oneOf)];
+    if (referred !== undefined) parts.push(this.#definitions[referred]);
+    return parts.some((part) => this.#namesFields(part, seen));
+  }
 }
+
+/** Fields that may hold anything. */
+const openFields = new Set(["_meta", "rawInput", "rawOutput", "data"]);
 
 function definitionOf(
   definitions: JsonObject,
@@ -72,11 +118,4 @@ function definitionOf(
       definition["x-method"] === method && sides.includes(String(definition["x-side"])) && ending.test(name)
     );
   });
-}
-
-/** Keys at the root that the schema does not know; unions name theirs in their branches, so they are let be. */
-function unknownKeys(definition: JsonObject, value: unknown): string[] {
-  const isUnion = listOf(definition.anyOf).length > 0 || listOf(definition.oneOf).length > 0;
-  if (isUnion || !isObject(value)) return [];
-  return Object.keys(value).filter((key) => !(key in objectOf(definition.properties)));
 }

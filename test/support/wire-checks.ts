@@ -5,7 +5,7 @@ import { hasLoneSurrogate } from "./model-checks.ts";
 import { isObject, listOf, objectOf, textOf, type JsonObject } from "./json.ts";
 import type { Violation } from "./violation.ts";
 import type { WireLog } from "./wire-log.ts";
-import { isUpdate, sessionOf, trafficOf, type Traffic } from "./wire-traffic.ts";
+import { type Call, isUpdate, sessionOf, trafficOf, type Traffic } from "./wire-traffic.ts";
 
 /** Bytes; some clients break on 10 MiB, so that 1 MiB is a safe bound. */
 const lineLimitBytes = 1024 * 1024;
@@ -124,10 +124,12 @@ function schemaProblems(item: Traffic, schema: AcpSchema, wider: AcpSchema): str
   if (item.error) return schema.ofError(item.error);
   if (!item.call) return [];
   const { method } = item.call;
-  // Whoever calls an unstable method reads its answer.
-  const known = schema.hasMethod(method) ? schema : wider;
-  return known.ofResult(method, item.result);
+  return (isAnsweredWider(item.call, schema) ? wider : schema).ofResult(method, item.result);
 }
+
+/** Whoever uses what is unstable reads its answer; the first answer says what of it there is. */
+const isAnsweredWider = ({ method, params }: Call, schema: AcpSchema): boolean =>
+  !schema.hasMethod(method) || method === "initialize" || "archived" in params;
 
 function capabilityViolations(traffic: Traffic[]): Violation[] {
   const violations: Violation[] = [];
