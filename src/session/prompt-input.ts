@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import type { ModelRef } from "../message/model-ref.ts";
 
 /** What a person (or a script) says, before it becomes the parts of a user message. */
@@ -41,4 +42,23 @@ export function textOf(input: PromptInput): string {
     .map((block) => (block.type === "text" ? block.text : ""))
     .join("\n")
     .trim();
+}
+
+/** What a message is about, for its title: the person's own words, or the names of what they sent without any. */
+export function subjectOf(input: PromptInput): string {
+  return textOf(input) || input.blocks.flatMap(sentNames).join(", ");
+}
+
+function sentNames(block: PromptBlock): string[] {
+  switch (block.type) {
+    case "link":
+      return [block.name];
+    case "embedded":
+      return [posix.basename(block.uri)];
+    case "media":
+      return [block.name === undefined ? block.mime : posix.basename(block.name)];
+    case "text":
+    case "task":
+      return [];
+  }
 }

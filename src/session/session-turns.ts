@@ -2,7 +2,7 @@ import { messageOf, UserError } from "../base/errors.ts";
 import type { SeenFiles, ToolContext } from "../tool/tool.ts";
 import type { Called, Commanded } from "./commands.ts";
 import type { Project } from "./project.ts";
-import { type PromptInput, textOf } from "./prompt-input.ts";
+import { type PromptInput, subjectOf } from "./prompt-input.ts";
 import type { SessionParts, SessionPartsDeps } from "./session-parts.ts";
 import { addTokens, noTokens, type TurnResult } from "./turn-result.ts";
 import type { Wish } from "./user-messages.ts";
@@ -77,7 +77,7 @@ export class SessionTurns {
     const { agent = chosen.agent, model = chosen.model } = said;
     const wish = { agent, model, effort: said.model?.variant ?? chosen.effort };
     await messages.add(said.input, context, wish);
-    if (!context.signal.aborted) await title.give(textOf(input), context.signal);
+    if (!context.signal.aborted) await title.give(subjectOf(input), context.signal);
     return undefined;
   }
 

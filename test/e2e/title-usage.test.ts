@@ -27,6 +27,20 @@ test("tells the usage after each model call, and the turn's sum with its answer"
   });
 });
 
+test("names the session by what was sent where nothing was written", async () => {
+  await story({ files: { "a.txt": "one\n" } }, async ({ editor, model, repository }) => {
+    const { sessionId } = await editor.newSession();
+    const uri = `file://${repository.path}/a.txt`;
+    model.title(reply.failure(400, "No titles today")).reply("Seen.");
+    await editor.prompt(sessionId, [
+      { type: "resource_link", uri, name: "a.txt" },
+      { type: "resource", resource: { uri: "file:///src/b.rs", text: "fn b() {}" } },
+    ]);
+    const titles = editor.updates(sessionId, "session_info_update").map(({ title }) => title);
+    expect(titles).toEqual(["a.txt, b.rs"]);
+  });
+});
+
 test("names the session at once by the first words, and later as a model says", async () => {
   await story({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
