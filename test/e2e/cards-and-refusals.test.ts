@@ -136,7 +136,7 @@ describe("a card", () => {
       await editor.prompt(sessionId, "Run it");
       await editor.load(sessionId, { cwd: repository.path });
       for (const { title = "", name, _meta } of editor.updates(sessionId, "tool_call")) {
-        expect(title?.length).toBeLessThan(10_100);
+        expect(title?.length).toBeLessThan(20_100);
         expect(name?.length).toBeLessThan(300);
         expect(textOf(_meta?.tool_name)).toBe(name);
       }
