@@ -43,7 +43,7 @@ export function turnError(error: AgentError): RequestError {
 
 /**
  * The library words whatever a handler throws as "Internal error", what its schemas refuse as "Invalid params", and
- * says names again however long they are; the person gets what was thrown, and which field was wrong.
+ * repeats what it does not understand, however long; the person gets what was thrown, and which field was wrong.
  */
 export function withHumanMessage(message: AnyMessage): AnyMessage {
   return "error" in message ? { ...message, error: inWords(message.error) } : message;
@@ -54,7 +54,8 @@ function inWords(error: ErrorResponse): ErrorResponse {
   if (code === -32602) return refusedParams(data) ?? error;
   if (code === -32603 && isRecord(data) && typeof data.details === "string" && data.details.trim() !== "")
     return { ...error, message: oneLine(data.details) };
-  return message.length <= messageLength ? error : { code, message: oneLine(message) };
+  const isRepeated = code === -32600 || message.length > messageLength;
+  return isRepeated ? { code, message: oneLine(message) } : error;
 }
 
 /** What the library's schemas say of params, a tree of what is wrong by field; undefined for what is none. */

@@ -76,6 +76,9 @@ describe("a request with wrong parameters", () => {
         expect(objectOf(error).message).toMatch(/… \(\d+ characters more\)$/);
         expect(JSON.stringify(error).length).toBeLessThan(20_000);
       }
+      await editor.writeLine({ jsonrpc: "2.0", id: true, method: "session/list", params: { long } });
+      const { error } = await editor.response(null);
+      expect(error).toEqual({ code: -32600, message: "Invalid request" });
     });
   });
 });
