@@ -1,14 +1,15 @@
 import type { Emit, Usage } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
-import type { SessionInfo } from "../message/message.ts";
+import type { MessageInfo, SessionInfo } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
 import type { Decider } from "../permission/gate.ts";
 import { Budget, type CostLimits } from "./budget.ts";
-import { contextTokens } from "./context-budget.ts";
+import { contextTokens, estimateMessages } from "./context-budget.ts";
 import type { SessionRecord } from "./session-record.ts";
 import type { Transcript } from "./transcript.ts";
 import { addTokens, noTokens } from "./turn-result.ts";
+import { isFinishedSummary } from "./visible-messages.ts";
 
 export interface SpendingDeps {
   sessionId: SessionId;
@@ -113,7 +114,13 @@ export class Spending {
   }
 }
 
+/** What the newest model call left in the context. One that summed up has read what is there no more. */
 function usedContext({ messages }: Pick<Transcript, "messages">): number | undefined {
-  const used = messages.map(({ info }) => (info.role === "assistant" ? contextTokens(info.tokens) : 0));
-  return used.findLast((tokens) => tokens > 0);
+  const newest = messages.findLast(({ info }) => usedBy(info) > 0);
+  if (newest === undefined) return undefined;
+  return isFinishedSummary(newest) ? estimateMessages(messages) : usedBy(newest.info);
+}
+
+function usedBy(info: MessageInfo): number {
+  return info.role === "assistant" ? contextTokens(info.tokens) : 0;
 }

@@ -169,6 +169,27 @@ describe("/compact", () => {
     });
   });
 
+  test("leaves little in the context, and says so also when the session is loaded or a turn behind it undone", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const used = () => editor.updates(sessionId, "usage_update").map((update) => update.used);
+      model.reply(reply.say("Hello."), full(9_000));
+      await editor.prompt(sessionId, "Hi");
+      model.when(isSummary, [reply.say("They said hi."), full(9_500)]);
+      await editor.prompt(sessionId, "/compact");
+      const left = used().at(-1);
+      expect(left).toBeLessThan(100);
+      await editor.closeSession(sessionId);
+      await editor.load(sessionId);
+      expect(used().at(-1)).toBe(left);
+      model.reply(reply.say("And on."), full(700));
+      await editor.prompt(sessionId, "Go on");
+      expect(used().at(-1)).toBe(710);
+      await editor.prompt(sessionId, "/undo");
+      expect(used().at(-1)).toBe(left);
+    });
+  });
+
   test("is a compaction update for a client that shows those", async () => {
     const client = zedLike();
     const capabilities = {
