@@ -13,6 +13,7 @@ import { optionsFor } from "./config-options.ts";
 import { userUpdates } from "./content.ts";
 import { HeldUpdates } from "./held-updates.ts";
 import { planDocuments } from "./plan-documents.ts";
+import { SaidTexts } from "./said-texts.ts";
 import { Subagents } from "./subagents.ts";
 import { ToolCalls } from "./tool-calls.ts";
 import { commandsOf, planUpdate, retryUpdate, textChunk, titleUpdate, usageUpdate } from "./updates.ts";
@@ -41,8 +42,8 @@ export class SessionView {
   readonly #calls: ToolCalls;
   readonly #subagents: Subagents;
   readonly #compactions: Compactions;
-  /** Characters already sent of the running turn's text parts. */
-  readonly #sentText = new Map<PartId, number>();
+  /** Of the running turn's text parts. */
+  readonly #said = new SaidTexts();
   /** Notices for a client that has no place for them outside of turns. */
   readonly #untold = new Set<string>();
   #turns = 0;
@@ -115,8 +116,7 @@ export class SessionView {
       case "part":
         return this.#part(event.part, this.session.transcript.find(event.messageId)?.info);
       case "delta":
-        this.#sentText.set(event.partId, (this.#sentText.get(event.partId) ?? 0) + event.delta.length);
-        return this.#sendOfTurn(textChunk(event.kind, event.partId, event.delta));
+        return this.#say(event.kind, event.partId, this.#said.add(event.partId, event.delta));
       case "summary":
         return this.#compactions.add(event.messageId, event.delta);
       case "tool-output":
@@ -179,7 +179,7 @@ export class SessionView {
     await this.#calls.forget();
     this.#subagents.forget();
     this.#compactions.forget();
-    this.#sentText.clear();
+    this.#said.clear();
     try {
       for await (const message of messages) {
         signal.throwIfAborted();
@@ -275,11 +275,13 @@ export class SessionView {
   }
 
   async #text(part: Part & { type: "text" | "reasoning" }): Promise<void> {
-    const sent = this.#sentText.get(part.id) ?? 0;
-    const rest = part.text.slice(sent);
-    if (rest === "" || (part.type === "text" && part.synthetic === true)) return;
-    if (this.#turns > 0) this.#sentText.set(part.id, part.text.length);
-    await this.#sendOfTurn(textChunk(part.type, part.id, rest));
+    if (part.type === "text" && part.synthetic === true) return;
+    const said = this.#turns > 0 ? this.#said : new SaidTexts();
+    await this.#say(part.type, part.id, said.complete(part.id, part.text));
+  }
+
+  async #say(kind: "text" | "reasoning", partId: PartId, text: string): Promise<void> {
+    if (text !== "") await this.#sendOfTurn(textChunk(kind, partId, text));
   }
 
   async #sendOptions(): Promise<void> {
@@ -290,7 +292,7 @@ export class SessionView {
   }
 
   #forgetTurn(): void {
-    this.#sentText.clear();
+    this.#said.clear();
     this.#calls.forgetEnded();
   }
 

@@ -5,6 +5,7 @@ import type { Message } from "../message/message.ts";
 import { isFinished, type Part, type ToolPart } from "../message/part.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 import { limitTitle } from "./card-limits.ts";
+import { SaidTexts } from "./said-texts.ts";
 import { ToolCalls, type ToolCallsDeps } from "./tool-calls.ts";
 import { textChunk } from "./updates.ts";
 
@@ -86,7 +87,7 @@ class Task {
   /** The newest of each call that has not ended. */
   readonly #open = new Map<string, ToolPart>();
   readonly #shown = new Set<string>();
-  readonly #sentText = new Map<string, number>();
+  readonly #said = new SaidTexts();
   /** The messages that the child was told: they stand on the task's card. */
   readonly #briefs = new Set<MessageId>();
   #hasEnded = false;
@@ -174,15 +175,17 @@ class Task {
     );
   }
 
-  async #delta(kind: "text" | "reasoning", partId: string, text: string): Promise<void> {
-    if (!this.#isOwnSession) return;
-    this.#sentText.set(partId, (this.#sentText.get(partId) ?? 0) + text.length);
-    await this.#deps.sendFrom(this.#child.id, textChunk(kind, partId, text));
+  async #delta(kind: "text" | "reasoning", partId: string, delta: string): Promise<void> {
+    if (this.#isOwnSession) await this.#say(kind, partId, this.#said.add(partId, delta));
   }
 
   async #text(part: Part & { type: "text" | "reasoning" }): Promise<void> {
-    const rest = part.text.slice(this.#sentText.get(part.id) ?? 0);
-    if (rest !== "" && !("synthetic" in part)) await this.#delta(part.type, part.id, rest);
+    if (!this.#isOwnSession || "synthetic" in part) return;
+    await this.#say(part.type, part.id, this.#said.complete(part.id, part.text));
+  }
+
+  async #say(kind: "text" | "reasoning", partId: string, text: string): Promise<void> {
+    if (text !== "") await this.#deps.sendFrom(this.#child.id, textChunk(kind, partId, text));
   }
 
   /** An update that the stable protocol does not have yet; it goes to clients that asked for it only. */

@@ -112,7 +112,7 @@ export class ToolCalls {
     const terminal = this.#hasTerminal(part);
     return {
       toolCallId: part.callId,
-      title: limitTitle(part.title ?? subjectOf(state.input) ?? part.tool),
+      title: limitTitle(part.title ?? subjectOf(part) ?? part.tool),
       kind: part.kind ?? (terminal ? "execute" : "other"),
       status: wireStatus(state.status),
       ...(state.input !== undefined && { rawInput: limitInput(state.input) }),
@@ -216,9 +216,9 @@ export function textContent(text: string): ToolCallContent {
   return { type: "content", content: { type: "text", text } };
 }
 
-/** What a call is about that was refused before it could say so itself. */
-function subjectOf(input: unknown): string | undefined {
-  if (!isRecord(input)) return undefined;
+/** What a call of a known tool is about that was refused before it could say so itself. */
+function subjectOf({ kind = "other", state: { input } }: ToolPart): string | undefined {
+  if (kind === "other" || !isRecord(input)) return undefined;
   return (
     subjectFields.map((name) => input[name]).filter((value) => typeof value === "string")[0] || undefined
   );

@@ -73,6 +73,24 @@ describe("a turn", () => {
     });
   });
 
+  test("shows no message or thought of nothing but blanks, and keeps those before words, live and loaded", async () => {
+    await story({}, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      model
+        .reply(reply.think("\n"), reply.say("\n", "\n"), reply.call("bash", { command: "true" }))
+        .reply(reply.think("\n", " Hm."), reply.say("\n", "\n  Well", ".", "\n"));
+      await editor.prompt(sessionId, "Go");
+      const updates = () => editor.updates(sessionId);
+      expect([thoughtText(updates()), agentText(updates())]).toEqual(["\n Hm.", "\n\n  Well.\n"]);
+      expect(updates().filter((update) => /"text":"\s*"/.test(JSON.stringify(update)))).toEqual([]);
+      await editor.load(sessionId, { cwd: repository.path });
+      expect([thoughtText(updates()), agentText(updates())]).toEqual([
+        "\n Hm.\n Hm.",
+        "\n\n  Well.\n\n\n  Well.\n",
+      ]);
+    });
+  });
+
   test("streams text while the model still writes", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();

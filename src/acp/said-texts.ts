@@ -1,0 +1,29 @@
+interface Said {
+  /** Characters of the part that were taken. */
+  length: number;
+  /** What was taken and not shown yet, as all of it is blank; undefined from the first word on. */
+  held: string | undefined;
+}
+
+/** How much of the model's texts a client was shown. Blanks wait for a word: alone they would be an empty message. */
+export class SaidTexts {
+  readonly #parts = new Map<string, Said>();
+
+  /** Takes more of a part's text. Returns what is to be shown now. */
+  add(partId: string, text: string): string {
+    const { length, held } = this.#parts.get(partId) ?? { length: 0, held: "" };
+    const shown = (held ?? "") + text;
+    const isBlank = held !== undefined && shown.trim() === "";
+    this.#parts.set(partId, { length: length + text.length, held: isBlank ? shown : undefined });
+    return isBlank ? "" : shown;
+  }
+
+  /** Takes what of the whole text was not taken yet. Returns what is to be shown now. */
+  complete(partId: string, whole: string): string {
+    return this.add(partId, whole.slice(this.#parts.get(partId)?.length ?? 0));
+  }
+
+  clear(): void {
+    this.#parts.clear();
+  }
+}
