@@ -9,6 +9,8 @@ export interface ClientAbilities {
   compaction: boolean;
   /** Shows two options of the same kind beside each other; many clients keep one of a kind. */
   optionsOfOneKind: boolean;
+  /** Reads the titles of calls as Markdown. */
+  markdownTitles: boolean;
   /** Shows forms (elicitation). */
   forms: boolean;
   /** Brings the person to an address (elicitation). */
@@ -36,6 +38,7 @@ export const noAbilities: ClientAbilities = {
   notices: false,
   compaction: false,
   optionsOfOneKind: false,
+  markdownTitles: false,
   forms: false,
   urls: false,
   readFiles: false,
@@ -49,11 +52,13 @@ export const noAbilities: ClientAbilities = {
 
 export function abilitiesOf(request: InitializeRequest): ClientAbilities {
   const capabilities: ClientCapabilities = request.clientCapabilities ?? {};
+  const isZed = request.clientInfo?.name.toLowerCase() === "zed";
   return {
     terminalOutput: capabilities._meta?.["terminal_output"] === true,
     notices: isGiven(capabilities.session?.notices),
     compaction: isGiven(capabilities.session?.compaction),
-    optionsOfOneKind: request.clientInfo?.name.toLowerCase() === "zed",
+    optionsOfOneKind: isZed,
+    markdownTitles: isZed,
     forms: isGiven(capabilities.elicitation?.form),
     urls: isGiven(capabilities.elicitation?.url),
     readFiles: capabilities.fs?.readTextFile === true,

@@ -10,8 +10,9 @@ import type { ApprovalScope } from "../permission/approvals.ts";
 import type { Asker } from "./asker.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 import type { ClientPaths } from "./client-paths.ts";
+import { shownTitle } from "./titles.ts";
 import { textContent } from "./tool-calls.ts";
-import { limitContent, limitInput, limitName, limitTitle } from "./card-limits.ts";
+import { limitContent, limitInput, limitName } from "./card-limits.ts";
 import { fenced } from "../base/fence.ts";
 
 const allowOnce = "allow_once";
@@ -45,16 +46,16 @@ function scopesFor({ always, scopes }: Question, abilities: ClientAbilities): re
 function toRequest(
   question: Question,
   scopes: readonly ApprovalScope[],
-  { childWork }: ClientAbilities,
+  abilities: ClientAbilities,
   paths: ClientPaths,
 ): RequestPermissionRequest {
   const { sessionId, askedUnder = sessionId } = question;
   return {
     // A client that does not know child sessions would never answer for one.
-    sessionId: childWork === "sessions" ? sessionId : askedUnder,
+    sessionId: abilities.childWork === "sessions" ? sessionId : askedUnder,
     toolCall: paths.inCall({
       toolCallId: question.callId,
-      title: limitTitle(question.title),
+      title: shownTitle(question.title, question.kind, abilities),
       kind: question.kind,
       status: "pending",
       rawInput: limitInput(question.input),

@@ -4,8 +4,8 @@ import { isSessionId, type MessageId, type SessionId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
 import { isFinished, type Part, type ToolPart } from "../message/part.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
-import { limitTitle } from "./card-limits.ts";
 import { SaidTexts } from "./said-texts.ts";
+import { shownTitle } from "./titles.ts";
 import { ToolCalls, type ToolCallsDeps } from "./tool-calls.ts";
 import { textChunk } from "./updates.ts";
 
@@ -111,7 +111,7 @@ class Task {
     const { id: sessionId, title, agent } = this.#child;
     await this.#state({
       sessionId,
-      title: limitTitle(title),
+      title: shownTitle(title, "think", this.#deps.client),
       description: agent,
       capabilities: { cancel: {} },
       state: { state: "running" },

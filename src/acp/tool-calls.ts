@@ -4,13 +4,14 @@ import type {
   ToolCallContent,
   ToolCallUpdate,
 } from "@agentclientprotocol/sdk/unstable";
-import { isFinished, type FileChange, type ToolPart } from "../message/part.ts";
+import { isFinished, type FileChange, type ToolKind, type ToolPart } from "../message/part.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
-import { cut, limitContent, limitInput, limitName, limitTitle } from "./card-limits.ts";
+import { cut, limitContent, limitInput, limitName } from "./card-limits.ts";
 import { fenced } from "../base/fence.ts";
 import { isRecord } from "../base/record.ts";
 import { Serial } from "../base/async.ts";
 import { OutputPacer } from "./output-pacer.ts";
+import { shownTitle } from "./titles.ts";
 
 /** Tools that show as the editor's plan and have no card of their own. */
 const planTools = new Set(["todowrite", "todoread"]);
@@ -91,7 +92,7 @@ export class ToolCalls {
     const open = this.#open.get(callId);
     if (open === undefined) return;
     const { content: _, ...rest } = open.sent;
-    open.sent = { ...rest, ...(title !== undefined && { title: limitTitle(title) }) };
+    open.sent = { ...rest, ...(title !== undefined && { title: this.#title(title, rest.kind ?? "other") }) };
   }
 
   async #first(part: ToolPart): Promise<ToolCall> {
@@ -109,11 +110,11 @@ export class ToolCalls {
 
   async #call(part: ToolPart): Promise<ToolCall> {
     const { state } = part;
-    const terminal = this.#hasTerminal(part);
+    const kind = part.kind ?? (this.#hasTerminal(part) ? "execute" : "other");
     return {
       toolCallId: part.callId,
-      title: limitTitle(part.title ?? subjectOf(part) ?? part.tool),
-      kind: part.kind ?? (terminal ? "execute" : "other"),
+      title: this.#title(part.title ?? subjectOf(part) ?? part.tool, kind),
+      kind,
       status: wireStatus(state.status),
       ...(state.input !== undefined && { rawInput: limitInput(state.input) }),
       ...(part.locations && { locations: part.locations }),
@@ -121,6 +122,10 @@ export class ToolCalls {
       content: limitContent(await this.#content(part)),
       ...(state.status === "completed" && state.metadata && { rawOutput: state.metadata }),
     };
+  }
+
+  #title(title: string, kind: ToolKind): string {
+    return shownTitle(title, kind, this.#deps.client);
   }
 
   /** How the call is now. What a question showed stays until there is something else to show, or the call ends. */
