@@ -3,20 +3,16 @@ import { z } from "zod";
 import { toPromptBlocks } from "./content.ts";
 import type { Connection } from "./connection.ts";
 import { extensionParams } from "./params.ts";
+import { parseContent } from "./parse-content.ts";
 import { cancelTurn, promptTurn } from "./prompt-turn.ts";
 
-/** What can be said into a running turn. */
-const steeringSchema = z.object({
-  sessionId: z.string(),
-  prompt: z.array(
-    z.discriminatedUnion("type", [
-      z.object({ type: z.literal("text"), text: z.string() }),
-      z.object({ type: z.literal("image"), mimeType: z.string(), data: z.string() }),
-      z.object({ type: z.literal("resource_link"), uri: z.string(), name: z.string() }),
-    ]),
-  ),
-});
-export const steeringParams = extensionParams(steeringSchema);
+const steeringShape = extensionParams(z.object({ sessionId: z.string(), prompt: z.array(z.unknown()) }));
+
+/** What is said into a running turn. */
+export function steeringParams(params: unknown) {
+  const { sessionId, prompt } = steeringShape(params);
+  return { sessionId, prompt: parseContent(prompt) };
+}
 
 /** Talking in a session: prompt, cancel, steering. */
 export function promptHandlers(app: AgentApp, connection: Connection): void {
@@ -28,7 +24,7 @@ export function promptHandlers(app: AgentApp, connection: Connection): void {
 }
 
 /** Says something into the turn that runs, if one does. */
-export function steer(connection: Connection, params: z.infer<typeof steeringSchema>) {
+export function steer(connection: Connection, params: ReturnType<typeof steeringParams>) {
   const { session } = connection.view(params.sessionId);
   if (session.steer({ blocks: toPromptBlocks(params.prompt) })) return { outcome: "injected" };
   return { outcome: "promptRequired", reason: "noRunningTurn" };

@@ -1,6 +1,7 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import type { Editor } from "../support/editor.ts";
+import { failureOf } from "../support/failure.ts";
 import type { ModelRequest } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
@@ -93,6 +94,35 @@ describe("steering", () => {
       const [, steering] = userTexts(model.requests[1]) ?? [];
       expect(steering).toMatch(/Mind the tests.*<system-reminder>.*while you were working/);
       expect(toolCalls(editor.updates(sessionId))).toMatchObject([{ status: "completed" }]);
+    });
+  });
+
+  test("takes all that a prompt takes, and refuses what a prompt refuses", async () => {
+    await story({ files: { "a.txt": "linked\n" } }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      const gate = reply.gate();
+      model.reply(reply.say("Done. "), gate).reply("All of it.");
+      const turn = editor.prompt(sessionId, "Work");
+      await editor.waitFor(sessionId, says("Done."));
+      const steering = (prompt: unknown) => editor.request("_session/steering", { sessionId, prompt });
+      const uri = `file://${repository.path}/a.txt`;
+      const blocks = [
+        { type: "text", text: "See these", annotations: null, _meta: {} },
+        { type: "resource", resource: { uri: "file:///b.txt", text: "embedded" } },
+        { type: "resource_link", uri, name: "a.txt" },
+      ];
+      expect(await steering(blocks)).toEqual({ outcome: "injected" });
+      for (const bad of [
+        [],
+        [{ type: "audio", data: "AAAA", mimeType: "audio/wav" }],
+        [{ type: "odd" }],
+        "x",
+      ])
+        expect(await failureOf(steering(bad))).toMatchObject({ code: -32602 });
+      gate.release();
+      await turn;
+      const said = JSON.stringify(userTexts(model.requests[1]));
+      expect(said).toMatch(/See these.*embedded.*linked/);
     });
   });
 

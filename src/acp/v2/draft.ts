@@ -28,11 +28,11 @@ import {
   whenStored,
 } from "../lifecycle.ts";
 import { forkSession, setArchived, setTitle, statusOf } from "../management.ts";
+import { parseContent } from "../parse-content.ts";
 import { steer, steeringParams } from "../prompt.ts";
 import { commandsOf } from "../updates.ts";
 import { draftAsker } from "./asker.ts";
 import { DraftChannel } from "./channel.ts";
-import { parseContent } from "./content.ts";
 import { toCommands, toOptions } from "./convert.ts";
 import { draftAbilities, draftInitializeResult } from "./initialize.ts";
 import { Turns } from "./turns.ts";

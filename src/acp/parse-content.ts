@@ -1,6 +1,6 @@
 import type { ContentBlock } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
-import { invalidParams } from "../errors.ts";
+import { invalidParams } from "./errors.ts";
 
 const annotations = z
   .object({ audience: z.array(z.enum(["assistant", "user"])).nullish() })
@@ -24,7 +24,7 @@ const blockSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("resource"), resource }),
 ]);
 
-/** Content of version 2, which is that of version 1 without the kinds that only a vendor knows. */
+/** The content of a prompt that the library does not check: version 2's, which has kinds that only a vendor knows, and what is said into a turn. */
 export function parseContent(blocks: readonly unknown[]): ContentBlock[] {
   return blocks.map((block, index) => {
     const parsed = blockSchema.safeParse(block);
