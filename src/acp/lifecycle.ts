@@ -74,13 +74,13 @@ export async function newSession(
   requestId: RequestId,
 ): Promise<Session> {
   const given = givenPromptOf(params);
-  const folders = await checkedFolders(params);
+  const { folders, notices } = await checkedFolders(params);
   const paths = await ClientPaths.of(folders);
   const session = await connection.sessions.create(folders, given);
   session.setServers(toServers(params.mcpServers ?? []));
   const view = connection.addView(session, paths);
   connection.holdUntilAnswered(view, requestId, () => session.servers.start());
-  await greet(view, session);
+  await greet(view, session, notices);
   return session;
 }
 
@@ -93,13 +93,13 @@ export function loadSession(
 ): Promise<Session> {
   return connection.setups.run(params.sessionId, async () => {
     signal.throwIfAborted();
-    const { session, notice, paths } = await open(connection, params);
+    const { session, notices, paths } = await open(connection, params);
     session.setServers(toServers(params.mcpServers ?? []));
     const view = connection.viewOf(session, paths);
     connection.outbox.afterResponse(requestId, () => session.servers.start());
     view.updates.release();
     await view.replay(connection.sessions.history(session.id), signal);
-    await greet(view, session, notice);
+    await greet(view, session, notices);
     await view.tell();
     view.updates.release();
     if (!session.isBusy) view.updates.hold();
@@ -114,11 +114,11 @@ export function resumeSession(
   requestId: RequestId,
 ): Promise<Session> {
   return connection.setups.run(params.sessionId, async () => {
-    const { session, notice, paths } = await open(connection, params);
+    const { session, notices, paths } = await open(connection, params);
     if (params.mcpServers) session.setServers(toServers(params.mcpServers));
     const view = connection.viewOf(session, paths);
     connection.holdUntilAnswered(view, requestId, () => session.servers.start());
-    await greet(view, session, notice);
+    await greet(view, session, notices);
     return session;
   });
 }
@@ -239,16 +239,17 @@ async function removeIfKnown(connection: Connection, sessionId: string): Promise
 async function open(
   connection: Connection,
   params: Opening & { sessionId: string },
-): Promise<{ session: Session; notice: string | undefined; paths: ClientPaths }> {
+): Promise<{ session: Session; notices: string[]; paths: ClientPaths }> {
   const id = parseSessionId(params.sessionId);
   const given = givenPromptOf(params);
-  const folders = await checkedFolders(params);
+  const { folders, notices } = await checkedFolders(params);
   const paths = await ClientPaths.of(folders);
   const opened = await connection.sessions.open(id, folders);
   switch (opened.status) {
     case "opened":
       if (given !== undefined) await opened.session.setGivenPrompt(given);
-      return { ...opened, paths };
+      if (opened.notice !== undefined) notices.push(opened.notice);
+      return { session: opened.session, notices, paths };
     case "missing":
       throw sessionNotFound(id);
     case "busy": {
@@ -258,31 +259,36 @@ async function open(
   }
 }
 
+/**
+ * The folders of a setup, which must be absolute, with what to tell of them. A further folder that is gone is left out:
+ * an editor that keeps it in its list could not open the session any more.
+ */
 export async function checkedFolders(params: {
   cwd: string;
   additionalDirectories?: string[] | null;
-}): Promise<Folders> {
-  const additionalDirectories = params.additionalDirectories ?? [];
-  for (const [name, path] of [
-    ["cwd", params.cwd],
-    ...additionalDirectories.map((path) => ["additionalDirectories", path]),
-  ]) {
-    await checkFolder(name ?? "", path ?? "");
+}): Promise<{ folders: Folders; notices: string[] }> {
+  const { cwd } = params;
+  if (!(await isFolder("cwd", cwd))) throw invalidParams(`cwd: the folder "${cwd}" does not exist.`);
+  const additionalDirectories: string[] = [];
+  const notices: string[] = [];
+  for (const path of params.additionalDirectories ?? []) {
+    if (await isFolder("additionalDirectories", path)) additionalDirectories.push(path);
+    else notices.push(`The folder ${path} does not exist; the session goes on without it.`);
   }
-  return { cwd: params.cwd, additionalDirectories };
+  return { folders: { cwd, additionalDirectories }, notices };
 }
 
-async function checkFolder(name: string, path: string): Promise<void> {
+/** Throws for what can be no folder; false for one that is not there. */
+async function isFolder(name: string, path: string): Promise<boolean> {
   if (!isAbsolute(path)) throw invalidParams(`${name} must be an absolute path, not "${path}".`);
   const found = await stat(path).catch(() => undefined);
-  if (found === undefined) throw invalidParams(`${name}: the folder "${path}" does not exist.`);
-  if (!found.isDirectory()) throw invalidParams(`${name}: "${path}" is not a folder.`);
+  if (found !== undefined && !found.isDirectory()) throw invalidParams(`${name}: "${path}" is not a folder.`);
+  return found !== undefined;
 }
 
 /** What a client is told of a session beside the answer itself. */
-export async function greet(view: SessionView, session: Session, notice?: string): Promise<void> {
+export async function greet(view: SessionView, session: Session, notices: readonly string[]): Promise<void> {
   await view.sendCommands();
   await view.introduce();
-  for (const problem of session.project.problems) await view.notice("warning", problem);
-  if (notice !== undefined) await view.notice("warning", notice);
+  for (const problem of [...session.project.problems, ...notices]) await view.notice("warning", problem);
 }

@@ -53,7 +53,7 @@ export function forkSession(
     const id = parseSessionId(params.sessionId);
     const point = forkPointOf(params._meta);
     const given = givenPromptOf(params);
-    const folders = await checkedFolders(params);
+    const { folders, notices } = await checkedFolders(params);
     const paths = await ClientPaths.of(folders);
     const forked = await sessions.fork(id, folders, point);
     if (forked.status === "missing") throw sessionNotFound(id);
@@ -64,7 +64,7 @@ export function forkSession(
     session.setServers(toServers(params.mcpServers ?? []));
     const view = connection.addView(session, paths);
     connection.holdUntilAnswered(view, requestId, () => session.servers.start());
-    await greet(view, session);
+    await greet(view, session, notices);
     return session;
   });
 }

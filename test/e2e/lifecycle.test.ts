@@ -216,6 +216,22 @@ describe("a loaded session", () => {
     });
   });
 
+  test("is opened without a further folder that is gone, and says so; one that is none is refused", async () => {
+    await story({ files: { "a.txt": "" } }, async ({ editor, model, repository }) => {
+      const gone = join(repository.path, "gone");
+      const { sessionId } = await editor.newSession({ additionalDirectories: [gone] });
+      model.reply("Hello.");
+      await editor.prompt(sessionId, "Hi");
+      await editor.load(sessionId, { additionalDirectories: [gone] });
+      const told = `The folder ${gone} does not exist; the session goes on without it.\n\n`;
+      expect(thoughtText(editor.updates(sessionId))).toBe(told + told);
+      const { sessions } = await editor.list();
+      expect(sessions[0]).not.toHaveProperty("additionalDirectories");
+      const file = { additionalDirectories: [join(repository.path, "a.txt")] };
+      expect(await failureOf(editor.load(sessionId, file))).toMatchObject({ code: -32602 });
+    });
+  });
+
   test("does not lose a message in silence that comes while it is opened with other folders", async () => {
     await using elsewhere = await temporaryFolder();
     await story({}, async ({ editor, model }) => {
