@@ -132,6 +132,7 @@ class LiveOutput {
 
   /** Shows the end of the whole text where it was too fast. */
   async end(text: string): Promise<void> {
+    this.close();
     if (this.#skipped === 0) return;
     const newest = text.slice(-Math.min(this.#skipped, LIVE_END_CHARACTERS));
     const skipped = this.#skipped - newest.length;
