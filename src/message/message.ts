@@ -155,6 +155,8 @@ export const sessionInfoSchema = z.object({
   revert: revertSchema.optional(),
   /** Absent means ask. */
   approval: approvalModeSchema.optional(),
+  /** What the person allowed for as long as it works in this folder. */
+  approvals: z.array(z.object({ permission: z.string().min(1), pattern: z.string().min(1) })).optional(),
   /** Whether a full context is summed up by itself; absent means as configured. */
   autoCompact: z.boolean().optional(),
   /** The client's instructions for the model. */

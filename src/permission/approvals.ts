@@ -4,7 +4,7 @@ import { hasOnly, quickForm } from "../base/form.ts";
 import { UserError } from "../base/errors.ts";
 import type { Rule } from "./rule.ts";
 
-/** For how long an approval holds: while the session lives, or for the project until it is revoked. */
+/** For how long an approval holds: in the session, also when it is loaded again, or for the project; until it is revoked. */
 export type ApprovalScope = "session" | "project";
 
 /** What a person allowed "always": it turns an ask into an allow and never lifts a deny. */
@@ -41,6 +41,7 @@ export class Approvals {
   #project: Entry[] = [];
   /** Those of the project that could not be saved (yet); they hold for this session. */
   #unsaved: Entry[] = [];
+  #saveSession: (entries: Entry[]) => Promise<void> = () => Promise.resolve();
 
   constructor(store?: ApprovalStore) {
     this.#store = store;
@@ -51,6 +52,12 @@ export class Approvals {
     const approvals = new Approvals(store);
     approvals.#project = await approvals.#load();
     return approvals;
+  }
+
+  /** Has a session's own, which are kept with it. */
+  beOf(session: { entries: readonly Entry[]; save(entries: Entry[]): Promise<void> }): void {
+    this.#session = merged([], session.entries);
+    this.#saveSession = (entries) => session.save(entries);
   }
 
   /** Takes over what other sessions and processes approved or took back for the project meanwhile. */
@@ -74,7 +81,7 @@ export class Approvals {
   async add(entries: readonly Entry[], scope: ApprovalScope): Promise<void> {
     if (scope === "session" || !this.#store) {
       this.#session = merged(this.#session, entries);
-      return;
+      return this.#saveSession(this.#session);
     }
     this.#project = merged(this.#project, entries);
     this.#unsaved = merged(this.#unsaved, entries);
@@ -87,8 +94,10 @@ export class Approvals {
     const others = (entries: readonly Entry[]) =>
       entries.filter((entry) => !isSame(entry, { permission, pattern }));
     const before = this.list().length;
-    if (scope === "session") this.#session = others(this.#session);
-    else [this.#project, this.#unsaved] = [others(this.#project), others(this.#unsaved)];
+    if (scope === "session") {
+      this.#session = others(this.#session);
+      await this.#saveSession(this.#session);
+    } else [this.#project, this.#unsaved] = [others(this.#project), others(this.#unsaved)];
     if (scope === "project") await this.#change(others);
     return this.list().length < before;
   }

@@ -52,7 +52,8 @@ function own(info: SessionInfo): SessionInfo {
     revert: __,
     additionalDirectories: ___,
     approval: ____,
-    givenPrompt: _____,
+    approvals: _____,
+    givenPrompt: ______,
     ...rest
   } = info;
   // Less than nothing would lift the limit of what it may cost.

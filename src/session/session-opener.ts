@@ -159,6 +159,10 @@ export class SessionOpener {
       lastUsedModel,
     });
     if (parent === undefined) {
+      approvals.beOf({
+        entries: info.approvals ?? [],
+        save: (entries) => session.keepApprovals(entries),
+      });
       this.#deps.onOpened(session);
       servers.configure(project.config);
     }

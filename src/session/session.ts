@@ -157,6 +157,11 @@ export class Session {
     return this.#parts.title.set(title, source);
   }
 
+  /** Keeps what the person allowed for this session. */
+  async keepApprovals(approvals: NonNullable<SessionInfo["approvals"]>): Promise<void> {
+    await this.#parts.record.save({ approvals });
+  }
+
   /** Has the model go by the client's instructions from the next turn on. */
   async setGivenPrompt(givenPrompt: GivenPrompt): Promise<void> {
     await this.#parts.record.save({ givenPrompt });

@@ -115,7 +115,10 @@ export class Sessions {
       const additionalDirectories = [...(folders?.additionalDirectories ?? info.additionalDirectories ?? [])];
       const project = await this.#deps.openProject({ cwd: folders?.cwd ?? info.cwd, additionalDirectories });
       const { cwd } = project.workspace;
-      const amend = (stored: SessionInfo) => ({ ...unarchived(stored), cwd, additionalDirectories });
+      const amend = (stored: SessionInfo) => ({
+        ...inFolder(unarchived(stored), cwd),
+        additionalDirectories,
+      });
       return this.#withWarnings(await this.#opener.open(id, project, { amend }));
     });
   }
@@ -231,6 +234,13 @@ async function hasFolders({ info }: Session, folders: Folders | undefined): Prom
 }
 
 /** Who opens a session that was put away wants it back. */
+/** What was allowed for it was meant for the folder in which it worked. */
+function inFolder(info: SessionInfo, cwd: string): SessionInfo {
+  if (info.cwd === cwd) return info;
+  const { approvals: _, ...rest } = info;
+  return { ...rest, cwd };
+}
+
 function unarchived(info: SessionInfo): SessionInfo {
   const { archived: _, ...time } = info.time;
   return { ...info, time };

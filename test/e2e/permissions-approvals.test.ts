@@ -2,8 +2,10 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { plain, zedLike } from "../support/clients.ts";
 import type { Editor } from "../support/editor.ts";
+import { objectOf } from "../support/json.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
+import { temporaryFolder } from "../support/temp.ts";
 
 const story = storiesOfOneAgent();
 
@@ -54,6 +56,36 @@ describe("the options of a question", () => {
         ["reject_once", "Reject"],
       ]);
       expect(options(editor, 1)?.map(([id]) => id)).not.toContain("allow_always_project");
+    });
+  });
+});
+
+describe("an approval for the session", () => {
+  test("is there when it is loaded again, in its folder only, and no fork has it", async () => {
+    await using elsewhere = await temporaryFolder();
+    await story({ config: askBash, permission: "allow_always" }, async ({ editor, model, repository }) => {
+      const asks = async (sessionId: string) => {
+        const before = editor.permissionRequests.length;
+        model.reply(bash(`git branch n${model.requests.length}`)).reply("Done.");
+        await editor.prompt(sessionId, "Go");
+        return editor.permissionRequests.length - before;
+      };
+      const { sessionId } = await editor.newSession();
+      expect([await asks(sessionId), await asks(sessionId)]).toEqual([1, 0]);
+      await editor.restart();
+      await editor.initialize();
+      await editor.load(sessionId);
+      expect(await asks(sessionId)).toBe(0);
+      const place = { cwd: repository.path, mcpServers: [] };
+      const fork = objectOf(await editor.request("session/fork", { sessionId, ...place }));
+      expect(await asks(String(fork.sessionId))).toBe(1);
+      await editor.prompt(sessionId, "/permissions revoke 1");
+      await editor.closeSession(sessionId);
+      await editor.resume(sessionId);
+      expect([await asks(sessionId), await asks(sessionId)]).toEqual([1, 0]);
+      await editor.closeSession(sessionId);
+      await editor.load(sessionId, { cwd: elsewhere.path });
+      expect(await asks(sessionId)).toBe(1);
     });
   });
 });
