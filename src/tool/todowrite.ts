@@ -6,8 +6,9 @@ import { defineTool } from "./tool.ts";
 
 const todoLimit = 100;
 
+const entrySchema = todoSchema.extend({ priority: todoSchema.shape.priority.default("medium") });
 const inputSchema = z.object({
-  todos: z.array(todoSchema).max(todoLimit).describe("The whole list as it is from now on"),
+  todos: z.array(entrySchema).max(todoLimit).describe("The whole list as it is from now on"),
 });
 type Input = z.infer<typeof inputSchema>;
 

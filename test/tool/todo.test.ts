@@ -46,6 +46,11 @@ test("arguments that do not fit are named field by field", () => {
   );
 });
 
+test("a todo without a priority has the one in the middle", () => {
+  const todos = [{ content: "Look", status: "pending" }];
+  expect(todowriteTool.input.parse({ todos })).toEqual({ todos: [{ ...todos[0], priority: "medium" }] });
+});
+
 test("of many problems the first are told, and how many there are more", () => {
   const parsed = todowriteTool.input.safeParse({ todos: Array.from({ length: 30 }, () => 1) });
   const lines = parsed.success ? [] : describeInputProblem(parsed.error).split("\n");
