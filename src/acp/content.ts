@@ -25,7 +25,7 @@ function toPromptBlock(block: ContentBlock): PromptBlock {
     case "text":
       return { type: "text", text: block.text, audience: audienceOf(block.annotations?.audience) };
     case "image":
-      return { type: "media", mime: block.mimeType, data: block.data };
+      return { type: "media", mime: block.mimeType, data: withoutPrefix(block.data) };
     case "resource_link":
       return {
         type: "link",
@@ -41,7 +41,7 @@ function toPromptBlock(block: ContentBlock): PromptBlock {
       return {
         type: "media",
         mime: mime ?? "application/octet-stream",
-        data: resource.blob,
+        data: withoutPrefix(resource.blob),
         name: resource.uri,
       };
     }
@@ -50,6 +50,11 @@ function toPromptBlock(block: ContentBlock): PromptBlock {
     default:
       throw invalidParams("This kind of content in prompts is not supported.");
   }
+}
+
+/** Some clients send a whole data URL in the place of its data. */
+function withoutPrefix(data: string): string {
+  return data.startsWith("data:") ? data.slice(data.indexOf(",") + 1) : data;
 }
 
 function audienceOf(audience: readonly string[] | null | undefined): Audience {

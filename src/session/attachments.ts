@@ -106,7 +106,8 @@ async function mediaParts(
     return fitted.note === "" ? [shown] : [shown, synthetic(`The attached ${shownAs} was ${fitted.note}.`)];
   }
   // The editor has shown it to the person, who looks at it with other eyes than our check.
-  if (fitted.isDamaged) return [{ id: newPartId(), type: "file", ...toAttachment(medium) }];
+  if (fitted.isDamaged && medium.bytes.length > 0)
+    return [{ id: newPartId(), type: "file", ...toAttachment(medium) }];
   return [
     { id: newPartId(), type: "file", mime: "text/plain", url: `attachment:${shownAs}`, filename: shownAs },
     synthetic(`The person attached ${shownAs} (${mime}), but it is left out: ${fitted.reason}`),

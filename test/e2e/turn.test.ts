@@ -427,13 +427,17 @@ describe("attachments", () => {
         }),
       });
       const { sessionId } = await editor.newSession();
-      model.reply("A dot.");
+      model.reply("A dot.").reply("The same.");
       await editor.prompt(sessionId, [text("What is it?"), image]);
-      const [request] = model.requests;
-      expect(request && lastUserContent(request)).toEqual([
-        { type: "text", text: "What is it?" },
-        { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } },
-      ]);
+      // Some clients send a whole address of this kind.
+      const asAddress = { ...image, data: "data:image/png;base64,iVBORw0KGgo=" };
+      await editor.prompt(sessionId, [text("What is it?"), asAddress]);
+      for (const request of model.requests)
+        expect(lastUserContent(request)).toEqual([
+          { type: "text", text: "What is it?" },
+          { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } },
+        ]);
+      expect(model.requests).toHaveLength(2);
     });
   });
 

@@ -140,6 +140,14 @@ describe("other blocks", () => {
     ]);
   });
 
+  test("an image of no bytes is left out in words", async () => {
+    await using place = await toolPlace();
+    for (const data of ["", "!!!"]) {
+      const [, told] = await parts(place, { type: "media", mime: "image/png", data });
+      expect(told).toMatchObject({ text: expect.stringContaining("but it is left out: it is damaged") });
+    }
+  });
+
   test("a link elsewhere is passed on by name", async () => {
     await using place = await toolPlace();
     const [, told] = await parts(place, link("https://example.com/x", "X"));
