@@ -3,7 +3,7 @@ import type {
   SessionConfigSelectOption,
   SessionModeState,
 } from "@agentclientprotocol/sdk/unstable";
-import type { Agent } from "../agent/agent.ts";
+import { type Agent, noDescription } from "../agent/agent.ts";
 import { approvalModeSchema, type ModelRef } from "../message/message.ts";
 import type { Model } from "../model/model.ts";
 import type { Session } from "../session/session.ts";
@@ -31,11 +31,7 @@ export function pickersOf(session: Session, client: ClientAbilities) {
 function modesOf(session: Session): SessionModeState {
   return {
     currentModeId: session.agent.name,
-    availableModes: primaryAgents(session).map(({ name, description }) => ({
-      id: name,
-      name: titled(name),
-      description,
-    })),
+    availableModes: primaryAgents(session).map((agent) => ({ id: agent.name, ...described(agent) })),
   };
 }
 
@@ -52,11 +48,7 @@ function optionsOf(session: Session): SessionConfigOption[] {
     name: "Mode",
     category: "mode",
     currentValue: session.agent.name,
-    options: primaryAgents(session).map(({ name, description }) => ({
-      value: name,
-      name: titled(name),
-      description,
-    })),
+    options: primaryAgents(session).map((agent) => ({ value: agent.name, ...described(agent) })),
   };
   const model = modelSelect(session);
   const effort = effortSelect(session);
@@ -178,6 +170,11 @@ function modelChoice({ ref, name }: Model): SessionConfigSelectOption {
 
 function primaryAgents(session: Session): Agent[] {
   return [...session.project.agents.values()].filter((agent) => !agent.hidden && agent.mode !== "subagent");
+}
+
+/** An agent as a person picks it. */
+function described({ name, description }: Agent): { name: string; description?: string } {
+  return { name: titled(name), ...(description !== noDescription && { description: description.trim() }) };
 }
 
 function modelValue({ provider, model }: ModelRef): string {

@@ -1,12 +1,10 @@
-import { type AnyMessage, type ErrorResponse, RequestError } from "@agentclientprotocol/sdk/unstable";
+import { type ErrorResponse, RequestError } from "@agentclientprotocol/sdk/unstable";
 import { messageOf } from "../base/errors.ts";
 import { excerpt } from "../base/excerpt.ts";
-import { isRecord } from "../base/record.ts";
 import type { AgentError } from "../message/message.ts";
-import { wordsForFaults } from "./param-faults.ts";
 
 /** Characters of an error's message, and of its details: what a client or a provider sent may be said again in them. */
-const messageLength = 1_000;
+export const messageLength = 1_000;
 const detailsLength = 10_000;
 
 /** One line for the message, the same in `details`, where several clients look for it. */
@@ -41,29 +39,6 @@ export function turnError(error: AgentError): RequestError {
   return internalError(error.message);
 }
 
-/**
- * The library words whatever a handler throws as "Internal error", what its schemas refuse as "Invalid params", and
- * repeats what it does not understand, however long; the person gets what was thrown, and which field was wrong.
- */
-export function withHumanMessage(message: AnyMessage): AnyMessage {
-  return "error" in message ? { ...message, error: inWords(message.error) } : message;
-}
-
-function inWords(error: ErrorResponse): ErrorResponse {
-  const { code, message, data } = error;
-  if (code === -32602) return refusedParams(data) ?? error;
-  if (code === -32603 && isRecord(data) && typeof data.details === "string" && data.details.trim() !== "")
-    return { ...error, message: oneLine(data.details) };
-  const isRepeated = code === -32600 || message.length > messageLength;
-  return isRepeated ? { code, message: oneLine(message) } : error;
-}
-
-/** What the library's schemas say of params, a tree of what is wrong by field; undefined for what is none. */
-function refusedParams(tree: unknown): ErrorResponse | undefined {
-  const words = wordsForFaults(tree);
-  return words === undefined ? undefined : invalidParams(words).toErrorResponse();
-}
-
 /** What a request is answered with when this was thrown. */
 export function errorOf(thrown: unknown): ErrorResponse {
   return (thrown instanceof RequestError ? thrown : internalError(messageOf(thrown))).toErrorResponse();
@@ -73,6 +48,6 @@ function worded(code: number, text: string): RequestError {
   return new RequestError(code, oneLine(text), { details: excerpt(text, detailsLength) });
 }
 
-function oneLine(text: string): string {
+export function oneLine(text: string): string {
   return excerpt(text.replace(/\s*\n\s*/g, " ").trim(), messageLength);
 }

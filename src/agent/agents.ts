@@ -4,7 +4,7 @@ import type { Rule, Ruleset } from "../permission/rule.ts";
 import { parseAgentConfig, toModelRef } from "./agent-config.ts";
 import { readAgentFiles } from "./agent-files.ts";
 import { mayEdit, tighten } from "./agent-rules.ts";
-import type { Agent } from "./agent.ts";
+import { type Agent, noDescription } from "./agent.ts";
 import { builtInAgents } from "./built-in.ts";
 import { fromOtherProgram } from "./other-agent.ts";
 
@@ -177,9 +177,8 @@ function builtInDrafts(defaults: Ruleset): Map<string, Draft> {
 }
 
 function customDraft(name: string): Draft {
-  const description = "Has no description: only for use when the person names it.";
   return {
-    agent: { name, description, mode: "all", hidden: false, options: {}, native: false },
+    agent: { name, description: noDescription, mode: "all", hidden: false, options: {}, native: false },
     builtIn: [],
     own: [],
     disabled: false,

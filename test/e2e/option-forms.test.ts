@@ -84,3 +84,25 @@ describe("automatic compaction", () => {
     });
   });
 });
+
+test("a mode that nobody described has no description, and one of several lines has no end of one", async () => {
+  const files = {
+    ".fairlead/agents/bare.md": "---\nmode: primary\n---\nWork.",
+    ".fairlead/agents/told.md": "---\ndescription: |\n  Two\n  lines\nmode: primary\n---\nWork.",
+  };
+  await story({ files }, async ({ editor }) => {
+    const { modes, configOptions } = await editor.newSession();
+    const bare = { name: "Bare" };
+    const told = { name: "Told", description: "Two\nlines" };
+    expect(modes?.availableModes.slice(2)).toEqual([
+      { id: "bare", ...bare },
+      { id: "told", ...told },
+    ]);
+    const [mode] = configOptions ?? [];
+    expect(mode).toMatchObject({ id: "mode" });
+    expect(mode?.type === "select" && mode.options.slice(2)).toEqual([
+      { value: "bare", ...bare },
+      { value: "told", ...told },
+    ]);
+  });
+});
