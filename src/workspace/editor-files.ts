@@ -1,5 +1,5 @@
 import { orAfter } from "../base/async.ts";
-import { codeOf, messageOf } from "../base/errors.ts";
+import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { type Files, sha256, StaleFile } from "./files.ts";
 import { isInside } from "./paths.ts";
@@ -33,14 +33,29 @@ const silenceLimit = 3;
 /** Larger files are read from and written to the disk only. */
 const bufferLimitBytes = 5 * 1024 * 1024;
 
+/** What a buffer was seen over, by hashes; a disk that has moved on is newer than the buffer. */
+interface Base {
+  readonly disk: string;
+  /** What the buffer held when a change went past it to the disk, which has all of it. */
+  readonly passed?: string;
+}
+
+/** A file as both sides have it. */
+interface Look {
+  /** What counts. */
+  readonly content: Content;
+  readonly disk: Content;
+  /** Both went on from what they had in common: writing would end what the person has typed. */
+  readonly isTorn: boolean;
+}
+
 /**
  * The disk with the editor's buffers over it: what the person has not saved yet is read, and changes of text go
  * through the editor, so that its review and its undo see them. Whatever the editor cannot do, the disk does.
  */
 export class EditorFiles implements Files {
   readonly #deps: EditorFilesDeps;
-  /** The content on disk, by its hash, that a buffer was seen over; a disk that has moved on is newer than the buffer. */
-  readonly #bases = new Map<string, string>();
+  readonly #bases = new Map<string, Base>();
   #silences = 0;
 
   constructor(deps: EditorFilesDeps) {
@@ -61,10 +76,11 @@ export class EditorFiles implements Files {
     if (expected === null || !this.#isReachable(path)) return disk.write(path, bytes, expected, newMode);
     const before = await this.#lookIfThere(path);
     if (before?.content.hash !== expected) throw new StaleFile(`${path} was changed meanwhile.`);
+    if (before.isTorn) throw new UserError(tornMessage(path));
     const text = textOf(bytes);
     const { write } = this.#deps.buffers();
     if (text === undefined || write === undefined || textOf(before.disk.bytes) === undefined)
-      return disk.write(path, bytes, before.disk.hash);
+      return this.#writeDisk(path, bytes, before);
     const problem = await this.#ask((signal) => write(path, text, signal).then(() => "done" as const));
     return problem === "done" ? this.#afterWrite(path, bytes, before) : this.#writeDisk(path, bytes, before);
   }
@@ -82,7 +98,7 @@ export class EditorFiles implements Files {
     return this.#deps.disk.lock(paths, task);
   }
 
-  async #lookIfThere(path: string): Promise<{ content: Content; disk: Content } | undefined> {
+  async #lookIfThere(path: string): Promise<Look | undefined> {
     try {
       return await this.#look(path);
     } catch (error) {
@@ -92,15 +108,19 @@ export class EditorFiles implements Files {
   }
 
   /** Both sides of a file, and which of them counts. */
-  async #look(path: string): Promise<{ content: Content; disk: Content }> {
+  async #look(path: string): Promise<Look> {
     const disk = await this.#deps.disk.read(path);
     const buffer = await this.#readBuffer(path, disk);
-    if (buffer === undefined) return { content: disk, disk };
+    if (buffer === undefined) return { content: disk, disk, isTorn: false };
     const content = asOnDisk(buffer, disk);
     const base = this.#bases.get(path);
-    if (content.hash === disk.hash || base === undefined) this.#bases.set(path, disk.hash);
-    const isStale = base !== undefined && base !== disk.hash;
-    return { content: isStale ? disk : content, disk };
+    if (content.hash === disk.hash || base === undefined) {
+      this.#bases.set(path, { disk: disk.hash });
+      return { content, disk, isTorn: false };
+    }
+    if (content.hash === base.passed) return { content: disk, disk, isTorn: false };
+    if (base.disk === disk.hash) return { content, disk, isTorn: false };
+    return { content: disk, disk, isTorn: content.hash !== base.disk };
   }
 
   /** The editor's text; undefined where the disk alone counts. */
@@ -114,7 +134,7 @@ export class EditorFiles implements Files {
   }
 
   /** What stands there after the editor has saved, perhaps formatted. A buffer that was not saved is, for commands. */
-  async #afterWrite(path: string, bytes: Uint8Array, before: { disk: Content }) {
+  async #afterWrite(path: string, bytes: Uint8Array, before: Look) {
     const { disk } = this.#deps;
     const after = await disk.read(path);
     const wanted = sha256(bytes);
@@ -122,17 +142,17 @@ export class EditorFiles implements Files {
       this.#deps.log.warn("the editor did not save a change, it was written to the disk beside it", { path });
       return this.#writeDisk(path, bytes, before);
     }
-    this.#bases.set(path, after.hash);
+    this.#bases.set(path, { disk: after.hash });
     return after.hash === wanted ? { hash: after.hash } : after;
   }
 
   /** An editor that failed may have written all the same. */
-  async #writeDisk(path: string, bytes: Uint8Array, before: { disk: Content }): Promise<{ hash: string }> {
+  async #writeDisk(path: string, bytes: Uint8Array, before: Look): Promise<{ hash: string }> {
     const { disk } = this.#deps;
     const now = await disk.read(path);
     const wanted = sha256(bytes);
     const { hash } = now.hash === wanted ? now : await disk.write(path, bytes, before.disk.hash);
-    this.#bases.set(path, hash);
+    this.#bases.set(path, { disk: hash, passed: before.content.hash });
     return { hash };
   }
 
@@ -158,6 +178,10 @@ export class EditorFiles implements Files {
   #isReachable(path: string): boolean {
     return this.#silences < silenceLimit && isInside(path, this.#deps.roots);
   }
+}
+
+function tornMessage(path: string): string {
+  return `${path} has changes in the editor that are not saved, and was changed on the disk beside them: writing would end one of the two. Ask the person to save or to drop their changes in the editor.`;
 }
 
 interface Content {

@@ -185,6 +185,48 @@ test("after a command wrote the file the disk counts, not the buffer that does n
   });
 });
 
+test("what the person typed is not written over where a command wrote the file too", async () => {
+  const client = withFs();
+  await story({ client, files, config }, async (stage) => {
+    buffer(client, stage, "one\ntwo\n");
+    const results = await play(
+      stage,
+      read,
+      () => void buffer(client, stage, "one\ntwo\ntyped\n"),
+      reply.call("bash", { command: "printf 'by command\\n' > a.txt" }),
+      read,
+      edit("by command", "by edit"),
+      () => void buffer(client, stage, "by command\n"),
+      edit("by command", "by edit"),
+    );
+    expect(results[2]).toContain("1: by command");
+    expect(results[3]).toContain("has changes in the editor that are not saved");
+    expect(results[4]).toContain("Changed a.txt");
+    expect(await onDisk(stage)).toBe("by edit\n");
+  });
+});
+
+test("a buffer that a change went past is not taken for the file, but what is typed into it is", async () => {
+  const client: ClientKind = {
+    ...withFs(),
+    writeFile: () => Promise.reject(new RequestError(-32603, "the buffer is read-only")),
+  };
+  await story({ client, files, config }, async (stage) => {
+    buffer(client, stage, "one\ntwo\nunsaved\n");
+    const results = await play(
+      stage,
+      read,
+      edit("two", "2"),
+      read,
+      () => void buffer(client, stage, "one\ntwo\nunsaved and more\n"),
+      read,
+    );
+    expect(results[2]).toContain("2: 2\n3: unsaved");
+    expect(results[3]).toContain("2: two\n3: unsaved and more");
+    expect(await onDisk(stage)).toBe("one\n2\nunsaved\n");
+  });
+});
+
 test("an editor that formats on save: what stands there then is shown, undone, and told to the model", async () => {
   const client: ClientKind = {
     ...withFs(),
