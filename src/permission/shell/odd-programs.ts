@@ -34,7 +34,9 @@ export function describeJq(invocation: Invocation): Doubt | undefined {
     if (/^--(?:slurpfile|rawfile|argfile|arg|argjson)$/.test(arg.text)) next += 2;
     else rest.push(arg);
   }
-  return describeProgram({ ...invocation, args: rest }, programOf("jq"));
+  const doubt = describeProgram({ ...invocation, args: rest }, programOf("jq"));
+  if (doubt || !rest.some(({ text }) => /\b(?:import|include)\s*"/.test(text))) return doubt;
+  return { reason: "it reads the modules that its program names" };
 }
 
 /** Writes files whose names begin with the second operand, or with `x`. */

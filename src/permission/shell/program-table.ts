@@ -208,7 +208,7 @@ const table: Record<string, Program> = {
     operands: "read",
     texts: "-F -v --field-separator --assign",
     danger:
-      "-f --file -i --include -l --load -E --exec -o --pretty-print -d --dump-variables -p --profile -D --debug -W",
+      "-e --source -f --file -i --include -l --load -E --exec -o --pretty-print -d --dump-variables -p --profile -D --debug -W",
     skip: 1,
     instead: "-f --file -E --exec",
   },

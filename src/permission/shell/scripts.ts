@@ -104,7 +104,7 @@ function readSedScript(script: string): ScriptEffects {
     at++;
     if (command === "{") continue;
     if ("#aic".includes(command)) {
-      at = lineEnd();
+      at = command === "#" ? lineEnd() : skipText(script, at);
     } else if (":btTvqQlL".includes(command)) {
       at = skip(script, skip(script, at, /[ \t]/), /[^\s;}]/);
     } else if ("=dDgGhHnNpPxzF".includes(command)) {
@@ -125,6 +125,12 @@ function readSedScript(script: string): ScriptEffects {
     } else return stop(command === "e" ? "sed runs a command (e)" : "sed's script cannot be read");
   }
   return writes.length > 0 ? stop("sed writes a file (w)") : { reads, writes };
+}
+
+/** Behind the text of `a`, `i` and `c`; only behind `a\` does it go on where a line ends in a backslash for certain. */
+function skipText(script: string, from: number): number {
+  const text = /^[ \t]*\\\n(?:[^\\\n]|\\[^])*|^[^\n]*/.exec(script.slice(from))?.[0] ?? "";
+  return from + text.length;
 }
 
 function skip(text: string, from: number, these: RegExp): number {
@@ -156,9 +162,9 @@ function skipParts(script: string, from: number): number | undefined {
   return middle === undefined ? undefined : skipDelimited(script, middle, delimiter);
 }
 
-/** Behind the closing delimiter; undefined without one, and where one stands in brackets, which not every program takes alike. */
+/** Behind the closing delimiter; undefined without one in the line, and where one stands in brackets, which not every program takes alike. */
 function skipDelimited(script: string, from: number, delimiter: string): number | undefined {
-  for (let at = from; at < script.length; at++) {
+  for (let at = from; at < script.length && script[at] !== "\n"; at++) {
     if (script[at] === "\\") at++;
     else if (script[at] === delimiter) return endsInBrackets(script.slice(from, at)) ? undefined : at + 1;
   }
@@ -233,7 +239,19 @@ function meaningOfSlash(codeBefore: string): "division" | "expression" | "unclea
   const code = codeBefore.replace(/[ \t]+$/, "");
   if (code === "" || /[(,~!{;&|}]$/.test(code)) return "expression";
   if (code.endsWith("\n")) return code.endsWith("\\\n") ? "unclear" : "expression";
+  if (closesCondition(code)) return "expression";
   return /[\w)\]]$/.test(code) && !/\b(?:print|printf|return|in|do|else|case|getline|exit|delete)$/.test(code)
     ? "division"
     : "unclear";
+}
+
+/** Whether the code ends with the brackets of `if (…)`, behind which a statement begins. */
+function closesCondition(code: string): boolean {
+  let depth = 0;
+  for (let at = code.length - 1; at >= 0; at--) {
+    if (code[at] === ")") depth++;
+    else if (code[at] === "(") depth--;
+    if (depth === 0) return code[at] === "(" && /\b(?:if|while|for|switch)\s*$/.test(code.slice(0, at));
+  }
+  return false;
 }
