@@ -103,7 +103,7 @@ export class App {
       home: this.home,
       outputFolder: join(dataFolder, "tool-output"),
       files: openFiles(),
-      search: openSearch({ env }),
+      search: openSearch({ env, watchdog }),
       snapshots: openSnapshots(snapshotFolder, log),
       processes: this.#processes,
     };

@@ -1,6 +1,7 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import ignore, { type Ignore } from "ignore";
+import { mostRuleBytes } from "./odd-rules.ts";
 import { findWorktree } from "./worktree.ts";
 
 /** Files with rules, the strongest first; of one kind, the deepest folder's come first. */
@@ -115,7 +116,8 @@ function relativePath(folder: string, path: string): string {
 async function read(path: string): Promise<string | undefined> {
   try {
     // A pipe would wait for its writer, a device never end.
-    return (await stat(path)).isFile() ? await readFile(path, "utf8") : undefined;
+    const found = await stat(path);
+    return found.isFile() && found.size <= mostRuleBytes ? await readFile(path, "utf8") : undefined;
   } catch {
     return undefined;
   }

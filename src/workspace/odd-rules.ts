@@ -5,13 +5,15 @@ import { dirname, join } from "node:path";
 /** Files of rules that a search reads before it looks at anything else. */
 const ruleFiles = [".gitignore", ".ignore", ".rgignore", ".git/info/exclude"];
 const ruleNames: ReadonlySet<string> = new Set(ruleFiles);
+/** Rules of more bytes are not read: nobody writes that many, and reading them can take minutes and gigabytes. */
+export const mostRuleBytes = 1_000_000;
 
-/** Thrown for a folder that ripgrep cannot search: in a pipe it would wait for ever, from a device read for ever. */
+/** Thrown for a folder that ripgrep cannot search: in a pipe it would wait for ever, from a device or a huge file read for ever. */
 export class OddRules extends Error {
   override readonly name = "OddRules";
 }
 
-/** Whether a file of rules in the folder, or in one above it, is a pipe or a device. */
+/** Whether a file of rules in the folder, or in one above it, is a pipe, a device or huge. */
 export function hasOddRulesAbove(folder: string): boolean {
   const above = dirname(folder);
   return ruleFiles.some((name) => isOdd(join(folder, name))) || (above !== folder && hasOddRulesAbove(above));
@@ -25,8 +27,8 @@ export async function hasOddRulesBelow(folder: string, signal: AbortSignal): Pro
     if (signal.aborted) return false;
     for (const entry of await entriesOf(at)) {
       if (entry.isDirectory() && entry.name !== ".git") folders.push(join(at, entry.name));
-      const isPlain = entry.isFile() || entry.isDirectory();
-      if (ruleNames.has(entry.name) && !isPlain && isOdd(join(at, entry.name))) return true;
+      const rules = entry.name === ".git" ? ".git/info/exclude" : entry.name;
+      if (ruleNames.has(rules) && isOdd(join(at, rules))) return true;
     }
   }
   return false;
@@ -45,7 +47,8 @@ async function entriesOf(folder: string) {
 function isOdd(path: string): boolean {
   try {
     const found = statSync(path, { throwIfNoEntry: false });
-    return found !== undefined && !found.isFile() && !found.isDirectory();
+    if (found === undefined || found.isDirectory()) return false;
+    return !found.isFile() || found.size > mostRuleBytes;
   } catch {
     return false;
   }

@@ -4,9 +4,12 @@ import { join } from "node:path";
 import { messageOf } from "../base/errors.ts";
 import { IgnoreRules } from "./ignore-rules.ts";
 import { MOST_FILE_BYTES, MOST_FILES, type SearchEngine } from "./search-engine.ts";
+import { timeLimit, type TimeLimit } from "./time-limit.ts";
 
 /** Files read at the same time. */
 const READERS = 16;
+/** For the lines of one file. */
+const MATCH_LIMIT_MS = 1_000;
 
 /** Searches without any program. Slower than ripgrep, and its expressions are JavaScript's. */
 export const javascriptEngine: SearchEngine = {
@@ -16,6 +19,7 @@ export const javascriptEngine: SearchEngine = {
 
   async filesWithMatch({ folder, pattern, filter, onFound, signal }) {
     const regex = toRegExp(pattern);
+    const inTime = limitFor(pattern);
     const found: string[] = [];
     const paths = this.files(folder, signal);
     await Promise.all(Array.from({ length: READERS }, readOn));
@@ -26,7 +30,7 @@ export const javascriptEngine: SearchEngine = {
         if (found.length === MOST_FILES) return;
         if (!filter(path)) continue;
         const lines = await readLines(join(folder, path));
-        if (lines.some((line) => regex.test(line))) found.push(path);
+        if (inTime(() => lines.some((line) => regex.test(line)))) found.push(path);
         await onFound(found.length);
       }
     }
@@ -34,15 +38,22 @@ export const javascriptEngine: SearchEngine = {
 
   async matches({ paths, pattern, limit, signal }) {
     const regex = toRegExp(pattern);
+    const inTime = limitFor(pattern);
     const found = new Map<string, { line: number; text: string }[]>();
     for (const path of paths) {
       signal.throwIfAborted();
       const lines = (await readLines(path)).map((text, index) => ({ line: index + 1, text }));
-      found.set(path, lines.filter(({ text }) => regex.test(text)).slice(0, limit));
+      const matching = inTime(() => lines.filter(({ text }) => regex.test(text)));
+      found.set(path, matching.slice(0, limit));
     }
     return found;
   },
 };
+
+function limitFor(pattern: string): TimeLimit {
+  const problem = `The regular expression ${JSON.stringify(pattern)} takes too long. Write it without repetitions of repetitions.`;
+  return timeLimit(MATCH_LIMIT_MS, problem);
+}
 
 /** Paths relative to the first folder, with `/`. Links are not followed and not listed. */
 async function* walk(

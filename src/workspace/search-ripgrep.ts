@@ -1,15 +1,16 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { z } from "zod";
 import { hasOddRulesAbove, hasOddRulesBelow, OddRules } from "./odd-rules.ts";
 import { MOST_FILE_BYTES, MOST_FILES, type SearchEngine } from "./search-engine.ts";
 import { type Environment, findProgram, isExecutable } from "./find-program.ts";
+import type { Watchdog } from "./watchdog.ts";
 import { findWorktree } from "./worktree.ts";
 
 /** More than this of a single record is not taken into memory. */
 const RECORD_LIMIT_BYTES = 256 * 1024;
 const ERROR_LIMIT_CHARACTERS = 4_096;
 /** A search that runs longer than this is looked after. */
-const RULES_LOOK_MS = 300;
+const LOOK_AFTER_MS = 300;
 /** Enough for 200 paths on a command line of any system. */
 const PATHS_PER_RUN = 200;
 
@@ -18,11 +19,11 @@ const COMMON = [...SAME_FILES, "--color=never", `--max-filesize=${MOST_FILE_BYTE
 /** PCRE2 is used for what only it can do, such as looking ahead. */
 const EXPRESSION = ["--engine=auto", "--crlf", "--no-mmap"];
 
-export function ripgrepEngine(program: string): SearchEngine {
+export function ripgrepEngine(program: string, watchdog: Watchdog | undefined): SearchEngine {
+  const records = (run: RipgrepRun) => recordsOf(program, run, watchdog);
   return {
     async *files(folder, signal) {
       yield* records({
-        program,
         args: [...COMMON, ...(await outsideGit(folder)), "--files", "--null"],
         cwd: folder,
         end: 0,
@@ -35,7 +36,7 @@ export function ripgrepEngine(program: string): SearchEngine {
       const search = [...EXPRESSION, ...type, "--files-with-matches", "--null", `--regexp=${pattern}`];
       const args = [...COMMON, ...(await outsideGit(folder)), ...search];
       const found: string[] = [];
-      for await (const path of records({ program, args, cwd: folder, end: 0, signal, pattern })) {
+      for await (const path of records({ args, cwd: folder, end: 0, signal, pattern })) {
         if (filter(path)) found.push(path);
         if (found.length === MOST_FILES) break;
         await onFound(found.length);
@@ -56,7 +57,7 @@ export function ripgrepEngine(program: string): SearchEngine {
           "--",
           ...some,
         ];
-        const lines = records({ program, args, cwd: undefined, end: 10, signal, pattern });
+        const lines = records({ args, cwd: undefined, end: 10, signal, pattern });
         for await (const line of lines) collect(line, found);
       }
       return found;
@@ -112,7 +113,6 @@ function textOf(value: z.infer<typeof textSchema> | undefined): string {
 }
 
 interface RipgrepRun {
-  program: string;
   args: string[];
   cwd: string | undefined;
   /** The byte that ends a record. */
@@ -122,17 +122,28 @@ interface RipgrepRun {
 }
 
 /** What ripgrep prints, record by record. It is ended when the reader stops or the signal aborts. */
-async function* records({ program, args, cwd, end, signal, pattern }: RipgrepRun): AsyncGenerator<string> {
+async function* recordsOf(
+  program: string,
+  { args, cwd, end, signal, pattern }: RipgrepRun,
+  watchdog: Watchdog | undefined,
+): AsyncGenerator<string> {
   signal.throwIfAborted();
   if (cwd !== undefined && hasOddRulesAbove(cwd)) throw new OddRules();
-  const child = spawn(program, args, { cwd, stdio: ["ignore", "pipe", "pipe"], windowsHide: true, signal });
+  const child = spawn(program, args, {
+    cwd,
+    stdio: ["ignore", "pipe", "pipe"],
+    // A group of its own, as the watchdog wants it; on Windows this would open a window.
+    detached: process.platform !== "win32",
+    windowsHide: true,
+    signal,
+  });
   const ended = new Promise<number | null>((resolve, reject) =>
     child.once("close", resolve).once("error", reject),
   );
   // Whoever stopped reading has no use for how it ended; others hear it below.
   ended.catch(() => {});
   child.stderr.on("error", () => {});
-  const watch = cwd === undefined ? undefined : watchRules(cwd, () => child.kill("SIGKILL"));
+  const care = lookAfter(child, cwd, watchdog);
   let problem = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     if (problem.length < ERROR_LIMIT_CHARACTERS) problem += text;
@@ -140,31 +151,42 @@ async function* records({ program, args, cwd, end, signal, pattern }: RipgrepRun
   try {
     yield* split(child.stdout, end);
     const code = await ended;
-    if (watch?.isOdd === true) throw new OddRules();
+    if (care.isOdd) throw new OddRules();
     if (code === 2 && problem.trim() !== "") throw new Error(explain(problem, pattern));
   } catch (error) {
     signal.throwIfAborted();
     throw error;
   } finally {
-    watch?.stop();
+    care.stop();
     child.kill("SIGKILL");
   }
 }
 
-/** Looks, when a search takes long, whether it waits for a file of rules; most end before. */
-function watchRules(folder: string, kill: () => void): { readonly isOdd: boolean; stop(): void } {
+/**
+ * When a search takes long, has it ended with the program, however that ends, and looks whether it waits for a file of
+ * rules. Most end before.
+ */
+function lookAfter(
+  child: ChildProcess,
+  folder: string | undefined,
+  watchdog: Watchdog | undefined,
+): { readonly isOdd: boolean; stop(): void } {
   const stopped = new AbortController();
-  const watch = { isOdd: false, stop };
-  const timer = setTimeout(() => void look(), RULES_LOOK_MS);
-  return watch;
+  const care = { isOdd: false, stop };
+  let guarded: number | undefined;
+  const timer = setTimeout(() => void look(), LOOK_AFTER_MS);
+  return care;
 
   async function look(): Promise<void> {
-    watch.isOdd = await hasOddRulesBelow(folder, stopped.signal);
-    if (watch.isOdd) kill();
+    guarded = child.pid;
+    if (guarded !== undefined) watchdog?.guard(guarded);
+    care.isOdd = folder !== undefined && (await hasOddRulesBelow(folder, stopped.signal));
+    if (care.isOdd) child.kill("SIGKILL");
   }
   function stop(): void {
     clearTimeout(timer);
     stopped.abort();
+    if (guarded !== undefined) watchdog?.forget(guarded);
   }
 }
 

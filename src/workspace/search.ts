@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { once } from "../base/async.ts";
 import { OddRules } from "./odd-rules.ts";
 import { MOST_FILES, type SearchEngine } from "./search-engine.ts";
+import type { Watchdog } from "./watchdog.ts";
 
 /** Finds files and lines under a folder, .gitignore honoured, with ripgrep where there is one and without where not. */
 export interface Search {
@@ -47,6 +48,15 @@ export interface LineMatch {
   text: string;
 }
 
+export interface SearchOptions {
+  env: Readonly<Record<string, string | undefined>>;
+  engine?: "ripgrep" | "javascript" | "auto";
+  /** Ends searches that still run when the program is killed. */
+  watchdog?: Watchdog;
+  /** Between two words about a search that goes on; a second unless given. */
+  progressMs?: number;
+}
+
 const LINE_LIMIT_CHARACTERS = 2_000;
 /** Asking for the times of many files makes room for others after this long. */
 const STAT_SLICE_MS = 5;
@@ -58,13 +68,8 @@ const FILES_AT_ONCE = 50;
  * searches in JavaScript. The engines see the same files and lines; their expressions differ in fine points such as
  * what `\w` means beyond ASCII.
  */
-export function openSearch(options: {
-  env: Readonly<Record<string, string | undefined>>;
-  engine?: "ripgrep" | "javascript" | "auto";
-  /** Between two words about a search that goes on; a second unless given. */
-  progressMs?: number;
-}): Search {
-  const engine = once(() => loadEngine(options.env, options.engine ?? "auto"));
+export function openSearch(options: SearchOptions): Search {
+  const engine = once(() => loadEngine(options));
   const { progressMs = 1_000 } = options;
   return {
     files: async (query) => withEngine(await engine(), (engine) => findFiles(engine, query, progressMs)),
@@ -82,13 +87,10 @@ async function withEngine<T>(engine: SearchEngine, search: (engine: SearchEngine
   }
 }
 
-async function loadEngine(
-  env: Readonly<Record<string, string | undefined>>,
-  wanted: "ripgrep" | "javascript" | "auto",
-): Promise<SearchEngine> {
+async function loadEngine({ env, engine: wanted = "auto", watchdog }: SearchOptions): Promise<SearchEngine> {
   const { findRipgrep, ripgrepEngine } = await import("./search-ripgrep.ts");
   const program = wanted === "javascript" ? undefined : await findRipgrep(env);
-  if (program !== undefined) return ripgrepEngine(program);
+  if (program !== undefined) return ripgrepEngine(program, watchdog);
   if (wanted === "ripgrep")
     throw new Error("There is no ripgrep here. Install it, or search with another engine.");
   return (await import("./search-javascript.ts")).javascriptEngine;

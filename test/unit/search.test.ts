@@ -6,12 +6,15 @@ import {
   realpathSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hasRunningMember } from "../../src/workspace/process-tree.ts";
 import { openSearch, type FilesQuery, type LinesQuery } from "../../src/workspace/search.ts";
 
 let root: string;
@@ -301,6 +304,13 @@ describe.each(engines)("%s does not wait for files of rules", (engine) => {
     ["a pipe", "", (path: string) => execFileSync("mkfifo", [path])],
     ["a device", "", (path: string) => symlinkSync("/dev/zero", path)],
     ["a pipe far below", "deep/er", (path: string) => execFileSync("mkfifo", [path])],
+    ["huge", "", makeHuge],
+    ["huge and far below", "deep/er", makeHuge],
+    [
+      "huge and in a repository below",
+      "deep/.git/info",
+      (path: string) => makeHuge(join(path, "../exclude")),
+    ],
   ])("that are %s", async (_, below, make) => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
     try {
@@ -319,6 +329,49 @@ describe.each(engines)("%s does not wait for files of rules", (engine) => {
       rmSync(folder, { recursive: true });
     }
   });
+});
+
+/** Takes no room on the disk. */
+function makeHuge(path: string): void {
+  writeFileSync(path, "");
+  truncateSync(path, 8_000_000_000);
+}
+
+test("an expression that takes for ever without ripgrep is given up", async () => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+  writeFileSync(join(folder, "a.txt"), `${"a".repeat(200)}!\n`);
+  const search = openSearch({ env: {}, engine: "javascript" });
+  const signal = new AbortController().signal;
+  const found = search.lines({ folder, pattern: "(a+)+$", limit: 10, signal });
+  await expect(found).rejects.toThrow('The regular expression "(a+)+$" takes too long.');
+  rmSync(folder, { recursive: true });
+});
+
+/** Searches with a program that says nothing; is killed soon after that is guarded. */
+const killedSearch = `
+  import { writeFileSync } from "node:fs";
+  import { ripgrepEngine } from "${new URL("../../src/workspace/search-ripgrep.ts", import.meta.url).href}";
+  import { Watchdog } from "${new URL("../../src/workspace/watchdog.ts", import.meta.url).href}";
+  const [folder] = process.argv.slice(1);
+  writeFileSync(folder + "/silent", "#!/bin/sh\\nexec sleep 1000", { mode: 0o755 });
+  class Dog extends Watchdog {
+    guard(group) {
+      super.guard(group);
+      process.stdout.write(String(group));
+      setTimeout(() => process.kill(process.pid, "SIGKILL"), 100);
+    }
+  }
+  const engine = ripgrepEngine(folder + "/silent", new Dog(process.env.PATH));
+  for await (const path of engine.files(folder, new AbortController().signal));
+`;
+
+test.skipIf(process.platform === "win32")("a search ends with a program that is killed", async () => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+  const script = ["--input-type=module", "--experimental-strip-types", "-e", killedSearch, folder];
+  const { stdout, signal } = await execa(process.execPath, script, { reject: false });
+  expect([signal, Number(stdout)]).toEqual(["SIGKILL", expect.any(Number)]);
+  await expect.poll(() => hasRunningMember(Number(stdout)), { timeout: 10_000 }).toBe(false);
+  rmSync(folder, { recursive: true });
 });
 
 test.each(engines)("%s tells how far a search is", async (engine) => {
