@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { z } from "zod";
 import { hasOddRulesAbove, hasOddRulesBelow, OddRules } from "./odd-rules.ts";
 import { MOST_FILE_BYTES, MOST_FILES, type SearchEngine } from "./search-engine.ts";
 import { type Environment, findProgram, isExecutable } from "./find-program.ts";
@@ -16,6 +15,9 @@ const PATHS_PER_RUN = 200;
 
 const SAME_FILES = ["--no-config", "--hidden", "--no-ignore-global", "--no-messages", "--glob", "!.git"];
 const COMMON = [...SAME_FILES, "--color=never", `--max-filesize=${MOST_FILE_BYTES}`];
+/** A line is cut where 2,000 characters are certain. Its JSON tells of each match in a line, which may be millions. */
+const LINES_ONLY =
+  "--with-filename --null --no-heading --line-number --max-columns=8000 --max-columns-preview";
 /** PCRE2 is used for what only it can do, such as looking ahead. */
 const EXPRESSION = ["--engine=auto", "--crlf", "--no-mmap"];
 
@@ -45,24 +47,27 @@ export function ripgrepEngine(program: string, watchdog: Watchdog | undefined): 
     },
 
     async matches({ paths, pattern, limit, signal }) {
-      const found = new Map<string, { line: number; text: string }[]>();
-      for (let start = 0; start < paths.length; start += PATHS_PER_RUN) {
-        const some = paths.slice(start, start + PATHS_PER_RUN);
-        const args = [
-          ...COMMON,
-          ...EXPRESSION,
-          "--json",
-          `--max-count=${limit}`,
-          `--regexp=${pattern}`,
-          "--",
-          ...some,
-        ];
-        const lines = records({ args, cwd: undefined, end: 10, signal, pattern });
-        for await (const line of lines) collect(line, found);
+      const found = new Map<string, FileLine[]>();
+      const search = [
+        ...COMMON,
+        ...EXPRESSION,
+        ...LINES_ONLY.split(" "),
+        `--max-count=${limit}`,
+        `--regexp=${pattern}`,
+      ];
+      for (const some of runs(paths)) {
+        const args = [...search, "--", ...some];
+        for await (const line of records({ args, cwd: undefined, end: 10, signal, pattern }))
+          collect(line, found, some);
       }
       return found;
     },
   };
+}
+
+interface FileLine {
+  line: number;
+  text: string;
 }
 
 /** There .gitignore counts too, but not those of folders above: a home folder's may exclude all there is. */
@@ -85,31 +90,31 @@ async function bundledRipgrep(): Promise<string | undefined> {
   }
 }
 
-const textSchema = z.object({ text: z.string().optional(), bytes: z.string().optional() });
-/** As described in the documentation of `grep_printer::JSON`. */
-const messageSchema = z.object({
-  type: z.string(),
-  data: z.object({
-    path: textSchema.optional(),
-    lines: textSchema.optional(),
-    line_number: z.number().nullish(),
-    binary_offset: z.number().nullish(),
-  }),
-});
-
-function collect(record: string, found: Map<string, { line: number; text: string }[]>): void {
-  const { type, data } = messageSchema.parse(JSON.parse(record));
-  const path = textOf(data.path);
-  const matches = found.get(path) ?? [];
-  if (type === "begin") found.set(path, matches);
-  if (type === "match")
-    matches.push({ line: data.line_number ?? 0, text: textOf(data.lines).replace(/\r?\n$/, "") });
-  if (type === "end" && typeof data.binary_offset === "number") found.delete(path);
+/** A name with a line feed in it cannot be told from two records: such a file has a run of its own. */
+function runs(paths: readonly string[]): (readonly string[])[] {
+  const plain = paths.filter((path) => !path.includes("\n"));
+  const odd = paths.filter((path) => path.includes("\n"));
+  const count = Math.ceil(plain.length / PATHS_PER_RUN);
+  const parts = Array.from({ length: count }, (_, at) =>
+    plain.slice(at * PATHS_PER_RUN, (at + 1) * PATHS_PER_RUN),
+  );
+  return [...parts, ...odd.map((path) => [path])];
 }
 
-/** ripgrep gives what is no UTF-8 as base64. */
-function textOf(value: z.infer<typeof textSchema> | undefined): string {
-  return value?.text ?? Buffer.from(value?.bytes ?? "", "base64").toString();
+/** `path NUL line:text`, or words about a binary file, which has no lines to show. */
+function collect(record: string, found: Map<string, FileLine[]>, paths: readonly string[]): void {
+  const [only = "", ...others] = paths;
+  const nul = record.indexOf("\0");
+  const [, line, text = ""] = /^(\d+):(.*)$/s.exec(record.slice(nul + 1)) ?? [];
+  if (nul === -1 || line === undefined) {
+    const binary = paths.find((path) => record.startsWith(`${path}: binary file matches`));
+    if (binary !== undefined) found.delete(binary);
+    return;
+  }
+  const path = others.length === 0 ? only : record.slice(0, nul);
+  const lines = found.get(path) ?? [];
+  lines.push({ line: Number(line), text: text.replace(/\r$/, "") });
+  found.set(path, lines);
 }
 
 interface RipgrepRun {

@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { once } from "../base/async.ts";
 import { OddRules } from "./odd-rules.ts";
-import { MOST_FILES, type SearchEngine } from "./search-engine.ts";
+import { MOST_FILE_BYTES, MOST_FILES, type SearchEngine } from "./search-engine.ts";
 import type { Watchdog } from "./watchdog.ts";
 
 /** Finds files and lines under a folder, .gitignore honoured, with ripgrep where there is one and without where not. */
@@ -143,7 +143,12 @@ async function filesWithMatch(
   progressMs: number,
 ): Promise<string[]> {
   const { folder, pattern, include, signal } = query;
-  if ((await stat(folder)).isFile()) return [folder];
+  const asked = await stat(folder);
+  if (asked.size > MOST_FILE_BYTES && asked.isFile())
+    throw new Error(
+      `${folder} has ${asked.size} bytes; files of up to ${MOST_FILE_BYTES} bytes are searched.`,
+    );
+  if (asked.isFile()) return [folder];
   const { toPathFilter } = await import("./glob.ts");
   const filter = toPathFilter(include === undefined ? [] : [include]);
   const onFound = progress(query.onProgress, progressMs);

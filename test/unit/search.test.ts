@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasRunningMember } from "../../src/workspace/process-tree.ts";
@@ -336,6 +336,52 @@ function makeHuge(path: string): void {
   writeFileSync(path, "");
   truncateSync(path, 8_000_000_000);
 }
+
+describe.each(engines)("%s shows", (engine) => {
+  test("what matches in a line of many bytes and many matches, cut", { timeout: 20_000 }, async () => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+    const long = `${"ü".repeat(3_000)}${"x".repeat(30_000_000)}`;
+    writeFileSync(join(folder, "a.txt"), `${long}needle\nneedle 2\r\n`);
+    const search = openSearch({ env: {}, engine });
+    const signal = AbortSignal.timeout(10_000);
+    const { matches } = await search.lines({ folder, pattern: "x|needle", limit: 10, signal });
+    const path = join(folder, "a.txt");
+    expect(matches).toEqual([
+      { path, line: 1, text: "ü".repeat(2_000) },
+      { path, line: 2, text: "needle 2" },
+    ]);
+    rmSync(folder, { recursive: true });
+  });
+
+  test.skipIf(process.platform === "win32")("files whose names look like its own output", async () => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+    const names = ["a\nb.txt", "a:1:b.txt", "a: binary file matches", "b.txt"];
+    for (const name of names) writeFileSync(join(folder, name), "needle: binary file matches\n");
+    const search = openSearch({ env: {}, engine });
+    const signal = AbortSignal.timeout(10_000);
+    const { matches } = await search.lines({ folder, pattern: "needle", limit: 10, signal });
+    const found = matches.map(({ path, text }) => `${relative(folder, path)} ${text}`);
+    expect(found.toSorted()).toEqual(names.map((name) => `${name} needle: binary file matches`).toSorted());
+    rmSync(folder, { recursive: true });
+  });
+
+  test("no file that is larger than what it searches, though it was asked for, and says so", async () => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+    const path = join(folder, "a.txt");
+    makeHuge(path);
+    const search = openSearch({ env: {}, engine });
+    const found = search.lines({
+      folder: path,
+      pattern: "x",
+      limit: 10,
+      signal: AbortSignal.timeout(10_000),
+    });
+    await expect(found).rejects.toThrow(
+      `${path} has 8000000000 bytes; files of up to 67108864 bytes are searched.`,
+    );
+    rmSync(folder, { recursive: true });
+  });
+});
 
 test("an expression that takes for ever without ripgrep is given up", async () => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
