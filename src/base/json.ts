@@ -22,3 +22,14 @@ function withWholeCharacters(_key: string, value: unknown): unknown {
   if (Object.keys(value).every((key) => key.isWellFormed())) return value;
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key.toWellFormed(), field]));
 }
+
+/** Whether lists and objects of a JSON text stand in more than `limit` others: what is written by recursion has its end. */
+export function nestsDeeper(limit: number, text: string): boolean {
+  let depth = 0;
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
+    if (token === "[" || token === "{") depth++;
+    else if (token === "]" || token === "}") depth--;
+    if (depth > limit + 1) return true;
+  }
+  return false;
+}

@@ -1,4 +1,4 @@
-import { fromJson } from "../base/json.ts";
+import { fromJson, nestsDeeper } from "../base/json.ts";
 import { isRecord } from "../base/record.ts";
 
 /**
@@ -67,9 +67,14 @@ export type ParsedArguments =
   | { input: unknown; problem?: undefined }
   | { input?: undefined; problem: string };
 
+/** Levels of lists and objects in one another; deeper ones could be parsed, but neither stored nor shown. */
+const nestingLimit = 200;
+
 /** No arguments at all are an empty object: that is how some servers call tools without parameters. */
 export function parseArguments(raw: string): ParsedArguments {
   if (raw.trim() === "") return { input: {} };
+  if (nestsDeeper(nestingLimit, raw))
+    return { problem: `they nest more than ${nestingLimit} levels deep` };
   try {
     const input = fromJson(raw);
     if (isRecord(input)) return { input };

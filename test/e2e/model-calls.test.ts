@@ -54,6 +54,23 @@ describe("calls that cannot be run as they are", () => {
     expect(toolResults).toEqual([expect.stringMatching(/arguments of read are not valid JSON/)]);
   });
 
+  test("arguments that nest without end are answered, whatever form they come in", async () => {
+    const deep = "[".repeat(50_000) + "]".repeat(50_000);
+    const { toolResults } = await resultsOf([
+      reply.call("read", `{"filePath":${deep}}`),
+      reply.call(
+        "nothing",
+        `{"a":${deep.replaceAll("[", '{"a":').replaceAll("]", "}").replace(":}", ":1}")}}`,
+      ),
+      reply.call("read", { filePath: `${"[".repeat(230)}a.txt` }),
+    ]);
+    expect(toolResults).toEqual([
+      expect.stringContaining("nest more than 200 levels"),
+      expect.stringContaining('There is no tool "nothing".'),
+      expect.stringContaining("does not exist"),
+    ]);
+  });
+
   test("fields that are wrong or missing are answered by their names", async () => {
     const { toolResults } = await resultsOf([
       reply.call("read", { filePath: "a.txt", offset: "first" }),
