@@ -9,6 +9,8 @@ const redirectLimit = 3;
 
 /** How much of an error's body is read, in bytes. */
 const errorBodyLimitBytes = 64 * 1024;
+/** How long it may take to come. */
+const errorBodyLimitMs = 2_000;
 
 /** How much of an answer that does not stream is read, in bytes. */
 const answerLimitBytes = 64 * 1024 * 1024;
@@ -69,7 +71,7 @@ export class Connection {
     const request = { method: "POST", headers: headersIn(init), body: pieces, signal } as const;
     const answer = await followRedirects(this.#send, new URL(input), request);
     if (answer.status < 200 || answer.status >= 300) {
-      const words = await readText(answer, errorBodyLimitBytes);
+      const words = await readRefusal(answer, signal);
       throw new ProviderFailure(fromAnswer({ ...answer, body: words, now: Date.now() }));
     }
     const isJson = /json/i.test(answer.header("content-type") ?? "");
@@ -86,6 +88,19 @@ export class Connection {
       return [Buffer.from(`${before}[`), sent.encode(messages), Buffer.from(`]${behind}`)];
     }
     throw new Error("the SDK asks in another way than it did");
+  }
+}
+
+/** An error's body, as far as it comes: that it breaks off or does not end hides no status. */
+async function readRefusal(answer: HttpAnswer, signal: AbortSignal): Promise<string> {
+  const timer = setTimeout(() => answer.cut(), errorBodyLimitMs);
+  try {
+    return await readText(answer, errorBodyLimitBytes);
+  } catch (thrown) {
+    if (signal.aborted) throw thrown;
+    return "";
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -347,10 +347,15 @@ const callIndexOf = (key: string): number | undefined =>
 
 function failOnError(value: Json): void {
   const reason = firstChoice(value)?.finish_reason;
-  const failed = isSet(value.error) || value.type === "error" || reason === "error";
+  const failed = isSet(value.error) || value.type === "error" || reason === "error" || isOnlyWords(value);
   if (!failed) return;
   const body = JSON.stringify(isSet(value.error) ? { error: value.error } : value);
   throw new ProviderFailure(fromAnswer({ status: undefined, header: () => null, body, now: 0 }));
+}
+
+/** As vLLM, and servers made with FastAPI, put their errors. */
+function isOnlyWords({ choices, object, message, detail }: Json): boolean {
+  return choices === undefined && (object === "error" || isSet(message) || isSet(detail));
 }
 
 function firstChoice(value: Json): Json | undefined {

@@ -498,6 +498,11 @@ test.each([
     { type: "error", message: "bad", code: 400 },
     { code: "bad-request", retryable: false },
   ],
+  [
+    { object: "error", message: "bad", code: 400 },
+    { code: "bad-request", retryable: false, message: "The provider refused the request: bad" },
+  ],
+  [{ detail: "the worker died" }, { code: "server", message: "The provider failed: the worker died" }],
 ])("an error event inside a good answer ends it: %j", async (event, expected) => {
   const events = await answered(say("begun") + data(event) + say("never"));
   expect(textOf(events)).toBe("begun");
@@ -542,6 +547,17 @@ test.each([
     retryable: false,
     message: expect.stringContaining(message),
   });
+});
+
+test.each([
+  ["breaks off", (response: ServerResponse) => response.socket?.resetAndDestroy()],
+  ["does not end", () => {}],
+])("a status counts though its body %s", async (_, go) => {
+  const url = await serve((response) => {
+    response.writeHead(401, { "content-length": 1000 });
+    response.write('{"error":', () => go(response));
+  });
+  expect(failureOf(await all(ask(url)))).toMatchObject({ code: "auth", status: 401, retryable: false });
 });
 
 test("the wait that a provider asks for is told in milliseconds", async () => {
