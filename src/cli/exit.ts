@@ -8,6 +8,8 @@ import { flushCompileCache } from "node:module";
 export function exitNow(code: number): never {
   flushCompileCache();
   try {
+    // A shell says something about a folder that is gone.
+    process.chdir("/");
     process.execve?.("/bin/sh", ["sh", "-c", `exit ${code}`], {});
   } catch {
     // Not on this system: Node's way is left.

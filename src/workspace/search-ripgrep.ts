@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { messageOf } from "../base/errors.ts";
 import { hasOddRulesAbove, hasOddRulesBelow, OddRules } from "./odd-rules.ts";
 import { MOST_FILE_BYTES, MOST_FILES, type SearchEngine } from "./search-engine.ts";
 import { type Environment, findProgram, isExecutable } from "./find-program.ts";
@@ -147,6 +148,8 @@ async function* recordsOf(
   );
   // Whoever stopped reading has no use for how it ended; others hear it below.
   ended.catch(() => {});
+  // Without a file left to open there are no pipes to read.
+  if (child.pid === undefined) await ended.catch(cannotStart);
   child.stderr.on("error", () => {});
   const care = lookAfter(child, cwd, watchdog);
   let problem = "";
@@ -165,6 +168,10 @@ async function* recordsOf(
     care.stop();
     child.kill("SIGKILL");
   }
+}
+
+function cannotStart(error: unknown): never {
+  throw new Error(`ripgrep could not be started: ${messageOf(error)}`, { cause: error });
 }
 
 /**

@@ -411,6 +411,27 @@ const killedSearch = `
   for await (const path of engine.files(folder, new AbortController().signal));
 `;
 
+/** Searches while there is no file left to open. */
+const searchWithoutFiles = `
+  import { openSync } from "node:fs";
+  import { findRipgrep, ripgrepEngine } from "${new URL("../../src/workspace/search-ripgrep.ts", import.meta.url).href}";
+  const engine = ripgrepEngine(await findRipgrep(process.env));
+  for (let isOpen = true; isOpen; )
+    try { openSync("/dev/null"); } catch { isOpen = false; }
+  try {
+    for await (const path of engine.files("/", new AbortController().signal));
+  } catch (error) {
+    process.stdout.write(error.message);
+  }
+`;
+
+test.skipIf(process.platform === "win32")("a search that cannot start says why", async () => {
+  const script = ["--input-type=module", "--experimental-strip-types", "-e", searchWithoutFiles];
+  const limited = ["-c", 'ulimit -n 200; exec "$@"', "sh", process.execPath, ...script];
+  const { stdout } = await execa("/bin/sh", limited);
+  expect(stdout).toMatch(/^ripgrep could not be started: spawn \S+ EMFILE$/);
+});
+
 test.skipIf(process.platform === "win32")("a search ends with a program that is killed", async () => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
   const script = ["--input-type=module", "--experimental-strip-types", "-e", killedSearch, folder];
