@@ -2,6 +2,7 @@ import { z } from "zod";
 import description from "../../prompts/tools/glob.md";
 import { relativeTo } from "../workspace/paths.ts";
 import { resolveFolder } from "./folder.ts";
+import { assertSamePlace } from "./text-file.ts";
 import { defineTool, type Tool } from "./tool.ts";
 
 const RESULT_LIMIT = 100;
@@ -26,6 +27,7 @@ export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
       permissions: [{ permission: "glob", subjects: [{ text: pattern }], always: ["*"] }, ...folder.external],
       run: async (run) => {
         const { signal } = run;
+        await assertSamePlace(context.workspace, folder.path);
         const onProgress = (files: number) => run.output(`${files} files so far …\n`);
         const query = {
           folder: folder.path,

@@ -5,6 +5,7 @@ import { relativeTo } from "../workspace/paths.ts";
 import type { LineMatch, LinesQuery, Search } from "../workspace/search.ts";
 import { resolvePlace } from "./folder.ts";
 import { readRequest } from "./paths.ts";
+import { assertSamePlace } from "./text-file.ts";
 import { defineTool, ToolFailure, type Tool } from "./tool.ts";
 
 const RESULT_LIMIT = 100;
@@ -35,6 +36,7 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
       ],
       run: async (run) => {
         const { signal } = run;
+        await assertSamePlace(context.workspace, place.path);
         const onProgress = (files: number) => run.output(`${files} files so far …\n`);
         // Not even that such a file matches is said: by many patterns its text could be guessed.
         const isShown = (found: string) =>

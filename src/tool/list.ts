@@ -1,6 +1,7 @@
 import { z } from "zod";
 import description from "../../prompts/tools/list.md";
 import { resolveFolder } from "./folder.ts";
+import { assertSamePlace } from "./text-file.ts";
 import { defineTool, type Tool } from "./tool.ts";
 
 const ENTRY_LIMIT = 100;
@@ -28,6 +29,7 @@ export const listTool: Tool = defineTool<z.infer<typeof inputSchema>>({
         ...folder.external,
       ],
       run: async ({ signal }) => {
+        await assertSamePlace(context.workspace, folder.path);
         const globs = ignore.map((glob) => `!${glob}`);
         const query = { folder: folder.path, globs, limit: FILE_LIMIT, order: "path", signal } as const;
         const { paths, truncated } = await context.workspace.search.files(query);

@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -67,8 +76,11 @@ function context(): ToolContext {
 const prepare = (tool: Tool, input: unknown): Promise<PreparedCall> =>
   tool.prepare(tool.input.parse(input), context());
 
-async function run(tool: Tool, input: unknown, signal = new AbortController().signal): Promise<string> {
-  const call = await prepare(tool, input);
+async function run(tool: Tool, input: unknown, signal?: AbortSignal): Promise<string> {
+  return runPrepared(await prepare(tool, input), signal);
+}
+
+async function runPrepared(call: PreparedCall, signal = new AbortController().signal): Promise<string> {
   const result = await call.run({ callId: "call", signal, isAllowed: () => true, output: async () => {} });
   return result.status === "completed" ? result.output : result.error;
 }
@@ -194,4 +206,15 @@ test.each([
     "scr does not exist. Did you mean src?",
   );
   await expect(run(tool, input, AbortSignal.abort())).rejects.toThrow("aborted");
+});
+
+test.each([
+  [globTool, { pattern: "*", path: "src" }],
+  [grepTool, { pattern: "answer", path: "src" }],
+  [listTool, { path: "src" }],
+])("a link put in the way after the question is not followed: $name", async (tool, input) => {
+  const prepared = await prepare(tool, input);
+  renameSync(join(cwd, "src"), join(cwd, "moved"));
+  symlinkSync(join(folder, "outside"), join(cwd, "src"));
+  await expect(runPrepared(prepared)).rejects.toThrow("now leads to");
 });
