@@ -9,9 +9,10 @@ import { compareTexts } from "./diff.ts";
 import type { Comparison } from "./diff.ts";
 import { changeOf, writeBatch } from "./file-batch.ts";
 import type { FileWrite } from "./file-batch.ts";
+import { inMatchTime } from "./match-time.ts";
 import { applyHunks } from "./patch-match.ts";
 import { parsePatch } from "./patch.ts";
-import type { FilePatch } from "./patch.ts";
+import type { FilePatch, Hunk } from "./patch.ts";
 import { missingPathMessage, pathPermissions, resolveToolPath, titleOf } from "./paths.ts";
 import {
   decodeText,
@@ -91,7 +92,11 @@ async function planUpdate(
   { path, movePath, hunks }: FilePatch & { kind: "update" },
 ): Promise<FilePlan> {
   const { from, before } = await loadOld(context, path);
-  const { text, tolerated } = naming(path, () => applyHunks(before.text, hunks, before.format.lineEnd));
+  const { text, tolerated } = naming(path, () =>
+    inMatchTime(before.text.length, sizeOf(hunks), () =>
+      applyHunks(before.text, hunks, before.format.lineEnd),
+    ),
+  );
   const after = encoded(path, text, before.format);
   const changed = { from, before, after, comparison: compareTexts(before.text, text), tolerated };
   if (movePath !== undefined) {
@@ -100,6 +105,11 @@ async function planUpdate(
   }
   if (text === before.text) throw new ToolFailure(`${path}: the patch leaves it as it is. ${unchanged}`);
   return { ...changed, operation: "update", to: from };
+}
+
+/** Characters that the hunks look for. */
+function sizeOf(hunks: readonly Hunk[]): number {
+  return hunks.flatMap(({ lines }) => lines).reduce((sum, { text }) => sum + text.length + 1, 0);
 }
 
 function encoded(path: string, text: string, format: TextFormat) {

@@ -7,6 +7,7 @@ import type { Comparison } from "./diff.ts";
 import { applyEdit } from "./edit-match.ts";
 import type { Edit, EditOutcome } from "./edit-match.ts";
 import type { Strategy } from "./match-strategies.ts";
+import { inMatchTime } from "./match-time.ts";
 import { missingPathMessage, pathPermissions, resolveToolPath, titleOf } from "./paths.ts";
 import { loadTextFile, requireSeen, saveText, staleMessage } from "./text-file.ts";
 import type { TextFile } from "./text-file.ts";
@@ -119,7 +120,7 @@ function replaceIn(
   if (text === undefined) return { text: edit.newString, strategy: "exact" };
   if (edit.oldString === "")
     throw new ToolFailure(`${which}oldString is empty, but the file exists. ${emptyHint}`);
-  const outcome = applyEdit(text, edit);
+  const outcome = inMatchTime(text.length, edit.oldString.length, () => applyEdit(text, edit));
   if (outcome.outcome === "replaced") return outcome;
   throw new ToolFailure(`${which}${problemOf(outcome, edit)} ${nothingDone}`);
 }

@@ -29,6 +29,7 @@ export class Source {
   /** Where in `text` the newlines stand that have a return before them in the raw text. */
   readonly #returns: readonly number[];
   #trimmed: readonly string[] | undefined;
+  #collapsed: readonly string[] | undefined;
 
   constructor(raw: string) {
     this.#raw = raw;
@@ -41,6 +42,12 @@ export class Source {
   get trimmed(): readonly string[] {
     this.#trimmed ??= this.lines.map((line) => line.trim());
     return this.#trimmed;
+  }
+
+  /** The lines with each run of blanks as one. */
+  get collapsed(): readonly string[] {
+    this.#collapsed ??= this.lines.map(collapsed);
+    return this.#collapsed;
   }
 
   /** The line, counted from 0, that holds the offset. */
@@ -85,6 +92,11 @@ export function linesOf(text: string): string[] {
   const lines = text.split("\n");
   if (lines.length > 1 && lines.at(-1) === "") lines.pop();
   return lines;
+}
+
+/** The line with each run of blanks as one, and none around it. */
+export function collapsed(line: string): string {
+  return line.trim().replaceAll(/\s+/g, " ");
 }
 
 /** The text with `\n` only. */

@@ -1,6 +1,6 @@
 import { findBlocks, findByContext } from "./match-blocks.ts";
 import { commonIndent, linesPlace } from "./match-indent.ts";
-import { linesOf } from "./match-source.ts";
+import { collapsed, linesOf } from "./match-source.ts";
 import type { Find, Place, Source, Span, Wanted } from "./match-source.ts";
 
 /** How the old text was recognised, from the strictest to the most tolerant. */
@@ -80,7 +80,7 @@ function findTrimmedBoundary({ text }: Source, wanted: Wanted): Place[] {
 function findWhitespace(source: Source, wanted: Wanted): Place[] {
   const needle = linesOf(wanted.needle).map(collapsed);
   const inLines = windows(source, needle.length)
-    .filter((first) => needle.every((line, index) => collapsed(source.trimmed[first + index] ?? "") === line))
+    .filter((first) => linesEqual(source.collapsed, first, needle))
     .map((first) => linesPlace(source, wanted, first, needle.length));
   return inLines.length > 0 ? inLines : findWords(source, wanted);
 }
@@ -169,8 +169,4 @@ function windows({ lines }: Source, count: number): number[] {
 
 function linesEqual(lines: readonly string[], first: number, wanted: readonly string[]): boolean {
   return wanted.every((line, index) => lines[first + index] === line);
-}
-
-function collapsed(line: string): string {
-  return line.trim().replaceAll(/\s+/g, " ");
 }

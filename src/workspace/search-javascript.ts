@@ -52,7 +52,7 @@ export const javascriptEngine: SearchEngine = {
 
 function limitFor(pattern: string): TimeLimit {
   const problem = `The regular expression ${JSON.stringify(pattern)} takes too long. Write it without repetitions of repetitions.`;
-  return timeLimit(MATCH_LIMIT_MS, problem);
+  return timeLimit(MATCH_LIMIT_MS, () => new Error(problem));
 }
 
 /** Paths relative to the first folder, with `/`. Links are not followed and not listed. */
