@@ -47,12 +47,11 @@ const agentKeysOfProjects = new Set([
   "tools",
 ]);
 
+/** Not what a model costs, nor which one is meant by a known name: by these the person's limits are counted. */
 const modelKeysOfProjects = new Set([
-  "id",
   "name",
   "family",
   "limit",
-  "cost",
   "reasoning",
   "attachment",
   "tool_call",

@@ -464,12 +464,15 @@ test("an untrusted project lifts no limit of costs, tasks, undo or of what a no 
     retry: { attempts: 1_000_000 },
     tool_output: { max_bytes: 1_000_000_000 },
     subagent_idle_seconds: 1_000_000,
+    provider: { p: { models: { m: { cost: { input: 0, output: 0 } }, n: { id: "dearer", name: "N" } } } },
   });
   const { config, withheld } = await load();
-  expect(config).toEqual({});
+  expect(config).toEqual({ provider: { p: { models: { m: {}, n: { name: "N" } } } } });
   expect([...withheld].sort()).toEqual([
     "experimental",
     "max_cost",
+    "provider.p.models.m.cost",
+    "provider.p.models.n.id",
     "retry",
     "snapshot",
     "subagent_depth",
