@@ -28,6 +28,8 @@ export interface AgentSources {
   readonly otherFolders?: readonly string[];
   /** Those of `folders` that came with a project nobody has trusted yet: their agents may only tighten rules. */
   readonly untrusted?: readonly string[];
+  /** What there is without a project that nobody has trusted yet. */
+  readonly personal?: Pick<AgentSources, "config" | "folders" | "otherFolders">;
   /** Those of `folders` and `otherFolders` that came with a project, and its root, a real path, which links in them must not leave. */
   readonly confined?: { readonly folders: readonly string[]; readonly root: string };
   /** Where whole outputs of tools are kept; agents may read there. */
@@ -55,14 +57,13 @@ export interface LoadedAgents {
 /** Built-in agents, changed and joined by those of the configuration and of the config folders. Never throws for what they hold. */
 export async function loadAgents(sources: AgentSources): Promise<LoadedAgents> {
   const problems: AgentProblem[] = [];
-  const definitions = await readDefinitions(sources, problems);
+  const waiting: AgentProblem[] = [];
   const defaults = defaultRules(sources);
   const person = configuredRules(sources.config, sources.home);
-  const drafts = builtInDrafts(defaults);
-  const waiting: AgentProblem[] = [];
-  for (const definition of definitions) {
-    const draft = drafts.get(definition.name) ?? customDraft(definition.name);
-    drafts.set(definition.name, merge(draft, definition, rulesOf(draft, defaults, person), waiting));
+  const drafts = await loadDrafts(sources, problems, waiting);
+  if (sources.personal !== undefined) {
+    const own = await loadDrafts({ ...sources, ...sources.personal }, [], []);
+    for (const [name, draft] of drafts) drafts.set(name, asThePersonHas(draft, own.get(name), waiting));
   }
   const kept = withoutDisabled(drafts, problems);
   protectPlan(kept, defaults, person);
@@ -82,6 +83,38 @@ export async function loadAgents(sources: AgentSources): Promise<LoadedAgents> {
     problems,
     waiting,
   };
+}
+
+async function loadDrafts(
+  sources: AgentSources,
+  problems: AgentProblem[],
+  waiting: AgentProblem[],
+): Promise<Map<string, Draft>> {
+  const definitions = await readDefinitions(sources, problems);
+  const defaults = defaultRules(sources);
+  const person = configuredRules(sources.config, sources.home);
+  const drafts = builtInDrafts(defaults);
+  for (const definition of definitions) {
+    const draft = drafts.get(definition.name) ?? customDraft(definition.name);
+    drafts.set(definition.name, merge(draft, definition, rulesOf(draft, defaults, person), waiting));
+  }
+  return drafts;
+}
+
+/**
+ * What a project may not say of an agent that the person has: more steps, or that it cannot be chosen, for then another
+ * would answer that may do more.
+ */
+function asThePersonHas(draft: Draft, own: Draft | undefined, waiting: AgentProblem[]): Draft {
+  if (own === undefined) return draft;
+  const { name, steps = Infinity } = draft.agent;
+  const isTaken = canStart(own.agent) && !canStart(draft.agent);
+  const isLonger = own.agent.steps !== undefined && steps > own.agent.steps;
+  if (isTaken) waiting.push({ message: `${name} cannot be chosen any more (mode, hidden)` });
+  if (isLonger) waiting.push({ message: `more steps of ${name}` });
+  const { mode, hidden } = isTaken ? own.agent : draft.agent;
+  const agent = { ...draft.agent, mode, hidden, ...(isLonger && { steps: own.agent.steps }) };
+  return { ...draft, agent };
 }
 
 /** One place that says something of an agent. */

@@ -45,6 +45,8 @@ export interface LoadConfigOptions {
 
 export interface LoadedConfig {
   readonly config: Config;
+  /** The same without what the project's files say. */
+  readonly personal: Config;
   readonly problems: readonly ConfigProblem[];
   readonly notes: readonly string[];
   /** The files that were there, lowest first. */
@@ -80,6 +82,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   const layers = read.map(({ layer }) => layer);
   return {
     config: mergeLayers(layers, options.trusted ?? false),
+    personal: personalOf(layers),
     problems: read.flatMap(({ problems }) => problems),
     notes: [...new Set(read.flatMap(({ notes }) => notes))],
     sources: layers.map(({ source, scope }) => ({ path: source, scope })),
@@ -196,14 +199,18 @@ function personalNote(path: string, key: string): string {
 function mergeLayers(layers: readonly ConfigLayer[], trusted: boolean): Config {
   const merged = layers.map(({ value }) => value).reduce(mergeConfigs, {});
   if (trusted || !layers.some(({ scope }) => scope === "project")) return merged;
-  const own = layers
-    .filter(({ scope }) => scope !== "project")
-    .map(({ value }) => value)
-    .reduce(mergeConfigs, {});
+  const own = personalOf(layers);
   const tightened = layers.some(({ scope, value }) => scope === "project" && value.permission !== undefined);
   const limited = restateLimits(own, merged);
   if (!tightened || limited.permission === undefined) return limited;
   return { ...limited, permission: restateDenials(own.permission, limited.permission) };
+}
+
+function personalOf(layers: readonly ConfigLayer[]): Config {
+  return layers
+    .filter(({ scope }) => scope !== "project")
+    .map(({ value }) => value)
+    .reduce(mergeConfigs, {});
 }
 
 function existing(candidates: readonly ConfigSource[]): ConfigSource[] {

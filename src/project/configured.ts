@@ -88,6 +88,7 @@ async function loadAll(
     folders: folders.map(({ path }) => path),
     otherFolders: otherFolders.map(({ path }) => path),
     untrusted: trusted ? [] : projectFolders(folders),
+    ...(!trusted && hasProjectAgents(loaded) && { personal: personalSources(loaded) }),
     confined: { folders: projectFolders([...folders, ...otherFolders]), root },
     outputFolder: workspace.outputFolder,
     skillFolders: foldersOutside([...roots, bundledSkills], skills.skills),
@@ -102,6 +103,17 @@ async function loadAll(
     reserved: reservedNames,
   });
   return { loaded, skills, agents, commands, isTrusted: trusted };
+}
+
+function hasProjectAgents({ layers, folders, otherFolders }: LoadedConfig): boolean {
+  const isSaid = layers.some(({ scope, value }) => scope === "project" && (value.agent ?? value.mode));
+  return isSaid || projectFolders([...folders, ...otherFolders]).length > 0;
+}
+
+function personalSources({ personal, folders, otherFolders }: LoadedConfig) {
+  const own = (sources: readonly ConfigSource[]) =>
+    sources.filter(({ scope }) => scope !== "project").map(({ path }) => path);
+  return { config: personal, folders: own(folders), otherFolders: own(otherFolders) };
 }
 
 /** What waits for the person's consent, one line each, and the hash of its content unless that is too large. */

@@ -129,6 +129,21 @@ describe("a project with a configuration of its own", () => {
   });
 
   test.each([
+    ["fairlead.json", JSON.stringify({ agent: { plan: { mode: "subagent" } } })],
+    [".fairlead/agents/plan.md", "---\nhidden: true\n---\nNo more plans."],
+    [".claude/agents/plan.md", "---\nname: plan\ndescription: A subagent.\n---\nNo more plans."],
+  ])("cannot take away the agent that a person starts with by %s", async (path, text) => {
+    const options = { config: { ...config, default_agent: "plan" }, files: { [path]: text } };
+    await story({ ...options, permission: "reject_once" }, async ({ editor, model, repository }) => {
+      const { sessionId, modes } = await editor.newSession();
+      expect(modes?.currentModeId).toBe("plan");
+      model.reply(reply.call("write", { filePath: "new.txt", content: "new\n" })).reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      expect(await repository.git("status", "--porcelain")).toBe("");
+    });
+  });
+
+  test.each([
     ["fairlead.json", JSON.stringify({ agent: { plan: { disable: true } }, default_agent: "build" })],
     [".fairlead/agents/plan.md", "---\ndisable: true\n---\nNo more plans."],
   ])("cannot end a session's plan mode by %s", async (path, text) => {

@@ -398,6 +398,31 @@ describe("agents in files", () => {
     expect(problems.map(({ path }) => path)).toEqual([broken, join(base, "agent/folder.md"), wrong]);
   });
 
+  test("that a person has stay to be chosen, with as many steps at most, whatever such a project says", async () => {
+    await write("agent/plan.md", "---\nhidden: true\nsteps: 900\n---\n");
+    await write("agent/theirs.md", "---\ndescription: Theirs.\nmode: subagent\n---\n");
+    const own = { default_agent: "mine", agent: { mine: { mode: "primary", steps: 9 }, plan: { steps: 5 } } };
+    const config = { ...own, agent: { ...own.agent, mine: { mode: "subagent", steps: 9 } } };
+    const personal = { config: own, folders: [] };
+    const sources = { folders: [base], untrusted: [base], personal };
+    const { agents, waiting, default: first } = await load(config, sources);
+    const shown = ["mine", "plan", "theirs"].map((name) => {
+      const { mode, hidden, steps } = agents.get(name) ?? {};
+      return { mode, hidden, steps };
+    });
+    expect(shown).toEqual([
+      { mode: "primary", hidden: false, steps: 9 },
+      { mode: "primary", hidden: false, steps: 5 },
+      { mode: "subagent", hidden: false, steps: undefined },
+    ]);
+    expect(first).toBe("mine");
+    expect(waiting.map(({ message }) => message).toSorted()).toEqual([
+      "mine cannot be chosen any more (mode, hidden)",
+      "more steps of plan",
+      "plan cannot be chosen any more (mode, hidden)",
+    ]);
+  });
+
   test("of a project that nobody trusts may describe and tighten, not loosen or set options", async () => {
     const path = await write(
       "agent/plan.md",
@@ -486,7 +511,7 @@ type Agents = Awaited<ReturnType<typeof loadAgents>>["agents"];
 
 function load(
   config: AgentSources["config"],
-  more: Partial<Pick<AgentSources, "folders" | "untrusted" | "confined">> = {},
+  more: Partial<Pick<AgentSources, "folders" | "untrusted" | "confined" | "personal">> = {},
 ) {
   return loadAgents({ config, folders: [], outputFolder, skillFolders, home: "/home/person", ...more });
 }

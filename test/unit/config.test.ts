@@ -38,6 +38,7 @@ const load = (more: Partial<LoadConfigOptions> = {}) => loadConfig({ ...options,
 test("without any file the configuration is empty and nothing is wrong", async () => {
   expect(await load()).toEqual({
     config: {},
+    personal: {},
     problems: [],
     notes: [],
     sources: [],
