@@ -8,6 +8,8 @@ export interface Command {
   readonly hint?: string | undefined;
   /** Answers the one message, instead of the session's. */
   readonly agent?: string | undefined;
+  /** It came with a project that nobody has trusted yet. */
+  readonly isUntrusted?: boolean | undefined;
   readonly model?: ModelRef | undefined;
   /** The reasoning effort of whichever model answers, where no model is named. */
   readonly variant?: string | undefined;

@@ -20,6 +20,8 @@ export interface CommandSources {
   readonly folders: readonly ConfigSource[];
   /** Whether commands that came with the project may run something. */
   readonly isTrusted: boolean;
+  /** Those of `configured` that a project nobody has trusted yet has written. */
+  readonly untrusted?: ReadonlySet<string>;
   /** The worktree's root: links of the project's commands lead no further. */
   readonly root: string;
   /** Those that answer in a conversation. */
@@ -47,7 +49,7 @@ export async function loadCommands(sources: CommandSources): Promise<LoadedComma
     problems.push({ ...(path !== undefined && { path }), message });
   };
   const written = Object.entries(sources.configured).map(([name, { template, ...settings }]): Written => {
-    return { name, template, settings };
+    return { name, template, settings, isUntrusted: sources.untrusted?.has(name) === true };
   });
   for (const folder of sources.folders) written.push(...(await readFolder(folder, sources, report)));
   const commands = new Map<string, Command>();
@@ -67,6 +69,7 @@ interface Written {
   readonly path?: string;
   readonly template: string;
   readonly settings: CommandFrontMatter;
+  readonly isUntrusted: boolean;
 }
 
 type ReportCommand = (path: string | undefined, message: string) => void;
@@ -87,13 +90,17 @@ async function readFolder(
       if (command === undefined) continue;
       // It waits with the rest of what the project would run.
       if (isProjects && !isTrusted && hasShell(command.template)) continue;
-      written.push(command);
+      written.push({ ...command, isUntrusted: isProjects && !isTrusted });
     }
   }
   return written;
 }
 
-async function readCommand(place: string, path: string, report: Report): Promise<Written | undefined> {
+async function readCommand(
+  place: string,
+  path: string,
+  report: Report,
+): Promise<Omit<Written, "isUntrusted"> | undefined> {
   try {
     const { settings, body } = await readMarkdownFile(path);
     const name = withSlashes(relative(place, path)).slice(0, -".md".length);
@@ -128,7 +135,7 @@ function hintOf(value: unknown): unknown {
 }
 
 function toCommand(written: Written, sources: CommandSources, report: ReportCommand): Command | undefined {
-  const { name, path, settings, template } = written;
+  const { name, path, settings, template, isUntrusted } = written;
   const say = (message: string) => report(path, path === undefined ? `command.${name}: ${message}` : message);
   if (!/^\S+$/.test(name)) return refuse(say, "its name has a space in it, so it cannot be called");
   if (sources.reserved.has(name)) return refuse(say, `/${name} is a command of the program`);
@@ -138,6 +145,7 @@ function toCommand(written: Written, sources: CommandSources, report: ReportComm
     description: shorten(settings.description ?? template),
     hint: settings["argument-hint"] ?? (/\$(?:ARGUMENTS|[1-9])/.test(template) ? "arguments" : undefined),
     agent: agentOf(settings, sources.agents, say),
+    ...(isUntrusted && settings.agent !== undefined && { isUntrusted }),
     ...answererOf(settings, say),
     subtask: settings.subtask,
     template,

@@ -98,11 +98,17 @@ async function loadAll(
     configured: config.command ?? {},
     folders: [...otherFolders, ...folders],
     isTrusted: trusted,
+    ...(!trusted && { untrusted: projectCommands(loaded) }),
     root,
     agents: new Set([...agents.agents.values()].filter(({ hidden }) => !hidden).map(({ name }) => name)),
     reserved: reservedNames,
   });
   return { loaded, skills, agents, commands, isTrusted: trusted };
+}
+
+function projectCommands({ layers }: LoadedConfig): ReadonlySet<string> {
+  const values = layers.filter(({ scope }) => scope === "project").map(({ value }) => value);
+  return new Set(values.flatMap(({ command = {} }) => Object.keys(command)));
 }
 
 function hasProjectAgents({ layers, folders, otherFolders }: LoadedConfig): boolean {

@@ -87,8 +87,9 @@ export class CommandCalls {
     { command, typed }: Called,
     context: ToolContext,
   ): Promise<Saying | TurnResult> {
-    const { name, effect } = command;
-    if (effect.kind === "answer" || effect.kind === "compact") return { input };
+    const { name } = command;
+    if (command.effect.kind === "answer" || command.effect.kind === "compact") return { input };
+    const effect = await this.#bounded(command.effect, name);
     const prompt = await this.#prompt(effect, typed, context);
     if (prompt.outcome === "ready") return this.#saying(input, name, effect, prompt.blocks);
     const question = await this.#addQuestion(input);
@@ -104,6 +105,19 @@ export class CommandCalls {
     const agent = this.#deps.choices.agentNamed(effect.kind === "template" ? effect.agent : undefined);
     const calls = { ...this.#deps, project, context, plugins: this.#deps.plugins(), agent };
     return commandPrompt({ ...calls, tools: await project.tools() }, effect, typed);
+  }
+
+  /** A project that nobody has trusted does not choose who answers in the place of an agent that may do less. */
+  async #bounded(effect: PromptEffect, command: string): Promise<PromptEffect> {
+    if (effect.kind !== "template" || effect.isUntrusted !== true || this.#isTask(effect)) return effect;
+    const { agent: current } = this.#deps.choices;
+    const named = this.#deps.choices.agentNamed(effect.agent);
+    const isFree = current.native && current.limits === undefined;
+    if (isFree || named.name === current.name || named.limits !== undefined) return effect;
+    await this.#deps.warn(
+      `/${command} names ${named.name}, but ${current.name} answers: the project's configuration is not trusted.`,
+    );
+    return { ...effect, agent: undefined };
   }
 
   async #saying(

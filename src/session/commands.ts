@@ -26,6 +26,8 @@ export type PromptEffect =
       readonly template: string;
       /** Answers this one message, instead of the session's. */
       readonly agent?: string | undefined;
+      /** It came with a project that nobody has trusted yet. */
+      readonly isUntrusted?: boolean | undefined;
       readonly model?: ModelRef | undefined;
       /** The reasoning effort of whichever model answers, where no model is named. */
       readonly variant?: string | undefined;

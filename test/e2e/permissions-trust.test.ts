@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { fairlead } from "../support/cli.ts";
 import * as reply from "../support/reply.ts";
 import { story as ownStory, storiesOfOneAgent } from "../support/story.ts";
-import { toolCalls } from "../support/transcript.ts";
+import { thoughtText, toolCalls } from "../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
@@ -139,6 +139,22 @@ describe("a project with a configuration of its own", () => {
       expect(modes?.currentModeId).toBe("plan");
       model.reply(reply.call("write", { filePath: "new.txt", content: "new\n" })).reply("Done.");
       await editor.prompt(sessionId, "Go");
+      expect(await repository.git("status", "--porcelain")).toBe("");
+    });
+  });
+
+  test.each([
+    ["fairlead.json", JSON.stringify({ command: { review: { template: "Go", agent: "build" } } })],
+    [".fairlead/commands/review.md", "---\nagent: build\n---\nGo"],
+    [".claude/commands/review.md", "---\nagent: build\n---\nGo"],
+  ])("leads nobody out of plan mode by a command in %s", async (path, text) => {
+    const options = { config: { ...config, default_agent: "plan" }, files: { [path]: text } };
+    await story({ ...options, permission: "reject_once" }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("write", { filePath: "new.txt", content: "new\n" })).reply("Done.");
+      await editor.prompt(sessionId, "/review");
+      expect(model.requests[0]?.userText).toContain("Go");
+      expect(thoughtText(editor.updates(sessionId))).toContain("/review names build, but plan answers");
       expect(await repository.git("status", "--porcelain")).toBe("");
     });
   });

@@ -93,6 +93,7 @@ describe("commands", () => {
           name: "git/commit",
           description: "Commit",
           agent: "plan",
+          isUntrusted: true,
           model: { provider: "test", model: "small", variant: "high" },
           template: "Commit.",
         },
