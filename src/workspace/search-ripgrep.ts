@@ -138,8 +138,8 @@ async function* recordsOf(
   const child = spawn(program, args, {
     cwd,
     stdio: ["ignore", "pipe", "pipe"],
-    // A group of its own, as the watchdog wants it; on Windows this would open a window.
-    detached: process.platform !== "win32",
+    // Without our keys, and in a group of its own, as the watchdog wants it; on Windows this would open a window.
+    ...(process.platform !== "win32" && { env: {}, detached: true }),
     windowsHide: true,
     signal,
   });
