@@ -203,7 +203,7 @@ function mergeLayers(layers: readonly ConfigLayer[], trusted: boolean): Config {
   const tightened = layers.some(({ scope, value }) => scope === "project" && value.permission !== undefined);
   const limited = restateLimits(own, merged);
   if (!tightened || limited.permission === undefined) return limited;
-  return { ...limited, permission: restateDenials(own.permission, limited.permission) };
+  return { ...limited, permission: restateDenials(own, limited.permission) };
 }
 
 function personalOf(layers: readonly ConfigLayer[]): Config {

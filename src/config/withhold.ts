@@ -1,4 +1,6 @@
 import { isAbsolute } from "node:path";
+import { permissionOf } from "../permission/evaluate.ts";
+import { matches } from "../permission/pattern.ts";
 import type { Action } from "../permission/rule.ts";
 import type { AgentConfig, Config, PermissionConfig, ProviderConfig } from "./schema.ts";
 
@@ -105,13 +107,12 @@ export function withholdUntrusted(config: Config): Withheld {
  * Lays the person's own denials behind the rules that an untrusted project added, because the last rule wins
  * and a project's "ask" must not lift a "deny".
  */
-export function restateDenials(
-  own: PermissionConfig | undefined,
-  merged: PermissionConfig,
-): PermissionConfig {
+export function restateDenials(person: Config, merged: PermissionConfig): PermissionConfig {
+  const own = withSwitches(person);
   if (own === "deny") return "deny";
-  if (own === undefined || typeof own === "string" || typeof merged === "string") return merged;
-  const restated = { ...merged };
+  if (typeof own === "string" || Object.keys(own).length === 0) return merged;
+  const restated: Exclude<PermissionConfig, string> =
+    typeof merged === "string" ? { "*": merged } : { ...merged };
   for (const [permission, rules] of Object.entries(own)) {
     const denied = typeof rules === "string" ? rules === "deny" : Object.values(rules).includes("deny");
     if (!denied) continue;
@@ -120,6 +121,17 @@ export function restateDenials(
     restated[permission] = behind;
   }
   return restated;
+}
+
+/** With what the older key `tools` switches off and nothing of `permission` switches on again. */
+function withSwitches({ tools = {}, permission = {} }: Config): PermissionConfig {
+  if (typeof permission === "string") return permission;
+  const names = Object.keys(permission);
+  const off = Object.keys(tools)
+    .filter((tool) => tools[tool] === false)
+    .map(permissionOf)
+    .filter((denied) => !names.some((name) => matches(name, denied)));
+  return { ...Object.fromEntries(off.map((name) => [name, "deny" as const])), ...permission };
 }
 
 /**

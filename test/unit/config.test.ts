@@ -484,6 +484,19 @@ test("an untrusted project lifts no limit of costs, tasks, undo or of what a no 
   expect((await load()).withheld).toEqual([]);
 });
 
+test.each([{ bash: "ask" }, { "*": "ask" }, { bash: { "ls *": "ask" } }, "ask"])(
+  "an untrusted project that says %j does not bring back what a person switched off by the older key",
+  async (permission) => {
+    await write("home/.config/fairlead/fairlead.json", { tools: { bash: false, write: false, read: true } });
+    await write("work/fairlead.json", { permission });
+    const rules = Object.entries((await load()).config.permission ?? {});
+    expect(rules.slice(-2)).toEqual([
+      ["bash", "deny"],
+      ["edit", "deny"],
+    ]);
+  },
+);
+
 test("an untrusted project neither switches an agent off nor starts with another than the person", async () => {
   await write("home/.config/fairlead/fairlead.json", { default_agent: "plan" });
   await write("work/fairlead.json", { default_agent: "build", agent: { plan: { disable: true } } });
