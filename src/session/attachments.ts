@@ -7,7 +7,7 @@ import type { Ruleset } from "../permission/rule.ts";
 import { limitOutput } from "../tool/output-limit.ts";
 import { fitMedium, toAttachment } from "../tool/media.ts";
 import { readTool } from "../tool/read.ts";
-import type { ToolContext } from "../tool/tool.ts";
+import { type ToolContext, withNotes } from "../tool/tool.ts";
 import { isInside, resolvePath } from "../workspace/paths.ts";
 import { findMentions, type Mention } from "./mentions.ts";
 import type { PromptBlock } from "./prompt-input.ts";
@@ -242,10 +242,14 @@ async function readLinked(
       signal: context.signal,
       isAllowed: (permissions) => evaluate(permissions, rules).action !== "deny",
       output: async () => {},
+      limits: { folder: context.workspace.outputFolder },
     });
     if (result.status === "failed") return [synthetic(unreadable(block.uri, result.error))];
     const media = (result.attachments ?? []).map(toFilePart);
-    return [synthetic(`<attached path="${path}">\n${result.output}\n</attached>`), ...media];
+    return [
+      synthetic(`<attached path="${path}">\n${withNotes(result.output, result.notes)}\n</attached>`),
+      ...media,
+    ];
   } catch (error) {
     return [synthetic(unreadable(block.uri, messageOf(error)))];
   }

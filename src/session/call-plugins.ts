@@ -4,7 +4,7 @@ import type { Secrets } from "../base/secrets.ts";
 import { showInvisible } from "../permission/invisible.ts";
 import type { CallName, Plugins } from "../plugin/plugins.ts";
 import { describeInputProblem } from "../tool/invalid.ts";
-import type { Tool, ToolContext, ToolResult } from "../tool/tool.ts";
+import { type Tool, type ToolContext, type ToolResult, withNotes } from "../tool/tool.ts";
 import type { CallCard } from "./call-card.ts";
 
 export interface CallPluginsDeps {
@@ -47,11 +47,15 @@ export async function resultOfPlugins(
   const { input } = card.part.state;
   const call = { ...nameOf(card, context), args: isRecord(input) ? input : {} };
   const title = result.title ?? card.part.title ?? card.part.tool;
-  const before = { title, output: secrets.redact(result.output), metadata: result.metadata ?? {} };
+  const before = {
+    title,
+    output: secrets.redact(withNotes(result.output, result.notes)),
+    metadata: result.metadata ?? {},
+  };
   const after = await plugins.afterCall(call, before, signal);
   return {
     ...result,
-    output: after.output,
+    ...(after.output !== before.output && { output: after.output, notes: undefined }),
     ...(after.title !== title && { title: showInvisible(after.title) }),
     ...(!isDeepStrictEqual(after.metadata, before.metadata) && { metadata: after.metadata }),
   };

@@ -12,6 +12,7 @@ import {
   type ToolContext,
   ToolFailure,
   type ToolResult,
+  withNotes,
 } from "../tool/tool.ts";
 import { abandonedText, CallCard, type CallCardDeps, type CallOutcome } from "./call-card.ts";
 import { type CallPluginsDeps, inputOfPlugins, resultOfPlugins } from "./call-plugins.ts";
@@ -195,6 +196,7 @@ export class ToolRunner {
         signal,
         isAllowed: (permissions) => this.#isAllowed(permissions),
         output: (delta) => card.output(delta),
+        limits: this.#limits(),
       });
       return await this.#finish(card, await resultOfPlugins(this.#deps, card, result, signal), signal);
     } catch (error) {
@@ -236,16 +238,17 @@ export class ToolRunner {
     const found = await this.#diagnose(changes, signal);
     if (result.status === "failed") {
       const reason = signal.aborted ? "cancelled" : result.isRejected ? "rejected" : "failed";
-      return card.fail(reason, await this.#limit(result.error + found), {
+      return card.fail(reason, await this.#shown(result.error + found, result.notes), {
         changes,
         metadata: result.metadata,
       });
     }
     if (signal.aborted) {
       const text = `${abandonedText("cancelled")}\n${result.output}${found}`;
-      return card.fail("cancelled", await this.#limit(text), { changes, metadata: result.metadata });
+      const shown = await this.#shown(text, result.notes);
+      return card.fail("cancelled", shown, { changes, metadata: result.metadata });
     }
-    return card.complete(result, await this.#limit(result.output + found));
+    return card.complete(result, await this.#shown(result.output + found, result.notes));
   }
 
   async #failed(card: CallCard, tool: Tool, error: unknown, signal: AbortSignal): Promise<CallOutcome> {
@@ -270,9 +273,15 @@ export class ToolRunner {
     }
   }
 
-  async #limit(text: string): Promise<string> {
-    const limits = { ...this.#deps.limits, ...(this.#tools.has("task") && { hint: taskHint }) };
-    return (await limitOutput(this.#deps.secrets.redact(text), limits)).text;
+  /** What the model is shown of a result. */
+  async #shown(output: string, notes = ""): Promise<string> {
+    const { secrets } = this.#deps;
+    const { text } = await limitOutput(secrets.redact(output), this.#limits());
+    return withNotes(text, secrets.redact(notes));
+  }
+
+  #limits(): OutputLimits {
+    return { ...this.#deps.limits, ...(this.#tools.has("task") && { hint: taskHint }) };
   }
 }
 

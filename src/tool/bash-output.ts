@@ -4,14 +4,17 @@ import { join } from "node:path";
 import { messageOf } from "../base/errors.ts";
 import { makeFolder } from "../base/make-folder.ts";
 import { byteLengthOf, bytesOf, type Piece, textOf } from "../base/piece.ts";
+import {
+  countLines,
+  cutText,
+  defaultHint,
+  formatBytes,
+  outputLimitBytes,
+  outputLimitLines,
+  type OutputLimits,
+} from "./output-limit.ts";
 import { TerminalText } from "./terminal-text.ts";
 
-/** What the model sees of an output, at most; the end of it is what tells how a command went. */
-const SHOWN_LINES = 2_000;
-const SHOWN_BYTES = 50 * 1024;
-/** Of these, what our own words around the output may take. */
-const NOTES_LINES = 12;
-const NOTES_BYTES = 1_536;
 const LONG_LINE = 2_000;
 /** An endless output must not fill the disk. */
 const KEPT_BYTES = 64 * 1024 * 1024;
@@ -26,9 +29,11 @@ const LIVE_END_CHARACTERS = 16 * 1024;
 
 /** What is left of a command's output when it has ended. */
 export interface ShownOutput {
-  /** Plain text for the model, empty when nothing was printed. */
+  /** Plain text for the model, empty when nothing was printed; of a long output its end, which tells how it went. */
   text: string;
   truncated: boolean;
+  /** What is missing of it, and where that is. */
+  note?: string;
   /** The file that holds the whole output, when the text does not. */
   path?: string;
 }
@@ -39,12 +44,15 @@ export class BashOutput {
   readonly #live: LiveOutput;
   readonly #kept: KeptOutput;
 
-  constructor(options: { folder: string; show: (delta: string) => Promise<void> }) {
-    this.#live = new LiveOutput(options.show);
-    this.#kept = new KeptOutput(options.folder);
+  #characters = 0;
+
+  constructor({ limits, show }: { limits: OutputLimits; show: (delta: string) => Promise<void> }) {
+    this.#live = new LiveOutput(show);
+    this.#kept = new KeptOutput(limits);
   }
 
   async push(piece: Piece): Promise<void> {
+    this.#characters += piece.length;
     const settled = this.#terminal.push(piece);
     for (const one of settled) await this.#kept.push(one);
     if (!this.#terminal.isBinary) await this.#live.push(settled, this.#terminal.openLine);
@@ -57,9 +65,10 @@ export class BashOutput {
       await this.#live.end(shown.text);
       return shown;
     }
-    const text = describeBinary(this.#kept.characters, shown.path);
+    const { truncated, path } = shown;
+    const text = describeBinary(this.#characters, path);
     await this.#live.say(text);
-    return { ...shown, text };
+    return { text, truncated, path };
   }
 
   /** Says live what the output itself does not say, behind it. */
@@ -194,12 +203,15 @@ function gap(skipped: number): string {
 /** Holds a short output whole; of a long one the end, and the whole in a file. */
 class KeptOutput {
   readonly #folder: string;
+  readonly #mostLines: number;
+  readonly #mostBytes: number;
+  readonly #hint: string;
   #pieces: Piece[] = [];
   #heldCharacters = 0;
-  /** Counted as long as it is short. */
-  #lines = 0;
-  bytes = 0;
-  characters = 0;
+  /** That have ended, counted as long as it is short. */
+  #endedLines = 0;
+  #isLineOpen = false;
+  #bytes = 0;
   #file: { path: string; handle: FileHandle; bytes: number } | undefined;
   #unwritten: Piece[] = [];
   #unwrittenBytes = 0;
@@ -208,17 +220,19 @@ class KeptOutput {
   /** Why the file does not hold the whole output. */
   #problem: string | undefined;
 
-  constructor(folder: string) {
-    this.#folder = folder;
+  constructor(limits: OutputLimits) {
+    this.#folder = limits.folder;
+    this.#mostLines = limits.maxLines ?? outputLimitLines;
+    this.#mostBytes = limits.maxBytes ?? outputLimitBytes;
+    this.#hint = limits.hint ?? defaultHint;
   }
 
   async push(piece: Piece): Promise<void> {
     if (piece.length === 0) return;
     const wasShort = this.#isShort();
-    this.bytes += byteLengthOf(piece);
-    this.characters += piece.length;
+    this.#bytes += byteLengthOf(piece);
     this.#heldCharacters += piece.length;
-    if (wasShort) this.#lines += countLines(textOf(piece));
+    if (wasShort) this.#countLines(textOf(piece));
     this.#pieces.push(piece);
     if (this.#isShort()) return;
     await this.#keep(wasShort ? this.#pieces : [piece]);
@@ -230,8 +244,8 @@ class KeptOutput {
     await this.#writing;
     const whole = this.#pieces.map(textOf).join("");
     if (this.#isShort()) return { text: whole, truncated: false };
-    const text = endOf(whole);
-    return { text: `${this.#note(text)}\n\n${text}`, truncated: true, path: this.#file?.path };
+    const text = endOf(whole, this.#mostLines, this.#mostBytes);
+    return { text, truncated: true, note: this.#note(text), path: this.#file?.path };
   }
 
   async close(): Promise<void> {
@@ -240,25 +254,32 @@ class KeptOutput {
   }
 
   #note(text: string): string {
-    const size = `Only the last ${countLines(text)} lines of ${formatBytes(this.bytes)} are shown.`;
-    return `[${size} ${this.#whereTheRestIs()}]`;
+    const lines = countLines(text);
+    const size = lines === 1 ? "line is" : `${lines} lines are`;
+    const missing = formatBytes(this.#bytes - Buffer.byteLength(text));
+    return `[Only the last ${size} shown; ${missing} before are missing here. ${this.#whereTheRestIs()}]`;
   }
 
   #whereTheRestIs(): string {
     const path = this.#file?.path;
-    if (this.#problem === undefined)
-      return `The whole output is in ${path}: search it with grep, or read parts of it.`;
+    if (this.#problem === undefined) return `The whole output is in ${path}. ${this.#hint}`;
     return path === undefined ? this.#problem : `Its beginning is in ${path}. ${this.#problem}`;
   }
 
   #isShort(): boolean {
-    return this.bytes <= SHOWN_BYTES - NOTES_BYTES && this.#lines <= SHOWN_LINES - NOTES_LINES;
+    const lines = this.#endedLines + (this.#isLineOpen ? 1 : 0);
+    return this.#bytes <= this.#mostBytes && lines <= this.#mostLines;
+  }
+
+  #countLines(text: string): void {
+    for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) this.#endedLines++;
+    this.#isLineOpen = !text.endsWith("\n");
   }
 
   /** Whole pieces only, because joining them for each piece that comes would copy all of a fast output. */
   #forgetBeginning(): void {
     for (let [first] = this.#pieces; first !== undefined; [first] = this.#pieces) {
-      if (this.#heldCharacters - first.length < SHOWN_BYTES) return;
+      if (this.#heldCharacters - first.length <= this.#mostBytes) return;
       this.#heldCharacters -= first.length;
       this.#pieces.shift();
     }
@@ -307,43 +328,16 @@ async function createFile(folder: string) {
 }
 
 /** The last lines that fit; of a line that does not, its end. */
-function endOf(text: string): string {
-  const bytes = Buffer.from(text.slice(-SHOWN_BYTES));
-  const cut = bytes.length > SHOWN_BYTES - NOTES_BYTES;
-  const end = cut
-    ? bytes.subarray(firstCharacter(bytes, bytes.length - SHOWN_BYTES + NOTES_BYTES)).toString()
-    : bytes.toString();
-  const whole = end.length === text.length ? end : withoutFirstPart(end);
-  return lastLines(whole, SHOWN_LINES - NOTES_LINES);
-}
-
-/** Bytes of the form 10xxxxxx go on with a character. */
-function firstCharacter(bytes: Buffer, start: number): number {
-  while (start < bytes.length && ((bytes[start] ?? 0) & 0xc0) === 0x80) start++;
-  return start;
+function endOf(text: string, mostLines: number, mostBytes: number): string {
+  const end = cutText(text, mostLines, mostBytes, "tail");
+  const isInLine = end.length < text.length && text[text.length - end.length - 1] !== "\n";
+  return isInLine ? withoutFirstPart(end) : end;
 }
 
 /** Half a line at the beginning would mislead, unless it is most of what there is. */
 function withoutFirstPart(text: string): string {
   const newline = text.indexOf("\n");
-  return newline === -1 || newline > LONG_LINE ? text : text.slice(newline + 1);
-}
-
-function lastLines(text: string, count: number): string {
-  let start = text.endsWith("\n") ? text.length - 1 : text.length;
-  for (; count > 0 && start > 0; count--) start = text.lastIndexOf("\n", start - 1);
-  return start <= 0 ? text : text.slice(start + 1);
-}
-
-function countLines(text: string): number {
-  let count = 0;
-  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) count++;
-  return text.endsWith("\n") ? count : count + 1;
-}
-
-function formatBytes(bytes: number): string {
-  if (bytes < 1_024) return `${bytes} bytes`;
-  return bytes < 1_024 * 1_024
-    ? `${Math.round(bytes / 1_024)} KB`
-    : `${(bytes / 1_024 / 1_024).toFixed(1)} MB`;
+  return newline === -1 || newline === text.length - 1 || newline > LONG_LINE
+    ? text
+    : text.slice(newline + 1);
 }

@@ -110,7 +110,7 @@ async function runCommand(
   { workspace }: ToolContext,
   run: RunContext,
 ): Promise<ToolResult> {
-  const output = new BashOutput({ folder: workspace.outputFolder, show: (delta) => run.output(delta) });
+  const output = new BashOutput({ limits: run.limits, show: (delta) => run.output(delta) });
   const timeoutMs = Math.min(input.timeout ?? DEFAULT_TIMEOUT_MS, MOST_TIMEOUT_MS);
   const start = performance.now();
   const command = { command: input.command, cwd, timeoutMs, signal: run.signal };
@@ -118,7 +118,7 @@ async function runCommand(
     const outcome = await workspace.processes.run({ ...command, onOutput: (text) => output.push(text) });
     const seconds = ((performance.now() - start) / 1_000).toFixed(1);
     const shown = await output.end();
-    const said = notes(outcome, { seconds, timeoutMs });
+    const said = endNotes(outcome, { seconds, timeoutMs });
     if (outcome.end === "timed-out" || outcome.background) await output.note(said);
     return toResult(outcome, shown, said);
   } finally {
@@ -135,7 +135,8 @@ interface Timing {
 function toResult(outcome: ProcessOutcome, shown: ShownOutput, said: readonly string[]): ToolResult {
   if (outcome.end === "failed-to-start")
     throw new ToolFailure(outcome.error ?? "The command could not be started.");
-  const text = [shown.text.trimEnd() || "(no output)", ...said].join("\n\n");
+  const output = shown.text.trimEnd() || "(no output)";
+  const notes = [...(shown.note === undefined ? [] : [shown.note]), ...said].join("\n\n");
   const { exitCode, signalName } = outcome;
   const metadata = {
     exitCode,
@@ -143,17 +144,18 @@ function toResult(outcome: ProcessOutcome, shown: ShownOutput, said: readonly st
     truncated: shown.truncated,
     outputPath: shown.path,
   };
-  if (outcome.end === "cancelled") return { status: "failed", error: text, metadata };
-  return { status: "completed", output: text, metadata };
+  const result = { ...(notes !== "" && { notes }), metadata };
+  if (outcome.end === "cancelled") return { status: "failed", error: output, ...result };
+  return { status: "completed", output, ...result };
 }
 
 /** What the output itself does not say. */
-function notes(outcome: ProcessOutcome, timing: Timing): string[] {
+function endNotes(outcome: ProcessOutcome, timing: Timing): string[] {
   const background = outcome.background ? ["[Processes that it started still run in the background.]"] : [];
-  return [...endNotes(outcome, timing), ...background];
+  return [...howItEnded(outcome, timing), ...background];
 }
 
-function endNotes({ end, exitCode, signalName }: ProcessOutcome, { seconds, timeoutMs }: Timing): string[] {
+function howItEnded({ end, exitCode, signalName }: ProcessOutcome, { seconds, timeoutMs }: Timing): string[] {
   if (end === "cancelled") return [`[Cancelled after ${seconds} s; above is what it had printed.]`];
   if (end === "timed-out") {
     const advice = `If it needs longer, give a larger timeout (${MOST_TIMEOUT_MS} at most) or run it in the background.`;

@@ -1,7 +1,6 @@
 import type { Dirent } from "node:fs";
 import { opendir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { lineLimit, readLimitBytes } from "./line-window.ts";
 import type { Range } from "./line-window.ts";
 import { ToolFailure } from "./tool.ts";
 import type { ToolResult } from "./tool.ts";
@@ -12,12 +11,12 @@ const entryLimit = 20_000;
 /** Entries of a folder, with a note on how to go on. */
 export async function listFolder(
   path: string,
-  { first, count }: Range,
+  { first, count, bytes }: Range,
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const { names, isComplete } = await entriesOf(path, signal);
   if (names.length === 0) return { status: "completed", output: "(The folder is empty.)" };
-  const shown = fitting(names.slice(first - 1, first - 1 + Math.min(count, lineLimit)));
+  const shown = fitting(names.slice(first - 1, first - 1 + count), bytes);
   if (shown.length === 0) {
     throw new ToolFailure(
       `There is no entry ${first}: the last one is ${names.length}. Use a smaller offset.`,
@@ -26,7 +25,8 @@ export async function listFolder(
   const total = isComplete ? `${names.length}` : `more than ${entryLimit}`;
   return {
     status: "completed",
-    output: [...shown, "", entriesNotice(first, shown.length, names.length, total)].join("\n"),
+    output: shown.join("\n"),
+    notes: entriesNotice(first, shown.length, names.length, total),
   };
 }
 
@@ -66,7 +66,9 @@ async function leadsToFolder(link: string): Promise<boolean> {
   }
 }
 
-function fitting(names: readonly string[]): string[] {
-  let bytes = 0;
-  return names.filter((name) => (bytes += Buffer.byteLength(name) + 1) <= readLimitBytes);
+/** The first names, as many as fit; one at least. */
+function fitting(names: readonly string[], limitBytes: number): string[] {
+  let bytes = -1;
+  const tooMany = names.findIndex((name) => (bytes += Buffer.byteLength(name) + 1) > limitBytes);
+  return tooMany === -1 ? [...names] : names.slice(0, Math.max(1, tooMany));
 }

@@ -1,16 +1,23 @@
-import { headOf } from "./output-limit.ts";
+import { formatBytes, headOf, type OutputLimits } from "./output-limit.ts";
 import { ToolFailure } from "./tool.ts";
 
 /** Which lines or entries are wanted; `first` counts from 1. */
 export interface Range {
   readonly first: number;
   readonly count: number;
+  /** Of what is shown, as UTF-8. */
+  readonly bytes: number;
 }
 
 /** One call shows at most so much; the answer says how to go on. */
-export const lineLimit = 2_000;
-export const readLimitBytes = 50 * 1024;
+const lineLimit = 2_000;
+const readLimitBytes = 50 * 1024;
 const lineLengthLimit = 2_000;
+
+/** What one call shows at most: its own limits, or narrower ones that were configured for all output. */
+export function windowLimits({ maxLines = lineLimit, maxBytes = readLimitBytes }: OutputLimits) {
+  return { lines: Math.min(maxLines, lineLimit), bytes: Math.min(maxBytes, readLimitBytes) };
+}
 
 /** Takes text as it comes and keeps the wanted lines, numbered and cut. */
 export class LineWindow {
@@ -61,7 +68,8 @@ export class LineWindow {
   #show(): void {
     const text = `${this.lines}: ${this.#visibleLine()}`;
     this.#bytes += Buffer.byteLength(text) + 1;
-    this.cutByBytes = this.#bytes > readLimitBytes;
+    // A first line always stands, or there would be no going on.
+    this.cutByBytes = this.#bytes > this.#range.bytes + 1 && this.shown.length > 0;
     if (!this.cutByBytes) this.shown.push(text);
     this.full = this.cutByBytes || this.shown.length >= this.#range.count;
   }
@@ -75,25 +83,30 @@ export class LineWindow {
 }
 
 /** The lines with a note on how to go on. Throws {@link ToolFailure} when there are none where the range begins. */
-export function describeWindow(window: LineWindow, { first }: Range, isCounted: boolean): string {
-  if (isCounted && window.lines === 0) return "(The file is empty.)";
+export function describeWindow(window: LineWindow, range: Range, isCounted: boolean): DescribedWindow {
+  const { first } = range;
+  if (isCounted && window.lines === 0) return { output: "(The file is empty.)" };
   if (window.shown.length === 0) {
     throw new ToolFailure(
       `There is no line ${first}: the file ends at line ${window.lines}. Use a smaller offset.`,
     );
   }
-  const last = first + window.shown.length - 1;
-  return [...window.shown, "", positionNotice(window, first, last, isCounted)].join("\n");
+  return { output: window.shown.join("\n"), notes: positionNotice(window, range, isCounted) };
+}
+
+interface DescribedWindow {
+  output: string;
+  notes?: string;
 }
 
 function positionNotice(
-  { lines, cutByBytes }: LineWindow,
-  first: number,
-  last: number,
+  { lines, shown, cutByBytes }: LineWindow,
+  { first, bytes }: Range,
   isCounted: boolean,
 ): string {
+  const last = first + shown.length - 1;
   const total = isCounted ? `${lines}` : "a file too large to count";
   if (isCounted && last === lines) return `(End of file at line ${lines}.)`;
-  const why = cutByBytes ? `, cut at ${readLimitBytes / 1024} KB` : "";
+  const why = cutByBytes ? `, cut at ${formatBytes(bytes)}` : "";
   return `(Lines ${first}-${last} of ${total}${why}. Go on with offset ${last + 1}.)`;
 }

@@ -25,10 +25,7 @@ export interface LimitedOutput {
 
 export const outputLimitLines = 2_000;
 export const outputLimitBytes = 50 * 1024;
-/** What the notice about a cut takes: a text that is over by no more than that stays whole. */
-const noticeLines = 4;
-const noticeBytes = 512;
-const defaultHint = "Read it in parts with read, or search it with grep.";
+export const defaultHint = "Read it in parts with read, or search it with grep.";
 
 /** Cuts what is too long for the model at whole characters, keeps the whole in a file and says how to get at it. */
 export async function limitOutput(text: string, limits: OutputLimits): Promise<LimitedOutput> {
@@ -38,7 +35,7 @@ export async function limitOutput(text: string, limits: OutputLimits): Promise<L
     keep = "head",
     hint = defaultHint,
   } = limits;
-  if (fits(text, maxLines + noticeLines, maxBytes + noticeBytes)) return { text, truncated: false };
+  if (fits(text, maxLines, maxBytes)) return { text, truncated: false };
   const kept = cutText(text, maxLines, maxBytes, keep);
   const saved = await saveWhole(limits.folder, text);
   const notice = noticeOf(text, kept, saved, hint);
@@ -55,6 +52,14 @@ export function cutText(text: string, maxLines: number, maxBytes: number, keep: 
 /** The first part of the text, at most so many UTF-16 units long, never half a character. */
 export function headOf(text: string, maxLength: number): string {
   return text.slice(0, isInsidePair(text, maxLength) ? maxLength - 1 : maxLength);
+}
+
+/** A size as people read it. */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1_024) return `${bytes} bytes`;
+  return bytes < 1_024 * 1_024
+    ? `${Math.round(bytes / 1_024)} KB`
+    : `${(bytes / 1_024 / 1_024).toFixed(1)} MB`;
 }
 
 export function countLines(text: string): number {
@@ -84,11 +89,13 @@ async function saveWhole(folder: string, text: string): Promise<Saved> {
 function noticeOf(text: string, kept: string, saved: Saved, hint: string): string {
   const lines = countLines(text) - countLines(kept);
   const bytes = Buffer.byteLength(text) - Buffer.byteLength(kept);
-  const missing = `${lines > 0 ? `${lines} lines, ` : ""}${bytes} bytes`;
+  const missing = `${lines > 0 ? `${numberOf(lines, "line")}, ` : ""}${numberOf(bytes, "byte")}`;
   if (saved.path === undefined)
     return `[Cut: ${missing} are missing, and the whole could not be kept: ${saved.problem}]`;
   return `[Cut: ${missing} are missing here. The whole is in ${saved.path}. ${hint}]`;
 }
+
+const numberOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 function headLines(text: string, maxLines: number): string {
   let end = 0;

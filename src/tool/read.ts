@@ -7,7 +7,7 @@ import description from "../../prompts/tools/read.md";
 import { nestedInstructions } from "../instruction/instructions.ts";
 import { openForReading, withOpenFile } from "../workspace/files.ts";
 import { listFolder } from "./folder-listing.ts";
-import { describeWindow, lineLimit, LineWindow } from "./line-window.ts";
+import { describeWindow, LineWindow, windowLimits } from "./line-window.ts";
 import type { Range } from "./line-window.ts";
 import { fitMedium, mediaTypeOf } from "./media.ts";
 import { missingPathMessage, pathPermissions, resolveToolPath, titleOf } from "./paths.ts";
@@ -50,13 +50,11 @@ export const readTool = defineTool<Input>({
       title: titleOf(context, resolved),
       locations: [{ path: resolved.path, line: first }],
       permissions: pathPermissions(context, resolved, "read"),
-      run: ({ signal }) =>
-        readPath(
-          context,
-          resolved.path,
-          { first, count: Math.min(input.limit ?? lineLimit, lineLimit) },
-          signal,
-        ),
+      run: ({ signal, limits }) => {
+        const { lines, bytes } = windowLimits(limits);
+        const range = { first, count: Math.min(input.limit ?? lines, lines), bytes };
+        return readPath(context, resolved.path, range, signal);
+      },
     };
   },
 });
@@ -78,7 +76,8 @@ async function withInstructions(context: ToolContext, path: string, result: Tool
   const texts = instructions.map(
     (file) => `Instructions for this folder, from ${file.path}:\n\n${file.text.trim()}`,
   );
-  return texts.length === 0 ? result : { ...result, output: [result.output, ...texts].join("\n\n") };
+  const notes = [...(result.notes === undefined ? [] : [result.notes]), ...texts].join("\n\n");
+  return texts.length === 0 ? result : { ...result, notes };
 }
 
 async function readWholeFile(
@@ -98,7 +97,7 @@ async function readWholeFile(
   const window = new LineWindow(range);
   window.add(decoded.text);
   window.end();
-  return { status: "completed", output: describeWindow(window, range, true) };
+  return { status: "completed", ...describeWindow(window, range, true) };
 }
 
 /** Of a text it holds only what is shown in memory, whatever the size of the file. */
@@ -121,13 +120,12 @@ async function readLargeFile(
   for await (const chunk of chunks) {
     hash.update(chunk);
     window.add(decoder.decode(chunk, { stream: true }));
-    if (window.full && !toItsEnd)
-      return { status: "completed", output: describeWindow(window, range, false) };
+    if (window.full && !toItsEnd) return { status: "completed", ...describeWindow(window, range, false) };
   }
   window.add(decoder.decode());
   window.end();
   if (toItsEnd) context.seen.set(path, hash.digest("hex"));
-  return { status: "completed", output: describeWindow(window, range, true) };
+  return { status: "completed", ...describeWindow(window, range, true) };
 }
 
 async function attach(

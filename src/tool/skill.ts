@@ -42,8 +42,8 @@ async function loadSkill(skill: Skill): Promise<ToolResult> {
   const names = files
     .filter((path) => path !== skill.path)
     .map((path) => withSlashes(relative(skill.folder, path)));
-  const output = [`<skill name="${skill.name}">`, body, "</skill>", "", ...describeFolder(skill, names)];
-  return { status: "completed", output: output.join("\n") };
+  const output = [`<skill name="${skill.name}">`, body, "</skill>"].join("\n");
+  return { status: "completed", output, notes: describeFolder(skill, names).join("\n") };
 }
 
 /** The text as it is now; a link that was put in its place meanwhile could lead anywhere. */

@@ -69,17 +69,17 @@ function unknownAgent(name: string, agents: readonly ListedAgent[]): string {
 function toResult(agent: string, outcome: TaskOutcome): ToolResult {
   const { taskId, end, reason, changes, calls, cost } = outcome;
   const said = outcome.text === "" ? "(The agent wrote no report.)" : outcome.text;
-  const block = [
+  const notes = [
     "<task_metadata>",
     `task_id: ${taskId}`,
     `agent: ${agent}`,
     `state: ${end}`,
     "</task_metadata>",
-  ];
-  const more = { changes, metadata: { sessionId: taskId, agent, state: end, calls, cost } };
-  if (end === "finished") return { status: "completed", output: [said, "", ...block].join("\n"), ...more };
+  ].join("\n");
+  const more = { notes, changes, metadata: { sessionId: taskId, agent, state: end, calls, cost } };
+  if (end === "finished") return { status: "completed", output: said, ...more };
   const why = reason ?? "The task ended before it was done.";
-  const text = [why, ...(outcome.text === "" ? [] : ["", "Its last words:", said]), "", ...block].join("\n");
+  const text = [why, ...(outcome.text === "" ? [] : ["", "Its last words:", said])].join("\n");
   if (end === "cutShort" || end === "stopped") return { status: "completed", output: text, ...more };
   return { status: "failed", error: text, ...more };
 }

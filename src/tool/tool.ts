@@ -5,6 +5,7 @@ import type { Todo } from "../message/message.ts";
 import type { Attachment, FileChange, Location, ToolKind } from "../message/part.ts";
 import type { PermissionRequest } from "../permission/rule.ts";
 import type { Workspace } from "../workspace/workspace.ts";
+import type { OutputLimits } from "./output-limit.ts";
 
 /**
  * A tool is defined once. Validation of its input, permission, truncation and the terminal state of each call
@@ -125,6 +126,8 @@ export interface RunContext {
   isAllowed(permissions: readonly PermissionRequest[]): boolean;
   /** Live output; awaited so that a slow editor slows the tool down instead of filling memory. */
   output(delta: string): Promise<void>;
+  /** What the model may be shown of the output, for tools that cannot hold the whole of it. */
+  readonly limits: OutputLimits;
 }
 
 /** Expected outcomes are values; a throw from `run` is a bug, {@link ToolFailure} or an abort. */
@@ -133,6 +136,8 @@ export type ToolResult =
       status: "completed";
       /** For the model; the runner truncates it. */
       output: string;
+      /** What is to be known of the output. Stands behind it, whatever is cut of that; the tool keeps it short. */
+      notes?: string;
       title?: string;
       locations?: readonly Location[];
       attachments?: readonly Attachment[];
@@ -141,12 +146,19 @@ export type ToolResult =
     }
   | {
       status: "failed";
+      /** For the model; the runner truncates it. */
       error: string;
+      notes?: string;
       /** The person stopped it, which ends the turn as a no to a permission does. */
       isRejected?: boolean;
       changes?: readonly FileChange[];
       metadata?: Record<string, unknown>;
     };
+
+/** Output and notes as the model is shown them when nothing is cut. */
+export function withNotes(output: string, notes: string | undefined): string {
+  return notes === undefined || notes === "" ? output : `${output}\n\n${notes}`;
+}
 
 /** Something the model can mend: a wrong path, a stale file, an ambiguous match. The message says how. */
 export class ToolFailure extends Error {

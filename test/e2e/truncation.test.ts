@@ -29,8 +29,9 @@ test("an output of 10 MB is bounded for model and editor, and whole in a file th
     await editor.prompt(sessionId, "Print");
     const [output = ""] = model.requests[1]?.toolResults ?? [];
     expect(Buffer.byteLength(output)).toBeLessThan(modelLimitBytes);
-    expect(output).toMatch(/^\[Only the last \d+ lines of 9\.5 MB are shown\./);
-    expect(output).toMatch(/the end$/);
+    expect(output).toMatch(
+      /the end\n\n\[Only the last 2000 lines are shown; 9\.5 MB before are missing here\. .*\]$/,
+    );
     const whole = await readFile(namedFile(output), "utf8");
     expect(whole).toMatch(/^a line of the output\n[^]*\nthe end\n$/);
     expect(whole.length).toBeGreaterThan(10_000_000);
@@ -72,7 +73,7 @@ test("one endless line is bounded too", async () => {
     await editor.prompt(sessionId, "Print");
     const [output = ""] = model.requests[1]?.toolResults ?? [];
     expect(Buffer.byteLength(output)).toBeLessThan(modelLimitBytes);
-    expect(output).toMatch(/x{1000}$/);
+    expect(output).toMatch(/^x{51200}\n\n\[Only the last line is shown; 2\.8 MB before/);
     expect(wireBytes(editor.wire.entries)).toBeLessThan(editorLimitBytes);
   });
 });
@@ -92,6 +93,63 @@ test("a long file is read in parts, with the place to go on", async () => {
     expect(first.split("\n").at(-1)).toMatch(/offset 2001/);
     expect(model.requests[2]?.toolResults[0]).toMatch(/^2001: line 2001\n/);
   });
+});
+
+test("what is to be known of an output stands behind it, however much of the output is cut", async () => {
+  const rules = `Rules of the folder.\n${"Keep to them.\n".repeat(100)}`;
+  const wide = `${"w".repeat(200)}\n`.repeat(1_000);
+  const files = { "sub/AGENTS.md": rules, "sub/wide.txt": wide };
+  await story({ files }, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    const report = Array.from({ length: 9_000 }, (_, at) => `finding ${at}`).join("\n");
+    model.when(({ userText }) => userText === "Look around", report);
+    model
+      .reply(
+        reply.together(
+          reply.callScript("read", { filePath: "sub/wide.txt" }),
+          reply.callScript("task", {
+            description: "Look",
+            prompt: "Look around",
+            subagent_type: "general",
+          }),
+        ),
+      )
+      .reply("Seen.");
+    await editor.prompt(sessionId, "Look");
+    const [read = "", task = ""] =
+      model.requests.find(({ toolResults }) => toolResults.length === 2)?.toolResults ?? [];
+    expect(read).toMatch(
+      /w{200}\n\n\(Lines 1-\d+ of 1000, cut at 50 KB\. Go on with offset \d+\.\)\n\nInstructions for this folder/,
+    );
+    expect(read.endsWith(rules.trim())).toBe(true);
+    expect(task).toMatch(
+      /finding 1999\n\n\[Cut: 7000 lines, .*\]\n\n<task_metadata>\n[^]+\n<\/task_metadata>$/,
+    );
+  });
+});
+
+test("a command's end, its exit code and the way to the rest stand within any configured limits", async () => {
+  const ran = async (max_lines: number, command: string) => {
+    let output = "";
+    await story({ config: { tool_output: { max_lines } } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("bash", { command })).reply("Seen.");
+      await editor.prompt(sessionId, "Count");
+      [output = ""] = model.requests[1]?.toolResults ?? [];
+    });
+    return output;
+  };
+  const numbers = (first: number, last: number) =>
+    Array.from({ length: last - first + 1 }, (_, at) => first + at).join("\n");
+  expect(await ran(10, "seq 10; exit 3")).toBe(`${numbers(1, 10)}\n\n[exit code 3]`);
+  const cut = await ran(10, "seq 100; exit 3");
+  const [shown, note, code] = cut.split("\n\n");
+  expect([shown, code]).toEqual([numbers(91, 100), "[exit code 3]"]);
+  expect(note).toMatch(
+    /^\[Only the last 10 lines are shown; 261 bytes before are missing here\. The whole output/,
+  );
+  expect(await readFile(namedFile(cut), "utf8")).toBe(`${numbers(1, 100)}\n`);
+  expect(await ran(5_000, "seq 4000")).toBe(numbers(1, 4_000));
 });
 
 test("the configured limits are kept", async () => {

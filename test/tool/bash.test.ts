@@ -17,7 +17,13 @@ import { Watchdog } from "../../src/workspace/watchdog.ts";
 import type { Search } from "../../src/workspace/search.ts";
 import type { Snapshots } from "../../src/workspace/snapshot.ts";
 import { bashTool, type ShellPlace } from "../../src/tool/bash.ts";
-import { ToolFailure, type PreparedCall, type ToolContext, type ToolResult } from "../../src/tool/tool.ts";
+import {
+  ToolFailure,
+  type PreparedCall,
+  type ToolContext,
+  type ToolResult,
+  withNotes,
+} from "../../src/tool/tool.ts";
 
 let folder: string;
 let processes: Processes;
@@ -95,9 +101,21 @@ async function run(input: Record<string, unknown>, signal = new AbortController(
     output: async (delta) => {
       deltas.push(delta);
     },
+    limits: limits(),
   });
-  return { result, deltas };
+  return { result: joined(result), deltas };
 }
+
+/** As the model is shown it. */
+function joined(result: ToolResult): ToolResult {
+  const { notes, ...rest } = result;
+  return rest.status === "completed"
+    ? { ...rest, output: withNotes(rest.output, notes) }
+    : { ...rest, error: withNotes(rest.error, notes) };
+}
+
+/** The usual limits. */
+const limits = () => ({ folder: join(folder, "outputs") });
 
 const completed = (output: string, exitCode = 0): ToolResult => ({
   status: "completed",
@@ -139,6 +157,7 @@ test.each([true, false])(
         return isAllowed;
       },
       output: async () => {},
+      limits: limits(),
     });
     if (isAllowed)
       expect(await ran).toMatchObject({ status: "completed", output: expect.stringContaining("ran") });
@@ -212,11 +231,12 @@ test("shows NUL as a visible character where the rest is text", async () => {
 test("shows the end of a long output and keeps the whole in a file", async () => {
   const { result } = await run({ command: "seq 5000; exit 2" });
   const files = readdirSync(join(folder, "outputs")).map((name) => join(folder, "outputs", name));
-  const shown = Array.from({ length: 1_988 }, (_, index) => 3_013 + index).join("\n");
-  const where = `The whole output is in ${files[0]}: search it with grep, or read parts of it.`;
+  const shown = Array.from({ length: 2_000 }, (_, index) => 3_001 + index).join("\n");
+  const where = `The whole output is in ${files[0]}. Read it in parts with read, or search it with grep.`;
+  const note = `[Only the last 2000 lines are shown; 14 KB before are missing here. ${where}]`;
   expect(result).toEqual({
     status: "completed",
-    output: `[Only the last 1988 lines of 23 KB are shown. ${where}]\n\n${shown}\n\n[exit code 2]`,
+    output: `${shown}\n\n${note}\n\n[exit code 2]`,
     metadata: { exitCode: 2, truncated: true, outputPath: files[0] },
   });
   const whole = Array.from({ length: 5_000 }, (_, index) => `${index + 1}\n`).join("");
@@ -226,14 +246,17 @@ test("shows the end of a long output and keeps the whole in a file", async () =>
 test("what the model sees of long lines fits into 50 KB, whole characters only", async () => {
   const { result } = await run({ command: "for i in $(seq 3000); do printf '€€€€€€€€€€'; done; echo end" });
   if (result.status !== "completed") throw new Error(result.error);
-  expect(Buffer.byteLength(result.output)).toBeLessThanOrEqual(50 * 1024);
-  expect(result.output).toMatch(/\n\n€+end$/);
+  const [shown = "", note] = result.output.split("\n\n");
+  expect(Buffer.byteLength(`${shown}\n`)).toBeGreaterThan(50 * 1024 - 4);
+  expect(Buffer.byteLength(`${shown}\n`)).toBeLessThanOrEqual(50 * 1024);
+  expect(shown).toMatch(/^€+end$/);
+  expect(note).toMatch(/^\[Only the last line is shown; 38 KB before are missing here\. /);
 });
 
 test("bounds endless output on disk, live and for the model", async () => {
   const { result, deltas } = await run({ command: "yes endless output", timeout: 1_500 });
   if (result.status !== "completed") throw new Error(result.error);
-  expect(Buffer.byteLength(result.output)).toBeLessThanOrEqual(50 * 1024);
+  expect(Buffer.byteLength(result.output)).toBeLessThanOrEqual(51 * 1024);
   expect(result.output).toMatch(/\[Ended after [\d.]+ s because its time of 1500 ms was up; /);
   expect(deltas.join("").length).toBeLessThan(100_000);
   const [name = ""] = readdirSync(join(folder, "outputs"));
@@ -266,8 +289,9 @@ test("a cancelled command fails with what was seen", async () => {
     signal: controller.signal,
     isAllowed: () => true,
     output: async () => controller.abort(),
+    limits: limits(),
   });
-  expect(result).toEqual({
+  expect(joined(result)).toEqual({
     status: "failed",
     error: expect.stringMatching(/^begin\n\n\[Cancelled after 0\.\d s; /),
     metadata: { exitCode: null, signal: "SIGTERM", truncated: false, outputPath: undefined },

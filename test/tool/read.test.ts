@@ -49,7 +49,8 @@ test("no more than 2,000 lines come at once, and the runner has nothing to cut f
   const { output } = await call(readTool, { filePath: "a" }, place);
   expect(output.split("\n")).toHaveLength(outputLimitLines + 2);
   expect(output.endsWith("\n(Lines 1-2000 of 5000. Go on with offset 2001.)")).toBe(true);
-  expect((await limitOutput(output, { folder: place.outside })).truncated).toBe(false);
+  const shown = output.slice(0, output.lastIndexOf("\n\n"));
+  expect((await limitOutput(shown, { folder: place.outside })).truncated).toBe(false);
 });
 
 test("no more than 50 KB come at once", async () => {

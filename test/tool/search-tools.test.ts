@@ -81,7 +81,13 @@ async function run(tool: Tool, input: unknown, signal?: AbortSignal): Promise<st
 }
 
 async function runPrepared(call: PreparedCall, signal = new AbortController().signal): Promise<string> {
-  const result = await call.run({ callId: "call", signal, isAllowed: () => true, output: async () => {} });
+  const result = await call.run({
+    callId: "call",
+    signal,
+    isAllowed: () => true,
+    output: async () => {},
+    limits: { folder: cwd },
+  });
   return result.status === "completed" ? result.output : result.error;
 }
 

@@ -2,7 +2,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { newSessionId } from "../../src/message/ids.ts";
 import type { Todo } from "../../src/message/message.ts";
-import type { Tool, ToolContext, ToolResult } from "../../src/tool/tool.ts";
+import { type Tool, type ToolContext, type ToolResult, withNotes } from "../../src/tool/tool.ts";
 import { openFiles } from "../../src/workspace/files.ts";
 import type { Files as WorkspaceFiles } from "../../src/workspace/files.ts";
 import type { Processes } from "../../src/workspace/process.ts";
@@ -61,7 +61,7 @@ export function shouting(place: ToolPlace): ToolPlace {
   return { ...place, context: { ...place.context, workspace } };
 }
 
-/** Parses, prepares and runs a call as the runner does once it is permitted. */
+/** Parses, prepares and runs a call as the runner does once it is permitted; the notes stand behind the output. */
 export async function call(tool: Tool, input: unknown, { context }: ToolPlace): Promise<Completed> {
   const prepared = await tool.prepare(tool.input.parse(input), context);
   return completed(
@@ -70,6 +70,7 @@ export async function call(tool: Tool, input: unknown, { context }: ToolPlace): 
       signal: context.signal,
       isAllowed: () => true,
       output: async () => {},
+      limits: { folder: context.workspace.outputFolder },
     }),
   );
 }
@@ -93,13 +94,17 @@ export function run(
     signal: context.signal,
     isAllowed: () => true,
     output: async () => {},
+    limits: { folder: context.workspace.outputFolder },
   });
 }
 
 type Completed = ToolResult & { status: "completed" };
 
 function completed(result: ToolResult): Completed {
-  if (result.status === "completed") return result;
+  if (result.status === "completed") {
+    const { notes, ...rest } = result;
+    return { ...rest, output: withNotes(rest.output, notes) };
+  }
   throw new Error(`the call failed: ${result.error}`);
 }
 

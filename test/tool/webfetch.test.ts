@@ -157,6 +157,7 @@ describe("compressed and large answers", () => {
       signal: cancel.signal,
       isAllowed: () => true,
       output: async () => {},
+      limits: { folder: place.outside },
     });
     cancel.abort();
     await expect(fetching).rejects.toThrow(/abort/i);

@@ -174,7 +174,13 @@ test("a cancelled call changes nothing", async () => {
   const prepared = await prepare(writeTool, { filePath: "a", content: "x" }, place);
   const aborted = AbortSignal.abort();
   await expect(
-    prepared.run({ callId: "call", signal: aborted, isAllowed: () => true, output: async () => {} }),
+    prepared.run({
+      callId: "call",
+      signal: aborted,
+      isAllowed: () => true,
+      output: async () => {},
+      limits: { folder: place.outside },
+    }),
   ).rejects.toThrow("aborted");
   await expect(stat(place.path("a"))).rejects.toThrow("ENOENT");
 });

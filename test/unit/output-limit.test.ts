@@ -13,10 +13,17 @@ test("what fits stays as it is and makes no file", async () => {
   await expect(stat(join(folder.path, "none"))).rejects.toThrow("ENOENT");
 });
 
-test("a few lines more than the limit stay, because the notice would take as much", async () => {
+test("one line or byte more than the limit is cut", async () => {
   await using folder = await temporaryFolder();
-  const text = lines(2003);
-  expect(await limitOutput(text, { folder: folder.path })).toEqual({ text, truncated: false });
+  const fits = "x".repeat(50 * 1024);
+  expect(await limitOutput(fits, { folder: folder.path })).toEqual({ text: fits, truncated: false });
+  for (const [text, missing] of [
+    [lines(2001), "1 line, 11 bytes"],
+    [`${fits}x`, "1 byte"],
+  ] as const) {
+    const limited = await limitOutput(text, { folder: folder.path });
+    expect(limited.text).toContain(`[Cut: ${missing} are missing here.`);
+  }
 });
 
 test("too many lines are cut at the end, kept whole in a file of the person's own, and said", async () => {
