@@ -1,4 +1,4 @@
-import { stat } from "node:fs/promises";
+import { lstat, stat } from "node:fs/promises";
 import { z } from "zod";
 import description from "../../prompts/tools/apply_patch.md";
 import type { FileChange, Location } from "../message/part.ts";
@@ -84,6 +84,7 @@ async function planAdd(context: ToolContext, path: string, text: string): Promis
 
 async function planDelete(context: ToolContext, path: string): Promise<FilePlan> {
   const { from, before } = await loadOld(context, path);
+  await assertNoLink(context, path, from);
   return { operation: "delete", from, before, comparison: compareTexts(before.text, ""), tolerated: [] };
 }
 
@@ -100,6 +101,7 @@ async function planUpdate(
   const after = encoded(path, text, before.format);
   const changed = { from, before, after, comparison: compareTexts(before.text, text), tolerated };
   if (movePath !== undefined) {
+    await assertNoLink(context, path, from);
     const to = await resolveNew(context, movePath, "Move it to another path.");
     return { ...changed, operation: "move", to };
   }
@@ -130,6 +132,14 @@ async function loadOld(context: ToolContext, path: string) {
   requireSeen(context.seen, before);
   const { mode } = await explained(from.path, () => stat(from.path));
   return { from, before: { ...before, mode: mode & 0o777 } };
+}
+
+/** Through a link its target would go, and the link would stay and lead nowhere. */
+async function assertNoLink(context: ToolContext, path: string, from: ResolvedPath): Promise<void> {
+  if (!(await lstat(from.asked)).isSymbolicLink()) return;
+  throw new ToolFailure(
+    `${path} is a link to ${titleOf(context, from)}. Name that file if it is meant, or see to the link with a command. ${unchanged}`,
+  );
 }
 
 async function resolveNew(context: ToolContext, path: string, hint: string): Promise<ResolvedPath> {

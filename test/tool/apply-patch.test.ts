@@ -244,6 +244,21 @@ describe("what a patch may not do", () => {
     expect(own.permissions[0]?.subjects[0]?.confirm).toContain("configuration");
   });
 
+  test("delete or move a link, through which its target would go", async () => {
+    await using place = await toolPlace({ a: "a\n", "d/f": "f\n" });
+    await symlink("a", place.path("link"));
+    await symlink("d", place.path("folder"));
+    await read(place, "link", "folder/f");
+    for (const lines of [["*** Delete File: link"], ["*** Update File: link", "*** Move to: b"]])
+      await expect(prepare(applyPatchTool, patch(...lines), place)).rejects.toThrow(
+        "link is a link to a. Name that file if it is meant, or see to the link with a command.",
+      );
+    await call(applyPatchTool, patch("*** Update File: link", "@@", "-a", "+b"), place);
+    expect(await place.text("a")).toBe("b\n");
+    await call(applyPatchTool, patch("*** Delete File: folder/f"), place);
+    expect(await exists(place.path("d/f"))).toBe(false);
+  });
+
   test("go through a link that was put in place after the question", async () => {
     await using place = await toolPlace({ "f/a": "a\n" });
     await read(place, "f/a");
