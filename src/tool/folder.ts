@@ -14,6 +14,11 @@ export interface SearchPlace {
   reading: PermissionRequest[];
 }
 
+/** The place in the middle of a sentence. */
+export function nameOf({ title }: SearchPlace): string {
+  return title === "." ? "the working directory" : title;
+}
+
 /** The folder that the model named, or the working directory. Throws {@link ToolFailure} when it is none. */
 export async function resolveFolder(context: ToolContext, raw: string | undefined): Promise<SearchPlace> {
   const place = await resolvePlace(context, raw);

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import description from "../../prompts/tools/glob.md";
 import { relativeTo } from "../workspace/paths.ts";
-import { resolveFolder } from "./folder.ts";
+import { nameOf, resolveFolder } from "./folder.ts";
 import { assertSamePlace } from "./text-file.ts";
 import { defineTool, type Tool } from "./tool.ts";
 
@@ -42,7 +42,7 @@ export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
         return {
           status: "completed",
           output: [
-            ...(lines.length > 0 ? lines : [`No files match in ${folder.title}.`]),
+            ...(lines.length > 0 ? lines : [`No files match in ${nameOf(folder)}.`]),
             ...more(truncated),
           ].join("\n"),
           metadata: { count: paths.length, truncated },

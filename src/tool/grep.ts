@@ -3,7 +3,7 @@ import description from "../../prompts/tools/grep.md";
 import { isAbort, messageOf } from "../base/errors.ts";
 import { relativeTo } from "../workspace/paths.ts";
 import type { LineMatch, LinesQuery, Search } from "../workspace/search.ts";
-import { resolvePlace } from "./folder.ts";
+import { nameOf, resolvePlace } from "./folder.ts";
 import { readRequest } from "./paths.ts";
 import { assertSamePlace } from "./text-file.ts";
 import { defineTool, ToolFailure, type Tool } from "./tool.ts";
@@ -51,7 +51,7 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
           signal,
         };
         const { matches, truncated } = await findLines(search, query);
-        const none = `No lines match in ${place.title}${include === undefined ? "" : ` (${include})`}.`;
+        const none = `No lines match in ${nameOf(place)}${include === undefined ? "" : ` (${include})`}.`;
         return {
           status: "completed",
           output: [matches.length === 0 ? none : showByFile(matches, cwd), ...more(truncated)].join("\n\n"),

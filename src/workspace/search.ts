@@ -102,7 +102,7 @@ async function findFiles(
   progressMs: number,
 ): ReturnType<Search["files"]> {
   const { toPathFilter } = await import("./glob.ts");
-  const isWanted = toPathFilter(query.globs);
+  const isWanted = toPathFilter(query.globs, query.folder);
   const found: string[] = [];
   const tell = progress(query.onProgress, progressMs);
   for await (const path of engine.files(query.folder, query.signal)) {
@@ -150,7 +150,7 @@ async function filesWithMatch(
     );
   if (asked.isFile()) return [folder];
   const { toPathFilter } = await import("./glob.ts");
-  const filter = toPathFilter(include === undefined ? [] : [include]);
+  const filter = toPathFilter(include === undefined ? [] : [include], folder);
   const onFound = progress(query.onProgress, progressMs);
   const found = await engine.filesWithMatch({
     folder,

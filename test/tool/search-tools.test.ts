@@ -140,7 +140,9 @@ test("grep looks where and in what it is told to", async () => {
   expect(await run(grepTool, { pattern: "answer", path: "dist" })).toBe(
     "dist/out.ts:\n  1: const answer = 42;",
   );
-  expect(await run(grepTool, { pattern: "nothing", include: "*.md" })).toBe("No lines match in . (*.md).");
+  expect(await run(grepTool, { pattern: "nothing", include: "*.md" })).toBe(
+    "No lines match in the working directory (*.md).",
+  );
 });
 
 test("grep tells the model what is wrong with an expression", async () => {

@@ -170,6 +170,12 @@ describe("files", () => {
     expect(await files({ globs })).toEqual({ paths: expected, truncated: false });
   });
 
+  test("match a glob that begins with the searched folder's own path", async () => {
+    const globs = [`${root}/src/**/*.ts`, `!${root}/src/nested/**`];
+    expect((await files({ globs })).paths).toEqual(["src/main.test.ts", "src/main.ts"]);
+    expect((await files({ globs: [`${root}x/src/**`] })).paths).toEqual([]);
+  });
+
   test("leave out a folder with all in it when a glob excludes it", async () => {
     const { paths } = await files({ globs: ["!src", "!*.txt"] });
     expect(paths).toEqual(visible.filter((path) => !path.startsWith("src/") && !path.endsWith(".txt")));
