@@ -19,7 +19,7 @@ import { taskTool } from "../tool/task.ts";
 import { offeredAgents, offeredTools } from "./tool-set.ts";
 import { StepTexts } from "./text-loop.ts";
 import { ToolRunner } from "./tool-runner.ts";
-import { compactionOf } from "./visible-messages.ts";
+import { compactionOf, isFinishedSummary } from "./visible-messages.ts";
 import { addTokens, noTokens, type TurnEnd, type TurnResult } from "./turn-result.ts";
 
 export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
@@ -100,6 +100,7 @@ class Turn {
   /** Does the next thing that the message needs. Undefined is "go on". */
   #answer(message: Message, info: UserInfo, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
     if (compactionOf(message) !== undefined) return this.#compact(message, model, signal);
+    if (this.#beginsFull(model)) return this.#makeRoom(info, model);
     const tasks = queuedTasks(message, this.#deps.transcript.messages);
     return tasks.length > 0 ? this.#runTasks(tasks, info, model, signal) : this.#step(info, model, signal);
   }
@@ -134,8 +135,21 @@ class Turn {
     const isFull = outcome.end === "calls" && isOverflow(outcome.tokens, model, project.config);
     if (!isTooLong && !isFull) return endAfter(outcome, project);
     if (project.config.compaction?.auto === false) return isTooLong ? endAfter(outcome, project) : undefined;
+    return this.#makeRoom(question, model);
+  }
+
+  /** Whether what an earlier turn left fills the window, perhaps that of another model. */
+  #beginsFull(model: Model): boolean {
+    const { project, transcript } = this.#deps;
+    if (this.#steps > 0 || project.config.compaction?.auto === false) return false;
+    const tokens = lastStepTokens(transcript.messages);
+    return tokens !== undefined && isOverflow(tokens, model, project.config);
+  }
+
+  /** Undefined is "go on", with a compaction. */
+  async #makeRoom(question: UserInfo, model: Model): Promise<TurnEnd | undefined> {
     if (this.#vainCompactions >= mostVainCompactions) return { end: "failed", error: tooLongError(model) };
-    await requestCompaction({ project, transcript }, question, { auto: true, model });
+    await requestCompaction(this.#deps, question, { auto: true, model });
     return undefined;
   }
 
@@ -210,6 +224,15 @@ function endAfter(outcome: StepOutcome, project: Project): TurnEnd | undefined {
     case "cancelled":
       return { end: outcome.end };
   }
+}
+
+/** Of the newest model call since the last compaction, whose kept messages stand for another context. */
+function lastStepTokens(messages: readonly Message[]): Tokens | undefined {
+  const compacted = messages.findLast(isFinishedSummary)?.info.id ?? "";
+  const last = messages.findLast(({ info }) => info.role === "assistant" && contextTokens(info.tokens) > 0);
+  return last?.info.role === "assistant" && !last.info.summary && last.info.id > compacted
+    ? last.info.tokens
+    : undefined;
 }
 
 function isOverflow(tokens: Tokens, model: Model, config: Config): boolean {

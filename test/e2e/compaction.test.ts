@@ -65,6 +65,25 @@ describe("an automatic compaction", () => {
     );
   });
 
+  test("comes before the first step where an earlier turn has filled the window, once", async () => {
+    await story({ config: { compaction: { reserved: 0 } } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const asked = summaries(model, "They said hi.");
+      model.reply(reply.say("Hello."), full(99_500));
+      await editor.prompt(sessionId, "Hi");
+      expect(asked).toEqual([]);
+      model.reply(reply.say("Blue."), full(600)).reply(reply.say("Green."), full(700));
+      expect((await editor.prompt(sessionId, "Which colour? Word: rosebud")).stopReason).toBe("end_turn");
+      expect(model.requests.map(isSummary)).toEqual([false, true, false]);
+      const after = textOf(model.requests.at(-1));
+      expect(after).toContain("They said hi.");
+      expect(after).toContain("Word: rosebud");
+      await editor.prompt(sessionId, "And now?");
+      expect(agentText(editor.updates(sessionId))).toBe("Hello.Blue.Green.");
+      expect(asked).toHaveLength(1);
+    });
+  });
+
   test("comes on a provider's context-length error, and the question is asked again", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
