@@ -13,7 +13,7 @@ export interface CallOutcome {
 }
 
 export interface CallCardDeps {
-  transcript: Pick<Transcript, "putPart" | "amendPart">;
+  transcript: Pick<Transcript, "putPart" | "amendParts">;
   context: Pick<ToolContext, "sessionId">;
   emit: Emit;
   log: Log;
@@ -119,7 +119,7 @@ export class CallCard {
     const paths = changes.map(({ path }) => path).join(", ");
     const error = `${state.error} It could not be stopped before it changed ${paths}.`;
     this.part = { ...this.part, state: { ...state, error, changes: [...changes] } };
-    await this.#deps.transcript.amendPart(this.#messageId, this.part);
+    await this.#deps.transcript.amendParts(this.#messageId, [this.part]);
   }
 
   /** Settles a call that did not come to its end. */

@@ -8,7 +8,7 @@ import type { Model } from "../model/model.ts";
 import { estimateMessage, estimateMessages, usableWindow } from "./context-budget.ts";
 import { askModel } from "./model-answer.ts";
 import type { Project } from "./project.ts";
-import { findPrunable, type PruneLimits } from "./prune.ts";
+import { findPrunable, type PruneLimits, pruneLimits } from "./prune.ts";
 import type { Transcript } from "./transcript.ts";
 import { noTokens } from "./turn-result.ts";
 import { compactionOf, isFinishedSummary, keptBy } from "./visible-messages.ts";
@@ -52,6 +52,7 @@ export async function requestCompaction(
   question: UserInfo,
   wish: CompactionWish,
 ): Promise<void> {
+  if (project.config.compaction?.prune !== false) await prune(transcript, pruneLimits);
   const window = wish.model && usableWindow(wish.model, project.config);
   const tail = tailOf(transcript.messages, window ?? assumedWindow, wish.auto);
   const info: UserInfo = { ...question, id: transcript.newMessageId(), time: { created: Date.now() } };
@@ -107,14 +108,14 @@ export async function compact(
   return { outcome: "compacted", tokens, cost, hasShrunk };
 }
 
-/** Takes old outputs out of the model's view. Answers whether there were any. */
+/** Takes old outputs out of the model's view, not out of the person's. Answers whether there were any. */
 export async function prune(transcript: Transcript, limits: PruneLimits): Promise<boolean> {
   const prunable = findPrunable(transcript.messages, limits);
   const compactedAt = Date.now();
-  for (const { messageId, part } of prunable) {
-    await transcript.putPart(messageId, { ...part, state: { ...part.state, compactedAt } });
+  for (const [messageId, found] of Map.groupBy(prunable, (one) => one.messageId)) {
+    const parts = found.map(({ part }) => ({ ...part, state: { ...part.state, compactedAt } }));
+    await transcript.amendParts(messageId, parts);
   }
-  for (const id of new Set(prunable.map(({ messageId }) => messageId))) await transcript.seal(id);
   return prunable.length > 0;
 }
 

@@ -65,14 +65,16 @@ export class Transcript {
   }
 
   /**
-   * Replaces a part of a message that has ended, in memory if it is still visible and on disk. Nobody is told: to
-   * those who listen the part was finished before.
+   * Replaces parts of a message that has ended, in memory if it is still visible and on disk. Nobody is told: to
+   * those who listen the parts were finished before.
    */
-  async amendPart(messageId: MessageId, part: Part): Promise<void> {
+  async amendParts(messageId: MessageId, amended: readonly Part[]): Promise<void> {
     const parts = this.find(messageId)?.parts ?? [];
-    const index = parts.findLastIndex((other) => other.id === part.id);
-    if (index !== -1) parts[index] = part;
-    this.#writer.putPart(messageId, part);
+    for (const part of amended) {
+      const index = parts.findLastIndex((other) => other.id === part.id);
+      if (index !== -1) parts[index] = part;
+      this.#writer.putPart(messageId, part);
+    }
     await this.seal(messageId);
   }
 

@@ -25,7 +25,7 @@ export class UnstoredCalls {
           if (part.type === "tool") this.#newest.set(part.id, part);
           await deps.emit({ sessionId, type: "part", messageId, part });
         },
-        amendPart: async () => {},
+        amendParts: async () => {},
       },
     });
     this.#runner.offer(tools);

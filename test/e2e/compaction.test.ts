@@ -309,6 +309,61 @@ describe("a compaction that is shown as a call", () => {
   });
 });
 
+describe("old tool outputs", () => {
+  const lines = (name: string) =>
+    Array.from({ length: 1_500 }, (_, at) => `line ${at} of the file ${name}`).join("\n");
+  const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+  const files = Object.fromEntries(names.map((name) => [`${name}.txt`, `${lines(name)}\n`]));
+  const skill = `---\nname: rules\ndescription: Rules.\n---\n${lines("skill")}\n`;
+  const cleared = "[Old tool result content cleared]";
+  const results = ({ messages }: ModelRequest) =>
+    messages.flatMap(({ role, content }) => (role === "tool" ? [String(content)] : []));
+
+  test("leave the model's view after the second turn behind them, not the editor's, but for the newest and for skills", async () => {
+    const homeFiles = { ".config/fairlead/skills/rules/SKILL.md": skill };
+    await story({ files, homeFiles }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const reads = names.map((name) => reply.callScript("read", { filePath: `${name}.txt` }));
+      model.reply(reply.together(reply.callScript("skill", { name: "rules" }), ...reads)).reply("Read.");
+      await editor.prompt(sessionId, "Read all");
+      const whole = toolCalls(editor.updates(sessionId));
+      for (const word of ["two", "three", "four"]) {
+        model.reply(`Said ${word}.`);
+        await editor.prompt(sessionId, word);
+      }
+      expect(model.requests.slice(1, 4).flatMap(results)).not.toContain(cleared);
+      const [rules, ...outputs] = model.requests.slice(4).flatMap(results);
+      expect(rules).toContain("line 1499 of the file skill");
+      const kept = outputs.findIndex((output) => output !== cleared);
+      expect(kept).toBeGreaterThan(1);
+      expect(kept).toBeLessThan(8);
+      expect(outputs.slice(0, kept).every((output) => output === cleared)).toBe(true);
+      expect(outputs.slice(kept).every((output) => output.includes("1: line 0 of the file"))).toBe(true);
+      expect(toolCalls(editor.updates(sessionId))).toEqual(whole);
+      await editor.restart();
+      await editor.initialize();
+      await editor.load(sessionId);
+      expect(toolCalls(editor.updates(sessionId)).map(({ content }) => content)).toEqual(
+        whole.map(({ content }) => content),
+      );
+    });
+  });
+
+  test("stay where pruning is switched off", async () => {
+    await story({ files, config: { compaction: { prune: false } } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const reads = names.map((name) => reply.callScript("read", { filePath: `${name}.txt` }));
+      model.reply(reply.together(...reads)).reply("Read.");
+      await editor.prompt(sessionId, "Read all");
+      for (const word of ["two", "three", "four"]) {
+        model.reply(`Said ${word}.`);
+        await editor.prompt(sessionId, word);
+      }
+      expect(model.requests.flatMap(results)).not.toContain(cleared);
+    });
+  });
+});
+
 describe("a long session", () => {
   const turns = isLong ? 300 : 45;
   test(`of ${turns} turns compacts several times, keeps its facts and sends bounded requests`, async () => {
