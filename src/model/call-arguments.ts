@@ -63,6 +63,7 @@ export class CallArguments {
   }
 }
 
+/** The problem is what the arguments are instead. */
 export type ParsedArguments =
   | { input: unknown; problem?: undefined }
   | { input?: undefined; problem: string };
@@ -77,10 +78,10 @@ export function parseArguments(raw: string): ParsedArguments {
   try {
     const input = fromJson(raw);
     if (isRecord(input)) return { input };
-    return { problem: "The arguments must be a JSON object." };
+    return { problem: "no JSON object" };
   } catch (thrown) {
     const reason = thrown instanceof Error ? thrown.message.slice(0, 200) : "";
-    return { problem: `The arguments are not valid JSON: ${reason}` };
+    return { problem: `not valid JSON: ${reason}` };
   }
 }
 

@@ -1,4 +1,5 @@
 import { orAfter, orWhenAborted } from "../base/async.ts";
+import { isRecord } from "../base/record.ts";
 import { isAbort, messageOf, sentenceOf } from "../base/errors.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { FileChange, ToolPart } from "../message/part.ts";
@@ -34,7 +35,7 @@ const taskHint =
 export interface ModelCall {
   tool: string;
   input: unknown;
-  /** Why the arguments are not JSON, if they are not. */
+  /** What the arguments are, if they are no JSON object. */
   problem?: string;
 }
 
@@ -311,10 +312,18 @@ function check(
 ): { tool: Tool; input: unknown } | { problem: string } {
   if (tool === undefined) return { problem: unknownTool(call.tool, available) };
   if (call.problem !== undefined) {
-    return { problem: `The arguments of ${tool.name} are not valid JSON: ${call.problem}. Call it again.` };
+    return { problem: `The arguments of ${tool.name} are ${call.problem}. Call it again.` };
   }
   const parsed = tool.input.safeParse(call.input);
-  return parsed.success ? { tool, input: parsed.data } : { problem: describeInputProblem(parsed.error) };
+  if (parsed.success) return { tool, input: parsed.data };
+  const given = tool.input.safeParse(withoutNulls(call.input));
+  return given.success ? { tool, input: given.data } : { problem: describeInputProblem(parsed.error) };
+}
+
+/** Many models write null for what they leave out. */
+function withoutNulls(input: unknown): unknown {
+  if (!isRecord(input)) return input;
+  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null));
 }
 
 /** What the person should know of a call that closes a circle. */

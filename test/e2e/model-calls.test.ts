@@ -71,6 +71,19 @@ describe("calls that cannot be run as they are", () => {
     ]);
   });
 
+  test("null stands for a field that was left out, where the field may be", async () => {
+    const { toolResults } = await resultsOf([
+      reply.call("read", { filePath: "a.txt", offset: null, limit: null }),
+      reply.call("read", { filePath: null, limit: null }),
+      reply.call("read", "[]"),
+    ]);
+    expect(toolResults).toEqual([
+      expect.stringContaining("1: one"),
+      expect.stringContaining("- filePath: Invalid input: expected string, received null"),
+      "The arguments of read are no JSON object. Call it again.",
+    ]);
+  });
+
   test("fields that are wrong or missing are answered by their names", async () => {
     const { toolResults } = await resultsOf([
       reply.call("read", { filePath: "a.txt", offset: "first" }),

@@ -279,7 +279,7 @@ test("arguments that do not parse come with a problem and their raw text", async
       tool: "read",
       input: undefined,
       raw: "[1]",
-      problem: "The arguments must be a JSON object.",
+      problem: "no JSON object",
     },
   ]);
 });
