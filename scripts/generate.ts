@@ -38,7 +38,7 @@ async function skillIndex(): Promise<Record<string, { name: string; description:
   const entries = files.map(async (file) => {
     const path = join("skills", file);
     const { name, description } = skillFrontMatterSchema.parse(
-      parseMarkdown(await readFile(path, "utf8"), path).settings,
+      parseMarkdown(await readFile(path, "utf8")).settings,
     );
     return [file, { name, description: description.replaceAll(/\s+/g, " ").trim() }] as const;
   });

@@ -72,7 +72,7 @@ async function readAgentFile(
   try {
     if (within !== undefined) await assertConfined(path, within);
     const { parseMarkdown } = await loadPart(() => import("../config/markdown.ts"));
-    const { settings, body } = parseMarkdown(await readBounded(path), path);
+    const { settings, body } = parseMarkdown(await readBounded(path));
     const raw = body === "" ? settings : { ...settings, prompt: body };
     return { name: entry.split(sep).join("/"), path, raw };
   } catch (thrown) {
@@ -91,11 +91,9 @@ async function assertConfined(path: string, within: string): Promise<void> {
 
 async function readBounded(path: string): Promise<string> {
   const found = await stat(path);
-  if (!found.isFile()) throw new Error(`${path} is not a file; an agent is a Markdown file`);
+  if (!found.isFile()) throw new Error("is not a file; an agent is a Markdown file");
   if (found.size > FILE_LIMIT_BYTES) {
-    throw new Error(
-      `${path} has ${found.size} bytes; an agent may have ${FILE_LIMIT_BYTES}. Make it shorter.`,
-    );
+    throw new Error(`has ${found.size} bytes; an agent may have ${FILE_LIMIT_BYTES}. Make it shorter.`);
   }
   return readFile(path, "utf8");
 }

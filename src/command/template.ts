@@ -49,7 +49,7 @@ export function fillTemplate(template: string, typed: string): Filled[] {
   const places = pieces.flatMap((piece) => (piece.kind === "file" ? piece.path : [piece]));
   const numbers = places.map((piece) => (piece.kind === "argument" ? piece.number : 0));
   const highest = Math.max(0, ...numbers);
-  const takesArguments = highest > 0 || places.some(({ kind }) => kind === "arguments");
+  const takesArguments = highest > 0 || places.some(takesTyped);
   const valueOf = (piece: Piece): string => {
     if (piece.kind === "text") return piece.text;
     if (piece.kind === "arguments") return typed;
@@ -85,9 +85,15 @@ function splitWords(typed: string): string[] {
   return [...words].map(([, double, single, plain]) => double ?? single ?? plain ?? "");
 }
 
+function takesTyped(piece: Piece): boolean {
+  return piece.kind === "arguments" || (piece.kind === "shell" && shellArguments.test(piece.command));
+}
+
+const shellArguments = /\$(?:\{?ARGUMENTS\b|\{?[1-9@*#])/;
+
 /** What was typed reaches the shell as values of variables, which it does not read as commands. */
 function withArguments(command: string, typed: string, words: readonly string[]): string {
-  if (!/\$(?:\{?ARGUMENTS\b|\{?[1-9@*#])/.test(command)) return command;
+  if (!shellArguments.test(command)) return command;
   return `ARGUMENTS=${quoted(typed)}; set -- ${words.map(quoted).join(" ")}; ${command}`;
 }
 

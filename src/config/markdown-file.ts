@@ -14,5 +14,5 @@ export async function readMarkdownFile(path: string): Promise<MarkdownFile> {
   if (found.size > fileLimitBytes)
     throw new UserError(`has ${found.size} bytes, ${fileLimitBytes} are read at most. Make it shorter.`);
   const { parseMarkdown } = await loadPart(() => import("./markdown.ts"));
-  return parseMarkdown(await readFile(path, "utf8"), path);
+  return parseMarkdown(await readFile(path, "utf8"));
 }

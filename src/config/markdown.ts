@@ -9,16 +9,16 @@ export interface MarkdownFile {
 }
 
 /**
- * Splits front matter (YAML or JSON) from the text. `path` only names the file in errors.
+ * Splits front matter (YAML or JSON) from the text.
  * Throws {@link UserError} where the front matter cannot be read.
  */
-export function parseMarkdown(text: string, path: string): MarkdownFile {
+export function parseMarkdown(text: string): MarkdownFile {
   try {
     return split(text);
   } catch (thrown) {
     const mended = withQuotedValues(text);
-    if (mended !== text) return parseMarkdown(mended, path);
-    throw new UserError(`${path}: the front matter cannot be read: ${firstLine(messageOf(thrown))}`, {
+    if (mended !== text) return parseMarkdown(mended);
+    throw new UserError(`the front matter cannot be read: ${firstLine(messageOf(thrown))}`, {
       cause: thrown,
     });
   }

@@ -30,7 +30,8 @@ export function taskTool({ agents }: { agents: readonly ListedAgent[] }): Tool {
     concurrency: "shared",
     async prepare({ description, prompt, subagent_type: agent, command, ...ids }, context) {
       if (!agents.some(({ name }) => name === agent)) throw new ToolFailure(unknownAgent(agent, agents));
-      const taskId = ids.task_id ?? ids.session_id;
+      // Some models write an empty one for none.
+      const taskId = ids.task_id || ids.session_id || undefined;
       const { tasks } = context;
       return {
         title: `${description} (@${agent})`,

@@ -23,6 +23,8 @@ describe("a template", () => {
 
   test("has what was typed at its end where it has no place for it", () => {
     expect(text(fillTemplate("Do it.", "now"))).toBe("Do it.\n\nnow");
+    expect(fillTemplate("See !`git log $1`", "v1").map(({ kind }) => kind)).toEqual(["text", "shell"]);
+    expect(fillTemplate("See !`git log`", "v1").map(({ kind }) => kind)).toEqual(["text", "shell", "text"]);
     expect(text(fillTemplate("Do it.", ""))).toBe("Do it.");
   });
 
