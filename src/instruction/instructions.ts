@@ -1,5 +1,5 @@
 import { open, realpath, stat } from "node:fs/promises";
-import { dirname, isAbsolute, join, relative, sep } from "node:path";
+import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
 import { isBelow } from "../base/paths.ts";
 import { isMissing, messageOf } from "../base/errors.ts";
 import { lookAt } from "../base/look.ts";
@@ -66,6 +66,8 @@ export async function nestedInstructions(
   const root = [context.cwd, ...context.roots].find((folder) => isBelow(path, folder));
   if (root === undefined) return { instructions: [], notes: [] };
   const collection = new Collection(context.already);
+  // Who reads one has it before them.
+  if (NAMES.some((name) => name === basename(path))) context.already.add(path);
   for (const folder of foldersDownTo(dirname(path), root)) {
     if (folder !== context.cwd) await addFolder(collection, folder, root);
   }
@@ -127,8 +129,12 @@ class Collection {
       return;
     }
     const limit = Math.min(FILE_LIMIT_BYTES, this.#freeBytes);
-    const { text, size } = await read(limit);
+    // Noted before it is read: another file of its folder may be read at the same time.
     this.#seen.add(path);
+    const { text, size } = await read(limit).catch((error: unknown) => {
+      this.#seen.delete(path);
+      throw error;
+    });
     this.#freeBytes -= Math.min(size, limit);
     if (text.trim() === "") return;
     this.instructions.push({ path, text });

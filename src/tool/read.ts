@@ -77,7 +77,8 @@ async function withInstructions(context: ToolContext, path: string, result: Tool
     (file) => `Instructions for this folder, from ${file.path}:\n\n${file.text.trim()}`,
   );
   const notes = [...(result.notes === undefined ? [] : [result.notes]), ...texts].join("\n\n");
-  return texts.length === 0 ? result : { ...result, notes };
+  const metadata = { ...result.metadata, instructions: instructions.map((file) => file.path) };
+  return texts.length === 0 ? result : { ...result, notes, metadata };
 }
 
 async function readWholeFile(

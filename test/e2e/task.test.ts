@@ -67,7 +67,9 @@ describe("a task", () => {
         await otherIsDone.promise;
         return "allow_once" as const;
       };
-      model.reply(reply.together(task("Print it"), task("Say it", { subagent_type: "explore", task_id: "" })));
+      model.reply(
+        reply.together(task("Print it"), task("Say it", { subagent_type: "explore", task_id: "" })),
+      );
       model.when(begins("Print it"), reply.call("bash", { command: "echo printed" }));
       model.when(goesOn("Print it"), "Printed.");
       model.when(begins("Say it"), "Said.");
