@@ -1,6 +1,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { isRecord } from "../base/record.ts";
 import type { JsonSchema } from "./offers.ts";
+import { toNewerSchema } from "./older-schema.ts";
 
 /** Characters of one tool's schema: a model reads it with every request. */
 const schemaLimit = 64 * 1024;
@@ -22,7 +23,8 @@ export class SchemaCheck {
       return { problem: `its schema has ${length} characters; ${schemaLimit} are the most` };
     const { type = "object" } = own;
     if (type !== "object") return { problem: "its schema does not describe an object" };
-    const whole = { ...own, type };
+    const newer = toNewerSchema(own);
+    const whole = { ...(isRecord(newer) && newer), type };
     return this.#isValid(whole) && refersInside(whole)
       ? { schema: whole }
       : { problem: "its schema is no valid JSON schema" };
