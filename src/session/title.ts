@@ -5,11 +5,14 @@ import type { Message } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
 import type { Model, Models } from "../model/model.ts";
 import type { RetryPolicy } from "../model/retry.ts";
+import { headOf } from "../tool/output-limit.ts";
 import { askModel } from "./model-answer.ts";
 import { noTokens } from "./turn-result.ts";
 
 /** Characters, for the fallback and for what a model writes (system.md 7). */
 const longestTitle = 50;
+/** Characters of the message that a title is made from: what is pasted behind them says little more. */
+const longestMaterial = 4_000;
 /** UTF-16 units of a title that a person gives. */
 const longestOwnTitle = 256;
 
@@ -45,11 +48,12 @@ export async function generateTitle(
 
 function firstLine(text: string): string | undefined {
   const line = text.split("\n").find((candidate) => candidate.trim() !== "");
-  return line === undefined ? undefined : shorten(line.replace(/^["'#\s]+|["'\s]+$/g, "")) || undefined;
+  if (line === undefined) return undefined;
+  return shorten(line.replace(/^(?:["'#*\s]|title:)+|["'*\s]+$/gi, "")) || undefined;
 }
 
 function shorten(text: string): string {
-  const line = text.replace(/\s+/g, " ").trim();
+  const line = text.replace(/[\s\p{Cc}]+/gu, " ").trim();
   const characters = Array.from(line);
   return characters.length <= longestTitle
     ? line
@@ -60,10 +64,9 @@ function shorten(text: string): string {
 }
 
 function userMessage(sessionId: SessionId, agent: string, text: string): Message {
+  const question = `Write a title for a conversation that begins so:\n\n${headOf(text, longestMaterial)}`;
   return {
     info: { id: newMessageId(), sessionId, role: "user", time: { created: Date.now() }, agent },
-    parts: [
-      { id: newPartId(), type: "text", text: `Write a title for a conversation that begins so:\n\n${text}` },
-    ],
+    parts: [{ id: newPartId(), type: "text", text: question }],
   };
 }

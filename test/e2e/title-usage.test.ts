@@ -60,6 +60,20 @@ test("names the session at once by the first words, and later as a model says", 
   });
 });
 
+test("a title is one plain line, made from the beginning of a long message", async () => {
+  await story({}, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.title("\n**Title: Sheep\u001b[1m on the hill**\nand more").reply("One.");
+    await editor.prompt(sessionId, `Count\u0007 the sheep ${"b".repeat(100_000)}`);
+    await editor.waitFor(sessionId, (update) => JSON.stringify(update).includes("on the hill"));
+    expect(editor.updates(sessionId, "session_info_update").map(({ title }) => title)).toEqual([
+      `Count the sheep ${"b".repeat(33)}…`,
+      "Sheep [1m on the hill",
+    ]);
+    expect(model.titleRequests[0]?.userText.length).toBeLessThan(4_100);
+  });
+});
+
 test("a title that no model gives is the first words, and nobody is bothered with the failure", async () => {
   await story({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
