@@ -35,15 +35,22 @@ export function toModelMessages(
     conversions = new Conversions(),
   }: ModelMessagesOptions,
 ): ModelMessage[] {
-  const lastQuestion = messages.findLastIndex(({ info }) => info.role === "user");
-  const callIds = callIdsOf(messages, quirks);
+  const told = messages.filter((message, index) => !isUnanswered(message, messages[index + 1]));
+  const lastQuestion = told.findLastIndex(({ info }) => info.role === "user");
+  const callIds = callIdsOf(told, quirks);
   const converted: ModelMessage[] = [];
-  for (const [index, message] of messages.entries()) {
+  for (const [index, message] of told.entries()) {
     const isRunning = index > lastQuestion;
     const convert = () => toMessages(message, { model, quirks, callIds, isRunning });
     converted.push(...(isRunning ? convert() : conversions.of(message, callIds, convert)));
   }
   return quirks.answersTools ? answerTools(converted) : converted;
+}
+
+/** A compaction that failed or was cancelled asks what nobody answered. */
+function isUnanswered({ parts }: Message, next: Message | undefined): boolean {
+  if (!parts.some(({ type }) => type === "compaction")) return false;
+  return next?.info.role !== "assistant" || next.parts.length === 0;
 }
 
 /** The ids under which the model is told of calls. */

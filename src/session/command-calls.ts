@@ -12,6 +12,7 @@ import {
   type PromptEffect,
 } from "./commands.ts";
 import { requestCompaction } from "./compaction.ts";
+import { estimateMessages } from "./context-budget.ts";
 import { addAnswer, addQuestion } from "./exchange.ts";
 import { mayHave } from "./model-choice.ts";
 import type { Project } from "./project.ts";
@@ -39,6 +40,8 @@ export interface Saying {
   agent?: string | undefined;
   model?: ModelRef | undefined;
 }
+
+const nothingYet = "There is nothing to sum up yet.";
 
 type Template = PromptEffect & { kind: "template" };
 
@@ -71,11 +74,18 @@ export class CommandCalls {
     return { end: signal.aborted ? "cancelled" : "finished", tokens: noTokens };
   }
 
-  /** Puts the wish to sum up the conversation into the transcript. */
-  async compact(input: PromptInput, instruction: string): Promise<void> {
+  /** Puts the wish to sum up the conversation into the transcript. A result where there is nothing to sum up. */
+  async compact(
+    input: PromptInput,
+    instruction: string,
+    signal: AbortSignal,
+  ): Promise<TurnResult | undefined> {
     const { transcript, choices, messages } = this.#deps;
+    if (estimateMessages(transcript.messages) === 0)
+      return this.answer(input, async () => nothingYet, signal);
     const wish = { auto: false, said: textOf(input), instruction, model: choices.model };
     await requestCompaction({ transcript, project: this.#deps.project() }, messages.infoOf(input), wish);
+    return undefined;
   }
 
   /**

@@ -67,9 +67,9 @@ export class SessionTurns {
     const called = this.#called(input);
     const effect = called?.command.effect;
     if (effect?.kind === "compact") {
-      steering.open();
-      await commands.compact(input, called?.typed ?? "");
-      return undefined;
+      const nothing = await commands.compact(input, called?.typed ?? "", context.signal);
+      if (nothing === undefined) steering.open();
+      return nothing;
     }
     const said = called === undefined ? { input } : await commands.fill(input, called, context);
     if ("end" in said) return said;

@@ -176,7 +176,7 @@ function binaryMessage(path: string): string {
 
 /** Formats whose first bytes may look like text. */
 const binaryExtensions: ReadonlySet<string> = new Set(
-  "zip gz tgz bz2 xz zst 7z rar tar jar war class exe dll so dylib o a lib obj pyc pyo wasm doc docx xls xlsx ppt pptx odt ods odp sqlite"
+  "zip gz tgz bz2 xz zst 7z rar tar jar war class exe dll so dylib o a lib pyc pyo wasm doc docx xls xlsx ppt pptx odt ods odp sqlite"
     .split(" ")
     .map((name) => `.${name}`),
 );

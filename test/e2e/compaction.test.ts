@@ -158,6 +158,32 @@ describe("an automatic compaction", () => {
 });
 
 describe("/compact", () => {
+  test("of a session in which nothing was said asks no model", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      expect((await editor.prompt(sessionId, "/compact")).stopReason).toBe("end_turn");
+      expect(agentText(editor.updates(sessionId))).toBe("There is nothing to sum up yet.");
+      expect(model.requests).toEqual([]);
+    });
+  });
+
+  test("that was cancelled or failed leaves the model no question", async () => {
+    await story({}, async (stage) => {
+      const { sessionId, turn } = await midCompaction(stage);
+      const { editor, model } = stage;
+      await editor.cancel(sessionId);
+      expect((await turn).stopReason).toBe("cancelled");
+      model.reply("I am here.");
+      await editor.prompt(sessionId, "Are you there?");
+      expect(
+        model.requests
+          .at(-1)
+          ?.messages.slice(1)
+          .map(({ content }) => content),
+      ).toEqual(["Hi", "Hello.", "Are you there?"]);
+    });
+  });
+
   test("sums up with the person's instruction; what is loaded later shows no summary as an answer", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -303,7 +329,8 @@ describe("a compaction that is shown as a call", () => {
   test("ends with its turn where nobody can write the summary", async () => {
     await story({ config: { model: "nowhere/none" } }, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
-      await expect(editor.prompt(sessionId, "/compact")).rejects.toThrow("nowhere");
+      for (const text of ["Hi", "/compact"])
+        await expect(editor.prompt(sessionId, text)).rejects.toThrow("nowhere");
       expect(toolCalls(editor.updates(sessionId)).map(({ status }) => status)).toEqual(["failed"]);
     });
   });

@@ -66,6 +66,15 @@ test("synthetic text is sent and ignored text is not", () => {
   ]);
 });
 
+test("a compaction that was not finished is left out", () => {
+  const compaction = user(part({ type: "compaction", auto: false }));
+  const next = user(text("Go on"));
+  for (const failed of [[], [assistant([], { summary: true, finish: "error" })]])
+    expect(convert([compaction, ...failed, next])).toEqual([
+      { role: "user", content: [{ type: "text", text: "Go on" }] },
+    ]);
+});
+
 test("a compaction becomes the question that its summary answers", () => {
   expect(
     convert([user(part({ type: "compaction", auto: true })), assistant([text("We built it.")])]),
