@@ -47,10 +47,11 @@ function toEscape(unit: string): string {
 // The folder is replaced at once, so that a program that starts meanwhile finds a whole one.
 const fresh = `dist-new-${process.pid}`;
 const program = {
-  // The worker is a program of its own, that unpacks images.
+  // The workers are programs of their own, that unpack images and convert pages.
   input: {
     main: "src/cli/main.ts",
     "image-worker": "src/tool/image-worker.ts",
+    "page-worker": "src/tool/page-worker.ts",
     [schemaLibrary]: schemaLibrary,
   },
   plugins: [lazySchemas(), leanSdk, nativeLock, wordlessSchema, lateNodeParts, asciiOnly],

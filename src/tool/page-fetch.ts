@@ -124,7 +124,7 @@ async function fetchPage(fetch: Fetch, signal: AbortSignal): Promise<Fetched> {
       signal,
     });
     const target = redirectTarget(response, url);
-    if (target === undefined) return readResponse(fetch, [...passed, url], response);
+    if (target === undefined) return readResponse(fetch, [...passed, url], response, signal);
     response.discard();
     await reachableAddresses(fetch, target);
     if (!isSameSite(url, target)) return { end: "elsewhere", from: url, to: target };
@@ -179,12 +179,13 @@ async function readResponse(
   { url: asked, format }: Fetch,
   path: readonly URL[],
   response: WebResponse,
+  signal: AbortSignal,
 ): Promise<Fetched> {
   const bytes = await response.read();
   const contentType = response.headers["content-type"] ?? "";
   // What turns HTML into Markdown is as large as all tools together.
-  const { readPage } = await import("./web-page.ts");
-  const content = readPage({ bytes, contentType, url: path.at(-1) ?? asked }, format);
+  const { readPageAside } = await import("./page-thread.ts");
+  const content = await readPageAside({ bytes, contentType, url: path.at(-1) ?? asked }, format, signal);
   return { end: "page", content, path, status: response.status, contentType, bytes };
 }
 

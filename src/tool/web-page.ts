@@ -20,12 +20,19 @@ export type PageContent =
 const imageTypes = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const textTypes =
   /^text\/|[/+](?:json|xml|yaml|x-yaml|toml|javascript|x-javascript|ecmascript|typescript|graphql|sql|x-sh|ndjson|x-ndjson|jsonl|x-www-form-urlencoded)$/;
+const htmlTypes = new Set(["text/html", "application/xhtml+xml"]);
 const untoldTypes = new Set(["", "application/octet-stream", "binary/octet-stream"]);
+
+/** Whether much may have to be done with it. */
+export function mayBeHtml(contentType: string): boolean {
+  const mime = mimeOf(contentType);
+  return htmlTypes.has(mime) || untoldTypes.has(mime);
+}
 
 /** What a model can read of a page: HTML in the format that was asked for, other text as it is. */
 export function readPage(page: Page, format: PageFormat): PageContent {
   const { bytes, contentType, url } = page;
-  const mime = contentType.split(";")[0]?.trim().toLowerCase() ?? "";
+  const mime = mimeOf(contentType);
   if (imageTypes.has(mime)) return { kind: "image", mime };
   const isText = untoldTypes.has(mime) ? !isBinary(bytes) : textTypes.test(mime);
   if (!isText) return { kind: "binary", mime };
@@ -34,8 +41,10 @@ export function readPage(page: Page, format: PageFormat): PageContent {
   return { kind: "text", text: format === "markdown" ? toMarkdown(text, url) : toPlainText(text) };
 }
 
+const mimeOf = (contentType: string): string => contentType.split(";")[0]?.trim().toLowerCase() ?? "";
+
 function isHtml(mime: string, text: string): boolean {
-  if (mime === "text/html" || mime === "application/xhtml+xml") return true;
+  if (htmlTypes.has(mime)) return true;
   return untoldTypes.has(mime) && /^\s*<(?:!doctype html|html)\b/i.test(text.slice(0, 1000));
 }
 

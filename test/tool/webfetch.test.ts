@@ -46,6 +46,20 @@ describe("a page", () => {
     expect(await output(url, { format: "html" })).toBe(`${head}\n\n${page}`);
   });
 
+  test("that is large is read like a small one, beside everything else, and given up in time", async () => {
+    const paragraph = "<p>One &amp; <b>two</b>.</p>";
+    const amps = "&amp;".repeat(900_000);
+    await using server = await webServer({
+      "/large": html(paragraph.repeat(20_000)),
+      "/slow": html(`<p>${amps}</p>`),
+      "/text": body("a<b>".repeat(100_000), { "content-type": "text/plain" }),
+    });
+    const [, ...paragraphs] = (await output(`${server.url}/large`)).split("\n\n");
+    expect(paragraphs).toEqual(Array.from({ length: 20_000 }, () => "One & **two**."));
+    expect((await output(`${server.url}/text`)).endsWith("\n\n" + "a<b>".repeat(100_000))).toBe(true);
+    expect(await failure(`${server.url}/slow`, { timeout: 0.2 })).toContain("within 0.2 seconds");
+  });
+
   test("is read in its own character set", async () => {
     const latin = Buffer.from("<p>caf\u00E9</p>", "latin1");
     await using server = await webServer({

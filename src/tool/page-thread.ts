@@ -1,0 +1,40 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { z } from "zod";
+import { mayBeHtml, type Page, type PageContent, type PageFormat, readPage } from "./web-page.ts";
+
+/** Up to here a page is read in less time than a thread takes to start. */
+const ownThreadBytes = 256 * 1024;
+
+/**
+ * What a model can read of the page. A large one takes seconds to become Markdown, so that this is done in a thread,
+ * which an abort ends. Rejects when it is aborted.
+ */
+export async function readPageAside(
+  page: Page,
+  format: PageFormat,
+  signal: AbortSignal,
+): Promise<PageContent> {
+  const isLarge = page.bytes.length > ownThreadBytes && mayBeHtml(page.contentType);
+  if (!isLarge || format === "html") return readPage(page, format);
+  signal.throwIfAborted();
+  const task = { ...page, url: page.url.href, format };
+  const worker = new Worker(workerProgram, { workerData: task, stdout: true, stderr: true });
+  try {
+    const answer: unknown[] = await once(worker, "message", { signal });
+    return contentSchema.parse(answer[0]);
+  } finally {
+    await worker.terminate();
+  }
+}
+
+const contentSchema = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("text"), text: z.string() }),
+  z.object({ kind: z.enum(["image", "binary"]), mime: z.string() }),
+]);
+
+/** Beside this file, as it is written or as it is bundled. */
+const workerProgram = new URL(
+  import.meta.url.endsWith(".ts") ? "./page-worker.ts" : "./page-worker.cjs",
+  import.meta.url,
+);
