@@ -32,12 +32,42 @@ export function compareTexts(before: string | null, after: string): Comparison {
 }
 
 function hunksOf(before: string, after: string): StructuredPatchHunk[] | undefined {
-  const patch = structuredPatch("", "", before, after, "", "", {
+  const start = sameBeginning(before, after);
+  const end = sameEnd(before, after, start);
+  const [old = "", fresh = ""] = [before, after].map((text) => text.slice(start, text.length - end));
+  const patch = structuredPatch("", "", old, fresh, "", "", {
     context: contextLines,
     timeout: comparisonLimitMs,
     maxEditLength: editLengthLimit,
   });
-  return patch?.hunks;
+  const linesAbove = countLines(after.slice(0, start));
+  return patch?.hunks.map((hunk) => ({ ...hunk, newStart: hunk.newStart + linesAbove }));
+}
+
+/** The length of the lines that both texts begin with, but for those that are shown around a change. */
+function sameBeginning(before: string, after: string): number {
+  let at = 0;
+  while (at < before.length && at < after.length && before.charCodeAt(at) === after.charCodeAt(at)) at++;
+  for (let lines = 0; lines <= contextLines; lines++) {
+    const newline = at === 0 ? -1 : after.lastIndexOf("\n", at - 1);
+    if (newline === -1) return 0;
+    at = newline;
+  }
+  return at + 1;
+}
+
+/** The same of the lines that both end with, behind what both begin with. */
+function sameEnd(before: string, after: string, beginning: number): number {
+  const most = Math.min(before.length, after.length) - beginning;
+  let length = 0;
+  while (length < most && before.at(-1 - length) === after.at(-1 - length)) length++;
+  let from = after.length - length;
+  for (let lines = 0; lines <= contextLines; lines++) {
+    const newline = after.indexOf("\n", from);
+    if (newline === -1) return 0;
+    from = newline + 1;
+  }
+  return after.length - from;
 }
 
 function wholeReplaced(before: string, after: string): Comparison {

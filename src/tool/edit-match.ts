@@ -1,6 +1,6 @@
 import { linesOf, Source, withoutReturns } from "./match-source.ts";
 import type { Place, Span, Wanted } from "./match-source.ts";
-import { placeLimit, strategies } from "./match-strategies.ts";
+import { placeLimit, replaceLimit, strategies } from "./match-strategies.ts";
 import type { Strategy } from "./match-strategies.ts";
 
 export interface Edit {
@@ -14,6 +14,8 @@ export type EditOutcome =
   | { outcome: "missing" }
   /** `lines` (from 1) where the old text begins; at most {@link placeLimit}, `more` says that there are others. */
   | { outcome: "ambiguous"; strategy: Strategy; lines: readonly number[]; more: boolean }
+  /** All were to be replaced, and there are more than {@link replaceLimit}. */
+  | { outcome: "tooMany" }
   /** The only likeness found covers far more than the old text. */
   | { outcome: "oversized"; line: number };
 
@@ -51,6 +53,7 @@ function conclude(
   const several = places.length > 1 && (!all || places.some(({ similar }) => similar));
   if (first === undefined) return { outcome: "missing" };
   if (several) return ambiguous(source, strategy, places);
+  if (places.length > replaceLimit) return { outcome: "tooMany" };
   const apart = withoutOverlaps(places);
   const spans = apart.map((place) => source.toRaw(place));
   return { outcome: "replaced", text: source.replace(apart), strategy, spans };

@@ -6,7 +6,7 @@ import { compareTexts } from "./diff.ts";
 import type { Comparison } from "./diff.ts";
 import { applyEdit } from "./edit-match.ts";
 import type { Edit, EditOutcome } from "./edit-match.ts";
-import type { Strategy } from "./match-strategies.ts";
+import { replaceLimit, type Strategy } from "./match-strategies.ts";
 import { inMatchTime } from "./match-time.ts";
 import { missingPathMessage, pathPermissions, resolveToolPath, titleOf } from "./paths.ts";
 import { loadTextFile, requireSeen, saveText, staleMessage } from "./text-file.ts";
@@ -130,6 +130,8 @@ const emptyHint = "Give the text to replace, or use write to replace the whole f
 
 function problemOf(outcome: Exclude<EditOutcome, { outcome: "replaced" }>, edit: Edit): string {
   if (outcome.outcome === "ambiguous") return ambiguityOf(outcome);
+  if (outcome.outcome === "tooMany")
+    return `oldString stands in more than ${replaceLimit} places. Use a command (sed, a script) instead.`;
   if (outcome.outcome === "missing")
     return `oldString does not stand in the file. ${missingHint(edit.oldString)}`;
   return `oldString does not stand in the file; what comes nearest, at line ${outcome.line}, is much longer. Read the file there and give the text exactly.`;

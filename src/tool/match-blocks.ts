@@ -11,6 +11,8 @@ const clearMargin = 0.05;
 const candidateLimit = 500;
 /** Middle parts longer than this are not compared: the work grows with the square. */
 const comparedLength = 20_000;
+/** Nor more than so many pairs of characters of all blocks together, which takes a second. */
+const comparedPairs = 4_000_000_000;
 
 /** First and last line are there, the size is near, and what is between is much alike. */
 export function findBlocks(source: Source, wanted: Wanted): Place[] {
@@ -18,6 +20,7 @@ export function findBlocks(source: Source, wanted: Wanted): Place[] {
   if (!hasAnchors(needle)) return [];
   const slack = Math.max(1, Math.floor(needle.length * sizeTolerance));
   const blocks = anchoredBlocks(source, needle, slack);
+  if (blocks.length * middleLength(needle) ** 2 > comparedPairs) return [];
   const alike = blocks
     .map((block) => ({
       ...block,
@@ -52,14 +55,23 @@ function hasAnchors(needle: readonly string[]): boolean {
 function anchoredBlocks({ trimmed }: Source, needle: readonly string[], slack: number): Block[] {
   const [opening = "", closing = ""] = [needle[0], needle.at(-1)];
   const shortest = Math.max(3, needle.length - slack);
+  const closings = trimmed.flatMap((line, index) => (line === closing ? [index] : []));
   const blocks: Block[] = [];
+  let next = 0;
   for (let first = trimmed.indexOf(opening); first !== -1; first = trimmed.indexOf(opening, first + 1)) {
-    for (let count = shortest; count <= needle.length + slack; count++) {
-      if (trimmed[first + count - 1] === closing) blocks.push({ first, count });
+    while ((closings[next] ?? Number.POSITIVE_INFINITY) < first + shortest - 1) next++;
+    for (let at = next; (closings[at] ?? Number.POSITIVE_INFINITY) < first + needle.length + slack; at++) {
+      blocks.push({ first, count: (closings[at] ?? first) - first + 1 });
+      if (blocks.length > candidateLimit) return [];
     }
-    if (blocks.length > candidateLimit) return [];
+    if (next === closings.length) break;
   }
   return blocks;
+}
+
+function middleLength(needle: readonly string[]): number {
+  const length = needle.slice(1, -1).reduce((sum, line) => sum + line.length + 1, 0);
+  return Math.min(length, comparedLength);
 }
 
 /** Likeness of what lies between first and last line, from 0 to 1. */

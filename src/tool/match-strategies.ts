@@ -1,5 +1,6 @@
 import { findBlocks, findByContext } from "./match-blocks.ts";
 import { commonIndent, linesPlace } from "./match-indent.ts";
+import { runsOf } from "./match-runs.ts";
 import { collapsed, linesOf } from "./match-source.ts";
 import type { Find, Place, Source, Span, Wanted } from "./match-source.ts";
 
@@ -17,7 +18,12 @@ export type Strategy =
 /** Ambiguity is reported with this many places at most. */
 export const placeLimit = 100;
 
+/** More places are not replaced at once. */
+export const replaceLimit = 200_000;
+
 const wordLimit = 5_000;
+/** Lines or words of places that are looked at, before it is given up: where text repeats, they may have no end. */
+const lookLimit = 10_000_000;
 const escapes = /\\[nrt"'`\\$]/g;
 
 /** In the order in which they are tried. */
@@ -48,9 +54,7 @@ function findIndented(source: Source, wanted: Wanted): Place[] {
   const shift = commonIndent(needle);
   const bare = needle.map((line) => line.slice(shift.length));
   const trimmed = needle.map((line) => line.trim());
-  return windows(source, needle.length)
-    .filter((first) => linesEqual(source.trimmed, first, trimmed) && hasShape(source, first, bare))
-    .map((first) => linesPlace(source, wanted, first, needle.length));
+  return linePlaces(source, wanted, trimmed, source.trimmed, (first) => hasShape(source, first, bare));
 }
 
 function hasShape(source: Source, first: number, bare: readonly string[]): boolean {
@@ -61,9 +65,7 @@ function hasShape(source: Source, first: number, bare: readonly string[]): boole
 
 function findTrimmedLines(source: Source, wanted: Wanted): Place[] {
   const needle = linesOf(wanted.needle).map((line) => line.trim());
-  return windows(source, needle.length)
-    .filter((first) => linesEqual(source.trimmed, first, needle))
-    .map((first) => linesPlace(source, wanted, first, needle.length));
+  return linePlaces(source, wanted, needle, source.trimmed);
 }
 
 /** The needle has blanks around it that the text has not. */
@@ -79,20 +81,52 @@ function findTrimmedBoundary({ text }: Source, wanted: Wanted): Place[] {
 /** Runs of blanks and newlines count as one blank. */
 function findWhitespace(source: Source, wanted: Wanted): Place[] {
   const needle = linesOf(wanted.needle).map(collapsed);
-  const inLines = windows(source, needle.length)
-    .filter((first) => linesEqual(source.collapsed, first, needle))
-    .map((first) => linesPlace(source, wanted, first, needle.length));
+  const inLines = linePlaces(source, wanted, needle, source.collapsed);
   return inLines.length > 0 ? inLines : findWords(source, wanted);
+}
+
+/** Whole lines that are the needle's, as many as are needed to know, none that overlap where all are replaced. */
+function linePlaces(
+  source: Source,
+  wanted: Wanted,
+  needle: readonly string[],
+  lines: readonly string[],
+  fits: (first: number) => boolean = () => true,
+): Place[] {
+  const places: Place[] = [];
+  let free = 0;
+  let lookedAt = 0;
+  for (const first of runsOf(needle, lines)) {
+    if (first < free) continue;
+    lookedAt += needle.length;
+    if (lookedAt > lookLimit) break;
+    if (!fits(first)) continue;
+    places.push(linesPlace(source, wanted, first, needle.length));
+    if (places.length > (wanted.all ? replaceLimit : placeLimit)) break;
+    if (wanted.all) free = first + needle.length;
+  }
+  return places;
 }
 
 function findWords({ text }: Source, wanted: Wanted): Place[] {
   const words = wanted.needle.trim().split(/\s+/);
-  if (words.length < 2 || words.length > wordLimit) return [];
+  if (words.length < 2 || words.length > wordLimit || isTooOften(text, words)) return [];
   const replacement = withoutSharedBoundary(wanted);
-  const pattern = new RegExp(words.map(literal).join("\\s+"), "g");
-  return [...text.matchAll(pattern)]
-    .map((match) => ({ start: match.index, end: match.index + match[0].length, replacement }))
-    .filter((span) => isWhole(text, span));
+  const places: Place[] = [];
+  for (const match of text.matchAll(new RegExp(words.map(literal).join("\\s+"), "g"))) {
+    const place = { start: match.index, end: match.index + match[0].length, replacement };
+    if (isWhole(text, place)) places.push(place);
+    if (places.length > (wanted.all ? replaceLimit : placeLimit)) break;
+  }
+  return places;
+}
+
+/** Whether the words may begin in so many places that looking at all of them would take seconds. */
+function isTooOften(text: string, [first = "", ...others]: readonly string[]): boolean {
+  let left = lookLimit;
+  for (let at = text.indexOf(first); at !== -1 && left >= 0; at = text.indexOf(first, at + first.length))
+    left -= others.length;
+  return left < 0;
 }
 
 /** The needle has `\n`, `\"` and the like where the text has the character itself. */
@@ -157,16 +191,7 @@ function occurrences(text: string, needle: string, apart: boolean): number[] {
   const step = apart ? needle.length : 1;
   for (let at = text.indexOf(needle); at !== -1; at = text.indexOf(needle, at + step)) {
     found.push(at);
-    if (!apart && found.length > placeLimit) break;
+    if (found.length > (apart ? replaceLimit : placeLimit)) break;
   }
   return found;
-}
-
-/** First lines of all runs of so many lines. */
-function windows({ lines }: Source, count: number): number[] {
-  return Array.from({ length: Math.max(0, lines.length - count + 1) }, (_, first) => first);
-}
-
-function linesEqual(lines: readonly string[], first: number, wanted: readonly string[]): boolean {
-  return wanted.every((line, index) => lines[first + index] === line);
 }

@@ -173,6 +173,20 @@ test("blank text is only found exactly, and empty text never", () => {
   expect(edit("a", "", "x")).toEqual({ outcome: "missing" });
 });
 
+test("text that repeats itself is searched in moderate time, however long the old text is", () => {
+  const begin = performance.now();
+  const same = "x\n".repeat(1_000_000);
+  const missing = { outcome: "missing" };
+  expect(edit(same, `${"x\n".repeat(50_000)}z`, "y")).toEqual(missing);
+  expect(edit(" x\n".repeat(1_000_000), "x\nx\nx", "y")).toMatchObject({ outcome: "ambiguous", more: true });
+  expect(edit("a ".repeat(1_000_000), `${"a  ".repeat(500)}b`, "y")).toEqual(missing);
+  const middle = "some words of a long line\n".repeat(700);
+  const blocks = `begin\n${middle}end\n`.repeat(300);
+  expect(edit(blocks, `begin\nother\n${middle}end`, "y")).toEqual(missing);
+  expect(edit(same, "x", "y", true)).toEqual({ outcome: "tooMany" });
+  expect(performance.now() - begin).toBeLessThan(10_000);
+});
+
 test("a large file is searched with every strategy in moderate time", () => {
   const text = Array.from({ length: 50_000 }, (_, index) => `  item ${index % 7} {\n  }\n`).join("");
   const begin = performance.now();

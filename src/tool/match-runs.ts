@@ -1,0 +1,27 @@
+/**
+ * Where the wanted items stand one after the other, in order, overlapping places too. Each item is looked at a few
+ * times however often the items repeat themselves (Knuth, Morris, Pratt).
+ */
+export function* runsOf(wanted: readonly string[], items: readonly string[]): Generator<number> {
+  const borders = bordersOf(wanted);
+  let matched = 0;
+  for (let index = 0; index < items.length; index++) {
+    while (matched > 0 && items[index] !== wanted[matched]) matched = borders[matched - 1] ?? 0;
+    if (items[index] === wanted[matched]) matched++;
+    if (matched < wanted.length) continue;
+    yield index - wanted.length + 1;
+    matched = borders[matched - 1] ?? 0;
+  }
+}
+
+/** For each beginning of the list the length of the longest shorter one that it ends with. */
+function bordersOf(list: readonly string[]): number[] {
+  const borders = list.length === 0 ? [] : [0];
+  let border = 0;
+  for (let index = 1; index < list.length; index++) {
+    while (border > 0 && list[index] !== list[border]) border = borders[border - 1] ?? 0;
+    if (list[index] === list[border]) border++;
+    borders.push(border);
+  }
+  return borders;
+}
