@@ -156,7 +156,8 @@ export class ToolRunner {
   ): Promise<CallOutcome> {
     const asked = { title: card.part.tool, locations: [], permissions: [] };
     const decision = await this.#decide(card, asked, looping, signal);
-    return decision.outcome === "allowed" ? card.fail("invalid", problem) : card.refuse(decision, looping);
+    if (decision.outcome !== "allowed") return card.refuse(decision, looping);
+    return card.fail("invalid", await this.#shown(problem));
   }
 
   async #afterAbort(card: CallCard, turn: Promise<CallOutcome>): Promise<CallOutcome> {
@@ -257,7 +258,7 @@ export class ToolRunner {
     if (!(error instanceof ToolFailure)) {
       this.#deps.log.error("a tool threw", { tool: tool.name, error: messageOf(error) });
     }
-    return card.fail("failed", this.#deps.secrets.redact(messageOf(error)));
+    return card.fail("failed", await this.#shown(messageOf(error)));
   }
 
   /** The errors that the changes brought, as a paragraph of the result. */

@@ -1,4 +1,5 @@
 import { indentTranslations, translateIndent } from "./match-indent.ts";
+import { runsOf } from "./match-runs.ts";
 import type { Hunk } from "./patch.ts";
 import { ToolFailure } from "./tool.ts";
 
@@ -91,9 +92,12 @@ function placesOf(source: Source, hunk: Hunk, name: string): Candidates {
   const scopes = scopesOf(source, hunk, old, name);
   for (const reading of readings.keys()) {
     const wanted = old.map((line) => readLine(reading, line));
-    const places = positionsOf(source.read(reading), wanted)
-      .filter((first) => isInScope(source, hunk, first, old.length, scopes))
-      .map((first) => ({ first, count: old.length, reading }));
+    const places: Place[] = [];
+    for (const first of runsOf(wanted, source.read(reading))) {
+      if (!isInScope(source, hunk, first, old.length, scopes)) continue;
+      places.push({ first, count: old.length, reading });
+      if (places.length > placeLimit) throw new ToolFailure(ambiguity({ name, places }));
+    }
     if (places.length > 0) return { name, places };
   }
   throw new ToolFailure(`${name} fits nowhere: ${missingReason(source, hunk, old)} ${readAgain}`);
@@ -102,11 +106,10 @@ function placesOf(source: Source, hunk: Hunk, name: string): Candidates {
 const readAgain = "Read the file there and copy its lines exactly. Nothing was changed.";
 
 function missingReason(source: Source, hunk: Hunk, old: readonly string[]): string {
-  const elsewhere = positionsOf(
-    source.read(2),
-    old.map((line) => line.trim()),
-  );
-  const at = elsewhere.map((first) => first + 1).join(", ");
+  const trimmed = old.map((line) => line.trim());
+  const elsewhere: number[] = [];
+  for (const first of runsOf(trimmed, source.read(2))) if (elsewhere.push(first) > shownPlaces) break;
+  const at = shownLines(elsewhere);
   if (elsewhere.length === 0) return `the file does not have its lines, from ${quoted(old[0] ?? "")} on.`;
   if (hunk.atEnd) return `its lines stand at line ${at}, not at the end of the file.`;
   return `its lines stand at line ${at}, which is not below ${hunk.anchors.map(quoted).join(" and ")}.`;
@@ -171,7 +174,7 @@ function anchorPlaces(source: Source, anchors: readonly string[], name: string):
 /** A declaration may be named by its beginning. */
 function anchorPositions(source: Source, anchor: string): number[] {
   for (const reading of readings.keys()) {
-    const found = positionsOf(source.read(reading), [readLine(reading, anchor)]);
+    const found = [...runsOf([readLine(reading, anchor)], source.read(reading))];
     if (found.length > 0) return found;
   }
   const beginning = anchor.trim();
@@ -202,15 +205,6 @@ function depthOf(line: string): number {
   return line.length - line.trimStart().length;
 }
 
-function positionsOf(lines: readonly string[], wanted: readonly string[]): number[] {
-  const [first] = wanted;
-  const found: number[] = [];
-  for (let at = 0; at + wanted.length <= lines.length; at++) {
-    if (lines[at] === first && wanted.every((line, index) => lines[at + index] === line)) found.push(at);
-  }
-  return found;
-}
-
 /** One place for each hunk. Hunks that fit in one place only may stand in any order, others are told apart by theirs. */
 function choosePlaces(candidates: readonly Candidates[]): Place[] {
   const single = candidates.flatMap(({ places }) => (places.length === 1 ? places : []));
@@ -224,11 +218,18 @@ function choosePlaces(candidates: readonly Candidates[]): Place[] {
 }
 
 const shownPlaces = 10;
+/** A hunk that fits in more places is not told apart from others by their order. */
+const placeLimit = 2_000;
+
+/** Lines counted from 1, of many only the first. */
+function shownLines(firsts: readonly number[]): string {
+  const shown = firsts.slice(0, shownPlaces).map((first) => first + 1);
+  return `${shown.join(", ")}${firsts.length > shownPlaces ? " and others" : ""}`;
+}
 
 function ambiguity({ name, places }: Candidates): string {
-  const shown = places.slice(0, shownPlaces).map(({ first }) => first + 1);
-  const more = places.length > shownPlaces ? " and others" : "";
-  return `${name} fits in ${places.length} places (line ${shown.join(", ")}${more}). Give more lines around the place you mean, or name what it is in with @@. Nothing was changed.`;
+  const count = places.length > placeLimit ? `more than ${placeLimit}` : `${places.length}`;
+  return `${name} fits in ${count} places (line ${shownLines(places.map(({ first }) => first))}). Give more lines around the place you mean, or name what it is in with @@. Nothing was changed.`;
 }
 
 function withoutOverlap(places: readonly Place[]): Place[] {
@@ -275,10 +276,12 @@ function replaceLines(source: Source, chosen: readonly Chosen[], lineEnd: "\n" |
   const lines: Line[] = [];
   let done = 0;
   for (const { hunk, place } of chosen.toSorted((one, other) => one.place.first - other.place.first)) {
-    lines.push(...source.lines.slice(done, place.first), ...newLines(source, hunk, place, lineEnd));
+    // One by one: so many arguments as a file has lines fit into no call.
+    for (const line of source.lines.slice(done, place.first)) lines.push(line);
+    for (const line of newLines(source, hunk, place, lineEnd)) lines.push(line);
     done = place.first + place.count;
   }
-  return [...lines, ...source.lines.slice(done)];
+  return lines.concat(source.lines.slice(done));
 }
 
 function newLines(source: Source, hunk: Hunk, place: Place, end: "\n" | "\r\n"): Line[] {

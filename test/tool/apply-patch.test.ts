@@ -244,6 +244,22 @@ describe("what a patch may not do", () => {
     expect(own.permissions[0]?.subjects[0]?.confirm).toContain("configuration");
   });
 
+  test("take long over a file that repeats itself, or over its many lines", async () => {
+    const same = "x\n".repeat(300_000);
+    const long = ["@@", ...Array.from({ length: 5_000 }, () => " x"), "-z", "+y"];
+    const often = Array.from({ length: 500 }, () => ["@@", " x", "-x", "+y"]).flat();
+    const begin = performance.now();
+    expect(await refused(same, ...long)).toContain("The hunk fits nowhere: the file does not have its lines");
+    expect(await refused(same, ...often)).toContain(
+      "Hunk 1 of 500 fits in more than 2000 places (line 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and others).",
+    );
+    expect(await refused(`${same}a\n`, "@@", "-x", "+y", "*** End of File")).toContain(
+      "its lines stand at line 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and others, not at the end",
+    );
+    expect(await updated(`${same}a\n${same}`, "@@", "-a", "+b")).toBe(`${same}b\n${same}`);
+    expect(performance.now() - begin).toBeLessThan(10_000);
+  });
+
   test("delete or move a link, through which its target would go", async () => {
     await using place = await toolPlace({ a: "a\n", "d/f": "f\n" });
     await symlink("a", place.path("link"));
