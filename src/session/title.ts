@@ -5,7 +5,6 @@ import type { Message } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
 import type { Model, Models } from "../model/model.ts";
 import type { RetryPolicy } from "../model/retry.ts";
-import { headOf } from "../tool/output-limit.ts";
 import { askModel } from "./model-answer.ts";
 import { noTokens } from "./turn-result.ts";
 
@@ -64,7 +63,7 @@ function shorten(text: string): string {
 }
 
 function userMessage(sessionId: SessionId, agent: string, text: string): Message {
-  const question = `Write a title for a conversation that begins so:\n\n${headOf(text, longestMaterial)}`;
+  const question = `Write a title for a conversation that begins so:\n\n${text.slice(0, longestMaterial)}`;
   return {
     info: { id: newMessageId(), sessionId, role: "user", time: { created: Date.now() }, agent },
     parts: [{ id: newPartId(), type: "text", text: question }],
