@@ -22,6 +22,8 @@ export interface PathBase {
   readonly home: string;
 }
 
+/** Characters; Linux takes 4,096 bytes, and each folder of a path that is not there is looked for. */
+const longestPath = 8_192;
 /** The number of links that Linux follows before it says ELOOP. */
 const linkLimit = 40;
 const kernelFolders = ["/proc", "/sys", "/dev"];
@@ -56,6 +58,8 @@ export function relativeTo(folder: string, path: string): string {
 
 function toAbsolute(raw: string, { cwd, home }: PathBase): string {
   if (raw === "") throw new UserError("The path is empty. Give the path of a file or folder.");
+  if (raw.length > longestPath)
+    throw new UserError(`The path has ${raw.length} characters, more than any system takes.`);
   if (raw.includes("\0")) throw new UserError("The path contains a NUL character, which no file name can.");
   if (raw === "~") return home;
   if (raw.startsWith("~/") || raw.startsWith(`~${sep}`)) return resolve(home, raw.slice(2));

@@ -44,6 +44,9 @@ test("links in a circle, NULs, empty and endless names are refused with words", 
   await symlink("one", join(folder.path, "two"));
   await expect(resolvePath("one", base)).rejects.toThrow("one: the links on the way go round in a circle.");
   await expect(resolvePath("a\0b", base)).rejects.toThrow("The path contains a NUL character");
+  await expect(resolvePath("p/".repeat(5_000), base)).rejects.toThrow(
+    "The path has 10000 characters, more than any system takes.",
+  );
   await expect(resolvePath("", base)).rejects.toThrow("The path is empty");
   await expect(resolvePath("x".repeat(5000), base)).rejects.toThrow("longer than the file system allows");
 });
