@@ -5,8 +5,13 @@ import type { Todo } from "../message/message.ts";
 import { defineTool } from "./tool.ts";
 
 const todoLimit = 100;
+/** Characters: the list stands in the editor's panel as a whole. */
+const contentLimit = 1_000;
 
-const entrySchema = todoSchema.extend({ priority: todoSchema.shape.priority.default("medium") });
+const entrySchema = todoSchema.extend({
+  content: todoSchema.shape.content.max(contentLimit),
+  priority: todoSchema.shape.priority.default("medium"),
+});
 const inputSchema = z.object({
   todos: z.array(entrySchema).max(todoLimit).describe("The whole list as it is from now on"),
 });

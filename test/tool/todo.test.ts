@@ -63,3 +63,12 @@ test("for an unknown tool all there are come, the nearest first", () => {
   );
   expect(unknownTool("x", [])).toBe('There is no tool "x", and no other can be used now.');
 });
+
+test("an entry is short, for the list stands before the person as a whole", () => {
+  const entry = (length: number) => ({ content: "x".repeat(length), status: "pending", priority: "low" });
+  expect(todowriteTool.input.safeParse({ todos: [entry(1_000)] }).success).toBe(true);
+  const parsed = todowriteTool.input.safeParse({ todos: [entry(1_001)] });
+  expect(parsed.success ? "" : describeInputProblem(parsed.error)).toMatch(
+    /^- todos\[0\]\.content: Too big/m,
+  );
+});
