@@ -12,8 +12,15 @@ const RESULT_LIMIT = 100;
 /** Of a line; 100 of them fit into what a model sees of one result. */
 const LINE_LIMIT_CHARACTERS = 400;
 
+/** No system takes a much longer one for a program. */
+const PATTERN_LIMIT_CHARACTERS = 20_000;
+
 const inputSchema = z.object({
-  pattern: z.string().min(1).describe("The regular expression that lines have to match."),
+  pattern: z
+    .string()
+    .min(1)
+    .max(PATTERN_LIMIT_CHARACTERS)
+    .describe("The regular expression that lines have to match."),
   path: z.string().optional().describe("The folder or file to look in; the working directory unless given."),
   include: z.string().min(1).optional().describe("A glob that files have to match, such as *.ts."),
 });

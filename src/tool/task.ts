@@ -11,8 +11,11 @@ const agentsLimit = 60;
 /** Characters of one agent's description in the list. */
 const descriptionLimit = 600;
 
+/** Characters: it becomes a session's title. */
+const descriptionLength = 500;
+
 const inputSchema = z.object({
-  description: z.string().min(1).describe("What it is about, in three to five words."),
+  description: z.string().min(1).max(descriptionLength).describe("What it is about, in three to five words."),
   prompt: z.string().min(1).describe("All that the agent must know to do it."),
   subagent_type: z.string().describe("The agent's name, as it is listed."),
   task_id: z.string().optional().describe("An earlier task that goes on."),
