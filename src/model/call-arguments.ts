@@ -74,7 +74,8 @@ const nestingLimit = 200;
 /** No arguments at all are an empty object: that is how some servers call tools without parameters. */
 export function parseArguments(raw: string): ParsedArguments {
   if (raw.trim() === "") return { input: {} };
-  if (nestsDeeper(nestingLimit, raw)) return { problem: `they nest more than ${nestingLimit} levels deep` };
+  if (nestsDeeper(nestingLimit, raw))
+    return { problem: `too deep: they nest more than ${nestingLimit} levels` };
   try {
     const input = fromJson(raw);
     if (isRecord(input)) return { input };

@@ -442,10 +442,10 @@ describe("an editor that formats what it saves", () => {
   });
 });
 
-test("hunks that take for ever to find are given up", { timeout: 20_000 }, async () => {
+test("hunks that could take for ever to find are answered soon", { timeout: 20_000 }, async () => {
   const hunk = ["@@", ...Array.from({ length: 500 }, () => " same"), "-same", "+other"];
   const hunks = Array.from({ length: 200 }, () => hunk).flat();
   expect(await refused("same\n".repeat(100_000), ...hunks)).toContain(
-    "Finding the old text takes too long in a file of this size.",
+    "Hunk 1 of 200 fits in more than 2000 places",
   );
 });
