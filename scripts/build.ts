@@ -46,14 +46,7 @@ function toEscape(unit: string): string {
 // Bundles the program into dist/: a small first file, and the rest in parts that load when they are needed.
 // The folder is replaced at once, so that a program that starts meanwhile finds a whole one.
 const fresh = `dist-new-${process.pid}`;
-const program = {
-  // The workers are programs of their own, that unpack images and convert pages.
-  input: {
-    main: "src/cli/main.ts",
-    "image-worker": "src/tool/image-worker.ts",
-    "page-worker": "src/tool/page-worker.ts",
-    [schemaLibrary]: schemaLibrary,
-  },
+const bundled = {
   plugins: [lazySchemas(), leanSdk, nativeLock, wordlessSchema, lateNodeParts, asciiOnly],
   platform: "node",
   external: ["@vscode/ripgrep", "fs-native-extensions/package.json"],
@@ -75,9 +68,18 @@ const output: OutputOptions = {
   entryFileNames: "[name].cjs",
   chunkFileNames: "[name]-[hash].cjs",
 };
+const program = { ...bundled, input: { main: "src/cli/main.ts", [schemaLibrary]: schemaLibrary } };
 const { output: split } = await build({ ...program, output, write: false });
 await build({ ...program, output: { ...output, codeSplitting: startParts(split) } });
-// What runs beside the program, for authors' modules, shares nothing with it: its parts load for themselves.
+// What runs beside the program shares nothing with it, so that each loads what it needs and no more: the threads that
+// unpack images and convert pages, and the process of authors' modules.
+const workers = { "image-worker": "src/tool/image-worker.ts", "page-worker": "src/tool/page-worker.ts" };
+for (const [name, path] of Object.entries(workers))
+  await build({
+    ...bundled,
+    input: { [name]: path },
+    output: { ...output, chunkFileNames: "worker-[name]-[hash].cjs", cleanDir: false },
+  });
 await build({
   input: {
     "plugin-host": "src/plugin/host.ts",

@@ -4,14 +4,14 @@ import type { CodeSplittingOptions, OutputAsset, OutputChunk } from "rolldown";
 /**
  * Puts what a start loads in any case into three files, given how the bundler split the program by itself: that was some
  * twenty, shared by one request or another, of which each costs 0.2 ms. What the command line shares with the server is
- * one of the three, so that a command does not load the whole of it; what a worker loads stays as it is.
+ * one of the three, so that a command does not load the whole of it.
  */
 export function startParts(split: readonly (OutputChunk | OutputAsset)[]): CodeSplittingOptions {
   const chunks = split.filter((part) => part.type === "chunk");
   const modulesOf = (entry: string) => modulesBehind(entry, chunks);
-  const apart = new Set([...modulesOf("src/cli/main.ts"), ...modulesOf("src/tool/image-worker.ts")]);
-  const start = without(modulesOf("src/cli/acp.ts"), apart);
-  const server = without(modulesOf("src/cli/acp-server.ts"), new Set([...apart, ...start]));
+  const entry = modulesOf("src/cli/main.ts");
+  const start = without(modulesOf("src/cli/acp.ts"), entry);
+  const server = without(modulesOf("src/cli/acp-server.ts"), new Set([...entry, ...start]));
   const unshared = without(server, modulesOf("src/cli/commands.ts"));
   const group = (name: string, modules: ReadonlySet<string>) => ({
     name,
