@@ -246,3 +246,6 @@ export type ToolPart = z.infer<typeof toolPartSchema>;
 
 export const isFinished = (state: ToolState): boolean =>
   state.status === "completed" || state.status === "error";
+
+/** What the model sees in place of an output that was taken out of its view. */
+export const clearedOutput = "[Old tool result content cleared]";

@@ -1,8 +1,8 @@
 import { once } from "../base/async.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { loadPart } from "../base/part.ts";
 import type { Endpoint } from "./client.ts";
-import { toAgentError } from "./failure.ts";
 import type { Send } from "./http.ts";
 import type { ModelRequest, StepEvent } from "./model.ts";
 
@@ -60,7 +60,8 @@ class LateIterator implements AsyncIterator<StepEvent> {
     } catch (thrown) {
       if (this.#opened !== undefined) return ended;
       this.#opened = nothing;
-      return { done: false, value: { type: "failed", error: toAgentError(thrown, "") } };
+      const error = { code: "internal", message: messageOf(thrown), retryable: false } as const;
+      return { done: false, value: { type: "failed", error } };
     }
     return this.#opened.next();
   }

@@ -2,12 +2,17 @@ import { createHash } from "node:crypto";
 import type { AssistantContent, FilePart, ModelMessage, ToolModelMessage, UserContent } from "ai";
 import { isRecord } from "../base/record.ts";
 import type { Message, MessageInfo } from "../message/message.ts";
-import type { Attachment, Part, ReasoningDetail, ToolPart } from "../message/part.ts";
+import {
+  type Attachment,
+  clearedOutput,
+  type Part,
+  type ReasoningDetail,
+  type ToolPart,
+} from "../message/part.ts";
 import { takesMedium } from "./media.ts";
 import type { Model } from "./model.ts";
 import { quirksOf, type Quirks } from "./quirks.ts";
 
-export const clearedOutput = "[Old tool result content cleared]";
 export const interruptedCall = "[Tool execution was interrupted]";
 export const compactionQuestion = "What did we do so far?";
 

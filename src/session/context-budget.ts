@@ -1,9 +1,8 @@
 import { estimateTokenCount } from "tokenx";
 import type { Config } from "../config/schema.ts";
 import type { Message } from "../message/message.ts";
-import type { Part, Tokens } from "../message/part.ts";
+import { clearedOutput, type Part, type Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
-import { clearedOutput } from "../model/to-model-messages.ts";
 
 /** More of the window than this is never kept free for an answer (system.md 4). */
 const outputReserve = 32_000;
