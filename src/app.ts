@@ -28,7 +28,7 @@ import { ChildVariables } from "./workspace/child-variables.ts";
 import { openFiles } from "./workspace/files.ts";
 import { openPipedProcesses, type PipedProcesses } from "./workspace/piped-process.ts";
 import { openProcesses, type Processes } from "./workspace/process.ts";
-import { openSearch } from "./workspace/search.ts";
+import { openSearch, type Search } from "./workspace/search.ts";
 import { openSnapshots } from "./workspace/snapshot.ts";
 import { Watchdog } from "./workspace/watchdog.ts";
 
@@ -63,6 +63,7 @@ export class App {
   readonly #person: Home;
   readonly #secrets = new Secrets();
   readonly #watchdog: Watchdog;
+  readonly #search: Search;
   readonly #processes: Processes;
   readonly #piped: PipedProcesses;
   readonly #parts: LateParts;
@@ -99,11 +100,12 @@ export class App {
     this.#processes = openProcesses({ env: () => variables.now(), watchdog, secrets });
     this.#piped = openPipedProcesses({ env: () => variables.now(), watchdog });
     const snapshotFolder = join(dataFolder, "snapshot");
+    this.#search = openSearch({ env, watchdog });
     const workspace = {
       home: this.home,
       outputFolder: join(dataFolder, "tool-output"),
       files: openFiles(),
-      search: openSearch({ env, watchdog }),
+      search: this.#search,
       snapshots: openSnapshots(snapshotFolder, log),
       processes: this.#processes,
     };
@@ -172,9 +174,9 @@ export class App {
     return this.#load([() => import("./session/turn.ts"), () => import("./tool/registry.ts"), loadCalls]);
   }
 
-  /** The same for a first command: the grammar of the shell is large. */
+  /** The same for a first command, the grammar of whose shell is large, and a first search. */
   warmUpCalls(): Promise<void> {
-    return this.#load([loadAnalysis]);
+    return this.#load([loadAnalysis, () => this.#search.warmUp()]);
   }
 
   async #load(parts: readonly (() => Promise<unknown>)[]): Promise<void> {

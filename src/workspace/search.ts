@@ -10,6 +10,8 @@ import type { Watchdog } from "./watchdog.ts";
 export interface Search {
   files(query: FilesQuery): Promise<{ paths: string[]; truncated: boolean }>;
   lines(query: LinesQuery): Promise<{ matches: LineMatch[]; truncated: boolean }>;
+  /** Loads what a first search needs. */
+  warmUp(): Promise<void>;
 }
 
 export interface FilesQuery {
@@ -74,8 +76,11 @@ export function openSearch(options: SearchOptions): Search {
   return {
     files: async (query) => withEngine(await engine(), (engine) => findFiles(engine, query, progressMs)),
     lines: async (query) => withEngine(await engine(), (engine) => findLines(engine, query, progressMs)),
+    warmUp: async () => void (await Promise.all([engine(), loadGlob()])),
   };
 }
+
+const loadGlob = () => import("./glob.ts");
 
 /** Where ripgrep cannot search, JavaScript can. */
 async function withEngine<T>(engine: SearchEngine, search: (engine: SearchEngine) => Promise<T>): Promise<T> {
@@ -101,7 +106,7 @@ async function findFiles(
   query: FilesQuery,
   progressMs: number,
 ): ReturnType<Search["files"]> {
-  const { toPathFilter } = await import("./glob.ts");
+  const { toPathFilter } = await loadGlob();
   const isWanted = toPathFilter(query.globs, query.folder);
   const found: string[] = [];
   const tell = progress(query.onProgress, progressMs);
@@ -149,7 +154,7 @@ async function filesWithMatch(
       `${folder} has ${asked.size} bytes; files of up to ${MOST_FILE_BYTES} bytes are searched.`,
     );
   if (asked.isFile()) return [folder];
-  const { toPathFilter } = await import("./glob.ts");
+  const { toPathFilter } = await loadGlob();
   const filter = toPathFilter(include === undefined ? [] : [include], folder);
   const onFound = progress(query.onProgress, progressMs);
   const found = await engine.filesWithMatch({

@@ -62,7 +62,7 @@ function context(): ToolContext {
       outputFolder: join(folder, "outputs"),
       files: { read: unused, write: unused, remove: unused, lock: unused } satisfies Files,
       processes,
-      search: { files: unused, lines: unused } satisfies Search,
+      search: { files: unused, lines: unused, warmUp: unused } satisfies Search,
       snapshots: { save: unused, load: unused } satisfies Snapshots,
     },
     seen: { get: () => undefined, set: unused },

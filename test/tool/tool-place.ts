@@ -121,7 +121,7 @@ function toolContext(folder: string, cwd: string): ToolContext {
       outputFolder: join(folder, "outputs"),
       files: openFiles(),
       processes: { run: unused, endAll: unused, killAll: unused } satisfies Processes,
-      search: { files: unused, lines: unused } satisfies Search,
+      search: { files: unused, lines: unused, warmUp: unused } satisfies Search,
       snapshots: openSnapshots(join(folder, "snapshots")),
     },
     seen: new Map<string, string>(),
