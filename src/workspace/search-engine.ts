@@ -14,21 +14,37 @@ export const MOST_FILES = 500_000;
 export interface SearchEngine {
   /** Paths of all files, relative to the folder. */
   files(folder: string, signal: AbortSignal): AsyncGenerator<string>;
-  /** Those that hold a matching line. `glob` may spare work: the filter decides. Some may turn out to be binary. */
-  filesWithMatch(query: {
-    folder: string;
-    pattern: string;
-    glob: string | undefined;
-    filter: PathFilter;
-    /** Told of each further file with how many there are. */
-    onFound: (files: number) => Promise<void> | undefined;
-    signal: AbortSignal;
-  }): Promise<string[]>;
+  /** Those that hold a matching line. Some may turn out to be binary. */
+  filesWithMatch(query: FolderQuery): Promise<string[]>;
+  /**
+   * Up to `limit` matching lines of each file, where that can be told at once and is not much; else undefined, and what
+   * there is has to be asked file by file.
+   */
+  fewMatches?(query: FolderQuery & { limit: number }): Promise<Matches | undefined>;
   /** Up to `limit` matching lines of each of these files, given by absolute paths; of binary files none. */
   matches(query: {
     paths: readonly string[];
     pattern: string;
     limit: number;
     signal: AbortSignal;
-  }): Promise<Map<string, { line: number; text: string }[]>>;
+  }): Promise<Matches>;
 }
+
+export interface FolderQuery {
+  folder: string;
+  pattern: string;
+  /** May spare work: the filter decides. */
+  glob: string | undefined;
+  filter: PathFilter;
+  /** Told of each further file with how many there are. */
+  onFound: (files: number) => Promise<void> | undefined;
+  signal: AbortSignal;
+}
+
+export interface FileLine {
+  line: number;
+  text: string;
+}
+
+/** By path, as the files were asked for. */
+export type Matches = Map<string, FileLine[]>;

@@ -1,7 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { messageOf } from "../base/errors.ts";
 import { hasOddRulesAbove, hasOddRulesBelow, OddRules } from "./odd-rules.ts";
-import { MOST_FILE_BYTES, MOST_FILES, type SearchEngine } from "./search-engine.ts";
+import {
+  type FileLine,
+  type Matches,
+  MOST_FILE_BYTES,
+  MOST_FILES,
+  type SearchEngine,
+} from "./search-engine.ts";
 import { type Environment, findProgram, isExecutable } from "./find-program.ts";
 import type { Watchdog } from "./watchdog.ts";
 import { findWorktree } from "./worktree.ts";
@@ -11,6 +17,8 @@ const RECORD_LIMIT_BYTES = 256 * 1024;
 const ERROR_LIMIT_CHARACTERS = 4_096;
 /** A search that runs longer than this is looked after. */
 const LOOK_AFTER_MS = 300;
+/** Found lines of so many characters are taken at once. */
+const FEW_CHARACTERS = 256 * 1024;
 /** Enough for 200 paths on a command line of any system. */
 const PATHS_PER_RUN = 200;
 
@@ -35,8 +43,13 @@ export function ripgrepEngine(program: string, watchdog: Watchdog | undefined): 
     },
 
     async filesWithMatch({ folder, pattern, glob, filter, onFound, signal }) {
-      const type = glob === undefined ? [] : ["--type-add", `wanted:${glob}`, "--type", "wanted"];
-      const search = [...EXPRESSION, ...type, "--files-with-matches", "--null", `--regexp=${pattern}`];
+      const search = [
+        ...EXPRESSION,
+        ...typeOf(glob),
+        "--files-with-matches",
+        "--null",
+        `--regexp=${pattern}`,
+      ];
       const args = [...COMMON, ...(await outsideGit(folder)), ...search];
       const found: string[] = [];
       for await (const path of records({ args, cwd: folder, end: 0, signal, pattern })) {
@@ -47,15 +60,26 @@ export function ripgrepEngine(program: string, watchdog: Watchdog | undefined): 
       return found;
     },
 
+    async fewMatches({ folder, pattern, glob, filter, limit, onFound, signal }) {
+      const search = [...EXPRESSION, ...typeOf(glob), ...linesOf(pattern, limit)];
+      const args = [...COMMON, ...(await outsideGit(folder)), ...search];
+      const found: Matches = new Map();
+      let room = FEW_CHARACTERS;
+      for await (const record of records({ args, cwd: folder, end: 10, signal, pattern })) {
+        const match = toMatch(record);
+        room -= record.length;
+        // Words about a binary file, or half of a name that holds a line feed.
+        if (match === undefined || room < 0) return undefined;
+        if (!filter(match.path)) continue;
+        add(match, match.path, found);
+        await onFound(found.size);
+      }
+      return found;
+    },
+
     async matches({ paths, pattern, limit, signal }) {
-      const found = new Map<string, FileLine[]>();
-      const search = [
-        ...COMMON,
-        ...EXPRESSION,
-        ...LINES_ONLY.split(" "),
-        `--max-count=${limit}`,
-        `--regexp=${pattern}`,
-      ];
+      const found: Matches = new Map();
+      const search = [...COMMON, ...EXPRESSION, ...linesOf(pattern, limit)];
       for (const some of runs(paths)) {
         const args = [...search, "--", ...some];
         for await (const line of records({ args, cwd: undefined, end: 10, signal, pattern }))
@@ -66,10 +90,14 @@ export function ripgrepEngine(program: string, watchdog: Watchdog | undefined): 
   };
 }
 
-interface FileLine {
-  line: number;
-  text: string;
-}
+const typeOf = (glob: string | undefined): string[] =>
+  glob === undefined ? [] : ["--type-add", `wanted:${glob}`, "--type", "wanted"];
+
+const linesOf = (pattern: string, limit: number): string[] => [
+  ...LINES_ONLY.split(" "),
+  `--max-count=${limit}`,
+  `--regexp=${pattern}`,
+];
 
 /** There .gitignore counts too, but not those of folders above: a home folder's may exclude all there is. */
 async function outsideGit(folder: string): Promise<string[]> {
@@ -102,19 +130,26 @@ function runs(paths: readonly string[]): (readonly string[])[] {
   return [...parts, ...odd.map((path) => [path])];
 }
 
-/** `path NUL line:text`, or words about a binary file, which has no lines to show. */
-function collect(record: string, found: Map<string, FileLine[]>, paths: readonly string[]): void {
+/** A line that was found in one of the files, or words about a binary one, which has no lines to show. */
+function collect(record: string, found: Matches, paths: readonly string[]): void {
   const [only = "", ...others] = paths;
+  const match = toMatch(record);
+  if (match !== undefined) return add(match, others.length === 0 ? only : match.path, found);
+  const binary = paths.find((path) => record.startsWith(`${path}: binary file matches`));
+  if (binary !== undefined) found.delete(binary);
+}
+
+/** Of `path NUL line:text`; undefined for anything else. */
+function toMatch(record: string): (FileLine & { path: string }) | undefined {
   const nul = record.indexOf("\0");
   const [, line, text = ""] = /^(\d+):(.*)$/s.exec(record.slice(nul + 1)) ?? [];
-  if (nul === -1 || line === undefined) {
-    const binary = paths.find((path) => record.startsWith(`${path}: binary file matches`));
-    if (binary !== undefined) found.delete(binary);
-    return;
-  }
-  const path = others.length === 0 ? only : record.slice(0, nul);
+  if (nul === -1 || line === undefined) return undefined;
+  return { path: record.slice(0, nul), line: Number(line), text: text.replace(/\r$/, "") };
+}
+
+function add({ line, text }: FileLine, path: string, found: Matches): void {
   const lines = found.get(path) ?? [];
-  lines.push({ line: Number(line), text: text.replace(/\r$/, "") });
+  lines.push({ line, text });
   found.set(path, lines);
 }
 

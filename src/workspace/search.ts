@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { once } from "../base/async.ts";
 import { OddRules } from "./odd-rules.ts";
-import { MOST_FILE_BYTES, MOST_FILES, type SearchEngine } from "./search-engine.ts";
+import { type Matches, MOST_FILE_BYTES, MOST_FILES, type SearchEngine } from "./search-engine.ts";
 import type { Watchdog } from "./watchdog.ts";
 
 /** Finds files and lines under a folder, .gitignore honoured, with ripgrep where there is one and without where not. */
@@ -128,44 +128,42 @@ async function findLines(
   query: LinesQuery,
   progressMs: number,
 ): ReturnType<Search["lines"]> {
-  const { isShown = () => true } = query;
-  const paths = await filesWithMatch(engine, query, progressMs);
+  const { isShown = () => true, pattern, signal } = query;
+  const limit = query.limit + 1;
+  const { paths, known } = await filesWithMatch(engine, query, limit, progressMs);
   const matches: LineMatch[] = [];
-  for (let start = 0; start < paths.length && matches.length <= query.limit; start += FILES_AT_ONCE) {
+  for (let start = 0; start < paths.length && matches.length < limit; start += FILES_AT_ONCE) {
     const some = paths.slice(start, start + FILES_AT_ONCE).filter(isShown);
-    const wanted = { paths: some, pattern: query.pattern, limit: query.limit + 1, signal: query.signal };
-    const found = await engine.matches(wanted);
+    const found = known ?? (await engine.matches({ paths: some, pattern, limit, signal }));
     for (const path of some)
       for (const { line, text } of found.get(path) ?? []) matches.push({ path, line, text: cut(text) });
   }
   return { matches: matches.slice(0, query.limit), truncated: matches.length > query.limit };
 }
 
-/** Absolute paths, newest first. A query for one file is asked of this file alone. */
+/** Absolute paths, newest first, with their lines where these are known by then. A query for one file is asked of it alone. */
 async function filesWithMatch(
   engine: SearchEngine,
   query: LinesQuery,
+  limit: number,
   progressMs: number,
-): Promise<string[]> {
+): Promise<{ paths: string[]; known?: Matches }> {
   const { folder, pattern, include, signal } = query;
   const asked = await stat(folder);
   if (asked.size > MOST_FILE_BYTES && asked.isFile())
     throw new Error(
       `${folder} has ${asked.size} bytes; files of up to ${MOST_FILE_BYTES} bytes are searched.`,
     );
-  if (asked.isFile()) return [folder];
+  if (asked.isFile()) return { paths: [folder] };
   const { toPathFilter } = await loadGlob();
   const filter = toPathFilter(include === undefined ? [] : [include], folder);
   const onFound = progress(query.onProgress, progressMs);
-  const found = await engine.filesWithMatch({
-    folder,
-    pattern,
-    glob: nameGlob(include),
-    filter,
-    onFound,
-    signal,
-  });
-  return (await newestFirst(folder, found, signal)).map((path) => join(folder, path));
+  const wanted = { folder, pattern, glob: nameGlob(include), filter, onFound, signal };
+  const few = await engine.fewMatches?.({ ...wanted, limit });
+  const found = few === undefined ? await engine.filesWithMatch(wanted) : [...few.keys()];
+  const paths = (await newestFirst(folder, found, signal)).map((path) => join(folder, path));
+  if (few === undefined) return { paths };
+  return { paths, known: new Map([...few].map(([path, lines]) => [join(folder, path), lines])) };
 }
 
 /** Calls at most once in each interval, from the end of the first on. */

@@ -359,6 +359,33 @@ describe.each(engines)("%s shows", (engine) => {
     rmSync(folder, { recursive: true });
   });
 
+  test("no lines of a file that turns out to be binary behind them, and the others all the same", async () => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+    writeFileSync(join(folder, "late.bin"), `needle 1\n${"text\n".repeat(100_000)}\0\0`);
+    writeFileSync(join(folder, "a.txt"), "needle 2\n");
+    const search = openSearch({ env: {}, engine });
+    const signal = AbortSignal.timeout(10_000);
+    const { matches } = await search.lines({ folder, pattern: "needle", limit: 10, signal });
+    expect(matches).toEqual([{ path: join(folder, "a.txt"), line: 1, text: "needle 2" }]);
+    rmSync(folder, { recursive: true });
+  });
+
+  test("as much as was asked for of more lines than are taken at once, newest file first", async () => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+    for (let file = 0; file < 30; file++) {
+      const path = join(folder, `${file}.txt`);
+      writeFileSync(path, `needle ${"x".repeat(1_000)}\n`.repeat(50));
+      utimesSync(path, file, file);
+    }
+    const search = openSearch({ env: {}, engine });
+    const signal = AbortSignal.timeout(10_000);
+    const found = await search.lines({ folder, pattern: "needle", limit: 60, signal });
+    expect(found.truncated).toBe(true);
+    const names = found.matches.map(({ path }) => relative(folder, path));
+    expect(names).toEqual([...Array(50).fill("29.txt"), ...Array(10).fill("28.txt")]);
+    rmSync(folder, { recursive: true });
+  });
+
   test.skipIf(process.platform === "win32")("files whose names look like its own output", async () => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
     const names = ["a\nb.txt", "a:1:b.txt", "a: binary file matches", "b.txt"];
