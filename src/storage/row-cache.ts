@@ -27,7 +27,7 @@ const keptForm = groupsForm(rowsLimit);
 
 /**
  * What lists need of sessions, so that their files need not be read for each list. A row counts only while its file
- * has the same inode, size and times, so nothing can be out of date after a crash or a change by another process.
+ * has the same inode, size and time of its last change, so nothing can be out of date after a crash or a change by another process.
  * The rows are kept in a file, which is worth nothing but time: one that is damaged or lost is written anew.
  */
 export class RowCache {
@@ -76,8 +76,8 @@ export class RowCache {
     if (this.#lacking.size >= lackingLimit) this.#keeping.startWithin(keepDelayMs);
   }
 
-  #take(row: SessionRow, { ino, size, mtimeMs, ctimeMs }: Stats): void {
-    if (this.#keep({ ...row, ino, size, mtimeMs, ctimeMs })) this.#lacking.add(row.id);
+  #take(row: SessionRow, { ino, size, ctimeMs }: Stats): void {
+    if (this.#keep({ ...row, ino, size, ctimeMs })) this.#lacking.add(row.id);
   }
 
   #keep(row: StampedRow): boolean {
@@ -108,12 +108,7 @@ export class RowCache {
 }
 
 function isSame(one: Stamp, other: Stamp): boolean {
-  return (
-    one.ino === other.ino &&
-    one.size === other.size &&
-    one.mtimeMs === other.mtimeMs &&
-    one.ctimeMs === other.ctimeMs
-  );
+  return one.ino === other.ino && one.size === other.size && one.ctimeMs === other.ctimeMs;
 }
 
 /** Whether it cannot be told from its successor yet. */

@@ -4,8 +4,8 @@ import { isRecord, isTexts } from "../base/record.ts";
 import { isSessionId } from "../message/ids.ts";
 import type { SessionRow } from "./session-list.ts";
 
-/** By what a file is told from its successor. */
-export type Stamp = Pick<Stats, "ino" | "size" | "mtimeMs" | "ctimeMs">;
+/** By what a file is told from its successor: whatever is changed of it sets its `ctime`, and nobody can set that back. */
+export type Stamp = Pick<Stats, "ino" | "size" | "ctimeMs">;
 
 /** A row, and how the file stood that it was read from. */
 export interface StampedRow extends SessionRow, Stamp {}
@@ -26,7 +26,6 @@ export interface RowGroup extends Pick<
   updated: Column;
   inos: Column;
   sizes: Column;
-  mtimes: Column;
   ctimes: Column;
 }
 
@@ -49,7 +48,6 @@ export function toGroups(rows: readonly StampedRow[]): RowGroup[] {
       updated: group.map(({ updated }) => updated),
       inos: group.map(({ ino }) => ino),
       sizes: group.map(({ size }) => size),
-      mtimes: group.map(({ mtimeMs }) => mtimeMs),
       ctimes: group.map(({ ctimeMs }) => ctimeMs),
     };
   });
@@ -60,18 +58,16 @@ export function toRows(groups: readonly RowGroup[]): StampedRow[] {
   const rows: StampedRow[] = [];
   for (const group of groups) {
     const { projectId, parentId, cwd, additionalDirectories, isArchived } = group;
-    const { ids, titles, updated: times, inos, sizes, mtimes, ctimes } = group;
+    const { ids, titles, updated: times, inos, sizes, ctimes } = group;
     for (let at = 0; at < ids.length; at++) {
       const id = ids[at];
       const title = titles[at];
       const updated = times[at];
       const ino = inos[at];
       const size = sizes[at];
-      const mtimeMs = mtimes[at];
       const ctimeMs = ctimes[at];
       if (!isSessionId(id) || typeof updated !== "number") continue;
-      if (typeof ino !== "number" || typeof size !== "number") continue;
-      if (typeof mtimeMs !== "number" || typeof ctimeMs !== "number") continue;
+      if (typeof ino !== "number" || typeof size !== "number" || typeof ctimeMs !== "number") continue;
       rows.push({
         id,
         projectId,
@@ -83,7 +79,6 @@ export function toRows(groups: readonly RowGroup[]): StampedRow[] {
         isArchived,
         ino,
         size,
-        mtimeMs,
         ctimeMs,
       });
     }
@@ -108,13 +103,13 @@ function countOf(groups: readonly RowGroup[]): number {
 function isGroup(value: unknown): value is RowGroup {
   if (!isRecord(value)) return false;
   const { projectId, parentId, cwd, additionalDirectories, isArchived } = value;
-  const { ids, titles, updated, inos, sizes, mtimes, ctimes } = value;
+  const { ids, titles, updated, inos, sizes, ctimes } = value;
   return (
     typeof projectId === "string" &&
     (parentId === undefined || isSessionId(parentId)) &&
     typeof cwd === "string" &&
     isTexts(additionalDirectories) &&
     typeof isArchived === "boolean" &&
-    [ids, titles, updated, inos, sizes, mtimes, ctimes].every(Array.isArray)
+    [ids, titles, updated, inos, sizes, ctimes].every(Array.isArray)
   );
 }

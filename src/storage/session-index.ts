@@ -13,7 +13,7 @@ import { newestFirst, type SessionRow } from "./session-list.ts";
 const walkMs = 10_000;
 
 /** Files looked at before other work gets its turn. */
-const sliceFiles = 1_000;
+const sliceFiles = 2_500;
 
 /** Which sessions there are. The files are the truth: what is known of them only saves reading them again. */
 export class SessionIndex {
@@ -99,7 +99,8 @@ export class SessionIndex {
     for (const { id, files } of listed) rows.push(...(await this.#rowsOf(id, files)));
     rows.sort(newestFirst);
     if (projectId !== undefined) return rows;
-    this.#known.settle(rows);
+    // Nobody waits for that.
+    setImmediate(() => this.#known.settle(rows));
     this.#seen = { rows, changes, at: Date.now() };
     return rows;
   }
@@ -115,8 +116,9 @@ export class SessionIndex {
   async #rowsOf(projectId: string, files: readonly string[]): Promise<SessionRow[]> {
     const folder = this.#store.folderOf(["session", projectId]);
     const rows: SessionRow[] = [];
-    for (const [count, file] of files.entries()) {
-      if (count % sliceFiles === sliceFiles - 1) await breathe();
+    let count = 0;
+    for (const file of files) {
+      if (++count % sliceFiles === 0) await breathe();
       const id = file.slice(0, -".json".length);
       if (!isSessionId(id)) continue;
       const path = `${folder}${sep}${file}`;

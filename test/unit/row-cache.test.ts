@@ -25,7 +25,7 @@ test("where there are more sessions than rows are kept of, those that are gone m
   try {
     const store = new JsonStore({ root, log: silentLog });
     const gone = Array.from({ length: 20_000 }, row);
-    const stamp = { ino: 1, size: 1, mtimeMs: 1, ctimeMs: 1 };
+    const stamp = { ino: 1, size: 1, ctimeMs: 1 };
     await store.write(["session_list"], toGroups(gone.map((one) => ({ ...one, ...stamp }))));
     const rows = new RowCache(store, silentLog);
     await rows.open();

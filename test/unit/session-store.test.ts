@@ -63,7 +63,7 @@ const textsOf = async (id: SessionInfo["id"], from = store) =>
     parts.map((part) => ("text" in part ? part.text : part.type)),
   );
 
-const stamp = { ino: 1, size: 1, mtimeMs: 1, ctimeMs: 1 };
+const stamp = { ino: 1, size: 1, ctimeMs: 1 };
 const oneRow = {
   id: newSessionId(),
   projectId: "p1",
