@@ -98,15 +98,16 @@ test("where the protocol library cannot be loaded, nobody said no: model, person
 
 test("an agent that was updated while it ran says so where a part that it needs is gone, and is told what to do", async () => {
   await using program = await copyOfProgram();
-  await story({ program: [program.launcher, "acp"] }, async ({ editor, model }) => {
+  const config = { permission: { webfetch: "allow" } };
+  await story({ program: [program.launcher, "acp"], config }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply("Hello.");
     await editor.prompt(sessionId, "Hello");
     await editor.setMode(sessionId, "build");
     for (const name of await readdir(program.dist)) await rm(join(program.dist, name), { recursive: true });
-    model.reply(reply.call("grep", { pattern: "hello" }));
-    model.reply("It could not search.");
-    await editor.prompt(sessionId, "Search it");
+    model.reply(reply.call("webfetch", { url: "http://127.0.0.1:9/" }));
+    model.reply("It could not be fetched.");
+    await editor.prompt(sessionId, "Fetch it");
     const told = expect.stringMatching(/could not be loaded.*start the agent again/s);
     expect(model.requests.at(-1)?.toolResults).toEqual([told]);
   });
