@@ -222,8 +222,9 @@ class DraftSession {
     return { configOptions, availableCommands };
   }
 
-  /** Tells how things stand, for a client that has just opened the session. */
+  /** Tells how things stand, for a client that has just opened the session, behind what is held back of its turns. */
   async snapshot(): Promise<void> {
+    await this.#connection.findView(this.#session.id)?.updates.releaseOfTurn();
     await this.channel.tell({ sessionUpdate: "state_update", ...this.turns.state });
   }
 }
