@@ -21,6 +21,7 @@ export function isPlainSession(value: unknown): value is SessionInfo {
 }
 
 const isText: Check = (value) => typeof value === "string";
+const isWord: Check = (value) => isText(value) && value !== "";
 const isFlag: Check = (value) => typeof value === "boolean";
 const isNumber: Check = (value) => Number.isFinite(value);
 const isCount: Check = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
@@ -167,6 +168,7 @@ const plainSession = fields(
     effort: isText,
     titleCall: fields({ model: isModelRef, tokens, cost: isNumber, time: isNumber }),
     approval: oneOf(approvalModes),
+    approvals: listOf(fields({ permission: isWord, pattern: isWord })),
     autoCompact: isFlag,
     summary: fields({ additions: isNumber, deletions: isNumber, files: isNumber }),
   },

@@ -133,7 +133,8 @@ export class CallCard {
   #remember(delta: string): void {
     const isLong = this.#printed.length + delta.length > 2 * printedLimitCharacters;
     this.#isCut ||= isLong;
-    const printed = delta.length > printedLimitCharacters ? delta : this.#printed + delta;
+    // Of a long piece nothing is copied to be cut.
+    const printed = isLong && delta.length >= printedLimitCharacters ? delta : this.#printed + delta;
     this.#printed = isLong ? printed.slice(-printedLimitCharacters) : printed;
   }
 

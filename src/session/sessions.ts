@@ -233,7 +233,6 @@ async function hasFolders({ info }: Session, folders: Folders | undefined): Prom
   );
 }
 
-/** Who opens a session that was put away wants it back. */
 /** What was allowed for it was meant for the folder in which it worked. */
 function inFolder(info: SessionInfo, cwd: string): SessionInfo {
   if (info.cwd === cwd) return info;
@@ -241,6 +240,7 @@ function inFolder(info: SessionInfo, cwd: string): SessionInfo {
   return { ...rest, cwd };
 }
 
+/** Who opens a session that was put away wants it back. */
 function unarchived(info: SessionInfo): SessionInfo {
   const { archived: _, ...time } = info.time;
   return { ...info, time };

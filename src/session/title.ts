@@ -1,5 +1,5 @@
-import { beginningOf } from "../base/excerpt.ts";
 import type { Agent } from "../agent/agent.ts";
+import { beginningOf } from "../base/excerpt.ts";
 import { newMessageId, newPartId, type SessionId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";

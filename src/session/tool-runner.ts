@@ -1,6 +1,6 @@
 import { orAfter, orWhenAborted } from "../base/async.ts";
-import { isRecord } from "../base/record.ts";
 import { isAbort, messageOf, sentenceOf } from "../base/errors.ts";
+import { isRecord } from "../base/record.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { FileChange, ToolPart } from "../message/part.ts";
 import type { Decider } from "../permission/gate.ts";

@@ -27,8 +27,8 @@ const keptForm = groupsForm(rowsLimit);
 
 /**
  * What lists need of sessions, so that their files need not be read for each list. A row counts only while its file
- * has the same inode, size and time of its last change, so nothing can be out of date after a crash or a change by another process.
- * The rows are kept in a file, which is worth nothing but time: one that is damaged or lost is written anew.
+ * has the same inode, size and time of its last change, so nothing can be out of date after a crash or a change by
+ * another process. The rows are kept in a file, which is worth nothing but time: one that is damaged or lost is written anew.
  */
 export class RowCache {
   /** Reads what was kept. */

@@ -43,7 +43,6 @@ export class BashOutput {
   readonly #terminal = new TerminalText();
   readonly #live: LiveOutput;
   readonly #kept: KeptOutput;
-
   #characters = 0;
 
   constructor({ limits, show }: { limits: OutputLimits; show: (delta: string) => Promise<void> }) {
@@ -144,9 +143,7 @@ class LiveOutput {
     this.close();
     if (this.#skipped === 0) return;
     const newest = text.slice(-Math.min(this.#skipped, LIVE_END_CHARACTERS));
-    const skipped = this.#skipped - newest.length;
-    this.#skipped = 0;
-    await this.#emit(skipped > 0 ? gap(skipped) + newest : newest, 0);
+    await this.#showBehind(this.#skipped - newest.length, newest);
     this.#shownLine = newest.endsWith("\n") ? "" : newest;
   }
 
@@ -160,9 +157,14 @@ class LiveOutput {
   /** After a gap the newest is what counts. */
   async #resume(delta: string, room: number): Promise<void> {
     const newest = delta.slice(-room);
-    const skipped = this.#skipped + delta.length - newest.length;
+    await this.#showBehind(this.#skipped + delta.length - newest.length, newest);
+  }
+
+  /** Shows the newest behind so much that was left out. */
+  async #showBehind(skipped: number, newest: string): Promise<void> {
     this.#skipped = 0;
-    await this.#emit(gap(skipped) + newest, 0);
+    const gap = `\n[… ${formatBytes(skipped)} too fast to show …]\n`;
+    await this.#emit(skipped > 0 ? gap + newest : newest, 0);
   }
 
   async #emit(text: string, skipped: number): Promise<void> {
@@ -186,18 +188,13 @@ class LiveOutput {
     const text = this.#newest.map(textOf).join("") + this.#shownLine;
     this.#newest = [];
     const newest = text.slice(-Math.min(this.#skipped, LIVE_LEAST_CHARACTERS));
-    this.#skipped -= newest.length;
     // Where it cannot be shown, the next piece or the result meets the same.
-    this.#resume(newest, LIVE_LEAST_CHARACTERS).catch(() => {});
+    this.#showBehind(this.#skipped - newest.length, newest).catch(() => {});
   }
 }
 
 function lengthOf(pieces: readonly Piece[]): number {
   return pieces.reduce((sum, { length }) => sum + length, 0);
-}
-
-function gap(skipped: number): string {
-  return `\n[… ${formatBytes(skipped)} too fast to show …]\n`;
 }
 
 /** Holds a short output whole; of a long one the end, and the whole in a file. */

@@ -241,15 +241,10 @@ describe("/compact", () => {
       ...client.capabilities,
       session: { ...client.capabilities.session, compaction: {} },
     };
-    await story({ client: { ...client, capabilities } }, async ({ editor, model }) => {
-      const { sessionId } = await editor.newSession();
-      model.reply(reply.say("Hello."));
-      await editor.prompt(sessionId, "Hi");
-      const gate = reply.gate();
-      model.when(isSummary, [reply.say("They "), gate, reply.say("said hi.")]);
-      const turn = editor.prompt(sessionId, "/compact");
+    await story({ client: { ...client, capabilities } }, async (stage) => {
+      const { editor } = stage;
+      const { sessionId, gate, turn } = await midCompaction(stage);
       const chunk = await editor.waitForKind(sessionId, "compaction_summary_chunk");
-      await gate.reached();
       gate.release();
       await turn;
       const shown = editor.updates(sessionId, "compaction_update");

@@ -90,6 +90,7 @@ const session = {
   time: { created: 1, updated: 2, archived: 3 },
   version: "1",
   approval: "ask",
+  approvals: [{ permission: "bash", pattern: "ls *" }],
   autoCompact: true,
   summary: { additions: 1, deletions: 2, files: 1 },
 };
