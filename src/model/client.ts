@@ -4,7 +4,7 @@ import type { Message } from "../message/message.ts";
 import { Connection } from "./connection.ts";
 import type { Send } from "./http.ts";
 import { quirksOf, type Quirks } from "./quirks.ts";
-import { adaptBody } from "./request-body.ts";
+import { adaptBody, adaptMessages } from "./request-body.ts";
 import { SentMessages } from "./sent-messages.ts";
 import { Conversions } from "./to-model-messages.ts";
 
@@ -69,7 +69,7 @@ export class Clients {
 
   #create({ provider, baseURL, apiKey, headers, modelId, asksForUsage = true }: Endpoint): Client {
     const quirks = quirksOf(provider, new URL(baseURL).hostname, modelId);
-    const connection = new Connection(this.#send);
+    const connection = new Connection(this.#send, (messages) => adaptMessages(messages, quirks));
     const compatible = createOpenAICompatible({
       name: sdkName,
       baseURL,

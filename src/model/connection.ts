@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { eventsOfAnswer, type StreamWatch, tidyEvents } from "./event-stream.ts";
 import { fromAnswer, invalidResponse, isWebPage, ProviderFailure, titleOf } from "./failure.ts";
 import type { HttpAnswer, HttpRequest, Send } from "./http.ts";
+import type { Outgoing } from "./outgoing.ts";
 import type { SentMessages } from "./sent-messages.ts";
 
 /** How often a provider may send a request elsewhere on its own host. */
@@ -22,23 +23,30 @@ interface Call {
   readonly watch: StreamWatch;
   /** The conversation that it is a part of. */
   readonly sent: SentMessages;
+  readonly outgoing: Outgoing;
 }
+
+type Adapt = (messages: readonly unknown[]) => readonly unknown[];
 
 /**
  * The way to one provider. Its fetch follows redirects on the same origin only, so that keys go nowhere else, and
- * hands on nothing but a tidy event stream; all else rejects with a {@link ProviderFailure}. The messages of a request
- * go around the SDK's making of texts: see {@link SentMessages}.
+ * hands on nothing but a tidy event stream; all else rejects with a {@link ProviderFailure}. The SDK writes those messages
+ * of a request that it has not written before ({@link Outgoing}), and they go around its making of texts
+ * ({@link SentMessages}).
  */
 export class Connection {
   readonly #send: Send;
+  /** Makes the messages of a request what the provider takes. */
+  readonly #adapt: Adapt;
   readonly #calls = new WeakMap<AbortSignal, Call>();
   /** By the word that stands in their place. */
   readonly #withheld = new Map<string, readonly unknown[]>();
   /** Calls of which it is not known yet whether they are sent. */
   #opening = 0;
 
-  constructor(send: Send) {
+  constructor(send: Send, adapt: Adapt) {
     this.#send = send;
+    this.#adapt = adapt;
   }
 
   /** Makes the call with this signal. Of one that the SDK refuses to send, such as for a header, nothing is kept. */
@@ -66,8 +74,8 @@ export class Connection {
     const call = signal ? this.#calls.get(signal) : undefined;
     if (typeof input !== "string" || typeof body !== "string" || !signal || call === undefined)
       throw new Error("the SDK asks in another way than it did");
-    const { watch, sent } = call;
-    const pieces = this.#withMessages(body, sent);
+    const { watch } = call;
+    const pieces = this.#withMessages(body, call);
     const request = { method: "POST", headers: headersIn(init), body: pieces, signal } as const;
     const answer = await followRedirects(this.#send, new URL(input), request);
     if (answer.status < 200 || answer.status >= 300) {
@@ -80,12 +88,13 @@ export class Connection {
     );
   };
 
-  #withMessages(body: string, sent: SentMessages): Uint8Array[] {
+  #withMessages(body: string, { sent, outgoing }: Call): Uint8Array[] {
     for (const [word, messages] of this.#withheld) {
       const [before, behind] = body.split(`"${word}"`);
       if (before === undefined || behind === undefined) continue;
       this.#withheld.delete(word);
-      return [Buffer.from(`${before}[`), sent.encode(messages), Buffer.from(`]${behind}`)];
+      const encoded = sent.encode(this.#adapt(outgoing.join(messages)));
+      return [Buffer.from(`${before}[`), encoded, Buffer.from(`]${behind}`)];
     }
     throw new Error("the SDK asks in another way than it did");
   }

@@ -14,9 +14,34 @@ export function adaptBody(body: Json, quirks: Quirks): Json {
     ...samplersOf(temperature, topP, quirks),
     ...(effort !== undefined && effortOf(effort, quirks.effort)),
     ...(hasTools && quirks.asksForParallelCalls && { parallel_tool_calls: true, ...pickParallel(rest) }),
-    ...(quirks.marksCache && Array.isArray(rest.messages) && { messages: markCache(rest.messages) }),
   };
 }
+
+/** A request's messages as the provider takes them. */
+export function adaptMessages(messages: readonly unknown[], quirks: Quirks): readonly unknown[] {
+  const opened = withOpening(messages);
+  const answered = quirks.answersTools ? answerTools(opened) : opened;
+  return quirks.marksCache ? markCache(answered) : answered;
+}
+
+/** Stands in for a first question that was lost on disk: providers refuse a conversation that begins with an answer. */
+function withOpening(messages: readonly unknown[]): readonly unknown[] {
+  const first = messages.findIndex((message) => roleOf(message) !== "system");
+  if (first < 0 || roleOf(messages[first]) === "user") return messages;
+  return messages.toSpliced(first, 0, { role: "user", content: lostOpening });
+}
+
+const lostOpening = "[The message that stood here could not be read any more.]";
+
+/** Between a tool's result and a user message stands the word of the assistant that some templates want there. */
+function answerTools(messages: readonly unknown[]): unknown[] {
+  return messages.flatMap((message, index) => {
+    const isBehindTool = roleOf(message) === "user" && roleOf(messages[index - 1]) === "tool";
+    return isBehindTool ? [{ role: "assistant", content: "Done." }, message] : [message];
+  });
+}
+
+const roleOf = (message: unknown): unknown => (isRecord(message) ? message.role : undefined);
 
 /** What a person set by hand stands. */
 const pickParallel = ({ parallel_tool_calls: set }: Json): Json =>
@@ -50,7 +75,7 @@ function effortOf(effort: unknown, style: EffortStyle): Json {
  * Marks the system prompt and the last two messages that have a text to mark, so that the next call finds all before
  * them in the cache. Providers take four marks at most.
  */
-function markCache(messages: unknown[]): unknown[] {
+function markCache(messages: readonly unknown[]): unknown[] {
   const markable = messages.flatMap((message, index) => (lastText(message) === undefined ? [] : [index]));
   const marked = new Set([...markable.slice(0, 1), ...markable.slice(-2)]);
   return messages.map((message, index) =>

@@ -12,9 +12,10 @@ import { Clients, type Endpoint, sdkName } from "./client.ts";
 import type { StreamWatch } from "./event-stream.ts";
 import { cancelled, ProviderFailure, redact, stalled, toAgentError } from "./failure.ts";
 import type { ModelRequest, StepEvent } from "./model.ts";
+import { Outgoing } from "./outgoing.ts";
 import type { Quirks } from "./quirks.ts";
 import { StepEvents, type StreamedPart } from "./step-events.ts";
-import { toModelMessages, withOpening } from "./to-model-messages.ts";
+import { toModelMessages } from "./to-model-messages.ts";
 import { toolSchema } from "./tool-schema.ts";
 
 export { Clients };
@@ -110,12 +111,13 @@ async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenD
   if (tooSmall !== undefined) throw new ProviderFailure(tooSmall);
   const { model } = request;
   const { model: client, connection, quirks, conversions, conversations } = deps.clients.for(endpoint);
-  const call = { watch: deps.watch, sent: conversations.of(request.messages) };
+  const outgoing = new Outgoing(toModelMessages(request.messages, { model, quirks, conversions }));
+  const call = { watch: deps.watch, sent: conversations.of(request.messages), outgoing };
   const { stream } = await connection.open(deps.signal, call, () =>
     streamLanguageModelCall({
       model: client,
       ...(request.system.length > 0 && { instructions: request.system.join("\n\n") }),
-      messages: withOpening(toModelMessages(request.messages, { model, quirks, conversions })),
+      messages: outgoing.fresh,
       tools: toToolSet(request, quirks),
       maxOutputTokens: request.maxOutputTokens ?? outputLimitOf(model.limit.output),
       ...(model.abilities.temperature && { temperature: request.temperature, topP: request.topP }),

@@ -27,10 +27,18 @@ type AssistantPart = Exclude<AssistantContent, string>[number];
 type UserPart = Exclude<UserContent, string>[number];
 type ToolResult = ToolModelMessage["content"][number];
 
+/** A message of the transcript as it goes to a model. */
+export interface Converted {
+  /** Empty where the model is told nothing of it. */
+  readonly messages: readonly ModelMessage[];
+  /** The same as the SDK writes them for the provider, once it has. */
+  written?: readonly unknown[];
+}
+
 /**
- * The visible transcript as messages for a model. Pure. Every call has exactly one result, which follows its message
- * at once; media that the model does not take become a line of text; media that a tool returned follow the results
- * in a user message, because a tool's result is text for OpenAI-compatible providers.
+ * The visible transcript as messages for a model, for each message what it becomes. Every call has exactly one result,
+ * which follows its message at once; media that the model does not take become a line of text; media that a tool
+ * returned follow the results in a user message, because a tool's result is text for OpenAI-compatible providers.
  */
 export function toModelMessages(
   messages: readonly Message[],
@@ -39,22 +47,19 @@ export function toModelMessages(
     quirks = quirksOf(model.ref.provider, "", model.ref.model),
     conversions = new Conversions(),
   }: ModelMessagesOptions,
-): ModelMessage[] {
+): Converted[] {
   const told = messages.filter((message, index) => !isUnanswered(message, messages[index + 1]));
   const lastQuestion = told.findLastIndex(({ info }) => info.role === "user");
   const callIds = callIdsOf(told, quirks);
-  const converted: ModelMessage[] = [];
-  for (const [index, message] of told.entries()) {
-    const isRunning = index > lastQuestion;
-    const convert = () => toMessages(message, { model, quirks, callIds, isRunning });
-    converted.push(...(isRunning ? convert() : conversions.of(message, callIds, convert)));
-  }
-  return quirks.answersTools ? answerTools(converted) : converted;
+  return told.map((message, index) => {
+    const bringsThoughts = quirks.returnsReasoning === "turn" && index > lastQuestion;
+    return conversions.of(message, { model, quirks, callIds, bringsThoughts });
+  });
 }
 
 /** A compaction that failed or was cancelled asks what nobody answered. */
-function isUnanswered({ parts }: Message, next: Message | undefined): boolean {
-  if (!parts.some(({ type }) => type === "compaction")) return false;
+function isUnanswered({ info, parts }: Message, next: Message | undefined): boolean {
+  if (info.role !== "user" || !parts.some(({ type }) => type === "compaction")) return false;
   return next?.info.role !== "assistant" || next.parts.length === 0;
 }
 
@@ -66,61 +71,62 @@ interface Conversion {
   readonly parts: readonly Part[];
   /** Of those parts that are calls. */
   readonly ids: readonly string[];
-  readonly messages: readonly ModelMessage[];
+  readonly bringsThoughts: boolean;
+  readonly converted: Converted;
 }
 
 /**
- * What messages of turns that are over were converted to. A long conversation is sent again with each step: converting
- * all of it anew makes as much garbage as its text is long.
+ * What messages were converted to. A long conversation is sent again with each step: converting all of it anew makes
+ * as much garbage as its text is long, and takes as much longer as it has grown.
  */
 export class Conversions {
   readonly #known = new WeakMap<Message, Conversion>();
 
-  of(message: Message, callIds: CallIds, convert: () => ModelMessage[]): readonly ModelMessage[] {
+  of(message: Message, context: MessageContext): Converted {
     const known = this.#known.get(message);
-    if (known !== undefined && isUnchanged(known, message, callIds)) return known.messages;
+    if (known !== undefined && isUnchanged(known, message, context)) return known.converted;
     const { info } = message;
     const parts = [...message.parts];
+    const { callIds, bringsThoughts } = context;
     const ids = parts.flatMap((part) => (part.type === "tool" ? (callIds.get(part) ?? []) : []));
-    const messages = convert();
-    this.#known.set(message, { info, parts, ids, messages });
-    return messages;
+    const converted = { messages: toMessages(message, context) };
+    this.#known.set(message, { info, parts, ids, bringsThoughts, converted });
+    return converted;
   }
 }
 
-/** Infos and parts are replaced where they change, but for the text of what is being written. */
-function isUnchanged(known: Conversion, { info, parts }: Message, callIds: CallIds): boolean {
+/** Infos and parts are replaced where they change, but for the text of what is being written, which nobody asks with. */
+function isUnchanged(known: Conversion, { info, parts }: Message, context: MessageContext): boolean {
+  const { callIds, bringsThoughts } = context;
   if (known.info !== info || known.parts.length !== parts.length) return false;
+  if (known.bringsThoughts !== bringsThoughts) return false;
+
+  let at = 0;
   let calls = 0;
-  return parts.every((part, index) => {
-    if (part !== known.parts[index]) return false;
-    return part.type !== "tool" || callIds.get(part) === known.ids[calls++];
-  });
+  for (const part of parts) {
+    if (part !== known.parts[at++]) return false;
+    if (part.type === "tool" && callIds.get(part) !== known.ids[calls++]) return false;
+  }
+  return true;
 }
 
-function toMessages(message: Message, context: Omit<StepContext, "isOwn">): ModelMessage[] {
+function toMessages(message: Message, context: MessageContext): ModelMessage[] {
   if (message.info.role === "user") return toUserMessage(message, context.model);
   const isOwn = isSameModel(message, context.model);
   return stepsOf(message.parts).flatMap((parts) => toStepMessages(parts, { ...context, isOwn }));
 }
 
-/** Stands in for a first question that was lost on disk: providers refuse a conversation that begins with an answer. */
-export function withOpening(messages: ModelMessage[]): ModelMessage[] {
-  const [first] = messages;
-  if (first === undefined || first.role === "user") return messages;
-  return [{ role: "user", content: [text(lostOpening)] }, ...messages];
-}
-
-const lostOpening = "[The message that stood here could not be read any more.]";
-
-interface StepContext {
+interface MessageContext {
   readonly model: Model;
   readonly quirks: Quirks;
   readonly callIds: CallIds;
+  /** Part of the turn that is answered now, for a model that wants its thoughts of that turn back. */
+  readonly bringsThoughts: boolean;
+}
+
+interface StepContext extends MessageContext {
   /** Written by the model that is asked now. */
   readonly isOwn: boolean;
-  /** Part of the turn that is answered now. */
-  readonly isRunning: boolean;
 }
 
 function toUserMessage(message: Message, model: Model): ModelMessage[] {
@@ -179,10 +185,10 @@ function toStepMessages(parts: readonly Part[], context: StepContext): ModelMess
 function reasoningOf(
   parts: readonly Part[],
   hasCalls: boolean,
-  { quirks, isOwn, isRunning }: StepContext,
+  { quirks, isOwn, bringsThoughts }: StepContext,
 ): AssistantPart[] {
   const { returnsReasoning } = quirks;
-  const isWanted = returnsReasoning === "calls" ? hasCalls : returnsReasoning === "turn" && isRunning;
+  const isWanted = returnsReasoning === "calls" ? hasCalls : bringsThoughts;
   if (!isWanted) return [];
   const thoughts = parts.flatMap((part) =>
     isOwn && part.type === "reasoning" && part.text !== "" ? [part.text] : [],
@@ -296,15 +302,6 @@ function wireName(tool: string): string {
 
 function isSameModel({ info }: Message, { ref }: Model): boolean {
   return info.role === "assistant" && info.model.provider === ref.provider && info.model.model === ref.model;
-}
-
-/** Between a tool's result and a user message stands the word of the assistant that some templates want there. */
-function answerTools(messages: ModelMessage[]): ModelMessage[] {
-  return messages.flatMap((message, index): ModelMessage[] =>
-    message.role === "user" && messages[index - 1]?.role === "tool"
-      ? [{ role: "assistant", content: "Done." }, message]
-      : [message],
-  );
 }
 
 const text = (text: string) => ({ type: "text" as const, text });

@@ -1,18 +1,30 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { silentLog } from "../../src/base/log.ts";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
 import type { Part, ToolState } from "../../src/message/part.ts";
 import { describeModel } from "../../src/model/catalog.ts";
-import { Conversions, toModelMessages } from "../../src/model/to-model-messages.ts";
+import { Clients } from "../../src/model/client.ts";
+import type { Model } from "../../src/model/model.ts";
+import { streamStep } from "../../src/model/stream.ts";
+import { type Converted, toModelMessages } from "../../src/model/to-model-messages.ts";
 
 const sessionId = newSessionId();
-const models = ["test/m", "mistral/x", "google/gemini-3-pro", "deepseek/deepseek-chat", "openai/gpt-5"].map(
-  (name) => {
-    const [provider = "", model = ""] = name.split("/");
-    return describeModel({ provider, model }, undefined);
-  },
-);
+const models = [
+  "test/m",
+  "mistral/x",
+  "google/gemini-3-pro",
+  "deepseek/deepseek-chat",
+  "zai/glm-4.7",
+  "openai/gpt-5",
+].map((name) => {
+  const [provider = "", model = ""] = name.split("/");
+  return describeModel({ provider, model }, undefined);
+});
+
+/** A model whose messages are marked for the provider's cache. */
+const marked = describeModel({ provider: "openrouter", model: "anthropic/claude-x" }, undefined);
 
 const inputs = fc.oneof(fc.jsonValue(), fc.constant(undefined));
 const attachments = fc.array(
@@ -74,7 +86,7 @@ const transcripts = fc.array(fc.oneof(users, assistants), { maxLength: 6 });
 test("each call of a transcript has exactly one result, which follows its message at once, under an id used once", () => {
   fc.assert(
     fc.property(transcripts, fc.constantFrom(...models), (messages, model) => {
-      const converted = toModelMessages(messages, { model });
+      const converted = flat(toModelMessages(messages, { model }));
       const seen: string[] = [];
       for (const [index, message] of converted.entries()) {
         if (message.role === "tool") expect(converted[index - 1]?.role).toBe("assistant");
@@ -94,7 +106,7 @@ test("each call of a transcript has exactly one result, which follows its messag
 test("no message is empty, each input is an object and each name is one that providers take", () => {
   fc.assert(
     fc.property(transcripts, fc.constantFrom(...models), (messages, model) => {
-      for (const { content } of toModelMessages(messages, { model })) {
+      for (const { content } of flat(toModelMessages(messages, { model }))) {
         expect(content.length).toBeGreaterThan(0);
         for (const part of typeof content === "string" ? [] : content) {
           if (part.type !== "tool-call") continue;
@@ -117,38 +129,71 @@ test("the transcript is not changed and gives the same messages again", () => {
   );
 });
 
-test("what was converted before gives what converting anew does, however the transcript changed since", () => {
-  const changes = fc.array(
-    fc.oneof(
-      fc.record({ kind: fc.constant("append" as const), message: fc.oneof(users, assistants) }),
-      fc.record({ kind: fc.constant("drop" as const), at: fc.nat(5) }),
-      fc.record({
-        kind: fc.constant("part" as const),
-        at: fc.nat(5),
-        index: fc.nat(5),
-        part: fc.oneof(text, tool),
-      }),
-    ),
-    { maxLength: 5 },
-  );
-  fc.assert(
-    fc.property(transcripts, fc.constantFrom(...models), changes, (messages, model, steps) => {
-      const conversions = new Conversions();
-      const check = () =>
-        expect(toModelMessages(messages, { model, conversions })).toEqual(
-          toModelMessages(messages, { model }),
-        );
-      check();
+const changes = fc.array(
+  fc.oneof(
+    fc.record({ kind: fc.constant("append" as const), message: fc.oneof(users, assistants) }),
+    fc.record({ kind: fc.constant("drop" as const), at: fc.nat(5) }),
+    fc.record({
+      kind: fc.constant("part" as const),
+      at: fc.nat(5),
+      index: fc.nat(5),
+      part: fc.oneof(text, tool),
+    }),
+  ),
+  { maxLength: 5 },
+);
+
+test("what was written before is sent as it would be anew, however the transcript changed since", async () => {
+  const cases = [transcripts, fc.constantFrom(...models, marked), changes] as const;
+  await fc.assert(
+    fc.asyncProperty(...cases, async (messages, model, steps) => {
+      const kept = new Recorder();
+      const check = async () =>
+        expect(await kept.ask(model, messages)).toBe(await new Recorder().ask(model, messages));
+      await check();
       for (const step of steps) {
         if (step.kind === "append") messages.push(step.message);
         else if (step.kind === "drop") messages.splice(step.at, 1);
         else messages[step.at]?.parts.splice(step.index, 1, step.part);
-        check();
-        check();
+        await check();
+        await check();
       }
     }),
   );
 });
+
+/** Keeps what would be sent. */
+class Recorder {
+  readonly #clients = new Clients(async (_, { body = [] }) => {
+    this.#body = Buffer.concat(body).toString();
+    throw new Error("nothing is sent");
+  });
+  #body = "";
+
+  /** The request's body; empty where there is nothing to ask. */
+  async ask(model: Model, messages: Message[]): Promise<string> {
+    this.#body = "";
+    const { provider, model: modelId } = model.ref;
+    const events = streamStep(
+      { model, system: ["be kind"], messages, tools: [], signal: new AbortController().signal },
+      {
+        provider,
+        baseURL: `http://${provider}.invalid/v1`,
+        headers: {},
+        modelId,
+        options: {},
+        stallMs: 20_000,
+      },
+      { clients: this.#clients, log: silentLog },
+    );
+    const types: string[] = [];
+    for await (const { type } of events) types.push(type);
+    expect(types).toEqual(["failed"]);
+    return this.#body;
+  }
+}
+
+const flat = (converted: readonly Converted[]) => converted.flatMap(({ messages }) => messages);
 
 function callIds(content: string | readonly object[]): string[] {
   if (typeof content === "string") return [];

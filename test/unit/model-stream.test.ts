@@ -15,6 +15,7 @@ import { Clients, type Endpoint } from "../../src/model/client.ts";
 import { Connection } from "../../src/model/connection.ts";
 import { type StreamWatch, tidyEvents } from "../../src/model/event-stream.ts";
 import { type HttpAnswer, sendHttp } from "../../src/model/http.ts";
+import { Outgoing } from "../../src/model/outgoing.ts";
 import { SentMessages } from "../../src/model/sent-messages.ts";
 import { streamStep } from "../../src/model/stream.ts";
 import { listen } from "../support/listen.ts";
@@ -754,8 +755,11 @@ test("text goes around the SDK until something else comes, also where the answer
 });
 
 test("of a call that is never sent no message is kept", async () => {
-  const connection = new Connection(() => Promise.reject(new Error("nothing is sent")));
-  const call = { watch: unwatched, sent: new SentMessages() };
+  const connection = new Connection(
+    () => Promise.reject(new Error("nothing is sent")),
+    (messages) => messages,
+  );
+  const call = { watch: unwatched, sent: new SentMessages(), outgoing: new Outgoing([]) };
   // Made here, because an error holds what the functions that it came through hold.
   const refusal = new Error("an odd header");
   const withheld = () => {

@@ -4,7 +4,7 @@ import type { AssistantInfo, Message } from "../../src/message/message.ts";
 import type { Part, ToolState } from "../../src/message/part.ts";
 import { describeModel } from "../../src/model/catalog.ts";
 import type { Model } from "../../src/model/model.ts";
-import { quirksOf } from "../../src/model/quirks.ts";
+import { type Quirks, quirksOf } from "../../src/model/quirks.ts";
 import { toModelMessages } from "../../src/model/to-model-messages.ts";
 
 const sessionId = newSessionId();
@@ -38,7 +38,8 @@ const assistant = (parts: Part[], more: Partial<AssistantInfo> = {}): Message =>
   },
   parts,
 });
-const convert = (messages: Message[], of = model) => toModelMessages(messages, { model: of });
+const convert = (messages: Message[], of = model, quirks?: Quirks) =>
+  toModelMessages(messages, { model: of, ...(quirks && { quirks }) }).flatMap(({ messages }) => messages);
 const completed = (
   output: string,
   more: Partial<Extract<ToolState, { status: "completed" }>> = {},
@@ -184,7 +185,7 @@ test("a provider's own call ids are kept while they are fit and unique", () => {
   const ids = ["call_1", "call_1", "bad id", "x".repeat(100)];
   const parts = ids.map((id, index) => call(completed("x"), `own${index}`, id));
   const sent = (quirks = quirksOf("test", "", "m")) =>
-    toModelMessages([assistant(parts)], { model, quirks }).flatMap(({ role, content }) =>
+    convert([assistant(parts)], model, quirks).flatMap(({ role, content }) =>
       role === "tool" ? content.map((one) => ("toolCallId" in one ? one.toolCallId : "")) : [],
     );
   expect(sent()).toEqual(["call_1", "own1", "own2", "own3"]);
@@ -228,14 +229,6 @@ test("a provider that refuses calls without reasoning gets it with each call, an
       : [],
   );
   expect(sent).toEqual([["hm"], [" "], []]);
-});
-
-test("a user message does not follow a tool's result where a provider refuses that", () => {
-  const mistral = describeModel({ provider: "mistral", model: "x" }, undefined);
-  const roles = convert([assistant([call(completed("x"))]), user(text("go on"))], mistral).map(
-    ({ role }) => role,
-  );
-  expect(roles).toEqual(["assistant", "tool", "assistant", "user"]);
 });
 
 test("Gemini's calls carry their signature back, and a word for it where another model made them", () => {
