@@ -22,6 +22,7 @@ import { ProjectRecords } from "./project/records.ts";
 import type { Door } from "./session/door.ts";
 import { Housekeeping, type SessionAges } from "./session/housekeeping.ts";
 import { Sessions } from "./session/sessions.ts";
+import { BundledSkills } from "./skill/bundled-skills.ts";
 import { LateStore } from "./storage/late-store.ts";
 import type { SessionStore } from "./storage/session-store.ts";
 import { ChildVariables } from "./workspace/child-variables.ts";
@@ -123,7 +124,7 @@ export class App {
     this.projects = new Projects({
       person: this.#person,
       configFolders: [configFolder, join(configHome(this.#person), "opencode")],
-      bundledSkills,
+      bundledSkills: new BundledSkills(bundledSkills),
       workspace,
       trust: this.records.trust,
       models: this.models,

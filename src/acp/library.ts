@@ -21,6 +21,8 @@ import type { Wire } from "./wire.ts";
 /** The protocol library: it checks and routes what the client sends, and asks the client. */
 export interface Library extends Pick<Door, "ask" | "inquire" | "elicit" | "visited"> {
   receive(message: AnyMessage): void;
+  /** Runs the task once everything received before is with its handler, and before anything received after it. */
+  inOrder(task: () => void): void;
   /** Calls back once everything received before is with its handler. */
   end(): void;
 }
@@ -46,6 +48,7 @@ export function connectLibrary(deps: LibraryDeps): Library {
   const asking = (peer: Peer) => ({ asker: peer.asker, abilities: connection.client, log });
   return {
     receive: (message) => inOrder(() => receive(message)),
+    inOrder,
     end: () => inOrder(end),
     ask: async (question, signal) => {
       const { peer, client } = connection;

@@ -40,9 +40,9 @@ export interface ReceptionDeps {
 const libraryDelayMs = 250;
 
 /**
- * Takes what the client sends. Lists, plain requests for a session and prompts of plain text that come before anything
- * else are answered without the protocol library, whose loading and schemas take longer than all else until a first
- * request is with the provider. Everything else is the library's, which loads behind them or when something needs it.
+ * Takes what the client sends. Lists, plain requests for a session and prompts of plain text are answered without the
+ * protocol library, whose loading and schemas take longer than all else until a first request is with the provider.
+ * Everything else is the library's, which loads behind what comes first or when something needs it.
  */
 export class Reception {
   readonly #deps: ReceptionDeps;
@@ -52,6 +52,8 @@ export class Reception {
   #library: Library | undefined;
   #loading: Promise<Library | undefined> | undefined;
   #warm: Promise<void> | undefined;
+  /** Whether the client was answered in the stable version, before the library. */
+  #isPlainClient = false;
   #isEnded = false;
   #isSettled = false;
   #problem = new Error("The client is gone.");
@@ -62,7 +64,7 @@ export class Reception {
 
   receive(message: AnyMessage): void {
     if (this.#abort(message)) return;
-    if (this.#library !== undefined) return this.#library.receive(message);
+    if (this.#library !== undefined) return this.#takeBeside(this.#library, message);
     const isFirst = this.#isFirst();
     if (isFirst && this.#cancel(message)) return;
     const task = isFirst ? this.#plainTask(message) : undefined;
@@ -91,6 +93,15 @@ export class Reception {
     return this.#loading;
   }
 
+  /** Plain requests cost a millisecond more by way of the library; they keep their place among the others. */
+  #takeBeside(library: Library, message: AnyMessage): void {
+    // Who introduces itself anew may want another version.
+    if ("method" in message && message.method === "initialize") this.#isPlainClient = false;
+    const task = this.#isPlainClient ? this.#plainTask(message) : undefined;
+    if (task === undefined) library.receive(message);
+    else library.inOrder(() => void this.#answer(task));
+  }
+
   /** Whether nothing waits for the library but an `initialize` that is answered. */
   #isFirst(): boolean {
     return this.#waiting.length > 0 && this.#waiting.every((message) => this.#deps.wire.hasAnswered(message));
@@ -102,6 +113,7 @@ export class Reception {
     if (!wire.hasAnswered(message) || !("params" in message) || !isPlainInitialize(message.params))
       return false;
     connection.client = abilitiesOf(message.params);
+    this.#isPlainClient = true;
     return true;
   }
 

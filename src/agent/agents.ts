@@ -5,7 +5,7 @@ import { parseAgentConfig, toModelRef } from "./agent-config.ts";
 import { readAgentFiles } from "./agent-files.ts";
 import { mayEdit, tighten } from "./agent-rules.ts";
 import { type Agent, noDescription } from "./agent.ts";
-import { builtInAgents } from "./built-in.ts";
+import { builtInAgents, builtInNames } from "./built-in.ts";
 import { fromOtherProgram } from "./other-agent.ts";
 
 /** Always there: what starts when nothing else can. */
@@ -157,7 +157,7 @@ async function readDefinitions(sources: AgentSources, problems: AgentProblem[]):
     place: `agent.${name}`,
   }));
   const written: Written[] = [...modes, ...agents].map((entry) => ({ ...entry, trusted: true }));
-  const native = new Set(builtInAgents([]).map(({ name }) => name));
+  const native = builtInNames();
   for (const folder of sources.otherFolders ?? []) {
     const files = await filesOf(folder);
     for (const { path, name } of files.filter(({ name }) => native.has(name)))

@@ -4,6 +4,7 @@ import generalPrompt from "../../prompts/agents/general.md";
 import planPrompt from "../../prompts/agents/plan.md";
 import summaryPrompt from "../../prompts/agents/summary.md";
 import titlePrompt from "../../prompts/agents/title.md";
+import { lazy } from "../base/lazy.ts";
 import { readingCommandRules } from "../permission/evaluate.ts";
 import type { Action, Rule, Ruleset } from "../permission/rule.ts";
 import type { Agent } from "./agent.ts";
@@ -49,6 +50,10 @@ export type BuiltInAgent = Pick<
 export function builtInAgents(defaults: Ruleset): BuiltInAgent[] {
   return [build(), plan(), general(), explore(defaults), compaction(), title(), summary()];
 }
+
+export const builtInNames = lazy(
+  (): ReadonlySet<string> => new Set(builtInAgents([]).map(({ name }) => name)),
+);
 
 function build(): BuiltInAgent {
   return {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { lookAt } from "../base/look.ts";
 import { makeFolder } from "../base/make-folder.ts";
 import type { KeyCommands } from "./key-command.ts";
 import { knownModelSchema } from "./known-models.ts";
@@ -109,7 +110,7 @@ export class ModelLists {
   async #read(provider: Provider): Promise<ModelList | undefined> {
     const path = this.#pathOf(provider);
     try {
-      // Read first: where there is no file the schema is not needed.
+      if (lookAt(path) === undefined) return undefined;
       const text = await readFile(path, "utf8");
       const list = modelListSchema.parse(JSON.parse(text));
       return list.provider === provider.id && list.baseURL === provider.baseURL ? list : undefined;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { UserError } from "../base/errors.ts";
+import { lazy } from "../base/lazy.ts";
 import { covers, expandHome, isCatchAll, matches, overlaps } from "./pattern.ts";
 import { actionSchema, isAction } from "./rule.ts";
 import type { Action, PermissionRequest, Rule, Ruleset, Subject } from "./rule.ts";
@@ -250,11 +251,11 @@ const readingForms =
   "git branch, git branch -a, git branch -r, git branch -v, git branch -vv, git branch -avv, git branch --all, git branch --remotes, git branch --show-current, git remote, git remote -v, git tag, git stash list, git reflog, :, break, continue, exit, exit 0, exit 1, set -e, set -u, set -eu, set -euo pipefail, set -o pipefail";
 
 /** Rules that allow what only reads, to be put behind a rule that asks for or denies every other command. */
-export function readingCommandRules(): Rule[] {
+export const readingCommandRules = lazy((): readonly Rule[] => {
   const commands = readingCommands.split(", ").map((name) => `${name} *`);
   const all = [...commands, ...readingForms.split(", ")];
   return all.flatMap(withoutPager).map((pattern) => allow("bash", pattern));
-}
+});
 
 /** git's commands also where they are told to use no pager. */
 function withoutPager(pattern: string): string[] {

@@ -7,6 +7,7 @@ import { type ConfigSource, type LoadConfigOptions, type LoadedConfig, loadConfi
 import type { Trust } from "../permission/trust.ts";
 import { reservedNames } from "../session/commands.ts";
 import type { PendingConsent } from "../session/project.ts";
+import type { BundledSkills } from "../skill/bundled-skills.ts";
 import type { Skill } from "../skill/skill.ts";
 import { type LoadedSkills, loadSkills } from "../skill/skills.ts";
 import { isInside } from "../workspace/paths.ts";
@@ -27,8 +28,7 @@ export interface Configured {
 
 export interface ConfiguredDeps {
   readonly trust: Trust;
-  /** The skills that come with the program. */
-  readonly bundledSkills: string;
+  readonly bundledSkills: BundledSkills;
   readonly workspace: Pick<Workspace, "outputFolder">;
   readonly log: Log;
 }
@@ -91,7 +91,7 @@ async function loadAll(
     ...(!trusted && hasProjectAgents(loaded) && { personal: personalSources(loaded) }),
     confined: { folders: projectFolders([...folders, ...otherFolders]), root },
     outputFolder: workspace.outputFolder,
-    skillFolders: foldersOutside([...roots, bundledSkills], skills.skills),
+    skillFolders: foldersOutside([...roots, bundledSkills.folder], skills.skills),
     home,
   });
   const commands = await loadCommands({

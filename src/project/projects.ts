@@ -12,6 +12,7 @@ import type { ModelAccess } from "../model/model-access.ts";
 import { toRetryPolicy } from "../model/retry.ts";
 import type { Trust } from "../permission/trust.ts";
 import type { Folders, PendingConsent, Project } from "../session/project.ts";
+import type { BundledSkills } from "../skill/bundled-skills.ts";
 import type { ChildVariables } from "../workspace/child-variables.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { findWorktree } from "../workspace/worktree.ts";
@@ -24,8 +25,7 @@ export interface ProjectsDeps {
   readonly person: Home;
   /** The person's own configuration folders, the one that counts first. */
   readonly configFolders: readonly string[];
-  /** The skills that come with the program. */
-  readonly bundledSkills: string;
+  readonly bundledSkills: BundledSkills;
   /** The doors that all folders have in common. */
   readonly workspace: Omit<Workspace, "cwd" | "roots" | "worktree">;
   readonly trust: Trust;

@@ -1,4 +1,5 @@
 import type { Agent } from "../agent/agent.ts";
+import { lazy } from "../base/lazy.ts";
 import type { ApprovalMode, Message } from "../message/message.ts";
 import type { CallDecision } from "../message/part.ts";
 import type { Approval, Approvals } from "../permission/approvals.ts";
@@ -99,11 +100,13 @@ export function describeRules(rules: Ruleset): string[] {
 /** The list of commands that only read is named, not told. */
 function describeRule({ permission, pattern, action }: Rule): string {
   if (isCatchAll(pattern)) return action;
-  const isReading = permission === "bash" && action === "allow" && readingPatterns.has(pattern);
+  const isReading = permission === "bash" && action === "allow" && readingPatterns().has(pattern);
   return isReading ? "allow what only reads" : `${action} \`${pattern}\``;
 }
 
-const readingPatterns: ReadonlySet<string> = new Set(readingCommandRules().map(({ pattern }) => pattern));
+const readingPatterns = lazy(
+  (): ReadonlySet<string> => new Set(readingCommandRules().map(({ pattern }) => pattern)),
+);
 
 function mergeAlike(runs: readonly RuleLine[]): RuleLine[] {
   const merged: RuleLine[] = [];

@@ -1,12 +1,12 @@
-import { readFile, realpath } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { messageOf } from "../base/errors.ts";
-import { hasOnly } from "../base/form.ts";
 import { describeIssue } from "../config/expectation.ts";
 import { filesBelow, type Report } from "../config/folder-walk.ts";
 import { downTo, type ConfigSource } from "../config/load.ts";
 import { readMarkdownFile } from "../config/markdown-file.ts";
 import { skillFrontMatterSchema } from "../config/schema.ts";
+import type { BundledSkills } from "./bundled-skills.ts";
 import type { Skill } from "./skill.ts";
 
 /** Skills of one session; further ones are reported and left out. */
@@ -14,7 +14,7 @@ const skillsLimit = 300;
 
 export interface SkillSources {
   /** The folder with the skills that come with the program, and their index. */
-  readonly bundled: string;
+  readonly bundled: BundledSkills;
   /** `.claude` and `.agents` folders, lowest first. */
   readonly otherFolders: readonly ConfigSource[];
   /** Configuration folders, lowest first. */
@@ -52,7 +52,7 @@ export async function loadSkills(sources: SkillSources): Promise<LoadedSkills> {
   const report: Report = (path, message) => problems.push({ path, message });
   const places = placesOf(sources);
   const found = new Map<string, Skill>();
-  const bundled = await bundledSkills(sources.bundled);
+  const bundled = await sources.bundled.load();
   for (const skill of bundled) found.set(skill.name, skill);
   for (const path of await skillFiles(places, report)) {
     const skill = await readSkill(path, report);
@@ -115,26 +115,4 @@ async function readSkill(path: string, report: Report): Promise<Skill | undefine
     report(path, messageOf(thrown));
   }
   return undefined;
-}
-
-/** The bundled skills without looking at their files: these do not change while the program runs. */
-async function bundledSkills(place: string): Promise<Skill[]> {
-  const bundled = await realpath(place).catch(() => place);
-  const text = await readFile(join(bundled, "index.json"), "utf8").catch(() => "{}");
-  const index: unknown = JSON.parse(text);
-  return Object.entries(isIndex(index) ? index : {}).map(([file, { name, description }]) => {
-    const path = join(bundled, file);
-    return { name, description, path, folder: dirname(path) };
-  });
-}
-
-/** Name and description by the file's path below the folder; written by `npm run generate`. */
-function isIndex(value: unknown): value is Record<string, { name: string; description: string }> {
-  if (typeof value !== "object" || value === null) return false;
-  return Object.values(value).every(
-    (entry) =>
-      hasOnly(entry, ["name", "description"]) &&
-      typeof entry.name === "string" &&
-      typeof entry.description === "string",
-  );
 }

@@ -1,6 +1,7 @@
 import { mkdir, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
+import { BundledSkills } from "../../src/skill/bundled-skills.ts";
 import { loadSkills, type SkillSources } from "../../src/skill/skills.ts";
 import { skillTool } from "../../src/tool/skill.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp.ts";
@@ -13,7 +14,7 @@ const skill = (name: string, description: string, body = "Do it.") =>
 function sources({ path }: TemporaryFolder, more: Partial<SkillSources> = {}): SkillSources {
   const root = join(path, "repo");
   return {
-    bundled: join(path, "bundled"),
+    bundled: new BundledSkills(join(path, "bundled")),
     otherFolders: [
       { path: join(path, "home/.claude"), scope: "home" },
       { path: join(root, ".claude"), scope: "project" },
@@ -100,7 +101,7 @@ test("no more skills are used than the limit", async () => {
 
 test("the skills that come with the program are whole", async () => {
   await using folder = await temporaryFolder();
-  const bundled = resolve(import.meta.dirname, "../../skills");
+  const bundled = new BundledSkills(resolve(import.meta.dirname, "../../skills"));
   const { skills, problems } = await loadSkills(sources(folder, { bundled }));
   expect(skills.map(({ name }) => name)).toEqual([
     "code-review",

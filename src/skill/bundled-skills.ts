@@ -1,0 +1,41 @@
+import { readFile, realpath } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { once } from "../base/async.ts";
+import { hasOnly } from "../base/form.ts";
+import type { Skill } from "./skill.ts";
+
+/** The skills that come with the program. They do not change while it runs: their index stands for them, read once. */
+export class BundledSkills {
+  readonly folder: string;
+  readonly #read: () => Promise<readonly Skill[]>;
+
+  constructor(folder: string) {
+    this.folder = folder;
+    this.#read = once(() => readIndex(folder));
+  }
+
+  /** Empty where they cannot be read, now. */
+  load(): Promise<readonly Skill[]> {
+    return this.#read().catch(() => []);
+  }
+}
+
+async function readIndex(folder: string): Promise<Skill[]> {
+  const bundled = await realpath(folder);
+  const index: unknown = JSON.parse(await readFile(join(bundled, "index.json"), "utf8"));
+  return Object.entries(isIndex(index) ? index : {}).map(([file, { name, description }]) => {
+    const path = join(bundled, file);
+    return { name, description, path, folder: dirname(path) };
+  });
+}
+
+/** Name and description by the file's path below the folder; written by `npm run generate`. */
+function isIndex(value: unknown): value is Record<string, { name: string; description: string }> {
+  if (typeof value !== "object" || value === null) return false;
+  return Object.values(value).every(
+    (entry) =>
+      hasOnly(entry, ["name", "description"]) &&
+      typeof entry.name === "string" &&
+      typeof entry.description === "string",
+  );
+}
