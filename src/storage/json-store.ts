@@ -235,9 +235,9 @@ export class JsonStore {
     const path = this.pathOf(key);
     await this.#checkFolders(key);
     low.data = { value: undefined };
-    // To open what is not there would make an error with a stack: each new message is looked for before it is written.
-    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
     try {
+      // To open what is not there makes an error with a stack: each new message is looked for before it is written.
+      if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
       await low.read();
       return low.data.value === undefined ? undefined : parse(low.data.value, schema);
     } catch (thrown) {
