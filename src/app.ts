@@ -13,7 +13,7 @@ import { AuthorizationStore } from "./mcp/oauth-store.ts";
 import { Servers } from "./mcp/servers.ts";
 import { SignIn } from "./mcp/sign-in.ts";
 import { loadCalls } from "./model/late-calls.ts";
-import { loadAnalysis } from "./project/tools.ts";
+import { warmUpAnalysis } from "./project/tools.ts";
 import { ModelAccess } from "./model/model-access.ts";
 import type { OpenModels } from "./model/providers.ts";
 import { LateParts } from "./project/late-parts.ts";
@@ -177,7 +177,7 @@ export class App {
 
   /** The same for a first command, the grammar of whose shell is large, and a first search. */
   warmUpCalls(): Promise<void> {
-    return this.#load([loadAnalysis, () => this.#search.warmUp()]);
+    return this.#load([warmUpAnalysis, () => this.#processes.warmUp(), () => this.#search.warmUp()]);
   }
 
   async #load(parts: readonly (() => Promise<unknown>)[]): Promise<void> {

@@ -56,6 +56,7 @@ export class Reception {
   #isPlainClient = false;
   #isEnded = false;
   #isSettled = false;
+  #isReady = false;
   #problem = new Error("The client is gone.");
 
   constructor(deps: ReceptionDeps) {
@@ -177,9 +178,9 @@ export class Reception {
   /** Behind the answer to a first session. */
   async #getReady(): Promise<void> {
     await this.#deps.wire.outbox.flush();
-    if (this.#isEnded) return;
+    if (this.#isEnded || this.#isReady) return;
     await this.#warmUp();
-    await this.library();
+    this.#isReady = (await this.library()) !== undefined;
     if (!this.#isEnded) await this.#deps.warmUpCalls();
   }
 

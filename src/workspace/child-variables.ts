@@ -20,6 +20,7 @@ export class ChildVariables {
 
   /** From now on these credentials are passed on (`*` stands for any characters), and no others. */
   keep(names: readonly string[]): void {
+    if (names.join() === this.#names.join()) return;
     this.#names = names;
     this.#kept = names.map(toNamePattern);
     this.#passedOn = undefined;

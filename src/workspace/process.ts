@@ -15,6 +15,8 @@ import type { Watchdog } from "./watchdog.ts";
 /** Shell commands, each in a process group of its own with stdin closed. */
 export interface Processes {
   run(command: ShellCommand): Promise<ProcessOutcome>;
+  /** Finds out what a first command needs to know. */
+  warmUp(): Promise<void>;
   /** Ends every process still running, TERM then KILL. For the program's own end. */
   endAll(): Promise<void>;
   /** The same at once and without a word to them, for a program that cannot wait any longer. */
@@ -94,6 +96,10 @@ class ShellProcesses implements Processes {
     }
   }
 
+  async warmUp(): Promise<void> {
+    await this.#findShell();
+  }
+
   async endAll(): Promise<void> {
     this.#ending.abort();
     await Promise.allSettled(this.#running);
@@ -121,8 +127,7 @@ class ShellProcesses implements Processes {
   async #start(command: ShellCommand): Promise<ProcessOutcome> {
     if (this.#ending.signal.aborted)
       return failedToStart("The program is ending; no command starts any more.");
-    this.#shell ??= findShell(this.#env());
-    const shell = await this.#shell;
+    const shell = await this.#findShell();
     if (command.signal.aborted) return outcome("cancelled");
     this.#mark ??= this.#watchdog.newMark();
     const mark = `${this.#mark}${++this.#count}/`;
@@ -130,6 +135,11 @@ class ShellProcesses implements Processes {
     const started = await startShell(shell, command, { ...this.#env(), [PROCESS_MARK]: marks });
     if ("error" in started) return failedToStart(await whyNotStarted(started.error, command, shell));
     return this.#watch(started, command, mark);
+  }
+
+  #findShell(): Promise<string> {
+    this.#shell ??= findShell(this.#env());
+    return this.#shell;
   }
 
   async #watch({ child, group }: Started, command: ShellCommand, mark: string): Promise<ProcessOutcome> {

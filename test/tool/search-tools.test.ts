@@ -58,7 +58,7 @@ function context(): ToolContext {
       home: folder,
       outputFolder: join(folder, "outputs"),
       files: { read: unused, write: unused, remove: unused, lock: unused },
-      processes: { run: unused, endAll: unused, killAll: unused },
+      processes: { warmUp: unused, run: unused, endAll: unused, killAll: unused },
       search: openSearch({ env: {} }),
       snapshots: { save: unused, load: unused },
     },

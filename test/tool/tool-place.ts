@@ -120,7 +120,7 @@ function toolContext(folder: string, cwd: string): ToolContext {
       home: join(folder, "home"),
       outputFolder: join(folder, "outputs"),
       files: openFiles(),
-      processes: { run: unused, endAll: unused, killAll: unused } satisfies Processes,
+      processes: { run: unused, warmUp: unused, endAll: unused, killAll: unused } satisfies Processes,
       search: { files: unused, lines: unused, warmUp: unused } satisfies Search,
       snapshots: openSnapshots(join(folder, "snapshots")),
     },
