@@ -63,7 +63,8 @@ const quotaWords =
   /insufficient_quota|exceeded your current quota|billing|insufficient balance|out of credits/i;
 
 /** Words of local servers about what stays as it is however often one asks, whatever status they come with. */
-const hopelessWords = /does not support tools|requires? --jinja|requires more system memory/i;
+const hopelessWords =
+  /does not support tools|requires? --jinja|requires more system memory|(image|audio) input is not supported/i;
 
 /** Node's codes for a certificate that is not trusted: trying again does not help. */
 const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME/;

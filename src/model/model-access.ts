@@ -10,6 +10,7 @@ import { KeyCommands } from "./key-command.ts";
 import { Catalog } from "./known-models.ts";
 import { listProblems, ModelLists } from "./model-lists.ts";
 import { type OpenModels, openModels } from "./providers.ts";
+import { RefusedMedia } from "./refused-media.ts";
 import { Routing } from "./routing.ts";
 import { usableProviders } from "./usable-providers.ts";
 
@@ -43,6 +44,7 @@ export class ModelAccess {
   readonly #keyCommands: KeyCommands;
   /** What servers said of their models. */
   readonly #lists: ModelLists;
+  readonly #refusedMedia = new RefusedMedia();
 
   constructor(deps: ModelAccessDeps) {
     const { dataFolder, env, secrets, log } = deps;
@@ -114,6 +116,7 @@ export class ModelAccess {
       credentials,
       withoutKey,
       keyCommands: this.#keyCommands,
+      refusedMedia: this.#refusedMedia,
     };
   }
 }

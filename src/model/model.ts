@@ -22,6 +22,9 @@ export interface Model {
   readonly variants: readonly string[];
 }
 
+/** A kind of media that a model may take beside text. */
+export type Medium = "images" | "pdf" | "audio";
+
 /** US dollars per million tokens. An unknown price of the cache is that of the input. */
 export interface Price extends Rate {
   /** Other rates, each for a whole call whose input has more than these tokens; in rising order. */
@@ -83,6 +86,8 @@ export interface Models {
   list(): readonly Model[];
   find(ref: ModelRef): Model | undefined;
   stream(request: ModelRequest): AsyncIterable<StepEvent>;
+  /** The model refused media of these kinds: from now on it is not sent any. */
+  refuses(model: Model, media: readonly Medium[]): void;
   /** US dollars for these tokens; 0 where prices are unknown. */
   costOf(model: Model, tokens: Tokens): number;
 }

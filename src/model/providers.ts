@@ -14,6 +14,7 @@ import { LateCalls } from "./late-calls.ts";
 import { KeyCommands } from "./key-command.ts";
 import type { Model, Models, StepEvent } from "./model.ts";
 import type { ModelList } from "./model-lists.ts";
+import { RefusedMedia } from "./refused-media.ts";
 import { costOf } from "./usage.ts";
 import { fairleadModel, isEnabled, type Provider, usableProviders } from "./usable-providers.ts";
 
@@ -32,6 +33,8 @@ export interface OpenModelsOptions {
   readonly withoutKey?: ReadonlySet<string>;
   /** Keys that programs print. */
   readonly keyCommands?: KeyCommands;
+  /** What models refused to be sent. */
+  readonly refusedMedia?: RefusedMedia;
 }
 
 /** A provider that can be used now. Its key is not shown. */
@@ -74,6 +77,7 @@ export function openModels({
   send = sendHttp,
   withoutKey = new Set(),
   keyCommands = new KeyCommands(env, () => {}),
+  refusedMedia = new RefusedMedia(),
 }: OpenModelsOptions): OpenModels {
   const providers = usableProviders({ config, env, credentials, withoutKey });
   const known = new KnownModels(catalog, lists);
@@ -84,7 +88,7 @@ export function openModels({
 
   const find = (ref: ModelRef): Model | undefined => {
     const provider = providers.get(ref.provider);
-    return provider && modelOf(provider, ref, known);
+    return provider && refusedMedia.applyTo(modelOf(provider, ref, known), provider.baseURL);
   };
   const findByName = (text: string): Model | undefined => {
     const ref = parseModelRef(text);
@@ -102,6 +106,10 @@ export function openModels({
       (ref.variant === undefined ? undefined : found(find(ref))) ?? chooseByName(formatModelRef(ref)),
     chooseByName,
     costOf,
+    refuses(model, media) {
+      const provider = providers.get(model.ref.provider);
+      if (provider !== undefined) refusedMedia.add(model, provider.baseURL, media);
+    },
     providers: () => [...providers.values()].map(summaryOf),
     defaultModel: (wishes = {}) => chooseDefault({ wishes, env, config, providers, find, list }),
     async discover(id) {
@@ -240,8 +248,8 @@ function onlyModel(
   list: Choice["list"],
 ): Model | undefined {
   if (defaultModel !== undefined) return find({ provider: id, model: defaultModel });
-  const models = list();
-  return models.length === 1 ? models[0] : undefined;
+  const [model, ...others] = list();
+  return model !== undefined && others.length === 0 ? find(model.ref) : undefined;
 }
 
 function noModel(providers: readonly string[], config: Config): AgentError {

@@ -9,7 +9,7 @@ import {
   type ReasoningDetail,
   type ToolPart,
 } from "../message/part.ts";
-import { takesMedium } from "./media.ts";
+import { mediumKinds, takesMedium } from "./media.ts";
 import type { Model } from "./model.ts";
 import { quirksOf, type Quirks } from "./quirks.ts";
 
@@ -51,9 +51,10 @@ export function toModelMessages(
   const told = messages.filter((message, index) => !isUnanswered(message, messages[index + 1]));
   const lastQuestion = told.findLastIndex(({ info }) => info.role === "user");
   const callIds = callIdsOf(told, quirks);
+  const media = mediumKinds.filter((medium) => model.abilities[medium]).join();
   return told.map((message, index) => {
     const bringsThoughts = quirks.returnsReasoning === "turn" && index > lastQuestion;
-    return conversions.of(message, { model, quirks, callIds, bringsThoughts });
+    return conversions.of(message, { model, media, quirks, callIds, bringsThoughts });
   });
 }
 
@@ -71,6 +72,7 @@ interface Conversion {
   readonly parts: readonly Part[];
   /** Of those parts that are calls. */
   readonly ids: readonly string[];
+  readonly media: string;
   readonly bringsThoughts: boolean;
   readonly converted: Converted;
 }
@@ -87,19 +89,19 @@ export class Conversions {
     if (known !== undefined && isUnchanged(known, message, context)) return known.converted;
     const { info } = message;
     const parts = [...message.parts];
-    const { callIds, bringsThoughts } = context;
+    const { callIds, media, bringsThoughts } = context;
     const ids = parts.flatMap((part) => (part.type === "tool" ? (callIds.get(part) ?? []) : []));
     const converted = { messages: toMessages(message, context) };
-    this.#known.set(message, { info, parts, ids, bringsThoughts, converted });
+    this.#known.set(message, { info, parts, ids, media, bringsThoughts, converted });
     return converted;
   }
 }
 
 /** Infos and parts are replaced where they change, but for the text of what is being written, which nobody asks with. */
 function isUnchanged(known: Conversion, { info, parts }: Message, context: MessageContext): boolean {
-  const { callIds, bringsThoughts } = context;
+  const { callIds, media, bringsThoughts } = context;
   if (known.info !== info || known.parts.length !== parts.length) return false;
-  if (known.bringsThoughts !== bringsThoughts) return false;
+  if (known.media !== media || known.bringsThoughts !== bringsThoughts) return false;
 
   let at = 0;
   let calls = 0;
@@ -118,6 +120,8 @@ function toMessages(message: Message, context: MessageContext): ModelMessage[] {
 
 interface MessageContext {
   readonly model: Model;
+  /** The kinds of media that it takes, which may become fewer. */
+  readonly media: string;
   readonly quirks: Quirks;
   readonly callIds: CallIds;
   /** Part of the turn that is answered now, for a model that wants its thoughts of that turn back. */

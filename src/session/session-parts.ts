@@ -73,6 +73,8 @@ export interface SessionParts {
   readonly openCalls: OpenCalls;
   /** The way back to earlier turns, and forth again. */
   readonly history: Undo;
+  /** Tells the person, who hears of a child through whom it works for. */
+  readonly warn: (text: string) => Promise<void>;
 }
 
 /** Puts together what a session is made of. */
@@ -132,5 +134,6 @@ export function partsOf(deps: SessionPartsDeps): SessionParts {
       save: (change) => record.save(change),
       onShown: () => spending.lookAgain(),
     }),
+    warn: parent?.warn ?? warn,
   };
 }

@@ -112,6 +112,7 @@ export class SessionTurns {
         instructions: (abort) => instructions.load(abort),
         takeSteering: () => steering.takeInto(messages, context),
         modelFor: (message) => choices.modelFor(message),
+        warn: this.#parts.warn,
         onStep: async (outcome) => {
           diff.note(transcript.messages);
           await spending.countStep(outcome);

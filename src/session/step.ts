@@ -4,7 +4,10 @@ import { type MessageId, newPartId } from "../message/ids.ts";
 import type { AgentError, AssistantInfo, FinishReason } from "../message/message.ts";
 import type { FileChange, ReasoningDetail, Tokens, ToolPart } from "../message/part.ts";
 import type { Model, ModelRequest, Models, StepEvent } from "../model/model.ts";
+import { mediaIn, withoutMedia } from "../model/media.ts";
+import { mayRefuseMedia } from "../model/refused-media.ts";
 import { decideRetry, type RetryPolicy } from "../model/retry.ts";
+import { refusedMediaText } from "./refused-media-text.ts";
 import { repetitionText, TextLoop } from "./text-loop.ts";
 import { TextWriter } from "./text-writer.ts";
 import type { CallOutcome } from "./call-card.ts";
@@ -18,6 +21,8 @@ export interface StepDeps {
   runner: ToolRunner;
   retryPolicy: RetryPolicy;
   log: Log;
+  /** Tells the person. */
+  warn(text: string): Promise<void>;
 }
 
 export interface StepInput {
@@ -53,7 +58,7 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
   await transcript.addMessage(info);
   await transcript.putPart(info.id, { id: newPartId(), type: "step-start" });
   const attempt = new Attempt(deps, info.id, signal);
-  const streamed = await streamWithRetries(deps, { ...input, request }, attempt, signal);
+  const streamed = await streamTaken(deps, { ...input, request }, attempt, signal);
   const ms = Date.now() - info.time.created;
   const calls = await attempt.settle(streamed.end === "failed" ? "interrupted" : "cancelled");
 
@@ -84,6 +89,34 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
 type Streamed =
   | { end: "finish"; reason: FinishReason; tokens: Tokens; reasoningDetails?: ReasoningDetail[] }
   | { end: "failed"; error: AgentError; reasoningDetails?: ReasoningDetail[] };
+
+/** Where a request is refused that has media in it, asks once more without them. */
+async function streamTaken(
+  deps: StepDeps,
+  input: StepInput,
+  attempt: Attempt,
+  signal: AbortSignal,
+): Promise<Streamed> {
+  const { model, request } = input;
+  const streamed = await streamWithRetries(deps, input, attempt, signal);
+  if (streamed.end !== "failed" || signal.aborted || attempt.hasCalls) return streamed;
+  const media = mayRefuseMedia(streamed.error) ? mediaIn(request.messages, model) : [];
+  if (media.length === 0) return streamed;
+  const { code, status } = streamed.error;
+  deps.log.warn("a model refused a request with media and is asked without", { code, status });
+  await attempt.restart();
+  const second = await streamWithRetries(
+    deps,
+    { ...input, model: withoutMedia(model, media) },
+    attempt,
+    signal,
+  );
+  if (signal.aborted) return second;
+  if (second.end === "failed" && !attempt.hasCalls) return streamed;
+  deps.models.refuses(model, media);
+  await deps.warn(refusedMediaText(model, media, streamed.error));
+  return second;
+}
 
 async function streamWithRetries(
   deps: StepDeps,

@@ -33,6 +33,8 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
   takeSteering(): Promise<void>;
   /** The model that answers a message, or why there is none. */
   modelFor(message: UserInfo): Model | AgentError;
+  /** Tells the person. */
+  warn(text: string): Promise<void>;
   /** Told after each model call, so that usage is known while the turn goes on. */
   onStep(outcome: StepOutcome): Promise<void>;
   /** Told after a compaction, with what it used and the tokens that are left, estimated. */
