@@ -95,6 +95,11 @@ export class Connection {
     return this.#views.get(sessionId);
   }
 
+  /** Ends on the wire what runs in any session, for a program that cannot wait. */
+  async cutOff(): Promise<void> {
+    await Promise.all([...this.#views.values()].map((view) => view.cutOff()));
+  }
+
   /** How the client names the files of a session, or of one that works for it. */
   pathsOf(sessionId: string): ClientPaths {
     return this.findView(sessionId)?.paths ?? new ClientPaths();

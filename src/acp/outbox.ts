@@ -21,6 +21,7 @@ export class Outbox {
   #queuedBytes = 0;
   #writing = false;
   #isClosed = false;
+  #isSealed = false;
   #drained: Deferred<void> | undefined;
 
   constructor(output: Writable) {
@@ -86,6 +87,11 @@ export class Outbox {
     }
   }
 
+  /** What is sent from here on goes nowhere. */
+  seal(): void {
+    this.#isSealed = true;
+  }
+
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -95,7 +101,7 @@ export class Outbox {
   }
 
   #push(entry: Entry): Promise<void> {
-    if (this.#isClosed) return Promise.resolve();
+    if (this.#isClosed || this.#isSealed) return Promise.resolve();
     this.#queue.push(entry);
     this.#queuedBytes += "line" in entry ? entry.line.length : entry.update.content.text.length;
     this.#pump();

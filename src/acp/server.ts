@@ -26,8 +26,15 @@ export interface ServerDeps {
   settle: () => void;
 }
 
-/** Serves one client. `closed` resolves when it is gone; what it still waits for may be answered after that. */
-export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
+export interface Served {
+  /** Resolves when the client is gone; what it still waits for may be answered after that. */
+  readonly closed: Promise<void>;
+  /** Ends on the wire what runs in any session, for a program that cannot wait. */
+  cutOff(): Promise<void>;
+}
+
+/** Serves one client. */
+export function serveClient(deps: ServerDeps): Served {
   const { wire, program, log, withDraft } = deps;
   const library = () => reception.library();
   const sessions = deps.openSessions({
@@ -81,5 +88,5 @@ export function serveClient(deps: ServerDeps): { closed: Promise<void> } {
     (message) => reception.receive(message),
     () => reception.end(),
   );
-  return { closed: closed.promise };
+  return { closed: closed.promise, cutOff: () => connection.cutOff() };
 }

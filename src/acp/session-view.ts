@@ -15,7 +15,7 @@ import { HeldUpdates } from "./held-updates.ts";
 import { planDocuments } from "./plan-documents.ts";
 import { SaidTexts } from "./said-texts.ts";
 import { Subagents } from "./subagents.ts";
-import { ToolCalls } from "./tool-calls.ts";
+import { cutOff, ToolCalls } from "./tool-calls.ts";
 import { commandsOf, planUpdate, retryUpdate, textChunk, titleUpdate, usageUpdate } from "./updates.ts";
 
 /** Where one session's updates go, in the form of the protocol's version that the client speaks. */
@@ -46,7 +46,8 @@ export class SessionView {
   readonly #said = new SaidTexts();
   /** Notices for a client that has no place for them outside of turns. */
   readonly #untold = new Set<string>();
-  #turns = 0;
+  /** Those that are not answered, in the order of their messages: the first one runs. */
+  readonly #turns = new Set<symbol>();
   #replaying = false;
   /** What the turn told while the conversation is shown again, which comes first. */
   #missed: SessionEvent[] | undefined;
@@ -83,25 +84,43 @@ export class SessionView {
 
   /** After a cancelled turn nothing more comes of its own, unless the client has asked for the next turn meanwhile. */
   endCancelled(): void {
-    if (this.#turns === 0) this.updates.hold();
+    if (this.#turns.size === 0) this.updates.hold();
   }
 
   /** Outside a turn nothing of a turn is sent any more, whatever still runs in the background. */
   async runTurn<T>(turn: () => Promise<T>): Promise<T> {
-    this.#turns++;
+    const id = Symbol("turn");
+    this.#turns.add(id);
     const told = this.tell();
     try {
       return await turn();
     } finally {
-      // What the next turn begins meanwhile is not among them.
-      const { open } = this.#compactions;
+      // What the next turn begins meanwhile is not among it, and what runs is not of a turn that waited for it in vain.
+      const [running] = this.#turns;
+      const begun = running === id ? this.#begun : nothing;
       await told;
       await this.#whenReplayed();
-      await this.#compactions.cutOff(open);
+      await this.#cutOff(begun);
       await this.updates.releaseOfTurn();
-      this.#turns--;
-      if (this.#turns === 0) this.#forgetTurn();
+      this.#turns.delete(id);
+      if (this.#turns.size === 0) this.#forgetTurn();
     }
+  }
+
+  /** Ends what the running turn has begun, for a program that cannot wait for the turn. */
+  async cutOff(): Promise<void> {
+    await this.#cutOff(this.#begun);
+    await this.updates.releaseOfTurn();
+  }
+
+  /** What the client was shown and has seen no end of. */
+  get #begun(): Begun {
+    return { calls: this.#calls.unended, compactions: this.#compactions.open };
+  }
+
+  async #cutOff({ calls, compactions }: Begun): Promise<void> {
+    for (const part of calls) await this.#call(cutOff(part, turnEnded));
+    await this.#compactions.cutOff(compactions);
   }
 
   async receive(event: SessionEvent): Promise<void> {
@@ -187,7 +206,7 @@ export class SessionView {
       }
       const { open } = this.#compactions;
       // The turn that runs may be at the newest.
-      await this.#compactions.cutOff(this.#turns > 0 ? open.slice(0, -1) : open);
+      await this.#compactions.cutOff(this.#turns.size > 0 ? open.slice(0, -1) : open);
     } finally {
       this.#replaying = false;
     }
@@ -197,7 +216,7 @@ export class SessionView {
     const missed = this.#missed ?? [];
     while (missed.length > 0) for (const event of missed.splice(0)) await this.#showMissed(event);
     this.#missed = undefined;
-    if (this.#turns === 0) this.#forgetTurn();
+    if (this.#turns.size === 0) this.#forgetTurn();
   }
 
   /** The replay may have shown what was told, or more: a part is shown as it is now. */
@@ -230,7 +249,7 @@ export class SessionView {
   async notice(severity: "info" | "warning" | "error", text: string): Promise<void> {
     if (this.#client.notices) return this.#send({ sessionUpdate: "notice", severity, title: text });
     this.#untold.add(text);
-    if (this.#turns > 0) await this.tell();
+    if (this.#turns.size > 0) await this.tell();
   }
 
   /** Shows the notices that wait. */
@@ -265,7 +284,7 @@ export class SessionView {
 
   /** Nothing of a task's work comes behind its end; replayed it comes behind its card, which stands for both. */
   async #call(part: ToolPart): Promise<void> {
-    if (this.#turns === 0 && !this.#replaying) return;
+    if (this.#turns.size === 0 && !this.#replaying) return;
     const isDone = part.tool === "task" && isFinished(part.state);
     if (isDone && !this.#replaying) await this.#subagents.end(part.callId);
     await this.#calls.show(part);
@@ -276,7 +295,7 @@ export class SessionView {
 
   async #text(part: Part & { type: "text" | "reasoning" }): Promise<void> {
     if (part.type === "text" && part.synthetic === true) return;
-    const said = this.#turns > 0 ? this.#said : new SaidTexts();
+    const said = this.#turns.size > 0 ? this.#said : new SaidTexts();
     await this.#say(part.type, part.id, said.complete(part.id, part.text));
   }
 
@@ -297,7 +316,7 @@ export class SessionView {
   }
 
   async #sendOfTurn(update: SessionUpdate, under: SessionId = this.session.id): Promise<void> {
-    if (this.#turns > 0 || this.#replaying)
+    if (this.#turns.size > 0 || this.#replaying)
       await this.updates.whenReleased(
         () => this.#channel.send(this.paths.inUpdate(update), under),
         this.#isLive,
@@ -306,13 +325,23 @@ export class SessionView {
 
   /** What is replayed keeps its order, whichever turn runs or ends meanwhile. */
   get #isLive(): boolean {
-    return this.#turns > 0 && !this.#replaying;
+    return this.#turns.size > 0 && !this.#replaying;
   }
 
   async #send(update: SessionUpdate): Promise<void> {
     await this.updates.whenReleased(() => this.#channel.send(this.paths.inUpdate(update), this.session.id));
   }
 }
+
+interface Begun {
+  readonly calls: readonly ToolPart[];
+  /** Their ids. */
+  readonly compactions: readonly string[];
+}
+
+const turnEnded = "The turn ended before it was known how this call did.";
+
+const nothing: Begun = { calls: [], compactions: [] };
 
 /** Kinds of events that tell of a turn. */
 const ofTurn: ReadonlySet<SessionEvent["type"]> = new Set([

@@ -6,7 +6,7 @@ import { isFinished, type Part, type ToolPart } from "../message/part.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 import { SaidTexts } from "./said-texts.ts";
 import { shownTitle } from "./titles.ts";
-import { ToolCalls, type ToolCallsDeps } from "./tool-calls.ts";
+import { cutOff, ToolCalls, type ToolCallsDeps } from "./tool-calls.ts";
 import { textChunk } from "./updates.ts";
 
 export interface SubagentsDeps extends Omit<ToolCallsDeps, "send"> {
@@ -140,7 +140,7 @@ class Task {
   async end(): Promise<void> {
     this.#hasEnded = true;
     for (const part of this.#open.values())
-      if (this.#shown.has(part.callId)) await this.#calls.show(cancelled(part));
+      if (this.#shown.has(part.callId)) await this.#calls.show(cutOff(part, taskEnded));
     if (this.#isOwnSession) await this.#state({ sessionId: this.#child.id, state: { state: "idle" } });
   }
 
@@ -194,13 +194,10 @@ class Task {
   }
 }
 
+const taskEnded = "The task ended before this call did.";
+
 /** Clients that draw calls below the call that made them go by this. */
 function below(callId: string, update: SessionUpdate): SessionUpdate {
   const meta = { ...update._meta, claudeCode: { parentToolUseId: callId } };
   return { ...update, _meta: meta };
-}
-
-function cancelled(part: ToolPart): ToolPart {
-  const error = "The task ended before this call did.";
-  return { ...part, state: { status: "error", input: part.state.input, error, reason: "cancelled" } };
 }

@@ -35,6 +35,8 @@ export interface ToolCallsDeps {
 export class ToolCalls {
   readonly #deps: ToolCallsDeps;
   readonly #open = new Map<string, OpenCall>();
+  /** The newest of each call that has not ended, shown or about to be. */
+  readonly #unended = new Map<string, ToolPart>();
   readonly #inOrder = new Serial();
   /** Ended in this turn: a replay in its middle may show the end before the turn tells of it. */
   readonly #ended = new Set<string>();
@@ -45,7 +47,14 @@ export class ToolCalls {
 
   show(part: ToolPart): Promise<void> {
     if (planTools.has(part.tool)) return Promise.resolve();
+    if (isFinished(part.state)) this.#unended.delete(part.callId);
+    else if (!this.#ended.has(part.callId)) this.#unended.set(part.callId, part);
     return this.#inOrder.run(() => this.#show(part));
+  }
+
+  /** The calls that have not ended, oldest first. */
+  get unended(): readonly ToolPart[] {
+    return [...this.#unended.values()];
   }
 
   async #show(part: ToolPart): Promise<void> {
@@ -72,6 +81,7 @@ export class ToolCalls {
     return this.#inOrder.run(async () => {
       const open = [...this.#open.values()];
       this.#open.clear();
+      this.#unended.clear();
       this.#ended.clear();
       await Promise.all(open.map(({ pacer }) => pacer.end()));
     });
@@ -214,6 +224,11 @@ class OpenCall {
     this.sent = sent;
     this.pacer = pacer;
   }
+}
+
+/** The call as it ends when nobody waits for its own end any more. */
+export function cutOff(part: ToolPart, error: string): ToolPart {
+  return { ...part, state: { status: "error", input: part.state.input, error, reason: "cancelled" } };
 }
 
 /** What an editor needs to show and approve a call that waits for permission. */

@@ -89,10 +89,11 @@ export class Wire {
     await this.#settled.promise;
   }
 
-  /** Answers every request that is still open with an error, for a program that cannot wait any longer. */
+  /** Answers every request that is still open with an error, as its last words: the program cannot wait any longer. */
   abandon(reason: string): void {
     const error = { code: -32603, message: reason, data: { details: reason } };
     for (const id of this.#unanswered) void this.send({ jsonrpc: "2.0", id, error });
+    this.outbox.seal();
   }
 
   #markAnswered(id: string | number | null): void {

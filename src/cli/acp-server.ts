@@ -3,6 +3,7 @@ import type { Account } from "../acp/account.ts";
 import type { Program } from "../acp/initialize.ts";
 import type { Wire } from "../acp/wire.ts";
 import { App, type Surroundings } from "../app.ts";
+import { orAfter } from "../base/async.ts";
 import { messageOf } from "../base/errors.ts";
 import { keepHeapSmall } from "./heap.ts";
 
@@ -10,10 +11,13 @@ export interface RunningServer {
   /** Resolves when the client is gone. */
   readonly closed: Promise<void>;
   close(): Promise<void>;
-  /** Answers what is still open with an error. */
-  abandon(reason: string): void;
+  /** Ends the calls that run and answers what is still open with an error; resolves when that is written. */
+  abandon(reason: string): Promise<void>;
   report(what: string, error: unknown): void;
 }
+
+/** How long each of the last words may take, which go out at once where the client reads. */
+const cutOffLimitMs = 10;
 
 /** What the editor may ask of the person's providers and keys. */
 function accountOf(app: App): Account {
@@ -46,7 +50,7 @@ export async function openServer({
   ...surroundings
 }: Omit<Surroundings, "version"> & { wire: Wire; program: Program }): Promise<RunningServer> {
   const app = new App({ ...surroundings, version: program.version });
-  const { closed } = serveClient({
+  const served = serveClient({
     wire,
     program,
     log: app.log,
@@ -58,15 +62,18 @@ export async function openServer({
     ...(await draftFor(app, wire)),
   });
   return {
-    closed,
+    closed: served.closed,
     close: async () => {
       await app.close();
       await wire.settled();
       await wire.outbox.flush();
     },
-    abandon: (reason) => {
+    abandon: async (reason) => {
       app.abandon();
+      // A client that does not read would be waited for here.
+      await orAfter(served.cutOff(), cutOffLimitMs, undefined);
       wire.abandon(reason);
+      await orAfter(wire.outbox.flush(), cutOffLimitMs, undefined);
     },
     report: (what, error) => app.log.error(what, { error: messageOf(error) }),
   };

@@ -60,6 +60,6 @@ async function leave(server: RunningServer, { code, reason }: Ending, hurry: Pro
   const closed = server.close().catch((error: unknown) => server.report("the end was not clean", error));
   const limit = new Promise((resolve) => setTimeout(resolve, endLimitMs));
   await Promise.race([closed, limit, hurry]);
-  server.abandon(reason);
+  await server.abandon(reason).catch((error: unknown) => server.report("the last words were lost", error));
   exitNow(code);
 }

@@ -42,11 +42,20 @@ test("a full disk fails the turn with a clear error; other sessions go on, and s
     expect(failure.message).toMatch(
       /^Sessions cannot be stored in .*: the file may not grow any further \(EFBIG\)\. Raise the file size limit/,
     );
+    const busy = await tight.newSession();
+    // The wire log checks that a call ends before its turn, also where the turn breaks.
+    model.reply(
+      reply.call("bash", { command: "sleep 0.2" }),
+      reply.tinyDeltas(1500, "much ".repeat(100)),
+      reply.finish("tool_calls"),
+    );
+    await failureOf(tight.prompt(busy.sessionId, "Say much while you wait"));
+    expect(toolCalls(tight.updates(busy.sessionId)).map(({ status }) => status)).toEqual(["failed"]);
     const other = await tight.newSession();
     model.reply("Still here.");
     await finishes(tight, other.sessionId, "And here?");
     expect((await tight.list()).sessions.map((one) => one.sessionId).sort()).toEqual(
-      [sessionId, other.sessionId].sort(),
+      [sessionId, busy.sessionId, other.sessionId].sort(),
     );
     await tight.close();
     tight.assertClean();

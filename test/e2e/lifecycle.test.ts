@@ -566,27 +566,56 @@ export default { description: "Loops.", args: {}, execute() {
   });
 });
 
-describe("the end of stdin", () => {
-  test.each([
-    ["a command runs", "echo begun; sleep 300"],
-    ["a command runs with children in the background", "sleep 300 & sleep 300 & echo begun; wait"],
-    ["a command runs that ignores its end", "trap '' TERM INT HUP; echo begun; while :; do sleep 1; done"],
-  ])("while %s ends the agent fast and leaves no process", async (_name, command) => {
-    await story({}, async ({ editor, model }) => {
-      // A busy machine may not end the command within the little time that there is.
-      editor.allow("tool");
+describe("the end of the program", () => {
+  const deaf = "trap '' TERM INT HUP; echo begun; while :; do sleep 1; done";
+
+  /** Ends the program while a call runs. The wire log checks that each call ends before its turn is answered. */
+  async function endStory(
+    end: "stdin" | NodeJS.Signals,
+    answers: readonly reply.Step[],
+    client: ClientKind = plain(),
+  ): Promise<ReturnType<typeof toolCalls>> {
+    let calls: ReturnType<typeof toolCalls> = [];
+    await story({ client }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
-      model.reply(reply.call("bash", { command }));
+      for (const answer of answers) model.reply(answer);
       const turn = editor.prompt(sessionId, "Wait").then(
         ({ stopReason }) => stopReason,
         (error: unknown) => messageOf(error),
       );
-      await editor.waitFor(sessionId, () => JSON.stringify(editor.updates(sessionId)).includes("begun\\"));
+      await editor.waitFor(sessionId, () => /begun(\\|\/)/.test(JSON.stringify(editor.updates(sessionId))));
       const began = performance.now();
-      expect(await editor.close()).toEqual({ code: 0, signal: null });
+      const exit = end === "stdin" ? editor.close() : editor.kill(end);
+      expect(await exit).toEqual({ code: 0, signal: null });
       expect(performance.now() - began).toBeLessThan(3_000);
-      expect(["cancelled", "The program ended because its input did."]).toContain(await turn);
+      const reason = end === "stdin" ? "because its input did" : `was ended by ${end}`;
+      expect(await turn).toMatch(new RegExp(`^cancelled$|^The program (ended )?${reason}\\.$`));
+      calls = toolCalls(editor.updates(sessionId));
     });
+    return calls;
+  }
+
+  test.each([
+    ["a command runs", "echo begun; sleep 300"],
+    ["a command runs with children in the background", "sleep 300 & sleep 300 & echo begun; wait"],
+    ["a command runs that ignores its end", deaf],
+  ])("by its input, while %s, is fast, ends the call and leaves no process", async (_name, command) => {
+    const calls = await endStory("stdin", [reply.call("bash", { command })]);
+    expect(calls.map(({ status }) => status)).toEqual(["failed"]);
+  });
+
+  test.each([
+    ["", plain()],
+    [" in an editor with terminals", zedLike()],
+  ])("by a signal ends a call whose command ignores its own end%s", async (_name, client) => {
+    const calls = await endStory("SIGTERM", [reply.call("bash", { command: deaf })], client);
+    expect(calls.map(({ status }) => status)).toEqual(["failed"]);
+  });
+
+  test("by a signal ends a task and what its agent runs", async () => {
+    const task = reply.call("task", { description: "Wait", prompt: "Wait.", subagent_type: "general" });
+    const calls = await endStory("SIGTERM", [task, reply.call("bash", { command: deaf })], zedLike());
+    expect(calls.map(({ status }) => status)).toEqual(["failed", "failed"]);
   });
 });
 
