@@ -2,7 +2,7 @@ import type { Writable } from "node:stream";
 import type { AnyMessage, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import { type Deferred, deferred } from "../base/async.ts";
 import { beginningOf } from "../base/excerpt.ts";
-import { toJson } from "../base/json.ts";
+import { toWireJson } from "./said-fields.ts";
 
 /** Bytes that may wait for a client that does not read; beyond it, whoever sends waits. */
 const highWaterBytes = 1024 * 1024;
@@ -199,13 +199,13 @@ function piecesOf(text: string): string[] {
 
 /** Written by hand rather than through the connection, whose schemas would walk every update once more. */
 function toUpdateLine(sessionId: string, update: WireUpdate): string {
-  return `{"jsonrpc":"2.0","method":"session/update","params":${toJson({ sessionId, update })}}\n`;
+  return `{"jsonrpc":"2.0","method":"session/update","params":${toWireJson({ sessionId, update })}}\n`;
 }
 
 /** A message that cannot be written (nested too deep) becomes an error, so that its request is still answered. */
 function toLine(message: AnyMessage): string {
   try {
-    return `${toJson(message)}\n`;
+    return `${toWireJson(message)}\n`;
   } catch {
     const id = "id" in message ? message.id : null;
     const error = { code: -32603, message: "The answer could not be written as JSON." };

@@ -7,6 +7,7 @@ import type {
 import { isFinished, type FileChange, type ToolKind, type ToolPart } from "../message/part.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 import { cut, limitContent, limitInput, limitName } from "./card-limits.ts";
+import { withoutControls } from "../base/controls.ts";
 import { fenced } from "../base/fence.ts";
 import { isRecord } from "../base/record.ts";
 import { Serial } from "../base/async.ts";
@@ -248,7 +249,8 @@ const subjectFields = ["command", "filePath", "path", "pattern", "url", "query",
 
 /** What a command printed before its end is no Markdown. */
 function errorText({ error, metadata }: ToolPart["state"] & { status: "error" }): string {
-  return metadata !== undefined && "exitCode" in metadata ? fenced(cut(error, cardLength)) : error;
+  const isPrinted = metadata !== undefined && "exitCode" in metadata;
+  return isPrinted ? fenced(cut(error, cardLength)) : withoutControls(error);
 }
 
 function imageContent({ mime, url }: { mime: string; url: string }): ToolCallContent[] {

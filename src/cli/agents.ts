@@ -16,7 +16,7 @@ import type { Call } from "./command.ts";
 import { localApp } from "./local-app.ts";
 import { nearest } from "../base/nearest.ts";
 import { openQuestions } from "./open-questions.ts";
-import { print, printJson, printTable, remark, shownOn } from "./output.ts";
+import { print, printJson, printTable, remark, shownOn, tell } from "./output.ts";
 import { UsageError } from "./usage.ts";
 
 /** The agents of a folder; hidden ones do their work behind the scenes. */
@@ -109,7 +109,7 @@ export async function createAgent(call: Call): Promise<number> {
   const path = join(folder, "agents", `${name}.md`);
   await writeNew(path, text, call.has("force"));
   await print(path);
-  process.stderr.write(`${name}: ${written.description}\n`);
+  tell(`${name}: ${written.description}`);
   return 0;
 }
 

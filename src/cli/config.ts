@@ -18,7 +18,7 @@ import { type ConfigValue, originsOf } from "../config/origins.ts";
 import { substitute } from "../config/substitution.ts";
 import type { Call } from "./command.ts";
 import { existingFolder, openApp } from "./local-app.ts";
-import { print, printJson, printTable, remark } from "./output.ts";
+import { print, printJson, printTable, remark, tell } from "./output.ts";
 
 /** Every value that counts with the file and line that it comes from; keys are not shown. */
 export async function showConfig(call: Call): Promise<number> {
@@ -187,5 +187,5 @@ function tellRest({ problems, loaded, consent }: Configuration): void {
   for (const note of loaded.notes) remark(note);
   if (consent === undefined) return;
   remark(`what waits until you trust ${consent.folder} is not in effect (fairlead trust add):`);
-  for (const want of consent.wants) process.stderr.write(`  ${want}\n`);
+  for (const want of consent.wants) tell(`  ${want}`);
 }

@@ -11,6 +11,7 @@ import type {
 } from "@agentclientprotocol/sdk";
 import { type ScriptedRequest, type ScriptedStep, startScriptedModel } from "../model/scripted.ts";
 import { type Editor, startEditor } from "./editor.ts";
+import { tell } from "./output.ts";
 import { Printer } from "./printer.ts";
 import { type Style, styleFor } from "./style.ts";
 
@@ -62,7 +63,7 @@ export async function demo(): Promise<number> {
     return 0;
   } catch (error) {
     printer.end();
-    process.stderr.write(`\nThe demo failed: ${error instanceof Error ? error.message : String(error)}\n`);
+    tell(`\nThe demo failed: ${error instanceof Error ? error.message : String(error)}`);
     return 1;
   } finally {
     await scene.editor?.close();

@@ -1,10 +1,11 @@
 import type { Project } from "../session/project.ts";
+import { tell } from "./output.ts";
 
 /** Asks each provider, or the one that is named, which models it has. Whether all of them said so. */
 export async function discoverModels({ models }: Project, only?: string): Promise<boolean> {
   const ids = only === undefined ? models.providers().map(({ id }) => id) : [only];
   const asked = await Promise.all(ids.map(async (id) => ({ id, listed: await models.discover(id) })));
-  for (const { id, listed } of asked) process.stderr.write(`${id}: ${whatWasSaid(listed)}\n`);
+  for (const { id, listed } of asked) tell(`${id}: ${whatWasSaid(listed)}`);
   return asked.every(({ listed }) => listed.outcome === "listed");
 }
 

@@ -1,5 +1,6 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { withoutControls } from "../base/controls.ts";
 import { messageOf } from "../base/errors.ts";
 import { makeFolder } from "../base/make-folder.ts";
 import type { App } from "../app.ts";
@@ -41,7 +42,8 @@ export async function doctor(call: Call): Promise<number> {
 
 function toLine({ what, found, todo }: Finding, style: Style): string {
   const mark = todo === undefined ? style.green("ok  ") : style.red("todo");
-  return `${mark} ${what.padEnd(14)} ${found}${todo === undefined ? "" : `\n     ${style.yellow(todo)}`}`;
+  const toDo = todo === undefined ? "" : `\n     ${style.yellow(withoutControls(todo))}`;
+  return `${mark} ${what.padEnd(14)} ${withoutControls(found)}${toDo}`;
 }
 
 function folderFinding({ workspace }: Project): Finding {

@@ -4,6 +4,7 @@ import type { Server } from "../mcp/server.ts";
 import { describeSettings, nothingGiven, serverList, type ServerSettings } from "../mcp/server-settings.ts";
 import { showInvisible } from "../permission/invisible.ts";
 import type { Project } from "../session/project.ts";
+import { remark } from "./output.ts";
 import { type Style, styleFor } from "./style.ts";
 
 /** One configured server, after it was connected to or that was given up. */
@@ -34,7 +35,7 @@ export async function listServers(app: App, project: Project, isJson: boolean): 
   const connecting = settings.map((each) => connect(servers.join(each, roots, user)));
   const rows = [...(await Promise.all(connecting)), ...disabled.map((name) => disabledRow(project, name))];
   await app.close();
-  for (const problem of problems) process.stderr.write(`fairlead: ${showInvisible(problem)}\n`);
+  for (const problem of problems) remark(showInvisible(problem));
   if (isJson) return print(JSON.stringify(rows, undefined, 2));
   if (rows.length === 0) print('No MCP server is configured. They stand under "mcp" in fairlead.json.');
   for (const line of toTable(rows, styleFor(process.stdout, process.env))) print(line);

@@ -1,5 +1,6 @@
+import { withoutControls } from "../base/controls.ts";
 import { readOnWhenTakenUp } from "./put-aside.ts";
-import type { Questions } from "./questions.ts";
+import type { Choice, Questions } from "./questions.ts";
 
 /** For a terminal that can draw, else line by line: a pipe, or an editor's plain terminal. */
 export async function openQuestions(): Promise<Questions> {
@@ -7,11 +8,18 @@ export async function openQuestions(): Promise<Questions> {
   const leave = readOnWhenTakenUp(process.stdin);
   return {
     ...questions,
+    // Servers name their models, and say what went wrong.
+    say: (text) => questions.say(withoutControls(text)),
+    choose: (question, choices, first) => questions.choose(question, choices.map(readable), first),
     close: () => {
       questions.close();
       leave();
     },
   };
+}
+
+function readable({ value, label, hint }: Choice): Choice {
+  return { value, label: withoutControls(label), ...(hint !== undefined && { hint: withoutControls(hint) }) };
 }
 
 async function questionsForTerminal(): Promise<Questions> {

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { stripVTControlCharacters } from "node:util";
+import { withoutControls } from "../base/controls.ts";
 import { codeOf, messageOf } from "../base/errors.ts";
 import { showInvisible } from "../permission/invisible.ts";
 import { exitCodes } from "./help.ts";
@@ -14,9 +15,14 @@ export async function printJson(value: unknown): Promise<void> {
   await print(JSON.stringify(value, undefined, 2));
 }
 
-/** Tells the person something beside the answer. */
+/** Tells the person something beside the answer, in the program's name. */
 export function remark(text: string): void {
-  process.stderr.write(`fairlead: ${text}\n`);
+  tell(`fairlead: ${text}`);
+}
+
+/** The same in nobody's name. */
+export function tell(text: string): void {
+  process.stderr.write(`${withoutControls(text)}\n`);
 }
 
 /**
@@ -36,11 +42,6 @@ export function endWithReader(): void {
 /** The text without anything that a terminal would obey; in a pipe and in a file as it is. */
 export function shownOn(stream: { isTTY?: boolean }, text: string): string {
   return stream.isTTY === true ? withoutControls(text) : text;
-}
-
-/** Line feeds and tabs stay. */
-export function withoutControls(text: string): string {
-  return stripVTControlCharacters(text).replaceAll(/[^\P{Cc}\t\n]/gu, "");
 }
 
 export interface Column {

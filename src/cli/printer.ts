@@ -1,4 +1,5 @@
 import type {
+  ContentBlock,
   RequestPermissionRequest,
   SessionUpdate,
   ToolCall,
@@ -6,7 +7,7 @@ import type {
   ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
 import { structuredPatch } from "diff";
-import { withoutControls } from "./output.ts";
+import { withoutControls } from "../base/controls.ts";
 import type { Style } from "./style.ts";
 
 /** Lines of a call's output or of a diff that are printed. */
@@ -46,9 +47,7 @@ export class Printer {
           update.messageId,
         );
       case "user_message_chunk":
-        return this.line(
-          this.#style.bold(`> ${update.content.type === "text" ? update.content.text : update.content.type}`),
-        );
+        return this.line(this.#style.bold(`> ${withoutControls(said(update.content))}`));
       case "tool_call":
       case "tool_call_update":
         return this.#call(update);
@@ -125,7 +124,7 @@ export class Printer {
   }
 
   #head(mark: string, { name, title }: ToolCallUpdate): void {
-    this.line(`${mark} ${name ?? ""} ${this.#style.bold(withoutControls(title ?? ""))}`);
+    this.line(`${mark} ${withoutControls(name ?? "")} ${this.#style.bold(withoutControls(title ?? ""))}`);
   }
 
   #content(content: readonly ToolCallContent[]): void {
@@ -161,6 +160,8 @@ export class Printer {
       this.line(this.#style.cyan(`  ${marks[status] ?? "[ ]"} ${withoutControls(content)}`));
   }
 }
+
+const said = (content: ContentBlock): string => (content.type === "text" ? content.text : content.type);
 
 /** What may happen, by the kind of the call. */
 const verbs: Readonly<Record<string, string>> = {

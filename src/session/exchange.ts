@@ -1,3 +1,4 @@
+import { withoutControls } from "../base/controls.ts";
 import { newPartId } from "../message/ids.ts";
 import type { AssistantInfo, UserInfo } from "../message/message.ts";
 import type { Part } from "../message/part.ts";
@@ -11,7 +12,7 @@ export async function addQuestion(transcript: Transcript, question: UserInfo, te
   await transcript.seal(question.id);
 }
 
-/** Puts a command's answer behind it. */
+/** Puts a command's answer behind it; it may tell what a server said. */
 export async function addAnswer(transcript: Transcript, question: UserInfo, text: string): Promise<void> {
   const now = Date.now();
   const info: AssistantInfo = {
@@ -27,7 +28,7 @@ export async function addAnswer(transcript: Transcript, question: UserInfo, text
     finish: "stop",
   };
   await transcript.addMessage(info);
-  await transcript.putPart(info.id, ignoredText(text));
+  await transcript.putPart(info.id, ignoredText(withoutControls(text)));
   await transcript.seal(info.id);
 }
 

@@ -1,4 +1,5 @@
 import type { Agent } from "../agent/agent.ts";
+import { withoutControls } from "../base/controls.ts";
 import { beginningOf } from "../base/excerpt.ts";
 import { newMessageId, newPartId, type SessionId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
@@ -52,7 +53,7 @@ function firstLine(text: string): string | undefined {
 }
 
 function shorten(text: string): string {
-  const line = text.replace(/[\s\p{Cc}]+/gu, " ").trim();
+  const line = withoutControls(text.replace(/\s/g, " ")).replace(/ +/g, " ").trim();
   const characters = Array.from(line);
   return characters.length <= longestTitle
     ? line

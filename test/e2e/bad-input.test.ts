@@ -174,7 +174,7 @@ describe("bad parameters", () => {
       await story({}, async ({ editor, repository }) => {
         const refused = {
           code: -32002,
-          message: `Session not found: ${sessionId}`,
+          message: `Session not found: ${sessionId.replace("\0", "")}`,
           data: { sessionId, details: "Session not found" },
         };
         const { path: cwd } = repository;

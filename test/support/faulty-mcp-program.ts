@@ -17,6 +17,9 @@ const tool = (name: string, inputSchema: unknown = text, more: object = {}) => {
   return { name, description: `The tool ${name}.`, inputSchema, ...more };
 };
 const mebibyte = 1024 * 1024;
+/** With signs that a terminal obeys and one that turns writing around, where that is the fault. */
+const painted = (words: string): string =>
+  fault.startsWith("painted") ? `\u001b[31m${words}\u001b[0m\u0007\u202e` : words;
 
 const write = (line: string) => process.stdout.write(`${line}\n`);
 const send = (message: object): void => void write(JSON.stringify({ jsonrpc: "2.0", ...message }));
@@ -74,7 +77,8 @@ function call(request: Request): void {
   const answer = (content: unknown[], more: object = {}) =>
     send({ id: request.id, result: { content, ...more } });
   const said = String(Reflect.get(Object(given), "text"));
-  if (name === "fail") return answer([{ type: "text", text: "It did not work." }], { isError: true });
+  if (name === "fail")
+    return answer([{ type: "text", text: `It ${painted("did not work")}.` }], { isError: true });
   if (name === "slow") {
     const progressToken: unknown = Reflect.get(Object(meta), "progressToken");
     send({
@@ -126,6 +130,8 @@ function take(request: Request): void {
   switch (method) {
     case "initialize": {
       if (fault === "silent") return undefined;
+      if (fault === "painted-start")
+        return send({ id, error: { code: -32000, message: painted("Not today") } });
       const capabilities = { tools: { listChanged: true } };
       const serverInfo = { name: "faulty", version: "1.0.0" };
       return send({ id, result: { protocolVersion: "2025-06-18", capabilities, serverInfo } });
