@@ -83,12 +83,34 @@ function valueIn(object: unknown, key: string): unknown {
   return Object.entries(object).find(([name]) => name === key)?.[1];
 }
 
-/** Whether it is what clients send. The protocol's numbers are unsigned 16-bit. */
+/** The protocol's numbers are unsigned 16-bit. */
+const highestVersion = 65_535;
+
+/**
+ * The params with a version in them that the protocol has: where none can be read the client gets the one that is
+ * spoken, as for any that is not.
+ */
+export function withVersion(params: unknown): unknown {
+  const given = params ?? {};
+  if (typeof given !== "object" || Array.isArray(given)) return params;
+  const version = valueIn(given, "protocolVersion");
+  return isVersion(version) ? params : { ...given, protocolVersion: nearestVersion(version) };
+}
+
+function nearestVersion(version: unknown): number {
+  return typeof version === "number" && version > highestVersion ? highestVersion : protocolVersion;
+}
+
+function isVersion(version: unknown): boolean {
+  return (
+    typeof version === "number" && Number.isInteger(version) && version >= 0 && version <= highestVersion
+  );
+}
+
+/** Whether it is what clients send. */
 export function isPlainInitialize(params: unknown): params is InitializeRequest {
   if (typeof params !== "object" || params === null || !("protocolVersion" in params)) return false;
-  const version = params.protocolVersion;
-  if (typeof version !== "number" || !Number.isInteger(version) || version < 0 || version > 65_535)
-    return false;
+  if (!isVersion(params.protocolVersion)) return false;
   if ("clientInfo" in params && !isNamed(params.clientInfo)) return false;
   if (!("clientCapabilities" in params)) return true;
   return typeof params.clientCapabilities === "object" && params.clientCapabilities !== null;

@@ -3,7 +3,7 @@ import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
 import { deferred, type Deferred } from "../base/async.ts";
 import { Batches, longestBatch, sortBatch } from "./batches.ts";
 import { idOf, readMessages } from "./inbox.ts";
-import { initializeResult, isPlainInitialize, type Program } from "./initialize.ts";
+import { initializeResult, isPlainInitialize, type Program, withVersion } from "./initialize.ts";
 import { Outbox } from "./outbox.ts";
 
 /**
@@ -120,7 +120,8 @@ export class Wire {
     return answers.length === 0 ? Promise.resolve() : this.outbox.sendAll(answers);
   }
 
-  #take(message: AnyMessage, program: Program): void {
+  #take(given: AnyMessage, program: Program): void {
+    const message = isInitialize(given) ? { ...given, params: withVersion(given.params) } : given;
     const id = "method" in message ? idOf(message) : null;
     if (id !== null) this.#unanswered.add(id);
     if (this.#isFirst) this.#answerInitialize(message, program);
@@ -132,7 +133,7 @@ export class Wire {
 
   /** Anything unusual is left to the library, which checks it against the schema. */
   #answerInitialize(message: AnyMessage, program: Program): void {
-    if (!("method" in message) || message.method !== "initialize" || !("id" in message)) return;
+    if (!isInitialize(message) || !("id" in message)) return;
     if (!isPlainInitialize(message.params)) return;
     this.#asksForNewer = message.params.protocolVersion > stableVersion;
     // Whether a newer one is spoken is a setting, which is not read yet.
@@ -158,6 +159,10 @@ export class Wire {
 const stableVersion = 1;
 
 type Answer = Exclude<AnyMessage, { method: string }>;
+
+function isInitialize(message: AnyMessage): message is AnyMessage & { method: string; params?: unknown } {
+  return "method" in message && message.method === "initialize" && "id" in message;
+}
 
 function isAnswer(message: AnyMessage): message is Answer {
   return "id" in message && !("method" in message);

@@ -142,6 +142,38 @@ describe("a bad configuration", () => {
   });
 });
 
+describe("a version that nobody has", () => {
+  const oddVersions = ["1", null, 1.5, 99_999, -1, 1e300, {}, true, undefined];
+
+  test.each(oddVersions.slice(0, 4))(
+    "%j is answered with the one that is spoken",
+    async (protocolVersion) => {
+      await story({ initialize: false }, async ({ editor, model }) => {
+        const asked = {
+          protocolVersion,
+          clientInfo: { name: "odd" },
+          clientCapabilities: { session: { notices: {} } },
+        };
+        expect(await editor.request("initialize", asked)).toMatchObject({
+          protocolVersion: 1,
+          agentInfo: {},
+        });
+        await expectUsable(editor, model);
+      });
+    },
+  );
+
+  test("is answered so whatever it is, and however late", async () => {
+    await story({ initialize: false }, async ({ editor, model }) => {
+      for (const protocolVersion of oddVersions) {
+        const answer = await editor.request("initialize", { protocolVersion, clientCapabilities: {} });
+        expect(answer).toMatchObject({ protocolVersion: 1, agentInfo: { name: "fairlead" } });
+      }
+      await expectUsable(editor, model);
+    });
+  });
+});
+
 describe("bad parameters", () => {
   test.each<[string, object, string]>([
     ["a relative cwd", { cwd: "src", mcpServers: [] }, 'absolute path, not "src"'],
