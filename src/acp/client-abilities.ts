@@ -31,6 +31,8 @@ export interface ClientAbilities {
   cancelledCalls: boolean;
   /** Has switches among the options of a session. */
   switches: boolean;
+  /** Shows the details of an internal error only where nothing stands beside them. */
+  bareDetails: boolean;
 }
 
 export const noAbilities: ClientAbilities = {
@@ -48,6 +50,7 @@ export const noAbilities: ClientAbilities = {
   turnUsage: false,
   cancelledCalls: false,
   switches: false,
+  bareDetails: false,
 };
 
 export function abilitiesOf(request: InitializeRequest): ClientAbilities {
@@ -68,6 +71,7 @@ export function abilitiesOf(request: InitializeRequest): ClientAbilities {
     turnUsage: isGiven(capabilities.plan) || isGiven(capabilities.subagents),
     cancelledCalls: false,
     switches: isGiven(capabilities.session?.configOptions?.boolean),
+    bareDetails: isZed,
   };
 }
 

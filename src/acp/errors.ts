@@ -2,14 +2,24 @@ import { type ErrorResponse, RequestError } from "@agentclientprotocol/sdk/unsta
 import { messageOf } from "../base/errors.ts";
 import { excerpt } from "../base/excerpt.ts";
 import type { AgentError } from "../message/message.ts";
+import { type ClientAbilities, noAbilities } from "./client-abilities.ts";
 
 /** Characters of an error's message, and of its details: what a client or a provider sent may be said again in them. */
 export const messageLength = 1_000;
 const detailsLength = 10_000;
 
+/** What a program can go by beside the words. */
+interface Facts {
+  readonly kind?: string;
+  /** Whether the same may go well when it is tried again. */
+  readonly retryable?: boolean;
+  /** The wait that the provider asked for. */
+  readonly retryAfterMs?: number;
+}
+
 /** One line for the message, the same in `details`, where several clients look for it. */
-export function internalError(message: string): RequestError {
-  return worded(-32603, message);
+export function internalError(message: string, facts: Facts = {}): RequestError {
+  return worded(-32603, message, facts);
 }
 
 export function invalidParams(message: string): RequestError {
@@ -29,14 +39,39 @@ export function requestCancelled(requestId: unknown): RequestError {
 }
 
 /** Clients that retry a sign-in look for these first words. */
-export function authRequired(message: string): RequestError {
-  return worded(-32000, `Authentication required: ${message}`);
+export function authRequired(message: string, facts: Facts = {}): RequestError {
+  return worded(-32000, `Authentication required: ${message}`, facts);
 }
 
-/** How a turn that failed is answered. */
-export function turnError(error: AgentError): RequestError {
-  if (error.code === "auth" || error.code === "no-model") return authRequired(error.message);
-  return internalError(error.message);
+/** What kind of failure it is, in words that programs compare. */
+const kinds: Readonly<Record<AgentError["code"], string>> = {
+  auth: "auth",
+  "no-model": "config",
+  "rate-limit": "rate_limit",
+  overloaded: "overloaded",
+  "context-length": "context",
+  "bad-request": "bad_request",
+  "not-found": "not_found",
+  network: "network",
+  timeout: "timeout",
+  server: "server",
+  "invalid-response": "invalid_response",
+  "content-filter": "content_filter",
+  "output-length": "output_length",
+  storage: "storage",
+  cancelled: "cancelled",
+  internal: "internal",
+};
+
+/** How a turn that failed is answered. Beside the words stands what a program can go by, but for who reads only them. */
+export function turnError(
+  error: AgentError,
+  { bareDetails }: Pick<ClientAbilities, "bareDetails"> = noAbilities,
+): RequestError {
+  const { code, message, retryable, retryAfterMs } = error;
+  const facts = { kind: kinds[code], retryable, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+  if (code === "auth" || code === "no-model") return authRequired(message, facts);
+  return internalError(message, bareDetails ? {} : facts);
 }
 
 /** What a request is answered with when this was thrown. */
@@ -44,8 +79,8 @@ export function errorOf(thrown: unknown): ErrorResponse {
   return (thrown instanceof RequestError ? thrown : internalError(messageOf(thrown))).toErrorResponse();
 }
 
-function worded(code: number, text: string): RequestError {
-  return new RequestError(code, oneLine(text), { details: excerpt(text, detailsLength) });
+function worded(code: number, text: string, facts: Facts = {}): RequestError {
+  return new RequestError(code, oneLine(text), { details: excerpt(text, detailsLength), ...facts });
 }
 
 export function oneLine(text: string): string {

@@ -36,7 +36,7 @@ async function answer(
   view: SessionView,
   result: TurnResult,
 ): Promise<PromptResponse> {
-  if (result.end === "failed") throw turnError(result.error);
+  if (result.end === "failed") throw turnError(result.error, connection.client);
   if (result.end === "cancelled") view.endCancelled();
   const usage = usageOf(result);
   return {

@@ -48,7 +48,7 @@ describe("without a model", () => {
         code: -32000,
         message: expect.stringMatching(/^Authentication required: .*fairlead/),
       });
-      expect(failure.data).toEqual({ details: failure.message });
+      expect(failure.data).toEqual({ details: failure.message, kind: "config", retryable: false });
       expect(await failureOf(editor.request("authenticate", { methodId: "fairlead" }))).toMatchObject({
         code: -32000,
       });

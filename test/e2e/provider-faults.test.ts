@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { RequestError, type SessionUpdate } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import type { Editor } from "../support/editor.ts";
+import { objectOf } from "../support/json.ts";
 import { startModelServer, type ModelRequest } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent, type Stage } from "../support/story.ts";
@@ -90,9 +91,31 @@ describe("errors that waiting does not mend", () => {
       expect(await failureOf(editor, sessionId)).toEqual({
         code: -32603,
         message,
-        data: { details: message },
+        data: { details: message, kind: "bad_request", retryable: false },
       });
       expect(model.requests).toHaveLength(1);
+    });
+  });
+
+  test("what a program can go by stands beside the words", async () => {
+    await faultStory(async ({ editor, model, sessionId }) => {
+      const facts = async (...answers: reply.Step[]) => {
+        for (const answer of answers) model.reply(answer);
+        const { data } = await failureOf(editor, sessionId);
+        const { details: _, ...rest } = objectOf(data);
+        return rest;
+      };
+      const later = reply.failure(429, "Later", { "retry-after-ms": "7200000" });
+      const broke = reply.failure(429, "insufficient_quota");
+      const down = reply.failure(503, "Down");
+      expect(await facts(reply.failure(401, "No"))).toEqual({ kind: "auth", retryable: false });
+      expect(await facts(later)).toEqual({ kind: "rate_limit", retryable: true, retryAfterMs: 7_200_000 });
+      expect(await facts(broke)).toEqual({ kind: "rate_limit", retryable: false });
+      expect(await facts(down, down, down)).toEqual({ kind: "overloaded", retryable: true });
+      expect(await facts(reply.failure(404, "No such model"))).toEqual({
+        kind: "not_found",
+        retryable: false,
+      });
     });
   });
 
