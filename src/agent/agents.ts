@@ -28,6 +28,8 @@ export interface AgentSources {
   readonly otherFolders?: readonly string[];
   /** Those of `folders` that came with a project nobody has trusted yet: their agents may only tighten rules. */
   readonly untrusted?: readonly string[];
+  /** Whether those choose no models either. */
+  readonly withoutModels?: boolean;
   /** What there is without a project that nobody has trusted yet. */
   readonly personal?: Pick<AgentSources, "config" | "folders" | "otherFolders">;
   /** Those of `folders` and `otherFolders` that came with a project, and its root, a real path, which links in them must not leave. */
@@ -126,6 +128,8 @@ interface Definition {
   readonly options: Record<string, unknown>;
   readonly rules: Ruleset;
   readonly trusted: boolean;
+  /** Whether the model that it names counts. */
+  readonly choosesModel: boolean;
 }
 
 /** An agent while its definitions are laid over one another. */
@@ -170,7 +174,10 @@ async function readDefinitions(sources: AgentSources, problems: AgentProblem[]):
     const files = await filesOf(folder);
     written.push(...files.map((file) => ({ ...file, trusted: !untrusted.includes(folder) })));
   }
-  return written.map((entry) => toDefinition(entry, home, problems));
+  return written.map((entry) => {
+    const choosesModel = entry.trusted || sources.withoutModels !== true;
+    return { ...toDefinition(entry, home, problems), choosesModel };
+  });
 }
 
 /** What somebody wrote of an agent, not yet checked, and where. */
@@ -187,7 +194,11 @@ function asPrimary(raw: unknown): unknown {
   return typeof raw === "object" ? { mode: "primary", ...raw } : raw;
 }
 
-function toDefinition(written: Written, home: string, problems: AgentProblem[]): Definition {
+function toDefinition(
+  written: Written,
+  home: string,
+  problems: AgentProblem[],
+): Omit<Definition, "choosesModel"> {
   const { name, path, place, trusted } = written;
   const { config, extra, problems: found } = parseAgentConfig(written.raw);
   for (const message of found) problems.push(path ? { path, message } : { message: `${place}: ${message}` });
@@ -233,10 +244,13 @@ function merge(draft: Draft, definition: Definition, prior: Ruleset, waiting: Ag
 function withhold(definition: Definition, prior: Ruleset, waiting: AgentProblem[]): Definition {
   const rules = tighten(prior, definition.rules);
   // Whose agent is gone would go on under one that may do more.
-  const { disable, ...config } = definition.config;
+  const { disable, ...described } = definition.config;
+  const { model, ...others } = described;
+  const config = definition.choosesModel ? described : others;
   const withheld = [
     ...(rules.length < definition.rules.length ? ["permission rules that could loosen others"] : []),
     ...(disable !== undefined ? ["disable"] : []),
+    ...(model !== undefined && !definition.choosesModel ? ["model"] : []),
     ...Object.keys(definition.options).map((key) => `option ${key}`),
   ];
   if (withheld.length > 0) waiting.push({ path: definition.path, message: withheld.join(", ") });

@@ -22,6 +22,8 @@ export interface CommandSources {
   readonly isTrusted: boolean;
   /** Those of `configured` that a project nobody has trusted yet has written. */
   readonly untrusted?: ReadonlySet<string>;
+  /** Whether commands that nobody has trusted yet name no model either. */
+  readonly withoutModels?: boolean;
   /** The worktree's root: links of the project's commands lead no further. */
   readonly root: string;
   /** Those that answer in a conversation. */
@@ -146,7 +148,7 @@ function toCommand(written: Written, sources: CommandSources, report: ReportComm
     hint: settings["argument-hint"] ?? (/\$(?:ARGUMENTS|[1-9])/.test(template) ? "arguments" : undefined),
     agent: agentOf(settings, sources.agents, say),
     ...(isUntrusted && settings.agent !== undefined && { isUntrusted }),
-    ...answererOf(settings, say),
+    ...answererOf(isUntrusted && sources.withoutModels === true ? modelless(settings, say) : settings, say),
     subtask: settings.subtask,
     template,
   };
@@ -164,6 +166,17 @@ function agentOf(
   if (agent === undefined || agents.has(agent)) return agent;
   say(`there is no agent "${agent}"; the session's agent answers`);
   return undefined;
+}
+
+function modelless(
+  { model, ...settings }: CommandFrontMatter,
+  say: (message: string) => void,
+): CommandFrontMatter {
+  if (model !== undefined)
+    say(
+      "model: you limit costs (max_cost), so a project chooses no model until you trust it; the session's answers",
+    );
+  return settings;
 }
 
 /** A name without a provider is another program's (`sonnet`, `inherit`): the session's model is meant well enough. */

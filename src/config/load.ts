@@ -13,7 +13,13 @@ import { configHome, managedFolder, userFolders, type Env } from "./paths.ts";
 import type { Config } from "./schema.ts";
 import type { WatchedPlaces } from "./stamp.ts";
 import { substitute } from "./substitution.ts";
-import { restateDenials, restateLimits, withholdUntrusted, withoutPersonal } from "./withhold.ts";
+import {
+  restateDenials,
+  restateLimits,
+  withholdModels,
+  withholdUntrusted,
+  withoutPersonal,
+} from "./withhold.ts";
 
 /** Whose configuration it is. Only `project` comes with a folder that somebody else may have written. */
 export type ConfigScope = "organization" | "global" | "home" | "project" | "env" | "managed";
@@ -78,7 +84,7 @@ const otherFolderNames = [".claude", ".agents"];
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const folders = existing(folderCandidates(options));
   const texts = await readTexts(options, folders);
-  const read = await Promise.all(texts.map((text) => readLayer(text, options)));
+  const read = withinCosts(await Promise.all(texts.map((text) => readLayer(text, options))), options);
   const layers = read.map(({ layer }) => layer);
   return {
     config: mergeLayers(layers, options.trusted ?? false),
@@ -92,6 +98,19 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
     withheld: [...new Set(read.flatMap(({ withheld }) => withheld))],
   };
 }
+
+/** Where the person limits costs, a project that nobody has trusted chooses no models. */
+function withinCosts(read: readonly ReadLayer[], { trusted }: LoadConfigOptions): readonly ReadLayer[] {
+  if (trusted === true || !limitsCosts(personalOf(read.map(({ layer }) => layer)))) return read;
+  return read.map((one) => {
+    if (one.layer.scope !== "project") return one;
+    const { config, withheld } = withholdModels(one.layer.value);
+    return { ...one, layer: { ...one.layer, value: config }, withheld: [...one.withheld, ...withheld] };
+  });
+}
+
+/** Whether the person has said what may be spent. */
+export const limitsCosts = ({ max_cost: limits }: Config): boolean => limits !== undefined;
 
 interface SourceText extends ConfigSource {
   readonly text: string;

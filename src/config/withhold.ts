@@ -103,6 +103,28 @@ export function withholdUntrusted(config: Config): Withheld {
   return { config: withoutUndefined(kept), withheld };
 }
 
+/** Without the models that it chooses: where the person limits costs, one whose price is not known would not be counted. */
+export function withholdModels(config: Config): Withheld {
+  const withheld: string[] = [];
+  const withoutModel = <T extends { model?: unknown }>(value: T, name: string): T => {
+    if (value.model === undefined) return value;
+    withheld.push(`${name}.model`);
+    return withoutUndefined({ ...value, model: undefined });
+  };
+  const inEach = <T extends { model?: unknown }>(values: Record<string, T> | undefined, name: string) =>
+    values && mapValues(values, (value, key) => withoutModel(value, `${name}.${key}`));
+  for (const key of ["model", "small_model"] as const) if (config[key] !== undefined) withheld.push(key);
+  const kept = withoutUndefined({
+    ...config,
+    model: undefined,
+    small_model: undefined,
+    agent: inEach(config.agent, "agent"),
+    mode: inEach(config.mode, "mode"),
+    command: inEach(config.command, "command"),
+  });
+  return { config: kept, withheld };
+}
+
 /**
  * Lays the person's own denials behind the rules that an untrusted project added, because the last rule wins
  * and a project's "ask" must not lift a "deny".

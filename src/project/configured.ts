@@ -3,7 +3,13 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { type LoadedCommands, loadCommands } from "../command/commands.ts";
 import { readConsentContent } from "../config/consent.ts";
-import { type ConfigSource, type LoadConfigOptions, type LoadedConfig, loadConfig } from "../config/load.ts";
+import {
+  type ConfigSource,
+  type LoadConfigOptions,
+  limitsCosts,
+  type LoadedConfig,
+  loadConfig,
+} from "../config/load.ts";
 import type { Trust } from "../permission/trust.ts";
 import { reservedNames } from "../session/commands.ts";
 import type { PendingConsent } from "../session/project.ts";
@@ -82,12 +88,14 @@ async function loadAll(
   const { cwd, home, trusted = false } = options;
   const root = options.worktree ?? cwd;
   const paths = config.skills?.paths;
+  const withoutModels = !trusted && limitsCosts(loaded.personal);
   const skills = await loadSkills({ bundled: bundledSkills, otherFolders, folders, paths, cwd, root, home });
   const agents = await loadAgents({
     config,
     folders: folders.map(({ path }) => path),
     otherFolders: otherFolders.map(({ path }) => path),
     untrusted: trusted ? [] : projectFolders(folders),
+    withoutModels,
     ...(!trusted && hasProjectAgents(loaded) && { personal: personalSources(loaded) }),
     confined: { folders: projectFolders([...folders, ...otherFolders]), root },
     outputFolder: workspace.outputFolder,
@@ -98,6 +106,7 @@ async function loadAll(
     configured: config.command ?? {},
     folders: [...otherFolders, ...folders],
     isTrusted: trusted,
+    withoutModels,
     ...(!trusted && { untrusted: projectCommands(loaded) }),
     root,
     agents: new Set([...agents.agents.values()].filter(({ hidden }) => !hidden).map(({ name }) => name)),

@@ -175,6 +175,30 @@ describe("a project with a configuration of its own", () => {
     });
   });
 
+  test.each([
+    ["chooses no model where costs are limited", { max_cost: { turn: 1 } }, "reject_once", "scripted"],
+    ["chooses it there after a yes", { max_cost: { turn: 1 } }, "allow_once", "other"],
+    ["chooses one of the person's where they are not", {}, undefined, "other"],
+  ] as const)("%s", async (_, limits, permission, answering) => {
+    const files = {
+      "fairlead.json": JSON.stringify({
+        model: "test/other",
+        command: { go: { template: "Go", model: "test/other" } },
+      }),
+      ".fairlead/agents/build.md": "---\nmodel: test/other\n---\nBuild.",
+      ".fairlead/commands/run.md": "---\nmodel: test/other\n---\nRun",
+    };
+    await story({ config: { ...config, ...limits }, files, permission }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.otherwise("Yes.");
+      for (const text of ["Hi", "/go", "/run"]) await editor.prompt(sessionId, text);
+      expect(model.requests.map(({ body }) => body.model)).toEqual([answering, answering, answering]);
+      if (permission === undefined) return;
+      const wants = shownText(editor.permissionRequests[0]);
+      for (const want of ["model", "command.go.model", "build.md: model"]) expect(wants).toContain(want);
+    });
+  });
+
   test("cannot hide characters in the question", async () => {
     const mcp = { odd: { type: "local", command: ["/bin/sh\u202e\u001b[2K"] } };
     const files = { "fairlead.json": JSON.stringify({ mcp }) };
