@@ -4,6 +4,7 @@ import type { Called, Commanded } from "./commands.ts";
 import type { Project } from "./project.ts";
 import { type PromptInput, subjectOf } from "./prompt-input.ts";
 import type { SessionParts, SessionPartsDeps } from "./session-parts.ts";
+import { ShownInstructions } from "./shown-instructions.ts";
 import { addTokens, noTokens, type TurnResult } from "./turn-result.ts";
 import type { Wish } from "./user-messages.ts";
 
@@ -14,7 +15,7 @@ export class SessionTurns {
   /** What commands work with. */
   readonly #commanded: Commanded;
   readonly #seen: SeenFiles = new Map<string, string>();
-  readonly #instructed = new Set<string>();
+  readonly #shown = new ShownInstructions();
 
   constructor(deps: SessionPartsDeps, parts: SessionParts, commanded: Commanded) {
     this.#deps = deps;
@@ -109,6 +110,7 @@ export class SessionTurns {
         maySpend: (abort) => spending.allows(abort),
         plugins: plugins.current,
         givenPrompt: record.info.givenPrompt,
+        shown: this.#shown,
         instructions: (abort) => instructions.load(abort),
         takeSteering: () => steering.takeInto(messages, context),
         modelFor: (message) => choices.modelFor(message),
@@ -143,7 +145,7 @@ export class SessionTurns {
       agent: choices.agent.name,
       workspace: project.current.workspace,
       seen: this.#seen,
-      instructed: this.#instructed,
+      instructed: this.#shown.paths,
       todos,
       inquire: this.#deps.inquire,
       agents: {

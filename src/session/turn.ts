@@ -17,7 +17,7 @@ import { stepRequest, type StepRequestDeps } from "./step-request.ts";
 import { queuedTasks, runTasks } from "./queued-tasks.ts";
 import { taskTool } from "../tool/task.ts";
 import { offeredAgents, offeredTools } from "./tool-set.ts";
-import { shownInstructions } from "./shown-instructions.ts";
+import type { ShownInstructions } from "./shown-instructions.ts";
 import { StepTexts } from "./text-loop.ts";
 import { ToolRunner } from "./tool-runner.ts";
 import { compactionOf, isFinishedSummary } from "./visible-messages.ts";
@@ -29,6 +29,8 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
   maySpend(signal: AbortSignal): Promise<"yes" | "no" | "cancelled">;
   /** What people want of agents here. */
   instructions(signal: AbortSignal): Promise<readonly Instruction[]>;
+  /** What of instructions the model has before it: when it reads files it is not given that again. */
+  shown: ShownInstructions;
   /** Puts messages that arrived meanwhile into the transcript. */
   takeSteering(): Promise<void>;
   /** The model that answers a message, or why there is none. */
@@ -51,25 +53,15 @@ export async function runTurn(given: TurnDeps, signal: AbortSignal): Promise<Tur
   const began = Date.now();
   deps.log.info("a turn began", { agent: question?.info.agent });
   const instructions = await deps.instructions(signal);
-  noteInstructed(deps, instructions);
+  deps.shown.note(deps.transcript.messages, instructions);
   const turn = new Turn(deps, instructions);
   const end = await turn.run(signal);
   const { compaction } = deps.project.config;
-  if (compaction?.prune !== false && (await prune(deps.transcript, pruneLimits)))
-    deps.context.instructed.clear();
+  if (compaction?.prune !== false && (await prune(deps.transcript, pruneLimits))) deps.shown.forget();
   const ms = Date.now() - began;
   if (end.end === "failed") deps.log.warn("a turn failed", { ...whyOf(end.error), ms });
   else deps.log.info("a turn ended", { end: end.end, ms });
   return { ...end, tokens: turn.tokens };
-}
-
-/** What the model has before it of instructions, it is not given again when it reads files. */
-function noteInstructed(
-  { context, transcript }: Pick<TurnDeps, "context" | "transcript">,
-  instructions: readonly Instruction[],
-): void {
-  const shown = shownInstructions(transcript.messages);
-  for (const path of [...instructions.map((one) => one.path), ...shown]) context.instructed.add(path);
 }
 
 /** A provider's words may quote the conversation: they are for the person, not for the log. */
@@ -214,12 +206,12 @@ class Turn {
     const outcome = await compact(this.#deps, message, model, signal);
     if (outcome.outcome === "cancelled") return { end: "cancelled" };
     if (outcome.outcome === "failed") return { end: "failed", error: outcome.error };
-    this.#deps.context.instructed.clear();
-    noteInstructed(this.#deps, this.#instructions);
     this.tokens = addTokens(this.tokens, outcome.tokens);
     await this.#deps.onCompacted(outcome.tokens, outcome.cost, estimateMessages(transcript.messages));
     this.#vainCompactions = outcome.hasShrunk ? 0 : this.#vainCompactions + 1;
-    if (this.#vainCompactions === mostVainCompactions) await prune(transcript, hardPruneLimits);
+    if (this.#vainCompactions === mostVainCompactions && (await prune(transcript, hardPruneLimits)))
+      this.#deps.shown.forget();
+    this.#deps.shown.note(transcript.messages, this.#instructions);
     return compactionOf(message)?.auto ? undefined : { end: "finished" };
   }
 }

@@ -33,6 +33,18 @@ test("a folder's instructions come once, with the first of the files that are re
   });
 });
 
+test("a folder's instructions come again when the turn that brought them is undone", async () => {
+  await story({ files }, async (stage) => {
+    const { editor } = stage;
+    const { sessionId } = await editor.newSession();
+    expect(withRules(await read(stage, sessionId, "shop/a.txt"))).toEqual([true]);
+    expect(withRules(await read(stage, sessionId, "shop/a.txt"))).toEqual([false]);
+    for (const _ of ["second", "first"]) await editor.prompt(sessionId, "/undo");
+    expect(withRules(await read(stage, sessionId, "shop/b.txt"))).toEqual([true]);
+    expect(withRules(await read(stage, sessionId, "shop/a.txt"))).toEqual([false]);
+  });
+});
+
 test("instructions that are read as a file do not come a second time", async () => {
   await story({ files }, async (stage) => {
     const { sessionId } = await stage.editor.newSession();
