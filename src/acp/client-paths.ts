@@ -1,5 +1,6 @@
 import { realpath } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import type { SessionUpdate, ToolCallContent, ToolCallLocation } from "@agentclientprotocol/sdk/unstable";
 import { isInside } from "../workspace/paths.ts";
 
@@ -48,6 +49,10 @@ export class ClientPaths {
 
   inUpdate(update: SessionUpdate): SessionUpdate {
     if (this.#folders.length === 0) return update;
+    if (update.sessionUpdate === "plan_update" && update.plan.type === "file") {
+      const uri = pathToFileURL(this.path(fileURLToPath(update.plan.uri))).href;
+      return { ...update, plan: { ...update.plan, uri } };
+    }
     return update.sessionUpdate === "tool_call" || update.sessionUpdate === "tool_call_update"
       ? this.inCall(update)
       : update;

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
@@ -10,6 +10,7 @@ import { startModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
 import { sentUnasked } from "../support/silence.ts";
 import { story as ownStory, storiesOfOneAgent } from "../support/story.ts";
+import { temporaryFolder } from "../support/temp.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
 
 const story = storiesOfOneAgent();
@@ -197,6 +198,14 @@ describe("a client that names an unstable ability", () => {
         { sessionUpdate: "plan_update", plan },
         { sessionUpdate: "plan_update", plan },
       ]);
+
+      // An editor that opened the folder by a link looks for its files there.
+      await using place = await temporaryFolder();
+      const link = join(place.path, "link");
+      await symlink(repository.path, link, "junction");
+      await editor.load(sessionId, { cwd: link });
+      const uri = pathToFileURL(join(link, ".fairlead/plans/new.md")).href;
+      expect(plans().slice(2)).toEqual([{ sessionUpdate: "plan_update", plan: { ...plan, uri } }]);
     });
   });
 });
