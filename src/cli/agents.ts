@@ -12,6 +12,7 @@ import type { Model } from "../model/model.ts";
 import { askModel } from "../session/model-answer.ts";
 import { describeRules } from "../session/permissions-command.ts";
 import type { Project } from "../session/project.ts";
+import { chosenModel } from "./chosen-model.ts";
 import type { Call } from "./command.ts";
 import { localApp } from "./local-app.ts";
 import { nearest } from "../base/nearest.ts";
@@ -120,19 +121,6 @@ async function askForDescription(): Promise<string> {
   } finally {
     questions.close();
   }
-}
-
-function chosenModel(call: Call, { models }: Project): Model {
-  const name = call.text("model");
-  if (name !== undefined) {
-    const model = models.findByName(name);
-    if (model === undefined)
-      throw new UserError(`The model ${name} cannot be used. fairlead models lists those that can.`);
-    return model;
-  }
-  const chosen = models.defaultModel();
-  if (chosen.outcome === "none") throw new UserError(chosen.error.message);
-  return chosen.model;
 }
 
 /** How long a model may take to write an agent. */

@@ -165,6 +165,14 @@ export const commands: readonly Command[] = [
     load: async () => (await import("./sessions.ts")).showSession,
   },
   {
+    names: ["sessions summary"],
+    about: "what was done in a session, in two or three sentences that a model writes",
+    operands: session,
+    flags: [{ name: "model", value: "MODEL", about: "which model writes it" }, cwd, json],
+    more: sessionNames,
+    load: async () => (await import("./session-summary.ts")).summariseSession,
+  },
+  {
     names: ["sessions export"],
     about: "a session as Markdown, or as JSON that can be imported",
     operands: session,

@@ -1,12 +1,13 @@
 import form from "../../prompts/compaction.md";
 import goOn from "../../prompts/reminders/compacted.md";
-import { newMessageId, newPartId } from "../message/ids.ts";
+import { newPartId } from "../message/ids.ts";
 import type { Emit } from "../message/event.ts";
 import type { AgentError, AssistantInfo, Message, UserInfo } from "../message/message.ts";
-import type { Part, Tokens } from "../message/part.ts";
+import type { Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
 import { estimateMessage, estimateMessages, usableWindow } from "./context-budget.ts";
-import { askModel } from "./model-answer.ts";
+import { askAboutConversation, assumedWindow } from "./conversation-text.ts";
+import type { ModelAnswer } from "./model-answer.ts";
 import type { Project } from "./project.ts";
 import { findPrunable, type PruneLimits, pruneLimits } from "./prune.ts";
 import type { Transcript } from "./transcript.ts";
@@ -17,16 +18,8 @@ import { compactionOf, isFinishedSummary, keptBy } from "./visible-messages.ts";
 const tailShare = 0.25;
 const shortestTail = 2_000;
 const longestTail = 15_000;
-/** Characters of one call's output or of one text that the summary is made from. */
-const excerptLength = 2_000;
 /** A summary that leaves more than this share of what there was has not helped. */
 const leastProgress = 0.9;
-/** Characters per token, low on purpose: the request for the summary must fit. */
-const charactersPerToken = 2;
-/** Where the window is unknown. */
-const assumedWindow = 100_000;
-/** How often the request for a summary is made smaller when the provider says that it is too long. */
-const mostShrinks = 4;
 
 export interface CompactionDeps {
   project: Project;
@@ -186,85 +179,17 @@ interface Material {
 }
 
 async function summarise({ project }: CompactionDeps, material: Material, signal: AbortSignal) {
-  const { models, agents, config, retryPolicy } = project;
-  const { model, instruction } = material;
-  const window = usableWindow(model, config) ?? assumedWindow;
-  const system = [agents.get("compaction")?.prompt ?? ""].filter((text) => text !== "");
+  const { model, messages, instruction } = material;
   const end = instruction === undefined ? form : `${form}\n\nThe person asks of this summary: ${instruction}`;
-  let length = Math.max(4_000, (window - outputOf(model)) * charactersPerToken);
-  for (let shrinks = 0; ; shrinks++) {
-    const text = `${materialText(material.messages, length)}\n\n---\n\n${end}`;
-    const request = { model, system, messages: [asMessage(text)], tools: [], signal };
-    const onText = shrinks === 0 ? (part: string) => material.onText(part) : undefined;
-    const answer = await askModel({ models, retryPolicy, onText }, request);
-    const isTooLong = answer.outcome === "failed" && answer.error.code === "context-length";
-    if (!isTooLong || shrinks >= mostShrinks) return nonEmpty(answer);
-    length = Math.round(length / 2);
-  }
+  const onText = (text: string) => material.onText(text);
+  const asked = { agent: "compaction", model, messages, end, onText };
+  return nonEmpty(await askAboutConversation(project, asked, signal));
 }
 
 /** Nothing must be forgotten for an empty summary. */
-function nonEmpty(answer: Awaited<ReturnType<typeof askModel>>): Awaited<ReturnType<typeof askModel>> {
+function nonEmpty(answer: ModelAnswer): ModelAnswer {
   if (answer.outcome === "failed" || answer.text.trim() !== "") return answer;
   const message =
     "The model wrote no summary of the conversation. Try /compact again, perhaps with another model.";
   return { outcome: "failed", error: { code: "invalid-response", message, retryable: false } };
-}
-
-function outputOf(model: Model): number {
-  return Math.min(model.limit.output ?? 4_000, 8_000);
-}
-
-/** The conversation as plain text, its middle left out where it is longer than the model could read. */
-function materialText(messages: readonly Message[], length: number): string {
-  const text = messages
-    .map(messageText)
-    .filter((part) => part !== "")
-    .join("\n\n");
-  if (text.length <= length) return text;
-  const head = Math.round(length / 4);
-  return `${text.slice(0, head)}\n\n[… ${text.length - length} characters left out …]\n\n${text.slice(head - length)}`;
-}
-
-function messageText({ info, parts }: Message): string {
-  const who = info.role === "user" ? "Person" : info.summary ? "Earlier summary" : "Agent";
-  const text = parts
-    .map((part) => partText(part, info.role === "assistant" && info.summary === true))
-    .filter((line) => line !== "")
-    .join("\n");
-  return text === "" ? "" : `${who}:\n${text}`;
-}
-
-function partText(part: Part, whole: boolean): string {
-  switch (part.type) {
-    case "text":
-      return part.ignored ? "" : whole ? part.text : excerpt(part.text);
-    case "file":
-      return `[attached ${part.filename ?? part.mime}]`;
-    case "tool": {
-      const { state } = part;
-      const result =
-        state.status === "completed"
-          ? state.output
-          : state.status === "error"
-            ? `failed: ${state.error}`
-            : "";
-      return `[${part.tool} ${excerpt(JSON.stringify(state.input ?? {}))}]\n${excerpt(result)}`;
-    }
-    default:
-      return "";
-  }
-}
-
-function excerpt(text: string): string {
-  if (text.length <= excerptLength) return text;
-  return `${text.slice(0, excerptLength)} [… ${text.length - excerptLength} characters]`;
-}
-
-function asMessage(text: string): Message {
-  const id = newMessageId();
-  return {
-    info: { id, sessionId: "ses_0", role: "user", time: { created: 0 }, agent: "compaction" },
-    parts: [{ id: newPartId(), type: "text", text }],
-  };
 }

@@ -19,6 +19,7 @@ test("a shell completes commands, verbs, flags and values", async () => {
   expect(await completed(script, ["fairlead", "sessions", ""])).toEqual([
     "list",
     "show",
+    "summary",
     "export",
     "import",
     "delete",

@@ -29,6 +29,7 @@ async function place() {
   return {
     id,
     run,
+    model,
     home: home.path,
     cwd: repository.path,
     [Symbol.asyncDispose]: async () => {
@@ -199,4 +200,31 @@ test("a trace shows what a turn did when: model calls, calls, and the wait for t
     turn?.spans.map(({ startMs, lengthMs }) => startMs >= 0 && startMs + lengthMs <= turn.lengthMs),
   ).toEqual([true, true, true, true]);
   expect((await at.run(["trace", "last", "--turn", "7"])).exitCode).toBe(2);
+});
+
+test("what was done in a session is said by a model that has read it, and by nobody else", async () => {
+  await using at = await place();
+  const { id, run, model } = at;
+  model.reply(reply.say("I looked into a.txt.\u001b[31m")).reply(reply.failure(400, "No"));
+  const said = await run(["sessions", "summary", "last", "--json"]);
+  expect(json(said.stdout)).toMatchObject({
+    session: id,
+    model: "test/scripted",
+    summary: "I looked into a.txt.\u001b[31m",
+    cost: expect.any(Number),
+  });
+  const asked = model.requests.at(-1);
+  expect(asked?.system).toContain("in the first person");
+  expect(asked?.toolNames).toEqual([]);
+  expect(asked?.userText).toMatch(
+    /^Person:\nWhat does\na\.txt say\?[^]*\[bash [^]*one[^]*Agent:\nIt says one\./,
+  );
+
+  const failed = await run(["sessions", "summary", id]);
+  expect([failed.exitCode, failed.stdout]).toEqual([1, ""]);
+  expect(failed.stderr).toContain("The provider refused the request (400): No");
+  expect((await run(["sessions", "summary", id, "--model", "nobody/none"])).stderr).toContain(
+    "cannot be used",
+  );
+  expect((await run(["sessions", "summary", "nonesuch"])).stderr).toContain("There is no session nonesuch");
 });

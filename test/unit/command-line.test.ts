@@ -30,7 +30,7 @@ describe("what is wrong with a line", () => {
     [["fly"], 'there is no command "fly"'],
     [
       ["sessions", "shwo"],
-      'sessions takes list, show, export, import, delete, stats, not "shwo". Did you mean sessions show?',
+      'sessions takes list, show, summary, export, import, delete, stats, not "shwo". Did you mean sessions show?',
     ],
     [["sessions", "show"], "sessions show needs SESSION"],
     [["sessions", "show", "a", "b"], "sessions show takes SESSION; too much: b"],
