@@ -16,8 +16,9 @@ export function refusedMediaText(
   const taken = mediumKinds.filter((medium) => abilities[medium] && !media.includes(medium));
   const input = JSON.stringify(["text", ...taken.map((medium) => modalities[medium])]);
   const refused = media.map((medium) => names[medium]).join(" and ");
+  const why = error.message.replaceAll(/\s+/g, " ").replace(/[ .]*$/, ".");
   return (
-    `${name} was asked again without ${refused}: ${error.message.replace(/[\s.]*$/, ".")} ` +
+    `${name} was asked again without ${refused}: ${why} ` +
     `No ${refused} go to it until Fairlead starts again. If it takes none, set "modalities": {"input": ${input}} ` +
     `for provider.${ref.provider}.models.${ref.model} in fairlead.json.`
   );

@@ -14,7 +14,7 @@ const told = (why: string): string =>
   `Seer was asked again without images: ${why}. No images go to it until Fairlead starts again. ` +
   'If it takes none, set "modalities": {"input": ["text"]} for provider.test.models.seer in fairlead.json.\n\n';
 
-const refusal = reply.failure(400, "No image input here");
+const refusal = reply.failure(400, "No image\ninput here.\n");
 const why = "The provider refused the request (400): No image input here";
 
 /** A session with models that are said to take images. */
@@ -111,7 +111,7 @@ test("where the images were not the reason, the first refusal is told and images
   await seerStory(async ({ editor, model, sessionId }) => {
     model.reply(refusal).reply(reply.failure(400, "Something else"));
     const failed: unknown = await editor.prompt(sessionId, question).catch((error: unknown) => error);
-    expect(failed instanceof RequestError && failed.message).toBe(why);
+    expect(failed instanceof RequestError && failed.message).toBe(`${why}.`);
     model.reply("A dot.");
     await editor.prompt(sessionId, question);
     expect(withImage(model.requests)).toEqual([true, false, true]);
