@@ -29,18 +29,23 @@ export interface Client {
   readonly model: LanguageModel;
   readonly connection: Connection;
   readonly quirks: Quirks;
-  readonly conversions: Conversions;
   readonly conversations: Conversations;
 }
 
-/** What was sent of conversations, each of which is known by its first message. */
-class Conversations {
-  readonly #sent = new WeakMap<Message, SentMessages>();
+/** What is kept of a conversation, so that a step costs what is new in it. */
+class Conversation {
+  readonly conversions = new Conversions();
+  readonly sent = new SentMessages();
+}
 
-  of([first]: readonly Message[]): SentMessages {
-    const sent = (first && this.#sent.get(first)) ?? new SentMessages();
-    if (first !== undefined) this.#sent.set(first, sent);
-    return sent;
+/** Each is known by its first message. */
+class Conversations {
+  readonly #known = new WeakMap<Message, Conversation>();
+
+  of([first]: readonly Message[]): Conversation {
+    const conversation = (first && this.#known.get(first)) ?? new Conversation();
+    if (first !== undefined) this.#known.set(first, conversation);
+    return conversation;
   }
 }
 
@@ -80,6 +85,6 @@ export class Clients {
       transformRequestBody: (body) => connection.withhold(adaptBody(body, quirks)),
     });
     const model = compatible.chatModel(modelId);
-    return { model, connection, quirks, conversions: new Conversions(), conversations: new Conversations() };
+    return { model, connection, quirks, conversations: new Conversations() };
   }
 }

@@ -110,9 +110,10 @@ async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenD
   const tooSmall = smallContext(request);
   if (tooSmall !== undefined) throw new ProviderFailure(tooSmall);
   const { model } = request;
-  const { model: client, connection, quirks, conversions, conversations } = deps.clients.for(endpoint);
+  const { model: client, connection, quirks, conversations } = deps.clients.for(endpoint);
+  const { conversions, sent } = conversations.of(request.messages);
   const outgoing = new Outgoing(toModelMessages(request.messages, { model, quirks, conversions }));
-  const call = { watch: deps.watch, sent: conversations.of(request.messages), outgoing };
+  const call = { watch: deps.watch, sent, outgoing };
   const { stream } = await connection.open(deps.signal, call, () =>
     streamLanguageModelCall({
       model: client,

@@ -19,7 +19,7 @@ export const compactionQuestion = "What did we do so far?";
 export interface ModelMessagesOptions {
   readonly model: Model;
   readonly quirks?: Quirks;
-  /** What was converted before, for the same model. */
+  /** What was converted before, of the same conversation for the same model. */
   readonly conversions?: Conversions;
 }
 
@@ -49,13 +49,7 @@ export function toModelMessages(
   }: ModelMessagesOptions,
 ): Converted[] {
   const told = messages.filter((message, index) => !isUnanswered(message, messages[index + 1]));
-  const lastQuestion = told.findLastIndex(({ info }) => info.role === "user");
-  const callIds = callIdsOf(told, quirks);
-  const media = mediumKinds.filter((medium) => model.abilities[medium]).join();
-  return told.map((message, index) => {
-    const bringsThoughts = quirks.returnsReasoning === "turn" && index > lastQuestion;
-    return conversions.of(message, { model, media, quirks, callIds, bringsThoughts });
-  });
+  return conversions.of(told, { model, quirks });
 }
 
 /** A compaction that failed or was cancelled asks what nobody answered. */
@@ -64,51 +58,66 @@ function isUnanswered({ info, parts }: Message, next: Message | undefined): bool
   return next?.info.role !== "assistant" || next.parts.length === 0;
 }
 
-/** The ids under which the model is told of calls. */
-type CallIds = ReadonlyMap<ToolPart, string>;
-
 interface Conversion {
+  readonly message: Message;
   readonly info: MessageInfo;
   readonly parts: readonly Part[];
   /** Of those parts that are calls. */
-  readonly ids: readonly string[];
+  readonly callIds: CallIds;
+  /** The kinds of media that the model took, which may become fewer. */
   readonly media: string;
   readonly bringsThoughts: boolean;
   readonly converted: Converted;
 }
 
+/** The ids under which the model is told of calls. */
+type CallIds = ReadonlyMap<ToolPart, string>;
+
 /**
- * What messages were converted to. A long conversation is sent again with each step: converting all of it anew makes
- * as much garbage as its text is long, and takes as much longer as it has grown.
+ * What the messages of a conversation were converted to. A long one is sent again with each step: converting all of it
+ * anew makes as much garbage as its text is long, and takes as much longer as it has grown.
  */
 export class Conversions {
-  readonly #known = new WeakMap<Message, Conversion>();
+  readonly #known: Conversion[] = [];
+  /** Ids that have a call. */
+  readonly #usedIds = new Set<string>();
 
-  of(message: Message, context: MessageContext): Converted {
-    const known = this.#known.get(message);
-    if (known !== undefined && isUnchanged(known, message, context)) return known.converted;
-    const { info } = message;
-    const parts = [...message.parts];
-    const { callIds, media, bringsThoughts } = context;
-    const ids = parts.flatMap((part) => (part.type === "tool" ? (callIds.get(part) ?? []) : []));
-    const converted = { messages: toMessages(message, context) };
-    this.#known.set(message, { info, parts, ids, media, bringsThoughts, converted });
-    return converted;
+  /** From the first message on that changed all are converted anew: the ids of calls depend on those before. */
+  of(messages: readonly Message[], { model, quirks }: Pick<MessageContext, "model" | "quirks">): Converted[] {
+    const media = mediumKinds.filter((medium) => model.abilities[medium]).join();
+    const lastQuestion = messages.findLastIndex(({ info }) => info.role === "user");
+    for (const [index, message] of messages.entries()) {
+      const bringsThoughts = quirks.returnsReasoning === "turn" && index > lastQuestion;
+      const known = this.#known[index];
+      if (known !== undefined && isUnchanged(known, message, { media, bringsThoughts })) continue;
+      this.#forgetFrom(index);
+      const callIds = callIdsOf(message, quirks, this.#usedIds);
+      const { info } = message;
+      const converted = { messages: toMessages(message, { model, quirks, callIds, bringsThoughts }) };
+      const parts = [...message.parts];
+      this.#known.push({ message, info, parts, callIds, media, bringsThoughts, converted });
+    }
+    this.#forgetFrom(messages.length);
+    return this.#known.map(({ converted }) => converted);
+  }
+
+  #forgetFrom(index: number): void {
+    for (const { callIds } of this.#known.splice(index))
+      for (const id of callIds.values()) this.#usedIds.delete(id);
   }
 }
 
 /** Infos and parts are replaced where they change, but for the text of what is being written, which nobody asks with. */
-function isUnchanged(known: Conversion, { info, parts }: Message, context: MessageContext): boolean {
-  const { callIds, media, bringsThoughts } = context;
-  if (known.info !== info || known.parts.length !== parts.length) return false;
+function isUnchanged(
+  known: Conversion,
+  message: Message,
+  { media, bringsThoughts }: Pick<Conversion, "media" | "bringsThoughts">,
+): boolean {
+  if (known.message !== message || known.info !== message.info) return false;
   if (known.media !== media || known.bringsThoughts !== bringsThoughts) return false;
-
+  if (known.parts.length !== message.parts.length) return false;
   let at = 0;
-  let calls = 0;
-  for (const part of parts) {
-    if (part !== known.parts[at++]) return false;
-    if (part.type === "tool" && callIds.get(part) !== known.ids[calls++]) return false;
-  }
+  for (const part of message.parts) if (part !== known.parts[at++]) return false;
   return true;
 }
 
@@ -120,8 +129,6 @@ function toMessages(message: Message, context: MessageContext): ModelMessage[] {
 
 interface MessageContext {
   readonly model: Model;
-  /** The kinds of media that it takes, which may become fewer. */
-  readonly media: string;
   readonly quirks: Quirks;
   readonly callIds: CallIds;
   /** Part of the turn that is answered now, for a model that wants its thoughts of that turn back. */
@@ -311,19 +318,16 @@ function isSameModel({ info }: Message, { ref }: Model): boolean {
 const text = (text: string) => ({ type: "text" as const, text });
 
 /** Gives each call the provider's own id where it can be used, and else one made of ours; no id twice. */
-function callIdsOf(messages: readonly Message[], { callId: allowed }: Quirks): CallIds {
+function callIdsOf({ info, parts }: Message, { callId: allowed }: Quirks, used: Set<string>): CallIds {
   const ids = new Map<ToolPart, string>();
-  const used = new Set<string>();
   const isFree = (id: string) => allowed.test(id) && !used.has(id);
-  for (const { info, parts } of messages) {
-    for (const part of info.role === "user" ? [] : parts) {
-      if (part.type !== "tool") continue;
-      const { providerCallId, callId } = part;
-      const wished = [providerCallId, callId].find((id) => id !== undefined && isFree(id));
-      const id = wished ?? madeId(callId, isFree);
-      used.add(id);
-      ids.set(part, id);
-    }
+  for (const part of info.role === "user" ? [] : parts) {
+    if (part.type !== "tool") continue;
+    const { providerCallId, callId } = part;
+    const wished = [providerCallId, callId].find((id) => id !== undefined && isFree(id));
+    const id = wished ?? madeId(callId, isFree);
+    used.add(id);
+    ids.set(part, id);
   }
   return ids;
 }
