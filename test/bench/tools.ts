@@ -14,6 +14,7 @@ export async function toolRows(setting: Setting): Promise<Row[]> {
   writeScripts(setting);
   return [
     ...(await readRows(setting)),
+    ...(await longTurnRows(setting)),
     ...(await searchRows(setting)),
     ...(await shellRows(setting)),
     ...(await memoryRows(setting)),
@@ -21,6 +22,7 @@ export async function toolRows(setting: Setting): Promise<Row[]> {
 }
 
 const reads = (isShort: boolean): number => (isShort ? 10 : 50);
+const manyReads = (isShort: boolean): number => (isShort ? 20 : 400);
 
 function writeScripts({ model, folder, isShort }: Setting): void {
   const file = join(folder, "read.txt");
@@ -34,6 +36,13 @@ function writeScripts({ model, folder, isShort }: Setting): void {
   model.scripts.set(
     "reads",
     Array.from({ length: reads(isShort) }, (_, index) => readFrom(index + 1)),
+  );
+  model.scripts.set(
+    "many",
+    Array.from({ length: manyReads(isShort) }, (_, index) => ({
+      name: "read",
+      input: { filePath: file, offset: 1 + (index % 50), limit: 50 - Math.floor(index / 50) },
+    })),
   );
   model.scripts.set(
     "search",
@@ -93,6 +102,24 @@ async function readRows(setting: Setting): Promise<Row[]> {
       unit: "ms",
       floor: least.cpu / count,
       target: { most: 8 },
+    },
+  ];
+}
+
+/** How much longer a step takes when its turn is long: its request holds all that was read before. */
+async function longTurnRows(setting: Setting): Promise<Row[]> {
+  const own = await runScript(setting, "ours", "many");
+  await own.agent.close();
+  const edge = Math.min(20, Math.floor(own.steps.length / 3));
+  const first = median(own.steps.slice(3, 3 + edge));
+  return [
+    {
+      name: `read ${own.steps.length} of a turn`,
+      own: median(own.steps.slice(-edge)),
+      unit: "ms",
+      floor: first,
+      beside: "read 3 and after",
+      target: { more: 2 },
     },
   ];
 }
