@@ -1,4 +1,4 @@
-import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
+import type { SessionUpdate, ToolCall } from "@agentclientprotocol/sdk/unstable";
 import { beginningOf } from "../base/excerpt.ts";
 import type { AgentError } from "../message/message.ts";
 import type { Log } from "../base/log.ts";
@@ -16,6 +16,8 @@ export class Compactions {
   readonly #send: (update: SessionUpdate) => Promise<void>;
   readonly #log: Log;
   readonly #open = new Set<string>();
+  /** Those of the open ones that are not shown yet. */
+  readonly #held = new Set<string>();
 
   constructor(deps: { client: ClientAbilities; log: Log; send(update: SessionUpdate): Promise<void> }) {
     this.#client = deps.client;
@@ -31,21 +33,32 @@ export class Compactions {
   /** What was shown so far is shown again. */
   forget(): void {
     this.#open.clear();
+    this.#held.clear();
   }
 
   async begin(id: string): Promise<void> {
     if (this.#open.has(id)) return;
     this.#open.add(id);
-    await this.#send(
+    await this.#sendBeginning(id);
+  }
+
+  /** One of a conversation that is shown again: it is shown when its end is known, as one update. */
+  beginReplayed(id: string): void {
+    this.#open.add(id);
+    this.#held.add(id);
+  }
+
+  /** Shows those whose end is still to come. */
+  async releaseHeld(): Promise<void> {
+    for (const id of this.#held) await this.#sendBeginning(id);
+    this.#held.clear();
+  }
+
+  #sendBeginning(id: string): Promise<void> {
+    return this.#send(
       this.#client.compaction
         ? { sessionUpdate: "compaction_update", compactionId: id, status: "in_progress" }
-        : {
-            sessionUpdate: "tool_call",
-            toolCallId: id,
-            title: "Summing up the conversation",
-            kind: "other",
-            status: "in_progress",
-          },
+        : { sessionUpdate: "tool_call", ...card(id), status: "in_progress" },
     );
   }
 
@@ -62,17 +75,14 @@ export class Compactions {
   /** `summary` is shown in the place of what was shown while it was written; only for who shows compactions. */
   async end(id: string, error: AgentError | undefined, summary = ""): Promise<void> {
     if (!this.#open.delete(id)) return;
+    const isHeld = this.#held.delete(id);
     if (this.#client.compaction) return this.#send(compactionEnd(id, error, this.#cut(id, summary)));
-    const status = error === undefined ? "completed" : "failed";
-    const content = error && [
-      { type: "content" as const, content: { type: "text" as const, text: error.message } },
-    ];
-    return this.#send({
-      sessionUpdate: "tool_call_update",
-      toolCallId: id,
-      status,
-      ...(content && { content }),
-    });
+    const end = callEnd(error);
+    return this.#send(
+      isHeld
+        ? { sessionUpdate: "tool_call", ...card(id), ...end }
+        : { sessionUpdate: "tool_call_update", toolCallId: id, ...end },
+    );
   }
 
   #cut(id: string, summary: string): string {
@@ -87,6 +97,14 @@ export class Compactions {
     const error = { code: "cancelled", message: "It was cut off.", retryable: false } as const;
     for (const id of ids) await this.end(id, error);
   }
+}
+
+const card = (toolCallId: string) =>
+  ({ toolCallId, title: "Summing up the conversation", kind: "other" }) as const;
+
+function callEnd(error: AgentError | undefined): Pick<ToolCall, "status" | "content"> {
+  if (error === undefined) return { status: "completed" };
+  return { status: "failed", content: [{ type: "content", content: { type: "text", text: error.message } }] };
 }
 
 function compactionEnd(id: string, error: AgentError | undefined, summary: string): SessionUpdate {

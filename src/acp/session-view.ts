@@ -208,6 +208,7 @@ export class SessionView {
       const { open } = this.#compactions;
       // The turn that runs may be at the newest.
       await this.#compactions.cutOff(this.#turns.size > 0 ? open.slice(0, -1) : open);
+      await this.#compactions.releaseHeld();
     } finally {
       this.#replaying = false;
     }
@@ -276,11 +277,16 @@ export class SessionView {
   }
 
   async #part(part: Part, info: MessageInfo | undefined): Promise<void> {
-    if (part.type === "compaction" && info !== undefined) return this.#compactions.begin(info.id);
+    if (part.type === "compaction" && info !== undefined) return this.#compaction(info.id);
     if (info?.role === "user" || info?.summary === true) return;
     if (part.type === "tool") return this.#call(part);
     if (part.type === "text" || part.type === "reasoning") return this.#text(part);
     if (part.type === "retry") return this.#sendOfTurn(retryUpdate(part));
+  }
+
+  async #compaction(id: string): Promise<void> {
+    if (this.#replaying) this.#compactions.beginReplayed(id);
+    else await this.#compactions.begin(id);
   }
 
   /** Nothing of a task's work comes behind its end; replayed it comes behind its card, which stands for both. */

@@ -206,6 +206,8 @@ describe("/compact", () => {
       expect(toolCalls(replayed).map(({ title, status }) => [title, status])).toEqual([
         ["Summing up the conversation", "completed"],
       ]);
+      const kinds = replayed.map(({ sessionUpdate }) => sessionUpdate);
+      expect(kinds, "it is shown as it ended, at once").not.toContain("tool_call_update");
       model.reply(reply.say("Still swordfish."));
       await editor.prompt(sessionId, "After loading?");
       expect(textOf(model.requests.at(-1)), "the compaction holds after loading").toContain(
