@@ -2,20 +2,27 @@ import type { AgentContext } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
 import type { SessionId } from "../message/ids.ts";
 import type { EditorBuffers } from "../workspace/editor-files.ts";
+import { waitingFor } from "./asker.ts";
 import type { ClientAbilities } from "./client-abilities.ts";
 
 const readSchema = z.looseObject({ content: z.string() });
 /** Some clients answer a write that failed with a text instead of an error. */
 const writeSchema = z.union([z.looseObject({}), z.null(), z.undefined()]);
 
+interface EditorDeps {
+  client: AgentContext;
+  /** Aborts when the client's input has ended. */
+  gone: AbortSignal;
+  sessionId: SessionId;
+  pathOf: (real: string) => Promise<string>;
+}
+
 /** The client's file methods, as far as it has them, with paths as it knows them. Their parameters hold nothing extra: some clients refuse that. */
 export function editorBuffers(
-  client: AgentContext,
+  { client, gone, sessionId, pathOf }: EditorDeps,
   { readFiles, writeFiles }: Pick<ClientAbilities, "readFiles" | "writeFiles">,
-  sessionId: SessionId,
-  pathOf: (real: string) => Promise<string>,
 ): EditorBuffers {
-  const until = (cancellationSignal: AbortSignal) => ({ cancellationSignal, stopWaitingOnCancel: true });
+  const until = (signal: AbortSignal) => waitingFor(AbortSignal.any([signal, gone]));
   const read = async (real: string, signal: AbortSignal) => {
     const request = { sessionId, path: await pathOf(real) };
     const answer = await client.request("fs/read_text_file", request, until(signal));

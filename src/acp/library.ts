@@ -41,7 +41,8 @@ export interface LibraryDeps {
 
 export function connectLibrary(deps: LibraryDeps): Library {
   const { wire, connection, program, log, withDraft, end } = deps;
-  const stable = connectorOf(stableAgent(connection, program), connection);
+  const gone = new AbortController();
+  const stable = connectorOf(stableAgent(connection, program), connection, gone.signal);
   const { stream, receive } = streamTo(wire);
   (withDraft?.(stable, connection, program) ?? stable).connect(stream);
   const inOrder = oneByOne();
@@ -49,7 +50,11 @@ export function connectLibrary(deps: LibraryDeps): Library {
   return {
     receive: (message) => inOrder(() => receive(message)),
     inOrder,
-    end: () => inOrder(end),
+    end: () =>
+      inOrder(() => {
+        gone.abort();
+        end();
+      }),
     ask: async (question, signal) => {
       const { peer, client } = connection;
       if (peer === undefined) throw new Error("The client is gone.");
@@ -86,16 +91,17 @@ function stableAgent(connection: Connection, program: Program): AgentApp {
   return app;
 }
 
-function connectorOf(app: AgentApp, connection: Connection): AgentConnector {
+/** Once the client is `gone` it is not waited for. */
+function connectorOf(app: AgentApp, connection: Connection, gone: AbortSignal): AgentConnector {
   return {
     connect(stream) {
       const open = app.connect(stream);
       connection.peer = {
         asker: askerOf(open.client),
-        buffers: (sessionId) =>
-          editorBuffers(open.client, connection.client, sessionId, (path) =>
-            connection.pathsOf(sessionId).pathToOpen(path),
-          ),
+        buffers: (sessionId) => {
+          const pathOf = (path: string) => connection.pathsOf(sessionId).pathToOpen(path);
+          return editorBuffers({ client: open.client, gone, sessionId, pathOf }, connection.client);
+        },
       };
       return open;
     },

@@ -1,6 +1,7 @@
 import { codeOf, isAbort, messageOf, UserError } from "../base/errors.ts";
 import { excerpt } from "../base/excerpt.ts";
 import type { AgentError } from "../message/message.ts";
+import { cancelled } from "./cancelled.ts";
 
 /** A failed call as a value that can travel as a throw through libraries; {@link toAgentError} takes it out again. */
 export class ProviderFailure extends Error {
@@ -106,8 +107,6 @@ function withCause(thrown: unknown): string {
   const cause = thrown instanceof Error ? thrown.cause : undefined;
   return cause instanceof Error ? `${messageOf(thrown)} (${messageOf(cause)})` : messageOf(thrown);
 }
-
-export const cancelled = (): AgentError => ({ code: "cancelled", message: "Cancelled.", retryable: false });
 
 export const stalled = (stallMs: number): AgentError => ({
   code: "timeout",

@@ -15,6 +15,7 @@ export class KeyCommands {
   readonly #env: Env;
   readonly #onKey: (key: string) => void;
   readonly #keys = new Map<string, Promise<string>>();
+  readonly #closing = new AbortController();
 
   /** `onKey` is told each key, so that it is kept out of whatever is handed on. */
   constructor(env: Env, onKey: (key: string) => void) {
@@ -38,8 +39,14 @@ export class KeyCommands {
     this.#keys.delete(JSON.stringify(command));
   }
 
+  /** Ends what still runs: nobody waits for its key any more. */
+  close(): void {
+    this.#closing.abort();
+  }
+
   async #run([program = "", ...args]: readonly string[]): Promise<string> {
-    const options = { env: { ...this.#env }, timeout: timeoutMs, maxBuffer: outputLimitBytes };
+    const { signal } = this.#closing;
+    const options = { env: { ...this.#env }, timeout: timeoutMs, maxBuffer: outputLimitBytes, signal };
     const { stdout } = await promisify(execFile)(program, args, options).catch((error: unknown) => {
       throw new UserError(`The command for the key, ${program}, failed: ${wordsOf(error)}`, { cause: error });
     });

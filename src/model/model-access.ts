@@ -105,6 +105,7 @@ export class ModelAccess {
   }
 
   close(): Promise<void> {
+    this.#keyCommands.close();
     return this.#lists.close();
   }
 

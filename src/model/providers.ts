@@ -1,3 +1,4 @@
+import { orWhenAborted } from "../base/async.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { addressFault, addressFaults, type AddressFault } from "../config/provider-address.ts";
@@ -7,6 +8,7 @@ import type { AgentError, ModelRef } from "../message/message.ts";
 import { describeModel, formatModelRef, parseModelRef, presets } from "./catalog.ts";
 import type { Endpoint } from "./client.ts";
 import type { Credentials } from "./credentials.ts";
+import { cancelled } from "./cancelled.ts";
 import { Catalog, type KnownModel } from "./known-models.ts";
 import type { ListedModels } from "./list-models.ts";
 import { type Send, sendHttp } from "./http.ts";
@@ -124,7 +126,7 @@ export function openModels({
       const { keyCommand } = provider;
       if (keyCommand === undefined) return calls.stream(request, endpoint);
       const stream = (apiKey: string) => calls.stream(request, { ...endpoint, apiKey });
-      return streamWithKey(keyCommand, keyCommands, stream);
+      return streamWithKey(keyCommand, keyCommands, stream, request.signal);
     },
   };
 }
@@ -309,10 +311,12 @@ async function* streamWithKey(
   command: readonly string[],
   keyCommands: KeyCommands,
   stream: (apiKey: string) => AsyncIterable<StepEvent>,
+  signal: AbortSignal,
 ): AsyncGenerator<StepEvent> {
-  const found = await keyCommands.keyOf(command).catch((error: unknown): AgentError => {
+  const key = keyCommands.keyOf(command).catch((error: unknown): AgentError => {
     return { code: "auth", message: messageOf(error), retryable: false };
   });
+  const found = await orWhenAborted(key, signal, cancelled());
   if (typeof found !== "string") {
     yield* failedAtOnce(found);
     return;

@@ -1,7 +1,8 @@
-import { basename } from "node:path";
+import { basename, join } from "node:path";
 import type { SessionUpdate } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
 import type { Editor } from "../support/editor.ts";
+import { fileThat } from "../support/file-watch.ts";
 import { leftoversWith } from "../support/processes.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent, type Stage, type StoryOptions } from "../support/story.ts";
@@ -222,6 +223,24 @@ test("cancels the wait before another try", async () => {
     const turn = editor.prompt(sessionId, "Hi");
     await editor.waitFor(sessionId, says("out of order"));
     return { sessionId, turn };
+  });
+});
+
+test("cancels the wait for a key that a command never prints, and the command ends with the program", async () => {
+  const script = 'require("node:fs").writeFileSync("begun", ""); setTimeout(() => {}, 600_000)';
+  const work = {
+    options: { baseURL: "http://127.0.0.1:9/v1", apiKeyCommand: [process.execPath, "-e", script] },
+    models: { coder: {} },
+  };
+  await story({ config: { model: "work/coder", provider: { work } } }, async ({ editor, home }) => {
+    const { sessionId } = await editor.newSession();
+    const turn = editor.prompt(sessionId, "Hi");
+    await fileThat(join(home.path, "begun"));
+    const begun = performance.now();
+    await expectCancelled(editor, sessionId, turn);
+    expect(performance.now() - begun, "before the hard limit").toBeLessThan(2_000);
+    await editor.close();
+    expect(await leftoversWith("HOME", home.path)).toEqual([]);
   });
 });
 
