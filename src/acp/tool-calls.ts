@@ -8,6 +8,7 @@ import { isFinished, type FileChange, type ToolKind, type ToolPart } from "../me
 import type { ClientAbilities } from "./client-abilities.ts";
 import { cut, limitContent, limitInput, limitName } from "./card-limits.ts";
 import { withoutControls } from "../base/controls.ts";
+import { printedOf } from "../tool/command-end.ts";
 import { fenced } from "../base/fence.ts";
 import { isRecord } from "../base/record.ts";
 import { Serial } from "../base/async.ts";
@@ -113,7 +114,9 @@ export class ToolCalls {
     if (this.#hasTerminal(part)) {
       meta["terminal_info"] = { terminal_id: part.callId, cwd: this.#deps.cwd };
       if (part.state.status === "completed") {
-        meta["terminal_output"] = { terminal_id: part.callId, data: terminalText(part.state.output) };
+        const { output, metadata } = part.state;
+        const data = terminalText(printedOf(output, metadata));
+        if (data !== "") meta["terminal_output"] = { terminal_id: part.callId, data };
       }
     }
     return { ...call, name, _meta: { ...meta, ...call._meta } };

@@ -3,6 +3,7 @@ import description from "../../prompts/tools/bash.md";
 import type { PermissionRequest } from "../permission/rule.ts";
 import type { ProcessOutcome } from "../workspace/process.ts";
 import { BashOutput, type ShownOutput } from "./bash-output.ts";
+import { endNote, nothingPrinted } from "./command-end.ts";
 import { resolveFolder } from "./folder.ts";
 import { assertSamePlace } from "./text-file.ts";
 import {
@@ -135,7 +136,7 @@ interface Timing {
 function toResult(outcome: ProcessOutcome, shown: ShownOutput, said: readonly string[]): ToolResult {
   if (outcome.end === "failed-to-start")
     throw new ToolFailure(outcome.error ?? "The command could not be started.");
-  const output = shown.text.trimEnd() || "(no output)";
+  const output = shown.text.trimEnd() || nothingPrinted;
   const notes = [...(shown.note === undefined ? [] : [shown.note]), ...said].join("\n\n");
   const { exitCode, signalName } = outcome;
   const metadata = {
@@ -163,6 +164,6 @@ function howItEnded({ end, exitCode, signalName }: ProcessOutcome, { seconds, ti
       `[Ended after ${seconds} s because its time of ${timeoutMs} ms was up; above is what it had printed. ${advice}]`,
     ];
   }
-  if (exitCode === null) return [`[ended by signal ${signalName ?? "unknown"}]`];
-  return exitCode === 0 ? [] : [`[exit code ${exitCode}]`];
+  const note = endNote(exitCode, signalName);
+  return note === undefined ? [] : [note];
 }

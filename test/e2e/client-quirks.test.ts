@@ -82,10 +82,27 @@ describe("Zed", () => {
       const id = call?.toolCallId;
       expect(call?._meta).toMatchObject({
         terminal_info: { terminal_id: id, cwd: repository.path },
-        terminal_output: { terminal_id: id, data: expect.stringContaining("out\r\n") },
+        terminal_output: { terminal_id: id, data: "out" },
         terminal_exit: { terminal_id: id, exit_code: 4, signal: null },
       });
       expect(call?.content).toEqual([{ type: "terminal", terminalId: id }]);
+    });
+  });
+
+  test("sees nothing in a replayed terminal that its command did not print", async () => {
+    await story({ client: zedLike() }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      for (const command of ["exit 3", "echo gone; kill -9 $$"]) model.reply(reply.call("bash", { command }));
+      model.reply("Done.");
+      await editor.prompt(sessionId, "Run them");
+      const before = editor.updates(sessionId).length;
+      await editor.load(sessionId);
+      const metas = toolCalls(editor.updates(sessionId).slice(before)).map(({ _meta }) => _meta);
+      expect(metas).toMatchObject([
+        { terminal_exit: { exit_code: 3, signal: null } },
+        { terminal_output: { data: "gone" }, terminal_exit: { exit_code: null, signal: "SIGKILL" } },
+      ]);
+      expect(metas[0]).not.toHaveProperty("terminal_output");
     });
   });
 
