@@ -25,9 +25,12 @@ export function gitPatch({ path, before, after }: TextChange, cwd: string): stri
   if (patch.hunks.length > 0)
     lines.push(`--- ${before === null ? "/dev/null" : from}`, `+++ ${after === null ? "/dev/null" : to}`);
   for (const { oldStart, oldLines, newStart, newLines, lines: changed } of patch.hunks)
-    lines.push(`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`, ...changed);
+    lines.push(`@@ -${place(oldStart, oldLines)} +${place(newStart, newLines)} @@`, ...changed);
   return `${lines.join("\n")}\n`;
 }
+
+/** Where there are no lines, the one before them is named. */
+const place = (start: number, lines: number): string => `${lines === 0 ? start - 1 : start},${lines}`;
 
 function nameIn(cwd: string, path: string): string {
   const inside = relative(cwd, path);
