@@ -123,12 +123,22 @@ async function openSession(editor: Editor, options: RunOptions): Promise<string>
   const known = options.session ?? (options.goOn ? await newest(editor, cwd) : undefined);
   const sessionId = known ?? (await agent.request("session/new", { cwd, mcpServers: [] })).sessionId;
   if (known !== undefined) await agent.request("session/resume", { sessionId, cwd, mcpServers: [] });
+  try {
+    await choose(editor, sessionId, options);
+  } catch (error) {
+    // The next --continue is to find what came before.
+    if (known === undefined) await agent.request("session/delete", { sessionId });
+    throw error;
+  }
+  return sessionId;
+}
+
+async function choose({ agent }: Editor, sessionId: string, options: RunOptions): Promise<void> {
   if (options.agent !== undefined)
     await agent.request("session/set_mode", { sessionId, modeId: options.agent });
   if (options.model !== undefined) {
     await agent.request("session/set_config_option", { sessionId, configId: "model", value: options.model });
   }
-  return sessionId;
 }
 
 async function newest({ agent }: Editor, cwd: string): Promise<string> {
