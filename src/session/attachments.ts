@@ -69,6 +69,8 @@ async function blockParts(block: PromptBlock, context: ToolContext, attaching: A
       const mayMention = block.audience === "both" && block.by !== "model";
       return mayMention ? [text, ...(await mentionParts(block.text, context, attaching))] : [text];
     }
+    case "mentions":
+      return mentionParts(block.text, context, attaching);
     case "media":
       return mediaParts(block, context);
     case "embedded":

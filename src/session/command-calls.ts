@@ -101,7 +101,7 @@ export class CommandCalls {
     if (command.effect.kind === "answer" || command.effect.kind === "compact") return { input };
     const effect = await this.#bounded(command.effect, name);
     const prompt = await this.#prompt(effect, typed, context);
-    if (prompt.outcome === "ready") return this.#saying(input, name, effect, prompt.blocks);
+    if (prompt.outcome === "ready") return this.#saying(input, { command, typed }, effect, prompt.blocks);
     const question = await this.#addQuestion(input);
     if (prompt.outcome === "cancelled") return { end: "cancelled", tokens: noTokens };
     const answer = `The command was not carried out. ${prompt.reason}`;
@@ -132,15 +132,17 @@ export class CommandCalls {
 
   async #saying(
     input: PromptInput,
-    command: string,
+    { command: { name }, typed }: Called,
     effect: PromptEffect,
     blocks: readonly PromptBlock[],
   ): Promise<Saying> {
-    if (effect.kind !== "template") return { input: withPrompt(input, blocks) };
+    const said = withPrompt(input, [...blocks, { type: "mentions", text: typed }]);
+    if (effect.kind !== "template") return { input: said };
     const { agent } = effect;
-    const model = effect.model ?? (await this.#withVariant(effect, command));
-    if (!this.#isTask(effect)) return { input: withPrompt(input, blocks), agent, model };
-    const task = taskBlock(blocks, { agent: agent ?? this.#deps.choices.agent.name, model, command });
+    const model = effect.model ?? (await this.#withVariant(effect, name));
+    if (!this.#isTask(effect)) return { input: said, agent, model };
+    const work = { agent: agent ?? this.#deps.choices.agent.name, model, command: name };
+    const task = taskBlock(blocks, work);
     return { input: withPrompt(input, [task, ...blocks.filter(({ type }) => type !== "text")]) };
   }
 

@@ -13,6 +13,8 @@ export type Audience = "both" | "model" | "person";
 export type PromptBlock =
   /** With `by: "model"` it is a model's text to another: what it names with `@` is not what a person chose, and is not read. */
   | { type: "text"; text: string; audience: Audience; by?: "model" }
+  /** Words that the model reads elsewhere in the message: what they name with `@` comes along. */
+  | { type: "mentions"; text: string }
   /** `data` is base64. */
   | { type: "media"; mime: string; data: string; name?: string }
   /** A link to something that is read when the message is made. */
@@ -58,6 +60,7 @@ function sentNames(block: PromptBlock): string[] {
     case "media":
       return [block.name === undefined ? block.mime : posix.basename(block.name)];
     case "text":
+    case "mentions":
     case "task":
       return [];
   }

@@ -41,6 +41,18 @@ describe("a command of a file", () => {
     });
   });
 
+  test("brings along the files that the person names behind it, as any message does", async () => {
+    const files = { "docs/rules.md": "Be brief.\n", ".opencode/command/look.md": "Look at $ARGUMENTS." };
+    await story({ files }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("Looked.");
+      await editor.prompt(sessionId, "/look @docs/rules.md");
+      const { userText = "" } = model.requests[0] ?? {};
+      expect(userText).toContain("Look at @docs/rules.md.");
+      expect(userText.match(/Be brief\./g)).toEqual(["Be brief."]);
+    });
+  });
+
   test("has an agent and a model for its message only", async () => {
     const template = "---\nagent: plan\n---\nPlan $ARGUMENTS";
     await story({ homeFiles: home("think", template) }, async ({ editor, model }) => {
