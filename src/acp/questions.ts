@@ -68,7 +68,7 @@ async function askByForm(
     case "decline":
       return { outcome: "declined" };
     case "cancel":
-      return { outcome: "cancelled" };
+      return { outcome: "closed" };
     default:
       return noAnswer;
   }

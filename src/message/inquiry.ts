@@ -26,7 +26,9 @@ export type InquiryOutcome =
   | { outcome: "answered"; answers: readonly InquiryAnswer[] }
   /** The person does not want to answer; the work goes on without. */
   | { outcome: "declined" }
-  /** The person wants the work to stop here, or the turn was cancelled. */
+  /** The person closed the question: the work stops here. */
+  | { outcome: "closed" }
+  /** The turn is cancelled, as the client says or as the signal does. */
   | { outcome: "cancelled" }
   /** The editor has no way to ask this, or it failed. */
   | { outcome: "unavailable"; problem?: string };

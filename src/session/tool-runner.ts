@@ -239,7 +239,7 @@ export class ToolRunner {
     const changes = result.changes ?? [];
     const found = await this.#diagnose(changes, signal);
     if (result.status === "failed") {
-      const reason = signal.aborted ? "cancelled" : result.isRejected ? "rejected" : "failed";
+      const reason = signal.aborted ? "cancelled" : (result.stop ?? "failed");
       return card.fail(reason, await this.#shown(result.error + found, result.notes), {
         changes,
         metadata: result.metadata,

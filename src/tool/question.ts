@@ -77,12 +77,14 @@ function toResult(questions: readonly InquiryQuestion[], asked: InquiryOutcome):
         output:
           "The person skipped this. Go on without an answer: take the most sensible assumption and name it.",
       };
-    case "cancelled":
+    case "closed":
       return {
         status: "failed",
         error: "The person closed the question without an answer.",
-        isRejected: true,
+        stop: "rejected",
       };
+    case "cancelled":
+      return { status: "failed", error: "The person cancelled the turn.", stop: "cancelled" };
     case "unavailable":
       if (asked.problem !== undefined)
         return {

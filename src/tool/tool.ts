@@ -149,8 +149,8 @@ export type ToolResult =
       /** For the model; the runner truncates it. */
       error: string;
       notes?: string;
-      /** The person stopped it, which ends the turn as a no to a permission does. */
-      isRejected?: boolean;
+      /** The person stopped it, which ends the turn as a no or a cancel in the place of a permission does. */
+      stop?: "rejected" | "cancelled";
       changes?: readonly FileChange[];
       metadata?: Record<string, unknown>;
     };

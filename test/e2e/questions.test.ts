@@ -193,6 +193,15 @@ describe("an editor without forms", () => {
     });
   });
 
+  test("that answers with cancelled ends the turn as cancelled, before any notice of it", async () => {
+    await story({ client: plain(), permission: "cancelled" }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(ask(database));
+      expect((await editor.prompt(sessionId, "Begin")).stopReason).toBe("cancelled");
+      expect(model.requests).toHaveLength(1);
+    });
+  });
+
   test.each([
     ["several questions", [database, database]],
     ["several choices", [features]],

@@ -74,10 +74,10 @@ describe("question", () => {
       status: "completed",
       output: expect.stringContaining("The person skipped this. Go on without an answer"),
     });
-    expect((await answered([database], { outcome: "cancelled" })).result).toEqual({
+    expect((await answered([database], { outcome: "closed" })).result).toEqual({
       status: "failed",
       error: "The person closed the question without an answer.",
-      isRejected: true,
+      stop: "rejected",
     });
     expect((await answered([database], { outcome: "unavailable" })).result).toEqual({
       status: "completed",
