@@ -64,7 +64,7 @@ function evaluateSubject(permission: string, subject: Subject, rules: Ruleset): 
     partly ??= verdict;
     if (rule.action !== "allow" && !isCatchAll(rule.pattern)) stricterBehind ??= rule;
   }
-  return partly ?? { ...base, action: "ask", reason: subject.opaque ?? "no rule matches" };
+  return partly ?? { ...base, action: "ask", reason: subject.opaque ?? subject.confirm ?? "no rule matches" };
 }
 
 /** What a rule for everything allows may still need a person. */

@@ -58,6 +58,7 @@ export function describeConsent({ folder, wants, hasChanged }: PendingConsent): 
     ...wants.slice(0, wantsLimit).map((want) => `- ${onOneLine(want)}`),
     ...(more > 0 ? [`- and ${more} more`] : []),
     "Without your consent it can make rules stricter and describe agents, nothing else.",
+    "Your consent is kept, for what the configuration is now.",
   ].join("\n");
 }
 

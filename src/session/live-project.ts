@@ -74,15 +74,18 @@ export class LiveProject {
     }
   }
 
-  /** Asks once whether the project's own configuration may count, and works with it from here on where it may. */
-  async settleConsent(signal: AbortSignal): Promise<void> {
+  /**
+   * Asks once whether the project's own configuration may count, and works with it from here on where it may. Answers
+   * whether the turn goes on: an editor may answer that it is cancelled before it says so.
+   */
+  async settleConsent(signal: AbortSignal): Promise<boolean> {
     const { consent } = this.#current;
-    if (consent === undefined || this.#isConsentSettled) return;
+    if (consent === undefined || this.#isConsentSettled) return true;
     const { sessionId, gate, emit, choices } = this.#deps;
     const answer = await askConsent({ sessionId, gate, emit, agent: choices.agent.name }, consent, signal);
     this.#isConsentSettled = answer === "accepted" || answer === "declined";
-    if (answer !== "accepted") return;
-    await this.reload();
+    if (answer === "accepted") await this.reload();
+    return answer !== "cancelled";
   }
 
   async #tellChanges(before: Shown, now: Shown): Promise<void> {

@@ -38,23 +38,24 @@ export class SessionTurns {
     const effect = early?.command.effect;
     if (effect?.kind === "answer")
       return commands.answer(input, () => effect.run(this.#commanded, early?.typed ?? "", signal), signal);
-    await this.#settle(signal);
-    const context = this.#toolContext(signal);
+    const until = (await this.#settle(signal)) ? signal : AbortSignal.abort();
+    const context = this.#toolContext(until);
     const ended = await this.#ask(input, context, { agent, model, effort });
     if (ended !== undefined) return ended;
-    const result = await this.#runToEnd(context, signal);
-    return signal.aborted ? { end: "cancelled", tokens: result.tokens } : result;
+    const result = await this.#runToEnd(context, until);
+    return until.aborted ? { end: "cancelled", tokens: result.tokens } : result;
   }
 
-  /** Brings everything that a turn works with to what it is now. */
-  async #settle(signal: AbortSignal): Promise<void> {
+  /** Brings everything that a turn works with to what it is now. Answers whether the turn goes on. */
+  async #settle(signal: AbortSignal): Promise<boolean> {
     const { approvals, servers } = this.#deps;
     const { history, project, plugins } = this.#parts;
     await history.settle();
     await approvals.refresh();
-    await project.settleConsent(signal);
+    const isGoingOn = await project.settleConsent(signal);
     await plugins.join(project.current);
     await servers.settle(signal);
+    return isGoingOn;
   }
 
   /** What a task says to its agent is no command. */

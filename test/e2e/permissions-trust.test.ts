@@ -115,6 +115,19 @@ describe("a project with a configuration of its own", () => {
     );
   });
 
+  test("ends the turn where the editor answers the question with cancelled, before any notice of it", async () => {
+    await story(
+      { config, files: { "fairlead.json": loosening }, permission: "cancelled" },
+      async ({ editor, model }) => {
+        const { sessionId } = await editor.newSession();
+        expect((await editor.prompt(sessionId, "Go")).stopReason).toBe("cancelled");
+        expect(model.requests).toEqual([]);
+        const [request] = editor.permissionRequests;
+        expect(JSON.stringify(request?.toolCall.content)).toContain("only you can say whose configuration");
+      },
+    );
+  });
+
   test("that only tightens and describes is not asked about", async () => {
     const tightening = JSON.stringify({
       permission: { edit: "deny" },
