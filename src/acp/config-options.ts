@@ -79,7 +79,7 @@ async function setSwitch(session: Session, optionId: string, value: unknown): Pr
   const isOn = toSwitch(value);
   if (isOn === undefined)
     throw invalidParams(
-      `The option "${optionId}" has no value ${JSON.stringify(value)}. Values: true, false.`,
+      `The option "${optionId}" has no value ${JSON.stringify(value)}. Values: "on", "off", true, false.`,
     );
   await session.choices.setAutoCompact(isOn);
 }
