@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import type { ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { Message } from "../message/message.ts";
 import type { FilePart } from "../message/part.ts";
@@ -84,5 +85,6 @@ function fileContent(part: FilePart): ContentBlock {
   const isShown = data !== undefined && data.length <= imageLength && part.mime.startsWith("image/");
   if (isShown) return { type: "image", mimeType: part.mime, data };
   const uri = data === undefined ? part.url : `attachment:${part.filename ?? part.id}`;
-  return { type: "resource_link", uri, name: part.filename ?? uri };
+  const { filename = uri } = part;
+  return { type: "resource_link", uri, name: filename === uri ? posix.basename(uri) : filename };
 }

@@ -110,6 +110,17 @@ describe("a loaded session", () => {
     });
   });
 
+  test("shows a text that came with a message as a link, by its file's name", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("Read.");
+      const uri = "file:///far/away/a.ts";
+      await editor.prompt(sessionId, [{ type: "resource", resource: { uri, text: "unsaved" } }]);
+      const [message] = await replayOf(editor, sessionId);
+      expect(message).toMatchObject({ content: { type: "resource_link", uri, name: "a.ts" } });
+    });
+  });
+
   test("sees requests that were sent together in the order in which they were sent", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
