@@ -1,3 +1,4 @@
+import { sentenceOf } from "../base/errors.ts";
 import type { Config } from "../config/schema.ts";
 import type { AgentError } from "../message/message.ts";
 
@@ -65,7 +66,7 @@ function backOff(attempt: number, random: number, policy: RetryPolicy): number {
 function tooLongMessage(error: AgentError, waitMs: number, now: number): string {
   const when = new Date(now + waitMs);
   const at = Number.isNaN(when.getTime()) ? "" : ` (after ${when.toISOString().replace(/\.\d+Z$/, "Z")})`;
-  return `${error.message} The provider asks to wait ${duration(waitMs)}${at}; try again then or choose another model.`;
+  return `${sentenceOf(error.message)} The provider asks to wait ${duration(waitMs)}${at}; try again then or choose another model.`;
 }
 
 function duration(ms: number): string {

@@ -66,4 +66,7 @@ test("a provider's wait is kept up to a minute, and beyond it the error says whe
         "Busy. The provider asks to wait 10 minutes (after 2030-01-01T00:10:00Z); try again then or choose another model.",
     },
   });
+  expect(decide(1, { retryAfterMs: 600_000, message: "slow down" })).toMatchObject({
+    error: { message: expect.stringMatching(/^slow down\. The provider asks/) },
+  });
 });
