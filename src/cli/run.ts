@@ -3,7 +3,7 @@ import { toJson } from "../base/json.ts";
 import { type Editor, reasonOf, startEditor } from "./editor.ts";
 import type { Call } from "./command.ts";
 import { exitCodes } from "./help.ts";
-import { localApp } from "./local-app.ts";
+import { localApp, openApp } from "./local-app.ts";
 import { remark, shownOn } from "./output.ts";
 import { Printer } from "./printer.ts";
 import { answerFor } from "./run-answers.ts";
@@ -120,7 +120,7 @@ class JsonReport implements Report {
 async function openSession(editor: Editor, options: RunOptions): Promise<string> {
   const { agent } = editor;
   const { cwd } = options;
-  const known = options.session ?? (options.goOn ? await newest(editor, cwd) : undefined);
+  const known = await sessionToGoOn(editor, options);
   const sessionId = known ?? (await agent.request("session/new", { cwd, mcpServers: [] })).sessionId;
   if (known !== undefined) await agent.request("session/resume", { sessionId, cwd, mcpServers: [] });
   try {
@@ -139,6 +139,13 @@ async function choose({ agent }: Editor, sessionId: string, options: RunOptions)
   if (options.model !== undefined) {
     await agent.request("session/set_config_option", { sessionId, configId: "model", value: options.model });
   }
+}
+
+/** The session that the flags name; undefined for a new one. */
+async function sessionToGoOn(editor: Editor, { session, goOn, cwd }: RunOptions): Promise<string | undefined> {
+  if (session === undefined) return goOn ? newest(editor, cwd) : undefined;
+  const { findSession } = await import("./sessions.ts");
+  return (await findSession(await openApp().store(), session)).id;
 }
 
 async function newest({ agent }: Editor, cwd: string): Promise<string> {

@@ -120,6 +120,20 @@ describe("fairlead run", () => {
     });
   });
 
+  test("goes on in the session that is named by the end of its id, and says where there is none", async () => {
+    await inPlace(async ({ model, run }) => {
+      model.reply(reply.say("Noted."));
+      const first = await run(["run", "Remember: rosebud"]);
+      const [id = ""] = /ses_\w+/.exec(first.stderr) ?? [];
+      model.reply(reply.say("Rosebud."));
+      const next = await run(["run", "--session", id.slice(-6), "What was the word?"]);
+      expect([next.code, next.stdout]).toEqual([0, "Rosebud.\n"]);
+      expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain("Remember: rosebud");
+      const none = await run(["run", "--session", "nowhere", "Hi"]);
+      expect([none.code, none.stderr]).toEqual([1, expect.stringContaining("There is no session nowhere.")]);
+    });
+  });
+
   test("fails with the provider's words and the code 1, at a limit with 3", async () => {
     await inPlace(async ({ model, run }) => {
       model.reply(reply.failure(401, "Your key has expired"));
