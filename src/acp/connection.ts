@@ -8,6 +8,7 @@ import type { Account } from "./account.ts";
 import type { Asker } from "./asker.ts";
 import { type ClientAbilities, noAbilities } from "./client-abilities.ts";
 import { ClientPaths } from "./client-paths.ts";
+import { EarlyPrompts } from "./early-prompts.ts";
 import { internalError, sessionNotFound } from "./errors.ts";
 import type { Outbox } from "./outbox.ts";
 import { type Channel, SessionView } from "./session-view.ts";
@@ -35,6 +36,7 @@ export class Connection {
   readonly account: Account;
   /** One setup (load, resume, close, delete) or choice of a session at a time, in the order of arrival. */
   readonly setups = new KeyedSerial();
+  readonly earlyPrompts = new EarlyPrompts(this.setups);
   client: ClientAbilities = noAbilities;
   /** Undefined before the library is connected. */
   peer: Peer | undefined;
@@ -63,6 +65,14 @@ export class Connection {
     // What is given to the one before would be lost.
     if (this.sessions.live(view.session.id) !== view.session) throw internalError(isReopened);
     return view;
+  }
+
+  /** Whether a prompt has to wait until the session is as earlier requests will leave it. */
+  isBeingSetUp(sessionId: string): boolean {
+    if (!this.setups.isBusy(sessionId)) return false;
+    const session = this.openView(sessionId)?.session;
+    const isReady = session !== undefined && this.sessions.live(session.id) === session;
+    return !isReady || this.earlyPrompts.has(sessionId);
   }
 
   /** The same, undefined where there is none. */

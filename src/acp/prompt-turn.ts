@@ -1,6 +1,6 @@
 import type { PromptRequest, PromptResponse, StopReason, Usage } from "@agentclientprotocol/sdk/unstable";
 import type { PromptBlock } from "../session/prompt-input.ts";
-import type { TurnResult } from "../session/turn-result.ts";
+import { noTokens, type TurnResult } from "../session/turn-result.ts";
 import type { Connection } from "./connection.ts";
 import { toPromptBlocks } from "./content.ts";
 import { turnError } from "./errors.ts";
@@ -12,12 +12,17 @@ export async function promptTurn(
   { sessionId, prompt }: Pick<PromptRequest, "sessionId" | "prompt">,
   signal: AbortSignal,
 ): Promise<PromptResponse> {
+  if (connection.isBeingSetUp(sessionId)) {
+    const isWanted = await connection.earlyPrompts.wait(sessionId);
+    if (!isWanted || signal.aborted) return cancelledEarly();
+  }
   const view = connection.view(sessionId);
   return answer(connection, view, await runTurn(view, toPromptBlocks(prompt), signal));
 }
 
 /** Ends the turn that runs in a session, or in one that works for it. */
 export function cancelTurn(connection: Connection, sessionId: string): void {
+  connection.earlyPrompts.cancel(sessionId);
   const session = connection.findView(sessionId)?.session ?? connection.findChild(sessionId);
   session?.cancel();
 }
@@ -29,6 +34,11 @@ async function runTurn(view: SessionView, blocks: PromptBlock[], signal: AbortSi
   const cancel = () => view.session.cancel();
   signal.addEventListener("abort", cancel, { once: true });
   return turn.finally(() => signal.removeEventListener("abort", cancel));
+}
+
+/** What is answered to a prompt that was cancelled before its session was there. */
+function cancelledEarly(): PromptResponse {
+  return { stopReason: "cancelled", _meta: { usage: usageOf({ end: "cancelled", tokens: noTokens }) } };
 }
 
 async function answer(

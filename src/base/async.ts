@@ -29,6 +29,10 @@ export class Serial {
 export class KeyedSerial {
   readonly #queues = new Map<string, { queue: Serial; users: number }>();
 
+  isBusy(key: string): boolean {
+    return this.#queues.has(key);
+  }
+
   async run<T>(key: string, task: () => Promise<T> | T): Promise<T> {
     const entry = this.#queues.get(key) ?? { queue: new Serial(), users: 0 };
     this.#queues.set(key, entry);

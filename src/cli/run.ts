@@ -142,7 +142,10 @@ async function choose({ agent }: Editor, sessionId: string, options: RunOptions)
 }
 
 /** The session that the flags name; undefined for a new one. */
-async function sessionToGoOn(editor: Editor, { session, goOn, cwd }: RunOptions): Promise<string | undefined> {
+async function sessionToGoOn(
+  editor: Editor,
+  { session, goOn, cwd }: RunOptions,
+): Promise<string | undefined> {
   if (session === undefined) return goOn ? newest(editor, cwd) : undefined;
   const { findSession } = await import("./sessions.ts");
   return (await findSession(await openApp().store(), session)).id;

@@ -177,6 +177,36 @@ describe("a loaded session", () => {
     });
   });
 
+  test("takes a prompt that is sent behind its load or resume, once that is answered", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.otherwise("Hello.");
+      for (const open of [() => editor.load(sessionId), () => editor.resume(sessionId)]) {
+        await editor.closeSession(sessionId);
+        const order: string[] = [];
+        const opened = open().then(() => order.push("opened"));
+        const turns = ["One", "Two"].map((text) =>
+          editor.prompt(sessionId, text).then(({ stopReason }) => order.push(`${text} ${stopReason}`)),
+        );
+        await Promise.all([opened, ...turns]);
+        expect(order).toEqual(["opened", "One end_turn", "Two end_turn"]);
+      }
+    });
+  });
+
+  test("does not begin a prompt behind its load that is cancelled before the load is answered", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      await editor.closeSession(sessionId);
+      const load = editor.load(sessionId);
+      const turn = editor.prompt(sessionId, "Hi");
+      await editor.cancel(sessionId);
+      expect((await turn).stopReason).toBe("cancelled");
+      await load;
+      expect(model.requests).toEqual([]);
+    });
+  });
+
   test("survives close and load sent together, in either order", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
