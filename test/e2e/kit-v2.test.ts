@@ -844,6 +844,26 @@ describe("resuming", () => {
     });
   });
 
+  test("a prompt that is sent behind its resume waits for it, and can be cancelled meanwhile", async () => {
+    await draftStory({}, async (stage) => {
+      const { editor, model, repository } = stage;
+      const sessionId = await usedSession(stage);
+      model.otherwise("Here again.");
+      await editor.request("session/close", { sessionId });
+      const resumed = editor.request("session/resume", { sessionId, cwd: repository.path });
+      expect(await editor.turn(sessionId, "Again")).toMatchObject({ idle: { stopReason: "end_turn" } });
+      await resumed;
+
+      await editor.request("session/close", { sessionId });
+      const once = editor.request("session/resume", { sessionId, cwd: repository.path });
+      const prompt = [{ type: "text", text: "No more" }];
+      const refused = failureOf(editor.request("session/prompt", { sessionId, prompt }));
+      await editor.notify("session/cancel", { sessionId });
+      expect(await refused).toMatchObject({ code: -32800 });
+      await once;
+    });
+  });
+
   test("ACP-INFO-UNKNOWNSESSION-001 an unknown session is named in the error", async () => {
     await draftStory({}, async ({ editor, repository }) => {
       const sessionId = "ses_00000000000000000000000000000000";

@@ -35,7 +35,7 @@ import { draftAsker } from "./asker.ts";
 import { DraftChannel } from "./channel.ts";
 import { toCommands, toOptions } from "./convert.ts";
 import { draftAbilities, draftInitializeResult } from "./initialize.ts";
-import { Turns } from "./turns.ts";
+import { cancelledBefore, Turns } from "./turns.ts";
 
 /** Speaks version 2 with clients that ask for it, and the stable version with all others. */
 export function withDraft(stable: AgentConnector, connection: Connection, program: Program): AgentConnector {
@@ -140,12 +140,16 @@ function lifecycleHandlers(
 
 function promptHandlers(app: AgentApp, connection: Connection, sessions: DraftSessions): void {
   app.onRequest("session/prompt", async ({ params }) => {
+    const { earlyPrompts } = connection;
+    if (connection.isBeingSetUp(params.sessionId) && !(await earlyPrompts.wait(params.sessionId)))
+      throw cancelledBefore();
     const view = connection.view(params.sessionId);
     const blocks = toPromptBlocks(parseContent(params.prompt));
     const messageId = await sessions.of(view.session).turns.prompt(view, params.prompt, blocks);
     return { messageId };
   });
   app.onNotification("session/cancel", ({ params }) => {
+    connection.earlyPrompts.cancel(params.sessionId);
     connection.findView(params.sessionId)?.session.cancel();
   });
   app.onRequest("tool_call/cancel", ({ params: { sessionId, toolCallId } }) => {

@@ -120,5 +120,10 @@ function idleAfter(result: TurnResult): State {
 /** Why a prompt never became a message. */
 function refusalOf(result: TurnResult): RequestError {
   if (result.end === "failed") return turnError(result.error);
+  return cancelledBefore();
+}
+
+/** The answer to a prompt that was cancelled before it became a message. */
+export function cancelledBefore(): RequestError {
   return new RequestError(-32800, "The prompt was cancelled before its turn came.");
 }
