@@ -19,6 +19,7 @@ import {
   describeJq,
   describeMktemp,
   describeSplit,
+  describeSqlite,
 } from "./odd-programs.ts";
 import {
   describeDeclaration,
@@ -75,11 +76,13 @@ const table: Record<string, Describe> = {
   csplit: describeCsplit,
   mktemp: describeMktemp,
   split: describeSplit,
+  "sqlite3 sqlite": describeSqlite,
   date: describeDate,
   dd: describeDd,
   jq: describeJq,
   "perl ruby": describeInPlace,
-  "vi vim nvim gvim ex ed emacs emacsclient nano pico joe micro hx kak code subl script": describeEditor,
+  "vi vim nvim gvim rvim rview vimdiff ex ed emacs emacsclient nano pico joe micro hx kak code subl script":
+    describeEditor,
 };
 
 const specials = byName(table);

@@ -9,7 +9,7 @@ import { addPath, addUnknownPath } from "./paths.ts";
 import { describeProgram } from "./program.ts";
 import { interactive } from "./program-table.ts";
 import type { Program } from "./program-table.ts";
-import { knownText, literalArgument } from "./word.ts";
+import { knownText, literalArgument, valueFrom } from "./word.ts";
 import type { Argument } from "./word.ts";
 
 /** git before its command. */
@@ -65,6 +65,7 @@ const commands: Record<string, Program> = {
   rm: { danger, operands: "write", removes: true, below: "-r" },
   mv: { danger, operands: "move", removes: true, below: "*", searches: "*" },
   restore: { danger, operands: "write", below: "*", texts: "-s --source" },
+  clean: { danger, texts: "-e --exclude", writesUnseen: true, looks: "-n --dry-run" },
   apply: { danger, operands: "read", writesUnseen: true, values: "--directory" },
   stash: { danger, texts: "-m --message" },
   switch: { danger, values: "-c -C --create --force-create" },
@@ -88,6 +89,7 @@ function commandOf(name: string): Program {
     (Object.hasOwn(commands, name) ? commands[name] : undefined) ?? {
       danger,
       texts,
+      writes: "--output",
     }
   );
 }
@@ -123,6 +125,10 @@ function describeSubcommand(
   if (name === "worktree" && args[0]?.text === "add") addWorktree(scan, args.slice(1), program, place);
   if (printing.has(name)) addPrinted(scan, args, place);
   if (args.some(({ text }) => text.startsWith("--no-ind"))) addCompared(scan, args, place);
+  if (name === "cat-file" && args.some(({ text }) => /^--batch(?!-check|-all)/.test(text)))
+    addUnknownPath(scan, "git cat-file --batch", { access: "read" }, unknownFile);
+  if (name === "bundle" && args[0]?.text === "create" && args[1])
+    addPath(scan, args[1], { access: "edit" }, place);
   if (packing.has(name)) addPath(scan, literalArgument("."), { access: "read", within: true }, place);
   const own = describeProgram({ ...invocation, args }, program);
   const doubt = strictestDoubt(wordDoubt(name, args, program), own);
@@ -147,8 +153,8 @@ function addPrinted(scan: Scan, args: readonly Argument[], place: Place): void {
   const dashes = args.findIndex(({ text }) => text === "--");
   const revisions = dashes === -1 ? args : args.slice(0, dashes);
   const paths = dashes === -1 ? [] : args.slice(dashes + 1);
-  for (const { text, values } of revisions) {
-    if (values === undefined && /^[^-].*:/.test(text))
+  for (const { text, values } of revisions.map(withoutRange)) {
+    if (values === undefined && /^(?!-).*:/s.test(text))
       addUnknownPath(scan, text, { access: "read" }, unknownFile);
     for (const value of values ?? []) {
       const file = inRevision.exec(value.text)?.[1];
@@ -162,6 +168,15 @@ function addPrinted(scan: Scan, args: readonly Argument[], place: Place): void {
     }
   }
   for (const path of paths) addPath(scan, path, { access: "read", within: true }, place);
+}
+
+/** `-L1,5:a` and `-L :name:a` print lines of `a`, as `:a` does. */
+function withoutRange(arg: Argument, index: number, args: readonly Argument[]): Argument {
+  const isRange = arg.text.startsWith("-L") || args[index - 1]?.text === "-L";
+  const from = isRange ? arg.text.lastIndexOf(":") : -1;
+  if (from === -1) return arg;
+  const values = arg.values?.map((value) => valueFrom(value, value.text.lastIndexOf(":")));
+  return { ...arg, text: arg.text.slice(from), values };
 }
 
 /** `git diff --no-index` compares any files. */

@@ -8,7 +8,7 @@ import { addPath } from "./paths.ts";
 import { describeProgram, programDoubt } from "./program.ts";
 import { programOf } from "./program-table.ts";
 import type { Program } from "./program-table.ts";
-import { literalArgument, valueFrom } from "./word.ts";
+import { knownText, literalArgument, valueFrom } from "./word.ts";
 import type { Argument } from "./word.ts";
 
 /** Its operands are `if=a of=b`. */
@@ -95,6 +95,24 @@ export function describeMktemp(invocation: Invocation): Doubt | undefined {
   return describeProgram({ ...invocation, args }, programOf("mktemp"));
 }
 
+/** What stands behind the database is SQL, or commands of its shell, which run programs and write files; without it that comes from the input. */
+export function describeSqlite(invocation: Invocation): Doubt | undefined {
+  const program = programOf("sqlite3") ?? {};
+  const doubt = describeProgram(invocation, program);
+  const [, ...texts] = readOptions(invocation.args, program).operands;
+  const isRead = texts.length > 0 && texts.every((text) => isQuery(knownText(text)));
+  return doubt ?? (isRead ? undefined : { reason: "its text may run programs and write files" });
+}
+
+/** Neither a command of the shell (`.system`) nor a function or statement that goes beyond the database. */
+function isQuery(text: string | undefined): boolean {
+  return (
+    text !== undefined &&
+    !/^\s*\./m.test(text) &&
+    !/\b(?:edit|writefile|readfile|load_extension|fsdir|attach|vacuum)\b/i.test(text)
+  );
+}
+
 /** Only its copying names files; other words are often names with a slash. */
 export function describeAws(invocation: Invocation): Doubt | undefined {
   const copies = invocation.args[0]?.text === "s3";
@@ -111,7 +129,7 @@ export function describeDate(invocation: Invocation): Doubt | undefined {
 
 /** `-i` changes the files that stand behind the script, whatever else they do. */
 export function describeInPlace(invocation: Invocation): Doubt | undefined {
-  const isInPlace = invocation.args.some(({ text }) => /^-[a-zA-Z]*i/.test(text));
+  const isInPlace = invocation.args.some(({ text }) => /^-[a-zA-Z0-9]*i/.test(text));
   return isInPlace ? describeEditor(invocation) : describeProgram(invocation, ownProgram(invocation));
 }
 

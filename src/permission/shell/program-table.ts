@@ -323,12 +323,13 @@ const table: Record<string, Program> = {
     writesUnseen: true,
     looks: "-l -t -p -c -v -z -Z",
   },
-  "gzip gunzip bzip2 bunzip2 xz unxz zstd": {
-    operands: "change",
-    below: "-r --recursive",
-    texts: "-S --suffix",
-    looks: "-c --stdout --to-stdout -l --list -t --test",
-  },
+  "gzip gunzip bzip2 bunzip2 xz unxz zstd lzma unlzma lzip lz4 unlz4 pigz pbzip2 brotli compress uncompress":
+    {
+      operands: "change",
+      below: "-r --recursive",
+      texts: "-S --suffix",
+      looks: "-c --stdout --to-stdout -l --list -t --test",
+    },
   "tar bsdtar gtar": {
     operands: "folder",
     values: "-C --directory",
@@ -401,7 +402,8 @@ const table: Record<string, Program> = {
     writes: "-o",
     danger: "-wrapper -fplugin -B -specs --specs -Xlinker",
   },
-  ctags: { danger: "--options -o --output" },
+  "ctags etags": { danger: "--options -o --output -f", writes: "-o --output -f" },
+  "ssh-keygen": { writes: "-f", texts: "-N -C -P" },
   pandoc: {
     operands: "read",
     writes: "-o --output",
@@ -421,7 +423,7 @@ const table: Record<string, Program> = {
     writes: "-out",
     reads: "-in -key -cert",
   },
-  gpg: { danger: "-o --output --exec-path --photo-viewer" },
+  gpg: { danger: "-o --output --exec-path --photo-viewer", writes: "-o --output" },
   "psql mysql sqlite3 mariadb": {
     danger: "-c --command -e --execute -f --file -cmd -init -o --output -L --log-file --pager --tee",
   },
@@ -477,9 +479,9 @@ const table: Record<string, Program> = {
   // Nothing can be said about these
   "tclsh wish guile sbcl clisp ecl racket ocaml utop swipl ghci runghc runhaskell erl escript iex raku rakudo jshell scala amm crystal m4 dc gnuplot octave maxima gap gp sage qjs rhino jjs jsc d8":
     { operands: "read", opaque: interprets },
-  "perf hyperfine concurrently entr watchexec nodemon firejail bwrap proot doppler aws-vault chamber infisical op teller":
+  "perf hyperfine concurrently entr watchexec nodemon firejail bwrap proot doppler aws-vault chamber infisical op teller aa-exec run-parts capsh debugfs ssh-agent sshpass multitime chronic ifne pee mispipe lckdo logsave torify openvt sg sem systemd-cat cgexec fakechroot bear xterm gnome-terminal konsole alacritty kitty asciinema ttyrec pexec setlock softlimit uclampset trickle nsjail timelimit retry detach daemonize daemon nq tsp wine wsl":
     { opaque: runsArguments },
-  "vi vim nvim gvim ex ed emacs emacsclient nano pico joe micro hx kak code subl script": {
+  "vi vim nvim gvim rvim rview vimdiff ex ed emacs emacsclient nano pico joe micro hx kak code subl script": {
     operands: "read",
     values: "-c -S -u",
     opaque: interactive,
@@ -490,7 +492,7 @@ const table: Record<string, Program> = {
   },
   "ssh slogin mosh rsh telnet sftp ftp lftp socat nc ncat netcat": { opaque: remote },
   scp: { operands: "copy", searches: "-r", follows: "-r", danger: "-S -o -F -D", values: "-i -P -l -c" },
-  "at batch crontab systemd-run launchctl systemctl service nsenter unshare chroot su runuser pkexec gksudo start-stop-daemon dtach abduco":
+  "at batch crontab systemd-run launchctl systemctl service nsenter unshare chroot su ksu run0 runuser newgrp machinectl lxc lxc-attach incus pkexec gksudo start-stop-daemon dtach abduco":
     { opaque: schedules },
   "xdg-open open start": { opaque: "it opens whatever program is set up for the file" },
   "complete compgen compopt": { operands: "text", texts: "-A -G -P -S -X -o", danger: "-C -F -W" },
@@ -498,7 +500,8 @@ const table: Record<string, Program> = {
   hash: { operands: "text", danger: "-p" },
   bind: { operands: "text", danger: "-x -f" },
   fc: { operands: "text", danger: "-s -e" },
-  "unalias history disown suspend ulimit umask shopt dirs popd logout": { operands: "text" },
+  history: { operands: "text", writes: "-w -a", reads: "-r -n" },
+  "unalias disown suspend ulimit umask shopt dirs popd logout": { operands: "text" },
 };
 
 const programs = byName(table);

@@ -29,6 +29,13 @@ const settingCommands = new Set(
 /** Commands that may set any variable. */
 const unboundedCommands = new Set("eval source . trap".split(" "));
 
+/** Variables that the shell itself sets to texts: the last word of the command before, what `read` or `=~` found, a folder's name. */
+const setByShell = new Set(
+  "_ REPLY OPTARG MAPFILE BASH_REMATCH BASH_COMMAND BASH_EXECUTION_STRING BASH_ARGV BASH_ARGV0 BASH_SOURCE FUNCNAME DIRSTACK PWD OLDPWD READLINE_LINE READLINE_ARGUMENT COMP_LINE COMP_WORDS COMPREPLY HOSTNAME".split(
+    " ",
+  ),
+);
+
 const expansions = /\$\{[^}]*\}|\$\([^)]*\)|\$[\w@*#?!-]|`[^`]*`/g;
 
 /** Collects the sites of a script and of all scripts inside of it. */
@@ -74,7 +81,7 @@ class Survey implements Sites {
 
   isNumeric(name: string): boolean {
     if (/^[\d@*]/.test(name)) return !this.#hasArguments;
-    return !this.#isUnbounded && !this.#textual.has(name);
+    return !this.#isUnbounded && !this.#textual.has(name) && !setByShell.has(name);
   }
 
   visit(node: SyntaxNode): void {

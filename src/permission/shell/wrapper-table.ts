@@ -86,7 +86,7 @@ const table: Record<string, Wrapper> = {
   },
   "strace ltrace": {
     flags: "-c -C -d -f -ff -F -h -i -k -n -N -q -qq -r -t -tt -ttt -T -v -V -w -x -xx -y -yy -z -Z -S -L",
-    values: "-e -a -A -I -O -p -P -s -u -X -U -l -n",
+    values: "-e -a -A -I -O -p -P -s -u -X -U -l -n -o --output -E -b",
     looks: "-p --attach",
     danger: "-o --output -E -b",
   },

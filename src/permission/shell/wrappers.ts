@@ -18,6 +18,8 @@ export function describeWrapper(
   for (const { name, value } of options.found) {
     if (value && wrapper.appends && /^-(?:a|-arg-file)$/.test(name))
       addPath(scan, value, { access: "read" }, place);
+    else if (value && /^-(?:o|-output)$/.test(name) && hasOption(options, wrapper.danger))
+      addPath(scan, value, { access: "edit" }, place);
     else if (value) addVisiblePaths(scan, value, place);
   }
   const dangers = dangersIn(options, wrapper.danger);
