@@ -12,6 +12,8 @@ const messagesPerSecond = 2_000;
 const bytesPerSecond = 64 * 1024 * 1024;
 /** A server that leaves so much of what it is sent unread is ended. */
 const unreadLimitBytes = 64 * 1024 * 1024;
+/** While it leaves so many messages unread, answers to its questions among them, nothing more of it is read. */
+const unreadMessages = 1_000;
 /** The end of what it writes to stderr, which says why it failed. */
 const errorTailLength = 2_000;
 /** Characters of a line that is no message, where it is told. */
@@ -36,6 +38,9 @@ export class StdioTransport implements Transport {
   readonly #closing = new AbortController();
   #process: PipedProcess | undefined;
   #errorTail = "";
+  /** Resolves when it has read what it was sent. */
+  #draining: Promise<unknown> | undefined;
+  #waiting = 0;
 
   constructor(command: PipedCommand, deps: StdioDeps) {
     this.#command = command;
@@ -69,7 +74,20 @@ export class StdioTransport implements Transport {
       throw new Error("the server's program does not read what it is sent");
     }
     if (input.write(`${toJson(message)}\n`)) return;
-    await once(input, "drain", { signal: this.#closing.signal });
+    this.#waiting++;
+    try {
+      await this.#drain(input);
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  /** All that is sent meanwhile waits for the same. */
+  #drain(input: PipedProcess["input"]): Promise<unknown> {
+    this.#draining ??= once(input, "drain", { signal: this.#closing.signal }).finally(() => {
+      this.#draining = undefined;
+    });
+    return this.#draining;
   }
 
   /** Resolves when nothing of the program is left. */
@@ -97,6 +115,7 @@ export class StdioTransport implements Transport {
         const found = lines.push(chunk);
         for (const line of found) this.#take(line);
         await pace.count(found.length, chunk.length, this.#closing.signal);
+        if (this.#waiting > unreadMessages) await this.#draining;
       }
     } catch (error) {
       if (!this.#closing.signal.aborted) this.onerror?.(toError(error));
