@@ -15,14 +15,24 @@ const LINE_LIMIT_CHARACTERS = 400;
 /** No system takes a much longer one for a program. */
 const PATTERN_LIMIT_CHARACTERS = 20_000;
 
+/** No program can be given one. */
+const hasNoNul = (text: string): boolean => !text.includes("\0");
+const nulRefusal = "A NUL character stands in no text file: leave it out";
+
 const inputSchema = z.object({
   pattern: z
     .string()
     .min(1)
     .max(PATTERN_LIMIT_CHARACTERS)
+    .refine(hasNoNul, nulRefusal)
     .describe("The regular expression that lines have to match."),
   path: z.string().optional().describe("The folder or file to look in; the working directory unless given."),
-  include: z.string().min(1).optional().describe("A glob that files have to match, such as *.ts."),
+  include: z
+    .string()
+    .min(1)
+    .refine(hasNoNul, nulRefusal)
+    .optional()
+    .describe("A glob that files have to match, such as *.ts."),
 });
 
 export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({

@@ -150,6 +150,10 @@ test("grep tells the model what is wrong with an expression", async () => {
   await expect(run(grepTool, { pattern: "answer(" })).rejects.toThrow(
     'The regular expression "answer(" is not valid: unclosed group',
   );
+  for (const input of [{ pattern: "a\0b" }, { pattern: "answer", include: "*.t\0s" }])
+    expect(grepTool.input.safeParse(input).error?.issues[0]?.message).toBe(
+      "A NUL character stands in no text file: leave it out",
+    );
 });
 
 test("grep cuts long lines and says when it shows only some", async () => {
