@@ -10,6 +10,9 @@ const [command, ...args] = process.argv.slice(2);
 /** Editors log in with `setup` behind the arguments that they start the server with. */
 const words = command === "acp" && args[0] === "setup" ? args : process.argv.slice(2);
 
+// Without a listener Node opens a port for debuggers, through which any program of the machine could read our keys.
+process.on("SIGUSR1", () => {});
+
 if (process.env["NODE_DISABLE_COMPILE_CACHE"] === undefined) {
   keepCompiledCode(join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "fairlead", "code"));
 }

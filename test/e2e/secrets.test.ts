@@ -77,6 +77,17 @@ test("keys reach neither a command, nor the model, nor the editor, nor what is s
   });
 });
 
+test("no command makes the program open a port for debuggers, through which keys could be read", async () => {
+  await story({}, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(reply.call("bash", { command: `kill -USR1 ${editor.pid}` })).reply("Done.");
+    await editor.prompt(sessionId, "Go");
+    model.reply("Here.");
+    await editor.prompt(sessionId, "Still there?");
+    expect(editor.stderr).not.toContain("Debugger");
+  });
+});
+
 test("an error of the provider that quotes a key shows none", async () => {
   await story(options, async ({ editor, model, home }) => {
     const { sessionId } = await editor.newSession();
