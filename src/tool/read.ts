@@ -1,11 +1,10 @@
-import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { createHash } from "node:crypto";
 import { basename, extname } from "node:path";
 import { z } from "zod";
 import description from "../../prompts/tools/read.md";
 import { nestedInstructions } from "../instruction/instructions.ts";
-import { openForReading, withOpenFile } from "../workspace/files.ts";
+import { withFileAt } from "../workspace/files.ts";
 import { listFolder } from "./folder-listing.ts";
 import { describeWindow, LineWindow, windowLimits } from "./line-window.ts";
 import type { Range } from "./line-window.ts";
@@ -113,11 +112,20 @@ async function readLargeFile(
   if (mime !== undefined)
     return attach(context, { path, mime, ...(await context.workspace.files.read(path)) }, signal);
   assertText(path, head);
-  const toItsEnd = (await stat(path)).size <= countedLimitBytes;
+  return withFileAt(path, (file) => readPieces(context, { path, file, head }, range, signal));
+}
+
+async function readPieces(
+  context: ToolContext,
+  { path, file, head }: { path: string; file: FileHandle; head: Buffer },
+  range: Range,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  const toItsEnd = (await file.stat()).size <= countedLimitBytes;
   const window = new LineWindow(range);
   const hash = createHash("sha256");
   const decoder = new TextDecoder(encodingOf(head));
-  const chunks: AsyncIterable<Buffer> = createReadStream(path, { signal });
+  const chunks: AsyncIterable<Buffer> = file.createReadStream({ signal, autoClose: false });
   for await (const chunk of chunks) {
     hash.update(chunk);
     window.add(decoder.decode(chunk, { stream: true }));
@@ -151,7 +159,7 @@ const otherWays =
   "Make a smaller or another copy with a command, or extract the part that matters, and read that.";
 
 function readHead(path: string): Promise<Buffer> {
-  return withOpenFile(path, openForReading, async (file) => {
+  return withFileAt(path, async (file) => {
     const { bytesRead, buffer } = await file.read(Buffer.alloc(sampleBytes), 0, sampleBytes, 0);
     return buffer.subarray(0, bytesRead);
   });

@@ -1,14 +1,17 @@
 import { createHash, randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import type { Stats } from "node:fs";
-import { access, open, realpath, rename, rm, stat, unlink } from "node:fs/promises";
+import { access, open, rename, rm, stat, unlink } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { KeyedSerial } from "../base/async.ts";
 import { codeOf, UserError } from "../base/errors.ts";
-import { makeFolder } from "../base/make-folder.ts";
+import { assertIsAt, withFolder } from "./held-folder.ts";
 
-/** The disk as tools see it. All paths are absolute real paths. */
+/**
+ * The disk as tools see it. All paths are absolute real paths; where one leads elsewhere by now, because a link was put
+ * on the way, nothing is read or written.
+ */
 export interface Files {
   /**
    * Bytes of a regular file with their SHA-256 (hex). Throws system errors such as ENOENT, and a
@@ -50,7 +53,7 @@ class DiskFiles implements Files {
   readonly #locks = new KeyedSerial();
 
   async read(path: string): Promise<{ bytes: Buffer; hash: string }> {
-    return withOpenFile(path, openForReading, async (file) => {
+    return withFileAt(path, async (file) => {
       assertReadable(path, await file.stat());
       const bytes = await file.readFile();
       return { bytes, hash: sha256(bytes) };
@@ -63,16 +66,14 @@ class DiskFiles implements Files {
     expected: string | null,
     newMode = defaultMode,
   ): Promise<{ hash: string }> {
-    const target = await targetOf(path);
-    await assertUnchanged(target, expected);
-    await makeFolder(dirname(target));
-    await replaceFile(target, bytes, expected === null ? newMode : await writableStat(target));
+    await inItsFolder(path, expected, async (place) => {
+      await replaceFile(place, bytes, expected === null ? newMode : await writableStat(place));
+    });
     return { hash: sha256(bytes) };
   }
 
   async remove(path: string, expected: string): Promise<void> {
-    await assertUnchanged(path, expected);
-    await unlink(path);
+    await inItsFolder(path, expected, unlink);
   }
 
   lock<T>(paths: readonly string[], task: () => Promise<T>): Promise<T> {
@@ -101,6 +102,14 @@ export async function withOpenFile<T>(
   } finally {
     await file.close();
   }
+}
+
+/** Opens the file of an absolute real path for reading; throws {@link UserError} where the path leads elsewhere by now. */
+export function withFileAt<T>(path: string, task: (file: FileHandle) => Promise<T>): Promise<T> {
+  return withOpenFile(path, openForReading, (file) => {
+    assertIsAt(file, path);
+    return task(file);
+  });
 }
 
 /** Puts the bytes in place at once or not at all: a temporary file beside it, flushed to the disk, then renamed. */
@@ -163,17 +172,26 @@ async function writableStat(path: string): Promise<Stats> {
   return stat(path);
 }
 
-async function targetOf(path: string): Promise<string> {
+/** Runs the task on a path to the file that no link on the way can lead elsewhere, where it is as expected. */
+async function inItsFolder(
+  path: string,
+  expected: string | null,
+  task: (place: string) => Promise<void>,
+): Promise<void> {
   try {
-    return await realpath(path);
+    await withFolder(dirname(path), { make: expected === null }, async (folder) => {
+      const place = join(folder, basename(path));
+      assertExpected(path, await hashOrMissing(place), expected);
+      await task(place);
+    });
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return path;
+    if (codeOf(error) === "ELOOP") throw new UserError(`${path} is a link by now. Use the path it leads to.`);
+    if (expected !== null && codeOf(error) === "ENOENT") assertExpected(path, null, expected);
     throw error;
   }
 }
 
-async function assertUnchanged(path: string, expected: string | null): Promise<void> {
-  const hash = await hashOrMissing(path);
+function assertExpected(path: string, hash: string | null, expected: string | null): void {
   if (hash === expected) return;
   if (expected === null) throw new StaleFile(`${path} exists already.`);
   throw new StaleFile(hash === null ? `${path} no longer exists.` : `${path} was changed meanwhile.`);
@@ -189,7 +207,7 @@ async function hashOrMissing(path: string): Promise<string | null> {
 }
 
 async function hashOfFile(path: string): Promise<string> {
-  return withOpenFile(path, openForReading, async (file) => {
+  return withOpenFile(path, openForReading | (constants.O_NOFOLLOW ?? 0), async (file) => {
     if (!(await file.stat()).isFile()) throw new UserError(`${path} is not a regular file.`);
     const hash = createHash("sha256");
     for await (const chunk of file.readableWebStream({ autoClose: false })) hash.update(chunk);

@@ -1,9 +1,11 @@
 import { execFile } from "node:child_process";
-import { chmod, lstat, readdir, readFile, stat, symlink, truncate, writeFile } from "node:fs/promises";
+import { renameSync, rmSync } from "node:fs";
+import { chmod, readdir, readFile, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { deferred } from "../../src/base/async.ts";
+import { UserError } from "../../src/base/errors.ts";
 import { openFiles, readLimitBytes, sha256, StaleFile } from "../../src/workspace/files.ts";
 import { openSnapshots, snapshotLimitBytes } from "../../src/workspace/snapshot.ts";
 import { temporaryFolder } from "../support/temp.ts";
@@ -47,13 +49,56 @@ test("a replaced file keeps its mode, and nothing is left beside it", async () =
   expect(await readdir(folder.path)).toEqual(["run.sh"]);
 });
 
-test("writing to a link replaces its target and keeps the link", async () => {
-  await using folder = await temporaryFolder({ target: "old" });
+test("what a link leads to is neither read, written nor removed by the link's path", async () => {
+  await using folder = await temporaryFolder({ "inside/a": "old", "outside/a": "old" });
+  const files = openFiles();
+  const expected = sha256(Buffer.from("old"));
+  const outside = join(folder.path, "outside");
+  await symlink(join(outside, "a"), join(folder.path, "link"));
+  await symlink(outside, join(folder.path, "linked"));
+  for (const path of ["link", "linked/a"].map((name) => join(folder.path, name))) {
+    await expect(files.read(path)).rejects.toThrow(`${path} now leads to ${join(outside, "a")}`);
+    await expect(files.write(path, Buffer.from("new"), expected)).rejects.toThrow(UserError);
+    await expect(files.write(path, Buffer.from("new"), null)).rejects.toThrow(UserError);
+    await expect(files.remove(path, expected)).rejects.toThrow(UserError);
+  }
+  for (const path of ["linked/new", "linked/deep/er/new"].map((name) => join(folder.path, name)))
+    await expect(files.write(path, Buffer.from("new"), null)).rejects.toThrow(UserError);
+  expect(await readdir(outside)).toEqual(["a"]);
+  expect(await readFile(join(outside, "a"), "utf8")).toBe("old");
+});
+
+/** A file that is written in between may have made the folder anew: then that stays. */
+function exchange(one: string, other: string): void {
+  try {
+    renameSync(one, `${one}.away`);
+    renameSync(other, one);
+    renameSync(`${one}.away`, other);
+  } catch {
+    rmSync(`${one}.away`, { recursive: true, force: true });
+  }
+}
+
+test("nothing is written elsewhere while links take the place of folders again and again", async () => {
+  await using folder = await temporaryFolder({ "inside/a": "old", "outside/a": "old" });
+  const place = join(folder.path, "inside");
   const link = join(folder.path, "link");
-  await symlink("target", link);
-  await openFiles().write(link, Buffer.from("new"), sha256(Buffer.from("old")));
-  expect((await lstat(link)).isSymbolicLink()).toBe(true);
-  expect(await readFile(join(folder.path, "target"), "utf8")).toBe("new");
+  const outside = join(folder.path, "outside");
+  await symlink(outside, link);
+  const files = openFiles();
+  const swaps = setInterval(() => {
+    exchange(place, link);
+    setImmediate(() => exchange(place, link));
+  }, 1);
+  let written = 0;
+  for (let index = 0; index < 200; index++) {
+    const path = join(place, index % 3 === 0 ? `deep${index}/b` : `b${index}`);
+    const [outcome] = await Promise.allSettled([files.write(path, Buffer.from("new"), null)]);
+    if (outcome.status === "fulfilled") written++;
+  }
+  clearInterval(swaps);
+  expect(written).toBeGreaterThan(0);
+  expect(await readdir(outside)).toEqual(["a"]);
 });
 
 test("a file that is not as expected is neither replaced nor removed", async () => {

@@ -1,3 +1,4 @@
+import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { setImmediate as tick } from "node:timers/promises";
@@ -34,12 +35,13 @@ test("a server that asks without reading the answers is not read any further unt
   let asked = 0;
   const all = Promise.withResolvers<void>();
   const answers: Promise<void>[] = [];
-  transport.onmessage = (message) => {
+  const take = (message: JSONRPCMessage) => {
     asked++;
     if ("id" in message && message.id !== undefined)
       answers.push(transport.send({ jsonrpc: "2.0", id: message.id, result: { roots: [] } }));
     if (asked === questions) all.resolve();
   };
+  Object.assign(transport, { onmessage: take });
   await transport.start();
   for (let id = 0; id < questions; id++)
     if (!output.write(question(id))) await Promise.race([once(output, "drain"), tick()]);
