@@ -148,6 +148,7 @@ export class App {
       version: this.#surroundings.version,
       processes: this.#piped,
       log: this.log,
+      secrets: this.#secrets,
       signIn: this.#signIn,
       abilities: () => door.elicitationAbilities(),
       onVisited: (id) => door.visited(id),

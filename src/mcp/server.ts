@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { orWhenAborted, sleep } from "../base/async.ts";
 import { messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import type { Secrets } from "../base/secrets.ts";
 import { loadPart } from "../base/part.ts";
 import type { ElicitationAbilities } from "../message/elicitation.ts";
 import type { PipedProcesses } from "../workspace/piped-process.ts";
@@ -32,6 +33,8 @@ export interface ServerDeps {
   readonly roots: readonly string[];
   readonly abilities: ElicitationAbilities;
   readonly log: Log;
+  /** What is known as a key is kept out of what a server says of its failure. */
+  readonly secrets: Pick<Secrets, "redact">;
   readonly signIn?: SignIn | undefined;
   /** Told when a server is done with an address that a person was brought to. Must not throw. */
   onVisited?(elicitationId: string): void;
@@ -302,7 +305,7 @@ export class Server {
   /** It is tried again by itself where that may help, a few times. */
   #setFailed(reason: string, mayPass: boolean): void {
     const isPassing = mayPass && this.#retries < retryDelaysMs.length;
-    this.#set({ state: "failed", reason, isPassing });
+    this.#set({ state: "failed", reason: this.#deps.secrets.redact(reason), isPassing });
     if (isPassing) this.#retryLater();
   }
 

@@ -2,14 +2,11 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
 import { once } from "node:events";
 import { StringDecoder } from "node:string_decoder";
-import { setTimeout as delay } from "node:timers/promises";
 import { toJson } from "../base/json.ts";
 import type { PipedCommand, PipedProcess, PipedProcesses } from "../workspace/piped-process.ts";
 import { answeredId, type Line, messageLimitBytes, MessageLines } from "./message-lines.ts";
+import { Pace } from "./pace.ts";
 
-/** A server that says more than this within a second waits until the second is over. */
-const messagesPerSecond = 2_000;
-const bytesPerSecond = 64 * 1024 * 1024;
 /** A server that leaves so much of what it is sent unread is ended. */
 const unreadLimitBytes = 64 * 1024 * 1024;
 /** While it leaves so many messages unread, answers to its questions among them, nothing more of it is read. */
@@ -139,29 +136,6 @@ export class StdioTransport implements Transport {
     const id = answeredId(line);
     if (id === undefined) return;
     this.onmessage?.({ jsonrpc: "2.0", id, error: { code: -32603, message: `it answered with ${limit}` } });
-  }
-}
-
-/** Lets a second have only so much of it. */
-class Pace {
-  #start = performance.now();
-  #messages = 0;
-  #bytes = 0;
-
-  async count(messages: number, bytes: number, signal: AbortSignal): Promise<void> {
-    const now = performance.now();
-    if (now - this.#start >= 1_000) this.#begin(now);
-    this.#messages += messages;
-    this.#bytes += bytes;
-    if (this.#messages < messagesPerSecond && this.#bytes < bytesPerSecond) return;
-    await delay(this.#start + 1_000 - now, undefined, { signal });
-    this.#begin(performance.now());
-  }
-
-  #begin(now: number): void {
-    this.#start = now;
-    this.#messages = 0;
-    this.#bytes = 0;
   }
 }
 

@@ -197,7 +197,7 @@ export class ToolRunner {
         callId: card.part.callId,
         signal,
         isAllowed: (permissions) => this.#isAllowed(permissions),
-        output: (delta) => card.output(delta),
+        output: (delta) => card.output(this.#deps.secrets.redact(delta)),
         limits: this.#limits(),
       });
       return await this.#finish(card, await resultOfPlugins(this.#deps, card, result, signal), signal);

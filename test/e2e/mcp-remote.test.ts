@@ -92,6 +92,31 @@ describe("a remote server", () => {
     });
   });
 
+  test("that sends events without end costs nothing but itself", async () => {
+    await using server = await startHttpMcp({ speaks: "http", floods: true });
+    await withRemote(server, async (stage) => {
+      const start = performance.now();
+      for (let number = 0; number < 3; number++)
+        expect(await call(stage, stage.sessionId)).toEqual(["hello"]);
+      expect(performance.now() - start).toBeLessThan(8_000);
+    });
+  });
+
+  test("that quotes the key that it was given is told of without it", async () => {
+    const key = "sk-remote-0123456789";
+    await using server = await startHttpMcp({ speaks: "http", status: 500, says: `Not with ${key}.` });
+    const far = { type: "remote", url: server.url, headers: { Authorization: `Bearer ${key}` } };
+    await story({ config: { mcp: { far } } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply("One.");
+      await editor.prompt(sessionId, "Hi");
+      await editor.prompt(sessionId, "/mcp");
+      const shown = JSON.stringify(editor.updates(sessionId));
+      expect(shown).toContain("Not with [key].");
+      expect(shown).not.toContain(key);
+    });
+  });
+
   test.each([
     [401, "needs authorization: `/mcp auth far`", "wants to be authorized. Say /mcp auth far here"],
     [403, "failed: ", "failed: Streamable HTTP error: Error POSTing to endpoint: No."],

@@ -24,8 +24,11 @@ export async function startHttpMcp(options: {
   speaks: "http" | "sse";
   /** Answers as JSON instead of as a stream. */
   json?: boolean;
-  /** A status for every request, instead of an answer. */
+  /** A status for every request, instead of an answer, and what is said with it. */
   status?: number;
+  says?: string;
+  /** The stream of events that is open beside the requests never ends and never rests. */
+  floods?: boolean;
 }): Promise<HttpMcpServer> {
   const remote = new Remote(options);
   const server = createServer((request, response) => {
@@ -64,8 +67,9 @@ class Remote {
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.requests.push({ what: `${request.method} ${request.url}`, headers: request.headers });
-    const { speaks, status } = this.#options;
-    if (status !== undefined) return void response.writeHead(status).end("No.");
+    const { speaks, status, says = "No.", floods = false } = this.#options;
+    if (status !== undefined) return void response.writeHead(status).end(says);
+    if (floods && request.method === "GET") return flood(response);
     return speaks === "sse" ? this.#sse(request, response) : this.#http(request, response);
   }
 
@@ -99,6 +103,17 @@ class Remote {
     if (!(transport instanceof SSEServerTransport)) return void response.writeHead(404).end();
     return transport.handlePostMessage(request, response, await json(request));
   }
+}
+
+function flood(response: ServerResponse): void {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  const event = `data: ${JSON.stringify({ jsonrpc: "2.0", method: "notifications/tools/list_changed" })}\n\n`;
+  const events = event.repeat(1_000);
+  const write = () => {
+    while (response.write(events));
+    response.once("drain", write);
+  };
+  write();
 }
 
 function echoServer(): McpServer {
