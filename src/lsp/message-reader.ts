@@ -1,15 +1,20 @@
 import type { Readable } from "node:stream";
 import { AbstractMessageReader, type DataCallback, type Disposable, type Message } from "vscode-jsonrpc/node";
 import { z } from "zod";
+import { Pace } from "../base/pace.ts";
 
 /** A message and its headers; a server that sends more is not talked to any more. */
 const messageLimitBytes = 32 * 1024 * 1024;
 const headerLimitBytes = 8 * 1024;
 const headerEnd = Buffer.from("\r\n\r\n");
 
-/** Messages of a language server, each behind its headers. Unlike the library's own reader it holds no more than a limit. */
+/**
+ * Messages of a language server, each behind its headers. Unlike the library's own reader it holds no more than a limit,
+ * and leaves in the pipe what comes too fast.
+ */
 export class BoundedMessageReader extends AbstractMessageReader {
   readonly #stream: Readable;
+  readonly #pace = new Pace();
   #held: Buffer[] = [];
   #heldBytes = 0;
   /** Bytes that are waited for: a header's limit, or a body's length. */
@@ -22,26 +27,34 @@ export class BoundedMessageReader extends AbstractMessageReader {
   }
 
   listen(callback: DataCallback): Disposable {
-    this.#stream.on("data", (chunk: Buffer) => this.#take(chunk, callback));
+    this.#stream.on("data", (chunk: Buffer) => {
+      const messages = this.#take(chunk, callback);
+      this.#stream.pause();
+      void this.#pace.count(messages, chunk.length).then(() => this.#stream.resume());
+    });
     this.#stream.once("close", () => this.fireClose());
     this.#stream.once("error", (error) => this.fireError(error));
     return { dispose: () => this.#break() };
   }
 
-  #take(chunk: Buffer, callback: DataCallback): void {
-    if (this.#isBroken) return;
+  /** Says how many messages came to their end. */
+  #take(chunk: Buffer, callback: DataCallback): number {
+    let messages = 0;
+    if (this.#isBroken) return messages;
     this.#held.push(chunk);
     this.#heldBytes += chunk.length;
     try {
       while (!this.#isBroken) {
         const message = this.#next();
-        if (message === undefined) return;
+        if (message === undefined) break;
+        messages++;
         callback(message);
       }
     } catch (error) {
       this.#break();
       this.fireError(error instanceof Error ? error : new Error(String(error)));
     }
+    return messages;
   }
 
   #next(): Message | undefined {

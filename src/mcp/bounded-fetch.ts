@@ -1,6 +1,6 @@
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { messageLimitBytes } from "./message-lines.ts";
-import { Pace } from "./pace.ts";
+import { Pace } from "../base/pace.ts";
 
 /** A server's message over the limit; trying again would bring the same. */
 export class MessageTooLong extends Error {

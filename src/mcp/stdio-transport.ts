@@ -5,7 +5,7 @@ import { StringDecoder } from "node:string_decoder";
 import { toJson } from "../base/json.ts";
 import type { PipedCommand, PipedProcess, PipedProcesses } from "../workspace/piped-process.ts";
 import { answeredId, type Line, messageLimitBytes, MessageLines } from "./message-lines.ts";
-import { Pace } from "./pace.ts";
+import { Pace } from "../base/pace.ts";
 
 /** A server that leaves so much of what it is sent unread is ended. */
 const unreadLimitBytes = 64 * 1024 * 1024;

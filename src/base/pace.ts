@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** A server that says more than this within a second waits until the second is over. */
+/** Who says more than this within a second waits until the second is over. */
 const messagesPerSecond = 2_000;
 const bytesPerSecond = 64 * 1024 * 1024;
 
-/** Lets a second have only so much of what a server says. */
+/** Lets a second have only so much of what a server says: its reader waits for `count` before it reads on. */
 export class Pace {
   #start = performance.now();
   #messages = 0;
