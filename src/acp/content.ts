@@ -5,12 +5,24 @@ import type { FilePart } from "../message/part.ts";
 import type { Audience, PromptBlock } from "../session/prompt-input.ts";
 import { invalidParams } from "./errors.ts";
 
+/** Characters of what a person writes at once; no model reads more. */
+const textLimit = 10_000_000;
+
 /** What the client sent, as the engine takes it. Throws for what was not advertised and for nothing at all. */
 export function toPromptBlocks(blocks: readonly ContentBlock[]): PromptBlock[] {
   if (blocks.every(isBlank)) throw invalidParams("The prompt is empty.");
   if (blocks.every((block) => isBlank(block) || isForPerson(block)))
     throw invalidParams("The prompt is empty: all of it is for the person's eyes only.");
+  assertShort(blocks);
   return blocks.map(toPromptBlock);
+}
+
+function assertShort(blocks: readonly ContentBlock[]): void {
+  const length = blocks.reduce((sum, block) => sum + (block.type === "text" ? block.text.length : 0), 0);
+  if (length <= textLimit) return;
+  throw invalidParams(
+    `The prompt has ${length} characters of text, of which up to ${textLimit} are taken. Put what is long into a file and name the file.`,
+  );
 }
 
 function isBlank(block: ContentBlock): boolean {

@@ -228,6 +228,7 @@ describe("bad parameters", () => {
     ["a prompt that is no list", "Hi", "Invalid params: prompt: "],
     ["an empty prompt", [], "empty"],
     ["a prompt of blanks", [{ type: "text", text: " \n" }], "empty"],
+    ["a prompt that no model reads", [{ type: "text", text: "x".repeat(10_000_001) }], "into a file"],
   ])("%s is refused with -32602, and the session goes on", async (_name, prompt, words) => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
