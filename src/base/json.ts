@@ -26,10 +26,25 @@ function withWholeCharacters(_key: string, value: unknown): unknown {
 /** Whether lists and objects of a JSON text stand in more than `limit` others: what is written by recursion has its end. */
 export function nestsDeeper(limit: number, text: string): boolean {
   let depth = 0;
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
-    if (token === "[" || token === "{") depth++;
-    else if (token === "]" || token === "}") depth--;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at];
+    if (character === '"') at = endOfString(text, at + 1);
+    else if (character === "[" || character === "{") depth++;
+    else if (character === "]" || character === "}") depth--;
     if (depth > limit + 1) return true;
   }
   return false;
+}
+
+/** Where the quote stands that ends it. No expression: one that steps over what is escaped has no room for a long string. */
+function endOfString(text: string, from: number): number {
+  let end = text.indexOf('"', from);
+  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end === -1 ? text.length : end;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let first = at;
+  while (text[first - 1] === "\\") first--;
+  return (at - first) % 2 === 1;
 }
