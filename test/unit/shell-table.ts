@@ -2161,10 +2161,11 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "files of a repository that are named in further ways are read",
+    about: "files that are named in further ways, or behind what looks like a shortened option, are read",
     rules: "defaults",
     action: "ask",
     commands: [
+      "column --table .env",
       "git log -L1,5:.env",
       "git log -L :KEY:.env",
       'git log -L1,5:"$(echo .env)"',

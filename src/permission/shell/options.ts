@@ -136,6 +136,8 @@ class OptionReading {
     const value = this.#valued.has(full) ? this.#take() : undefined;
     this.#found.push({ name: full, isText: this.#texts.has(full), ...(value && { value }) });
     if (value?.splits && !value.values) this.#unsure = true;
+    // What looks shortened may be an option of its own, which takes no word: then that is an operand.
+    if (value && full !== name && !this.#program.leads) this.#operands.push(value);
   }
 }
 
