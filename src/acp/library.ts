@@ -20,10 +20,11 @@ import type { Wire } from "./wire.ts";
 
 /** The protocol library: it checks and routes what the client sends, and asks the client. */
 export interface Library extends Pick<Door, "ask" | "inquire" | "elicit" | "visited"> {
+  /** Takes a message, in its turn. */
   receive(message: AnyMessage): void;
-  /** Runs the task once everything received before is with its handler, and before anything received after it. */
+  /** Runs the task once everything that was taken before is with its handler. */
   inOrder(task: () => void): void;
-  /** Calls back once everything received before is with its handler. */
+  /** Calls back once everything that was taken before is with its handler. */
   end(): void;
 }
 
@@ -48,7 +49,7 @@ export function connectLibrary(deps: LibraryDeps): Library {
   const inOrder = oneByOne();
   const asking = (peer: Peer) => ({ asker: peer.asker, abilities: connection.client, log });
   return {
-    receive: (message) => inOrder(() => receive(message)),
+    receive,
     inOrder,
     end: () =>
       inOrder(() => {

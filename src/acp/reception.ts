@@ -64,8 +64,8 @@ export class Reception {
   }
 
   receive(message: AnyMessage): void {
-    if (this.#abort(message)) return;
     if (this.#library !== undefined) return this.#takeBeside(this.#library, message);
+    if (this.#abort(message)) return;
     const isFirst = this.#isFirst();
     if (isFirst && this.#cancel(message)) return;
     const task = isFirst ? this.#plainTask(message) : undefined;
@@ -99,8 +99,10 @@ export class Reception {
     // Who introduces itself anew may want another version.
     if ("method" in message && message.method === "initialize") this.#isPlainClient = false;
     const task = this.#isPlainClient ? this.#plainTask(message) : undefined;
-    if (task === undefined) library.receive(message);
-    else library.inOrder(() => void this.#answer(task));
+    library.inOrder(() => {
+      if (task !== undefined) void this.#answer(task);
+      else if (!this.#abort(message)) library.receive(message);
+    });
   }
 
   /** Whether nothing waits for the library but an `initialize` that is answered. */
@@ -226,7 +228,7 @@ export class Reception {
 
   #handOver(library: Library): void {
     this.#library = library;
-    for (const message of this.#waiting.splice(0)) library.receive(message);
+    for (const message of this.#waiting.splice(0)) library.inOrder(() => library.receive(message));
     if (this.#isEnded) library.end();
   }
 }

@@ -173,6 +173,22 @@ describe("setting up a session", () => {
   );
 });
 
+describe("a prompt that is cancelled as a request", () => {
+  test("ends as cancelled, also where it waited behind others that came with it", async () => {
+    await story({}, async ({ editor, repository }) => {
+      const { sessionId } = await editor.newSession();
+      await editor.setMode(sessionId, "build");
+      const list = { jsonrpc: "2.0", id: "list", method: "session/list", params: { cwd: repository.path } };
+      const params = { sessionId, prompt: [{ type: "text", text: "Hi" }] };
+      const prompt = { jsonrpc: "2.0", id: "prompt", method: "session/prompt", params };
+      const cancel = { jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: "prompt" } };
+      await editor.write([list, prompt, cancel].map((message) => `${JSON.stringify(message)}\n`).join(""));
+      const answer = await editor.response("prompt");
+      expect(objectOf(answer.result).stopReason).toBe("cancelled");
+    });
+  });
+});
+
 describe("a question", () => {
   const asking = [
     reply.call("webfetch", { url: "http://127.0.0.1:1/" }),
