@@ -29,9 +29,17 @@ export async function withFolder<T>(
     assertLeadsTo(realPathSync(path), path);
     return task(path);
   }
-  const folder = await (make ? openOrMake(path) : openFolder(path, path));
+  return within(await (make ? openOrMake(path) : openFolder(path, path)), path, task);
+}
+
+/** Closes the folder behind the task. What the task says of the way into it is told of its path. */
+async function within<T>(folder: FileHandle, path: string, task: (folder: string) => Promise<T>): Promise<T> {
+  const way = through(folder, path);
   try {
-    return await task(through(folder, path));
+    return await task(way);
+  } catch (error) {
+    if (error instanceof Error) error.message = error.message.replaceAll(`${way}/`, join(path, "/"));
+    throw error;
   } finally {
     await folder.close();
   }
@@ -55,14 +63,11 @@ async function openOrMake(path: string): Promise<FileHandle> {
   } catch (error) {
     if (codeOf(error) !== "ENOENT" || dirname(path) === path) throw error;
   }
-  const above = await openOrMake(dirname(path));
-  try {
-    const place = join(through(above, dirname(path)), basename(path));
+  return within(await openOrMake(dirname(path)), dirname(path), async (above) => {
+    const place = join(above, basename(path));
     await makeFolder(place);
-    return await openFolder(place, path);
-  } finally {
-    await above.close();
-  }
+    return openFolder(place, path);
+  });
 }
 
 async function openFolder(place: string, path: string): Promise<FileHandle> {

@@ -68,6 +68,24 @@ test("what a link leads to is neither read, written nor removed by the link's pa
   expect(await readFile(join(outside, "a"), "utf8")).toBe("old");
 });
 
+test("what cannot be written is told by its own path, whatever way led there", async () => {
+  await using folder = await temporaryFolder({ "a\nb/c": "old" });
+  const files = openFiles();
+  const taken = join(folder.path, "a\nb");
+  const long = join(taken, "n".repeat(300));
+  const link = join(folder.path, "link");
+  await symlink(join(folder.path, "none"), link);
+  await promisify(execFile)("mkfifo", [join(folder.path, "pipe")]);
+  await expect(files.write(join(folder.path, "pipe"), Buffer.from("new"), "hash")).rejects.toThrow(
+    `${join(folder.path, "pipe")} is not a regular file.`,
+  );
+  await expect(files.write(taken, Buffer.from("new"), null)).rejects.toThrow(
+    `${taken} is not a regular file.`,
+  );
+  await expect(files.write(long, Buffer.from("new"), null)).rejects.toThrow(`open '${long}'`);
+  await expect(files.write(join(link, "new"), Buffer.from("new"), null)).rejects.toThrow(`mkdir '${link}'`);
+});
+
 /** A file that is written in between may have made the folder anew: then that stays. */
 function exchange(one: string, other: string): void {
   try {
