@@ -1,6 +1,5 @@
 import { once } from "node:events";
-import { stripVTControlCharacters } from "node:util";
-import { withoutControls } from "../base/controls.ts";
+import { withoutControls, withoutEscapes } from "../base/controls.ts";
 import { codeOf, messageOf } from "../base/errors.ts";
 import { showInvisible } from "../permission/invisible.ts";
 import { exitCodes } from "./help.ts";
@@ -100,7 +99,7 @@ const leastWidth = 12;
 
 /** One line, without anything that a terminal would obey. */
 export function toCell(text: string): string {
-  return showInvisible(stripVTControlCharacters(text).replaceAll(/\s+/g, " ").trim());
+  return showInvisible(withoutEscapes(text).replaceAll(/\s+/g, " ").trim());
 }
 
 function toWidth(text: string, width: number, { right, keepsEnd }: Partial<Column> = {}): string {

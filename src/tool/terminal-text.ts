@@ -1,3 +1,4 @@
+import { withoutEscapes } from "../base/controls.ts";
 import { divide, type Piece, textOf } from "../base/piece.ts";
 
 /** A line without an end is taken as it is from this length on. */
@@ -5,13 +6,9 @@ const LINE_LIMIT = 64 * 1024;
 /** From this share of characters that are no text on, output counts as binary. */
 const BINARY_SHARE = 0.1;
 
-/** Colours, cursor movements, titles and hyperlinks of terminals: CSI, OSC, DCS and its kin, then two-byte ones. */
-const ESCAPES =
-  // oxlint-disable-next-line no-control-regex -- control characters are what this looks for
-  /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|\x1b[PX^_][^\x1b\n]*(?:\x1b\\)?|\x1b[ -/]*[0-OQ-WYZ\\`-~]/g;
 /** One of these is in all that needs cleaning. Eight plain searches are three times as fast as one expression. */
 const SIGNS = ["\x1b", "\r", "\0", "\ufffd", "\b", "\x07", "\x9b", "\x7f"];
-// oxlint-disable-next-line no-control-regex -- the same
+// oxlint-disable-next-line no-control-regex -- control characters are what this looks for
 const CONTROLS = /[\x01-\x08\x0b-\x1f\x7f]/g;
 // oxlint-disable-next-line no-control-regex -- the same
 const NOT_TEXT = /[\x00-\x06\x0e-\x1a\x1c-\x1f\ufffd]/g;
@@ -75,7 +72,7 @@ function isClean(piece: Piece): boolean {
 /** Keeps a trailing escape sequence that is not complete yet. */
 function plain(text: string): string {
   if (isClean(text)) return text;
-  const written = text.replaceAll(ESCAPES, "").replaceAll(/\r+\n/g, "\n");
+  const written = withoutEscapes(text).replaceAll(/\r+\n/g, "\n");
   const lines = written.includes("\r") ? written.split("\n").map(lastState).join("\n") : written;
   return lines
     .replaceAll(OVERSTRUCK, "")

@@ -1,11 +1,13 @@
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
+import { withoutControls } from "../../src/base/controls.ts";
 import { lineQuestions } from "../../src/cli/line-questions.ts";
 import { shownOn } from "../../src/cli/output.ts";
 import { Printer } from "../../src/cli/printer.ts";
 import { readOnWhenTakenUp } from "../../src/cli/put-aside.ts";
 import { styleFor } from "../../src/cli/style.ts";
+import { processorMs } from "../support/processor-time.ts";
 
 type Chunk = "agent_message_chunk" | "agent_thought_chunk";
 
@@ -48,6 +50,23 @@ describe("what a turn prints", () => {
 test("a terminal is told nothing that it would obey, a pipe everything", () => {
   const text = "\u001b]0;title\u0007\u001b[31mred\u001b[0m\r\n\ttab\u009b2J 👩‍🚀";
   expect([shownOn({ isTTY: true }, text), shownOn({}, text)]).toEqual(["red\n\ttab 👩‍🚀", text]);
+});
+
+test("what a terminal obeys is found in a moment, however often it begins and never ends", () => {
+  for (const beginning of [
+    "\u001b]",
+    "\u001bP",
+    "\u001b[1;",
+    "\u009b",
+    "\u009d",
+    "\u001b(",
+    "\u001b]\u009b",
+  ]) {
+    const text = `plain${beginning.repeat(200_000)}`;
+    let left = "";
+    expect(processorMs(() => (left = withoutControls(text)))).toBeLessThan(1_000);
+    expect(left).toMatch(/^plain[[1;(]*$/);
+  }
 });
 
 test("a program that was put aside and is taken up again goes on reading, until it has its answers", async () => {
