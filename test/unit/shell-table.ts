@@ -2197,10 +2197,22 @@ export const groups: readonly Group[] = [
       "aa-exec rm a",
       "systemd-cat rm a",
       "sqlite3 a.db '.shell rm a'",
+      "sqlite3 a.db .tables '.sh rm a'",
+      "sqlite3 a.db '.once |rm a' 'select 1'",
       "sqlite3 a.db \"select writefile('a', 'b')\"",
       "sqlite3 a.db < a.sql",
       "newgrp x -c 'rm a'",
       "rview -c '!rm a'",
+    ],
+  },
+  {
+    about: "what SQLite's shell shows runs nothing",
+    rules: "guarded",
+    action: "allow",
+    commands: [
+      "sqlite3 a.db .tables",
+      "sqlite3 a.db '.schema a'",
+      "sqlite3 a.db '.mode json' '.headers on' 'select 1'",
     ],
   },
   {

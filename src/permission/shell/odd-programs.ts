@@ -104,14 +104,22 @@ export function describeSqlite(invocation: Invocation): Doubt | undefined {
   return doubt ?? (isRead ? undefined : { reason: "its text may run programs and write files" });
 }
 
-/** Neither a command of the shell (`.system`) nor a function or statement that goes beyond the database. */
+/** Nothing but commands of the shell that show, and no function or statement that goes beyond the database. */
 function isQuery(text: string | undefined): boolean {
+  if (text === undefined) return false;
+  const commands = [...text.matchAll(/^\s*\.(\S*)/gm)].map(([, name = ""]) => name);
   return (
-    text !== undefined &&
-    !/^\s*\./m.test(text) &&
+    commands.every((name) => showing.has(name)) &&
     !/\b(?:edit|writefile|readfile|load_extension|fsdir|attach|vacuum)\b/i.test(text)
   );
 }
+
+/** What is shortened is not known by these: `.s` may be `.system`. */
+const showing = new Set(
+  "databases dump exit fullschema header headers help indexes mode nullvalue print quit schema separator show tables timer width".split(
+    " ",
+  ),
+);
 
 /** Only its copying names files; other words are often names with a slash. */
 export function describeAws(invocation: Invocation): Doubt | undefined {
