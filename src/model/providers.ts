@@ -110,7 +110,7 @@ export function openModels({
     costOf,
     refuses(model, media) {
       const provider = providers.get(model.ref.provider);
-      if (provider !== undefined) refusedMedia.add(model, provider.baseURL, media);
+      if (provider !== undefined) refusedMedia.add(model, media, provider.baseURL);
     },
     providers: () => [...providers.values()].map(summaryOf),
     defaultModel: (wishes = {}) => chooseDefault({ wishes, env, config, providers, find, list }),

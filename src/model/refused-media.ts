@@ -16,17 +16,25 @@ export function mayRefuseMedia({ code, status, message }: AgentError): boolean {
   return code === "not-found" && mediaWords.test(message);
 }
 
-/** Which media models have refused, for as long as the process lives. */
+const unsupportedWords =
+  /unsupported|unknown variant|(not|n't) (currently )?support|\bno (image|vision|audio|pdf)|(only|just) (supports? )?text|text[- ]only/i;
+
+/** Whether the model takes no such media at all; else it may be just these that it does not take, or so many. */
+export function takesNone({ code, status, message }: AgentError): boolean {
+  return code === "not-found" || status === 415 || unsupportedWords.test(message);
+}
+
+/** Which media models have refused. */
 export class RefusedMedia {
   readonly #refused = new Map<string, ReadonlySet<Medium>>();
 
-  /** The model at its provider's address as it is asked from now on. */
-  applyTo(model: Model, baseURL: string): Model {
+  /** The model, at its provider's address where that counts, as it is asked from now on. */
+  applyTo(model: Model, baseURL = ""): Model {
     const refused = this.#refused.get(nameOf(model, baseURL));
     return refused === undefined ? model : withoutMedia(model, [...refused]);
   }
 
-  add(model: Model, baseURL: string, media: readonly Medium[]): void {
+  add(model: Model, media: readonly Medium[], baseURL = ""): void {
     const name = nameOf(model, baseURL);
     this.#refused.set(name, new Set([...(this.#refused.get(name) ?? []), ...media]));
   }

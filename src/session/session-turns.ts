@@ -1,5 +1,6 @@
 import { messageOf, UserError } from "../base/errors.ts";
 import type { SeenFiles, ToolContext } from "../tool/tool.ts";
+import { RefusedMedia } from "../model/refused-media.ts";
 import type { Called, Commanded } from "./commands.ts";
 import type { Project } from "./project.ts";
 import { type PromptInput, subjectOf } from "./prompt-input.ts";
@@ -16,6 +17,7 @@ export class SessionTurns {
   readonly #commanded: Commanded;
   readonly #seen: SeenFiles = new Map<string, string>();
   readonly #shown = new ShownInstructions();
+  readonly #refusedMedia = new RefusedMedia();
 
   constructor(deps: SessionPartsDeps, parts: SessionParts, commanded: Commanded) {
     this.#deps = deps;
@@ -115,6 +117,7 @@ export class SessionTurns {
         instructions: (abort) => instructions.load(abort),
         takeSteering: () => steering.takeInto(messages, context),
         modelFor: (message) => choices.modelFor(message),
+        refusedMedia: this.#refusedMedia,
         warn: this.#parts.warn,
         onStep: async (outcome) => {
           diff.note(transcript.messages);

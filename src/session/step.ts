@@ -5,7 +5,7 @@ import type { AgentError, AssistantInfo, FinishReason } from "../message/message
 import type { FileChange, ReasoningDetail, Tokens, ToolPart } from "../message/part.ts";
 import type { Model, ModelRequest, Models, StepEvent } from "../model/model.ts";
 import { mediaIn, withoutMedia } from "../model/media.ts";
-import { mayRefuseMedia } from "../model/refused-media.ts";
+import { mayRefuseMedia, type RefusedMedia, takesNone } from "../model/refused-media.ts";
 import { decideRetry, type RetryPolicy } from "../model/retry.ts";
 import { refusedMediaText } from "./refused-media-text.ts";
 import { repetitionText, TextLoop } from "./text-loop.ts";
@@ -21,6 +21,8 @@ export interface StepDeps {
   runner: ToolRunner;
   retryPolicy: RetryPolicy;
   log: Log;
+  /** Media that models refused in this session, though they may take others. */
+  refusedMedia: RefusedMedia;
   /** Tells the person. */
   warn(text: string): Promise<void>;
 }
@@ -97,8 +99,9 @@ async function streamTaken(
   attempt: Attempt,
   signal: AbortSignal,
 ): Promise<Streamed> {
-  const { model, request } = input;
-  const streamed = await streamWithRetries(deps, input, attempt, signal);
+  const { request } = input;
+  const model = deps.refusedMedia.applyTo(input.model);
+  const streamed = await streamWithRetries(deps, { ...input, model }, attempt, signal);
   if (streamed.end !== "failed" || signal.aborted || attempt.hasCalls) return streamed;
   const media = mayRefuseMedia(streamed.error) ? mediaIn(request.messages, model) : [];
   if (media.length === 0) return streamed;
@@ -113,8 +116,10 @@ async function streamTaken(
   );
   if (signal.aborted) return second;
   if (second.end === "failed" && !attempt.hasCalls) return streamed;
-  deps.models.refuses(model, media);
-  await deps.warn(refusedMediaText(model, media, streamed.error));
+  const { error } = streamed;
+  if (takesNone(error)) deps.models.refuses(model, media);
+  else deps.refusedMedia.add(model, media);
+  await deps.warn(refusedMediaText(model, media, error));
   return second;
 }
 

@@ -5,6 +5,7 @@ import type { Instruction } from "../instruction/instructions.ts";
 import type { AgentError, Message, UserInfo } from "../message/message.ts";
 import { isFinished, type SubtaskPart, type Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
+import type { RefusedMedia } from "../model/refused-media.ts";
 import type { Tool } from "../tool/tool.ts";
 import { type AgentCallsDeps, callDeps } from "./agent-calls.ts";
 import { compact, prune, requestCompaction } from "./compaction.ts";
@@ -35,6 +36,8 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
   takeSteering(): Promise<void>;
   /** The model that answers a message, or why there is none. */
   modelFor(message: UserInfo): Model | AgentError;
+  /** What models refused in this session, though they may take others. */
+  refusedMedia: RefusedMedia;
   /** Tells the person. */
   warn(text: string): Promise<void>;
   /** Told after each model call, so that usage is known while the turn goes on. */

@@ -74,6 +74,19 @@ test("a refused image is left out, of later requests to that model too, and the 
   });
 });
 
+test("where the model may take others, what it refused counts in its session only", async () => {
+  await seerStory(async ({ editor, model, repository, sessionId }) => {
+    model.reply(reply.failure(400, "At most 1 image(s) may be provided in one request."));
+    model.reply("I cannot see them.").reply("Fine.").reply("A dot.");
+    await editor.prompt(sessionId, [...question, image]);
+    expect(thoughtText(editor.updates(sessionId))).toContain("No images go to it in this session any more.");
+    await editor.prompt(sessionId, "Go on then.");
+    const second = await editor.newSession({ cwd: repository.path });
+    await editor.prompt(second.sessionId, question);
+    expect(withImage(model.requests)).toEqual([true, false, false, true]);
+  });
+});
+
 test("an image that a tool returned is left out where it is refused, and its turn goes on", async () => {
   await seerStory(async ({ editor, model, sessionId }) => {
     model.reply(reply.call("read", { filePath: "dot.png" }), reply.finish("tool_calls"));
