@@ -174,6 +174,17 @@ describe("what a server offers", () => {
     });
   });
 
+  test("tens of thousands of levels deep costs that tool alone", async () => {
+    await withServer(faulty("abyss"), async (stage) => {
+      expect(await callOnce(stage, "bad_echo")).toEqual(["hello"]);
+      const { toolNames } = stage.model.requests[0] ?? { toolNames: [] };
+      expect(toolNames.filter((name) => name.startsWith("bad"))).toEqual(["bad_echo"]);
+      expect(shown(stage)).toContain(
+        "tools left out: abyss (its schema is nested more than 40 levels)",
+      );
+    });
+  });
+
   test("in thousands is bounded, and the person hears of it", async () => {
     await withServer(faulty("thousands"), async (stage) => {
       expect(await callOnce(stage, "bad_tool-0")).toEqual(["hello"]);

@@ -65,6 +65,13 @@ function listTools(request: Request): void {
     const found = Array.from({ length: 50 }, (_, index) => tool(`tool-${page * 50 + index}`));
     return send({ id: request.id, result: { tools: found, nextCursor: String(page + 1) } });
   }
+  if (fault === "abyss") {
+    // Deeper than what is made a text of level by level, so it is written by hand.
+    const levels = 50_000;
+    const deep = `{"type":"object","properties":${'{"a":'.repeat(levels)}{}${"}".repeat(levels)}}`;
+    const list = `{"tools":[{"name":"abyss","inputSchema":${deep}},${JSON.stringify(tool("echo"))}]}`;
+    return write(`{"jsonrpc":"2.0","id":${request.id},"result":${list}}`);
+  }
   const nextCursor = fault === "endless-list" ? "again" : undefined;
   send({ id: request.id, result: { tools: tools(), nextCursor } });
   if (fault === "restless") send({ method: "notifications/tools/list_changed" });
