@@ -2,6 +2,7 @@ import type { Readable } from "node:stream";
 import { AbstractMessageReader, type DataCallback, type Disposable, type Message } from "vscode-jsonrpc/node";
 import { z } from "zod";
 import { Pace } from "../base/pace.ts";
+import type { CountingMessageWriter } from "./message-writer.ts";
 
 /** A message and its headers; a server that sends more is not talked to any more. */
 const messageLimitBytes = 32 * 1024 * 1024;
@@ -10,10 +11,11 @@ const headerEnd = Buffer.from("\r\n\r\n");
 
 /**
  * Messages of a language server, each behind its headers. Unlike the library's own reader it holds no more than a limit,
- * and leaves in the pipe what comes too fast.
+ * and leaves in the pipe what comes too fast, or from a server that does not read what it is sent.
  */
 export class BoundedMessageReader extends AbstractMessageReader {
   readonly #stream: Readable;
+  readonly #writer: Pick<CountingMessageWriter, "room">;
   readonly #pace = new Pace();
   #held: Buffer[] = [];
   #heldBytes = 0;
@@ -21,20 +23,27 @@ export class BoundedMessageReader extends AbstractMessageReader {
   #bodyBytes: number | undefined;
   #isBroken = false;
 
-  constructor(stream: Readable) {
+  constructor(stream: Readable, writer: Pick<CountingMessageWriter, "room">) {
     super();
     this.#stream = stream;
+    this.#writer = writer;
   }
 
   listen(callback: DataCallback): Disposable {
     this.#stream.on("data", (chunk: Buffer) => {
       const messages = this.#take(chunk, callback);
       this.#stream.pause();
-      void this.#pace.count(messages, chunk.length).then(() => this.#stream.resume());
+      void this.#readOn(messages, chunk.length);
     });
     this.#stream.once("close", () => this.fireClose());
     this.#stream.once("error", (error) => this.fireError(error));
     return { dispose: () => this.#break() };
+  }
+
+  async #readOn(messages: number, bytes: number): Promise<void> {
+    await this.#pace.count(messages, bytes);
+    await this.#writer.room;
+    this.#stream.resume();
   }
 
   /** Says how many messages came to their end. */

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
-import { createMessageConnection, type MessageConnection, StreamMessageWriter } from "vscode-jsonrpc/node";
+import { createMessageConnection, type MessageConnection } from "vscode-jsonrpc/node";
 import type { InitializeParams, WorkspaceFolder } from "vscode-languageserver-protocol";
 import { z } from "zod";
 import { orAfter } from "../base/async.ts";
@@ -10,6 +10,7 @@ import { isRecord } from "../base/record.ts";
 import type { LanguageServerConfig } from "../config/schema.ts";
 import type { PipedExit, PipedProcess, PipedProcesses } from "../workspace/piped-process.ts";
 import { BoundedMessageReader } from "./message-reader.ts";
+import { CountingMessageWriter } from "./message-writer.ts";
 
 export interface ServerConnectionDeps {
   readonly name: string;
@@ -43,10 +44,8 @@ export class ServerConnection {
     this.#deps = deps;
     this.#listener = listener;
     this.#program = program;
-    this.#messages = createMessageConnection(
-      new BoundedMessageReader(program.output),
-      new StreamMessageWriter(program.input),
-    );
+    const writer = new CountingMessageWriter(program.input);
+    this.#messages = createMessageConnection(new BoundedMessageReader(program.output, writer), writer);
     this.#answerRequests();
     this.#watch();
     this.#messages.listen();
@@ -179,8 +178,10 @@ export function toUri(path: string): string {
 const initializeResultSchema = z.looseObject({
   capabilities: z.looseObject({ diagnosticProvider: z.unknown().optional() }).nullish(),
 });
+/** Settings that a server may ask for at once: each answer may be all of them. */
+const sectionsLimit = 1_000;
 const configurationSchema = z.looseObject({
-  items: z.array(z.looseObject({ section: z.string().nullish() })),
+  items: z.array(z.looseObject({ section: z.string().nullish() })).max(sectionsLimit),
 });
 
 const methodsWithoutAnswer = [

@@ -1,7 +1,9 @@
+import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { setImmediate as tick } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { BoundedMessageReader } from "../../src/lsp/message-reader.ts";
+import { CountingMessageWriter } from "../../src/lsp/message-writer.ts";
 
 const body = JSON.stringify({
   jsonrpc: "2.0",
@@ -12,7 +14,7 @@ const message = `Content-Length: ${body.length}\r\n\r\n${body}`;
 
 test("a language server that says far too much within a second is heard later, and loses nothing", async () => {
   const stream = new PassThrough();
-  const reader = new BoundedMessageReader(stream);
+  const reader = new BoundedMessageReader(stream, { room: undefined });
   const some = Promise.withResolvers<void>();
   const all = Promise.withResolvers<void>();
   let heard = 0;
@@ -27,4 +29,24 @@ test("a language server that says far too much within a second is heard later, a
   for (let round = 0; round < 100; round++) await tick();
   expect(heard).toBeLessThan(count);
   await all.promise;
+});
+
+test("a language server that asks without reading the answers is not heard any further until it reads", async () => {
+  const [input, output] = [new PassThrough({ highWaterMark: 64 }), new PassThrough()];
+  const writer = new CountingMessageWriter(input);
+  const all = Promise.withResolvers<void>();
+  const count = 1_900;
+  const answers: Promise<void>[] = [];
+  new BoundedMessageReader(output, writer).listen(() => {
+    answers.push(writer.write({ jsonrpc: "2.0" }));
+    if (answers.length === count) all.resolve();
+  });
+  for (let number = 0; number < count; number++)
+    if (!output.write(message)) await Promise.race([once(output, "drain"), tick()]);
+  for (let round = 0; round < 100; round++) await tick();
+  expect(answers.length).toBeGreaterThan(1_000);
+  expect(answers.length).toBeLessThan(1_900);
+  input.resume();
+  await all.promise;
+  await Promise.all(answers);
 });
