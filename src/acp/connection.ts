@@ -24,6 +24,8 @@ export interface ConnectionDeps {
 export interface Peer {
   asker: Asker;
   buffers(sessionId: SessionId): EditorBuffers;
+  /** Says that the turns which still run are over, where their prompts' answers do not. */
+  endTurns?(reason: string): Promise<void>;
 }
 
 const isReopened =
@@ -100,14 +102,20 @@ export class Connection {
     });
   }
 
+  /** Those that the client has open, or that are being closed. */
+  get openSessions(): Session[] {
+    return [...this.#views.values()].map(({ session }) => session);
+  }
+
   /** The view that shows the session, also while it is closed. */
   findView(sessionId: string): SessionView | undefined {
     return this.#views.get(sessionId);
   }
 
   /** Ends on the wire what runs in any session, for a program that cannot wait. */
-  async cutOff(): Promise<void> {
+  async cutOff(reason: string): Promise<void> {
     await Promise.all([...this.#views.values()].map((view) => view.cutOff()));
+    await this.peer?.endTurns?.(reason);
   }
 
   /** How the client names the files of a session, or of one that works for it. */

@@ -30,7 +30,7 @@ export interface Served {
   /** Resolves when the client is gone; what it still waits for may be answered after that. */
   readonly closed: Promise<void>;
   /** Ends on the wire what runs in any session, for a program that cannot wait. */
-  cutOff(): Promise<void>;
+  cutOff(reason: string): Promise<void>;
 }
 
 /** Serves one client. */
@@ -88,5 +88,5 @@ export function serveClient(deps: ServerDeps): Served {
     (message) => reception.receive(message),
     () => reception.end(),
   );
-  return { closed: closed.promise, cutOff: () => connection.cutOff() };
+  return { closed: closed.promise, cutOff: (reason) => connection.cutOff(reason) };
 }

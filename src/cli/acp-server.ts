@@ -71,7 +71,7 @@ export async function openServer({
     abandon: async (reason) => {
       app.abandon();
       // A client that does not read would be waited for here.
-      await orAfter(served.cutOff(), cutOffLimitMs, undefined);
+      await orAfter(served.cutOff(reason), cutOffLimitMs, undefined);
       wire.abandon(reason);
       await orAfter(wire.outbox.flush(), cutOffLimitMs, undefined);
     },

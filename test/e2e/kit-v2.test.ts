@@ -167,6 +167,23 @@ describe("lines", () => {
       await stage.editor.close();
     });
   });
+
+  test("a signal ends a turn whose command ignores its own end, and the client is told why", async () => {
+    await draftStory({}, async (stage) => {
+      const { editor, model } = stage;
+      const sessionId = await newSession(stage);
+      const command = "trap '' TERM INT HUP; echo begun; while :; do sleep 1; done";
+      model.reply(reply.call("bash", { command }));
+      const prompt = [{ type: "text", text: "Wait" }];
+      await editor.request("session/prompt", { sessionId, prompt });
+      await editor.waitFor(sessionId, ({ sessionUpdate }) => sessionUpdate === "terminal_output_chunk");
+      if (editor.pid !== undefined) process.kill(editor.pid, "SIGTERM");
+      const error = { code: -32603, message: "The program was ended by SIGTERM." };
+      expect(await editor.waitFor(sessionId, isTurnEnd)).toMatchObject({ stopReason: "error", error });
+      await editor.close();
+      expect(editor.updates(sessionId).filter(isTurnEnd)).toHaveLength(1);
+    });
+  });
 });
 
 describe("batches", () => {

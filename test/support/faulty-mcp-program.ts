@@ -70,7 +70,8 @@ function listTools(request: Request): void {
     const levels = 50_000;
     const deep = `{"type":"object","properties":${'{"a":'.repeat(levels)}{}${"}".repeat(levels)}}`;
     const list = `{"tools":[{"name":"abyss","inputSchema":${deep}},${JSON.stringify(tool("echo"))}]}`;
-    return write(`{"jsonrpc":"2.0","id":${request.id},"result":${list}}`);
+    write(`{"jsonrpc":"2.0","id":${request.id},"result":${list}}`);
+    return undefined;
   }
   const nextCursor = fault === "endless-list" ? "again" : undefined;
   send({ id: request.id, result: { tools: tools(), nextCursor } });

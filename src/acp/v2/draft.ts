@@ -47,7 +47,8 @@ export function withDraft(stable: AgentConnector, connection: Connection, progra
       connect(stream) {
         const open = app.connect(stream);
         const asker = draftAsker(open.client, (id) => sessions.asked(id));
-        connection.peer = { asker, buffers: () => ({}) };
+        const endTurns = (reason: string) => sessions.endTurns(reason);
+        connection.peer = { asker, buffers: () => ({}), endTurns };
         connection.openChannel = (session) => sessions.of(session).channel;
         return open;
       },
@@ -190,6 +191,12 @@ class DraftSessions {
     const known = this.#known.get(session) ?? new DraftSession(session, this.#connection);
     this.#known.set(session, known);
     return known;
+  }
+
+  async endTurns(reason: string): Promise<void> {
+    await Promise.all(
+      this.#connection.openSessions.map((session) => this.of(session).turns.breakOff(reason)),
+    );
   }
 
   asked(sessionId: string) {

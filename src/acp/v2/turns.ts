@@ -5,7 +5,7 @@ import { type Deferred, deferred } from "../../base/async.ts";
 import type { MessageId } from "../../message/ids.ts";
 import type { PromptBlock } from "../../session/prompt-input.ts";
 import type { TurnResult } from "../../session/turn-result.ts";
-import { turnError } from "../errors.ts";
+import { internalError, turnError } from "../errors.ts";
 import { stopReason, usageOf } from "../prompt-turn.ts";
 import type { SessionView } from "../session-view.ts";
 import type { DraftUpdate } from "./convert.ts";
@@ -85,11 +85,19 @@ export class Turns {
     }
   }
 
+  /** Says that all of them are over, for a program that cannot wait for them; of their own ends nothing is said. */
+  async breakOff(reason: string): Promise<void> {
+    if (!this.#isRunning) return;
+    this.#asked.length = 0;
+    const error = internalError(reason).toErrorResponse();
+    await this.#state({ state: "idle", stopReason: "error", error });
+  }
+
   #end(asked: Asked, result: TurnResult): void {
-    const isFirst = this.#asked[0] === asked;
-    this.#asked.splice(this.#asked.indexOf(asked), 1);
+    const at = this.#asked.indexOf(asked);
+    if (at !== -1) this.#asked.splice(at, 1);
     if (!asked.isPlaced) asked.receipt.reject(refusalOf(result));
-    if (!isFirst) return;
+    if (at !== 0) return;
     // Both at once: the next prompt may end before the client has read of the first.
     void this.#state(idleAfter(result));
     if (this.#asked.length > 0) void this.#state({ state: "running" });
@@ -107,9 +115,7 @@ export class Turns {
 
 type State =
   | { state: "running" | "requires_action" }
-  | ({ state: "idle"; stopReason: string; error?: draft.Error } & Meta);
-
-type Meta = { _meta: { usage: Usage } };
+  | ({ state: "idle"; stopReason: string; error?: draft.Error; _meta?: { usage: Usage } });
 
 function idleAfter(result: TurnResult): State {
   const idle = { state: "idle", _meta: { usage: usageOf(result) } } as const;
