@@ -83,8 +83,9 @@ export class Connection {
       throw new ProviderFailure(fromAnswer({ ...answer, body: words, now: Date.now() }));
     }
     const isJson = /json/i.test(answer.header("content-type") ?? "");
+    const opened = isJson ? await beginningOf(answer) : { answer, isEvents: !isWebPage(answer, "") };
     return asResponse(
-      isJson || isWebPage(answer, "") ? await wholeAnswer(answer, watch) : tidyEvents(answer, watch),
+      opened.isEvents ? tidyEvents(opened.answer, watch) : await wholeAnswer(opened.answer, watch),
     );
   };
 
@@ -155,6 +156,30 @@ const notTaken = (from: URL, to: URL, status: number) => ({
 
 /** Without what may be a key in it. */
 const addressOf = ({ origin, pathname }: URL): string => (origin + pathname).slice(0, 200);
+
+/** How the field or the comment begins that is the first of an event stream; no JSON begins like this. */
+const eventsBegin = /^\s*[deir:]/;
+
+/** The answer with all of its bytes, and whether they are events, whatever they are called. */
+async function beginningOf(answer: HttpAnswer): Promise<{ answer: HttpAnswer; isEvents: boolean }> {
+  const rest = answer.body[Symbol.asyncIterator]();
+  const decoder = new TextDecoder();
+  const read: Uint8Array[] = [];
+  let bytes = 0;
+  let text = "";
+  while (text.trim() === "" && bytes < answerLimitBytes) {
+    const { done = false, value } = await rest.next();
+    if (done) break;
+    read.push(value);
+    bytes += value.length;
+    text = decoder.decode(value, { stream: true });
+  }
+  const body = async function* () {
+    yield* read;
+    yield* { [Symbol.asyncIterator]: () => rest };
+  };
+  return { answer: { ...answer, body: body() }, isEvents: eventsBegin.test(text) };
+}
 
 async function wholeAnswer(answer: HttpAnswer, watch: StreamWatch): Promise<ReadableStream<Uint8Array>> {
   const text = await readText(answer, answerLimitBytes);

@@ -139,6 +139,8 @@ class ChunkMerger {
   /** Whether something went to the SDK that text must not overtake. */
   #isThroughSdk = false;
   #room: Promise<void> | undefined;
+  /** Whether the choice came that is the answer where there are several. */
+  #hasFirstChoice = false;
   /** Calls by index: whether they have a name yet. */
   readonly #named = new Map<number, boolean>();
   readonly #watch: StreamWatch;
@@ -159,12 +161,22 @@ class ChunkMerger {
       this.isDone = true;
       return;
     }
-    const value = parse(text);
+    const value = this.#withOneChoice(parse(text));
     const details = deltaOf(firstChoice(value)).reasoning_details;
     if (Array.isArray(details)) this.#watch.onReasoningDetails(details);
     const piece = pieceOf(value);
     if (piece === undefined) this.#write(this.#mend(value));
     else this.#append(piece);
+  }
+
+  /** Of several answers side by side the one that is numbered 0 counts, wherever it stands. */
+  #withOneChoice(value: Json): Json {
+    const choices: readonly unknown[] = Array.isArray(value.choices) ? value.choices : [];
+    const at = choices.findIndex((choice) => isRecord(choice) && choice.index === 0);
+    this.#hasFirstChoice ||= at !== -1;
+    if (at > 0) return { ...value, choices: [choices[at]] };
+    const isOfAnother = at === -1 && this.#hasFirstChoice && typeof firstChoice(value)?.index === "number";
+    return isOfAnother ? { ...value, choices: [] } : value;
   }
 
   /** Closes the answer, or throws where it was cut off. */

@@ -125,6 +125,39 @@ const failureOf = (events: StepEvent[]) => {
   return last?.type === "failed" ? last.error : undefined;
 };
 
+test("events that are called JSON are read as they come", async () => {
+  const more = Promise.withResolvers<void>();
+  const base = await serve(async (response) => {
+    response.writeHead(200, { "content-type": "application/json" }).write("\r\n");
+    response.write(`: ready\n\n${say("Hel")}`);
+    await more.promise;
+    response.end(say("lo") + ending());
+  });
+  const events: StepEvent[] = [];
+  for await (const event of ask(base)) {
+    events.push(event);
+    if (event.type === "text-delta") more.resolve();
+  }
+  expect(textOf(events)).toBe("Hello");
+  expect(events.at(-1)).toMatchObject({ type: "finish", reason: "stop" });
+});
+
+test("of several answers side by side the first counts, in whatever order they come", async () => {
+  const choice = (index: number, content: string, finish_reason: string | null = null) => ({
+    index,
+    delta: { content },
+    finish_reason,
+  });
+  const events = await answered(
+    data({ choices: [choice(1, "Other"), choice(0, "Hel")] }) +
+      data({ choices: [choice(1, " words", "stop")] }) +
+      data({ choices: [choice(0, "lo"), choice(1, "!")] }) +
+      ending(),
+  );
+  expect(textOf(events)).toBe("Hello");
+  expect(textOf(await answered(data({ choices: [choice(1, "Alone", "stop")] }) + done))).toBe("Alone");
+});
+
 test("text, reasoning and usage arrive as blocks with one finish", async () => {
   const text =
     delta({ role: "assistant", content: "" }) +
