@@ -1,7 +1,7 @@
-import { Console } from "node:console";
 import { Wire } from "../acp/wire.ts";
 import type { RunningServer } from "./acp-server.ts";
 import { exitNow } from "./exit.ts";
+import { libraryConsole } from "./library-console.ts";
 import { version } from "./version.ts";
 
 /** How long ending may take once the input has ended: a busy machine needs longer than the usual few milliseconds. */
@@ -41,7 +41,7 @@ function keepStdoutClean(): void {
   // A client that does not listen there loses what is said there, and nothing else.
   process.stderr.on("error", () => {});
   Object.defineProperty(process, "stdout", { value: process.stderr });
-  globalThis.console = new Console(process.stderr, process.stderr);
+  globalThis.console = libraryConsole(process.stderr);
 }
 
 /** Why the program ends, in words for whoever still waits for an answer. */

@@ -183,6 +183,18 @@ describe("odd messages", () => {
   });
 });
 
+test("answers that nobody waits for fill no log", async () => {
+  await story({}, async ({ editor, model }) => {
+    const stray = (id: number) => `${JSON.stringify({ jsonrpc: "2.0", id: `stray-${id}`, result: {} })}\n`;
+    await editor.newSession();
+    await editor.write(Array.from({ length: 2_000 }, (_, id) => stray(id)).join(""));
+    await expectUsable(editor, model);
+    const said = editor.stderr.split("\n").filter((line) => /stray-|not printed/.test(line));
+    expect(said).toHaveLength(6);
+    expect(said.at(-1)).toBe("More that begins like this is not printed.");
+  });
+});
+
 describe("odd framing", () => {
   test.each([
     ["with a byte order mark", (line: string) => `\uFEFF${line}\n`],
