@@ -18,6 +18,11 @@ const problemsLimit = 20;
 
 /** What providers take as a tool's name. */
 const toolNameLimit = 64;
+/** Characters of what a model reads of a tool with every request: its description, and the schema of its arguments. */
+const descriptionLimit = 32_000;
+const schemaLimit = 64 * 1024;
+/** Tools of one module; providers take about 128 of all together. */
+const toolsLimit = 100;
 
 export type HookName = Exclude<keyof Hooks, "tool">;
 
@@ -158,7 +163,8 @@ export class LoadedModules {
     const request = { ask: "load", module: module.place, place: { ...place, cover: found.cover } } as const;
     const asked = await host.ask(request, hookLimitMs);
     if (asked.outcome !== "value") return this.blame(module, "loading it", asked);
-    const loaded = loadedModuleSchema.parse(asked.value);
+    const loaded = loadedModuleSchema.safeParse(asked.value).data;
+    if (loaded === undefined) return this.switchOff(module, "loading it was answered with nonsense");
     const unknown = loaded.hooks.filter((hook) => !hookNames.has(hook));
     if (unknown.length > 0 && module.hooks.length === 0)
       this.#tell(`The plugin ${module.shown} has hooks that mean nothing here: ${unknown.join(", ")}.`);
@@ -172,12 +178,14 @@ export class LoadedModules {
       ...this.#options.reserved,
       ...this.#modules.flatMap((one) => one.tools.map(({ name }) => name)),
     ]);
-    return tools.flatMap((tool) => {
+    if (tools.length > toolsLimit)
+      this.#tell(`${module.shown} has ${tools.length} tools; only the first ${toolsLimit} are used.`);
+    return tools.slice(0, toolsLimit).flatMap((tool) => {
       const name = tool.name.replaceAll(/[^\w-]/g, "_").slice(0, toolNameLimit);
-      if (!taken.has(name)) return [this.#tool(module, { ...tool, name }, tool.name)];
-      this.#tell(
-        `The tool ${name} of ${module.shown} is left out: there is another of that name. Rename it.`,
-      );
+      const problem = taken.has(name) ? "there is another of that name. Rename it" : tooLong(tool);
+      taken.add(name);
+      if (problem === undefined) return [this.#tool(module, { ...tool, name }, tool.name)];
+      this.#tell(`The tool ${name} of ${module.shown} is left out: ${problem}.`);
       return [];
     });
   }
@@ -226,6 +234,15 @@ export class LoadedModules {
     this.#problems = [...this.#problems, problem].slice(-problemsLimit);
     for (const tell of this.#listeners) tell(problem);
   }
+}
+
+function tooLong({ description, schema }: LoadedModule["tools"][number]): string | undefined {
+  const { length } = JSON.stringify(schema);
+  if (description.length > descriptionLimit)
+    return `its description has ${description.length} characters; ${descriptionLimit} are the most. Shorten it`;
+  if (length > schemaLimit)
+    return `the schema of its arguments has ${length} characters; ${schemaLimit} are the most. Shorten it`;
+  return undefined;
 }
 
 function shownPlace({ name, from }: ModulePlace, worktree: string): string {

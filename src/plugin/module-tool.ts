@@ -54,13 +54,22 @@ const argsSchema = z.record(z.string(), z.unknown());
 
 function toResult(value: unknown): ToolResult {
   const { output, title, metadata } = ranToolSchema.parse(value);
-  const facts = JSON.stringify(metadata ?? {}).length > metadataLimit ? { leftOut: "too long" } : metadata;
   return {
     status: "completed",
     output,
-    ...(title && { title: shorten(showInvisible(title)) }),
-    ...(facts && { metadata: facts }),
+    ...(title && { title: shownTitle(title) }),
+    ...(metadata && { metadata: boundedFacts(metadata) }),
   };
+}
+
+/** A title that an author's code gives, as one short line in which nothing acts. */
+export function shownTitle(title: string): string {
+  return shorten(showInvisible(title.slice(0, titleLimit * 10).replaceAll(/\s+/g, " ")));
+}
+
+/** What an author's code says of a call, as far as it is stored with it. */
+export function boundedFacts(metadata: Record<string, unknown>): Record<string, unknown> {
+  return JSON.stringify(metadata).length > metadataLimit ? { leftOut: "too long" } : metadata;
 }
 
 function failure(name: string, file: string, asked: Exclude<Asked, { outcome: "value" }>): ToolFailure {

@@ -1,4 +1,5 @@
 import { deferred, type Deferred, orAfter } from "../base/async.ts";
+import { excerpt } from "../base/excerpt.ts";
 import type { Log } from "../base/log.ts";
 import type { NodeProgram, NodeProgramOptions } from "../workspace/node-program.ts";
 import { type HostAnswer, type HostRequest, parseHostMessage } from "./protocol.ts";
@@ -10,6 +11,9 @@ const beginLimitMs = 20_000;
 const lostMessage = "the process of plugins was ended; whether the call was done is not known";
 /** Characters of what modules print that one host may add to the log. */
 const printedLimit = 100_000;
+
+/** Characters of what a module says of an error, which goes to the model and the person. */
+const errorLimit = 2_000;
 
 /** Starts the program that runs authors' modules. Its environment has no keys and no other credentials. */
 export type StartHost = (options: NodeProgramOptions) => NodeProgram;
@@ -158,6 +162,11 @@ function moduleOf(request: Ask): string | undefined {
 }
 
 function toAsked({ value, error }: HostAnswer): Asked {
-  if (error !== undefined) return { outcome: error.kind, message: error.message };
-  return { outcome: "value", value: JSON.parse(value ?? "null") };
+  if (error !== undefined) return { outcome: error.kind, message: excerpt(error.message, errorLimit) };
+  try {
+    return { outcome: "value", value: JSON.parse(value ?? "null") };
+  } catch {
+    // A module can write into the channel by itself.
+    return { outcome: "bug", message: "the answer is no JSON" };
+  }
 }

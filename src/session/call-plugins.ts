@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { isRecord } from "../base/record.ts";
 import type { Secrets } from "../base/secrets.ts";
-import { showInvisible } from "../permission/invisible.ts";
+import { boundedFacts, shownTitle } from "../plugin/module-tool.ts";
 import type { CallName, Plugins } from "../plugin/plugins.ts";
 import { describeInputProblem } from "../tool/invalid.ts";
 import { type Tool, type ToolContext, type ToolResult, withNotes } from "../tool/tool.ts";
@@ -56,8 +56,8 @@ export async function resultOfPlugins(
   return {
     ...result,
     ...(after.output !== before.output && { output: after.output, notes: undefined }),
-    ...(after.title !== title && { title: showInvisible(after.title) }),
-    ...(!isDeepStrictEqual(after.metadata, before.metadata) && { metadata: after.metadata }),
+    ...(after.title !== title && { title: shownTitle(after.title) }),
+    ...(!isDeepStrictEqual(after.metadata, before.metadata) && { metadata: boundedFacts(after.metadata) }),
   };
 }
 

@@ -245,6 +245,68 @@ export const Decides = () => ({
     });
   });
 
+  test("that write answers of their own into the channel are switched off, and the program goes on", async () => {
+    const plugin = `
+const forge = (value) => { for (let id = 0; id < 50; id++) process.send({ id, value }); };
+export default async () => {
+  if (import.meta.url.includes("loads")) forge("7");
+  return { "tool.execute.before": async () => forge("{no JSON") };
+};
+`;
+    const homeFiles = {
+      ".config/fairlead/plugin/a-loads.js": plugin,
+      ".config/fairlead/plugin/b-calls.js": plugin,
+    };
+    await story({ homeFiles }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("bash", { command: "echo 1" })).reply(reply.call("bash", { command: "echo 2" }));
+      model.reply("Done.");
+      expect((await editor.prompt(sessionId, "Go")).stopReason).toBe("end_turn");
+      const results = model.requests.slice(1).flatMap(({ toolResults }) => toolResults);
+      expect(results).toEqual([expect.stringContaining("b-calls.js, which looks at each call"), "2"]);
+      const told = thoughtText(editor.updates(sessionId));
+      expect(told).toMatch(/a-loads\.js was switched off: loading it was answered with nonsense/);
+      expect(told).toMatch(/b-calls\.js was switched off: .* threw: the answer is no JSON/);
+    });
+  });
+
+  test("that say far too much are heard in part", async () => {
+    const refuses = `export default async () => ({
+  "tool.execute.before": (i) => { if (i.tool === "read") throw new Error("R".repeat(3_000_000)); },
+  "tool.execute.after": (i, o) => { o.title = "T\\n".repeat(300_000); o.metadata = { x: "m".repeat(300_000) }; },
+});
+`;
+    const tools = `import { tool } from "fairlead/plugin";
+const small = { description: "Small.", args: {}, execute: async () => "x" };
+export const long = tool({ ...small, description: "D".repeat(300_000) });
+export const wide = tool({ ...small, args: { a: tool.schema.string().describe("A".repeat(300_000)) } });
+export const a$ = tool(small);
+export const a_ = tool(small);
+`;
+    const homeFiles = {
+      ".config/fairlead/plugin/refuses.js": refuses,
+      ".config/fairlead/tool/of.js": tools,
+    };
+    await story({ homeFiles, files: { "a.txt": "a" } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("read", { filePath: "a.txt" })).reply(reply.call("bash", { command: "echo 2" }));
+      model.reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      const [first, ...later] = model.requests;
+      expect(first?.toolNames.filter((name) => name.startsWith("of_"))).toEqual(["of_a_"]);
+      const [refused = "", ran] = later.flatMap(({ toolResults }) => toolResults);
+      expect(refused).toMatch(/refuses\.js refused this call: R{2000}… \(2998000 characters more\)$/);
+      expect(ran).toBe("2");
+      const updates = editor.updates(sessionId);
+      expect(JSON.stringify(updates).length).toBeLessThan(30_000);
+      expect(toolCalls(updates).at(-1)?.title).toMatch(/^(T ){50}…$/);
+      const told = thoughtText(updates);
+      expect(told).toMatch(/The tool of_long of .*of\.js is left out: its description has 300000 characters/);
+      expect(told).toMatch(/The tool of_wide of .*of\.js is left out: the schema of its arguments has/);
+      expect(told).toMatch(/The tool of_a_ of .*of\.js is left out: there is another of that name/);
+    });
+  });
+
   test("of a project run after consent only, packages of its folder among them, and again when they change", async () => {
     const plugin = (word: string) =>
       `export default async () => ({ "tool.execute.after": (_, o) => { o.output += " ${word}"; } });\n`;
