@@ -1,5 +1,5 @@
 import { languageOf } from "./languages.ts";
-import { type Diagnostic, diagnosticSchema, type Problem, toProblems } from "./problems.ts";
+import { type Diagnostic, type Problem, toProblems } from "./problems.ts";
 import { type ServerConnection, toUri } from "./server-connection.ts";
 
 /** A text that a server is shown under its path; null is "no such file". */
@@ -85,9 +85,4 @@ export function problemsOf({ path, text, pushed, pulled }: Document): Problem[] 
   const problems = [...toProblems(path, text, pushed), ...toProblems(path, text, pulled)];
   const places = new Map(problems.map((problem) => [JSON.stringify(problem), problem]));
   return [...places.values()];
-}
-
-/** Those of them that are what they should be. */
-export function toDiagnostics(values: readonly unknown[]): Diagnostic[] {
-  return values.flatMap((value) => diagnosticSchema.safeParse(value).data ?? []);
 }

@@ -1,9 +1,9 @@
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { type Document, Documents, problemsOf, type ShownText, toDiagnostics } from "./documents.ts";
+import { type Document, Documents, problemsOf, type ShownText } from "./documents.ts";
 import { messageOf, UserError } from "../base/errors.ts";
 import type { PipedProcess } from "../workspace/piped-process.ts";
-import { newProblems, type Problem } from "./problems.ts";
+import { newProblems, type Problem, toErrors } from "./problems.ts";
 import { type quietMs, Reports, silenceLimitMs } from "./reports.ts";
 import { ServerConnection, type ServerConnectionDeps, toUri } from "./server-connection.ts";
 
@@ -154,7 +154,7 @@ export class LanguageServer {
     const params = { textDocument: { uri } };
     const asked = await this.#connection.request("textDocument/diagnostic", params, silenceLimitMs);
     const report = reportSchema.safeParse(asked?.answer).data;
-    if (report?.items !== undefined) document.pulled = toDiagnostics(report.items);
+    if (report?.items !== undefined) document.pulled = toErrors(report.items);
   }
 
   /** What is wrong in these documents before an edit is none of its doing. */
@@ -173,7 +173,7 @@ export class LanguageServer {
     const version = report.version ?? undefined;
     if (version !== undefined) this.#reportsVersions = true;
     if (document !== undefined && (version ?? document.version) >= document.version) {
-      document.pushed = toDiagnostics(report.diagnostics);
+      document.pushed = toErrors(report.diagnostics);
       this.#reports.note(document);
     }
     this.#reports.ring();

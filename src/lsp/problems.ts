@@ -16,33 +16,53 @@ export interface Problem {
 }
 
 const errorSeverity = 1;
-/** Characters of a message, errors of one file that are kept, and errors that the model is told at once. */
+/** Characters of a message, of its code and of the line by which it is known again; errors of one file that are kept, and errors that the model is told at once. */
 const messageLimit = 500;
+const codeLimit = 100;
+const lineLimit = 500;
 const problemsLimit = 200;
 const toldLimit = 20;
 
 const positionSchema = z.object({ line: z.number(), character: z.number() });
 /** As much of the protocol's Diagnostic as is used; without a severity it counts as an error. */
-export const diagnosticSchema = z.object({
+const diagnosticSchema = z.object({
   range: z.object({ start: positionSchema }),
   severity: z.number().nullish(),
-  code: z.union([z.string(), z.number()]).nullish().catch(undefined),
-  message: z.string().catch(""),
+  code: z
+    .union([z.string(), z.number()])
+    .nullish()
+    .catch(undefined)
+    .transform((code) => excerpt(String(code ?? ""), codeLimit)),
+  message: z
+    .string()
+    .catch("")
+    .transform((message) => excerpt(message, messageLimit)),
 });
 export type Diagnostic = z.infer<typeof diagnosticSchema>;
 
-/** The errors among what a server said of a text. */
-export function toProblems(path: string, text: string, diagnostics: readonly Diagnostic[]): Problem[] {
-  const errors = diagnostics.filter(({ severity }) => (severity ?? errorSeverity) === errorSeverity);
+/** The errors among what a server said of a text, as far as they are what they should be. */
+export function toErrors(values: readonly unknown[]): Diagnostic[] {
+  const errors: Diagnostic[] = [];
+  for (const value of values) {
+    const diagnostic = diagnosticSchema.safeParse(value).data;
+    if (diagnostic !== undefined && (diagnostic.severity ?? errorSeverity) === errorSeverity)
+      errors.push(diagnostic);
+    if (errors.length === problemsLimit) break;
+  }
+  return errors;
+}
+
+/** Errors of a text with the lines that they stand in. */
+export function toProblems(path: string, text: string, errors: readonly Diagnostic[]): Problem[] {
   if (errors.length === 0) return [];
   const lines = text.split("\n");
-  return errors.slice(0, problemsLimit).map(({ range: { start }, code, message }) => ({
+  return errors.map(({ range: { start }, code, message }) => ({
     path,
     line: start.line + 1,
     column: start.character + 1,
-    message: excerpt(message, messageLimit),
-    code: String(code ?? ""),
-    lineText: lines[start.line]?.trim() ?? "",
+    message,
+    code,
+    lineText: lines[start.line]?.trim().slice(0, lineLimit) ?? "",
   }));
 }
 

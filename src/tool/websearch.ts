@@ -165,8 +165,9 @@ function at(value: unknown, path: string): unknown {
   }, value);
 }
 
+/** A text, or the texts of a list. */
 function toText(value: unknown): string {
-  if (Array.isArray(value)) return value.map((item: unknown) => toText(item)).join("\n");
+  if (Array.isArray(value)) return value.filter((item) => typeof item === "string").join("\n").trim();
   return typeof value === "string" ? value.trim() : "";
 }
 

@@ -41,6 +41,11 @@ function publish(uri: string): void {
   if (behaviour === "is-asked" || behaviour === "stays-silent") return;
   const version = behaviour === "pushes-versions" ? { version: texts.get(uri)?.version } : {};
   const diagnostics = errorsOf(uri);
+  if (behaviour === "says-too-much" && diagnostics.length > 0) {
+    const range = { start: { line: 0, character: 0 } };
+    const much = { range, severity: 1, code: "C".repeat(10_000) };
+    for (let at = 0; at < 250; at++) diagnostics.push({ ...much, message: `${at} ${"M".repeat(9_998)}` });
+  }
   if (behaviour === "is-odd") {
     send({ method: "textDocument/publishDiagnostics", params: null });
     send({ method: "textDocument/publishDiagnostics", params: { uri: "not an address", diagnostics } });
