@@ -101,6 +101,13 @@ describe("a search", () => {
     expect(two).toContain(`${"x".repeat(2_000)}… (cut)`);
   });
 
+  test("takes the texts of a list, and nothing of what is no text", async () => {
+    const deep = `${"[".repeat(100_000)}"x"${"]".repeat(100_000)}`;
+    const results = `[{"title":${deep},"url":"u","text":["a",null,"b"]},null,7]`;
+    await using server = await webServer({ "/": body(`{"results":${results}}`) });
+    expect(await output({ url: server.url })).toBe("1. (no title)\nu\na\nb\n\n2. (no title)\n\n3. (no title)");
+  });
+
   test("that finds nothing says so", async () => {
     await using server = await webServer({ "/": json({ results: [] }) });
     expect(await output({ url: server.url })).toBe("Nothing was found. Try other words.");
