@@ -167,7 +167,11 @@ function at(value: unknown, path: string): unknown {
 
 /** A text, or the texts of a list. */
 function toText(value: unknown): string {
-  if (Array.isArray(value)) return value.filter((item) => typeof item === "string").join("\n").trim();
+  if (Array.isArray(value))
+    return value
+      .filter((item) => typeof item === "string")
+      .join("\n")
+      .trim();
   return typeof value === "string" ? value.trim() : "";
 }
 

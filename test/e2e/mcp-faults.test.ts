@@ -179,9 +179,7 @@ describe("what a server offers", () => {
       expect(await callOnce(stage, "bad_echo")).toEqual(["hello"]);
       const { toolNames } = stage.model.requests[0] ?? { toolNames: [] };
       expect(toolNames.filter((name) => name.startsWith("bad"))).toEqual(["bad_echo"]);
-      expect(shown(stage)).toContain(
-        "tools left out: abyss (its schema is nested more than 40 levels)",
-      );
+      expect(shown(stage)).toContain("tools left out: abyss (its schema is nested more than 40 levels)");
     });
   });
 

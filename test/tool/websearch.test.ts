@@ -105,7 +105,9 @@ describe("a search", () => {
     const deep = `${"[".repeat(100_000)}"x"${"]".repeat(100_000)}`;
     const results = `[{"title":${deep},"url":"u","text":["a",null,"b"]},null,7]`;
     await using server = await webServer({ "/": body(`{"results":${results}}`) });
-    expect(await output({ url: server.url })).toBe("1. (no title)\nu\na\nb\n\n2. (no title)\n\n3. (no title)");
+    expect(await output({ url: server.url })).toBe(
+      "1. (no title)\nu\na\nb\n\n2. (no title)\n\n3. (no title)",
+    );
   });
 
   test("that finds nothing says so", async () => {

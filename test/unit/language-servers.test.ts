@@ -167,7 +167,7 @@ describe("a server at fault", () => {
   test("that says far too much is told in part", async () => {
     await using at = await place("says-too-much");
     const found = await at.edit("a.txt", "fine", "wrong");
-    expect(found).toContain("a.txt:1:1: \"wrong\" is wrong (W1)\n");
+    expect(found).toContain('a.txt:1:1: "wrong" is wrong (W1)\n');
     expect(found).toMatch(/: 0 M{498}… \(9500 characters more\) \(C{100}… \(9900 characters more\)\)\n/);
     expect(found).toMatch(/\n… and 180 more\.$/);
     expect(found.length).toBeLessThan(20_000);

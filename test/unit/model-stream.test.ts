@@ -127,11 +127,10 @@ const failureOf = (events: StepEvent[]) => {
 
 test("events that are called JSON are read as they come", async () => {
   const more = Promise.withResolvers<void>();
-  const base = await serve(async (response) => {
+  const base = await serve((response) => {
     response.writeHead(200, { "content-type": "application/json" }).write("\r\n");
     response.write(`: ready\n\n${say("Hel")}`);
-    await more.promise;
-    response.end(say("lo") + ending());
+    void more.promise.then(() => response.end(say("lo") + ending()));
   });
   const events: StepEvent[] = [];
   for await (const event of ask(base)) {

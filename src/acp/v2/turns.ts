@@ -115,7 +115,7 @@ export class Turns {
 
 type State =
   | { state: "running" | "requires_action" }
-  | ({ state: "idle"; stopReason: string; error?: draft.Error; _meta?: { usage: Usage } });
+  | { state: "idle"; stopReason: string; error?: draft.Error; _meta?: { usage: Usage } };
 
 function idleAfter(result: TurnResult): State {
   const idle = { state: "idle", _meta: { usage: usageOf(result) } } as const;
