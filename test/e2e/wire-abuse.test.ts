@@ -11,7 +11,7 @@ import { failureOf } from "../support/failure.ts";
 import { objectOf } from "../support/json.ts";
 import type { ModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
-import { storiesOfOneAgent } from "../support/story.ts";
+import { storiesOfOneAgent, story as storyOfOwnAgent } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import { agentText } from "../support/transcript.ts";
 import { within } from "../support/waiting.ts";
@@ -184,7 +184,7 @@ describe("odd messages", () => {
 });
 
 test("answers that nobody waits for fill no log", async () => {
-  await story({}, async ({ editor, model }) => {
+  await storyOfOwnAgent({}, async ({ editor, model }) => {
     const stray = (id: number) => `${JSON.stringify({ jsonrpc: "2.0", id: `stray-${id}`, result: {} })}\n`;
     await editor.newSession();
     await editor.write(Array.from({ length: 2_000 }, (_, id) => stray(id)).join(""));
