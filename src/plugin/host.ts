@@ -1,6 +1,6 @@
 import { pathToFileURL } from "node:url";
 import { z } from "zod";
-import { messageOf } from "../base/errors.ts";
+import { codeOf } from "../base/errors.ts";
 import type { Hooks, PluginInput, PluginOptions, ToolContext, ToolDefinition, ToolOutput } from "./author.ts";
 import { packageSpecifier, registerImports } from "./imports.ts";
 import {
@@ -45,7 +45,7 @@ class Host {
       if (value.length > answerLimit) throw new Nonsense(`it returned more than ${answerLimit} characters`);
       return { id: request.id, value };
     } catch (error) {
-      return { id: request.id, error: { kind: kindOf(error), message: messageOf(error) } };
+      return { id: request.id, error: { kind: kindOf(error), message: wordsOf(error) } };
     }
   }
 
@@ -247,6 +247,14 @@ function kindOf(error: unknown): NonNullable<HostAnswer["error"]>["kind"] {
   return mistakes.has(error.name) || "code" in error ? "bug" : "refusal";
 }
 
+/** A module's own error, with its cause: what `fetch` throws says nothing without. */
+function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error === "string" ? error : describe(error);
+  const { message, name, cause } = error;
+  const why = cause instanceof Error ? cause.message || codeOf(cause) : undefined;
+  return why ? `${message || name}: ${why}` : message || name;
+}
+
 function isFunction(value: unknown): value is (...args: unknown[]) => unknown {
   return typeof value === "function";
 }
@@ -261,5 +269,5 @@ process.on("disconnect", () => process.exit());
 // What a module left behind must not take the others along.
 for (const event of ["uncaughtException", "unhandledRejection"])
   process.on(event, (error: unknown) =>
-    process.send?.({ log: `something a module left behind threw: ${messageOf(error)}` }),
+    process.send?.({ log: `something a module left behind threw: ${wordsOf(error)}` }),
   );

@@ -97,16 +97,22 @@ describe("tools of the configuration's folders", () => {
 import { tool } from "fairlead/plugin";
 const make = (execute) => tool({ description: "Fails.", args: { n: tool.schema.number() }, execute });
 export const throws = make(() => { throw new Error("no luck"); });
+export const causes = make(() => { throw new Error("no luck", { cause: new Error("no connection") }); });
 export const nothing = make(() => {});
 export const ends = make(() => process.exit(3));
 export const fine = make(({ n }) => "x".repeat(n));
 `;
     const files = { ".config/fairlead/tools/broken.js": broken, ".config/fairlead/tools/read.js": greet };
-    const homeFiles = { ...files, ".config/fairlead/tools/typo.ts": "export default {{" };
+    const homeFiles = {
+      ...files,
+      ".config/fairlead/tools/typo.ts": "export default {{",
+      ".config/fairlead/tools/needs.js": 'import "no-such-package";\n',
+    };
     await story({ homeFiles, config: { permission: "allow" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("broken_throws", { n: "one" }));
       model.reply(reply.call("broken_throws", { n: 1 }));
+      model.reply(reply.call("broken_causes", { n: 1 }));
       model.reply(reply.call("broken_nothing", { n: 1 }));
       model.reply(reply.call("broken_fine", { n: 60_000 }));
       model.reply(reply.call("broken_ends", { n: 1 }));
@@ -115,11 +121,13 @@ export const fine = make(({ n }) => "x".repeat(n));
       const results = model.requests.slice(1).map(({ toolResults }) => toolResults.at(-1));
       expect(results[0]).toMatch(/^The arguments do not fit[^]*- n: .*number/);
       expect(results[1]).toMatch(/^The tool broken_throws \(.*broken\.js\) failed: no luck$/);
-      expect(results[2]).toContain("it returned nothing instead of text");
-      expect(results[3]).toMatch(/cut|left out|whole/);
-      expect(results[4]).toMatch(/broken\.js\) failed: .*ended/);
+      expect(results[2]).toMatch(/ failed: no luck: no connection$/);
+      expect(results[3]).toContain("it returned nothing instead of text");
+      expect(results[4]).toMatch(/cut|left out|whole/);
+      expect(results[5]).toMatch(/broken\.js\) failed: .*ended/);
       const thoughts = thoughtText(editor.updates(sessionId));
       expect(thoughts).toMatch(/typo\.ts was switched off: loading it /);
+      expect(thoughts).toMatch(/needs\.js was switched off: loading it threw: Cannot find package/);
       expect(thoughts).toMatch(/The tool read of .*read\.js is left out/);
       expect(thoughts).toMatch(/broken\.js was switched off: .*code 3/);
       model.reply("Done.");
