@@ -247,11 +247,10 @@ export const Decides = () => ({
 
   test("that write answers of their own into the channel are switched off, and the program goes on", async () => {
     const plugin = `
-const forge = (value) => { for (let id = 0; id < 50; id++) process.send({ id, value }); };
-export default async () => {
-  if (import.meta.url.includes("loads")) forge("7");
-  return { "tool.execute.before": async () => forge("{no JSON") };
-};
+const forge = (from, to, value) => { for (let id = from; id <= to; id++) process.send({ id, value }); };
+// The first that is asked for is to load the first of them.
+if (import.meta.url.includes("loads")) forge(1, 1, "7");
+export default async () => ({ "tool.execute.before": async () => forge(2, 50, "{no JSON") });
 `;
     const homeFiles = {
       ".config/fairlead/plugin/a-loads.js": plugin,
