@@ -93,10 +93,13 @@ export class Transcript {
     await this.#writer.secure();
   }
 
-  /** Marks the assistant message as ended and seals it. */
+  /** Marks the assistant message as ended and seals it. What is told to have ended stays so, however the program ends. */
   async complete(info: AssistantInfo): Promise<void> {
-    await this.updateMessage({ ...info, time: { ...info.time, completed: Date.now() } });
+    const ended = { ...info, time: { ...info.time, completed: Date.now() } };
+    this.#message(info.id).info = ended;
+    this.#writer.putMessage(ended);
     await this.seal(info.id);
+    await this.#emit({ sessionId: this.sessionId, type: "message", info: ended });
   }
 
   /** Shows these instead: what a finished compaction has left, or an undo. The disk keeps the others. */
