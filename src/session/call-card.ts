@@ -127,7 +127,11 @@ export class CallCard {
     const printed = this.#printed.toWellFormed().trimEnd();
     if (printed === "") return this.fail(reason, abandonedText(reason));
     const what = this.#isCut ? "the end of what it had printed" : "what it had printed";
-    return this.fail(reason, `${printed}\n\n[Cancelled before it had ended; above is ${what} by then.]`);
+    const { start, end } = this.#span();
+    const seconds = ((end - start) / 1_000).toFixed(1);
+    // As a command says it that ends in time.
+    const text = `${printed}\n\n[Cancelled after ${seconds} s; above is ${what}.]`;
+    return this.fail(reason, text, this.part.kind === "execute" ? { metadata: { exitCode: null } } : {});
   }
 
   #remember(delta: string): void {
