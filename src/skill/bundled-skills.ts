@@ -7,16 +7,12 @@ import type { Skill } from "./skill.ts";
 /** The skills that come with the program. They do not change while it runs: their index stands for them, read once. */
 export class BundledSkills {
   readonly folder: string;
-  readonly #read: () => Promise<readonly Skill[]>;
+  /** Rejects where they cannot be read, now. */
+  readonly load: () => Promise<readonly Skill[]>;
 
   constructor(folder: string) {
     this.folder = folder;
-    this.#read = once(() => readIndex(folder));
-  }
-
-  /** Empty where they cannot be read, now. */
-  load(): Promise<readonly Skill[]> {
-    return this.#read().catch(() => []);
+    this.load = once(() => readIndex(folder));
   }
 }
 

@@ -52,7 +52,7 @@ export async function loadSkills(sources: SkillSources): Promise<LoadedSkills> {
   const report: Report = (path, message) => problems.push({ path, message });
   const places = placesOf(sources);
   const found = new Map<string, Skill>();
-  const bundled = await sources.bundled.load();
+  const bundled = await bundledSkills(sources.bundled, report);
   for (const skill of bundled) found.set(skill.name, skill);
   for (const path of await skillFiles(places, report)) {
     const skill = await readSkill(path, report);
@@ -64,6 +64,15 @@ export async function loadSkills(sources: SkillSources): Promise<LoadedSkills> {
   }
   const skills = [...found.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
   return { skills, problems, places: places.map(({ path }) => path) };
+}
+
+async function bundledSkills({ folder, load }: BundledSkills, report: Report): Promise<readonly Skill[]> {
+  try {
+    return await load();
+  } catch (error) {
+    report(folder, `the program's own skills cannot be read (${messageOf(error)}); install Fairlead anew`);
+    return [];
+  }
 }
 
 function placesOf(sources: SkillSources): SkillPlace[] {

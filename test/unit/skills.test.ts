@@ -14,7 +14,7 @@ const skill = (name: string, description: string, body = "Do it.") =>
 function sources({ path }: TemporaryFolder, more: Partial<SkillSources> = {}): SkillSources {
   const root = join(path, "repo");
   return {
-    bundled: new BundledSkills(join(path, "bundled")),
+    bundled: { folder: join(path, "bundled"), load: () => Promise.resolve([]) },
     otherFolders: [
       { path: join(path, "home/.claude"), scope: "home" },
       { path: join(root, ".claude"), scope: "project" },
@@ -48,6 +48,19 @@ test("skills come from every place, the later one wins and it is said", async ()
   const path = (name: string) => join(folder.path, name, ".claude/skills/mine/SKILL.md");
   expect(problems).toEqual([
     { path: path("repo"), message: `is used; the skill "mine" of ${path("home")} is not` },
+  ]);
+});
+
+test("where the program's own skills cannot be read that is said, and the others count", async () => {
+  await using folder = await temporaryFolder({ "home/.claude/skills/a/SKILL.md": skill("a", "Fine.") });
+  const bundled = new BundledSkills(join(folder.path, "bundled"));
+  const { skills, problems } = await loadSkills(sources(folder, { bundled }));
+  expect(skills.map(({ name }) => name)).toEqual(["a"]);
+  expect(problems).toEqual([
+    {
+      path: bundled.folder,
+      message: expect.stringMatching(/cannot be read \(ENOENT.*install Fairlead anew$/),
+    },
   ]);
 });
 
