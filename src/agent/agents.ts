@@ -143,7 +143,7 @@ interface Draft {
 }
 
 async function readDefinitions(sources: AgentSources, problems: AgentProblem[]): Promise<Definition[]> {
-  const { config, folders, untrusted = [], confined, home } = sources;
+  const { config, folders, untrusted = [], confined } = sources;
   const filesOf = (folder: string) =>
     readAgentFiles(
       folder,
@@ -174,10 +174,7 @@ async function readDefinitions(sources: AgentSources, problems: AgentProblem[]):
     const files = await filesOf(folder);
     written.push(...files.map((file) => ({ ...file, trusted: !untrusted.includes(folder) })));
   }
-  return written.map((entry) => {
-    const choosesModel = entry.trusted || sources.withoutModels !== true;
-    return { ...toDefinition(entry, home, problems), choosesModel };
-  });
+  return written.map((entry) => toDefinition(entry, sources, problems));
 }
 
 /** What somebody wrote of an agent, not yet checked, and where. */
@@ -196,14 +193,22 @@ function asPrimary(raw: unknown): unknown {
 
 function toDefinition(
   written: Written,
-  home: string,
+  { home, withoutModels = false }: AgentSources,
   problems: AgentProblem[],
-): Omit<Definition, "choosesModel"> {
+): Definition {
   const { name, path, place, trusted } = written;
   const { config, extra, problems: found } = parseAgentConfig(written.raw);
   for (const message of found) problems.push(path ? { path, message } : { message: `${place}: ${message}` });
   const options = { ...extra, ...config.options };
-  return { name, path, config, options, rules: configuredRules(config, home), trusted };
+  return {
+    name,
+    path,
+    config,
+    options,
+    rules: configuredRules(config, home),
+    trusted,
+    choosesModel: trusted || !withoutModels,
+  };
 }
 
 /** The old form lies underneath the new one. */
