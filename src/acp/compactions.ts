@@ -1,3 +1,4 @@
+import type { Room } from "../base/async.ts";
 import type { SessionUpdate, ToolCall } from "@agentclientprotocol/sdk/unstable";
 import { beginningOf } from "../base/excerpt.ts";
 import type { AgentError } from "../message/message.ts";
@@ -13,13 +14,13 @@ const summaryLength = 60_000;
  */
 export class Compactions {
   readonly #client: ClientAbilities;
-  readonly #send: (update: SessionUpdate) => Promise<void>;
+  readonly #send: (update: SessionUpdate) => Room;
   readonly #log: Log;
   readonly #open = new Set<string>();
   /** Those of the open ones that are not shown yet. */
   readonly #held = new Set<string>();
 
-  constructor(deps: { client: ClientAbilities; log: Log; send(update: SessionUpdate): Promise<void> }) {
+  constructor(deps: { client: ClientAbilities; log: Log; send(update: SessionUpdate): Room }) {
     this.#client = deps.client;
     this.#log = deps.log;
     this.#send = (update) => deps.send(update);
@@ -54,7 +55,7 @@ export class Compactions {
     this.#held.clear();
   }
 
-  #sendBeginning(id: string): Promise<void> {
+  #sendBeginning(id: string): Room {
     return this.#send(
       this.#client.compaction
         ? { sessionUpdate: "compaction_update", compactionId: id, status: "in_progress" }

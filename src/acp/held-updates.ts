@@ -1,5 +1,7 @@
+import type { Room } from "../base/async.ts";
+
 interface Held {
-  task: () => Promise<void>;
+  task: () => Room;
   isOfTurn: boolean;
 }
 
@@ -38,7 +40,7 @@ export class HeldUpdates {
     if (this.#held === undefined) return;
     const ofTurn = this.#held.filter(({ isOfTurn }) => isOfTurn);
     this.#held = this.#held.filter(({ isOfTurn }) => !isOfTurn);
-    await Promise.all(ofTurn.map(({ task }) => task()));
+    for (const room of ofTurn.map(({ task }) => task())) await room;
   }
 
   /** The client closed the session: nothing is sent any more. */
@@ -48,9 +50,10 @@ export class HeldUpdates {
   }
 
   /** Runs the task when nothing is held back, behind what is; what is of a turn, before the turn's answer at the latest. */
-  async whenReleased(task: () => Promise<void>, isOfTurn = false): Promise<void> {
-    if (this.#hasEnded) return;
+  whenReleased(task: () => Room, isOfTurn = false): Room {
+    if (this.#hasEnded) return undefined;
     if (this.#held === undefined) return task();
     this.#held.push({ task, isOfTurn });
+    return undefined;
   }
 }

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import type { AnyMessage, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
-import { type Deferred, deferred } from "../base/async.ts";
+import { type Deferred, deferred, type Room } from "../base/async.ts";
 import { beginningOf } from "../base/excerpt.ts";
 import { toWireJson } from "./said-fields.ts";
 
@@ -10,8 +10,8 @@ const highWaterBytes = 1024 * 1024;
 const chunkLength = 64 * 1024;
 
 /**
- * Everything that goes to the client, in order. The first line goes at once; what comes while a write is under way
- * waits, text of one message is merged, and all of it goes with the next write.
+ * Everything that goes to the client, in order. A line that comes alone goes at once; of a burst, what comes while a
+ * write is under way waits, text of one message is merged, and all of it goes with the next write.
  */
 export class Outbox {
   readonly #output: Writable;
@@ -35,31 +35,31 @@ export class Outbox {
     return this.#closed.promise;
   }
 
-  /** Sends a message of the connection. Resolves when there is room for more. */
-  send(message: AnyMessage): Promise<void> {
+  /** Sends a message of the connection. */
+  send(message: AnyMessage): Room {
     const room = this.#push({ line: toLine(message) });
     this.#runAfterResponse(message);
     return room;
   }
 
   /** Sends the answers to a batch, as one line. */
-  sendAll(messages: readonly AnyMessage[]): Promise<void> {
+  sendAll(messages: readonly AnyMessage[]): Room {
     const room = this.#push({ line: `[${messages.map((message) => toLine(message).trimEnd()).join()}]\n` });
     for (const message of messages) this.#runAfterResponse(message);
     return room;
   }
 
   /** Sends a `session/update`; text that continues the one before it may be merged with it, long text is cut. */
-  update(sessionId: string, update: WireUpdate): Promise<void> {
+  update(sessionId: string, update: WireUpdate): Room {
     if (!isTextChunk(update)) return this.#push({ line: toUpdateLine(sessionId, update) });
     const pieces = piecesOf(update.content.text);
     const rooms = pieces.map((text) =>
       this.#text(sessionId, { ...update, content: { ...update.content, text } }),
     );
-    return rooms.at(-1) ?? this.#room();
+    return rooms.at(-1);
   }
 
-  #text(sessionId: string, update: TextChunk): Promise<void> {
+  #text(sessionId: string, update: TextChunk): Room {
     const last = this.#queue.at(-1);
     if (
       last === undefined ||
@@ -100,29 +100,29 @@ export class Outbox {
     this.#closed.resolve();
   }
 
-  #push(entry: Entry): Promise<void> {
-    if (this.#isClosed || this.#isSealed) return Promise.resolve();
+  #push(entry: Entry): Room {
+    if (this.#isClosed || this.#isSealed) return undefined;
     this.#queue.push(entry);
     this.#queuedBytes += "line" in entry ? entry.line.length : entry.update.content.text.length;
     this.#pump();
     return this.#room();
   }
 
-  #room(): Promise<void> {
-    if (this.#queuedBytes < highWaterBytes || this.#isClosed) return Promise.resolve();
+  #room(): Room {
+    if (this.#queuedBytes < highWaterBytes || this.#isClosed) return undefined;
     this.#drained ??= deferred<void>();
     return this.#drained.promise;
   }
 
   #pump(): void {
     if (this.#writing || this.#queue.length === 0) return;
-    const lines = this.#queue.map((entry) =>
-      "line" in entry ? entry.line : toUpdateLine(entry.sessionId, entry.update),
-    );
+    let lines = "";
+    for (const entry of this.#queue)
+      lines += "line" in entry ? entry.line : toUpdateLine(entry.sessionId, entry.update);
     this.#queue = [];
     this.#queuedBytes = 0;
     this.#writing = true;
-    this.#output.write(lines.join(""), () => this.#written());
+    this.#output.write(lines, () => this.#written());
   }
 
   #written(): void {

@@ -1,3 +1,5 @@
+import type { Room } from "../base/async.ts";
+
 /**
  * Sends growing output at most once per interval: the first piece at once, what follows together. A timer runs only
  * while something waits.
@@ -6,7 +8,7 @@ export class OutputPacer {
   readonly #intervalMs: number;
   /** "all" sends each character once; a number sends the newest so many characters every time. */
   readonly #keep: "all" | number;
-  readonly #send: (text: string) => Promise<void>;
+  readonly #send: (text: string) => Room;
   #text = "";
   #dropped = false;
   #isNew = false;
@@ -14,7 +16,7 @@ export class OutputPacer {
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> = Promise.resolve();
 
-  constructor(pace: { intervalMs: number; keep: "all" | number }, send: (text: string) => Promise<void>) {
+  constructor(pace: { intervalMs: number; keep: "all" | number }, send: (text: string) => Room) {
     this.#intervalMs = pace.intervalMs;
     this.#keep = pace.keep;
     this.#send = send;

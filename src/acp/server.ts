@@ -38,7 +38,7 @@ export function serveClient(deps: ServerDeps): Served {
   const { wire, program, log, withDraft } = deps;
   const library = () => reception.library();
   const sessions = deps.openSessions({
-    emit: async (event) => connection.findView(event.sessionId)?.receive(event),
+    emit: (event) => connection.findView(event.sessionId)?.receive(event),
     ask: async (question, signal) => {
       const asking = await library();
       if (asking === undefined) throw reception.problem;

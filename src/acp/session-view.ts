@@ -1,5 +1,5 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
-import { deferred } from "../base/async.ts";
+import { deferred, type Room } from "../base/async.ts";
 import { withoutControls } from "../base/controls.ts";
 import type { Log } from "../base/log.ts";
 import type { SessionEvent } from "../message/event.ts";
@@ -21,8 +21,8 @@ import { commandsOf, planUpdate, retryUpdate, textChunk, titleUpdate, usageUpdat
 
 /** Where one session's updates go, in the form of the protocol's version that the client speaks. */
 export interface Channel {
-  /** Resolves when there is room for more. `under` is the session, or one of its child sessions. */
-  send(update: SessionUpdate, under: SessionId): Promise<void>;
+  /** `under` is the session, or one of its child sessions. */
+  send(update: SessionUpdate, under: SessionId): Room;
   /** The conversation is shown from its beginning again. */
   beginReplay(): void;
   /** A message of the person has its place in the conversation; a steering one was said into a running turn. */
@@ -124,12 +124,13 @@ export class SessionView {
     await this.#compactions.cutOff(compactions);
   }
 
-  async receive(event: SessionEvent): Promise<void> {
-    if (this.#missed !== undefined && ofTurn.has(event.type)) this.#missed.push(event);
-    else await this.#show(event);
+  receive(event: SessionEvent): Room {
+    if (this.#missed === undefined || !ofTurn.has(event.type)) return this.#show(event);
+    this.#missed.push(event);
+    return undefined;
   }
 
-  async #show(event: SessionEvent): Promise<void> {
+  #show(event: SessionEvent): Room {
     switch (event.type) {
       case "message":
         return this.#message(event.info);
@@ -150,8 +151,7 @@ export class SessionView {
       case "title":
         return this.#send(titleUpdate(event.title, event.updatedAt));
       case "agent":
-        await this.#send({ sessionUpdate: "current_mode_update", currentModeId: event.agent });
-        return this.#sendOptions();
+        return this.#agent(event.agent);
       case "model":
       case "approval":
       case "options":
@@ -161,6 +161,11 @@ export class SessionView {
       case "notice":
         return this.notice(event.severity, event.text);
     }
+  }
+
+  async #agent(name: string): Promise<void> {
+    await this.#send({ sessionUpdate: "current_mode_update", currentModeId: name });
+    await this.#sendOptions();
   }
 
   /** Makes sure that the client knows the call that it is asked about, under this title. */
@@ -258,7 +263,7 @@ export class SessionView {
   async tell(): Promise<void> {
     const texts = [...this.#untold];
     this.#untold.clear();
-    await Promise.all(texts.map((text) => this.#send(textChunk("reasoning", newPartId(), `${text}\n\n`))));
+    for (const text of texts) await this.#send(textChunk("reasoning", newPartId(), `${text}\n\n`));
   }
 
   async #replayMessage(message: Message): Promise<void> {
@@ -306,8 +311,8 @@ export class SessionView {
     await this.#say(part.type, part.id, said.complete(part.id, part.text));
   }
 
-  async #say(kind: "text" | "reasoning", partId: PartId, text: string): Promise<void> {
-    if (text !== "") await this.#sendOfTurn(textChunk(kind, partId, text));
+  #say(kind: "text" | "reasoning", partId: PartId, text: string): Room {
+    return text === "" ? undefined : this.#sendOfTurn(textChunk(kind, partId, text));
   }
 
   async #sendOptions(): Promise<void> {
@@ -322,12 +327,12 @@ export class SessionView {
     this.#calls.forgetEnded();
   }
 
-  async #sendOfTurn(update: SessionUpdate, under: SessionId = this.session.id): Promise<void> {
-    if (this.#turns.size > 0 || this.#replaying)
-      await this.updates.whenReleased(
-        () => this.#channel.send(this.paths.inUpdate(update), under),
-        this.#isLive,
-      );
+  #sendOfTurn(update: SessionUpdate, under: SessionId = this.session.id): Room {
+    if (this.#turns.size === 0 && !this.#replaying) return undefined;
+    return this.updates.whenReleased(
+      () => this.#channel.send(this.paths.inUpdate(update), under),
+      this.#isLive,
+    );
   }
 
   /** What is replayed keeps its order, whichever turn runs or ends meanwhile. */
@@ -335,8 +340,8 @@ export class SessionView {
     return this.#turns.size > 0 && !this.#replaying;
   }
 
-  async #send(update: SessionUpdate): Promise<void> {
-    await this.updates.whenReleased(() => this.#channel.send(this.paths.inUpdate(update), this.session.id));
+  #send(update: SessionUpdate): Room {
+    return this.updates.whenReleased(() => this.#channel.send(this.paths.inUpdate(update), this.session.id));
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Room } from "../base/async.ts";
 import type { SessionUpdate, SubagentUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { Child, SessionEvent } from "../message/event.ts";
 import { isSessionId, type MessageId, type SessionId } from "../message/ids.ts";
@@ -12,9 +13,9 @@ import { textChunk } from "./updates.ts";
 export interface SubagentsDeps extends Omit<ToolCallsDeps, "send"> {
   client: ClientAbilities;
   /** Sends an update under the session that the client opened. */
-  send(update: SessionUpdate): Promise<void>;
+  send(update: SessionUpdate): Room;
   /** Sends an update under a child session, for clients that know them. */
-  sendFrom(child: SessionId, update: SessionUpdate): Promise<void>;
+  sendFrom(child: SessionId, update: SessionUpdate): Room;
   /** What was said in a child session, oldest first. */
   history(child: SessionId): AsyncIterable<Message>;
 }

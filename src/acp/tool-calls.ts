@@ -11,7 +11,7 @@ import { withoutControls } from "../base/controls.ts";
 import { printedOf } from "../tool/command-end.ts";
 import { fenced } from "../base/fence.ts";
 import { isRecord } from "../base/record.ts";
-import { Serial } from "../base/async.ts";
+import { Serial, type Room } from "../base/async.ts";
 import { OutputPacer } from "./output-pacer.ts";
 import { shownTitle } from "./titles.ts";
 
@@ -27,7 +27,7 @@ export interface ToolCallsDeps {
   client: ClientAbilities;
   cwd: string;
   loadSnapshot(hash: string): Promise<Buffer | undefined>;
-  send(update: SessionUpdate): Promise<void>;
+  send(update: SessionUpdate): Room;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
-import { deferred, type Deferred } from "../base/async.ts";
+import { deferred, type Deferred, type Room } from "../base/async.ts";
 import { Batches, longestBatch, sortBatch } from "./batches.ts";
 import { idOf, readMessages } from "./inbox.ts";
 import { initializeResult, isPlainInitialize, type Program, withVersion } from "./initialize.ts";
@@ -61,20 +61,20 @@ export class Wire {
   }
 
   /** Sends an answer or a request. */
-  send(message: AnyMessage): Promise<void> {
+  send(message: AnyMessage): Room {
     return isAnswer(message) ? this.#answer(message) : this.outbox.send(message);
   }
 
   /** The same for the library, whose answer to an `initialize` that is answered goes nowhere. */
-  relay(message: AnyMessage): Promise<void> {
+  relay(message: AnyMessage): Room {
     const isSecond =
       this.#answered !== undefined && isAnswer(message) && JSON.stringify(message.id) === this.#answered;
     if (!isSecond) return this.send(message);
     this.#answered = undefined;
-    return Promise.resolve();
+    return undefined;
   }
 
-  #answer(message: Answer): Promise<void> {
+  #answer(message: Answer): Room {
     const { id } = message;
     this.#markAnswered(id);
     this.#hasBatches ||= saysVersionTwo(message);
@@ -116,8 +116,8 @@ export class Wire {
     return `A batch may have at most ${longestBatch} messages, not ${entries.length}.`;
   }
 
-  #sendAll(answers: readonly AnyMessage[]): Promise<void> {
-    return answers.length === 0 ? Promise.resolve() : this.outbox.sendAll(answers);
+  #sendAll(answers: readonly AnyMessage[]): Room {
+    return answers.length === 0 ? undefined : this.outbox.sendAll(answers);
   }
 
   #take(given: AnyMessage, program: Program): void {

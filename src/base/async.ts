@@ -9,6 +9,28 @@ export function deferred<T>(): Deferred<T> {
   return Promise.withResolvers<T>();
 }
 
+/**
+ * What whoever brings more has to wait for; undefined where it is taken and there is room for more, as it is for nearly
+ * each delta: then no promise is made on its whole way, and a caller that is not async makes none either.
+ */
+export type Room = Promise<void> | undefined;
+
+/** Hands on one after the other, each when there is room behind the one before. */
+export function handEach<T>(items: readonly T[], take: (item: T) => Room): Room {
+  let taken = 0;
+  for (const item of items) {
+    const room = take(item);
+    taken++;
+    if (room !== undefined) return handRest(items.slice(taken), take, room);
+  }
+  return undefined;
+}
+
+async function handRest<T>(items: readonly T[], take: (item: T) => Room, room: Room): Promise<void> {
+  await room;
+  for (const item of items) await take(item);
+}
+
 /** Runs tasks one after the other, in the order in which they were given. A failed task does not stop the next. */
 export class Serial {
   #last: Promise<unknown> = Promise.resolve();

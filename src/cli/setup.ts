@@ -183,11 +183,9 @@ async function tryOut(setup: Setup, choices: Choices): Promise<string | undefine
     maxOutputTokens: trialTokens,
     signal,
   };
-  for await (const event of models.stream(request)) {
-    if (event.type === "failed")
-      return signal.aborted ? `no answer within ${tryLimitMs / 1000} s` : event.error.message;
-  }
-  return undefined;
+  const end = await models.call(request, () => undefined);
+  if (end.type === "finish") return undefined;
+  return signal.aborted ? `no answer within ${tryLimitMs / 1000} s` : end.error.message;
 }
 
 /** Why the place that is to hold the key holds none. */

@@ -1,8 +1,9 @@
+import type { Room } from "../base/async.ts";
 import type { MessageId, PartId, SessionId } from "./ids.ts";
 import type { ApprovalMode, MessageInfo, ModelRef, Todo } from "./message.ts";
 import type { Part } from "./part.ts";
 
-/** One change of a session. Whoever receives it may await its own work: the turn waits for it. */
+/** One change of a session. */
 export type SessionEvent = { sessionId: SessionId } & (
   | { type: "message"; info: MessageInfo }
   | { type: "part"; messageId: MessageId; part: Part }
@@ -41,4 +42,5 @@ export interface Usage {
   cost: number | undefined;
 }
 
-export type Emit = (event: SessionEvent) => Promise<void>;
+/** Tells an event. The turn waits for the room that whoever receives it says it needs. */
+export type Emit = (event: SessionEvent) => Room;

@@ -1,87 +1,117 @@
-import { type Deferred, deferred } from "../base/async.ts";
+import { type Deferred, deferred, type Room } from "../base/async.ts";
 
 /** Thrown after too long a silence. */
 export class Stall extends Error {}
 
 /** So much may wait for whoever takes it; beyond it, whoever brings more waits. */
-const room = 16;
+const mostWaiting = 16;
+
+/** How it ended: all of it was taken, or what was thrown, by those who brought it or by whoever took it. */
+export type Outcome = { readonly by: "all" } | { readonly by: "bringer" | "taker"; readonly thrown: unknown };
 
 /**
- * What came of something that streams and was not taken yet, none of it undefined. Taking throws as soon as the signal
+ * What comes of something that streams, handed on in order, one at a time. What comes while nobody works on what came
+ * before is handed on before `push` returns: a delta that comes alone waits for nobody. It ends as soon as the signal
  * aborts or nothing has come for too long, whatever those who bring it do. One timer and one listener serve for all.
  */
 export class Arrivals<T> {
   readonly #signal: AbortSignal;
-  readonly #silenceMs: number;
+  readonly #take: (arrival: T) => Room;
   readonly #waiting: T[] = [];
-  #taker: Deferred<T | undefined> | undefined;
+  readonly #over: Deferred<Outcome> = deferred<Outcome>();
+  readonly #silenceMs: number;
+  #silence: NodeJS.Timeout;
+  /** When somebody brought or finished something last. */
+  #heardAt = performance.now();
+  #isTaking = false;
   #room: Deferred<void> | undefined;
-  #silence: NodeJS.Timeout | undefined;
-  #end: { readonly thrown?: unknown } | undefined;
+  #end: Outcome | undefined;
+  #isOver = false;
 
-  constructor(signal: AbortSignal, silenceMs: number) {
-    this.#signal = signal;
-    this.#silenceMs = silenceMs;
-    signal.addEventListener("abort", this.#abort, { once: true });
+  constructor(limits: { signal: AbortSignal; silenceMs: number }, take: (arrival: T) => Room) {
+    this.#signal = limits.signal;
+    this.#take = take;
+    this.#silenceMs = limits.silenceMs;
+    this.#silence = setTimeout(this.#listen, limits.silenceMs);
+    if (limits.signal.aborted) this.#abort();
+    else limits.signal.addEventListener("abort", this.#abort, { once: true });
+  }
+
+  /** Resolves when nothing more is handed on. */
+  get over(): Promise<Outcome> {
+    return this.#over.promise;
   }
 
   /** Returns a promise where whoever brings more must wait for it. */
-  push(arrival: T): Promise<void> | undefined {
-    if (this.#end !== undefined) return undefined;
-    const taker = this.#taker;
-    this.#taker = undefined;
-    if (taker !== undefined) taker.resolve(arrival);
-    else this.#waiting.push(arrival);
-    if (this.#waiting.length < room) return undefined;
+  push(arrival: T): Room {
+    if (this.#isOver || this.#end !== undefined) return undefined;
+    if (!this.#isTaking) {
+      this.#heardAt = performance.now();
+      this.#hand(arrival);
+      return undefined;
+    }
+    this.#waiting.push(arrival);
+    if (this.#waiting.length < mostWaiting) return undefined;
     this.#room ??= deferred<void>();
     return this.#room.promise;
   }
 
-  /** Nothing more comes; with `thrown`, taking throws it behind what came before. */
-  end(end: { readonly thrown?: unknown } = {}): void {
+  /** Nothing more comes; what came before is still handed on. */
+  end(end: Outcome): void {
     this.#end ??= end;
-    if (this.#taker !== undefined) this.#settle(this.#taker);
-    this.#makeRoom();
+    if (!this.#isTaking) this.#settle(this.#end);
   }
 
-  /** The next, as soon as there is one; undefined at the end. */
-  async take(): Promise<T | undefined> {
-    this.#signal.throwIfAborted();
-    const arrival = this.#waiting.shift();
-    if (arrival !== undefined) {
-      if (this.#waiting.length < room) this.#makeRoom();
-      return arrival;
+  #hand(arrival: T): void {
+    try {
+      const room = this.#take(arrival);
+      if (room === undefined) return;
+      this.#isTaking = true;
+      room.then(this.#goOn, this.#refuse);
+    } catch (thrown) {
+      this.#refuse(thrown);
     }
-    const taker = deferred<T | undefined>();
-    if (this.#end !== undefined) this.#settle(taker);
-    else {
-      this.#taker = taker;
-      if (this.#silence === undefined) this.#silence = setTimeout(this.#stall, this.#silenceMs);
-      else this.#silence.refresh();
+  }
+
+  readonly #goOn = (): void => {
+    this.#isTaking = false;
+    if (this.#signal.aborted) this.#abort();
+    while (!this.#isTaking && !this.#isOver) {
+      const next = this.#waiting.shift();
+      if (next === undefined) break;
+      this.#hand(next);
     }
-    return taker.promise;
-  }
-
-  /** Nobody takes any more; what still comes is dropped. */
-  close(): void {
-    clearTimeout(this.#silence);
-    this.#signal.removeEventListener("abort", this.#abort);
-    this.end();
-  }
-
-  #settle(taker: Deferred<T | undefined>): void {
-    this.#taker = undefined;
-    if (this.#end !== undefined && "thrown" in this.#end) taker.reject(this.#end.thrown);
-    else taker.resolve(undefined);
-  }
+    if (this.#waiting.length < mostWaiting) this.#makeRoom();
+    if (this.#isTaking || this.#isOver) return;
+    if (this.#end === undefined) this.#heardAt = performance.now();
+    else this.#settle(this.#end);
+  };
 
   #makeRoom(): void {
     this.#room?.resolve();
     this.#room = undefined;
   }
 
-  readonly #abort = () => this.#taker?.reject(this.#signal.reason);
+  #settle(outcome: Outcome): void {
+    this.#isOver = true;
+    this.#waiting.length = 0;
+    clearTimeout(this.#silence);
+    this.#signal.removeEventListener("abort", this.#abort);
+    this.#makeRoom();
+    this.#over.resolve(outcome);
+  }
 
-  /** While somebody works on what came, nobody waits and it is no silence. */
-  readonly #stall = () => this.#taker?.reject(new Stall());
+  readonly #refuse = (thrown: unknown): void => this.#settle({ by: "taker", thrown });
+
+  /** What is being worked on is let be, and nothing is handed on behind it. */
+  readonly #abort = (): void => {
+    if (!this.#isTaking) this.#settle({ by: "bringer", thrown: this.#signal.reason });
+  };
+
+  /** While somebody works on what came, it is no silence. The timer is not set anew for each arrival, which costs. */
+  readonly #listen = (): void => {
+    const restMs = this.#isTaking ? this.#silenceMs : this.#heardAt + this.#silenceMs - performance.now();
+    if (restMs > 0) this.#silence = setTimeout(this.#listen, Math.ceil(restMs));
+    else this.#settle({ by: "bringer", thrown: new Stall() });
+  };
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { eventsOfAnswer, type StreamWatch, tidyEvents } from "./event-stream.ts";
+import type { StreamWatch } from "./chunk-merger.ts";
+import { eventsOfAnswer, tidyEvents } from "./event-stream.ts";
 import { fromAnswer, invalidResponse, isWebPage, ProviderFailure, titleOf } from "./failure.ts";
 import type { HttpAnswer, HttpRequest, Send } from "./http.ts";
 import type { Outgoing } from "./outgoing.ts";
@@ -162,7 +163,7 @@ const eventsBegin = /^\s*[deir:]/;
 
 /** The answer with all of its bytes, and whether they are events, whatever they are called. */
 async function beginningOf(answer: HttpAnswer): Promise<{ answer: HttpAnswer; isEvents: boolean }> {
-  const rest = answer.body[Symbol.asyncIterator]();
+  const rest: AsyncIterator<Uint8Array> = answer.body[Symbol.asyncIterator]();
   const decoder = new TextDecoder();
   const read: Uint8Array[] = [];
   let bytes = 0;
@@ -178,7 +179,8 @@ async function beginningOf(answer: HttpAnswer): Promise<{ answer: HttpAnswer; is
     yield* read;
     yield* { [Symbol.asyncIterator]: () => rest };
   };
-  return { answer: { ...answer, body: body() }, isEvents: eventsBegin.test(text) };
+  const { Readable } = await import("node:stream");
+  return { answer: { ...answer, body: Readable.from(body()) }, isEvents: eventsBegin.test(text) };
 }
 
 async function wholeAnswer(answer: HttpAnswer, watch: StreamWatch): Promise<ReadableStream<Uint8Array>> {

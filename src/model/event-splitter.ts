@@ -18,9 +18,12 @@ export class EventSplitter {
   #isError = false;
   /** A line feed that comes now is the other half of a line's end. */
   #endsWithReturn = false;
+  #hasBegun = false;
 
   push(piece: string): string[] {
-    const text = this.#withLineFeeds(piece);
+    const text = this.#withLineFeeds(this.#hasBegun ? piece : piece.replace(/^\ufeff/, ""));
+    this.#hasBegun ||= piece !== "";
+    if (this.#isBetweenEvents && isWholeEvent(text)) return [text.slice("data: ".length, -2)];
     const events: string[] = [];
     let start = 0;
     for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", start)) {
@@ -31,9 +34,13 @@ export class EventSplitter {
     return events;
   }
 
+  get #isBetweenEvents(): boolean {
+    return this.#pieces.length === 0 && this.#data.length === 0 && !this.#isError;
+  }
+
   /** What is left when the stream ends, even where its last line or event was not closed. */
-  end(text: string): string[] {
-    return [...this.push(text), ...this.push("\n\n")];
+  end(): string[] {
+    return this.push("\n\n");
   }
 
   /** Lines may end with a carriage return, a line feed or both (HTML standard, 9.2.5). */
@@ -89,6 +96,11 @@ export class EventSplitter {
     const rest = oddTextLimit - this.oddText.length;
     if (rest > 0) this.oddText += `${line}\n`.slice(0, rest);
   }
+}
+
+/** One event of one line of data, as it comes where a model's words come one by one. */
+function isWholeEvent(text: string): boolean {
+  return text.startsWith("data: ") && text.endsWith("\n\n") && text.indexOf("\n") === text.length - 2;
 }
 
 const tooLong = (what: string) =>

@@ -1,4 +1,5 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
 import { destroyOnAbort } from "../base/async.ts";
 import { codeOf } from "../base/errors.ts";
 import { answerTo } from "../base/http-answer.ts";
@@ -18,8 +19,8 @@ export interface HttpAnswer {
   readonly status: number;
   /** A header's value, or null. */
   header(name: string): string | null;
-  /** The body, not compressed; throws where the connection breaks. */
-  readonly body: AsyncIterable<Uint8Array>;
+  /** The body, not compressed; errs where the connection breaks. */
+  readonly body: Readable;
   /** Ends the connection without reading on. */
   cut(): void;
 }
@@ -41,7 +42,8 @@ export const sendHttp: Send = async (url, request) => {
   for (let attempt = 1; ; attempt++) {
     request.signal.throwIfAborted();
     const { method = "GET", headers, body = [], connectMs = defaultConnectMs } = request;
-    const sent = open(url, { method, headers: { accept: "*/*", ...lengthOf(body), ...headers } });
+    // Who asks knows how long to wait: no timer of the connection is set anew by each delta.
+    const sent = open(url, { method, headers: { accept: "*/*", ...lengthOf(body), ...headers }, timeout: 0 });
     destroyOnAbort(sent, request.signal);
     limitConnecting(sent, url.protocol === "https:" ? "secureConnect" : "connect", connectMs);
     try {
@@ -91,7 +93,7 @@ async function toAnswer(message: IncomingMessage): Promise<HttpAnswer> {
 }
 
 /** No compression is asked for, but some servers do it all the same. */
-async function uncompressed(message: IncomingMessage, encoding: string): Promise<AsyncIterable<Uint8Array>> {
+async function uncompressed(message: IncomingMessage, encoding: string): Promise<Readable> {
   const name = encoding.trim().toLowerCase();
   if (name === "" || name === "identity") return message;
   const { createBrotliDecompress, createUnzip } = await import("node:zlib");

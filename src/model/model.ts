@@ -1,3 +1,4 @@
+import type { Room } from "../base/async.ts";
 import type { Message, AgentError, FinishReason, ModelRef } from "../message/message.ts";
 import type { ReasoningDetail, Tokens } from "../message/part.ts";
 
@@ -59,7 +60,7 @@ export interface ToolSpec {
   schema: Record<string, unknown>;
 }
 
-/** One model call as it streams. Ends with exactly one `finish` or `failed`; never throws, an abort is `failed` with code `cancelled`. */
+/** What a model call tells while it streams. */
 export type StepEvent =
   | { type: "text-start"; id: string }
   | { type: "text-delta"; id: string; text: string }
@@ -70,7 +71,10 @@ export type StepEvent =
   /** The model began to write a call; its arguments still stream. */
   | { type: "call-start"; providerCallId: string; tool: string; signature?: string }
   /** The call is whole. `input` is the parsed JSON, or undefined with `problem` saying why it does not parse. */
-  | { type: "call"; providerCallId: string; tool: string; input: unknown; raw: string; problem?: string }
+  | { type: "call"; providerCallId: string; tool: string; input: unknown; raw: string; problem?: string };
+
+/** How a model call ended; an abort is `failed` with code `cancelled`. */
+export type StepEnd =
   /** `estimated` where the provider told no usage; the details are what the provider wants back with the calls. */
   | {
       type: "finish";
@@ -85,7 +89,11 @@ export interface Models {
   /** All models that could be used now: configured, with a key or without need of one. */
   list(): readonly Model[];
   find(ref: ModelRef): Model | undefined;
-  stream(request: ModelRequest): AsyncIterable<StepEvent>;
+  /**
+   * Calls the model. `take` gets what it tells, one at a time and in order; what follows waits for the room that it asks
+   * for. Resolves with how the call ended when all was taken. Rejects only with what `take` threw, which ends the call.
+   */
+  call(request: ModelRequest, take: (event: StepEvent) => Room): Promise<StepEnd>;
   /** The model refused media of these kinds: from now on it is not sent any. */
   refuses(model: Model, media: readonly Medium[]): void;
   /** US dollars for these tokens; 0 where prices are unknown. */

@@ -12,9 +12,9 @@ import { cancelled } from "./cancelled.ts";
 import { Catalog, type KnownModel } from "./known-models.ts";
 import type { ListedModels } from "./list-models.ts";
 import { type Send, sendHttp } from "./http.ts";
-import { LateCalls } from "./late-calls.ts";
+import { failed, LateCalls } from "./late-calls.ts";
 import { KeyCommands } from "./key-command.ts";
-import type { Model, Models, StepEvent } from "./model.ts";
+import type { Model, Models, StepEnd } from "./model.ts";
 import type { ModelList } from "./model-lists.ts";
 import { RefusedMedia } from "./refused-media.ts";
 import { costOf } from "./usage.ts";
@@ -119,14 +119,14 @@ export function openModels({
       if (provider !== undefined && refreshList !== undefined) return refreshList(provider);
       return { outcome: "failed", message: whyUnusable(`${id}/`, config) };
     },
-    stream(request) {
+    async call(request, take) {
       const provider = providers.get(request.model.ref.provider);
-      if (provider === undefined) return failedAtOnce(unusable(formatModelRef(request.model.ref), config));
+      if (provider === undefined) return failed(unusable(formatModelRef(request.model.ref), config));
       const endpoint = endpointOf(provider, request.model.ref, stallMs);
       const { keyCommand } = provider;
-      if (keyCommand === undefined) return calls.stream(request, endpoint);
-      const stream = (apiKey: string) => calls.stream(request, { ...endpoint, apiKey });
-      return streamWithKey(keyCommand, keyCommands, stream, request.signal);
+      if (keyCommand === undefined) return calls.call(request, endpoint, take);
+      const call = (apiKey: string) => calls.call(request, { ...endpoint, apiKey }, take);
+      return callWithKey(keyCommand, keyCommands, call, request.signal);
     },
   };
 }
@@ -307,28 +307,20 @@ function whyUnusable(name: string, config: Config): string {
 }
 
 /** A key that cannot be had fails the call as a wrong one would. */
-async function* streamWithKey(
+async function callWithKey(
   command: readonly string[],
   keyCommands: KeyCommands,
-  stream: (apiKey: string) => AsyncIterable<StepEvent>,
+  call: (apiKey: string) => Promise<StepEnd>,
   signal: AbortSignal,
-): AsyncGenerator<StepEvent> {
+): Promise<StepEnd> {
   const key = keyCommands.keyOf(command).catch((error: unknown): AgentError => {
     return { code: "auth", message: messageOf(error), retryable: false };
   });
   const found = await orWhenAborted(key, signal, cancelled());
-  if (typeof found !== "string") {
-    yield* failedAtOnce(found);
-    return;
-  }
-  for await (const event of stream(found)) {
-    if (event.type === "failed" && event.error.code === "auth") keyCommands.forget(command);
-    yield event;
-  }
-}
-
-async function* failedAtOnce(error: AgentError) {
-  yield { type: "failed" as const, error };
+  if (typeof found !== "string") return failed(found);
+  const end = await call(found);
+  if (end.type === "failed" && end.error.code === "auth") keyCommands.forget(command);
+  return end;
 }
 
 const summaryOf = ({ id, name, baseURL, local, keyFrom }: Provider): ProviderSummary => ({

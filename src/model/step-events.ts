@@ -9,7 +9,7 @@ import { ThinkTags } from "./think-tags.ts";
 import { toTokens } from "./usage.ts";
 
 /** How a provider ended its answer. `tokens` is undefined where it told no usage. */
-export interface StepEnd {
+export interface ProviderEnd {
   readonly reason: FinishReason;
   readonly tokens: Tokens | undefined;
 }
@@ -36,7 +36,7 @@ interface OpenCall {
  */
 export class StepEvents {
   /** Set by the part that ends the answer. */
-  end: StepEnd | undefined;
+  end: ProviderEnd | undefined;
   /** All text, reasoning and arguments, for an estimate where no usage comes. */
   readonly #written: string[] = [];
   readonly #calls = new Map<string, OpenCall>();
@@ -76,7 +76,8 @@ export class StepEvents {
     const joined = this.#half + piece;
     const text = isHalf(joined.charCodeAt(joined.length - 1)) ? joined.slice(0, -1) : joined;
     this.#half = joined.slice(text.length);
-    return kind === "text" ? this.#appendAll(this.#tags.add(text)) : this.#append(kind, text);
+    const mayHoldTags = kind === "text" && !this.#tags.isOver;
+    return mayHoldTags ? this.#appendAll(this.#tags.add(text)) : this.#append(kind, text);
   }
 
   #closeBlock(): StepEvent[] {

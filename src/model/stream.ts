@@ -3,16 +3,17 @@ import {
   experimental_streamLanguageModelCall as streamLanguageModelCall,
   type ToolSet,
 } from "ai";
+import { handEach, type Room } from "../base/async.ts";
 import type { Log } from "../base/log.ts";
 import { loadPart } from "../base/part.ts";
 import type { AgentError } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
-import { Arrivals, Stall } from "./arrivals.ts";
+import { Arrivals, type Outcome, Stall } from "./arrivals.ts";
 import { cancelled } from "./cancelled.ts";
 import { Clients, type Endpoint, sdkName } from "./client.ts";
-import type { StreamWatch } from "./event-stream.ts";
+import type { StreamWatch } from "./chunk-merger.ts";
 import { ProviderFailure, redact, stalled, toAgentError } from "./failure.ts";
-import type { ModelRequest, StepEvent } from "./model.ts";
+import type { ModelRequest, StepEnd, StepEvent } from "./model.ts";
 import { Outgoing } from "./outgoing.ts";
 import type { Quirks } from "./quirks.ts";
 import { StepEvents, type StreamedPart } from "./step-events.ts";
@@ -41,21 +42,23 @@ const mostCharactersPerToken = 5;
 const shortestSecret = 6;
 
 /**
- * One model call. Ends with exactly one `finish` or `failed`, and soon after an abort, even where the provider or the
- * SDK ignores it. Text that streamed before a failure stands; calls that were not whole are not told.
+ * One model call. It ends soon after an abort, even where the provider or the SDK ignores it. Text that streamed before
+ * a failure stands; calls that were not whole are not told. Resolves and rejects as `call` of `Models` does.
  */
-export async function* streamStep(
+export async function callModel(
   request: ModelRequest,
   endpoint: Endpoint,
   deps: StreamDeps,
-): AsyncGenerator<StepEvent> {
+  take: (event: StepEvent) => Room,
+): Promise<StepEnd> {
   const connection = new AbortController();
   const forward = () => connection.abort();
   request.signal.addEventListener("abort", forward, { once: true });
   const events = new StepEvents();
   // Not events yet, which change with what was told before: an abort drops what waits here, and each part that came is a
   // sign of life, also where nothing is told of it.
-  const arrivals = new Arrivals<StreamedPart>(request.signal, endpoint.stallMs);
+  const limits = { signal: request.signal, silenceMs: endpoint.stallMs };
+  const arrivals = new Arrivals<StreamedPart>(limits, (part) => handEach(events.add(part), take));
   let failure: unknown;
   const watch: StreamWatch = {
     onText: (kind, text) => arrivals.push({ type: `${kind}-delta`, text }),
@@ -72,31 +75,23 @@ export async function* streamStep(
       await arrivals.push(part);
     }
   };
-  try {
-    read().then(
-      () => arrivals.end(),
-      (thrown: unknown) => arrivals.end({ thrown }),
-    );
-    for (let part = await arrivals.take(); part !== undefined; part = await arrivals.take())
-      yield* events.add(part);
-    yield* events.close();
-    yield await finishOf(events, request);
-  } catch (thrown) {
+  read().then(
+    () => arrivals.end({ by: "all" }),
+    (thrown: unknown) => arrivals.end({ by: "bringer", thrown }),
+  );
+  const outcome = await arrivals.over;
+  request.signal.removeEventListener("abort", forward);
+  if (events.end === undefined) connection.abort();
+  if (outcome.by === "taker") throw outcome.thrown;
+  await handEach(events.close(), take);
+  return endOf(outcome, events, request).catch((thrown: unknown) => {
     const error = request.signal.aborted ? cancelled() : errorOf(thrown, endpoint);
-    deps.log.debug("model call failed", {
-      provider: endpoint.provider,
-      code: error.code,
-      status: error.status,
-    });
-    yield* events.close();
+    const { code, status } = error;
+    deps.log.debug("model call failed", { provider: endpoint.provider, code, status });
     const { details } = events.reasoning;
     // Calls that were whole stand, and go back with what was thought before them.
-    yield { type: "failed", error, ...(details !== undefined && { reasoningDetails: details }) };
-  } finally {
-    arrivals.close();
-    request.signal.removeEventListener("abort", forward);
-    if (events.end === undefined) connection.abort();
-  }
+    return { type: "failed", error, ...(details !== undefined && { reasoningDetails: details }) };
+  });
 }
 
 interface OpenDeps extends StreamDeps {
@@ -141,7 +136,8 @@ function toToolSet({ tools }: ModelRequest, quirks: Quirks): ToolSet | undefined
   );
 }
 
-async function finishOf(events: StepEvents, request: ModelRequest): Promise<StepEvent> {
+async function endOf(outcome: Outcome, events: StepEvents, request: ModelRequest): Promise<StepEnd> {
+  if ("thrown" in outcome) throw outcome.thrown;
   const { end, reasoning } = events;
   if (end === undefined) throw new Error("the answer ended without an end");
   const { details } = reasoning;

@@ -16,6 +16,11 @@ export class ThinkTags {
   /** What may be a part of a tag. */
   #held = "";
 
+  /** Whether all that comes is text. */
+  get isOver(): boolean {
+    return this.#state === "text";
+  }
+
   add(text: string): Piece[] {
     if (this.#state === "text") return [{ kind: "text", text }];
     const whole = this.#held + text;

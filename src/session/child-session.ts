@@ -1,11 +1,12 @@
+import type { Room } from "../base/async.ts";
 import { messageOf, UserError } from "../base/errors.ts";
 import type { Agent } from "../agent/agent.ts";
-import type { Child, Emit, SessionEvent } from "../message/event.ts";
+import type { Child, Emit } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { Inquire } from "../message/inquiry.ts";
 import type { Message, SessionInfo } from "../message/message.ts";
 import type { ModelRef } from "../message/model-ref.ts";
-import { type FileChange, isFinished, type ToolPart } from "../message/part.ts";
+import { type FileChange, isFinished, type Part, type ToolPart } from "../message/part.ts";
 import { permissionOf } from "../permission/evaluate.ts";
 import type { Decider, GateCall } from "../permission/gate.ts";
 import type { Rule, Ruleset } from "../permission/rule.ts";
@@ -95,10 +96,10 @@ export async function runTask(parent: Parent, task: TaskRequest, run: RunContext
     project,
     gate,
     inquire: (inquiry, signal) => idle.paused(() => parent.inquire(inquiry, signal)),
-    emitFor: (child) => async (event) => {
+    emitFor: (child) => (event) => {
       idle.touch();
-      await parent.emit({ sessionId: parent.id, type: "child", callId: run.callId, child, event });
-      await work.follow(event);
+      const room = parent.emit({ sessionId: parent.id, type: "child", callId: run.callId, child, event });
+      return event.type === "part" ? work.follow(event.part, room) : room;
     },
   });
   return work.done(session, task.prompt, idle);
@@ -153,9 +154,8 @@ class Work {
   }
 
   /** Keeps what the parent must know of what happens in the child, and shows it in a line each. */
-  async follow(event: SessionEvent): Promise<void> {
-    if (event.type !== "part") return;
-    const { part } = event;
+  async follow(part: Part, room: Room): Promise<void> {
+    await room;
     if (part.type === "text" && part.time?.end !== undefined && part.synthetic !== true)
       await this.#show(part.id, part.text);
     if (part.type === "retry") await this.#show(part.id, part.error);

@@ -1,3 +1,4 @@
+import type { Room } from "../base/async.ts";
 import form from "../../prompts/compaction.md";
 import goOn from "../../prompts/reminders/compacted.md";
 import { newPartId } from "../message/ids.ts";
@@ -175,7 +176,7 @@ interface Material {
   model: Model;
   messages: readonly Message[];
   instruction: string | undefined;
-  onText(text: string): Promise<void>;
+  onText(text: string): Room;
 }
 
 async function summarise({ project }: CompactionDeps, material: Material, signal: AbortSignal) {

@@ -1,3 +1,4 @@
+import type { Room } from "../base/async.ts";
 import { newMessageId, newPartId } from "../message/ids.ts";
 import type { AgentError, Message } from "../message/message.ts";
 import type { Part } from "../message/part.ts";
@@ -22,7 +23,7 @@ export interface AboutConversation {
   messages: readonly Message[];
   /** Stands behind the conversation. */
   end: string;
-  onText?: (text: string) => Promise<void>;
+  onText?: (text: string) => Room;
   onRetry?: (error: AgentError) => Promise<void>;
 }
 

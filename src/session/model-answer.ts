@@ -1,4 +1,4 @@
-import { sleep } from "../base/async.ts";
+import { sleep, type Room } from "../base/async.ts";
 import type { AgentError } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
 import type { ModelRequest, Models } from "../model/model.ts";
@@ -15,7 +15,7 @@ export async function askModel(
     models: Models;
     retryPolicy: RetryPolicy;
     /** Gets the text as it comes, of the first attempt only: what a later one says begins anew. */
-    onText?: ((text: string) => Promise<void>) | undefined;
+    onText?: ((text: string) => Room) | undefined;
     onRetry?(error: AgentError, attempt: number, delayMs: number): Promise<void>;
   },
   request: ModelRequest,
@@ -37,24 +37,14 @@ export async function askModel(
 async function askOnce(
   models: Models,
   request: ModelRequest,
-  onText: ((text: string) => Promise<void>) | undefined,
+  onText: ((text: string) => Room) | undefined,
 ): Promise<ModelAnswer> {
   let text = "";
-  for await (const event of models.stream(request)) {
-    if (event.type === "text-delta") {
-      text += event.text;
-      await onText?.(event.text);
-    }
-    if (event.type === "failed") return { outcome: "failed", error: event.error };
-    if (event.type === "finish") {
-      const cost = models.costOf(request.model, event.tokens);
-      return { outcome: "answered", text, tokens: event.tokens, cost };
-    }
-  }
-  const error = {
-    code: "internal",
-    message: "The model call ended without a result.",
-    retryable: false,
-  } as const;
-  return { outcome: "failed", error };
+  const end = await models.call(request, (event) => {
+    if (event.type !== "text-delta") return undefined;
+    text += event.text;
+    return onText?.(event.text);
+  });
+  if (end.type === "failed") return { outcome: "failed", error: end.error };
+  return { outcome: "answered", text, tokens: end.tokens, cost: models.costOf(request.model, end.tokens) };
 }

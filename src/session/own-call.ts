@@ -57,11 +57,11 @@ export class OwnCall {
     return this.#show({ status: "error", input: this.#question.input, error, reason, time: now() });
   }
 
-  #show(state: ToolState): Promise<void> {
+  async #show(state: ToolState): Promise<void> {
     const { tool, title } = this.#question;
     const id = this.#id;
     const part: ToolPart = { id, type: "tool", callId: id, tool, title, kind: "other", state };
-    return this.#deps.emit({
+    await this.#deps.emit({
       sessionId: this.#deps.sessionId,
       type: "part",
       messageId: this.#messageId,

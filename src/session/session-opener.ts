@@ -114,9 +114,12 @@ export class SessionOpener {
     const { id, title = "" } = info;
     const emit =
       parent?.child.emitFor({ id, agent: info.agent, title }) ??
-      (async (event: SessionEvent) => {
-        await door.emit(event);
-        tellPlugins(this.#deps.live(id)?.plugins, event);
+      ((event: SessionEvent) => {
+        const told = () => tellPlugins(this.#deps.live(id)?.plugins, event);
+        const room = door.emit(event);
+        if (room !== undefined) return room.then(told);
+        told();
+        return undefined;
       });
     const [approvals, lastUsedModel] = await Promise.all([
       this.#deps.openApprovals(project.id),
@@ -189,10 +192,13 @@ export class SessionOpener {
 
   #serversFor(sessionId: SessionId, { workspace: { cwd, roots }, secrets }: Project): SessionServers {
     const { door, log, servers } = this.#deps;
-    const tell = (event: SessionEvent) =>
-      void door
-        .emit(event)
-        .catch((error: unknown) => log.warn("nobody was told of an MCP server", { error: messageOf(error) }));
+    const tell = async (event: SessionEvent) => {
+      try {
+        await door.emit(event);
+      } catch (error) {
+        log.warn("nobody was told of an MCP server", { error: messageOf(error) });
+      }
+    };
     return new SessionServers({
       servers,
       cwd,
@@ -201,8 +207,8 @@ export class SessionOpener {
       elicit: (elicitation, signal) => door.elicit(sessionId, elicitation, signal),
       canVisit: () => door.elicitationAbilities().urls,
       onVisited: (id) => door.visited(id),
-      report: (text, severity = "warning") => tell({ sessionId, type: "notice", severity, text }),
-      onPrompts: () => tell({ sessionId, type: "commands" }),
+      report: (text, severity = "warning") => void tell({ sessionId, type: "notice", severity, text }),
+      onPrompts: () => void tell({ sessionId, type: "commands" }),
     });
   }
 }

@@ -80,7 +80,9 @@ export interface SessionParts {
 /** Puts together what a session is made of. */
 export function partsOf(deps: SessionPartsDeps): SessionParts {
   const { info, writer, servers, parent, emit, log } = deps;
-  const warn = (text: string) => emit({ sessionId: info.id, type: "notice", severity: "warning", text });
+  const warn = async (text: string) => {
+    await emit({ sessionId: info.id, type: "notice", severity: "warning", text });
+  };
   const record = new SessionRecord(info, writer);
   const now = {
     project: () => project.current,

@@ -1,14 +1,14 @@
-import { sleep } from "../base/async.ts";
+import { type Room, sleep } from "../base/async.ts";
 import type { Log } from "../base/log.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { AgentError, AssistantInfo, FinishReason } from "../message/message.ts";
-import type { FileChange, ReasoningDetail, Tokens, ToolPart } from "../message/part.ts";
-import type { Model, ModelRequest, Models, StepEvent } from "../model/model.ts";
+import type { FileChange, Tokens, ToolPart } from "../message/part.ts";
+import type { Model, ModelRequest, Models, StepEnd, StepEvent } from "../model/model.ts";
 import { mediaIn, withoutMedia } from "../model/media.ts";
 import { mayRefuseMedia, type RefusedMedia, takesNone } from "../model/refused-media.ts";
 import { decideRetry, type RetryPolicy } from "../model/retry.ts";
 import { refusedMediaText } from "./refused-media-text.ts";
-import { repetitionText, TextLoop } from "./text-loop.ts";
+import { type Repetition, repetitionText, TextLoop } from "./text-loop.ts";
 import { TextWriter } from "./text-writer.ts";
 import type { CallOutcome } from "./call-card.ts";
 import type { ToolRunner } from "./tool-runner.ts";
@@ -62,9 +62,9 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
   const attempt = new Attempt(deps, info.id, signal);
   const streamed = await streamTaken(deps, { ...input, request }, attempt, signal);
   const ms = Date.now() - info.time.created;
-  const calls = await attempt.settle(streamed.end === "failed" ? "interrupted" : "cancelled");
+  const calls = await attempt.settle(streamed.type === "failed" ? "interrupted" : "cancelled");
 
-  const tokens = streamed.end === "finish" ? streamed.tokens : noTokens;
+  const tokens = streamed.type === "finish" ? streamed.tokens : noTokens;
   const cost = deps.models.costOf(input.model, tokens);
   const outcome = toOutcome(streamed, calls, signal);
   const { provider, model } = input.model.ref;
@@ -88,21 +88,17 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
   return { ...outcome, tokens, cost };
 }
 
-type Streamed =
-  | { end: "finish"; reason: FinishReason; tokens: Tokens; reasoningDetails?: ReasoningDetail[] }
-  | { end: "failed"; error: AgentError; reasoningDetails?: ReasoningDetail[] };
-
 /** Where a request is refused that has media in it, asks once more without them. */
 async function streamTaken(
   deps: StepDeps,
   input: StepInput,
   attempt: Attempt,
   signal: AbortSignal,
-): Promise<Streamed> {
+): Promise<StepEnd> {
   const { request } = input;
   const model = deps.refusedMedia.applyTo(input.model);
   const streamed = await streamWithRetries(deps, { ...input, model }, attempt, signal);
-  if (streamed.end !== "failed" || signal.aborted || attempt.hasCalls) return streamed;
+  if (streamed.type !== "failed" || signal.aborted || attempt.hasCalls) return streamed;
   const media = mayRefuseMedia(streamed.error) ? mediaIn(request.messages, model) : [];
   if (media.length === 0) return streamed;
   const { code, status } = streamed.error;
@@ -115,7 +111,7 @@ async function streamTaken(
     signal,
   );
   if (signal.aborted) return second;
-  if (second.end === "failed" && !attempt.hasCalls) return streamed;
+  if (second.type === "failed" && !attempt.hasCalls) return streamed;
   const { error } = streamed;
   if (takesNone(error)) deps.models.refuses(model, media);
   else deps.refusedMedia.add(model, media);
@@ -128,19 +124,18 @@ async function streamWithRetries(
   input: StepInput,
   attempt: Attempt,
   signal: AbortSignal,
-): Promise<Streamed> {
+): Promise<StepEnd> {
   for (let number = 1; ; number++) {
-    const streamed = await attempt.stream(
-      deps.models.stream({ ...input.request, model: input.model, signal }),
-    );
-    if (streamed.end === "finish" || signal.aborted) return streamed;
+    const request = { ...input.request, model: input.model, signal };
+    const streamed = await attempt.stream((take) => deps.models.call(request, take));
+    if (streamed.type === "finish" || signal.aborted) return streamed;
     if (attempt.hasCalls) {
       deps.log.warn("a model call failed behind its tool calls", { code: streamed.error.code });
       return streamed;
     }
     const policy = deps.retryPolicy;
     const decision = decideRetry(number, streamed.error, { random: Math.random, now: Date.now(), policy });
-    if (!decision.retry) return { end: "failed", error: decision.error };
+    if (!decision.retry) return { type: "failed", error: decision.error };
     const { delayMs } = decision;
     await announceRetry(deps, attempt.messageId, { attempt: number, error: streamed.error, delayMs });
     await sleep(delayMs, signal);
@@ -188,32 +183,26 @@ class Attempt {
     return this.#running.length > 0;
   }
 
-  async stream(events: AsyncIterable<StepEvent>): Promise<Streamed> {
+  /** Streams the call, which is ended where the model repeats itself. */
+  async stream(call: (take: (event: StepEvent) => Room) => Promise<StepEnd>): Promise<StepEnd> {
     const loops = { text: new TextLoop(), reasoning: new TextLoop() };
-    for await (const event of events) {
-      if (event.type === "finish") return this.#finish(event);
-      if (event.type === "failed") {
-        const { type: end, ...failure } = event;
-        return { end, ...failure };
-      }
-      if (!this.#signal.aborted) await this.#write(event);
-      const repetition =
-        event.type === "text-delta"
-          ? loops.text.add(event.text)
-          : event.type === "reasoning-delta"
-            ? loops.reasoning.add(event.text)
-            : undefined;
-      if (repetition !== undefined) return { end: "failed", error: repeats(repetitionText(repetition)) };
+    try {
+      const end = await call((event) => {
+        const room = this.#signal.aborted ? undefined : this.#write(event);
+        const repetition =
+          event.type === "text-delta"
+            ? loops.text.add(event.text)
+            : event.type === "reasoning-delta"
+              ? loops.reasoning.add(event.text)
+              : undefined;
+        return repetition === undefined ? room : stop(repetition, room);
+      });
+      if (end.type === "finish") await this.#text.finish();
+      return end;
+    } catch (thrown) {
+      if (thrown instanceof Repeating) return { type: "failed", error: repeats(thrown.message) };
+      throw thrown;
     }
-    return {
-      end: "failed",
-      error: { code: "internal", message: "The model call ended without a result.", retryable: false },
-    };
-  }
-
-  async #finish({ type: end, ...finish }: StepEvent & { type: "finish" }): Promise<Streamed> {
-    await this.#text.finish();
-    return { end, ...finish };
   }
 
   async restart(): Promise<void> {
@@ -233,11 +222,11 @@ class Attempt {
     };
   }
 
-  async #write(event: Exclude<StepEvent, { type: "finish" | "failed" }>): Promise<void> {
+  #write(event: StepEvent): Room {
     switch (event.type) {
       case "text-start":
       case "reasoning-start":
-        return;
+        return undefined;
       case "text-delta":
         return this.#text.append("text", event.id, event.text);
       case "reasoning-delta":
@@ -278,6 +267,14 @@ class Attempt {
   }
 }
 
+/** Ends a call whose model repeats itself, for the reason that its message gives. */
+class Repeating extends Error {}
+
+async function stop(repetition: Repetition, room: Room): Promise<never> {
+  await room;
+  throw new Repeating(repetitionText(repetition));
+}
+
 /** Trying again would cost as much and end as badly. */
 export function repeats(message: string): AgentError {
   return { code: "invalid-response", message, retryable: false };
@@ -291,11 +288,11 @@ interface Settled {
 
 type End = { end: Exclude<StepOutcome["end"], "failed"> } | { end: "failed"; error: AgentError };
 
-function toOutcome(streamed: Streamed, calls: Settled, signal: AbortSignal): End {
+function toOutcome(streamed: StepEnd, calls: Settled, signal: AbortSignal): End {
   if (signal.aborted || calls.stops.includes("cancelled")) return { end: "cancelled" };
   if (calls.stops.includes("rejected")) return { end: "rejected" };
   if (calls.count > 0) return { end: "calls" };
-  if (streamed.end === "failed") return { end: "failed", error: streamed.error };
+  if (streamed.type === "failed") return { end: "failed", error: streamed.error };
   switch (streamed.reason) {
     case "length":
       return { end: "outputLimit" };
@@ -311,9 +308,9 @@ function toOutcome(streamed: Streamed, calls: Settled, signal: AbortSignal): End
   }
 }
 
-function toFinish(outcome: End, streamed: Streamed): FinishReason {
+function toFinish(outcome: End, streamed: StepEnd): FinishReason {
   if (outcome.end === "cancelled") return "cancelled";
   if (outcome.end === "calls" || outcome.end === "rejected") return "tool-calls";
   if (outcome.end === "finished") return "stop";
-  return streamed.end === "finish" ? streamed.reason : "error";
+  return streamed.type === "finish" ? streamed.reason : "error";
 }

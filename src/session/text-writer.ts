@@ -1,3 +1,4 @@
+import type { Room } from "../base/async.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { ReasoningPart, TextPart } from "../message/part.ts";
 import type { Transcript } from "./transcript.ts";
@@ -21,13 +22,12 @@ export class TextWriter {
     this.#messageId = messageId;
   }
 
-  async append(kind: Kind, streamId: string, text: string): Promise<void> {
-    if (text === "") return;
-    if (this.#open?.streamId !== streamId || this.#open.kind !== kind) {
-      await this.end();
-      this.#open = { kind, streamId, text: "", repeats: this.#takeEarlier(kind), part: undefined };
-    }
-    await this.#grow(this.#open, text);
+  append(kind: Kind, streamId: string, text: string): Room {
+    if (text === "") return undefined;
+    const open = this.#open;
+    return open?.streamId === streamId && open.kind === kind
+      ? this.#grow(open, text)
+      : this.#start(kind, streamId, text);
   }
 
   /** Ends the part that is being written. */
@@ -53,13 +53,24 @@ export class TextWriter {
     for (const part of this.#earlier.splice(0)) await this.#retract(part);
   }
 
+  async #start(kind: Kind, streamId: string, text: string): Promise<void> {
+    await this.end();
+    this.#open = { kind, streamId, text: "", repeats: this.#takeEarlier(kind), part: undefined };
+    await this.#grow(this.#open, text);
+  }
+
   #takeEarlier(kind: Kind): Written | undefined {
     const index = this.#earlier.findIndex((part) => part.type === kind);
     return index === -1 ? undefined : this.#earlier.splice(index, 1)[0];
   }
 
-  async #grow(open: Open, text: string): Promise<void> {
-    if (open.part !== undefined) return this.#transcript.append(this.#messageId, open.part.id, text);
+  #grow(open: Open, text: string): Room {
+    return open.part === undefined
+      ? this.#growBeginning(open, text)
+      : this.#transcript.append(this.#messageId, open.part.id, text);
+  }
+
+  async #growBeginning(open: Open, text: string): Promise<void> {
     open.text += text;
     const { repeats } = open;
     if (repeats === undefined) return this.#begin(open);

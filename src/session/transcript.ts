@@ -1,3 +1,4 @@
+import type { Room } from "../base/async.ts";
 import type { Emit } from "../message/event.ts";
 import { type MessageId, messageIdAfter, newMessageId, type PartId, type SessionId } from "../message/ids.ts";
 import type { AssistantInfo, Message, MessageInfo } from "../message/message.ts";
@@ -79,12 +80,19 @@ export class Transcript {
   }
 
   /** Appends to a text or reasoning part; costs what the delta costs, however long the part is. */
-  async append(messageId: MessageId, partId: PartId, delta: string): Promise<void> {
+  append(messageId: MessageId, partId: PartId, delta: string): Room {
     const part = this.#message(messageId).parts.findLast((other) => other.id === partId);
     if (part?.type !== "text" && part?.type !== "reasoning") throw new Error(`no text part ${partId}`);
     part.text += delta;
     this.#writer.append(messageId, partId, delta);
-    await this.#emit({ sessionId: this.sessionId, type: "delta", messageId, partId, kind: part.type, delta });
+    return this.#emit({
+      sessionId: this.sessionId,
+      type: "delta",
+      messageId,
+      partId,
+      kind: part.type,
+      delta,
+    });
   }
 
   /** Tells that the message will not change any more, and waits until it cannot be lost. */

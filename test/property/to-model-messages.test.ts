@@ -7,7 +7,7 @@ import type { Part, ToolState } from "../../src/message/part.ts";
 import { describeModel } from "../../src/model/catalog.ts";
 import { Clients } from "../../src/model/client.ts";
 import type { Model } from "../../src/model/model.ts";
-import { streamStep } from "../../src/model/stream.ts";
+import { callModel } from "../../src/model/stream.ts";
 import { type Converted, toModelMessages } from "../../src/model/to-model-messages.ts";
 
 const sessionId = newSessionId();
@@ -174,7 +174,7 @@ class Recorder {
   async ask(model: Model, messages: Message[]): Promise<string> {
     this.#body = "";
     const { provider, model: modelId } = model.ref;
-    const events = streamStep(
+    const end = await callModel(
       { model, system: ["be kind"], messages, tools: [], signal: new AbortController().signal },
       {
         provider,
@@ -185,10 +185,9 @@ class Recorder {
         stallMs: 20_000,
       },
       { clients: this.#clients, log: silentLog },
+      () => undefined,
     );
-    const types: string[] = [];
-    for await (const { type } of events) types.push(type);
-    expect(types).toEqual(["failed"]);
+    expect(end.type).toBe("failed");
     return this.#body;
   }
 }

@@ -1,86 +1,136 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { deferred, type Room } from "../../src/base/async.ts";
 import { Arrivals, Stall } from "../../src/model/arrivals.ts";
 
-const signal = new AbortController().signal;
+const { signal } = new AbortController();
+const patient = { signal, silenceMs: 10_000 };
 
-async function collect<T>(arrivals: Arrivals<T>): Promise<T[]> {
-  const taken: T[] = [];
-  for (let next = await arrivals.take(); next !== undefined; next = await arrivals.take()) taken.push(next);
-  return taken;
+/** Takes numbers; each one over 0 is worked on until the next call of `goOn`. */
+function slowTaker() {
+  const taken: number[] = [];
+  let work = deferred<void>();
+  const take = (arrival: number): Room => {
+    taken.push(arrival);
+    work = deferred<void>();
+    return arrival > 0 ? work.promise : undefined;
+  };
+  const goOn = async () => {
+    work.resolve();
+    await sleep(1);
+  };
+  return { taken, take, goOn };
 }
 
-test("everything is taken in order, whoever is first, and an error comes behind what was there", async () => {
-  const arrivals = new Arrivals<number>(signal, 10_000);
-  void arrivals.push(1);
-  void arrivals.push(2);
-  const taken = collect(arrivals);
-  await sleep(1);
-  void arrivals.push(3);
-  arrivals.end();
-  void arrivals.push(4);
-  expect(await taken).toEqual([1, 2, 3]);
+test("what comes while nobody works is taken before whoever brought it goes on", async () => {
+  const { taken, take } = slowTaker();
+  const arrivals = new Arrivals(patient, take);
+  expect(arrivals.push(0)).toBeUndefined();
+  expect(taken).toEqual([0]);
+  arrivals.end({ by: "all" });
+  expect(arrivals.push(0)).toBeUndefined();
+  expect(await arrivals.over).toEqual({ by: "all" });
+  expect(taken).toEqual([0]);
+});
 
-  const broken = new Arrivals<number>(signal, 10_000);
-  void broken.push(1);
-  broken.end({ thrown: "broken" });
-  broken.end();
-  expect(await broken.take()).toBe(1);
-  await expect(broken.take()).rejects.toBe("broken");
-  arrivals.close();
-  broken.close();
+test("everything is taken in order and one at a time, and an error comes behind what was there", async () => {
+  const { taken, take, goOn } = slowTaker();
+  const arrivals = new Arrivals(patient, take);
+  for (const arrival of [1, 0, -1, 2, 3]) void arrivals.push(arrival);
+  arrivals.end({ by: "bringer", thrown: "broken" });
+  arrivals.end({ by: "all" });
+  expect(taken).toEqual([1]);
+  await goOn();
+  expect(taken).toEqual([1, 0, -1, 2]);
+  let isOver = false;
+  void arrivals.over.then(() => (isOver = true));
+  await goOn();
+  expect(taken).toEqual([1, 0, -1, 2, 3]);
+  expect(isOver).toBe(false);
+  await goOn();
+  expect(await arrivals.over).toEqual({ by: "bringer", thrown: "broken" });
 });
 
 test("whoever brings more than fits waits until some of it is taken, or nobody takes any more", async () => {
-  for (const makeRoom of ["take", "close"] as const) {
-    const arrivals = new Arrivals<number>(signal, 10_000);
+  for (const ends of [false, true]) {
+    const controller = new AbortController();
+    const { take, goOn } = slowTaker();
+    const arrivals = new Arrivals({ signal: controller.signal, silenceMs: 10_000 }, take);
     let count = 0;
-    let room: Promise<void> | undefined;
-    while (room === undefined) room = arrivals.push(count++);
+    let room: Room;
+    while (room === undefined) room = arrivals.push(++count);
     expect(count).toBeLessThan(100);
     let isFree = false;
     void room.then(() => (isFree = true));
     await sleep(1);
     expect(isFree).toBe(false);
-    await arrivals[makeRoom]();
+    if (ends) controller.abort();
+    await goOn();
     await room;
-    arrivals.close();
+    arrivals.end({ by: "all" });
   }
 });
 
 test("what came at once over the room is taken before there is room again", async () => {
-  const arrivals = new Arrivals<number>(signal, 10_000);
-  const pushed = Array.from({ length: 100 }, (_, index) => arrivals.push(index));
+  const { taken, take, goOn } = slowTaker();
+  const arrivals = new Arrivals(patient, take);
+  const pushed = Array.from({ length: 100 }, (_, index) => arrivals.push(index + 1));
   let isFree = false;
   void pushed.at(-1)?.then(() => (isFree = true));
-  for (let index = 0; index < 80; index++) expect(await arrivals.take()).toBe(index);
+  for (let index = 0; index < 80; index++) await goOn();
+  expect(taken).toHaveLength(81);
   expect(isFree).toBe(false);
-  for (let index = 80; index < 100; index++) expect(await arrivals.take()).toBe(index);
+  for (let index = 80; index < 100; index++) await goOn();
+  expect(taken).toHaveLength(100);
   expect(isFree).toBe(true);
-  arrivals.close();
+  arrivals.end({ by: "all" });
 });
 
-test("silence is counted while somebody waits, each time anew", async () => {
-  const arrivals = new Arrivals<number>(signal, 100);
+test("silence is counted while nobody works, each time anew", async () => {
+  const { taken, take, goOn } = slowTaker();
+  const arrivals = new Arrivals({ signal, silenceMs: 100 }, take);
   for (let index = 0; index < 3; index++) {
-    setTimeout(() => void arrivals.push(index), 40);
-    expect(await arrivals.take()).toBe(index);
+    await sleep(40);
+    void arrivals.push(0);
   }
-  // Whoever works on what came does not wait.
+  void arrivals.push(1);
   await sleep(150);
-  setTimeout(() => void arrivals.push(3), 40);
-  expect(await arrivals.take()).toBe(3);
-  await expect(arrivals.take()).rejects.toBeInstanceOf(Stall);
-  arrivals.close();
+  await goOn();
+  await sleep(40);
+  void arrivals.push(0);
+  expect(taken).toEqual([0, 0, 0, 1, 0]);
+  expect(await arrivals.over).toMatchObject({ by: "bringer", thrown: expect.any(Stall) });
 });
 
-test("an abort is thrown at once, also over what is there", async () => {
+test("an abort ends it at once, or behind what is worked on, whatever else is there", async () => {
   const controller = new AbortController();
-  const arrivals = new Arrivals<number>(controller.signal, 10_000);
-  const taking = arrivals.take();
+  const limits = { signal: controller.signal, silenceMs: 10_000 };
+  const idle = new Arrivals<number>(limits, () => undefined);
+  const { taken, take, goOn } = slowTaker();
+  const busy = new Arrivals(limits, take);
+  void busy.push(1);
+  void busy.push(2);
   controller.abort("enough");
-  await expect(taking).rejects.toBe("enough");
-  void arrivals.push(1);
-  await expect(arrivals.take()).rejects.toBe("enough");
-  arrivals.close();
+  expect(await idle.over).toEqual({ by: "bringer", thrown: "enough" });
+  let isOver = false;
+  void busy.over.then(() => (isOver = true));
+  await sleep(1);
+  expect(isOver).toBe(false);
+  await goOn();
+  expect(await busy.over).toEqual({ by: "bringer", thrown: "enough" });
+  expect(taken).toEqual([1]);
+  expect(await new Arrivals<number>(limits, () => undefined).over).toMatchObject({ thrown: "enough" });
+});
+
+test("what whoever takes throws ends it, at once or later", async () => {
+  const throwing = new Arrivals<number>(patient, () => {
+    throw new Error("full");
+  });
+  expect(throwing.push(1)).toBeUndefined();
+  expect(await throwing.over).toEqual({ by: "taker", thrown: new Error("full") });
+
+  const rejecting = new Arrivals<number>(patient, () => Promise.reject(new Error("full")));
+  void rejecting.push(1);
+  void rejecting.push(2);
+  expect(await rejecting.over).toEqual({ by: "taker", thrown: new Error("full") });
 });

@@ -7,6 +7,7 @@ import type { Credentials } from "../../src/model/credentials.ts";
 import { Catalog, catalogSchema, type KnownModel } from "../../src/model/known-models.ts";
 import { openModels } from "../../src/model/providers.ts";
 import { costOf } from "../../src/model/usage.ts";
+import { told } from "../support/told.ts";
 
 const catalog = new Catalog(silentLog);
 type Env = Record<string, string>;
@@ -313,9 +314,8 @@ test("families are told by name, and cost by tokens", () => {
 test("asking a model whose provider cannot be used fails as a value", async () => {
   const model = open({ OPENAI_API_KEY: "a" }).findByName("openai/gpt-5");
   if (model === undefined) throw new Error("no model");
-  const events = [];
-  const signal = new AbortController().signal;
-  for await (const event of open().stream({ model, system: [], messages: [], tools: [], signal }))
-    events.push(event);
-  expect(events).toMatchObject([{ type: "failed", error: { code: "no-model" } }]);
+  const request = { model, system: [], messages: [], tools: [], signal: new AbortController().signal };
+  expect(await told((take) => open().call(request, take))).toMatchObject([
+    { type: "failed", error: { code: "no-model" } },
+  ]);
 });

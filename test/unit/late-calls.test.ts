@@ -19,23 +19,11 @@ const request = {
 const baseURL = "http://127.0.0.1:1/v1";
 const endpoint = { provider: "test", baseURL, headers: {}, modelId: "m", options: {}, stallMs: 10_000 };
 
-test("who leaves before a call has loaded asks nobody, and who does not wait for an answer asks once", async () => {
+test("what makes calls is loaded for all that ask at once, and again where that failed", async () => {
   let asked = 0;
   const send = () => Promise.reject(new Error(`refused ${++asked}`));
   const calls = new LateCalls({ send, log: silentLog });
-  const begin = () => calls.stream(request, endpoint)[Symbol.asyncIterator]();
-  const ended = { done: true, value: undefined };
-
-  const leaving = begin();
-  expect(await Promise.all([leaving.next(), leaving.return?.()])).toEqual([ended, ended]);
-  const left = begin();
-  expect(await left.return?.()).toEqual(ended);
-  expect(await left.next()).toEqual(ended);
-  expect(asked).toBe(0);
-
-  const hasty = begin();
-  const [first, second] = await Promise.all([hasty.next(), hasty.next()]);
-  expect(first.value).toMatchObject({ type: "failed" });
-  expect(second).toEqual(ended);
-  expect(asked).toBe(1);
+  const call = () => calls.call(request, endpoint, () => undefined);
+  expect(await Promise.all([call(), call()])).toMatchObject([{ type: "failed" }, { type: "failed" }]);
+  expect(asked).toBe(2);
 });

@@ -3,10 +3,10 @@ import { silentLog } from "../../src/base/log.ts";
 import type { Config } from "../../src/config/schema.ts";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
-import type { StepEvent } from "../../src/model/model.ts";
 import { openModels } from "../../src/model/providers.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
+import { type Told, told } from "../support/told.ts";
 
 let server: ModelServer;
 beforeAll(async () => {
@@ -21,20 +21,18 @@ const question: Message = {
 const read = { name: "read", description: "Reads.", schema: { type: "object", properties: {} } };
 
 /** Asks a local server that answers just this. */
-async function eventsOf(provider: string, ...answer: reply.Step[]): Promise<StepEvent[]> {
+async function eventsOf(provider: string, ...answer: reply.Step[]): Promise<Told[]> {
   server.reply(answer);
   const config: Config = { provider: { [provider]: { options: { baseURL: server.url } } } };
   const models = openModels({ config, env: {}, credentials: {}, log: silentLog });
   const model = models.find({ provider, model: "qwen3:8b" });
   if (model === undefined) throw new Error(`${provider} cannot be used`);
   const signal = new AbortController().signal;
-  const events: StepEvent[] = [];
-  const stream = models.stream({ model, system: [], messages: [question], tools: [read], signal });
-  for await (const event of stream) events.push(event);
-  return events;
+  const request = { model, system: [], messages: [question], tools: [read], signal };
+  return told((take) => models.call(request, take));
 }
 
-async function eventsWithContext(context: number, words: string): Promise<StepEvent[]> {
+async function eventsWithContext(context: number, words: string): Promise<Told[]> {
   const options = { baseURL: server.url };
   const config: Config = {
     provider: { ollama: { options, models: { "qwen3:8b": { limit: { context } } } } },
@@ -44,9 +42,7 @@ async function eventsWithContext(context: number, words: string): Promise<StepEv
   if (model === undefined) throw new Error("ollama cannot be used");
   const signal = new AbortController().signal;
   const request = { model, system: [words], messages: [question], tools: [read], signal };
-  const events: StepEvent[] = [];
-  for await (const event of models.stream(request)) events.push(event);
-  return events;
+  return told((take) => models.call(request, take));
 }
 
 const refusal = (message: string, more: Record<string, unknown> = {}) => ({ error: { message, ...more } });
@@ -172,7 +168,7 @@ describe("what a local server refuses is told with what to do", () => {
 });
 
 /** What came of an answer, without the ids. */
-function gist(events: readonly StepEvent[]) {
+function gist(events: readonly Told[]) {
   const joined = (type: "text-delta" | "reasoning-delta") =>
     events.map((event) => (event.type === type ? event.text : "")).join("");
   const calls = events.filter((event) => event.type === "call");

@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, expect, test, vi } from "vitest";
+import type { Room } from "../../src/base/async.ts";
 import { silentLog } from "../../src/base/log.ts";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
@@ -13,12 +14,14 @@ import { describeModel } from "../../src/model/catalog.ts";
 import type { ModelRequest, StepEvent } from "../../src/model/model.ts";
 import { Clients, type Endpoint } from "../../src/model/client.ts";
 import { Connection } from "../../src/model/connection.ts";
-import { type StreamWatch, tidyEvents } from "../../src/model/event-stream.ts";
+import type { StreamWatch } from "../../src/model/chunk-merger.ts";
+import { tidyEvents } from "../../src/model/event-stream.ts";
 import { type HttpAnswer, sendHttp } from "../../src/model/http.ts";
 import { Outgoing } from "../../src/model/outgoing.ts";
 import { SentMessages } from "../../src/model/sent-messages.ts";
-import { streamStep } from "../../src/model/stream.ts";
+import { callModel } from "../../src/model/stream.ts";
 import { listen } from "../support/listen.ts";
+import { type Told, told } from "../support/told.ts";
 
 type Answer = (response: ServerResponse, request: IncomingMessage, body: Record<string, unknown>) => void;
 
@@ -49,8 +52,9 @@ const tool = (name: string) => ({ name, description: name, schema: { type: "obje
 function ask(
   baseURL: string,
   { endpoint = {}, ...request }: Partial<ModelRequest> & { endpoint?: Partial<Endpoint> } = {},
-): AsyncIterable<StepEvent> {
-  return streamStep(
+  take?: (event: StepEvent) => Room,
+): Promise<Told[]> {
+  const asked = [
     {
       model,
       system: ["be kind"],
@@ -70,13 +74,8 @@ function ask(
       ...endpoint,
     },
     { clients: new Clients(sendHttp), log: silentLog },
-  );
-}
-
-async function all(events: AsyncIterable<StepEvent>): Promise<StepEvent[]> {
-  const list: StepEvent[] = [];
-  for await (const event of events) list.push(event);
-  return list;
+  ] as const;
+  return told((each) => callModel(...asked, each), take);
 }
 
 const stream = (response: ServerResponse) =>
@@ -99,28 +98,24 @@ const unwatched: StreamWatch = {
 };
 
 /** Asks a server that streams just this. */
-async function answered(text: string, request: Parameters<typeof ask>[1] = {}): Promise<StepEvent[]> {
-  return all(ask(await serve((response) => stream(response).end(text)), request));
+async function answered(text: string, request: Parameters<typeof ask>[1] = {}): Promise<Told[]> {
+  return ask(await serve((response) => stream(response).end(text)), request);
 }
 
-async function refused(
-  status: number,
-  body: unknown,
-  headers: Record<string, string> = {},
-): Promise<StepEvent[]> {
+async function refused(status: number, body: unknown, headers: Record<string, string> = {}): Promise<Told[]> {
   const base = await serve((response) =>
     response
       .writeHead(status, { "content-type": "application/json", ...headers })
       .end(typeof body === "string" ? body : JSON.stringify(body)),
   );
-  return all(ask(base));
+  return ask(base);
 }
 
 const tokens = { input: 10, output: 4, reasoning: 0, cache: { read: 0, write: 0 } };
-const textOf = (events: StepEvent[]) =>
+const textOf = (events: Told[]) =>
   events.map((event) => (event.type === "text-delta" ? event.text : "")).join("");
-const callsOf = (events: StepEvent[]) => events.filter((event) => event.type === "call");
-const failureOf = (events: StepEvent[]) => {
+const callsOf = (events: Told[]) => events.filter((event) => event.type === "call");
+const failureOf = (events: Told[]) => {
   const last = events.at(-1);
   return last?.type === "failed" ? last.error : undefined;
 };
@@ -132,11 +127,10 @@ test("events that are called JSON are read as they come", async () => {
     response.write(`: ready\n\n${say("Hel")}`);
     void more.promise.then(() => response.end(say("lo") + ending()));
   });
-  const events: StepEvent[] = [];
-  for await (const event of ask(base)) {
-    events.push(event);
-    if (event.type === "text-delta") more.resolve();
-  }
+  const events = await ask(base, {}, ({ type }) => {
+    if (type === "text-delta") more.resolve();
+    return undefined;
+  });
   expect(textOf(events)).toBe("Hello");
   expect(events.at(-1)).toMatchObject({ type: "finish", reason: "stop" });
 });
@@ -197,14 +191,12 @@ test("the request carries system text, history, tools and options, and the key a
     seen = { authorization: request.headers.authorization, url: request.url, body };
     stream(response).end(say("ok") + ending());
   });
-  await all(
-    ask(`${base}/v1/`, {
-      temperature: 0.5,
-      options: { seed: 7 },
-      endpoint: { options: { reasoningEffort: "high" } },
-      tools: [{ name: "read", description: "Reads.", schema: { $schema: "x", properties: { a: {} } } }],
-    }),
-  );
+  await ask(`${base}/v1/`, {
+    temperature: 0.5,
+    options: { seed: 7 },
+    endpoint: { options: { reasoningEffort: "high" } },
+    tools: [{ name: "read", description: "Reads.", schema: { $schema: "x", properties: { a: {} } } }],
+  });
   expect(seen).toEqual({
     authorization: `Bearer ${key}`,
     url: "/v1/chat/completions",
@@ -245,11 +237,10 @@ test("a call is told the moment its arguments are whole, while later text still 
     );
     proceed = () => response.end(say("More.") + ending("tool_calls"));
   });
-  const events: StepEvent[] = [];
-  for await (const event of ask(base)) {
-    events.push(event);
-    if (event.type === "call") proceed();
-  }
+  const events = await ask(base, {}, ({ type }) => {
+    if (type === "call") proceed();
+    return undefined;
+  });
   expect(events).toEqual([
     { type: "text-start", id: "text-1" },
     { type: "text-delta", id: "text-1", text: "Let me look." },
@@ -381,13 +372,11 @@ test("history with calls, results and images goes over the wire in the provider'
       },
     ],
   };
-  await all(
-    ask(base, {
-      model: { ...model, abilities: { ...model.abilities, images: true } },
-      system: [],
-      messages: [question, answer],
-    }),
-  );
+  await ask(base, {
+    model: { ...model, abilities: { ...model.abilities, images: true } },
+    system: [],
+    messages: [question, answer],
+  });
   expect(seen).toEqual([
     { role: "user", content: "hello" },
     {
@@ -407,7 +396,7 @@ test("history with calls, results and images goes over the wire in the provider'
 });
 
 test("a base URL without its scheme is named as the mistake", async () => {
-  expect(failureOf(await all(ask("localhost:1/v1")))?.message).toBe(
+  expect(failureOf(await ask("localhost:1/v1"))?.message).toBe(
     'The base URL of test must begin with http:// or https://, but is "localhost:1/v1".',
   );
 });
@@ -481,7 +470,7 @@ test("[DONE] without a finish reason ends an answer that has something in it", a
 
 test("the answer ends at [DONE] even where the connection stays open", async () => {
   const base = await serve((response) => void stream(response).write(say("x") + ending()));
-  expect((await all(ask(base))).at(-1)).toEqual({ type: "finish", reason: "stop", tokens });
+  expect((await ask(base)).at(-1)).toEqual({ type: "finish", reason: "stop", tokens });
 });
 
 test("an answer that is whole waits for its usage for a while only, whatever comes in its place", async () => {
@@ -495,7 +484,7 @@ test("an answer that is whole waits for its usage for a while only, whatever com
   }
   try {
     const cut = vi.fn();
-    const answer: HttpAnswer = { status: 200, header: () => null, body: body(), cut };
+    const answer: HttpAnswer = { status: 200, header: () => null, body: Readable.from(body()), cut };
     const left = new Response(tidyEvents(answer, unwatched)).text();
     await vi.advanceTimersByTimeAsync(10_000);
     expect(cut).toHaveBeenCalled();
@@ -590,7 +579,7 @@ test.each([
     response.writeHead(401, { "content-length": 1000 });
     response.write('{"error":', () => go(response));
   });
-  expect(failureOf(await all(ask(url)))).toMatchObject({ code: "auth", status: 401, retryable: false });
+  expect(failureOf(await ask(url))).toMatchObject({ code: "auth", status: 401, retryable: false });
 });
 
 test("the wait that a provider asks for is told in milliseconds", async () => {
@@ -632,11 +621,11 @@ test.each(["text/plain", undefined])("JSON that is called %s is understood too",
         .writeHead(200, type === undefined ? {} : { "content-type": type })
         .end(JSON.stringify(body, undefined, 2)),
     );
-  const failed = failureOf(await all(ask(await as({ error: { message: "maximum context length" } }))));
+  const failed = failureOf(await ask(await as({ error: { message: "maximum context length" } })));
   expect(failed).toMatchObject({ code: "context-length" });
   const message = { role: "assistant", content: "whole" };
   const answer = await as({ choices: [{ index: 0, message, finish_reason: "stop" }] });
-  expect(textOf(await all(ask(answer)))).toBe("whole");
+  expect(textOf(await ask(answer))).toBe("whole");
 });
 
 test("counts that are texts are counts, and what is no number is no reason to fail", async () => {
@@ -684,31 +673,31 @@ test("a compressed answer that breaks off is a network error", async () => {
       .writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" })
       .end(gzipSync(say("begun") + ending()).subarray(0, 40)),
   );
-  expect(failureOf(await all(ask(base)))).toMatchObject({ code: "network", retryable: true });
+  expect(failureOf(await ask(base))).toMatchObject({ code: "network", retryable: true });
 });
 
 test("an event that never ends is bounded", async () => {
   const line = Buffer.from(`data: ${"x".repeat(1024 * 1024)}\n`);
   const base = await serve((response) => void Readable.from(Array(70).fill(line)).pipe(stream(response)));
-  const failed = failureOf(await all(ask(base)));
+  const failed = failureOf(await ask(base));
   expect(failed).toMatchObject({ code: "invalid-response", retryable: false });
   expect(failed?.message).toContain("an event of more than");
 });
 
 test("a connection reset before and inside the stream is a network error", async () => {
   const before = await serve((response) => response.socket?.resetAndDestroy());
-  expect(failureOf(await all(ask(before)))).toMatchObject({ code: "network", retryable: true });
+  expect(failureOf(await ask(before))).toMatchObject({ code: "network", retryable: true });
   const inside = await serve((response) =>
     stream(response).write(say("begun"), () => setImmediate(() => response.socket?.resetAndDestroy())),
   );
-  const events = await all(ask(inside));
+  const events = await ask(inside);
   expect(failureOf(events)).toMatchObject({ code: "network", retryable: true });
 });
 
 test("a server that is not there is named with its address", async () => {
   const base = await serve(() => {});
   for (const server of open.splice(0)) await server[Symbol.asyncDispose]();
-  const failed = failureOf(await all(ask(base)));
+  const failed = failureOf(await ask(base));
   expect(failed).toMatchObject({ code: "network", retryable: true });
   expect(failed?.message).toBe(
     `Cannot reach ${new URL(base).host} (ECONNREFUSED): nothing listens there. Is the server running?`,
@@ -717,7 +706,7 @@ test("a server that is not there is named with its address", async () => {
 
 test("silence before or inside the stream fails, and comments are not life", async () => {
   const silent = await serve(() => {});
-  expect(failureOf(await all(ask(silent, { endpoint: { stallMs: 60 } })))).toEqual({
+  expect(failureOf(await ask(silent, { endpoint: { stallMs: 60 } }))).toEqual({
     code: "timeout",
     message: "The provider sent nothing for 0.1 s.",
     retryable: true,
@@ -727,7 +716,7 @@ test("silence before or inside the stream fails, and comments are not life", asy
     stream(response).write(say("begun"));
     timers.push(setInterval(() => response.write(": still here\n\n"), 10));
   });
-  const events = await all(ask(commenting, { endpoint: { stallMs: 500 } }));
+  const events = await ask(commenting, { endpoint: { stallMs: 500 } });
   timers.forEach(clearInterval);
   expect(textOf(events)).toBe("begun");
   expect(failureOf(events)).toMatchObject({ code: "timeout" });
@@ -743,7 +732,7 @@ test("the arguments of a call are no silence, however long they take", async () 
     response.end(callPiece(0, { arguments: '"}' }) + ending("tool_calls"));
   };
   const slow = await serve((response) => void tell(response));
-  const events = await all(ask(slow, { endpoint: { stallMs: 350 } }));
+  const events = await ask(slow, { endpoint: { stallMs: 350 } });
   expect(callsOf(events)).toMatchObject([{ tool: "read", input: { a: "xxxxxxxxxx" } }]);
   expect(events.at(-1)).toMatchObject({ type: "finish" });
 });
@@ -752,11 +741,10 @@ test("an abort closes the block that was told, whatever came behind it", async (
   const text = delta({ reasoning: "hm" }) + say("yes") + delta({ reasoning: "or" }) + say("no") + ending();
   const base = await serve((response) => stream(response).end(text));
   const controller = new AbortController();
-  const events: StepEvent[] = [];
-  for await (const event of ask(base, { signal: controller.signal })) {
-    events.push(event);
-    if (event.type === "reasoning-delta") controller.abort();
-  }
+  const events = await ask(base, { signal: controller.signal }, ({ type }) => {
+    if (type === "reasoning-delta") controller.abort();
+    return undefined;
+  });
   expect(events).toEqual([
     { type: "reasoning-start", id: "reasoning-1" },
     { type: "reasoning-delta", id: "reasoning-1", text: "hm" },
@@ -772,16 +760,16 @@ test("text goes around the SDK until something else comes, also where the answer
     callPiece(0, { id: "1", name: "read" }),
     say("b"),
   ];
-  const told: string[] = [];
+  const heard: string[] = [];
   const answer: HttpAnswer = {
     status: 200,
     header: () => null,
     body: Readable.from([...chunks, ending()].map((chunk) => Buffer.from(chunk))),
     cut: () => {},
   };
-  const onText = (_kind: string, text: string) => void told.push(text);
+  const onText = (_kind: string, text: string) => void heard.push(text);
   const left = await new Response(tidyEvents(answer, { ...unwatched, onText })).text();
-  expect(told).toEqual(["a"]);
+  expect(heard).toEqual(["a"]);
   expect(left).not.toContain('"a"');
   expect(left).toContain('"b"');
 });
@@ -818,14 +806,20 @@ test("an abort ends the call at once, before and inside the stream, whatever the
   const silent = await serve((response) => void stream(response).write(say("begun")));
   for (const send of [sendHttp, () => new Promise<never>(() => {})]) {
     const controller = new AbortController();
-    const events = streamStep(
-      { model, system: [], messages: [question], tools: [], signal: controller.signal },
-      { provider: "test", baseURL: silent, headers: {}, modelId: "m", options: {}, stallMs: 20_000 },
-      { clients: new Clients(send), log: silentLog },
-    );
+    const request = { model, system: [], messages: [question], tools: [], signal: controller.signal };
+    const endpoint = {
+      provider: "test",
+      baseURL: silent,
+      headers: {},
+      modelId: "m",
+      options: {},
+      stallMs: 20_000,
+    };
+    const deps = { clients: new Clients(send), log: silentLog };
+    const events = told((take) => callModel(request, endpoint, deps, take));
     const started = performance.now();
     setTimeout(() => controller.abort(), 50);
-    expect(failureOf(await all(events))).toEqual({
+    expect(failureOf(await events)).toEqual({
       code: "cancelled",
       message: "Cancelled.",
       retryable: false,
@@ -833,20 +827,32 @@ test("an abort ends the call at once, before and inside the stream, whatever the
     expect(performance.now() - started).toBeLessThan(2_000);
   }
   const aborted = AbortSignal.abort();
-  expect(await all(ask(silent, { signal: aborted }))).toEqual([
+  expect(await ask(silent, { signal: aborted })).toEqual([
     { type: "failed", error: { code: "cancelled", message: "Cancelled.", retryable: false } },
   ]);
 });
 
-test("a reader that stops early closes the connection", async () => {
+test.each([
+  [
+    "throws",
+    () => {
+      throw new Error("enough");
+    },
+  ],
+  ["rejects", () => Promise.reject(new Error("enough"))],
+])("where whoever takes it %s, the connection is closed and nothing more told", async (_, refuse) => {
   let closed: Promise<unknown> | undefined;
   const base = await serve((response) => {
     closed = once(response, "close");
     stream(response).write(say("begun"));
+    response.write(delta({ reasoning: "and on" }));
   });
-  for await (const event of ask(base)) if (event.type === "text-delta") break;
+  let taken = 0;
+  const take = ({ type }: StepEvent) => (type === "text-delta" && taken++ === 0 ? refuse() : undefined);
+  await expect(ask(base, {}, take)).rejects.toThrow("enough");
   await closed;
   expect(closed).toBeDefined();
+  expect(taken).toBe(1);
 });
 
 test("an answer is read no faster than it is taken", async () => {
@@ -861,12 +867,13 @@ test("an answer is read no faster than it is taken", async () => {
     send();
   });
   let taken = 0;
-  for await (const event of ask(base)) {
-    if (event.type !== "text-delta") continue;
+  const enough = new AbortController();
+  await ask(base, { signal: enough.signal }, async ({ type }) => {
+    if (type !== "text-delta") return;
     // What the system and both ends hold between them fills up, and then nothing moves.
     for (let before = -1; before !== written; await delay(20)) before = written;
-    if (taken++ === 3) break;
-  }
+    if (taken++ === 3) enough.abort();
+  });
   expect(written).toBeLessThan(300);
 });
 
@@ -877,7 +884,7 @@ test("the key does not follow a redirect to another host, and follows one on its
     response.end();
   });
   const away = await serve((response) => response.writeHead(307, { location: `${other}/v1` }).end());
-  const failed = failureOf(await all(ask(away)));
+  const failed = failureOf(await ask(away));
   expect(failed).toMatchObject({ code: "bad-request", retryable: false, status: 307 });
   expect(failed?.message).toContain("The key is not sent to another host");
   expect(thief).toEqual([]);
@@ -887,7 +894,7 @@ test("the key does not follow a redirect to another host, and follows one on its
       response.writeHead(308, { location: "/v1/chat/completions" }).end();
     else stream(response).end(say(request.headers.authorization ?? "") + ending());
   });
-  expect(textOf(await all(ask(near)))).toBe(`Bearer ${key}`);
+  expect(textOf(await ask(near))).toBe(`Bearer ${key}`);
 });
 
 test.each([301, 302, 303])(
@@ -898,7 +905,7 @@ test.each([301, 302, 303])(
       asked.push(request.url);
       response.writeHead(status, { location: "/v2/chat/completions?key=secret" }).end();
     });
-    const failed = failureOf(await all(ask(base)));
+    const failed = failureOf(await ask(base));
     expect(failed).toMatchObject({ code: "bad-request", retryable: false, status });
     expect(failed?.message).toBe(
       `${base}/chat/completions answers ${status} and leads to ${base}/v2/chat/completions, which would not get what is asked along. Is the base URL right? If that address is, set it as base URL, without /chat/completions.`,
@@ -931,7 +938,7 @@ test.each(["\n", "\r\n", "\r"])(
       };
       send(0);
     });
-    const events = await all(ask(base));
+    const events = await ask(base);
     expect(textOf(events)).toBe("héllo 🌍");
     expect(events.at(-1)).toMatchObject({ type: "finish" });
   },

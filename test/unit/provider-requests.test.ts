@@ -76,7 +76,7 @@ async function requestOf(ref: ModelRef) {
   const model = models.find(ref);
   if (model === undefined) throw new Error(`${ref.provider} cannot be used`);
   const plain = { provider: ref.provider, model: ref.model };
-  const stream = models.stream({
+  const request = {
     model,
     system: ["Be kind."],
     messages: [
@@ -101,13 +101,11 @@ async function requestOf(ref: ModelRef) {
     temperature: 0.3,
     topP: 0.9,
     signal: new AbortController().signal,
-  });
-  const events = [];
-  for await (const event of stream) events.push(event);
-  expect(events.at(-1)).toMatchObject({ type: "finish" });
-  const request = server.requests.at(-1);
-  if (request === undefined) throw new Error("nothing was asked");
-  return { url, key: request.headers.authorization, body: request.body };
+  };
+  expect(await models.call(request, () => undefined)).toMatchObject({ type: "finish" });
+  const sent = server.requests.at(-1);
+  if (sent === undefined) throw new Error("nothing was asked");
+  return { url, key: sent.headers.authorization, body: sent.body };
 }
 
 const fullSchema = {
@@ -412,10 +410,9 @@ test("no usage is asked for where the configuration says that the server refuses
   const model = models.findByName("mine/scripted");
   if (model === undefined) throw new Error("no model");
   const signal = new AbortController().signal;
-  const ends = [];
-  const stream = models.stream({ model, system: [], messages: [asked("Hi")], tools: [], signal });
-  for await (const event of stream) if (event.type === "finish") ends.push(event);
+  const request = { model, system: [], messages: [asked("Hi")], tools: [], signal };
+  const end = await models.call(request, () => undefined);
   const body = server.requests.at(-1)?.body;
   expect(isObject(body) && "stream_options" in body).toBe(false);
-  expect(ends).toHaveLength(1);
+  expect(end.type).toBe("finish");
 });

@@ -1,3 +1,4 @@
+import type { Room } from "../../base/async.ts";
 import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { MessageId } from "../../message/ids.ts";
 import type { Outbox } from "../outbox.ts";
@@ -35,17 +36,17 @@ export class DraftChannel implements Channel {
   }
 
   /** All of it goes out at once: what waits behind it must not come in between. */
-  send(update: SessionUpdate): Promise<void> {
+  send(update: SessionUpdate): Room {
     const rooms = toDraftUpdates(update, this.#cwd).flatMap((next) => [
       this.#tellCommand(next),
       this.tell(this.cancellable.mark(next)),
     ]);
-    return Promise.all(rooms).then(() => {});
+    return rooms.findLast((room) => room !== undefined);
   }
 
   /** Sends an update of version 2, unless the client knows all of it. */
-  tell(update: DraftUpdate): Promise<void> {
-    return this.#isKnown(update) ? Promise.resolve() : this.#outbox.update(this.#id, update);
+  tell(update: DraftUpdate): Room {
+    return this.#isKnown(update) ? undefined : this.#outbox.update(this.#id, update);
   }
 
   /** What an answer carries need not be told behind it. */
@@ -62,16 +63,16 @@ export class DraftChannel implements Channel {
   }
 
   /** What runs in a terminal is known when the model has written it, which is behind the terminal's beginning. */
-  #tellCommand(update: DraftUpdate): Promise<void> {
+  #tellCommand(update: DraftUpdate): Room {
     if (
       update.sessionUpdate === "terminal_update" &&
       update.cwd !== undefined &&
       update.command === undefined
     )
       this.#unnamed.add(update.terminalId);
-    if (update.sessionUpdate !== "tool_call_update") return Promise.resolve();
+    if (update.sessionUpdate !== "tool_call_update") return undefined;
     const command = commandOf(update.rawInput);
-    if (command === undefined || !this.#unnamed.delete(update.toolCallId)) return Promise.resolve();
+    if (command === undefined || !this.#unnamed.delete(update.toolCallId)) return undefined;
     return this.tell({ sessionUpdate: "terminal_update", terminalId: update.toolCallId, command });
   }
 

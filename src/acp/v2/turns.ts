@@ -1,7 +1,7 @@
 import { RequestError } from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type { Usage } from "@agentclientprotocol/sdk/unstable";
-import { type Deferred, deferred } from "../../base/async.ts";
+import { type Deferred, deferred, type Room } from "../../base/async.ts";
 import type { MessageId } from "../../message/ids.ts";
 import type { PromptBlock } from "../../session/prompt-input.ts";
 import type { TurnResult } from "../../session/turn-result.ts";
@@ -19,7 +19,7 @@ interface Asked {
 
 /** The turns of one session: the answer to a prompt is a receipt, and states tell how it goes on. */
 export class Turns {
-  readonly #tell: (update: DraftUpdate) => Promise<void>;
+  readonly #tell: (update: DraftUpdate) => Room;
   /** In the order of their turns; the first one runs. */
   readonly #asked: Asked[] = [];
   /** What was said into turns and has no place yet, in order. */
@@ -28,7 +28,7 @@ export class Turns {
   /** Of the newest prompt. */
   #view: SessionView | undefined;
 
-  constructor(tell: (update: DraftUpdate) => Promise<void>) {
+  constructor(tell: (update: DraftUpdate) => Room) {
     this.#tell = tell;
   }
 
