@@ -11,10 +11,13 @@ export class SaidTexts {
 
   /** Takes more of a part's text. Returns what is to be shown now. */
   add(partId: string, text: string): string {
-    const { length, held } = this.#parts.get(partId) ?? { length: 0, held: "" };
-    const shown = (held ?? "") + text;
-    const isBlank = held !== undefined && shown.trim() === "";
-    this.#parts.set(partId, { length: length + text.length, held: isBlank ? shown : undefined });
+    const said = this.#parts.get(partId) ?? { length: 0, held: "" };
+    this.#parts.set(partId, said);
+    said.length += text.length;
+    if (said.held === undefined) return text;
+    const shown = said.held + text;
+    const isBlank = shown.trim() === "";
+    said.held = isBlank ? shown : undefined;
     return isBlank ? "" : shown;
   }
 
