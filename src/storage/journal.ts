@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { MessageId, PartId, SessionId } from "../message/ids.ts";
+import type { MessageId, SessionId } from "../message/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { SessionInfo } from "../message/message.ts";
 import { Background } from "./background.ts";
@@ -87,16 +87,10 @@ function isOf(sessionId: SessionId, change: Change): boolean {
   return change.type !== "session" || change.info.id === sessionId;
 }
 
-type Delta = Extract<Change, { type: "delta" }>;
-type Pending = { line: string } | { delta: Delta };
-
-/** How long streamed text may wait to be written: what a kill can cost of it, a quarter of what may be lost. */
-const deltaDelayMs = 50;
-
 /**
  * The file that changes are appended to, one JSON line each, before they are in the messages' own files. They are
  * written before anything else can happen, so before anybody is shown them, and synchronously: handing a few bytes to
- * the thread pool takes longer than giving them to the system. Only deltas wait a moment, and are merged.
+ * the thread pool takes longer than giving them to the system.
  */
 export class Journal {
   readonly #path: string;
@@ -104,7 +98,8 @@ export class Journal {
   readonly #writing: Background;
   /** The number for the first line of a file that does not exist yet. */
   readonly #startSeq: number;
-  #pending: Pending[] = [];
+  /** Lines. */
+  #pending: string[] = [];
   #file: number | undefined;
   /** How many bytes of it are whole lines. */
   #sizeBytes = 0;
@@ -133,20 +128,9 @@ export class Journal {
   }
 
   append(change: Change): void {
-    if (change.type === "delta") {
-      this.#appendDelta(change);
-      this.#writing.startWithin(deltaDelayMs);
-    } else {
-      // Made text at once, because its owner may go on changing it.
-      this.#pending.push({ line: toLine(change) });
-      this.#writing.start();
-    }
-  }
-
-  /** Ends merging: later deltas get a line, and with it a number, of their own. */
-  divide(): void {
-    const last = this.#pending.pop();
-    if (last) this.#pending.push("delta" in last ? { line: toLine(last.delta) } : last);
+    // Made text at once, because its owner may go on changing it.
+    this.#pending.push(toLine(change));
+    this.#writing.start();
   }
 
   /** Resolves when everything appended so far was given to the system. */
@@ -166,16 +150,6 @@ export class Journal {
     });
   }
 
-  #appendDelta(change: Delta): void {
-    const last = this.#pending.at(-1);
-    if (last && "delta" in last && isSamePart(last.delta, change)) {
-      last.delta.delta += change.delta;
-      last.delta.seq = change.seq;
-    } else {
-      this.#pending.push({ delta: { ...change } });
-    }
-  }
-
   async #writePending(): Promise<void> {
     if (this.#pending.length === 0) return;
     const batch = this.#pending;
@@ -185,7 +159,7 @@ export class Journal {
       if (this.#isTorn) ftruncateSync(this.#file, this.#sizeBytes);
       this.#isTorn = true;
       const start = this.#sizeBytes === 0 ? toLine({ type: "start", seq: this.#startSeq }) : "";
-      this.#write(this.#file, start + batch.map(toText).join(""));
+      this.#write(this.#file, start + batch.join(""));
     } catch (thrown) {
       this.#pending = [...batch, ...this.#pending];
       throw thrown;
@@ -238,17 +212,6 @@ export class Journal {
     this.#isTorn = false;
     if (old !== undefined) closeSync(old);
   }
-}
-
-function isSamePart(
-  a: { messageId: MessageId; partId: PartId },
-  b: { messageId: MessageId; partId: PartId },
-) {
-  return a.messageId === b.messageId && a.partId === b.partId;
-}
-
-function toText(pending: Pending): string {
-  return "line" in pending ? pending.line : toLine(pending.delta);
 }
 
 function toLine(change: Change): string {

@@ -17,6 +17,9 @@ const journalGrowth = 4;
 /** What changes with each step is in the session's file after so long at the latest. */
 const noteDelayMs = 1_000;
 
+/** How long streamed text may wait for the journal: what a kill can cost of it, half of what may be lost. */
+const growthDelayMs = 100;
+
 /** Work on files that the journal vouches for until it is done. */
 type Settlement =
   | { type: "file"; messageId: MessageId; draft: Draft }
@@ -49,6 +52,9 @@ export class SessionWriter {
   readonly #settling: Background;
   readonly #info: Latest<SessionInfo>;
   readonly #todos: Latest<Todo[]>;
+  /** Text that streamed and is merged before the journal gets it. */
+  #growth: { readonly messageId: MessageId; readonly partId: PartId; delta: string } | undefined;
+  #growthDue: NodeJS.Timeout | undefined;
   #seq: number;
   #closing: Promise<void> | undefined;
   /** The journal's size when it was last rewritten; undefined while it holds nothing. */
@@ -92,32 +98,44 @@ export class SessionWriter {
   }
 
   putMessage(info: MessageInfo): void {
+    this.#keepGrowth();
     this.#change(info.id, { type: "message", seq: this.#nextSeq(), info });
   }
 
   /** Creates the part or replaces the one with its id. */
   putPart(messageId: MessageId, part: Part): void {
+    this.#keepGrowth();
     this.#change(messageId, { type: "part", seq: this.#nextSeq(), messageId, part });
   }
 
   /** Appends to a text or reasoning part; costs what the delta costs. */
   append(messageId: MessageId, partId: PartId, delta: string): void {
-    this.#change(messageId, { type: "delta", seq: this.#nextSeq(), messageId, partId, delta });
+    const growth = this.#growth;
+    if (growth?.partId === partId && growth.messageId === messageId) {
+      growth.delta += delta;
+      return;
+    }
+    this.#expectOpen();
+    this.#keepGrowth();
+    this.#growth = { messageId, partId, delta };
+    // Whoever ends the process flushes before.
+    this.#growthDue ??= setTimeout(() => this.#keepGrowth(), growthDelayMs).unref();
   }
 
   /** The message is finished: it gets its file and leaves the memory. It may be changed and sealed again later. */
   seal(messageId: MessageId): void {
     this.#expectOpen();
+    this.#keepGrowth();
     const draft = this.#live.get(messageId);
     if (!draft) return;
     this.#live.delete(messageId);
-    this.#journal.divide();
     this.#settlements.push({ type: "file", messageId, draft });
     this.#settling.start();
   }
 
   async removeMessages(ids: MessageId[]): Promise<void> {
     this.#expectOpen();
+    this.#keepGrowth();
     const change = { type: "remove" as const, seq: this.#nextSeq(), messageIds: ids };
     this.#journal.append(change);
     for (const id of ids) this.#live.delete(id);
@@ -127,7 +145,9 @@ export class SessionWriter {
 
   /** Resolves when nothing of what was given so far is lost with this process. Rejects as {@link flush} does. */
   secure(): Promise<void> {
-    return this.#closing ?? this.#journal.flush();
+    if (this.#closing !== undefined) return this.#closing;
+    this.#keepGrowth();
+    return this.#journal.flush();
   }
 
   /**
@@ -139,6 +159,7 @@ export class SessionWriter {
   }
 
   async #flush(): Promise<void> {
+    this.#keepGrowth();
     const results = await Promise.allSettled([
       this.#journal.flush(),
       this.#settling.finish(),
@@ -175,6 +196,15 @@ export class SessionWriter {
 
   #keepInfo(info: SessionInfo): void {
     this.#append({ type: "session", seq: this.#nextSeq(), info });
+  }
+
+  #keepGrowth(): void {
+    const growth = this.#growth;
+    clearTimeout(this.#growthDue);
+    this.#growthDue = undefined;
+    this.#growth = undefined;
+    if (growth !== undefined)
+      this.#change(growth.messageId, { type: "delta", seq: this.#nextSeq(), ...growth });
   }
 
   #append(change: Change): void {
