@@ -2,10 +2,13 @@ import type { Writable } from "node:stream";
 import type { AnyMessage, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import { type Deferred, deferred, type Room } from "../base/async.ts";
 import { beginningOf } from "../base/excerpt.ts";
+import { writeDirectly } from "./direct-write.ts";
 import { toWireJson } from "./said-fields.ts";
 
 /** Bytes that may wait for a client that does not read; beyond it, whoever sends waits. */
 const highWaterBytes = 1024 * 1024;
+/** What comes so long behind the last write is no part of a burst, in which writes are merged. */
+const aloneMs = 1;
 /** Characters of text in one update: escaped at its worst it stays below 1 MiB, on which some clients break. */
 const chunkLength = 64 * 1024;
 
@@ -19,6 +22,7 @@ export class Outbox {
   readonly #closed: Deferred<void> = deferred<void>();
   #queue: Entry[] = [];
   #queuedBytes = 0;
+  #lastWrite = 0;
   #writing = false;
   #isClosed = false;
   #isSealed = false;
@@ -121,8 +125,13 @@ export class Outbox {
       lines += "line" in entry ? entry.line : toUpdateLine(entry.sessionId, entry.update);
     this.#queue = [];
     this.#queuedBytes = 0;
+    const now = performance.now();
+    const isAlone = now - this.#lastWrite > aloneMs;
+    this.#lastWrite = now;
+    const rest = isAlone ? writeDirectly(this.#output, lines) : lines;
+    if (rest === undefined) return;
     this.#writing = true;
-    this.#output.write(lines, () => this.#written());
+    this.#output.write(rest, () => this.#written());
   }
 
   #written(): void {

@@ -294,6 +294,27 @@ describe("a client that does not read", () => {
     },
   );
 
+  test("gets deltas that came one by one whole and in order", async () => {
+    const pieces = Array.from({ length: 120 }, (_, at) => `${at} größer 🦊 `.repeat(400));
+    const gates = pieces.map(() => reply.gate());
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(...pieces.flatMap((piece, at) => [...reply.say(piece), gates[at] ?? reply.stall()]));
+      const turn = editor.prompt(sessionId, "Stream");
+      await gates[0]?.reached();
+      editor.pauseReading();
+      for (const gate of gates) {
+        await gate.reached();
+        // So long that each is written alone.
+        await delay(3);
+        gate.release();
+      }
+      editor.resumeReading();
+      await turn;
+      expect(agentText(editor.updates(sessionId))).toBe(pieces.join(""));
+    });
+  });
+
   test("is served when it reads again: what was sent meanwhile is answered", async () => {
     await story({}, async ({ editor }) => {
       editor.pauseReading();

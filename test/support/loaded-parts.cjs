@@ -1,6 +1,6 @@
 // Loaded into the program before it: tells on stderr what it had loaded when the first session was answered, and,
 // when it gets SIGUSR2, which came after that and whether Node's fetch is among what Node loaded.
-const { writeSync } = require("node:fs");
+const fs = require("node:fs");
 const Module = require("node:module");
 
 const load = Module._extensions[".js"];
@@ -10,15 +10,24 @@ Module._extensions[".js"] = (module, path) => {
   return load(module, path);
 };
 
+// The program writes by either way.
 let isAnswered = false;
-const write = process.stdout.write;
+const { write } = process.stdout;
+const { writeSync } = fs;
 process.stdout.write = function (text, ...rest) {
-  if (!isAnswered && text.includes('"sessionId":"ses_')) {
-    isAnswered = true;
-    writeSync(2, `loaded ${JSON.stringify({ files: files.splice(0), ofNode: partsOfNode() })}\n`);
-  }
+  look(text);
   return write.call(this, text, ...rest);
 };
+fs.writeSync = (file, text, ...rest) => {
+  if (file === 1) look(text);
+  return writeSync(file, text, ...rest);
+};
+
+function look(text) {
+  if (isAnswered || !text.includes('"sessionId":"ses_')) return;
+  isAnswered = true;
+  writeSync(2, `loaded ${JSON.stringify({ files: files.splice(0), ofNode: partsOfNode() })}\n`);
+}
 
 /** Those of Node that take a millisecond or more. */
 function partsOfNode() {
