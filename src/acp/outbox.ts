@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import type { AnyMessage, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
-import { type Deferred, deferred, type Room } from "../base/async.ts";
+import { type Deferred, deferred, type Room, sleep } from "../base/async.ts";
 import { beginningOf } from "../base/excerpt.ts";
 import { writeDirectly } from "./direct-write.ts";
 import { toWireJson } from "./said-fields.ts";
@@ -88,6 +88,15 @@ export class Outbox {
     while (!this.#isClosed && (this.#writing || this.#queue.length > 0)) {
       this.#drained ??= deferred<void>();
       await this.#drained.promise;
+    }
+  }
+
+  /** Resolves when nothing was sent for so long, as no text streams then that work could hold up. */
+  async quiet(ms: number): Promise<void> {
+    for (;;) {
+      const restMs = this.#lastWrite + ms - performance.now();
+      if (restMs <= 0 || this.#isClosed) return;
+      await sleep(Math.ceil(restMs));
     }
   }
 

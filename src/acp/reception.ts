@@ -36,8 +36,11 @@ export interface ReceptionDeps {
   end(): void;
 }
 
-/** How long the library leaves a first prompt the time to be on its way, when nothing needs it sooner. */
-const libraryDelayMs = 250;
+/**
+ * How long nothing must have been sent before what nobody needs yet is loaded: a first prompt has had the time to be on
+ * its way, and no text streams.
+ */
+const quietMs = 250;
 
 /**
  * Takes what the client sends. Lists, plain requests for a session and prompts of plain text are answered without the
@@ -181,15 +184,18 @@ export class Reception {
   async #getReady(): Promise<void> {
     await this.#deps.wire.outbox.flush();
     if (this.#isEnded || this.#isReady) return;
+    const { outbox } = this.#deps.wire;
     await this.#warmUp();
+    await outbox.quiet(quietMs);
     this.#isReady = (await this.library()) !== undefined;
+    await outbox.quiet(quietMs);
     if (!this.#isEnded) await this.#deps.warmUpCalls();
   }
 
   #warmUp(): Promise<void> {
     this.#warm ??= this.#deps
       .warmUp()
-      .then(() => sleep(libraryDelayMs))
+      .then(() => sleep(quietMs))
       .then(() => this.#settle());
     return this.#warm;
   }

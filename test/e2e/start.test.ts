@@ -3,9 +3,11 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import { basename, join } from "node:path";
 import { execa } from "execa";
-import { beforeAll, expect, test } from "vitest";
+import { setTimeout as delay } from "node:timers/promises";
+import { beforeAll, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { environment } from "../support/environment.ts";
+import * as reply from "../support/reply.ts";
 import { story } from "../support/story.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
@@ -78,6 +80,41 @@ test("a first list and a first load need no library of schemas, of the protocol 
     }
   });
 });
+
+test("what nothing needs yet loads when no text streams", async () => {
+  const program = ["--require", hook, join(checkout, "bin/fairlead.js"), "acp"];
+  const words = Array.from({ length: 30 }, (_, at) => `word${at} `);
+  // A busy machine may hold up the words for so long that it is as if none streamed.
+  for (let attempt = 0; ; attempt++) {
+    let isLoadedMeanwhile = false;
+    await story({ program }, async ({ editor, model }) => {
+      const loadsLibrary = async () => {
+        const before = toldBy(editor).length;
+        process.kill(editor.pid ?? 0, "SIGUSR2");
+        const line = await vi.waitUntil(() => toldBy(editor)[before], { timeout: 10_000 });
+        const { files } = afterwardsSchema.parse(JSON.parse(line));
+        return files.some((path) => readFileSync(path, "utf8").includes("terminal/wait_for_exit"));
+      };
+      const { sessionId } = await editor.newSession();
+      const gates = words.map(() => reply.gate());
+      model.reply(...words.flatMap((word, at) => [...reply.say(word), gates[at] ?? reply.stall()]));
+      const turn = editor.prompt(sessionId, "Stream");
+      for (const gate of gates) {
+        await gate.reached();
+        await delay(30);
+        gate.release();
+      }
+      isLoadedMeanwhile = await loadsLibrary();
+      await turn;
+      if (!isLoadedMeanwhile) await vi.waitUntil(loadsLibrary, { timeout: 10_000 });
+    });
+    if (!isLoadedMeanwhile) return;
+    expect(attempt, "attempts in which the library was loaded while text streamed").toBeLessThan(5);
+  }
+});
+
+const toldBy = ({ stderr }: { stderr: string }) =>
+  stderr.split("\n").flatMap((line) => /^then loaded (.*)$/.exec(line)?.[1] ?? []);
 
 const loadedSchema = z.object({ files: z.array(z.string()), ofNode: z.array(z.string()) });
 const afterwardsSchema = z.object({ files: z.array(z.string()), hasFetch: z.boolean() });
