@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { open, type FileHandle } from "node:fs/promises";
+import { open, rm, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "../base/errors.ts";
 import { makeFolder } from "../base/make-folder.ts";
@@ -308,12 +308,21 @@ class KeptOutput {
       const kept = bytes > room ? [Buffer.concat(parts).subarray(0, room)] : parts;
       const { bytesWritten } = await this.#file.handle.writev(kept);
       this.#file.bytes += bytesWritten;
-      if (bytesWritten < Math.min(bytes, room))
-        this.#problem = "The rest could not be kept: the disk took only a part of it.";
+      if (bytesWritten < Math.min(bytes, room)) await this.#drop("the disk took only a part of it");
       else if (bytes > room) this.#problem = `More than ${formatBytes(KEPT_BYTES)} are not kept.`;
     } catch (error) {
-      this.#problem = `The rest could not be kept: ${messageOf(error)}.`;
+      await this.#drop(messageOf(error));
     }
+  }
+
+  /** On a full disk the beginning of an output would take the room that the session needs. */
+  async #drop(reason: string): Promise<void> {
+    this.#problem = `The whole could not be kept: ${reason}.`;
+    const file = this.#file;
+    this.#file = undefined;
+    if (file === undefined) return;
+    await file.handle.close().catch(() => {});
+    await rm(file.path, { force: true }).catch(() => {});
   }
 }
 

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { v7 as uuidv7 } from "uuid";
 import { messageOf } from "../base/errors.ts";
@@ -82,6 +82,8 @@ async function saveWhole(folder: string, text: string): Promise<Saved> {
     await writeFile(path, text, { mode: 0o600, flag: "wx" });
     return { path };
   } catch (error) {
+    // A part of it would take the room that is left on a full disk.
+    await rm(path, { force: true }).catch(() => {});
     return { problem: messageOf(error) };
   }
 }

@@ -66,6 +66,21 @@ test("a full disk fails the turn with a clear error; other sessions go on, and s
   });
 });
 
+test("of an output that the disk does not take whole nothing is kept: the session needs the room", async () => {
+  const limited = [fileURLToPath(new URL("../crash/limited-agent.ts", import.meta.url)), "512"];
+  await story({ program: limited }, async ({ editor, model, home }) => {
+    const { sessionId } = await editor.newSession();
+    const command = "yes 0123456789 | head -c 2000000";
+    model.reply(reply.call("bash", { command }), reply.finish("tool_calls")).reply("Much.");
+    await finishes(editor, sessionId, "Print");
+    const told = model.requests.flatMap(({ toolResults }) => toolResults);
+    expect(told[0]).toMatch(
+      /Only the last \d+ lines are shown; [\d.]+ MB before are missing here\. The whole could not be kept: /,
+    );
+    expect(await readdir(data(home, "tool-output"))).toEqual([]);
+  });
+});
+
 test("a data folder that cannot be made is an error that says what to do, and works as soon as it can", async () => {
   await story({ homeFiles: { ".local/share/fairlead": "in the way" } }, async ({ editor, model, home }) => {
     const failure = await failureOf(editor.newSession());
