@@ -12,7 +12,7 @@ export class OutputPacer {
   #text = "";
   #dropped = false;
   #isNew = false;
-  #lastSent = 0;
+  #lastSent = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> = Promise.resolve();
 
@@ -27,7 +27,7 @@ export class OutputPacer {
     this.#text += delta;
     this.#isNew = true;
     this.#bound();
-    const wait = this.#lastSent + this.#intervalMs - Date.now();
+    const wait = this.#lastSent + this.#intervalMs - performance.now();
     if (wait <= 0) return this.#flush();
     this.#timer ??= setTimeout(() => void this.#flush(), wait);
     await this.#sending;
@@ -53,7 +53,7 @@ export class OutputPacer {
     this.#timer = undefined;
     if (!this.#isNew) return;
     this.#isNew = false;
-    this.#lastSent = Date.now();
+    this.#lastSent = performance.now();
     const text = this.#take();
     this.#sending = this.#sending.then(() => this.#send(text));
     await this.#sending;

@@ -110,8 +110,8 @@ export class AuthorizationStore {
 
   async #lease(serverUrl: string) {
     const files = await this.#deps.files();
-    const last = Date.now() + leaseWaitMs;
-    while (Date.now() < last) {
+    const last = performance.now() + leaseWaitMs;
+    while (performance.now() < last) {
       const lease = await acquireStoreLease(files, keyOf(serverUrl).join("-"));
       if (lease.status === "held") return lease;
       await sleep(leasePauseMs);

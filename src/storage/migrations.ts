@@ -84,11 +84,11 @@ async function versionOf(store: JsonStore, known: number): Promise<number> {
 
 /** By its content alone: a first start should not wait for the native lock, and every step may be run again. */
 async function waitForLease(store: JsonStore) {
-  const deadline = Date.now() + waitLimitMs;
+  const deadline = performance.now() + waitLimitMs;
   for (;;) {
     const lease = await acquireStoreLease(store, "migration", acquireFileLease);
     if (lease.status === "held") return lease;
-    if (Date.now() > deadline) {
+    if (performance.now() > deadline) {
       const holder = lease.pid === undefined ? "Another process" : `Process ${lease.pid}`;
       throw new UserError(
         `${holder} has been updating the store in ${store.root} for too long. End it and try again.`,
