@@ -5,9 +5,9 @@ import {
 } from "ai";
 import { handEach, type Room } from "../base/async.ts";
 import type { Log } from "../base/log.ts";
-import { loadPart } from "../base/part.ts";
+import { estimateJsonOf, estimateText, estimateTextOf } from "../message/estimate.ts";
 import type { AgentError } from "../message/message.ts";
-import type { Tokens } from "../message/part.ts";
+import type { Part, Tokens } from "../message/part.ts";
 import { Arrivals, type Outcome, Stall } from "./arrivals.ts";
 import { cancelled } from "./cancelled.ts";
 import { Clients, type Endpoint, sdkName } from "./client.ts";
@@ -144,27 +144,30 @@ async function endOf(outcome: Outcome, events: StepEvents, request: ModelRequest
   return {
     type: "finish",
     reason: end.reason,
-    tokens: end.tokens ?? (await estimate(events.written, request)),
+    tokens: end.tokens ?? estimate(events.written, request),
     ...(end.tokens === undefined && { estimated: true }),
     ...(details !== undefined && { reasoningDetails: details }),
   };
 }
 
-async function estimate(written: string, { system, messages, tools }: ModelRequest): Promise<Tokens> {
-  const { estimateTokenCount } = await loadPart(() => import("tokenx"));
-  const texts = messages.flatMap(({ parts }) =>
-    parts.map((part) => {
-      if (part.type === "text") return part.text;
-      return part.type === "tool" ? JSON.stringify(part.state) : "";
-    }),
-  );
-  const input = [...system, ...texts, JSON.stringify(tools)].join("\n");
+/** What was counted of a conversation is not counted again with each step. */
+function estimate(written: string, { system, messages, tools }: ModelRequest): Tokens {
+  const around = [...system, JSON.stringify(tools)].join("\n");
+  const [first] = messages;
+  const read = messages
+    .flatMap(({ parts }) => parts.map(estimatePart))
+    .reduce((sum, tokens) => sum + tokens, 0);
   return {
-    input: estimateTokenCount(input),
-    output: estimateTokenCount(written),
+    input: read + (first === undefined ? estimateText(around) : estimateTextOf(first, around)),
+    output: estimateText(written),
     reasoning: 0,
     cache: { read: 0, write: 0 },
   };
+}
+
+function estimatePart(part: Part): number {
+  if (part.type === "text") return estimateTextOf(part, part.text);
+  return part.type === "tool" ? estimateJsonOf(part.state) : 0;
 }
 
 function errorOf(thrown: unknown, endpoint: Endpoint): AgentError {

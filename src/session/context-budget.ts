@@ -1,5 +1,5 @@
-import { estimateTokenCount } from "tokenx";
 import type { Config } from "../config/schema.ts";
+import { estimateJsonOf, estimateText, estimateTextOf } from "../message/estimate.ts";
 import type { Message } from "../message/message.ts";
 import { clearedOutput, type Part, type Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
@@ -39,23 +39,29 @@ export function estimateMessage({ parts }: Message): number {
 export function estimateOutput(part: Part): number {
   if (part.type !== "tool") return 0;
   const { state } = part;
-  if (state.status === "error") return estimateTokenCount(state.error);
+  if (state.status === "error") return estimateTextOf(state, state.error);
   if (state.status !== "completed") return 0;
-  if (state.compactedAt !== undefined) return estimateTokenCount(clearedOutput);
-  return estimateTokenCount(state.output) + (state.attachments?.length ?? 0) * mediaTokens;
+  if (state.compactedAt !== undefined) return estimateText(clearedOutput);
+  return estimateTextOf(state, state.output) + (state.attachments?.length ?? 0) * mediaTokens;
 }
 
 function estimatePart(part: Part): number {
   switch (part.type) {
     case "text":
-      return part.ignored ? 0 : estimateTokenCount(part.text);
+      return part.ignored ? 0 : estimateTextOf(part, part.text);
     case "reasoning":
       return 0;
     case "file":
       return part.mime.startsWith("text/") ? 0 : mediaTokens;
     case "tool":
-      return estimateTokenCount(JSON.stringify(part.state.input ?? {})) + estimateOutput(part);
+      return estimateInput(part.state.input) + estimateOutput(part);
     default:
       return 0;
   }
+}
+
+function estimateInput(input: unknown): number {
+  return typeof input === "object" && input !== null
+    ? estimateJsonOf(input)
+    : estimateText(JSON.stringify(input ?? {}));
 }

@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { BenchAgent } from "./agent.ts";
 import type { ScriptedCall } from "./model.ts";
 import type { ProgramName, Setting } from "./setting.ts";
 import { median, type Row } from "./table.ts";
@@ -79,12 +80,13 @@ async function runScript(setting: Setting, program: ProgramName, script: string)
   };
   const calls = setting.model.scripts.get(script)?.length;
   if (steps.length !== calls) throw new Error(`${program} made ${steps.length} of ${calls} calls`);
-  return { agent, ...figures };
+  return { agent, session, ...figures };
 }
 
 async function readRows(setting: Setting): Promise<Row[]> {
   const least = await runScript(setting, "floor", "reads");
   const own = await runScript(setting, "ours", "reads");
+  const turns = await plainTurns(setting, own);
   await Promise.all([least.agent.close(), own.agent.close()]);
   const count = reads(setting.isShort);
   const name = `${count} reads in a turn: `;
@@ -103,7 +105,19 @@ async function readRows(setting: Setting): Promise<Row[]> {
       floor: least.cpu / count,
       target: { most: 8 },
     },
+    { name: `turn behind ${count} reads`, own: median(turns), unit: "ms", target: { most: 8 } },
   ];
+}
+
+/** How long turns of a word take, in ms: what was read before is in their requests and is nothing else to do. */
+async function plainTurns(setting: Setting, { agent, session }: { agent: BenchAgent; session: string }) {
+  const turns: number[] = [];
+  while (turns.length < (setting.isShort ? 3 : 20)) {
+    const before = performance.now();
+    await agent.prompt(session, "deltas 1");
+    turns.push(performance.now() - before);
+  }
+  return turns;
 }
 
 /** How much longer a step takes when its turn is long: its request holds all that was read before. */
