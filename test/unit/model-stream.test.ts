@@ -149,6 +149,10 @@ test("of several answers side by side the first counts, in whatever order they c
   );
   expect(textOf(events)).toBe("Hello");
   expect(textOf(await answered(data({ choices: [choice(1, "Alone", "stop")] }) + done))).toBe("Alone");
+
+  const early = [choice(1, "Oh. "), choice(0, ""), choice(1, "Other"), choice(0, "Hello")];
+  const chunks = early.map((one) => data({ choices: [one] }));
+  expect(textOf(await answered(chunks.join("") + ending()))).toBe("Oh. Hello");
 });
 
 test("text, reasoning and usage arrive as blocks with one finish", async () => {
