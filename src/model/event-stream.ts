@@ -100,7 +100,12 @@ class EventRelay {
   #push(texts: readonly string[]): void {
     for (const text of texts) this.#chunks.push(text);
     // The usage may follow.
-    if (this.#chunks.hasFinish) this.#usageLimit ??= setTimeout(() => this.#end(), usageWaitMs);
+    if (this.#chunks.hasFinish && this.#usageLimit === undefined) this.#limitUsage();
+  }
+
+  /** While reading waits for whoever takes what was read, the usage may have come. */
+  #limitUsage(): void {
+    this.#usageLimit = setTimeout(() => (this.#waits > 0 ? this.#limitUsage() : this.#end()), usageWaitMs);
   }
 
   #close(): void {

@@ -498,6 +498,28 @@ test("an answer that is whole waits for its usage for a while only, whatever com
   }
 });
 
+test("while nobody takes the end of an answer, its usage is waited for", async () => {
+  vi.useFakeTimers();
+  const body = new Readable({ read() {} });
+  const answer: HttpAnswer = { status: 200, header: () => null, body, cut: () => body.destroy() };
+  try {
+    const reader = tidyEvents(answer, unwatched).getReader();
+    const decoder = new TextDecoder();
+    const next = async () => decoder.decode((await reader.read()).value);
+    const first = next();
+    for (const piece of [callPiece(0, { id: "a", name: "read" }), delta({}, "stop"), usage]) {
+      body.push(piece);
+      await vi.advanceTimersByTimeAsync(1);
+    }
+    expect(await first).toContain('"read"');
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(await next()).toContain('"finish_reason":"stop"');
+    expect(await next()).toContain('"prompt_tokens":10');
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test.each([
   ["an end without a reason", say("x"), "broke off"],
   ["an empty answer", "", "answered with nothing"],
