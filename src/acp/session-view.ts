@@ -263,7 +263,8 @@ export class SessionView {
   async tell(): Promise<void> {
     const texts = [...this.#untold];
     this.#untold.clear();
-    for (const text of texts) await this.#send(textChunk("reasoning", newPartId(), `${text}\n\n`));
+    const rooms = texts.map((text) => this.#send(textChunk("reasoning", newPartId(), `${text}\n\n`)));
+    for (const room of rooms) await room;
   }
 
   async #replayMessage(message: Message): Promise<void> {

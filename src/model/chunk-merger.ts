@@ -80,7 +80,7 @@ export class ChunkMerger {
     if (piece === undefined) return this.#write(this.#mend(value));
     this.#append(piece);
     // Until then it may be another choice's, which does not count any more when the first one comes.
-    if (details === undefined && this.#hasFirstChoice) this.#form.learn(text, piece);
+    if (!Array.isArray(details) && this.#hasFirstChoice) this.#form.learn(text, piece);
   }
 
   /** Of several answers side by side the one that is numbered 0 counts, wherever it stands. */
