@@ -1,3 +1,4 @@
+import { isSame } from "../base/kept.ts";
 import type { Elicit } from "../message/elicitation.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { Offers } from "./offers.ts";
@@ -85,10 +86,6 @@ type ToTool = (name: string, server: Server, offered: OfferedTool) => Tool;
 function toolsOf(server: Server, names: ToolNames, toTool: ToTool): Tool[] {
   const { offers, settings } = server;
   return offers.tools.map((offered) => toTool(names.nameFor(settings.name, offered.name), server, offered));
-}
-
-function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
-  return one.length === other.length && one.every((item, index) => item === other[index]);
 }
 
 function isAlike(one: unknown, other: unknown): boolean {

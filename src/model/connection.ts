@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { StreamWatch } from "./chunk-merger.ts";
+import { keptPer } from "../base/kept.ts";
 import { eventsOfAnswer, tidyEvents } from "./event-stream.ts";
 import { fromAnswer, invalidResponse, isWebPage, ProviderFailure, titleOf } from "./failure.ts";
 import type { HttpAnswer, HttpRequest, Send } from "./http.ts";
@@ -25,6 +26,14 @@ interface Call {
   /** The conversation that it is a part of. */
   readonly sent: SentMessages;
   readonly outgoing: Outgoing;
+  /** What the SDK writes the request's tools from. */
+  readonly tools: object | undefined;
+}
+
+/** What goes around the SDK's making of texts. */
+interface Withheld {
+  readonly messages: readonly unknown[];
+  readonly tools: unknown;
 }
 
 type Adapt = (messages: readonly unknown[]) => readonly unknown[];
@@ -41,7 +50,8 @@ export class Connection {
   readonly #adapt: Adapt;
   readonly #calls = new WeakMap<AbortSignal, Call>();
   /** By the word that stands in their place. */
-  readonly #withheld = new Map<string, readonly unknown[]>();
+  readonly #withheld = new Map<string, Withheld>();
+  readonly #keptTools = keptPer<Uint8Array>();
   /** Calls of which it is not known yet whether they are sent. */
   #opening = 0;
 
@@ -61,13 +71,13 @@ export class Connection {
     }
   }
 
-  /** The body for the SDK to make a text of, without its messages. */
+  /** The body for the SDK to make a text of, without its messages and tools. */
   withhold(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
-    const { messages } = body;
+    const { messages, tools } = body;
     if (!Array.isArray(messages)) return { ...body };
     const word = randomUUID();
-    this.#withheld.set(word, messages);
-    return { ...body, messages: word };
+    this.#withheld.set(word, { messages, tools });
+    return { ...body, messages: word, ...(tools !== undefined && { tools: toolsOf(word) }) };
   }
 
   readonly fetch: Fetch = async (input, init) => {
@@ -76,7 +86,7 @@ export class Connection {
     if (typeof input !== "string" || typeof body !== "string" || !signal || call === undefined)
       throw new Error("the SDK asks in another way than it did");
     const { watch } = call;
-    const pieces = this.#withMessages(body, call);
+    const pieces = this.#withWithheld(body, call);
     const request = { method: "POST", headers: headersIn(init), body: pieces, signal } as const;
     const answer = await followRedirects(this.#send, new URL(input), request);
     if (answer.status < 200 || answer.status >= 300) {
@@ -90,17 +100,38 @@ export class Connection {
     );
   };
 
-  #withMessages(body: string, { sent, outgoing }: Call): Uint8Array[] {
-    for (const [word, messages] of this.#withheld) {
-      const [before, behind] = body.split(`"${word}"`);
-      if (before === undefined || behind === undefined) continue;
+  #withWithheld(body: string, call: Call): Uint8Array[] {
+    for (const [word, withheld] of this.#withheld) {
+      if (!body.includes(`"${word}"`)) continue;
       this.#withheld.delete(word);
-      const encoded = sent.encode(this.#adapt(outgoing.join(messages)));
-      return [Buffer.from(`${before}[`), encoded, Buffer.from(`]${behind}`)];
+      return this.#piecesOf(body, word, withheld, call);
     }
     throw new Error("the SDK asks in another way than it did");
   }
+
+  #piecesOf(body: string, word: string, { messages, tools }: Withheld, call: Call): Uint8Array[] {
+    const pieces: Uint8Array[] = [];
+    let text = "";
+    for (const part of body.split(new RegExp(`("(?:${toolsOf("")})?${word}")`))) {
+      if (part === `"${word}"`) {
+        pieces.push(Buffer.from(`${text}[`), call.sent.encode(this.#adapt(call.outgoing.join(messages))));
+        text = "]";
+      } else if (part === `"${toolsOf(word)}"`) {
+        pieces.push(Buffer.from(text), this.#encodeTools(tools, call));
+        text = "";
+      } else text += part;
+    }
+    return [...pieces, Buffer.from(text)];
+  }
+
+  /** The same tools are written alike: most of a first request, and of each step. */
+  #encodeTools(tools: unknown, call: Call): Uint8Array {
+    return this.#keptTools(call.tools ?? call, [], () => Buffer.from(JSON.stringify(tools)));
+  }
 }
+
+/** Stands for tools. */
+const toolsOf = (word: string): string => `tools ${word}`;
 
 /** An error's body, as far as it comes: that it breaks off or does not end hides no status. */
 async function readRefusal(answer: HttpAnswer, signal: AbortSignal): Promise<string> {

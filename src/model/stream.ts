@@ -4,6 +4,7 @@ import {
   type ToolSet,
 } from "ai";
 import { handEach, type Room } from "../base/async.ts";
+import { keptPer } from "../base/kept.ts";
 import type { Log } from "../base/log.ts";
 import { estimateJsonOf, estimateText, estimateTextOf } from "../message/estimate.ts";
 import type { AgentError } from "../message/message.ts";
@@ -109,13 +110,14 @@ async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenD
   const { model: client, connection, quirks, conversations } = deps.clients.for(endpoint);
   const { conversions, sent } = conversations.of(request.messages);
   const outgoing = new Outgoing(toModelMessages(request.messages, { model, quirks, conversions }));
-  const call = { watch: deps.watch, sent, outgoing };
+  const tools = toToolSet(request, quirks);
+  const call = { watch: deps.watch, sent, outgoing, tools };
   const { stream } = await connection.open(deps.signal, call, () =>
     streamLanguageModelCall({
       model: client,
       ...(request.system.length > 0 && { instructions: request.system.join("\n\n") }),
       messages: outgoing.fresh,
-      tools: toToolSet(request, quirks),
+      tools,
       maxOutputTokens: request.maxOutputTokens ?? outputLimitOf(model.limit.output),
       ...(model.abilities.temperature && { temperature: request.temperature, topP: request.topP }),
       ...optionsFor({ ...endpoint.options, ...request.options }),
@@ -125,14 +127,18 @@ async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenD
   return stream;
 }
 
+const keptToolSets = keptPer<ToolSet>();
+
 /** Tools without `execute`: the SDK tells their calls and runs nothing. */
 function toToolSet({ tools }: ModelRequest, quirks: Quirks): ToolSet | undefined {
   if (tools.length === 0) return undefined;
-  return Object.fromEntries(
-    tools.map(({ name, description, schema }) => [
-      name,
-      { description, inputSchema: jsonSchema(toolSchema(schema, quirks)) },
-    ]),
+  return keptToolSets(tools, [quirks], () =>
+    Object.fromEntries(
+      tools.map(({ name, description, schema }) => [
+        name,
+        { description, inputSchema: jsonSchema(toolSchema(schema, quirks)) },
+      ]),
+    ),
   );
 }
 

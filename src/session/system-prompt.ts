@@ -3,6 +3,7 @@ import codex from "../../prompts/families/codex.md";
 import gemini from "../../prompts/families/gemini.md";
 import gpt from "../../prompts/families/gpt.md";
 import other from "../../prompts/families/other.md";
+import { keptPer } from "../base/kept.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import type { GivenPrompt } from "../message/message.ts";
@@ -75,8 +76,13 @@ function environmentBlock(environment: Environment): string {
   return lines.join("\n");
 }
 
+const keptBlocks = keptPer<string>();
+
 function skillsBlock(skills: SystemPromptInput["skills"]): string {
-  if (skills.length === 0) return "";
+  return skills.length === 0 ? "" : keptBlocks(skills, [], () => listSkills(skills));
+}
+
+function listSkills(skills: SystemPromptInput["skills"]): string {
   const lines = skills
     .slice(0, SKILLS_LIMIT)
     .map(({ name, description }) => `- ${name}: ${shorten(description)}`);

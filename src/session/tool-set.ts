@@ -1,4 +1,5 @@
 import builtInSchemas from "../../schema/tools.json" with { type: "json" };
+import { keptPer } from "../base/kept.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { UserInfo } from "../message/message.ts";
 import type { Model, ToolSpec } from "../model/model.ts";
@@ -20,13 +21,25 @@ const familiesOfTools: ReadonlyMap<string, readonly Family[]> = new Map<string, 
 /** What decides over an agent's calls. */
 type Ruled = Pick<Agent, "rules" | "limits" | "within">;
 
+// An agent is the same one until its configuration is read anew, and is asked for in each step.
+const keptTools = keptPer<readonly Tool[]>();
+const keptSpecs = keptPer<readonly ToolSpec[]>();
+const keptSkills = keptPer<readonly Skill[]>();
+
 /** The tools that this agent may use with this model for this message, ordered by name so that caches hit. */
-export function offeredTools(tools: readonly Tool[], agent: Ruled, model: Model, message: UserInfo): Tool[] {
-  if (!model.abilities.tools) return [];
-  return tools
-    .filter(({ name }) => familiesOfTools.get(name)?.includes(model.family) ?? true)
-    .filter((tool) => message.tools?.[tool.name] !== false && !isDenied(tool, rulesetsOf(agent)))
-    .toSorted((left, right) => (left.name < right.name ? -1 : 1));
+export function offeredTools(
+  tools: readonly Tool[],
+  agent: Ruled,
+  { family, abilities }: Model,
+  message: UserInfo,
+): readonly Tool[] {
+  if (!abilities.tools) return [];
+  return keptTools(agent, [family, message.tools, ...tools], () =>
+    tools
+      .filter(({ name }) => familiesOfTools.get(name)?.includes(family) ?? true)
+      .filter((tool) => message.tools?.[tool.name] !== false && !isDenied(tool, rulesetsOf(agent)))
+      .toSorted((left, right) => (left.name < right.name ? -1 : 1)),
+  );
 }
 
 /** An agent's rules with those for tools of which nobody knows what they do: they stand behind the first default, before all others. */
@@ -38,8 +51,8 @@ export function rulesWith(tools: readonly Tool[], { rules }: Pick<Agent, "rules"
 }
 
 /** The skills that this agent may load. */
-export function offeredSkills(skills: readonly Skill[], agent: Ruled) {
-  return skills.filter(({ name }) => mayHave(agent, "skill", name));
+export function offeredSkills(skills: readonly Skill[], agent: Ruled): readonly Skill[] {
+  return keptSkills(agent, [skills], () => skills.filter(({ name }) => mayHave(agent, "skill", name)));
 }
 
 /** The agents that this one may hand tasks to. */
@@ -63,12 +76,14 @@ function isDenied({ name }: Tool, rulesets: readonly Ruleset[]): boolean {
 }
 
 /** Tools as the model is told of them. */
-export function toolSpecs(tools: readonly Tool[]): ToolSpec[] {
-  return tools.map((tool) => ({
-    name: tool.name,
-    description: tool.description,
-    schema: tool.schema ?? builtInSchema(tool.name),
-  }));
+export function toolSpecs(tools: readonly Tool[]): readonly ToolSpec[] {
+  return keptSpecs(tools, [], () =>
+    tools.map((tool) => ({
+      name: tool.name,
+      description: tool.description,
+      schema: tool.schema ?? builtInSchema(tool.name),
+    })),
+  );
 }
 
 /** The schemas of built-in tools are made ahead: building and converting them takes longer than a request. */

@@ -1,3 +1,4 @@
+import { keptPer } from "../base/kept.ts";
 import type { Agent } from "../agent/agent.ts";
 import { type LogFields, withFields } from "../base/log.ts";
 import type { Config } from "../config/schema.ts";
@@ -72,11 +73,12 @@ function whyOf({ code, status }: AgentError): LogFields {
   return { code, status };
 }
 
+const keptTasks = keptPer<readonly Tool[]>();
+
 class Turn {
   readonly #deps: TurnDeps;
   readonly #instructions: readonly Instruction[];
   #runner: { agent: string; runner: ToolRunner } | undefined;
-  #task: { agent: string; tools: readonly Tool[] } | undefined;
   #steps = 0;
   readonly #texts = new StepTexts();
   /** Compactions in a row that did not make the context smaller. */
@@ -187,11 +189,12 @@ class Turn {
    * change what they offer while a turn runs.
    */
   async #toolsFor(agent: Agent): Promise<readonly Tool[]> {
-    if (this.#task?.agent !== agent.name) {
-      const agents = offeredAgents(this.#deps.project.agents.values(), agent);
-      this.#task = { agent: agent.name, tools: agents.length === 0 ? [] : [taskTool({ agents })] };
-    }
-    return [...(await this.#deps.project.tools()), ...this.#task.tools];
+    const { project } = this.#deps;
+    const tasks = keptTasks(agent, [project.agents], () => {
+      const agents = offeredAgents(project.agents.values(), agent);
+      return agents.length === 0 ? [] : [taskTool({ agents })];
+    });
+    return [...(await project.tools()), ...tasks];
   }
 
   /** One for as long as the agent stays the same. */

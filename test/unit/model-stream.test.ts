@@ -800,12 +800,55 @@ test("text goes around the SDK until something else comes, also where the answer
   expect(left).toContain('"b"');
 });
 
+test("each request has its own tools and messages, whatever was kept of earlier ones", async () => {
+  const bodies: Record<string, unknown>[] = [];
+  const base = await serve((response, _request, body) => {
+    bodies.push(body);
+    stream(response).end(say("x") + ending());
+  });
+  const clients = new Clients(sendHttp);
+  const endpoint = {
+    provider: "test",
+    baseURL: base,
+    headers: {},
+    modelId: "m",
+    options: {},
+    stallMs: 20_000,
+  };
+  const [first, second] = [[tool("read"), tool("bash")], [tool("tools read")]];
+  const { signal } = new AbortController();
+  for (const tools of [first, first, second, [], first])
+    await callModel(
+      { model, system: ["be kind"], messages: [question], tools, signal },
+      endpoint,
+      { clients, log: silentLog },
+      () => undefined,
+    );
+  const asTold = (tools: readonly { name: string }[]) =>
+    tools.map(({ name }) => ({
+      type: "function",
+      function: { name, description: name, parameters: { type: "object", properties: {} } },
+    }));
+  expect(bodies.map(({ tools }) => tools)).toEqual([
+    asTold(first),
+    asTold(first),
+    asTold(second),
+    undefined,
+    asTold(first),
+  ]);
+  for (const { messages } of bodies)
+    expect(messages).toEqual([
+      { role: "system", content: "be kind" },
+      { role: "user", content: "hello" },
+    ]);
+});
+
 test("of a call that is never sent no message is kept", async () => {
   const connection = new Connection(
     () => Promise.reject(new Error("nothing is sent")),
     (messages) => messages,
   );
-  const call = { watch: unwatched, sent: new SentMessages(), outgoing: new Outgoing([]) };
+  const call = { watch: unwatched, sent: new SentMessages(), outgoing: new Outgoing([]), tools: undefined };
   // Made here, because an error holds what the functions that it came through hold.
   const refusal = new Error("an odd header");
   const withheld = () => {

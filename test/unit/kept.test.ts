@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { keptPer } from "../../src/base/kept.ts";
+
+test("what was made is kept for its owner as long as all it was made of is the same", () => {
+  const kept = keptPer<string>();
+  const made: string[] = [];
+  const [owner, other] = [{}, {}];
+  const make = (what: string) => () => {
+    made.push(what);
+    return what;
+  };
+  const part = {};
+  expect(kept(owner, [part, 1], make("a"))).toBe("a");
+  expect(kept(owner, [part, 1], make("b"))).toBe("a");
+  expect(kept(other, [part, 1], make("c"))).toBe("c");
+  expect(kept(owner, [{}, 1], make("d"))).toBe("d");
+  expect(kept(owner, [part, 1], make("e"))).toBe("e");
+  expect(kept(owner, [part], make("f"))).toBe("f");
+  expect(made).toEqual(["a", "c", "d", "e", "f"]);
+});
