@@ -1,5 +1,5 @@
-import { keptPer } from "../base/kept.ts";
 import type { Agent } from "../agent/agent.ts";
+import { keptPer } from "../base/kept.ts";
 import { type LogFields, withFields } from "../base/log.ts";
 import type { Config } from "../config/schema.ts";
 import type { Instruction } from "../instruction/instructions.ts";
