@@ -86,7 +86,7 @@ class EventRelay {
     });
   }
 
-  /** The rest is read all the same, so that the connection can be used again. */
+  /** Not when it is over: the rest is read all the same, so that the connection can be used again, and says nothing. */
   #attempt(step: () => void): void {
     if (this.#isOver) return;
     try {

@@ -24,8 +24,8 @@ import type { Diagnose } from "./project.ts";
 import { fingerprint, isDoomLoop } from "./doom-loop.ts";
 import { rulesWith } from "./tool-set.ts";
 
-/** How long a running call may take to end by itself after a cancel before it is left behind. */
-const cancelGraceMs = 500;
+/** How long a running call may take to end by itself after a cancel before it is left behind: the answer takes a second at most. */
+const cancelGraceMs = 750;
 
 /** How the rest of a long output is got at by who may hand tasks to others. */
 const taskHint =
