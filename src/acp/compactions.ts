@@ -1,5 +1,5 @@
-import type { Room } from "../base/async.ts";
 import type { SessionUpdate, ToolCall } from "@agentclientprotocol/sdk/unstable";
+import type { Room } from "../base/async.ts";
 import { beginningOf } from "../base/excerpt.ts";
 import type { AgentError } from "../message/message.ts";
 import type { Log } from "../base/log.ts";

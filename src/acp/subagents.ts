@@ -1,5 +1,5 @@
-import type { Room } from "../base/async.ts";
 import type { SessionUpdate, SubagentUpdate } from "@agentclientprotocol/sdk/unstable";
+import type { Room } from "../base/async.ts";
 import type { Child, SessionEvent } from "../message/event.ts";
 import { isSessionId, type MessageId, type SessionId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";

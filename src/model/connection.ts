@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { StreamWatch } from "./chunk-merger.ts";
 import { keptPer } from "../base/kept.ts";
+import type { StreamWatch } from "./chunk-merger.ts";
 import { eventsOfAnswer, tidyEvents } from "./event-stream.ts";
 import { fromAnswer, invalidResponse, isWebPage, ProviderFailure, titleOf } from "./failure.ts";
 import type { HttpAnswer, HttpRequest, Send } from "./http.ts";
@@ -42,7 +42,7 @@ type Adapt = (messages: readonly unknown[]) => readonly unknown[];
  * The way to one provider. Its fetch follows redirects on the same origin only, so that keys go nowhere else, and
  * hands on nothing but a tidy event stream; all else rejects with a {@link ProviderFailure}. The SDK writes those messages
  * of a request that it has not written before ({@link Outgoing}), and they go around its making of texts
- * ({@link SentMessages}).
+ * ({@link SentMessages}), as its tools do.
  */
 export class Connection {
   readonly #send: Send;
@@ -86,7 +86,7 @@ export class Connection {
     if (typeof input !== "string" || typeof body !== "string" || !signal || call === undefined)
       throw new Error("the SDK asks in another way than it did");
     const { watch } = call;
-    const pieces = this.#withWithheld(body, call);
+    const pieces = this.#piecesFor(body, call);
     const request = { method: "POST", headers: headersIn(init), body: pieces, signal } as const;
     const answer = await followRedirects(this.#send, new URL(input), request);
     if (answer.status < 200 || answer.status >= 300) {
@@ -100,7 +100,7 @@ export class Connection {
     );
   };
 
-  #withWithheld(body: string, call: Call): Uint8Array[] {
+  #piecesFor(body: string, call: Call): Uint8Array[] {
     for (const [word, withheld] of this.#withheld) {
       if (!body.includes(`"${word}"`)) continue;
       this.#withheld.delete(word);

@@ -1,6 +1,6 @@
+import type { Agent } from "../agent/agent.ts";
 import type { Room } from "../base/async.ts";
 import { messageOf, UserError } from "../base/errors.ts";
-import type { Agent } from "../agent/agent.ts";
 import type { Child, Emit } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { Inquire } from "../message/inquiry.ts";

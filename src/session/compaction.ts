@@ -1,6 +1,6 @@
-import type { Room } from "../base/async.ts";
 import form from "../../prompts/compaction.md";
 import goOn from "../../prompts/reminders/compacted.md";
+import type { Room } from "../base/async.ts";
 import { newPartId } from "../message/ids.ts";
 import type { Emit } from "../message/event.ts";
 import type { AgentError, AssistantInfo, Message, UserInfo } from "../message/message.ts";

@@ -1,6 +1,6 @@
 import builtInSchemas from "../../schema/tools.json" with { type: "json" };
-import { keptPer } from "../base/kept.ts";
 import type { Agent } from "../agent/agent.ts";
+import { keptPer } from "../base/kept.ts";
 import type { UserInfo } from "../message/message.ts";
 import type { Model, ToolSpec } from "../model/model.ts";
 import { evaluate, isHidden, permissionOf } from "../permission/evaluate.ts";

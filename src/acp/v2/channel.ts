@@ -1,5 +1,5 @@
-import type { Room } from "../../base/async.ts";
 import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
+import type { Room } from "../../base/async.ts";
 import type { MessageId } from "../../message/ids.ts";
 import type { Outbox } from "../outbox.ts";
 import type { Channel } from "../session-view.ts";
