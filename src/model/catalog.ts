@@ -55,13 +55,15 @@ export function formatModelRef({ provider, model, variant }: ModelRef): string {
 
 /** A model from what the catalog knows of it and what the configuration says, which counts more. */
 export function describeModel(ref: ModelRef, known: KnownModel | undefined, config: ModelConfig = {}): Model {
-  const family = familyOf(config.family ?? ref.model);
+  const familyName = (config.family ?? ref.model).toLowerCase();
+  const family = familyOf(familyName);
   const variants = variantsOf(known, config);
   const cost = costFrom(config.cost) ?? known?.cost;
   return {
     ref,
     name: config.name ?? known?.name ?? ref.model,
     family,
+    editsBy: writesPatches(familyName, family) ? "patch" : "replacement",
     limit: {
       context: config.limit?.context || known?.context,
       input: config.limit?.input || (config.limit?.context ? undefined : known?.input),
@@ -105,15 +107,17 @@ function takes(
   return known === undefined ? undefined : (known.takes?.includes(medium) ?? false);
 }
 
-/** Of OpenAI, but not trained to write patches as its later models are. */
-const withoutPatches = /gpt-(3|4|oss)/;
-
+/** Returns the family of a model's name in lower case. */
 function familyOf(name: string): Model["family"] {
-  const lower = name.toLowerCase();
-  if (lower.includes("claude")) return "claude";
-  if (lower.includes("codex")) return "codex";
-  if (lower.includes("gemini")) return "gemini";
-  if (withoutPatches.test(lower)) return "other";
-  if (/(^|\/)(gpt|o[134](-|$)|chatgpt)/.test(lower)) return "gpt";
+  if (name.includes("claude")) return "claude";
+  if (name.includes("codex")) return "codex";
+  if (name.includes("gemini")) return "gemini";
+  if (/gpt-(3|oss)/.test(name)) return "other";
+  if (/(^|\/)(gpt|o[134](-|$)|chatgpt)/.test(name)) return "gpt";
   return "other";
+}
+
+/** OpenAI's models write patches from GPT-5 and the o-series on. */
+function writesPatches(name: string, family: Model["family"]): boolean {
+  return family === "codex" || (family === "gpt" && !name.includes("gpt-4"));
 }

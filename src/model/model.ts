@@ -6,8 +6,10 @@ import type { ReasoningDetail, Tokens } from "../message/part.ts";
 export interface Model {
   readonly ref: ModelRef;
   readonly name: string;
-  /** Chooses the system prompt and the edit tools. */
+  /** Chooses the system prompt. */
   readonly family: "claude" | "gpt" | "codex" | "gemini" | "other";
+  /** Which tools it changes files with: `apply_patch`, or `edit`, `multiedit` and `write`. */
+  readonly editsBy: "patch" | "replacement";
   /** Tokens; undefined where unknown. */
   readonly limit: { context?: number; input?: number; output?: number };
   readonly cost?: Price;

@@ -8,14 +8,12 @@ import type { Ruleset } from "../permission/rule.ts";
 import type { Skill } from "../skill/skill.ts";
 import type { Tool } from "../tool/tool.ts";
 
-type Family = Model["family"];
-
-/** Tools for changing files, by the families that were trained to use them; all other tools are for all. */
-const familiesOfTools: ReadonlyMap<string, readonly Family[]> = new Map<string, readonly Family[]>([
-  ["apply_patch", ["gpt", "codex"]],
-  ["edit", ["claude", "gemini", "other"]],
-  ["multiedit", ["claude", "gemini", "other"]],
-  ["write", ["claude", "gemini", "other"]],
+/** Tools that change files, by how a model was trained to do it. Every other tool is for all models. */
+const editTools: ReadonlyMap<string, Model["editsBy"]> = new Map([
+  ["apply_patch", "patch"],
+  ["edit", "replacement"],
+  ["multiedit", "replacement"],
+  ["write", "replacement"],
 ]);
 
 /** What decides over an agent's calls. */
@@ -30,13 +28,13 @@ const keptSkills = keptPer<readonly Skill[]>();
 export function offeredTools(
   tools: readonly Tool[],
   agent: Ruled,
-  { family, abilities }: Model,
+  { editsBy, abilities }: Model,
   message: UserInfo,
 ): readonly Tool[] {
   if (!abilities.tools) return [];
-  return keptTools(agent, [family, message.tools, ...tools], () =>
+  return keptTools(agent, [editsBy, message.tools, ...tools], () =>
     tools
-      .filter(({ name }) => familiesOfTools.get(name)?.includes(family) ?? true)
+      .filter(({ name }) => (editTools.get(name) ?? editsBy) === editsBy)
       .filter((tool) => message.tools?.[tool.name] !== false && !isDenied(tool, rulesetsOf(agent)))
       .toSorted((left, right) => (left.name < right.name ? -1 : 1)),
   );

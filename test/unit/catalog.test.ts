@@ -280,6 +280,7 @@ test("configuration describes models and beats the catalog", () => {
       ref: { provider: "mine", model: "big" },
       name: "Big",
       family: "other",
+      editsBy: "replacement",
       limit: { context: 1_000, output: 100 },
       cost: { input: 1, output: 2, cacheRead: 0.5 },
       abilities: { tools: false, reasoning: true, images: true, pdf: false, audio: false, temperature: true },
@@ -289,18 +290,22 @@ test("configuration describes models and beats the catalog", () => {
   expect(chosen(models)).toBe("mine/big");
 });
 
-test("families are told by name, and cost by tokens", () => {
+test("tells family and edit tools by name, and cost by tokens", () => {
   const models = open({ OPENROUTER_API_KEY: "a" });
   const family = (model: string) => models.find({ provider: "openrouter", model })?.family;
   expect(
     ["anthropic/claude-x", "openai/gpt-9", "openai/gpt-9-codex", "google/gemini-9", "qwen/q"].map(family),
   ).toEqual(["claude", "gpt", "codex", "gemini", "other"]);
-  // They were not trained to write patches.
-  expect(["openai/gpt-4o", "openai/gpt-4.1", "openai/gpt-oss-120b"].map(family)).toEqual([
-    "other",
-    "other",
-    "other",
+  const editsBy = (model: string) => models.find({ provider: "openrouter", model })?.editsBy;
+  expect(["openai/gpt-9", "openai/gpt-9-codex", "openai/o3", "qwen/q"].map(editsBy)).toEqual([
+    "patch",
+    "patch",
+    "patch",
+    "replacement",
   ]);
+  const older = ["openai/gpt-4o", "openai/gpt-4.1", "openai/chatgpt-4o-latest", "openai/gpt-oss-120b"];
+  expect(older.map(family)).toEqual(["gpt", "gpt", "gpt", "other"]);
+  expect(older.map(editsBy)).toEqual(Array(4).fill("replacement"));
   const model = models.findByName("openrouter/anthropic/claude-haiku-4.5");
   const tokens = {
     input: 1_000_000,
