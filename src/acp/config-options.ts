@@ -173,8 +173,19 @@ function primaryAgents(session: Session): Agent[] {
 }
 
 /** An agent as a person picks it. */
-function described({ name, description }: Agent): { name: string; description?: string } {
-  return { name: titled(name), ...(description !== noDescription && { description: description.trim() }) };
+function described({ name, label, description, color }: Agent): Described {
+  return {
+    name: label ?? titled(name),
+    ...(description !== noDescription && { description: description.trim() }),
+    ...(color !== undefined && { _meta: { color } }),
+  };
+}
+
+interface Described {
+  name: string;
+  description?: string;
+  /** The agent's color as configured: `#rrggbb` or a name. */
+  _meta?: { color: string };
 }
 
 function modelValue({ provider, model }: ModelRef): string {

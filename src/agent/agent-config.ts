@@ -1,13 +1,15 @@
+import { nearest } from "../base/nearest.ts";
 import { isRecord } from "../base/record.ts";
 import { describeIssue } from "../config/expectation.ts";
 import { agentConfigSchema, type AgentConfig, type PermissionConfig } from "../config/schema.ts";
 import type { ModelRef } from "../message/message.ts";
 import { type Action, actionSchema } from "../permission/rule.ts";
+import { providerParameter, providerParameterNames } from "./provider-parameters.ts";
 
 /** What was written of an agent as far as it is right, and a sentence for each field that is not. */
 export interface ParsedAgentConfig {
   config: AgentConfig;
-  /** Keys that the schema does not name: options of the provider. */
+  /** Request parameters of providers among the keys that the schema does not name. */
   extra: Record<string, unknown>;
   problems: string[];
 }
@@ -23,8 +25,7 @@ export function parseAgentConfig(raw: unknown): ParsedAgentConfig {
   const problems: string[] = [];
   const report: Report = (field, reason) => problems.push(`${field}: ${reason}`);
   const config = parseRightFields(mendModel(mendRules(withoutNulls(raw), report), report), report);
-  const extra = Object.fromEntries(Object.entries(config).filter(([key]) => !isKnown(key)));
-  return { config, extra, problems };
+  return { config, extra: providerParametersOf(config, report), problems };
 }
 
 /** The two halves of `provider/model`; the model's name may contain further slashes. */
@@ -92,6 +93,23 @@ function omit(fields: Fields, keys: ReadonlySet<string>): Fields {
 
 function mapRecord<T>(record: Fields, map: (value: unknown, key: string) => T): Record<string, T> {
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value, key)]));
+}
+
+function providerParametersOf(config: AgentConfig, report: Report): Fields {
+  const extra: Fields = {};
+  for (const [key, value] of Object.entries(config)) {
+    if (isKnown(key)) continue;
+    const parameter = providerParameter(key);
+    if (parameter === undefined) report(key, unknownKey(key));
+    else extra[parameter] = value;
+  }
+  return extra;
+}
+
+function unknownKey(key: string): string {
+  const near = nearest(key, [...Object.keys(agentConfigSchema.shape), ...providerParameterNames]);
+  if (near !== undefined) return `there is no such setting; did you mean ${near}?`;
+  return "there is no such setting, and it is left out; put it under options to send it to the provider";
 }
 
 function isKnown(key: string): boolean {

@@ -26,7 +26,7 @@ const PLACES = [
 ] as const;
 
 /**
- * Reads the agents of a config folder: `{mode,modes}/*.md`, then `{agent,agents}/**\/*.md`. With `within`, a real path,
+ * Reads the agents of a config folder: `{mode,modes}/**\/*.md`, then `{agent,agents}/**\/*.md`. With `within`, a real path,
  * links that lead out of it or to a file of secrets are reported and left out: a prompt goes to the model unasked.
  */
 export async function readAgentFiles(
@@ -37,7 +37,7 @@ export async function readAgentFiles(
   const files: AgentFile[] = [];
   for (const { folder, isOldMode } of PLACES) {
     const root = join(configFolder, folder);
-    for (const name of await listMarkdown(root, { recursive: !isOldMode }, report)) {
+    for (const name of await listMarkdown(root, report)) {
       const file = await readAgentFile(join(root, `${name}.md`), name, report, within);
       if (file) files.push(isOldMode ? { ...file, raw: { mode: "primary", ...file.raw } } : file);
     }
@@ -46,13 +46,11 @@ export async function readAgentFiles(
 }
 
 /** Paths relative to the root, without their ending. */
-async function listMarkdown(
-  root: string,
-  options: { recursive: boolean },
-  report: ReportFile,
-): Promise<string[]> {
+async function listMarkdown(root: string, report: ReportFile): Promise<string[]> {
   try {
-    const entries = (await readdir(root, options)).filter((entry) => entry.endsWith(".md")).sort();
+    const entries = (await readdir(root, { recursive: true }))
+      .filter((entry) => entry.endsWith(".md"))
+      .sort();
     if (entries.length > FILES_LIMIT) {
       report(root, `holds ${entries.length} files; only the first ${FILES_LIMIT} are read`);
     }

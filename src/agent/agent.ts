@@ -7,6 +7,8 @@ export const noDescription = "Has no description: only for use when the person n
 /** Who answers: a prompt, a model and rules under a name. ACP calls a primary one a mode. */
 export interface Agent {
   readonly name: string;
+  /** Shown to people instead of the name. */
+  readonly label?: string;
   readonly description: string;
   readonly mode: "primary" | "subagent" | "all";
   readonly hidden: boolean;

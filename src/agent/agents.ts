@@ -269,12 +269,13 @@ function mergeSettings(
 ): Draft["agent"] {
   return {
     ...agent,
+    label: config.name ?? agent.label,
     description: config.description ?? agent.description,
     mode: config.mode ?? agent.mode,
     hidden: config.hidden ?? agent.hidden,
     prompt: config.prompt ?? agent.prompt,
     temperature: config.temperature ?? agent.temperature,
-    topP: config.top_p ?? agent.topP,
+    topP: config.top_p ?? config.topP ?? agent.topP,
     steps: config.steps ?? config.maxSteps ?? agent.steps,
     color: config.color ?? agent.color,
     ...mergeModel(agent, config),

@@ -14,10 +14,10 @@ const toolsSchema = z
   .record(z.string(), z.boolean())
   .describe("Old form of permission: true allows a tool, false denies it.");
 
-/** Keys beside these are the provider's and are passed on as its options. */
+/** Other keys that are known parameters of providers are passed on; the rest is reported. */
 export const agentConfigSchema = z
   .looseObject({
-    name: z.string().optional(),
+    name: z.string().trim().min(1).optional().describe("Shown instead of the key or the file's path."),
     description: z.string().optional().describe("When to use it; shown to people and to models."),
     mode: z.enum(["primary", "subagent", "all"]).optional(),
     hidden: z.boolean().optional().describe("Left out of lists."),
@@ -27,9 +27,14 @@ export const agentConfigSchema = z
     variant: z.string().optional().describe("Reasoning effort of the model."),
     temperature: z.number().optional(),
     top_p: z.number().optional(),
+    topP: z.number().optional().describe("Other spelling of top_p."),
     steps: z.number().int().positive().optional().describe("Model calls a turn may take."),
     maxSteps: z.number().int().positive().optional().describe("Old name of steps."),
-    color: z.string().optional(),
+    color: z
+      .string()
+      .regex(/^(#[0-9a-f]{3,8}|[a-z]+)$/i, "Must be #rrggbb or a name")
+      .optional()
+      .describe("#rrggbb or a name; handed to the editor."),
     options: z.record(z.string(), z.unknown()).optional().describe("Passed to the provider."),
     permission: permissionSchema.optional(),
     tools: toolsSchema.optional(),

@@ -115,10 +115,11 @@ describe("built-in agents", () => {
 });
 
 describe("agents of the configuration", () => {
-  test("take every field, and unknown keys as options of the provider", async () => {
+  test("take every field, and known parameters of providers as options", async () => {
     const { agents, problems } = await load({
       agent: {
         review: {
+          name: "Reviewer",
           description: "Reviews code.",
           mode: "subagent",
           hidden: true,
@@ -138,6 +139,7 @@ describe("agents of the configuration", () => {
     expect(problems).toEqual([]);
     expect(agents.get("review")).toEqual({
       name: "review",
+      label: "Reviewer",
       description: "Reviews code.",
       mode: "subagent",
       hidden: true,
@@ -152,6 +154,17 @@ describe("agents of the configuration", () => {
       named: new Set(["edit", "bash"]),
       rules: [...defaults, rule("edit", "*", "deny"), rule("bash", "git *", "allow")],
     });
+  });
+
+  test("report unknown keys and send none of them to the provider", async () => {
+    const { agents, problems } = await load({
+      agent: { helper: { welcome_message: "Hello", promt: "Help.", topP: 0.5, topK: 20 } },
+    });
+    expect(problems.map(({ message }) => message)).toEqual([
+      "agent.helper: welcome_message: there is no such setting, and it is left out; put it under options to send it to the provider",
+      "agent.helper: promt: there is no such setting; did you mean prompt?",
+    ]);
+    expect(agents.get("helper")).toMatchObject({ topP: 0.5, options: { top_k: 20 } });
   });
 
   test("are open to tasks and to the person unless they say otherwise", async () => {
@@ -355,12 +368,13 @@ describe("agents in files", () => {
     expect([...agents.keys()].slice(7).sort()).toEqual(["frontend/react", "plain"]);
   });
 
-  test("in the old mode folders are primary, and nested ones are not read there", async () => {
+  test("in the old mode folders are primary, nested ones too", async () => {
     await write("modes/docs.md", "---\ndescription: Docs.\n---\nWrite docs.");
     await write("mode/sub/deep.md", "Deep.");
     const { agents } = await load({}, { folders: [base] });
-    expect([...agents.keys()].slice(7)).toEqual(["docs"]);
+    expect([...agents.keys()].slice(7)).toEqual(["sub/deep", "docs"]);
     expect(agents.get("docs")?.mode).toBe("primary");
+    expect(agents.get("sub/deep")?.mode).toBe("primary");
   });
 
   test("later folders and files win over earlier ones and over the configuration", async () => {
