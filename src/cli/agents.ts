@@ -87,13 +87,18 @@ export async function showAgent(call: Call): Promise<number> {
 export async function createAgent(call: Call): Promise<number> {
   const { app, project } = await localApp(call.text("cwd"));
   const given = call.text("name");
-  if (given !== undefined && !isName(given)) throw new UsageError(badName(given), call.name);
+  const isForced = call.has("force");
+  if (given !== undefined) {
+    if (!isName(given)) throw new UsageError(badName(given), call.name);
+    assertFree(given, project, isForced);
+  }
   const description = call.operands.join(" ") || (await askForDescription());
   const model = chosenModel(call, project);
   process.stderr.write(`Asking ${formatModelRef(model.ref)} …\n`);
   const written = await write(description, model, project);
   const name = given ?? written.name;
   if (!isName(name)) throw new UserError(`${badName(name)} The model chose it; --name NAME gives another.`);
+  assertFree(name, project, isForced);
   const head = {
     description: written.description,
     mode: call.text("mode") ?? "all",
@@ -108,7 +113,7 @@ export async function createAgent(call: Call): Promise<number> {
   const { worktree, cwd } = project.workspace;
   const folder = call.has("global") ? app.folders.config : join(worktree ?? cwd, ".fairlead");
   const path = join(folder, "agents", `${name}.md`);
-  await writeNew(path, text, call.has("force"));
+  await writeNew(path, text, isForced);
   await print(path);
   tell(`${name}: ${written.description}`);
   return 0;
@@ -126,13 +131,24 @@ async function askForDescription(): Promise<string> {
 /** How long a model may take to write an agent. */
 const writeLimitMs = 180_000;
 
+/** Low, so that the same description gives much the same agent. */
+const writeTemperature = 0.3;
+
 async function write(
   description: string,
   model: Model,
-  { models, retryPolicy }: Project,
+  { models, retryPolicy, agents }: Project,
 ): Promise<WrittenAgent> {
   const signal = AbortSignal.timeout(writeLimitMs);
-  const request = { model, system: [authorInstructions], messages: [said(description)], tools: [], signal };
+  const taken = `Names that are taken: ${[...agents.keys()].join(", ")}. Choose another.`;
+  const request = {
+    model,
+    system: [authorInstructions, taken],
+    messages: [said(description)],
+    tools: [],
+    temperature: writeTemperature,
+    signal,
+  };
   const answer = await askModel(
     { models, retryPolicy, onRetry: async (error) => remark(error.message) },
     request,
@@ -169,6 +185,20 @@ async function writeNew(path: string, text: string, isForced: boolean): Promise<
         : `${path}: ${messageOf(error)}`;
     throw new UserError(reason, { cause: error });
   }
+}
+
+/** Throws where an agent has the name already. A built-in one cannot be replaced, one of the user's with --force. */
+function assertFree(name: string, { agents }: Project, isForced: boolean): void {
+  const agent = agents.get(name);
+  if (agent === undefined) return;
+  if (agent.native)
+    throw new UserError(
+      `The built-in agent ${name} cannot be replaced. Choose another name with --name NAME, or change its settings under agent.${name} in the configuration.`,
+    );
+  if (!isForced)
+    throw new UserError(
+      `There is an agent ${name} already. Choose another name with --name NAME; --force replaces it.`,
+    );
 }
 
 /** A path of folders and a name, which stays inside the agents' folder. */

@@ -73,6 +73,8 @@ describe("fairlead agents", () => {
       const path = join(cwd, ".fairlead/agents/sql-reviewer.md");
       expect([made.exitCode, made.stdout]).toEqual([0, path]);
       expect(model.requests[0]?.userText).toBe("finds slow SQL");
+      expect(model.requests[0]?.body).toMatchObject({ temperature: 0.3 });
+      expect(JSON.stringify(model.requests[0]?.body.messages)).toContain("build, plan, general, explore");
       expect(await readFile(path, "utf8")).toBe(
         '---\ndescription: "Finds \\"slow\\" SQL"\nmode: subagent\npermission:\n  "edit": deny\n---\nYou read SQL.\n\n---\nBe brief.\n',
       );
@@ -89,6 +91,21 @@ describe("fairlead agents", () => {
       expect(await readFile(join(home, ".config/fairlead/agents/db/tuner.md"), "utf8")).toContain(
         "mode: all",
       );
+    });
+  });
+
+  test("refuses names that are taken, before it asks the model where it can", async () => {
+    await inPlace(async ({ run, model }) => {
+      const builtIn = await run(["agents", "create", "--force", "--name", "plan", "plans"]);
+      expect([builtIn.exitCode, builtIn.stderr]).toEqual([1, expect.stringContaining("cannot be replaced")]);
+      const own = await run(["agents", "create", "--name", "poet", "writes verse"]);
+      expect([own.exitCode, own.stderr]).toEqual([1, expect.stringContaining("--force replaces it")]);
+      expect(model.requests).toHaveLength(0);
+      model.reply(JSON.stringify({ name: "explore", description: "x", prompt: "y" }));
+      const chosen = await run(["agents", "create", "looks around"]);
+      expect([chosen.exitCode, chosen.stderr]).toEqual([1, expect.stringContaining("cannot be replaced")]);
+      model.reply(JSON.stringify({ name: "poet", description: "x", prompt: "y" }));
+      expect((await run(["agents", "create", "--force", "writes verse"])).exitCode).toBe(0);
     });
   });
 
