@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Room } from "../base/async.ts";
 import { isRecord } from "../base/record.ts";
-import { ChunkForm } from "./chunk-form.ts";
 import {
   argumentsText,
   callIndexOf,
@@ -50,7 +49,6 @@ export class ChunkMerger {
   #hasFirstChoice = false;
   /** Calls by index: whether they have a name yet. */
   readonly #named = new Map<number, boolean>();
-  readonly #form = new ChunkForm((text) => pieceOf(this.#withOneChoice(parseChunk(text))));
   readonly #watch: StreamWatch;
 
   constructor(watch: StreamWatch) {
@@ -71,16 +69,12 @@ export class ChunkMerger {
       this.isDone = true;
       return;
     }
-    const known = this.#form.pieceIn(text);
-    if (known !== undefined) return this.#append(known);
     const value = this.#withOneChoice(parseChunk(text));
     const details = deltaOf(firstChoice(value)).reasoning_details;
     if (Array.isArray(details)) this.#watch.onReasoningDetails(details);
     const piece = pieceOf(value);
-    if (piece === undefined) return this.#write(this.#mend(value));
-    this.#append(piece);
-    // Until then it may be another choice's, which does not count any more when the first one comes.
-    if (!Array.isArray(details) && this.#hasFirstChoice) this.#form.learn(text, piece);
+    if (piece === undefined) this.#write(this.#mend(value));
+    else this.#append(piece);
   }
 
   /** Of several answers side by side the one that is numbered 0 counts, wherever it stands. */

@@ -155,6 +155,30 @@ test("of several answers side by side the first counts, in whatever order they c
   expect(textOf(await answered(chunks.join("") + ending()))).toBe("Oh. Hello");
 });
 
+test("texts that mean something in JSON stay text, in whatever order a chunk's fields come", async () => {
+  const texts = [",", ":", '"', "\\", "{", "}", "[", "]", '","', '"}}]}', "\n", "data: ", "[DONE]"];
+  const chunk = (fields: object, obfuscation: string) =>
+    data({
+      choices: [{ index: 0, delta: { ...fields, role: "assistant" } }],
+      system_fingerprint: "fp",
+      service_tier: "default",
+      obfuscation,
+    });
+  const all = ["Sure", ...texts, "end"];
+  const said = all.map((content, at) => chunk({ content }, "x".repeat(at)));
+  expect(textOf(await answered(said.join("") + ending()))).toBe(all.join(""));
+  const input = JSON.stringify({ path: all.join("") });
+  const pieces = input
+    .split("")
+    .map((piece, at) =>
+      chunk({ tool_calls: [{ function: { arguments: piece }, index: 0 }] }, "x".repeat(at % 5)),
+    );
+  const call = callPiece(0, { id: "a", name: "read", arguments: "" });
+  expect(callsOf(await answered(call + pieces.join("") + ending("tool_calls")))).toMatchObject([
+    { input: { path: all.join("") } },
+  ]);
+});
+
 test("text, reasoning and usage arrive as blocks with one finish", async () => {
   const text =
     delta({ role: "assistant", content: "" }) +
