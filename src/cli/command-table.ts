@@ -5,7 +5,14 @@ const cwd: Flag = { name: "cwd", value: "DIR", about: "work there instead of her
 const verbose: Flag = { name: "verbose", about: "log everything, on stderr too" };
 
 const session: Operands = { text: "SESSION", least: 1, most: 1 };
-const sessionNames = ["SESSION is an id, at least the last 6 letters of one, or last for the newest."];
+const sessionNames = [
+  "SESSION is an id, at least the last 6 letters of one, or last for the newest session of the folder.",
+];
+/** For commands that take a session. */
+const lastFlags: readonly Flag[] = [
+  { name: "all", about: "last is the newest session of all folders" },
+  { ...cwd, about: "last is the newest session of that folder" },
+];
 
 /** Every command, in the order of the help. */
 export const commands: readonly Command[] = [
@@ -31,7 +38,7 @@ export const commands: readonly Command[] = [
       { name: "model", short: "m", value: "PROVIDER/MODEL", about: "instead of the configured one" },
       { ...cwd },
       { name: "file", short: "f", value: "PATH", repeats: true, about: "attach a file or a folder" },
-      { name: "session", short: "s", value: "ID", about: "go on in that session" },
+      { name: "session", short: "s", value: "ID", about: "go on in that session; last is --continue" },
       { name: "continue", short: "c", about: "go on in the newest session of the folder" },
       {
         name: "permission",
@@ -160,7 +167,7 @@ export const commands: readonly Command[] = [
     names: ["sessions show"],
     about: "what a session is, and its turns",
     operands: session,
-    flags: [json],
+    flags: [...lastFlags, json],
     more: sessionNames,
     load: async () => (await import("./sessions.ts")).showSession,
   },
@@ -168,7 +175,12 @@ export const commands: readonly Command[] = [
     names: ["sessions summary"],
     about: "what was done in a session, in two or three sentences that a model writes",
     operands: session,
-    flags: [{ name: "model", value: "MODEL", about: "which model writes it" }, cwd, json],
+    flags: [
+      { name: "model", value: "MODEL", about: "which model writes it" },
+      { name: "all", about: "last is the newest session of all folders" },
+      cwd,
+      json,
+    ],
     more: sessionNames,
     load: async () => (await import("./session-summary.ts")).summariseSession,
   },
@@ -180,6 +192,7 @@ export const commands: readonly Command[] = [
       { name: "format", value: "FORMAT", choices: ["md", "json"], about: "md (default) or json" },
       { name: "output", short: "o", value: "FILE", about: "into a file instead of stdout" },
       { name: "force", about: "replace the file where it is there" },
+      ...lastFlags,
     ],
     more: sessionNames,
     load: async () => (await import("./sessions.ts")).exportSession,
@@ -195,8 +208,11 @@ export const commands: readonly Command[] = [
     names: ["sessions delete"],
     about: "delete sessions with all that is stored of them",
     operands: { text: "SESSION…", least: 1, most: Number.POSITIVE_INFINITY },
-    flags: [],
-    more: sessionNames,
+    flags: [{ name: "yes", short: "y", about: "delete without a question" }, ...lastFlags],
+    more: [
+      ...sessionNames,
+      "A terminal is asked first, unless ids are typed in full; without a terminal last needs --yes.",
+    ],
     load: async () => (await import("./sessions.ts")).deleteSessions,
   },
   {
@@ -219,7 +235,11 @@ export const commands: readonly Command[] = [
     names: ["trace"],
     about: "when each model call, tool and wait of a session's turns happened",
     operands: session,
-    flags: [{ name: "turn", value: "N", number: "count", about: "one turn only, counted from 1" }, json],
+    flags: [
+      { name: "turn", value: "N", number: "count", about: "one turn only, counted from 1" },
+      ...lastFlags,
+      json,
+    ],
     more: sessionNames,
     load: async () => (await import("./trace.ts")).trace,
   },

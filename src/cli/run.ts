@@ -147,8 +147,8 @@ async function sessionToGoOn(
   { session, goOn, cwd }: RunOptions,
 ): Promise<string | undefined> {
   if (session === undefined) return goOn ? newest(editor, cwd) : undefined;
-  const { findSession } = await import("./sessions.ts");
-  return (await findSession(await openApp().store(), session)).id;
+  const { findSession } = await import("./find-session.ts");
+  return (await findSession(await openApp().store(), session, cwd)).id;
 }
 
 async function newest({ agent }: Editor, cwd: string): Promise<string> {

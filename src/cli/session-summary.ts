@@ -5,9 +5,9 @@ import { askAboutConversation } from "../session/conversation-text.ts";
 import { withoutReverted } from "../session/visible-messages.ts";
 import { chosenModel } from "./chosen-model.ts";
 import type { Call } from "./command.ts";
+import { findCalledSession } from "./find-session.ts";
 import { localApp } from "./local-app.ts";
 import { print, printJson, remark, shownOn, tell } from "./output.ts";
-import { findSession } from "./sessions.ts";
 
 const agent = "summary";
 
@@ -18,7 +18,7 @@ const limitMs = 180_000;
 export async function summariseSession(call: Call): Promise<number> {
   const { app, project } = await localApp(call.text("cwd"));
   const store = await app.store();
-  const { id, revert } = await findSession(store, call.operands[0] ?? "");
+  const { id, revert } = await findCalledSession(store, call);
   const messages = await collect(withoutReverted(store.messages(id), revert));
   if (messages.length === 0) throw new UserError(`Nothing was said in ${id} yet.`);
   const model = chosenModel(call, project, project.agents.get(agent)?.model);

@@ -1,7 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { collect } from "../base/async.ts";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
-import { isSessionId, type SessionId } from "../message/ids.ts";
 import type { ModelRef, SessionInfo } from "../message/message.ts";
 import { formatModelRef } from "../model/catalog.ts";
 import { beginsTurn, firstWords } from "../session/checkpoints.ts";
@@ -12,9 +11,13 @@ import { type Spending, Stats } from "../session/session-stats.ts";
 import { withoutReverted } from "../session/visible-messages.ts";
 import type { SessionStore } from "../storage/session-store.ts";
 import type { Call } from "./command.ts";
+import { findCalledSession, findSession, folderOfLast } from "./find-session.ts";
+import { exitCodes } from "./help.ts";
 import { existingFolder, localApp, openApp } from "./local-app.ts";
-import { print, printJson, printTable, shownOn } from "./output.ts";
+import { print, printJson, printTable, remark, shownOn, tell, toCell } from "./output.ts";
+import { Stopped } from "./questions.ts";
 import { readSessionFile } from "./session-file.ts";
+import { UsageError } from "./usage.ts";
 
 const listedUnlessSaid = 50;
 
@@ -50,7 +53,7 @@ export async function listSessions(call: Call): Promise<number> {
 /** What a session is, and its turns. */
 export async function showSession(call: Call): Promise<number> {
   const store = await openApp().store();
-  const info = await findSession(store, call.operands[0] ?? "");
+  const info = await findCalledSession(store, call);
   const turns: { time: string; words: string }[] = [];
   const stats = new Stats();
   for await (const message of withoutReverted(store.messages(info.id), info.revert)) {
@@ -91,8 +94,8 @@ export async function showSession(call: Call): Promise<number> {
 /** Writes a session as Markdown for people or as JSON for programs and `sessions import`. */
 export async function exportSession(call: Call): Promise<number> {
   const store = await openApp().store();
-  const { id } = await findSession(store, call.operands[0] ?? "");
-  const text = call.text("format") === "json" ? await asJson(store, id) : await asMarkdown(store, id);
+  const info = await findCalledSession(store, call);
+  const text = call.text("format") === "json" ? await asJson(store, info) : await asMarkdown(store, info);
   const output = call.text("output");
   if (output === undefined) {
     process.stdout.write(shownOn(process.stdout, text));
@@ -123,15 +126,48 @@ export async function importSessions(call: Call): Promise<number> {
   return 0;
 }
 
+/** Deletes sessions; asks first on a terminal, unless each id was typed in full or with --yes. */
 export async function deleteSessions(call: Call): Promise<number> {
   const store = await openApp().store();
-  const found: SessionInfo[] = [];
-  for (const name of call.operands) found.push(await findSession(store, name));
-  for (const { id, title } of found) {
+  const folder = await folderOfLast(call);
+  const found = new Map<string, SessionInfo>();
+  for (const name of call.operands) found.set(name, await findSession(store, name, folder));
+  const sessions = [...new Map([...found.values()].map((info) => [info.id, info])).values()];
+  const isTyped = [...found].every(([name, { id }]) => name === id);
+  if (!isTyped && !call.has("yes") && !(await mayDelete(sessions, found.get("last")))) {
+    remark("Nothing was deleted.");
+    return exitCodes.cancelled;
+  }
+  for (const { id, title } of sessions) {
     await store.remove(id);
     await print(`Deleted: ${id} ${title ?? ""}`.trim());
   }
-  return 0;
+  return exitCodes.done;
+}
+
+/** Asks on a terminal. Without one the end of an id is enough, but `last` throws {@link UsageError}. */
+async function mayDelete(
+  sessions: readonly SessionInfo[],
+  newest: SessionInfo | undefined,
+): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    if (newest === undefined) return true;
+    throw new UsageError(`last is ${newest.id}: add --yes, or name it by its id`, "sessions delete");
+  }
+  for (const { id, title, time, cwd } of sessions)
+    tell(`  ${id}  ${timeOf(time.updated)}  ${toCell(title ?? "")}  (${toCell(cwd)})`);
+  const { lineQuestions } = await import("./line-questions.ts");
+  const questions = lineQuestions(process.stdin, process.stderr);
+  const what = sessions.length === 1 ? "this session" : `these ${sessions.length} sessions`;
+  try {
+    return await questions.confirm(`Delete ${what} with all that is stored of it?`, false);
+  } catch (error) {
+    if (!(error instanceof Stopped)) throw error;
+    remark(error.message);
+    return false;
+  } finally {
+    questions.close();
+  }
 }
 
 /** What was used and spent, by model, day, folder or session. */
@@ -186,36 +222,12 @@ function spendingRow(name: string, { calls, tokens, cost }: Spending): string[] 
   return [name, ...[calls, input, cache.read, output, reasoning].map(String), dollars(cost)];
 }
 
-/** By its id, an end of it, or `last` for the newest of all. Throws `UserError` for none and for several. */
-export async function findSession(store: SessionStore, given: string): Promise<SessionInfo> {
-  // As a table in a narrow terminal shows it.
-  const name = given.replace(/^…/, "");
-  if (name === "last") {
-    const { sessions } = await store.list({ limit: 1 });
-    if (sessions[0] !== undefined) return sessions[0];
-    throw new UserError("There is no session yet.");
-  }
-  const info = isSessionId(name) ? await store.load(name) : undefined;
-  if (info !== undefined) return info;
-  const ids = name.length < shortestEnd ? [] : (await store.sessionIds()).filter((id) => id.endsWith(name));
-  const [only] = ids;
-  if (ids.length > 1) throw new UserError(`Several sessions end with ${name}: ${ids.join(", ")}.`);
-  const found = only && (await store.load(only));
-  if (found === undefined)
-    throw new UserError(`There is no session ${name}. fairlead sessions list --all shows them.`);
-  return found;
-}
-
-/** Letters of an id's end that name a session; ids begin alike. */
-const shortestEnd = 6;
-
-async function asJson(store: SessionStore, id: SessionId): Promise<string> {
+async function asJson(store: SessionStore, { id }: SessionInfo): Promise<string> {
   return `${JSON.stringify(await readSession(store, id), undefined, 2)}\n`;
 }
 
-async function asMarkdown(store: SessionStore, id: SessionId): Promise<string> {
-  const info = await findSession(store, id);
-  return sessionMarkdown(info, await collect(withoutReverted(store.messages(id), info.revert)));
+async function asMarkdown(store: SessionStore, info: SessionInfo): Promise<string> {
+  return sessionMarkdown(info, await collect(withoutReverted(store.messages(info.id), info.revert)));
 }
 
 function toRow({ id, time, cost, title }: SessionInfo): string[] {

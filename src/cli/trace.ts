@@ -1,15 +1,15 @@
 import { type Span, traceOf, type TurnTrace } from "../session/trace.ts";
 import type { Call } from "./command.ts";
+import { findCalledSession } from "./find-session.ts";
 import { openApp } from "./local-app.ts";
 import { print, printJson, toCell } from "./output.ts";
-import { findSession } from "./sessions.ts";
 import { type Style, styleFor } from "./style.ts";
 import { UsageError } from "./usage.ts";
 
 /** Shows the time line of a session's turns. */
 export async function trace(call: Call): Promise<number> {
   const store = await openApp().store();
-  const { id } = await findSession(store, call.operands[0] ?? "");
+  const { id } = await findCalledSession(store, call);
   const turns = (await traceOf(store.messages(id))).map((turn, at) => ({ turn: at + 1, ...turn }));
   const number = call.number("turn");
   const wanted = number === undefined ? turns : turns.filter(({ turn }) => turn === number);

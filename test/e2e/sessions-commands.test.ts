@@ -228,3 +228,77 @@ test("what was done in a session is said by a model that has read it, and by nob
   );
   expect((await run(["sessions", "summary", "nonesuch"])).stderr).toContain("There is no session nonesuch");
 });
+
+test("last is the newest session of the folder in every command, and of all folders with --all", async () => {
+  await using at = await place();
+  const { id, run, model, home } = at;
+  const here = { cwd: home };
+  const commands = [["sessions", "show"], ["sessions", "export"], ["sessions", "summary"], ["trace"]];
+  for (const command of commands) {
+    const none = await run([...command, "last"], here);
+    expect([command, none.exitCode, none.stderr]).toEqual([
+      command,
+      1,
+      `fairlead: There is no session in ${home}. fairlead sessions --all lists those of other folders.`,
+    ]);
+  }
+  for (const args of [["last", "--yes"], ["last"]]) {
+    const kept = await run(["sessions", "delete", ...args], here);
+    expect([kept.exitCode, kept.stderr]).toEqual([1, expect.stringContaining(`no session in ${home}`)]);
+  }
+  const goOn = await run(["run", "--session", "last", "Hi"], here);
+  expect([goOn.exitCode, goOn.stderr]).toEqual([1, expect.stringContaining(`no session in ${home}`)]);
+
+  for (const where of [["--all"], ["--cwd", at.cwd]]) {
+    expect((await run(["sessions", "show", "last", ...where], here)).stdout).toContain(id);
+    expect((await run(["sessions", "export", "last", ...where], here)).stdout).toContain("What does");
+    expect((await run(["trace", "last", ...where], here)).stdout).toContain(id);
+  }
+  model.reply(reply.say("It read a.txt."));
+  const summary = await run(["sessions", "summary", "last", "--all"], here);
+  expect([summary.exitCode, summary.stdout]).toEqual([0, "It read a.txt."]);
+
+  model.reply("Here.");
+  const other = /session (ses_\w+)/.exec((await run(["run", "Hi"], here)).stderr)?.[1] ?? "";
+  expect((await run(["sessions", "show", "last"], here)).stdout).toContain(other);
+  expect((await run(["sessions", "show", "last"])).stdout).toContain(id);
+  expect((await run(["sessions", "delete", "last", "--yes"])).stdout).toMatch(`Deleted: ${id}`);
+  expect((await run(["sessions", "show", "last"], here)).stdout).toContain(other);
+});
+
+test("a session is deleted without a question only if its id was typed, or with --yes", async () => {
+  await using at = await place();
+  const { id, run } = at;
+  const terminal = (args: string[], input: string) =>
+    fairlead(at.home, ["sessions", "delete", ...args], {
+      cwd: at.cwd,
+      input,
+      env: {
+        NODE_OPTIONS: `--require=${join(import.meta.dirname, "../support/as-terminal.cjs")}`,
+        TERM: "dumb",
+      },
+    });
+  const isThere = async () => (await run(["sessions", "show", id])).exitCode === 0;
+
+  const unseen = await run(["sessions", "delete", "last"]);
+  expect([unseen.exitCode, unseen.stderr]).toEqual([
+    2,
+    expect.stringContaining(`last is ${id}: add --yes, or name it by its id`),
+  ]);
+  for (const name of ["last", id.slice(-8)])
+    for (const [input, said] of [
+      ["n\n", "Nothing was deleted."],
+      ["\n", "Nothing was deleted."],
+      ["", "no answer to: Delete"],
+    ] as const) {
+      const { exitCode, stdout, stderr } = await terminal([name], input);
+      expect([exitCode, stdout, stderr]).toEqual([130, "", expect.stringContaining(said)]);
+      expect(stderr).toContain(id);
+    }
+  expect(await isThere()).toBe(true);
+
+  expect(await terminal(["last"], "y\n")).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(id) });
+  expect(await isThere()).toBe(false);
+  const gone = await terminal([id], "");
+  expect([gone.exitCode, gone.stderr]).toEqual([1, expect.stringContaining(`no session ${id}`)]);
+});
