@@ -48,6 +48,11 @@ export interface Hooks {
     },
     output: ModelParams,
   ): unknown;
+  /** Before each call of a model for a turn: the system prompt in blocks, which are sent in their order. */
+  "experimental.chat.system.transform"?(
+    input: { sessionID: string; model: PluginModelRef },
+    output: { system: string[] },
+  ): unknown;
   /**
    * Before a call is looked at and permitted; `output.args` are the model's arguments. An Error that is thrown refuses
    * the call, and the model reads its message.
@@ -114,10 +119,48 @@ export interface PermissionQuestion {
   readonly metadata: { readonly tool?: string; readonly input?: unknown };
 }
 
+/** What `permission.asked` says. `pattern` and `type` are the names that the hook `permission.ask` uses. */
+export interface PermissionRequest extends PermissionQuestion {
+  readonly permission: string;
+  readonly patterns: string[];
+  /** Patterns that "always" would allow from now on. */
+  readonly always: string[];
+  readonly tool: { readonly callID: string };
+}
+
+export type SessionStatus =
+  | { readonly type: "idle" }
+  | { readonly type: "busy" }
+  /** `next` is when the next attempt begins, in milliseconds since 1970. */
+  | { readonly type: "retry"; readonly attempt: number; readonly message: string; readonly next: number };
+
+export interface PluginSession {
+  readonly id: string;
+  readonly projectID: string;
+  /** The session that a task works for. */
+  readonly parentID?: string;
+  readonly directory: string;
+  readonly title: string;
+  readonly agent: string;
+  readonly model?: PluginModelRef;
+  /** US dollars. */
+  readonly cost: number;
+  /** Milliseconds since 1970. */
+  readonly time: { readonly created: number; readonly updated: number; readonly archived?: number };
+  readonly version: string;
+  /** Lines added and removed, and files changed. */
+  readonly summary?: { readonly additions: number; readonly deletions: number; readonly files: number };
+}
+
 /**
- * `message.updated` {info}, `message.part.updated` {part} (whole parts, no single pieces of text), `session.updated`
- * {sessionID, and title, agent, model or usage}, `todo.updated` {sessionID, todos}, `permission.asked` and
- * `permission.replied`, `file.edited` {file}, `session.idle` and `session.error` {sessionID} at the end of a turn.
+ * - `session.created` and `session.deleted` {sessionID, info}; `created` comes with the first message.
+ * - `session.updated` {sessionID, info, and what changed: title, agent, model or usage}
+ * - `session.status` {sessionID, status}
+ * - `session.diff` {sessionID, diff: [{file, status, additions, deletions}]} after a turn that changed files
+ * - `session.error` {sessionID, error} and `session.idle` {sessionID} at the end of a turn
+ * - `message.updated` {info}, `message.part.updated` {part}: whole parts, no single pieces of text
+ * - `permission.asked` {@link PermissionRequest}; `permission.replied` {sessionID, requestID, callID, reply}
+ * - `todo.updated` {sessionID, todos}, `file.edited` {sessionID, file}, `mcp.tools.changed` {server}
  */
 export interface PluginEvent {
   readonly type: string;

@@ -30,8 +30,19 @@ export interface SessionServersDeps {
   onVisited(elicitationId: string): void;
   /** Something the person should know of a server, once. Must not throw. */
   report(text: string, severity?: "info" | "warning"): void;
-  /** Told when the prompts are others now. Must not throw. */
+  /** Called when the prompts changed. Must not throw. */
   onPrompts(): void;
+  /** Called when the tools of the server with this name changed. Must not throw. */
+  onTools(server: string): void;
+}
+
+/** What a session remembers of a server that it uses. */
+interface UsedServer {
+  forget(): void;
+  /** The failure that the user was told of. */
+  reported: string | undefined;
+  readonly notes: Set<string>;
+  toolNames: string;
 }
 
 /** One server of a session, for those who look. */
@@ -45,7 +56,7 @@ export type ListedServer =
  */
 export class SessionServers {
   readonly #deps: SessionServersDeps;
-  readonly #used = new Map<Server, { forget(): void; reported: string | undefined; notes: Set<string> }>();
+  readonly #used = new Map<Server, UsedServer>();
   #config: Pick<Config, "mcp" | "experimental"> = {};
   #given: GivenServers = nothingGiven;
   #disabled: readonly string[] = [];
@@ -171,7 +182,7 @@ export class SessionServers {
   #enter(server: Server): void {
     if (this.#used.has(server)) return;
     const forget = server.onChange(() => this.#onChange(server));
-    this.#used.set(server, { forget, reported: undefined, notes: new Set() });
+    this.#used.set(server, { forget, reported: undefined, notes: new Set(), toolNames: "" });
     if (this.#isStarted) this.#begin(server);
   }
 
@@ -190,7 +201,16 @@ export class SessionServers {
   #onChange(server: Server): void {
     if (server.status.state === "connected") this.#authorizations.forget(server);
     this.#reportOnce(server);
+    this.#noteTools(server);
     this.#note();
+  }
+
+  #noteTools(server: Server): void {
+    const used = this.#used.get(server);
+    const toolNames = server.offers.tools.map(({ name }) => name).join("\n");
+    if (used === undefined || used.toolNames === toolNames) return;
+    used.toolNames = toolNames;
+    this.#deps.onTools(server.settings.name);
   }
 
   /** A failure is told once, until the server was connected again; so is each thing that is left out of its offers. */

@@ -24,6 +24,8 @@ export type PartId = z.infer<typeof partIdSchema>;
 export const newSessionId = (): SessionId => `ses_${sortable()}`;
 export const newMessageId = (): MessageId => `msg_${sortable()}`;
 export const newPartId = (): PartId => `prt_${sortable()}`;
+/** Names one question about permissions; nothing is stored under it. */
+export const newRequestId = (): string => `per_${sortable()}`;
 
 /** A new id that sorts behind `last`, also when the clock was set back since that was made. */
 export function messageIdAfter(last: MessageId): MessageId {

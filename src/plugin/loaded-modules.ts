@@ -30,6 +30,7 @@ const hookNames: ReadonlySet<string> = new Set<HookName | "tool">([
   "event",
   "chat.message",
   "chat.params",
+  "experimental.chat.system.transform",
   "tool.execute.before",
   "tool.execute.after",
   "permission.ask",

@@ -3,7 +3,15 @@ import { orAfter } from "../base/async.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Tool } from "../tool/tool.ts";
-import type { Hooks, ModelParams, Part, PermissionQuestion, PluginEvent, UserMessage } from "./author.ts";
+import type {
+  Hooks,
+  ModelParams,
+  Part,
+  PermissionQuestion,
+  PluginEvent,
+  PluginModelRef,
+  UserMessage,
+} from "./author.ts";
 import {
   type HookName,
   hookLimitMs,
@@ -94,6 +102,23 @@ export class Plugins {
     signal: AbortSignal,
   ): Promise<ModelParams> {
     return this.#changed("chat.params", input, params, paramsSchema, signal);
+  }
+
+  /** Returns the system prompt as plugins leave it; blocks that they empty are left out. */
+  async system(
+    input: { sessionID: string; model: PluginModelRef },
+    system: readonly string[],
+    signal: AbortSignal,
+  ): Promise<string[]> {
+    const before = { system: [...system] };
+    const after = await this.#changed(
+      "experimental.chat.system.transform",
+      input,
+      before,
+      systemSchema,
+      signal,
+    );
+    return after.system.filter((block) => block.trim() !== "");
   }
 
   message(
@@ -215,6 +240,7 @@ const paramsSchema = z.object({
   maxOutputTokens: z.number().int().positive().optional(),
   options: z.record(z.string(), z.unknown()),
 });
+const systemSchema = z.object({ system: z.array(z.string()) });
 const saidSchema = z.object({
   message: z.looseObject({
     system: z.string().optional(),

@@ -15,6 +15,14 @@ const entrySchema = z.object({
 });
 type Entry = z.infer<typeof entrySchema>;
 
+/** A file that the session changed. `file` is an absolute path, the counts are lines. */
+export interface ChangedFile {
+  readonly file: string;
+  readonly status: "added" | "deleted" | "modified";
+  readonly additions: number;
+  readonly deletions: number;
+}
+
 const storedSchema = z.object({
   files: z.array(entrySchema),
   additions: z.number(),
@@ -51,6 +59,16 @@ export class SessionDiff {
     this.#deps = deps;
     this.#entries = new Map(stored?.files.map((entry) => [entry.path, entry]));
     this.#through = stored?.through;
+  }
+
+  /** The files changed since the session began, as of the last save. */
+  get files(): readonly ChangedFile[] {
+    return [...this.#entries.values()].map(({ path, before, after, additions, deletions }) => ({
+      file: path,
+      status: before === null ? "added" : after === null ? "deleted" : "modified",
+      additions,
+      deletions,
+    }));
   }
 
   /** Takes in what the newest of the messages changed; costs what is new, not what there is. Oldest first. */

@@ -12,7 +12,7 @@ import { EditorFiles } from "../workspace/editor-files.ts";
 import { type ChildSession, findTask } from "./child-session.ts";
 import { Decisions } from "./decisions.ts";
 import type { Door } from "./door.ts";
-import { adviceOf, askBeforePlugins, tellPlugins } from "./plugin-ears.ts";
+import { PluginEvents } from "./plugin-events.ts";
 import type { Folders, Project } from "./project.ts";
 import { recover } from "./recovery.ts";
 import { SessionDiff } from "./session-diff.ts";
@@ -36,6 +36,8 @@ export interface SessionOpenerDeps {
   };
   /** The session if it is live in this process. */
   live(id: SessionId): Session | undefined;
+  /** What is stored of a session that is live in this process, children included. */
+  infoOf(id: SessionId): SessionInfo | undefined;
   /** Told of a session of the person's when it is live. */
   onOpened(session: Session): void;
   /** Opens a child of a session. Throws {@link UserError} where it cannot. */
@@ -112,13 +114,16 @@ export class SessionOpener {
     const project = inEditor(begun.project);
     const store = await this.#deps.store();
     const { id, title = "" } = info;
+    const events = new PluginEvents(
+      () => (parent?.session ?? this.#deps.live(id))?.plugins,
+      (live) => this.#deps.infoOf(live),
+    );
     const emit =
       parent?.child.emitFor({ id, agent: info.agent, title }) ??
       ((event: SessionEvent) => {
-        const told = () => tellPlugins(this.#deps.live(id)?.plugins, event);
         const room = door.emit(event);
-        if (room !== undefined) return room.then(told);
-        told();
+        if (room !== undefined) return room.then(() => events.change(event));
+        events.change(event);
         return undefined;
       });
     const [approvals, lastUsedModel] = await Promise.all([
@@ -129,8 +134,8 @@ export class SessionOpener {
     const gate =
       parent?.child.gate ??
       new Gate({
-        ask: (question, signal) => askBeforePlugins(door.ask, session.plugins, question, signal),
-        advise: (call, status, signal) => adviceOf(session.plugins, call, status, signal),
+        ask: (question, signal) => events.ask(door.ask, question, signal),
+        advise: (call, status, signal) => events.advice(call, status, signal),
         approvals,
         log,
         mode: () => session.info.approval ?? "ask",
@@ -156,6 +161,7 @@ export class SessionOpener {
       inquire: parent?.child.inquire ?? ((inquiry, signal) => door.inquire(info.id, inquiry, signal)),
       todos,
       emit,
+      events,
       log,
       rememberModel: (model) => memory.rememberModel(project.id, model),
       onTurnEnd: () => this.#deps.onTurnEnd(),
@@ -209,6 +215,7 @@ export class SessionOpener {
       onVisited: (id) => door.visited(id),
       report: (text, severity = "warning") => void tell({ sessionId, type: "notice", severity, text }),
       onPrompts: () => void tell({ sessionId, type: "commands" }),
+      onTools: (server) => this.#deps.live(sessionId)?.events.mcpToolsChanged(server),
     });
   }
 }

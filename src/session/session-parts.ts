@@ -13,6 +13,7 @@ import type { Decisions } from "./decisions.ts";
 import { JoinedPlugins } from "./joined-plugins.ts";
 import { LiveProject } from "./live-project.ts";
 import { OpenCalls } from "./open-calls.ts";
+import type { PluginEvents } from "./plugin-events.ts";
 import type { Project } from "./project.ts";
 import type { SessionDiff } from "./session-diff.ts";
 import { SessionInstructions } from "./session-instructions.ts";
@@ -42,6 +43,8 @@ export interface SessionPartsDeps {
   servers: SessionServers;
   todos: Todo[];
   emit: Emit;
+  /** Sends plugins what happens. */
+  events: PluginEvents;
   log: Log;
   /** Remembers the model for new sessions of the project. */
   rememberModel(model: ModelRef): Promise<void>;

@@ -18,11 +18,14 @@ export class SessionTurns {
   readonly #seen: SeenFiles = new Map<string, string>();
   readonly #shown = new ShownInstructions();
   readonly #refusedMedia = new RefusedMedia();
+  /** Whether plugins are yet to hear of a new session: they load with its first turn. */
+  #isNew: boolean;
 
   constructor(deps: SessionPartsDeps, parts: SessionParts, commanded: Commanded) {
     this.#deps = deps;
     this.#parts = parts;
     this.#commanded = commanded;
+    this.#isNew = deps.transcript.messages.length === 0;
   }
 
   /** Never rejects: what breaks a turn is how it ended. */
@@ -56,8 +59,17 @@ export class SessionTurns {
     await approvals.refresh();
     const isGoingOn = await project.settleConsent(signal);
     await plugins.join(project.current);
+    this.#announce();
     await servers.settle(signal);
     return isGoingOn;
+  }
+
+  /** Tells plugins that the session works, and before its first turn that there is a new one. */
+  #announce(): void {
+    const { events, info } = this.#deps;
+    if (this.#isNew) events.created(this.#parts.record.info);
+    this.#isNew = false;
+    events.status(info.id, { type: "busy" });
   }
 
   /** What a task says to its agent is no command. */
@@ -101,7 +113,7 @@ export class SessionTurns {
   }
 
   async #runTurn(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
-    const { transcript, diff, writer } = this.#deps;
+    const { transcript, diff, writer, events } = this.#deps;
     const { record, choices, plugins, instructions, messages, spending, steering, openCalls } = this.#parts;
     const { runTurn } = await import("./turn.ts");
     const result = await runTurn(
@@ -128,7 +140,10 @@ export class SessionTurns {
       signal,
     );
     const summary = await diff.save();
-    if (summary !== undefined) await record.save({ summary });
+    if (summary !== undefined) {
+      await record.save({ summary });
+      events.diff(record.info.id, diff.files);
+    }
     await writer.flush();
     return result;
   }

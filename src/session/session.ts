@@ -14,6 +14,7 @@ import type { Choices } from "./choices.ts";
 import type { Command } from "./commands.ts";
 import type { Decisions } from "./decisions.ts";
 import type { OpenCalls } from "./open-calls.ts";
+import type { PluginEvents } from "./plugin-events.ts";
 import type { Project } from "./project.ts";
 import type { PromptInput } from "./prompt-input.ts";
 import { partsOf, type SessionParts, type SessionPartsDeps } from "./session-parts.ts";
@@ -105,6 +106,11 @@ export class Session {
   /** Those that take part now. */
   get plugins(): Plugins | undefined {
     return this.#parts.plugins.current;
+  }
+
+  /** Sends plugins what happens in it. */
+  get events(): PluginEvents {
+    return this.#deps.events;
   }
 
   get servers(): SessionServers {
@@ -210,10 +216,7 @@ export class Session {
   }
 
   #onAnswered(ended: TurnResult | undefined): void {
-    const properties = { sessionID: this.id };
-    if (ended?.end === "failed")
-      this.plugins?.event({ type: "session.error", properties: { ...properties, error: ended.error } });
-    this.plugins?.event({ type: "session.idle", properties });
+    this.events.idle(this.id, ended?.end === "failed" ? ended.error : undefined);
     this.#deps.onTurnEnd();
   }
 }

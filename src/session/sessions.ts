@@ -11,7 +11,7 @@ import { type Opened, SessionOpener, type SessionOpenerDeps } from "./session-op
 import type { Session } from "./session.ts";
 import { withoutReverted } from "./visible-messages.ts";
 
-export interface SessionsDeps extends Omit<SessionOpenerDeps, "live" | "onOpened" | "openChild"> {
+export interface SessionsDeps extends Omit<SessionOpenerDeps, "live" | "infoOf" | "onOpened" | "openChild"> {
   version: string;
 }
 
@@ -38,6 +38,7 @@ export class Sessions {
     this.#opener = new SessionOpener({
       ...deps,
       live: (id) => this.live(id),
+      infoOf: (id) => (this.live(id) ?? this.#children.live(id))?.info,
       onOpened: (session) => this.#live.set(session.id, session),
       openChild: (child, parent) => this.#children.open(child, parent),
     });
@@ -192,6 +193,8 @@ export class Sessions {
   /** Silent for a session that is not there. */
   remove(id: SessionId): Promise<void> {
     return this.#opening.run(id, async () => {
+      const live = this.#live.get(id);
+      live?.events.deleted(live.info);
       await this.#end(id);
       await (await this.#deps.store()).remove(id);
     });

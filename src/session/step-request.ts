@@ -35,9 +35,22 @@ export async function stepRequest(
   asked: Asked,
   signal: AbortSignal,
 ): Promise<StepInput["request"]> {
-  const system = systemOf(deps, asked);
+  const system = await transformedSystem(deps, asked, signal);
   const request = { system, messages: deps.transcript.messages, tools: toolSpecs(asked.tools) };
   return { ...request, ...(await paramsOf(deps, asked, signal)) };
+}
+
+/** Returns the system prompt as plugins leave it. */
+async function transformedSystem(
+  deps: StepRequestDeps,
+  asked: Asked,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const system = systemOf(deps, asked);
+  const { plugins, context } = deps;
+  if (!plugins?.has("experimental.chat.system.transform")) return system;
+  const input = { sessionID: context.sessionId, model: authorModel(asked.model.ref) };
+  return plugins.system(input, system, signal);
 }
 
 function systemOf({ project, givenPrompt }: StepRequestDeps, asked: Asked): string[] {

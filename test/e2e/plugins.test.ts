@@ -8,6 +8,11 @@ import { agentText, thoughtText, toolCalls } from "../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
+interface Heard {
+  type: string;
+  properties: Record<string, unknown>;
+}
+
 const goOn = { experimental: { continue_loop_on_deny: true } };
 
 describe("plugins", () => {
@@ -72,11 +77,98 @@ module.exports = async () => ({
       await fileThat(file, (text) => text.endsWith("session.idle\n"));
       const heard = (await readFile(file, "utf8")).trim().split("\n");
       expect(new Set(heard)).toEqual(
-        new Set(["message.updated", "message.part.updated", "session.updated", "session.idle"]),
+        new Set([
+          "session.created",
+          "session.status",
+          "message.updated",
+          "message.part.updated",
+          "session.updated",
+          "session.idle",
+        ]),
       );
       expect(heard.at(-1)).toBe("session.idle");
       expect(thoughtText(editor.updates(sessionId))).toBe("");
     });
+  });
+
+  test("receive the events of a session from its first turn to its removal", async () => {
+    const listens = `
+import { appendFileSync } from "node:fs";
+export const Listens = async ({ directory }) => ({
+  event: async ({ event }) => appendFileSync(directory + "/events", JSON.stringify(event) + "\\n"),
+});
+`;
+    const homeFiles = { ".config/fairlead/plugin/listens.js": listens };
+    const config = { permission: { edit: "ask" } };
+    await story({ homeFiles, config, permission: "allow_once" }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.failure(500, "Busy"));
+      model.reply(reply.call("write", { filePath: "new.txt", content: "one\n" })).reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      await editor.delete(sessionId);
+      const file = join(repository.path, "events");
+      await fileThat(file, (text) => text.includes("session.deleted"));
+      const events = (await readFile(file, "utf8"))
+        .trim()
+        .split("\n")
+        .map((line): Heard => JSON.parse(line));
+      const of = (type: string) =>
+        events.filter((event) => event.type === type).map((event) => event.properties);
+      expect(events[0]).toMatchObject({
+        type: "session.created",
+        properties: { sessionID: sessionId, info: { id: sessionId, directory: repository.path } },
+      });
+      const statuses = of("session.status").map(({ status }) => status);
+      expect(statuses[0]).toEqual({ type: "busy" });
+      expect(statuses).toContainEqual(
+        expect.objectContaining({ type: "retry", attempt: 1, next: expect.any(Number) }),
+      );
+      expect(statuses.at(-1)).toEqual({ type: "idle" });
+      expect(of("session.updated").at(-1)).toMatchObject({ info: { id: sessionId } });
+      const diff = [{ file: join(repository.path, "new.txt"), status: "added", additions: 1, deletions: 0 }];
+      expect(of("session.diff")).toEqual([{ sessionID: sessionId, diff }]);
+      const [asked] = of("permission.asked");
+      expect(asked).toMatchObject({
+        sessionID: sessionId,
+        permission: "edit",
+        patterns: ["new.txt"],
+        always: ["new.txt"],
+        tool: { callID: expect.any(String) },
+        metadata: { tool: "write" },
+      });
+      expect(of("permission.replied")).toEqual([
+        {
+          sessionID: sessionId,
+          requestID: asked?.["id"],
+          callID: asked?.["callID"],
+          reply: "once",
+        },
+      ]);
+      expect(of("session.deleted")).toMatchObject([{ info: { id: sessionId } }]);
+    });
+  });
+
+  test("change the whole system prompt", async () => {
+    const changes = `
+export const Changes = async () => ({
+  "experimental.chat.system.transform": (input, output) => {
+    output.system[0] = "You are " + input.model.modelID + ".";
+    output.system.push("Say please.", " ");
+  },
+});
+`;
+    await story(
+      { homeFiles: { ".config/fairlead/plugin/changes.js": changes } },
+      async ({ editor, model }) => {
+        const { sessionId } = await editor.newSession();
+        model.reply("Done.");
+        await editor.prompt(sessionId, "Go");
+        const system = JSON.stringify(model.requests[0]?.body.messages);
+        expect(system).toContain("You are scripted.");
+        expect(system).toContain("Say please.");
+        expect(system).not.toContain("You are Fairlead");
+      },
+    );
   });
 
   test("stay as they are while other files change, and one process serves all sessions", async () => {
