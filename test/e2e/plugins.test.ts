@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { memory } from "../support/mcp.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
 import { fileThat } from "../support/file-watch.ts";
@@ -99,7 +100,7 @@ export const Listens = async ({ directory }) => ({
 });
 `;
     const homeFiles = { ".config/fairlead/plugin/listens.js": listens };
-    const config = { permission: { edit: "ask" } };
+    const config = { permission: { edit: "ask" }, mcp: { notes: memory() } };
     await story({ homeFiles, config, permission: "allow_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.failure(500, "Busy"));
@@ -144,6 +145,7 @@ export const Listens = async ({ directory }) => ({
           reply: "once",
         },
       ]);
+      expect(of("mcp.tools.changed")).toEqual([{ server: "notes" }]);
       expect(of("session.deleted")).toMatchObject([{ info: { id: sessionId } }]);
     });
   });
