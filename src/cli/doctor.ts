@@ -8,17 +8,12 @@ import { withoutSecretForms } from "../base/secret-forms.ts";
 import type { UserFolders } from "../config/paths.ts";
 import type { Project } from "../session/project.ts";
 import type { Call } from "./command.ts";
+import type { Finding } from "./finding.ts";
 import { localApp } from "./local-app.ts";
 import { print, printJson } from "./output.ts";
+import { damageFindings } from "./store-findings.ts";
 import { type Style, styleFor } from "./style.ts";
 import { version } from "./version.ts";
-
-/** One thing that was looked at. `todo` says what to do where it is not well. */
-interface Finding {
-  what: string;
-  found: string;
-  todo?: string;
-}
 
 /** Says what is configured, what works, and what to do. Answers 1 when something must be done first. */
 export async function doctor(call: Call): Promise<number> {
@@ -29,6 +24,7 @@ export async function doctor(call: Call): Promise<number> {
     modelFinding(project),
     ...providerFindings(project),
     await storeFinding(app.folders),
+    ...(await damageFindings(app)),
     ...(await besideFindings(app.folders)),
     ...consentFindings(project),
     ...(await noteFindings(app, project)),

@@ -45,7 +45,7 @@ function withoutDashes(uuid: string): string {
   return uuid.replaceAll("-", "");
 }
 
-/** Milliseconds since 1970: the first 48 bits of a version 7 UUID (RFC 9562, 5.7). */
-function timeOf(id: MessageId): number {
+/** When an id was made, in milliseconds since 1970: the first 48 bits of a version 7 UUID (RFC 9562, 5.7). */
+export function timeOf(id: MessageId | SessionId): number {
   return Number.parseInt(id.slice("msg_".length, "msg_".length + 12), 16);
 }

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import type { Log } from "../base/log.ts";
 import type { Secrets } from "../base/secrets.ts";
@@ -13,6 +12,7 @@ import { toRetryPolicy } from "../model/retry.ts";
 import type { Trust } from "../permission/trust.ts";
 import type { Folders, PendingConsent, Project } from "../session/project.ts";
 import type { BundledSkills } from "../skill/bundled-skills.ts";
+import { projectIdOf } from "../storage/project-id.ts";
 import type { ChildVariables } from "../workspace/child-variables.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { findWorktree } from "../workspace/worktree.ts";
@@ -121,7 +121,7 @@ export class Projects {
     return {
       ...given,
       ...this.#toolsOf(opened),
-      id: projectId(rootOf(given.workspace)),
+      id: projectIdOf(rootOf(given.workspace)),
       config,
       agents: agents.agents,
       defaultAgent: agents.default,
@@ -143,7 +143,7 @@ export class Projects {
       skills: skills.skills,
       search: loaded.config.search,
       sources: { loaded, isTrusted, root, home: workspace.home },
-      place: { directory: workspace.cwd, worktree: root, projectId: projectId(root) },
+      place: { directory: workspace.cwd, worktree: root, projectId: projectIdOf(root) },
       openPlugins: () => this.#deps.parts.openPlugins(),
       hasChanged,
     });
@@ -187,8 +187,4 @@ function trustProblems({ problem }: Configured): string[] {
 
 function rootOf({ worktree, cwd }: Pick<Workspace, "worktree" | "cwd">): string {
   return worktree ?? cwd;
-}
-
-function projectId(root: string): string {
-  return `prj${createHash("sha256").update(root).digest("hex").slice(0, 24)}`;
 }

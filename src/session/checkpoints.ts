@@ -1,7 +1,7 @@
 import type { MessageId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
 import type { FileChange, Part, ToolPart } from "../message/part.ts";
-import { fallbackTitle } from "./title.ts";
+import { fallbackTitle } from "../message/title.ts";
 
 /** A turn that can be taken back: the person's message and everything up to the next one. */
 export interface Checkpoint {

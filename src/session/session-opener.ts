@@ -103,7 +103,8 @@ export class SessionOpener {
     const todos = await store.todos(info.id);
     const begun = { info: recovered.info, project: onDisk, inEditor, servers, writer, diff, messages, todos };
     const session = await this.#start(begun, parent);
-    return { status: "opened", session, notice: recovered.notice };
+    const notices = [opened.notice, recovered.notice].filter((notice) => notice !== undefined);
+    return { status: "opened", session, notice: notices.length > 0 ? notices.join("\n\n") : undefined };
   }
 
   /** Makes a session of this process of what is known of it. */

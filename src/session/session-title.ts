@@ -2,11 +2,12 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Emit } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
+import { fallbackTitle } from "../message/title.ts";
 import type { Model } from "../model/model.ts";
 import type { Project } from "./project.ts";
 import type { SessionRecord } from "./session-record.ts";
 import type { Spending } from "./spending.ts";
-import { fallbackTitle, generateTitle } from "./title.ts";
+import { generateTitle } from "./title.ts";
 
 export interface SessionTitleDeps {
   sessionId: SessionId;

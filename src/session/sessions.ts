@@ -111,7 +111,7 @@ export class Sessions {
       if (live !== undefined && (live.isBusy || (await hasFolders(live, folders))))
         return { status: "opened", session: live, notice: undefined };
       await this.#end(id);
-      const info = await (await this.#deps.store()).load(id);
+      const info = await this.#load(id, folders);
       if (info === undefined) return { status: "missing" };
       const additionalDirectories = [...(folders?.additionalDirectories ?? info.additionalDirectories ?? [])];
       const project = await this.#deps.openProject({ cwd: folders?.cwd ?? info.cwd, additionalDirectories });
@@ -122,6 +122,16 @@ export class Sessions {
       });
       return this.#withWarnings(await this.#opener.open(id, project, { amend }));
     });
+  }
+
+  /** A session whose damaged file alone said where it worked is taken to work where the client opens it. */
+  async #load(id: SessionId, folders: Folders | undefined): Promise<SessionInfo | undefined> {
+    const store = await this.#deps.store();
+    const info = await store.load(id);
+    if (info !== undefined || folders === undefined) return info;
+    if (!(await store.hasTraces(id))) return undefined;
+    const { id: projectId, workspace } = await this.#deps.openProject(folders);
+    return store.load(id, { projectId, cwd: workspace.cwd });
   }
 
   /** Everything that was said in it, oldest first, compacted or not; without what is undone. */

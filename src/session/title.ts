@@ -1,16 +1,14 @@
 import type { Agent } from "../agent/agent.ts";
-import { withoutControls } from "../base/controls.ts";
 import { beginningOf } from "../base/excerpt.ts";
 import { newMessageId, newPartId, type SessionId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
+import { shortenTitle } from "../message/title.ts";
 import type { Model, Models } from "../model/model.ts";
 import type { RetryPolicy } from "../model/retry.ts";
 import { askModel } from "./model-answer.ts";
 import { noTokens } from "./turn-result.ts";
 
-/** Characters, for the fallback and for what a model writes (system.md 7). */
-const longestTitle = 50;
 /** Characters of the message that a title is made from: what is pasted behind them says little more. */
 const longestMaterial = 4_000;
 /** UTF-16 units of a title that a person gives. */
@@ -19,11 +17,6 @@ const longestOwnTitle = 256;
 /** A person's title in one line; empty where there is nothing of it. */
 export function ownTitle(text: string): string {
   return beginningOf(text.replace(/\s+/g, " ").trim(), longestOwnTitle).trimEnd().toWellFormed();
-}
-
-/** A title at once, from the first words of the first message. */
-export function fallbackTitle(text: string): string {
-  return shorten(text) || "New session";
 }
 
 /** Asks a model for a title. Undefined when it has none to give; a title is never worth an error. */
@@ -49,18 +42,7 @@ export async function generateTitle(
 function firstLine(text: string): string | undefined {
   const line = text.split("\n").find((candidate) => candidate.trim() !== "");
   if (line === undefined) return undefined;
-  return shorten(line.replace(/^(?:["'#*\s]|title:)+|["'*\s]+$/gi, "")) || undefined;
-}
-
-function shorten(text: string): string {
-  const line = withoutControls(text.replace(/\s/g, " ")).replace(/ +/g, " ").trim();
-  const characters = Array.from(line);
-  return characters.length <= longestTitle
-    ? line
-    : `${characters
-        .slice(0, longestTitle - 1)
-        .join("")
-        .trimEnd()}…`;
+  return shortenTitle(line.replace(/^(?:["'#*\s]|title:)+|["'*\s]+$/gi, "")) || undefined;
 }
 
 function userMessage(sessionId: SessionId, agent: string, text: string): Message {

@@ -3,7 +3,7 @@ import { hasOnly, quickForm } from "../base/form.ts";
 import { messageIdSchema, partIdSchema, type MessageId } from "../message/ids.ts";
 import { type Message, messageInfoSchema, messageSchema, sessionInfoSchema } from "../message/message.ts";
 import { type Part, partSchema } from "../message/part.ts";
-import { isPlainMessage } from "../message/plain.ts";
+import { isPlainMessage, isPlainSession } from "../message/plain.ts";
 
 const seqSchema = z.number().int().nonnegative();
 
@@ -25,8 +25,8 @@ const changeSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("session"), seq: seqSchema, info: sessionInfoSchema }),
 ]);
 export type Change = z.infer<typeof changeSchema>;
-/** The journal of a session that was closed is nothing but its first line. */
-export const storedChange = quickForm<Change>(isStart, changeSchema);
+/** The journal of a session that was closed has nothing but its first line and the session itself. */
+export const storedChange = quickForm<Change>(isPlainChange, changeSchema);
 type MessageChange = Extract<Change, { type: "message" }>;
 type PartChange = Extract<Change, { type: "part" | "delta" }>;
 
@@ -35,8 +35,10 @@ const storedMessageSchema = messageSchema.extend({ seq: seqSchema });
 export const storedMessage = quickForm(isPlainMessage, storedMessageSchema);
 export type StoredMessage = Message & { seq: number };
 
-function isStart(value: unknown): value is Extract<Change, { type: "start" }> {
-  return hasOnly(value, ["type", "seq"]) && value.type === "start" && isCount(value.seq);
+function isPlainChange(value: unknown): value is Extract<Change, { type: "start" | "session" }> {
+  if (!hasOnly(value, ["type", "seq", "info"]) || !isCount(value.seq)) return false;
+  if (value.type === "session") return isPlainSession(value.info);
+  return value.type === "start" && value.info === undefined;
 }
 
 function isCount(value: unknown): boolean {

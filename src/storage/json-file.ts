@@ -151,10 +151,15 @@ export async function inFolder<T>(folder: string, work: () => Promise<T>): Promi
   }
 }
 
+/** The name that a damaged file gets when it is moved aside. */
+export function asidePath(path: string, n: number): string {
+  return `${path}.corrupt-${n}`;
+}
+
 /** Renames the file to `<name>.corrupt-<n>` beside it, and returns the new path; undefined when it is gone. */
 export async function moveAside(path: string): Promise<string | undefined> {
   for (let n = 1; ; n++) {
-    const aside = `${path}.corrupt-${n}`;
+    const aside = asidePath(path, n);
     if (await lstat(aside).catch(missing)) continue;
     try {
       await rename(path, aside);

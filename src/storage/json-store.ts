@@ -12,6 +12,7 @@ import {
   type Box,
   CorruptFile,
   type Held,
+  asidePath,
   JsonFile,
   missing,
   moveAside,
@@ -69,6 +70,12 @@ export class JsonStore {
     return existsSync(this.pathOf(key));
   }
 
+  /** Whether a damaged file of the key was moved aside. */
+  async hasAside(key: string[]): Promise<boolean> {
+    await this.#checkFolders(key);
+    return existsSync(asidePath(this.pathOf(key), 1));
+  }
+
   async read<T>(key: string[], schema: Form<T>): Promise<T | undefined> {
     const path = this.pathOf(key);
     return this.#use(path, (file) => file.run((low) => this.#load(key, low, schema)));
@@ -109,6 +116,15 @@ export class JsonStore {
     );
   }
 
+  /** The same, and the damaged versions of it that were moved aside. */
+  async removeWithAsides(key: string[]): Promise<void> {
+    await this.remove(key);
+    const path = this.pathOf(key);
+    await withStoreErrors(path, async () => {
+      for (let n = 1; existsSync(asidePath(path, n)); n++) await rm(asidePath(path, n), { force: true });
+    });
+  }
+
   /** Removes everything below the prefix. */
   async removeAll(prefix: string[]): Promise<void> {
     const folder = this.folderOf(prefix);
@@ -135,10 +151,18 @@ export class JsonStore {
 
   /** The same with their `.json`, some of which may be no file of a key. */
   async fileNames(prefix: string[]): Promise<string[]> {
+    return (await this.#namesIn(prefix)).filter((file) => file.endsWith(ending));
+  }
+
+  /** The names directly below the prefix that may be folders. */
+  async folderNames(prefix: string[]): Promise<string[]> {
+    return (await this.#namesIn(prefix)).filter(isPlainName);
+  }
+
+  async #namesIn(prefix: string[]): Promise<string[]> {
     const folder = this.folderOf(prefix);
     await this.#checkFolders([...prefix, ""]);
-    const found = await withStoreErrors(folder, () => readdir(folder).catch(missing));
-    return found?.filter((file) => file.endsWith(ending)) ?? [];
+    return (await withStoreErrors(folder, () => readdir(folder).catch(missing))) ?? [];
   }
 
   /** The names directly below the prefix, files without their `.json`. */

@@ -64,6 +64,11 @@ export class RowCache {
     return stat !== undefined && isSame(row, stat) && !isYoung(stat) ? row : undefined;
   }
 
+  /** All rows as they were last seen, whatever became of their files. */
+  rows(): SessionRow[] {
+    return [...this.#rows.values()];
+  }
+
   /** Takes what was read from a file that stood like this. */
   add(row: SessionRow, stat: Stats): void {
     if (!isYoung(stat)) this.#take(row, stat);

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { sep } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
 import { quickForm } from "../base/form.ts";
@@ -6,8 +7,10 @@ import { isSessionId, type SessionId } from "../message/ids.ts";
 import { type SessionInfo, sessionInfoSchema } from "../message/message.ts";
 import { isPlainSession } from "../message/plain.ts";
 import type { JsonStore } from "./json-store.ts";
+import { type RebuiltSession, rebuildSession, type SessionPlace } from "./rebuilt-session.ts";
 import { RowCache } from "./row-cache.ts";
 import { newestFirst, type SessionRow } from "./session-list.ts";
+import type { StoredMessages } from "./stored-messages.ts";
 
 /** How long a list that is asked for page by page stays as it was at its first page. */
 const walkMs = 10_000;
@@ -15,18 +18,28 @@ const walkMs = 10_000;
 /** Files looked at before other work gets its turn. */
 const sliceFiles = 2_500;
 
-/** Which sessions there are. The files are the truth: what is known of them only saves reading them again. */
+/**
+ * Which sessions there are. The files are the truth: what is known of them only saves reading them again. A session
+ * whose own file is damaged or missing is rebuilt from its other files, in memory: only its writer may store it.
+ */
 export class SessionIndex {
   readonly #store: JsonStore;
+  readonly #messages: StoredMessages;
+  readonly #log: Log;
   readonly #projects = new Map<SessionId, string>();
   readonly #known: RowCache;
+  readonly #rebuilt = new Map<SessionId, RebuiltSession>();
+  /** Whether the folders of messages were searched for sessions without a file. */
+  #isSearched = false;
   /** What this process has written and removed. */
   #changes = 0;
   /** All rows of the last look at all projects. */
   #seen: { rows: SessionRow[]; changes: number; at: number } | undefined;
 
-  constructor(store: JsonStore, log: Log) {
+  constructor({ store, messages, log }: { store: JsonStore; messages: StoredMessages; log: Log }) {
     this.#store = store;
+    this.#messages = messages;
+    this.#log = log;
     this.#known = new RowCache(store, log);
   }
 
@@ -36,23 +49,33 @@ export class SessionIndex {
     await this.#store.write(key, info);
     this.#changes++;
     this.#projects.set(info.id, info.projectId);
+    this.#rebuilt.delete(info.id);
     this.#known.addOwn(toRow(info), this.#store.pathOf(key));
   }
 
   forget(id: SessionId): void {
     this.#changes++;
     this.#projects.delete(id);
+    this.#rebuilt.delete(id);
     this.#known.forget(id);
+  }
+
+  /** How a session was rebuilt whose own file is not stored yet. */
+  rebuilt(id: SessionId): RebuiltSession | undefined {
+    return this.#rebuilt.get(id);
   }
 
   close(): Promise<void> {
     return this.#known.close();
   }
 
-  async load(id: SessionId): Promise<SessionInfo | undefined> {
+  /** `wanted` is where the client wants to open it, for a session that has lost its folder. */
+  async load(id: SessionId, wanted?: SessionPlace): Promise<SessionInfo | undefined> {
     if (!isSessionId(id)) return undefined;
     const projectId = this.#projects.get(id) ?? (await this.#findProject(id));
-    return projectId === undefined ? undefined : this.#loadFrom(projectId, id);
+    return projectId === undefined
+      ? this.#rebuild(id, undefined, wanted)
+      : this.#loadFrom(projectId, id, wanted);
   }
 
   /** Whether there is a file of a session whose project is known; what it holds is not looked at. */
@@ -68,9 +91,9 @@ export class SessionIndex {
     return info?.id === id && info.projectId === projectId ? info : this.#loadFrom(projectId, id);
   }
 
-  async #loadFrom(projectId: string, id: SessionId): Promise<SessionInfo | undefined> {
+  async #loadFrom(projectId: string, id: SessionId, wanted?: SessionPlace): Promise<SessionInfo | undefined> {
     const info = await this.#store.read(["session", projectId, id], infoForm);
-    return this.#checked(projectId, id, info);
+    return (await this.#checked(projectId, id, info)) ?? this.#rebuild(id, projectId, wanted);
   }
 
   async #checked(
@@ -84,19 +107,72 @@ export class SessionIndex {
         this.#store.pathOf(["session", projectId, id]),
         "belongs to another session",
       );
-    this.forget(id);
     return undefined;
+  }
+
+  async #rebuild(
+    id: SessionId,
+    folder: string | undefined,
+    wanted?: SessionPlace,
+  ): Promise<SessionInfo | undefined> {
+    const before = this.#rebuilt.get(id);
+    if (before !== undefined && (await this.hasTraces(id))) return before.info;
+    this.#rebuilt.delete(id);
+    await this.#known.open();
+    const rows = this.#known.rows().sort(newestFirst);
+    const rebuilt = await rebuildSession({
+      id,
+      projectId: folder ?? (await this.#findAside(id)),
+      projectIds: await this.#projectIds(),
+      journal: await this.#messages.sessionOf(id),
+      rows,
+      messages: this.#messages.read(id, "oldest"),
+      childCost: await this.#costOf(rows.filter(({ parentId }) => parentId === id)),
+      wanted,
+    });
+    if (rebuilt === undefined) {
+      this.#projects.delete(id);
+      return undefined;
+    }
+    this.#log.warn("rebuilt a session without its own file", { sessionId: id, complete: rebuilt.isComplete });
+    this.#rebuilt.set(id, rebuilt);
+    return rebuilt.info;
+  }
+
+  /** Sessions with messages that are not in the list, because nothing says in which folder they worked. */
+  async unplaced(): Promise<SessionId[]> {
+    const listed = new Set((await this.rows()).map(({ id }) => id));
+    const unplaced: SessionId[] = [];
+    for (const id of await this.#idsWithMessages()) {
+      if (!listed.has(id) && (await this.#store.names(["message", id])).length > 0) unplaced.push(id);
+    }
+    return unplaced;
+  }
+
+  /** Whether anything of a session without its own file is stored. */
+  async hasTraces(id: SessionId): Promise<boolean> {
+    if (existsSync(this.#store.folderOf(["message", id]))) return true;
+    return existsSync(this.#messages.journalPath(id)) || (await this.#findAside(id)) !== undefined;
+  }
+
+  async #costOf(rows: readonly SessionRow[]): Promise<number> {
+    let cost = 0;
+    for (const row of rows) cost += (await this.infoOf(row))?.cost ?? 0;
+    return cost;
   }
 
   /** All sessions of one project or of all of them, newest first. */
   async rows(projectId?: string): Promise<SessionRow[]> {
     const changes = this.#changes;
     const projects = projectId === undefined ? await this.#projectIds() : [projectId];
+    // Before the sessions' files: a session that begins meanwhile would look as if it had none.
+    const withMessages = projectId === undefined && !this.#isSearched ? this.#idsWithMessages() : [];
     // The names are read while what is known is.
     const listing = Promise.all(projects.map(async (id) => ({ id, files: await this.#filesOf(id) })));
-    const [listed] = await Promise.all([listing, this.#known.open()]);
+    const [ids, listed] = await Promise.all([withMessages, listing, this.#known.open()]);
     const rows: SessionRow[] = [];
     for (const { id, files } of listed) rows.push(...(await this.#rowsOf(id, files)));
+    rows.push(...(await this.#rowsWithoutFile(ids, rows, projectId)));
     rows.sort(newestFirst);
     if (projectId !== undefined) return rows;
     // Nobody waits for that.
@@ -142,8 +218,37 @@ export class SessionIndex {
   /** A file that is not as it should be is moved aside, with a word. */
   async #oddRow(projectId: string, id: SessionId): Promise<SessionRow | undefined> {
     const found = await this.#store.readOrSkip(["session", projectId, id], sessionInfoSchema);
-    const info = await this.#checked(projectId, id, found?.value);
+    const info = (await this.#checked(projectId, id, found?.value)) ?? (await this.#rebuild(id, projectId));
     return info && toRow(info);
+  }
+
+  /** Sessions that have messages and no file of their own, or had none when they were last looked for. */
+  async #rowsWithoutFile(
+    ids: readonly SessionId[],
+    rows: readonly SessionRow[],
+    projectId: string | undefined,
+  ): Promise<SessionRow[]> {
+    const candidates = new Set([...ids, ...this.#rebuilt.keys()]);
+    for (const { id } of rows) candidates.delete(id);
+    const found: SessionRow[] = [];
+    for (const id of candidates) {
+      const info = await this.load(id);
+      if (info !== undefined && (projectId ?? info.projectId) === info.projectId) found.push(toRow(info));
+    }
+    if (projectId === undefined) this.#isSearched = true;
+    return found;
+  }
+
+  async #idsWithMessages(): Promise<SessionId[]> {
+    return (await this.#store.folderNames(["message"])).filter(isSessionId);
+  }
+
+  /** The project in whose folder a damaged file of the session was kept aside. */
+  async #findAside(id: SessionId): Promise<string | undefined> {
+    for (const projectId of await this.#projectIds()) {
+      if (await this.#store.hasAside(["session", projectId, id])) return projectId;
+    }
+    return undefined;
   }
 
   async #findProject(id: SessionId): Promise<string | undefined> {

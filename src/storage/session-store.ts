@@ -1,4 +1,5 @@
 import { rm } from "node:fs/promises";
+import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -10,9 +11,11 @@ import { JsonStore } from "./json-store.ts";
 import { type HeldLease, LateLease } from "./late-lease.ts";
 import { acquireStoreLease } from "./lock.ts";
 import { migrate } from "./migrations.ts";
+import type { SessionPlace } from "./rebuilt-session.ts";
 import { SessionIndex } from "./session-index.ts";
 import { type SessionPage, type SessionQuery, type SessionRow, toPage } from "./session-list.ts";
 import { SessionWriter, type SessionWriterOptions } from "./session-writer.ts";
+import type { StoreDamage } from "./store-check.ts";
 import { StoredMessages } from "./stored-messages.ts";
 
 export { InvalidCursor } from "./session-list.ts";
@@ -21,8 +24,17 @@ export type { SessionWriter } from "./session-writer.ts";
 const todosSchema = z.array(todoSchema);
 
 export type OpenedSession =
-  /** `info` is what is known of it by now; `wasLeft` says that its last writer ended without closing it. */
-  | { status: "opened"; info: SessionInfo; writer: SessionWriter; wasLeft: boolean }
+  /**
+   * `info` is what is known of it by now; `wasLeft` says that its last writer ended without closing it; `notice` tells
+   * the person that it was rebuilt.
+   */
+  | {
+      status: "opened";
+      info: SessionInfo;
+      writer: SessionWriter;
+      wasLeft: boolean;
+      notice: string | undefined;
+    }
   | { status: "missing" }
   /** Another process, or another place in this one, writes it. */
   | { status: "busy"; pid?: number };
@@ -56,8 +68,8 @@ export class SessionStore {
   private constructor(files: JsonStore, log: Log) {
     this.files = files;
     this.#log = log;
-    this.#index = new SessionIndex(files, log);
     this.#messages = new StoredMessages({ store: files, log });
+    this.#index = new SessionIndex({ store: files, messages: this.#messages, log });
   }
 
   async create(info: SessionInfo): Promise<void> {
@@ -79,11 +91,17 @@ export class SessionStore {
     const { id } = info;
     const lease = new LateLease(() => this.#leaseOfBegun(id));
     const journal = this.#journalOf(id, 0, lease);
-    return this.#writerOf({ id, journal, seq: 0, lease });
+    return this.#writerOf({ info, journal, seq: 0, lease });
   }
 
-  load(id: SessionId): Promise<SessionInfo | undefined> {
-    return this.#index.load(id);
+  /** `wanted` is where the client wants to open it, for a session that has lost its own file and its folder. */
+  load(id: SessionId, wanted?: SessionPlace): Promise<SessionInfo | undefined> {
+    return this.#index.load(id, wanted);
+  }
+
+  /** Whether anything of a session without its own file is stored. */
+  hasTraces(id: SessionId): Promise<boolean> {
+    return this.#index.hasTraces(id);
   }
 
   /** Newest updated first, ties by id, a page at a time. Throws `InvalidCursor`. */
@@ -102,6 +120,16 @@ export class SessionStore {
     const { projectId, cursor } = query;
     const rows = cursor === undefined ? this.#index.rows(projectId) : this.#index.rowsSeen(projectId);
     return toPage(await rows, query);
+  }
+
+  /** Reads all sessions' own files and the other small files, and reports what is damaged. */
+  async findDamage(): Promise<StoreDamage> {
+    const { readSmallFiles, findAside } = await import("./store-check.ts");
+    await readSmallFiles(this.files);
+    const ids = await this.sessionIds();
+    const rebuilt = ids.filter((id) => this.#index.rebuilt(id) !== undefined);
+    const unplaced = await this.#index.unplaced();
+    return { aside: await findAside(this.files.root), rebuilt, unplaced };
   }
 
   /** Every session, children and archived ones too. */
@@ -151,17 +179,20 @@ export class SessionStore {
     }
   }
 
-  async #openWriter(info: SessionInfo, held: HeldLease) {
-    const { id } = info;
+  async #openWriter(stored: SessionInfo, held: HeldLease) {
+    const { id } = stored;
     const lease = LateLease.of(held);
+    const rebuilt = this.#index.rebuilt(id);
     const { seq, isCut, session } = await this.#messages.recover(id);
-    if (session) await this.#index.save(session);
+    const info = session ?? stored;
+    if (rebuilt !== undefined || !isDeepStrictEqual(info, stored)) await this.#index.save(info);
     const journal = this.#journalOf(id, seq, lease);
-    if (!isCut) await journal.replace(() => ({ seq, changes: [] }));
-    return { info: session ?? info, writer: this.#writerOf({ id, journal, seq, lease }) };
+    if (!isCut) await journal.replace(() => ({ seq, changes: [{ type: "session", seq, info }] }));
+    const writer = this.#writerOf({ info, journal, seq, lease });
+    return { info, writer, notice: rebuilt && rebuiltNotice(rebuilt.isComplete) };
   }
 
-  #writerOf(session: Pick<SessionWriterOptions, "id" | "journal" | "seq" | "lease">): SessionWriter {
+  #writerOf(session: Pick<SessionWriterOptions, "info" | "journal" | "seq" | "lease">): SessionWriter {
     const saveInfo = (info: SessionInfo) => this.#index.save(info);
     return new SessionWriter({ ...session, store: this.files, log: this.#log, saveInfo });
   }
@@ -214,13 +245,20 @@ export class SessionStore {
     for (const path of [this.#messages.journalPath(id), this.#lockPath(id)]) {
       await withStoreErrors(path, () => rm(path, { force: true, recursive: true }));
     }
-    await this.files.remove(["session", projectId, id]);
+    await this.files.removeWithAsides(["session", projectId, id]);
     this.#index.forget(id);
   }
 
   #lockPath(id: SessionId): string {
     return this.files.pathOf(["lock", id], ".lock");
   }
+}
+
+function rebuiltNotice(isComplete: boolean): string {
+  const start = "The file of this session was damaged or missing. It was rebuilt from the session's";
+  return isComplete
+    ? `${start} journal: nothing is lost.`
+    : `${start} messages. Its approvals, its approval setting and a title that you gave it may be lost.`;
 }
 
 function holderOf({ pid }: { pid?: number }): string {

@@ -26,7 +26,8 @@ type Settlement =
   | { type: "remove"; change: Extract<Change, { type: "remove" }> };
 
 export interface SessionWriterOptions {
-  readonly id: SessionId;
+  /** As it is stored. */
+  readonly info: SessionInfo;
   readonly store: JsonStore;
   /** Writes the session's own file. */
   readonly saveInfo: (info: SessionInfo) => Promise<void>;
@@ -52,6 +53,7 @@ export class SessionWriter {
   readonly #settling: Background;
   readonly #info: Latest<SessionInfo>;
   readonly #todos: Latest<Todo[]>;
+  #newestInfo: SessionInfo;
   /** Text that streamed and is merged before the journal gets it. */
   #growth: { readonly messageId: MessageId; readonly partId: PartId; delta: string } | undefined;
   #growthDue: NodeJS.Timeout | undefined;
@@ -61,8 +63,10 @@ export class SessionWriter {
   #neededBytes: number | undefined;
 
   constructor(options: SessionWriterOptions) {
-    const { id, store, log } = options;
+    const { store, log } = options;
+    const { id } = options.info;
     this.id = id;
+    this.#newestInfo = options.info;
     this.#store = store;
     this.#log = log;
     this.#journal = options.journal;
@@ -195,6 +199,7 @@ export class SessionWriter {
   }
 
   #keepInfo(info: SessionInfo): void {
+    this.#newestInfo = info;
     this.#append({ type: "session", seq: this.#nextSeq(), info });
   }
 
@@ -259,10 +264,10 @@ export class SessionWriter {
     await this.#journal.replace(() => {
       const filed = this.#settlements.flatMap(toChanges);
       const live = [...this.#live.values()].flatMap((draft) => draft.changes());
-      const { unsaved } = this.#info;
-      const info: Change[] = unsaved ? [{ type: "session", seq: this.#seq, info: unsaved.value }] : [];
+      // Its own file may get damaged: the journal has a copy.
+      const info: Change = { type: "session", seq: this.#seq, info: this.#newestInfo };
       this.#neededBytes = undefined;
-      return { seq: this.#seq, changes: [...info, ...filed, ...live] };
+      return { seq: this.#seq, changes: [info, ...filed, ...live] };
     });
     if (this.#live.size > 0 || this.#info.unsaved) this.#neededBytes = this.#journal.sizeBytes;
   }

@@ -24,6 +24,11 @@ export class StoredMessages {
     return this.#store.pathOf(["journal", id], ".ndjson");
   }
 
+  /** What the journal says about the session itself. */
+  async sessionOf(id: SessionId): Promise<SessionInfo | undefined> {
+    return (await this.#readJournal(id)).session;
+  }
+
   /** One message after the other, read when asked for. Those that are known are not read. */
   async *read(
     id: SessionId,
@@ -45,7 +50,7 @@ export class StoredMessages {
 
   /**
    * Brings every message file up to date with what a killed process left in the journal. For the session's one writer.
-   * `isCut` says that the journal holds nothing more; `seq` is the highest number given so far; `session` is what it
+   * `isCut` says that there is no journal, or that it holds nothing but the session itself; `seq` is the highest number given so far; `session` is what it
    * says of the session itself.
    */
   async recover(id: SessionId): Promise<{ seq: number; isCut: boolean; session: SessionInfo | undefined }> {
@@ -55,8 +60,10 @@ export class StoredMessages {
     const seq = Math.max(content.lastSeq ?? 0, isDamaged ? await this.#highestSeq(id) : 0);
     if (content.garbageLines > 0)
       await this.#moveJournalAside(id, `${content.garbageLines} lines are damaged`);
-    const { session, changes, garbageLines, isTorn } = content;
-    return { seq, isCut: !session && changes.size === 0 && garbageLines === 0 && !isTorn, session };
+    const { session, changes, garbageLines, isTorn, lastSeq } = content;
+    const hasSession = session !== undefined || lastSeq === undefined;
+    const isCut = hasSession && changes.size === 0 && garbageLines === 0 && !isTorn;
+    return { seq, isCut, session };
   }
 
   async #bringUpToDate(id: SessionId, messageId: MessageId, changes: Change[]): Promise<void> {

@@ -443,12 +443,14 @@ describe("messages", () => {
     expect(await textsOf(info.id)).toEqual([["abc"]]);
   });
 
-  test("that are sealed leave nothing in the journal but where counting goes on once nobody writes", async () => {
+  test("that are sealed leave nothing in the journal but its start and the session once it is closed", async () => {
     const info = await created();
     const writer = await openWriter(store, info.id);
     putSealed(writer, [textPart("text")]);
     await writer.close();
-    expect(readFileSync(journalOf(info.id), "utf8")).toBe('{"type":"start","seq":2}\n');
+    expect(readFileSync(journalOf(info.id), "utf8")).toBe(
+      `{"type":"start","seq":2}\n${JSON.stringify({ type: "session", seq: 2, info })}\n`,
+    );
     expect(statSync(journalOf(info.id)).mode & 0o777).toBe(0o600);
   });
 

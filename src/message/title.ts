@@ -1,0 +1,21 @@
+import { withoutControls } from "../base/controls.ts";
+
+/** Characters, for the fallback and for what a model writes (system.md 7). */
+const longestTitle = 50;
+
+/** A title at once, from the first words of the first message. */
+export function fallbackTitle(text: string): string {
+  return shortenTitle(text) || "New session";
+}
+
+/** One line without control characters, cut to the longest title. */
+export function shortenTitle(text: string): string {
+  const line = withoutControls(text.replace(/\s/g, " ")).replace(/ +/g, " ").trim();
+  const characters = Array.from(line);
+  return characters.length <= longestTitle
+    ? line
+    : `${characters
+        .slice(0, longestTitle - 1)
+        .join("")
+        .trimEnd()}…`;
+}
