@@ -1,3 +1,4 @@
+import { wantedEdit } from "./match-place.ts";
 import { linesOf, Source, withoutReturns } from "./match-source.ts";
 import type { Place, Span, Wanted } from "./match-source.ts";
 import { placeLimit, replaceLimit, strategies } from "./match-strategies.ts";
@@ -10,7 +11,8 @@ export interface Edit {
 }
 
 export type EditOutcome =
-  | { outcome: "replaced"; text: string; strategy: Strategy; spans: readonly Span[] }
+  /** `indented` says that the new text was given the indentation that it had lost, although the old one fits. */
+  | { outcome: "replaced"; text: string; strategy: Strategy; spans: readonly Span[]; indented?: boolean }
   | { outcome: "missing" }
   /** `lines` (from 1) where the old text begins; at most {@link placeLimit}, `more` says that there are others. */
   | { outcome: "ambiguous"; strategy: Strategy; lines: readonly number[]; more: boolean }
@@ -27,11 +29,8 @@ export type EditOutcome =
 export function applyEdit(text: string, edit: Edit): EditOutcome {
   if (edit.oldString === "") return { outcome: "missing" };
   const source = new Source(text);
-  const wanted = {
-    needle: withoutReturns(edit.oldString),
-    replacement: withoutReturns(edit.newString),
-    all: edit.replaceAll === true,
-  };
+  const all = edit.replaceAll === true;
+  const wanted = wantedEdit(withoutReturns(edit.oldString), withoutReturns(edit.newString), all);
   let oversized: Place | undefined;
   for (const { strategy, find } of strategies) {
     const found = find(source, wanted);
@@ -56,7 +55,8 @@ function conclude(
   if (places.length > replaceLimit) return { outcome: "tooMany" };
   const apart = withoutOverlaps(places);
   const spans = apart.map((place) => source.toRaw(place));
-  return { outcome: "replaced", text: source.replace(apart), strategy, spans };
+  const indented = apart.some((place) => place.indented);
+  return { outcome: "replaced", text: source.replace(apart), strategy, spans, ...(indented && { indented }) };
 }
 
 function ambiguous(source: Source, strategy: Strategy, places: readonly Place[]): EditOutcome {

@@ -64,7 +64,13 @@ interface EditedText {
   readonly text: string;
   readonly comparison: Comparison;
   /** Of each edit. */
-  readonly strategies: readonly Strategy[];
+  readonly matches: readonly Match[];
+}
+
+interface Match {
+  readonly strategy: Strategy;
+  /** The new text was given the indentation that it had lost. */
+  readonly indented?: boolean;
 }
 
 interface PreparedEdits {
@@ -95,7 +101,7 @@ async function loadSeen({ workspace, seen }: ToolContext, path: string): Promise
 /** Undefined stands for a file that does not exist yet. */
 function editText(before: string | undefined, edits: readonly Edit[]): EditedText {
   let text = before;
-  const strategies: Strategy[] = [];
+  const matches: Match[] = [];
   for (const [index, edit] of edits.entries()) {
     const replaced = replaceIn(
       text,
@@ -103,18 +109,14 @@ function editText(before: string | undefined, edits: readonly Edit[]): EditedTex
       edits.length === 1 ? "" : `Edit ${index + 1} of ${edits.length}: `,
     );
     text = replaced.text;
-    strategies.push(replaced.strategy);
+    matches.push(replaced);
   }
   if (text === undefined || text === before)
     throw new ToolFailure("The edits leave the file as it is. Nothing was changed.");
-  return { text, comparison: compareTexts(before ?? null, text), strategies };
+  return { text, comparison: compareTexts(before ?? null, text), matches };
 }
 
-function replaceIn(
-  text: string | undefined,
-  edit: Edit,
-  which: string,
-): { text: string; strategy: Strategy } {
+function replaceIn(text: string | undefined, edit: Edit, which: string): Match & { text: string } {
   if (edit.oldString === edit.newString)
     throw new ToolFailure(`${which}oldString and newString are the same. ${nothingDone}`);
   if (text === undefined) return { text: edit.newString, strategy: "exact" };
@@ -183,14 +185,23 @@ async function editsOnCurrent(context: ToolContext, prepared: PreparedEdits): Pr
   return { ...prepared, before: current, edited: editText(current.text, edits) };
 }
 
-function describeEdits(title: string, change: FileChange, { comparison, strategies }: EditedText): string {
+function describeEdits(title: string, change: FileChange, { comparison, matches }: EditedText): string {
   const summary = change.operation === "add" ? `Created ${title}` : `Changed ${title}`;
   const counts = `+${change.additions} -${change.deletions} lines`;
-  const tolerant = [...new Set(strategies)].filter((strategy) => strategy !== "exact");
-  const note =
-    tolerant.length === 0
-      ? ""
-      : ` oldString was not there exactly; it was matched by ${tolerant.join(", ")}: check the result.`;
-  const head = `${summary} (${counts}).${note}`;
+  const head = `${summary} (${counts}).${matchNotes(matches)}`;
   return comparison.excerpt === "" ? head : `${head}\n\n${comparison.excerpt}`;
+}
+
+function matchNotes(matches: readonly Match[]): string {
+  const strategies = new Set(matches.map(({ strategy }) => strategy));
+  const tolerant = [...strategies].filter((strategy) => strategy !== "exact");
+  const notes = [
+    ...(tolerant.length === 0
+      ? []
+      : [`oldString was not there exactly; it was matched by ${tolerant.join(", ")}: check the result.`]),
+    ...(matches.some(({ indented }) => indented)
+      ? ["newString had no indentation and got that of the lines it replaces: check the result."]
+      : []),
+  ];
+  return notes.map((note) => ` ${note}`).join("");
 }

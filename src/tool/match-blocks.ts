@@ -1,5 +1,5 @@
 import { distance } from "fastest-levenshtein";
-import { linesPlace } from "./match-indent.ts";
+import { linesPlace } from "./match-place.ts";
 import { linesOf } from "./match-source.ts";
 import type { Place, Source, Wanted } from "./match-source.ts";
 

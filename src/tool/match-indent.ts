@@ -1,43 +1,20 @@
-import { linesOf } from "./match-source.ts";
-import type { Place, Source, Wanted } from "./match-source.ts";
-
-/** Whole lines as a place; the new text takes over the indentation that the lines have. */
-export function linesPlace(source: Source, wanted: Wanted, first: number, count: number): Place {
-  const span = source.linesSpan(first, count, wanted.needle.endsWith("\n"));
-  const found = source.lines.slice(first, first + count);
-  return { ...span, replacement: reindented(wanted, found) };
+/** Indentation of one line as the model wrote it and as the file has it. */
+export interface IndentPair {
+  readonly written: string;
+  readonly found: string;
 }
 
-/** Translates indentation as the old text's lines translate to the lines found. */
-function reindented({ needle, replacement }: Wanted, found: readonly string[]): string {
-  const translations = indentTranslations(linesOf(needle), found);
-  const lines = replacement.split("\n");
-  const base = lines.find((line) => line.trim() !== "");
-  // New text that begins at another depth than the old one was written with the file in view.
-  if (base === undefined || !translations.has(indentOf(base))) return replacement;
-  return lines.map((line) => translateIndent(line, translations)).join("\n");
+/** Turns an indentation that the model wrote into the file's. */
+export type TranslateIndent = (written: string) => string;
+
+/** One level of indentation in both texts. */
+interface Unit {
+  readonly written: string;
+  readonly found: string;
 }
 
-/** How indentations of the old text read where it was found. */
-export function indentTranslations(needle: readonly string[], found: readonly string[]): Map<string, string> {
-  const translations = new Map<string, string>();
-  // Where lines are more or fewer, only the first ones surely belong together.
-  const pairs = needle.length === found.length ? needle : needle.slice(0, 1);
-  for (const [index, line] of pairs.entries()) {
-    const indent = indentOf(line);
-    if (line.trim() === "" || translations.has(indent)) continue;
-    translations.set(indent, indentOf(found[index] ?? ""));
-  }
-  return translations;
-}
-
-/** An indentation that the old text had not goes on from the deepest one that it had. */
-export function translateIndent(line: string, translations: ReadonlyMap<string, string>): string {
-  if (line.trim() === "") return line;
-  const indent = indentOf(line);
-  const known = [...translations.keys()].filter((key) => indent.startsWith(key));
-  const deepest = known.sort((one, two) => two.length - one.length)[0];
-  return deepest === undefined ? line : `${translations.get(deepest) ?? ""}${line.slice(deepest.length)}`;
+export function indentOf(line: string): string {
+  return /^[ \t]*/.exec(line)?.[0] ?? "";
 }
 
 /** The indentation that all lines share that are not blank. */
@@ -47,6 +24,105 @@ export function commonIndent(lines: readonly string[]): string {
   return indents.every((indent) => indent.startsWith(shortest)) ? shortest : "";
 }
 
-function indentOf(line: string): string {
-  return /^[ \t]*/.exec(line)?.[0] ?? "";
+/**
+ * Finds one rule for all pairs: a shift, another unit, or at least one indentation in the file for each written one.
+ * Returns undefined when the pairs contradict each other. `others` are further indentations that will be translated.
+ */
+export function fitIndents(
+  pairs: readonly IndentPair[],
+  others: readonly string[],
+): TranslateIndent | undefined {
+  const known = new Map<string, string>();
+  for (const { written, found } of pairs) {
+    if ((known.get(written) ?? found) !== found) return undefined;
+    known.set(written, found);
+  }
+  const steps = [...known].sort(([one], [two]) => one.length - two.length);
+  const [shallowest] = steps;
+  if (shallowest === undefined || !isRising(steps)) return undefined;
+  const unit = unitOf(steps, others);
+  return (written) => {
+    const base = steps.findLast(([key]) => written.startsWith(key));
+    if (base !== undefined) return base[1] + converted(written.slice(base[0].length), unit);
+    const [key, found] = shallowest;
+    return key.startsWith(written) ? outdented(found, converted(key.slice(written.length), unit)) : written;
+  };
+}
+
+/** Translates an indentation relative to one line's. */
+export function relativeTo({ written, found }: IndentPair, indent: string): string {
+  if (indent.startsWith(written)) return found + indent.slice(written.length);
+  return written.startsWith(indent) ? outdented(found, written.slice(indent.length)) : found;
+}
+
+function isRising(steps: readonly (readonly [string, string])[]): boolean {
+  return steps.every(([written, found], index) => {
+    const next = steps[index + 1];
+    if (next === undefined) return true;
+    return next[0].startsWith(written) && next[1].startsWith(found) && next[1].length > found.length;
+  });
+}
+
+/** Undefined where levels are written alike in both texts. */
+function unitOf(steps: readonly (readonly [string, string])[], others: readonly string[]): Unit | undefined {
+  const levels = steps
+    .slice(1)
+    .map(([written, found], index): Unit => {
+      const [writtenBefore = "", foundBefore = ""] = steps[index] ?? [];
+      return { written: written.slice(writtenBefore.length), found: found.slice(foundBefore.length) };
+    })
+    .sort((one, two) => one.written.length - two.written.length);
+  const [level] = levels;
+  return level === undefined ? unitOfOneLevel(steps[0] ?? ["", ""], others) : reduced(level);
+}
+
+/** The smallest unit with the same relation: what is 4 blanks for 2 tabs is 2 blanks for a tab. */
+function reduced(unit: Unit): Unit {
+  const parts = commonDivisor(unit.written.length, unit.found.length);
+  const [written, found] = [unit.written, unit.found].map((text) => text.slice(0, text.length / parts));
+  if (written?.repeat(parts) !== unit.written || found?.repeat(parts) !== unit.found) return unit;
+  return { written, found };
+}
+
+function commonDivisor(one: number, other: number): number {
+  return other === 0 ? one : commonDivisor(other, one % other);
+}
+
+const usualWidth = 4;
+
+/** Only one depth is known: where the texts indent with different characters, it says how wide a tab is. */
+function unitOfOneLevel(
+  [written, found]: readonly [string, string],
+  others: readonly string[],
+): Unit | undefined {
+  const sample = written === "" ? shortestOf(others) : written;
+  if (/^ +$/.test(sample) && /^\t+$/.test(found)) {
+    const width = written === "" ? sample.length : widthOf(written.length, found.length);
+    return { written: " ".repeat(width), found: "\t" };
+  }
+  if (/^\t+$/.test(sample) && /^ +$/.test(found)) {
+    const width = written === "" ? Math.min(found.length, usualWidth) : widthOf(found.length, written.length);
+    return { written: "\t", found: " ".repeat(width) };
+  }
+  return undefined;
+}
+
+function shortestOf(indents: readonly string[]): string {
+  const some = indents.filter((indent) => indent !== "");
+  return some.sort((one, two) => one.length - two.length)[0] ?? "";
+}
+
+function widthOf(blanks: number, tabs: number): number {
+  return blanks % tabs === 0 ? blanks / tabs : usualWidth;
+}
+
+function converted(indent: string, unit: Unit | undefined): string {
+  if (unit === undefined) return indent;
+  const levels = Math.floor(indent.length / unit.written.length);
+  if (!indent.startsWith(unit.written.repeat(levels))) return indent;
+  return unit.found.repeat(levels) + indent.slice(levels * unit.written.length);
+}
+
+function outdented(indent: string, levels: string): string {
+  return indent.slice(0, Math.max(0, indent.length - levels.length));
 }

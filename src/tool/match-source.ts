@@ -9,6 +9,8 @@ export interface Wanted {
   readonly needle: string;
   readonly replacement: string;
   readonly all: boolean;
+  /** The same as a change of lines. */
+  readonly change: () => readonly ChangedLine[];
 }
 
 /** A span of the text with `\n` only, and what stands there afterwards. */
@@ -16,6 +18,16 @@ export interface Place extends Span {
   readonly replacement: string;
   /** Found by likeness: several of these are never replaced at once. */
   readonly similar?: boolean;
+  /** The text was found as written, and the new text's indentation completed. */
+  readonly indented?: boolean;
+}
+
+/** One line of a change, in order. Kept and removed lines make up the old text, kept and inserted ones the new. */
+export interface ChangedLine {
+  readonly kind: "keep" | "remove" | "insert";
+  readonly text: string;
+  /** Of an inserted line: index of the old line with the same words and another indentation. */
+  readonly like?: number;
 }
 
 export type Find = (source: Source, wanted: Wanted) => Place[];

@@ -1,5 +1,6 @@
 import { findBlocks, findByContext } from "./match-blocks.ts";
-import { commonIndent, linesPlace } from "./match-indent.ts";
+import { commonIndent } from "./match-indent.ts";
+import { exactPlace, linesPlace, withoutBlankLines, wordsPlace } from "./match-place.ts";
 import { runsOf } from "./match-runs.ts";
 import { collapsed, linesOf } from "./match-source.ts";
 import type { Find, Place, Source, Span, Wanted } from "./match-source.ts";
@@ -38,9 +39,11 @@ export const strategies: readonly { strategy: Strategy; find: Find }[] = [
   { strategy: "context", find: tolerant(findByContext) },
 ];
 
-function findExact({ text }: Source, { needle, replacement, all }: Wanted): Place[] {
+function findExact(source: Source, wanted: Wanted): Place[] {
   // Places that overlap count as several: which of them was meant cannot be known.
-  return occurrences(text, needle, all).map((start) => ({ start, end: start + needle.length, replacement }));
+  return occurrences(source.text, wanted.needle, wanted.all).map((start) =>
+    exactPlace(source, wanted, start),
+  );
 }
 
 /** Blank text has nothing that tolerance could hold on to. */
@@ -68,21 +71,31 @@ function findTrimmedLines(source: Source, wanted: Wanted): Place[] {
   return linePlaces(source, wanted, needle, source.trimmed);
 }
 
-/** The needle has blanks around it that the text has not. */
-function findTrimmedBoundary({ text }: Source, wanted: Wanted): Place[] {
+/** The needle has blank lines or blanks around it that the text has not. */
+function findTrimmedBoundary(source: Source, wanted: Wanted): Place[] {
   const core = wanted.needle.trim();
   if (core === wanted.needle) return [];
-  const replacement = withoutSharedBoundary(wanted);
-  return occurrences(text, core, wanted.all)
-    .map((start) => ({ start, end: start + core.length, replacement }))
-    .filter((span) => isWhole(text, span));
+  const inLines = findCoreLines(source, wanted);
+  if (inLines.length > 0) return inLines;
+  return occurrences(source.text, core, wanted.all)
+    .map((start) => wordsPlace(source, wanted, { start, end: start + core.length }))
+    .filter((span) => isWhole(source.text, span));
+}
+
+function findCoreLines(source: Source, wanted: Wanted): Place[] {
+  const core = withoutBlankLines(wanted);
+  const indented = findIndented(source, core);
+  return indented.length > 0 ? indented : findTrimmedLines(source, core);
 }
 
 /** Runs of blanks and newlines count as one blank. */
 function findWhitespace(source: Source, wanted: Wanted): Place[] {
-  const needle = linesOf(wanted.needle).map(collapsed);
-  const inLines = linePlaces(source, wanted, needle, source.collapsed);
-  return inLines.length > 0 ? inLines : findWords(source, wanted);
+  const core = withoutBlankLines(wanted);
+  for (const lines of [wanted, core]) {
+    const inLines = linePlaces(source, lines, linesOf(lines.needle).map(collapsed), source.collapsed);
+    if (inLines.length > 0) return inLines;
+  }
+  return findWords(source, wanted);
 }
 
 /** Whole lines that are the needle's, as many as are needed to know, none that overlap where all are replaced. */
@@ -108,14 +121,14 @@ function linePlaces(
   return places;
 }
 
-function findWords({ text }: Source, wanted: Wanted): Place[] {
+function findWords(source: Source, wanted: Wanted): Place[] {
+  const { text } = source;
   const words = wanted.needle.trim().split(/\s+/);
   if (words.length < 2 || words.length > wordLimit || isTooOften(text, words)) return [];
-  const replacement = withoutSharedBoundary(wanted);
   const places: Place[] = [];
   for (const match of text.matchAll(new RegExp(words.map(literal).join("\\s+"), "g"))) {
-    const place = { start: match.index, end: match.index + match[0].length, replacement };
-    if (isWhole(text, place)) places.push(place);
+    const span = { start: match.index, end: match.index + match[0].length };
+    if (isWhole(text, span)) places.push(wordsPlace(source, wanted, span));
     if (places.length > (wanted.all ? replaceLimit : placeLimit)) break;
   }
   return places;
@@ -142,15 +155,6 @@ function findEscaped({ text }: Source, { needle, replacement, all }: Wanted): Pl
     end: start + plain.length,
     replacement: meant,
   }));
-}
-
-/** The new text without the blanks around it that the old text had too and the file has in its own way. */
-function withoutSharedBoundary({ needle, replacement }: Wanted): string {
-  const before = /^\s*/.exec(needle)?.[0] ?? "";
-  const after = /\s*$/.exec(needle)?.[0] ?? "";
-  const start = replacement.startsWith(before) ? before.length : 0;
-  const rest = replacement.slice(start);
-  return after !== "" && rest.endsWith(after) ? rest.slice(0, -after.length) : rest;
 }
 
 /** A tolerant match must not begin or end in the middle of a word. */

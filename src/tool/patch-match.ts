@@ -1,4 +1,4 @@
-import { indentTranslations, translateIndent } from "./match-indent.ts";
+import { placeChange, refineChange } from "./match-change.ts";
 import { runsOf } from "./match-runs.ts";
 import type { Hunk } from "./patch.ts";
 import { ToolFailure } from "./tool.ts";
@@ -286,16 +286,16 @@ function replaceLines(source: Source, chosen: readonly Chosen[], lineEnd: "\n" |
 
 function newLines(source: Source, hunk: Hunk, place: Place, end: "\n" | "\r\n"): Line[] {
   const found = source.lines.slice(place.first, place.first + place.count);
-  const indents = indentTranslations(
-    oldLines(hunk),
+  const change = refineChange(hunk.lines);
+  const placed = placeChange(
+    change,
     found.map(({ text }) => text),
   );
   let at = 0;
-  return hunk.lines.flatMap(({ kind, text }): Line[] => {
-    if (kind === "insert") return [{ text: translateIndent(text, indents), end }];
-    const own = found[at++];
-    return kind === "keep" && own !== undefined ? [own] : [];
-  });
+  return change
+    .map(({ kind }) => ({ kind, own: kind === "insert" ? undefined : found[at++] }))
+    .filter(({ kind }) => kind !== "remove")
+    .map(({ own }, index) => own ?? { text: placed[index] ?? "", end });
 }
 
 /** A file whose last line had no end keeps it so. */

@@ -45,6 +45,16 @@ test("the question shows the whole texts before and after, and nothing has chang
   expect(await place.text("a")).toBe("one\ntwo\n");
 });
 
+test("the answer says that new text without indentation got the file's", async () => {
+  await using place = await toolPlace({ a: "if x:\n    a\n    b\n" });
+  await read("a", place);
+  const { output } = await call(editTool, { filePath: "a", oldString: "a\n    b", newString: "c\nd" }, place);
+  expect(output).toBe(
+    "Changed a (+2 -2 lines). newString had no indentation and got that of the lines it replaces: check the result.\n\n" +
+      "1: if x:\n2:     c\n3:     d",
+  );
+});
+
 test("a tolerant match is told", async () => {
   await using place = await toolPlace({ a: "if (x) {\n\treturn 1;\n}\n" });
   await read("a", place);

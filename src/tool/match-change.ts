@@ -1,0 +1,266 @@
+import { diffArrays } from "diff";
+import { fitIndents, indentOf, relativeTo } from "./match-indent.ts";
+import type { IndentPair, TranslateIndent } from "./match-indent.ts";
+import { collapsed } from "./match-source.ts";
+import type { ChangedLine } from "./match-source.ts";
+
+const diffLimitMs = 200;
+const diffLimitLines = 4_000;
+
+/** Compares lines by their words. */
+export function compareLines(old: readonly string[], fresh: readonly string[], firstOld = 0): ChangedLine[] {
+  const parts = diffArrays(trimmed(old), trimmed(fresh), {
+    timeout: diffLimitMs,
+    maxEditLength: diffLimitLines,
+  });
+  if (parts === undefined) return [...old.map(removed), ...fresh.map(inserted)];
+  let [oldAt, freshAt] = [0, 0];
+  return parts.flatMap(({ added, removed: isRemoved, count }): ChangedLine[] => {
+    const oldLines = added ? [] : old.slice(oldAt, oldAt + count);
+    const freshLines = isRemoved ? [] : fresh.slice(freshAt, freshAt + count);
+    const first = firstOld + oldAt;
+    oldAt += oldLines.length;
+    freshAt += freshLines.length;
+    if (added) return freshLines.map(inserted);
+    if (isRemoved) return oldLines.map(removed);
+    return oldLines.flatMap((line, index) => sameWords(line, freshLines[index] ?? "", first + index));
+  });
+}
+
+/** Finds lines that a change removes only to insert them with another indentation, or the same. */
+export function refineChange(change: readonly ChangedLine[]): ChangedLine[] {
+  let at = 0;
+  return runsOfChange(change).flatMap(({ removed: old, inserted: fresh, kept }): ChangedLine[] => {
+    const refined = compareLines(
+      old,
+      fresh.map(({ text }) => text),
+      at,
+    );
+    at += old.length + (kept === undefined ? 0 : 1);
+    return kept === undefined ? refined : [...refined, { kind: "keep", text: kept }];
+  });
+}
+
+/** The file's line for each old line; where lines are more or fewer, for those with equal words. */
+export function pairEqualLines(old: readonly string[], found: readonly string[]): (string | undefined)[] {
+  if (old.length === found.length) return [...found];
+  const pairs: (string | undefined)[] = old.map(() => undefined);
+  pairs[0] = found[0];
+  pairs[old.length - 1] = found.at(-1);
+  return pairs;
+}
+
+function sameWords(old: string, fresh: string, like: number): ChangedLine[] {
+  if (old === fresh) return [{ kind: "keep", text: old }];
+  return [removed(old), { ...inserted(fresh), like }];
+}
+
+function removed(text: string): ChangedLine {
+  return { kind: "remove", text };
+}
+
+function inserted(text: string): ChangedLine {
+  return { kind: "insert", text };
+}
+
+function trimmed(lines: readonly string[]): string[] {
+  return lines.map((line) => line.trim());
+}
+
+/**
+ * The new text's lines where the old text was found. Kept lines stay as the file has them, inserted ones get the
+ * indentation that the file has. `found` holds the file's line for each old line, undefined where none belongs to it.
+ */
+export function placeChange(
+  change: readonly ChangedLine[],
+  found: readonly (string | undefined)[],
+): string[] {
+  const lines = alignLines(change, found);
+  const indent = chooseIndents(lines.old, lines.fresh);
+  return lines.fresh.map((line) => {
+    if (line.own !== undefined) return line.own;
+    return line.text.trim() === "" ? line.text : indent(line) + line.text.slice(line.indent.length);
+  });
+}
+
+/**
+ * The new lines for text that was found as written, behind the indentation of its first line. Undefined unless the new
+ * text lost the indentation of all lines.
+ */
+export function completeIndents(
+  change: readonly ChangedLine[],
+  found: readonly string[],
+): readonly string[] | undefined {
+  const { old, fresh } = alignLines(change, found);
+  const [first, ...rest] = old;
+  if (first === undefined || rest.length === 0) return undefined;
+  return isDedented(first, rest, withWords(fresh)) ? placeChange(change, found) : undefined;
+}
+
+interface OldLine extends IndentPair {
+  readonly text: string;
+}
+
+interface NewLine {
+  readonly text: string;
+  readonly indent: string;
+  /** The old line with the same words. */
+  readonly same?: OldLine | undefined;
+  /** The old line whose depth it most likely has. */
+  readonly near?: OldLine | undefined;
+  /** The file's line, which stays. */
+  readonly own?: string | undefined;
+}
+
+interface AlignedLines {
+  /** Lines with words whose line in the file is known. */
+  readonly old: readonly OldLine[];
+  readonly fresh: readonly NewLine[];
+}
+
+function alignLines(change: readonly ChangedLine[], found: readonly (string | undefined)[]): AlignedLines {
+  const texts = change.flatMap(({ kind, text }) => (kind === "insert" ? [] : [text]));
+  const old = texts.map((text, index) => oldLine(text, found[index]));
+  const fresh: NewLine[] = [];
+  let at = 0;
+  for (const run of runsOfChange(change)) {
+    const replaced = old.slice(at, at + run.removed.length).filter((line) => line !== undefined);
+    for (const [index, { text, like }] of run.inserted.entries()) {
+      const same = like === undefined ? undefined : old[like];
+      const near = same ?? replaced[Math.min(index, replaced.length - 1)] ?? neighbour(old, at);
+      fresh.push({ text, indent: indentOf(text), same, near });
+    }
+    at += run.removed.length;
+    if (run.kept === undefined) continue;
+    const own = found[at];
+    const same = old[at++];
+    const isSame = own !== undefined && collapsed(run.kept) === collapsed(own);
+    fresh.push({
+      text: run.kept,
+      indent: indentOf(run.kept),
+      same,
+      near: same,
+      own: isSame ? own : undefined,
+    });
+  }
+  return { old: old.filter((line) => line !== undefined), fresh };
+}
+
+/** Undefined where nothing is known of the line's indentation. */
+function oldLine(text: string, found: string | undefined): OldLine | undefined {
+  if (text.trim() === "" || found === undefined || found.trim() === "") return undefined;
+  return { text, written: indentOf(text), found: indentOf(found) };
+}
+
+/** Lines that are replaced by others, up to a line that is kept. */
+interface Run {
+  readonly removed: string[];
+  readonly inserted: ChangedLine[];
+  kept?: string;
+}
+
+function runsOfChange(change: readonly ChangedLine[]): Run[] {
+  const runs: Run[] = [{ removed: [], inserted: [] }];
+  for (const line of change) {
+    const run = runs.at(-1);
+    if (run === undefined) break;
+    if (line.kind === "remove") run.removed.push(line.text);
+    else if (line.kind === "insert") run.inserted.push(line);
+    else {
+      run.kept = line.text;
+      runs.push({ removed: [], inserted: [] });
+    }
+  }
+  return runs;
+}
+
+/** Where lines are only inserted, they have the depth of the line above, or of the one below where a block opens. */
+function neighbour(old: readonly (OldLine | undefined)[], at: number): OldLine | undefined {
+  const above = old.slice(0, at).findLast((line) => line !== undefined);
+  const below = old.slice(at).find((line) => line !== undefined);
+  if (above === undefined || below === undefined) return above ?? below;
+  const opens = /[:{([]$/.test(above.text.trimEnd()) && below.found.length > above.found.length;
+  return opens ? below : above;
+}
+
+type IndentOfLine = (line: NewLine) => string;
+
+function chooseIndents(old: readonly OldLine[], fresh: readonly NewLine[]): IndentOfLine {
+  const words = withWords(fresh);
+  const isAsWritten = old.every(({ written, found }) => written === found) || seesFile(old, words);
+  if (isAsWritten) return ({ indent }) => indent;
+  const [first, ...rest] = old;
+  if (first === undefined) return ({ indent }) => indent;
+  const fits = fitIndents(old, indentsOf(words));
+  const restFits = fitIndents(rest, indentsOf(words));
+  const hasOthers = rest.some(({ written }) => written !== "");
+  const lostFirst = first.written === "" && first.found !== "" && hasOthers;
+  const restIsExact = rest.every(({ written, found }) => written === found);
+  if (restFits !== undefined && lostFirst && (restIsExact || fits === undefined))
+    return withoutFirst({ first, rest, words, restFits });
+  return fits === undefined ? withoutAny(old, first, words) : ({ indent }) => fits(indent);
+}
+
+function withWords(lines: readonly NewLine[]): NewLine[] {
+  return lines.filter(({ text }) => text.trim() !== "");
+}
+
+/** The new text is indented as the file although the old one lost its indentation. */
+function seesFile(old: readonly OldLine[], words: readonly NewLine[]): boolean {
+  const shared = words.flatMap(({ same, indent }) => (same === undefined ? [] : [{ same, indent }]));
+  const isOnlyIndented = shared.length === words.length && shared.length === old.length;
+  const depth = Math.min(...old.map(({ found }) => found.length));
+  return (
+    !isOnlyIndented &&
+    old.every(({ written }) => written === old[0]?.written) &&
+    shared.some(({ same }) => same.written !== same.found) &&
+    shared.every(({ same, indent }) => indent === same.found) &&
+    words.every(({ indent }) => indent.length >= depth)
+  );
+}
+
+interface LostFirst {
+  readonly first: OldLine;
+  readonly rest: readonly OldLine[];
+  readonly words: readonly NewLine[];
+  readonly restFits: TranslateIndent;
+}
+
+/** The old text begins behind the indentation of its first line. */
+function withoutFirst({ first, rest, words, restFits }: LostFirst): IndentOfLine {
+  const [begin] = words;
+  if (!isDedented(first, rest, words))
+    return (line) => (line === begin && line.indent === "" ? first.found : restFits(line.indent));
+  if (isFlat(words)) return ({ near, indent }) => near?.found ?? indent;
+  return ({ indent }) => first.found + indent;
+}
+
+/** Whether all lines of the new text lost the indentation that only the first one of the old text lost. */
+function isDedented(first: OldLine, rest: readonly OldLine[], words: readonly NewLine[]): boolean {
+  if (rest.some(({ written }) => written === "")) return false;
+  const shared = words.slice(1).flatMap(({ same, indent }) => (same === undefined ? [] : [{ same, indent }]));
+  if (shared.length > 0) return shared.every(({ same, indent }) => same.found === first.found + indent);
+  return words.length > 1 && isFlat(words) && !closesMore(words);
+}
+
+function isFlat(words: readonly NewLine[]): boolean {
+  return words.every(({ indent }) => indent === words[0]?.indent);
+}
+
+/** Closing brackets at the left edge end what is open above the place. */
+function closesMore(words: readonly NewLine[]): boolean {
+  const text = words.map((line) => line.text).join("\n");
+  return (text.match(/[)\]}]/g)?.length ?? 0) > (text.match(/[([{]/g)?.length ?? 0);
+}
+
+/** The old text's indentation says nothing: each line gets that of the line which it replaces. */
+function withoutAny(old: readonly OldLine[], first: OldLine, words: readonly NewLine[]): IndentOfLine {
+  const isLost = old.every(({ written }) => written === first.written);
+  const fits = fitIndents([first], indentsOf(words));
+  if (isLost && !isFlat(words) && fits !== undefined) return ({ indent }) => fits(indent);
+  return ({ near, indent }) => (near === undefined ? indent : relativeTo(near, indent));
+}
+
+function indentsOf(words: readonly NewLine[]): string[] {
+  return words.map(({ indent }) => indent);
+}
