@@ -20,3 +20,11 @@ export function withoutControls(text: string): string {
 export function withoutEscapes(text: string): string {
   return text.replaceAll(escapes, "");
 }
+
+/** White space, control characters and characters that show nothing, such as zero-width spaces. */
+const visible = /[^\s\p{Cc}\p{Default_Ignorable_Code_Point}]/u;
+
+/** Whether a reader would see anything of the text. */
+export function hasVisibleText(text: string): boolean {
+  return visible.test(text);
+}

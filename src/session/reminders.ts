@@ -1,4 +1,7 @@
+import announcedStep from "../../prompts/reminders/announced-step.md";
 import buildSwitch from "../../prompts/reminders/build-switch.md";
+import emptyAnswer from "../../prompts/reminders/empty-answer.md";
+import leakedCall from "../../prompts/reminders/leaked-call.md";
 import plan from "../../prompts/reminders/plan.md";
 import steer from "../../prompts/reminders/steer.md";
 import stepLimit from "../../prompts/reminders/step-limit.md";
@@ -46,4 +49,19 @@ export function stepLimitReminder(): string {
 /** Goes behind a message that arrived in the middle of a turn. */
 export function steerReminder(): string {
   return steer.trim();
+}
+
+/** Follows an empty answer. */
+export function emptyAnswerReminder(): string {
+  return emptyAnswer.trim();
+}
+
+/** Follows an answer in which a call was written as text. */
+export function leakedCallReminder(tool: string): string {
+  return fill(leakedCall, { tool }).trim();
+}
+
+/** Follows an answer that announces a step and ends. */
+export function announcedStepReminder(): string {
+  return announcedStep.trim();
 }

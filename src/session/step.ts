@@ -1,8 +1,10 @@
 import { type Room, sleep } from "../base/async.ts";
+import { hasVisibleText } from "../base/controls.ts";
 import type { Log } from "../base/log.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { AgentError, AssistantInfo, FinishReason } from "../message/message.ts";
 import type { FileChange, Tokens, ToolPart } from "../message/part.ts";
+import { findLeakedCall, type LeakedCall } from "../model/leaked-call.ts";
 import type { Model, ModelRequest, Models, StepEnd, StepEvent } from "../model/model.ts";
 import { mediaIn, withoutMedia } from "../model/media.ts";
 import { mayRefuseMedia, type RefusedMedia, takesNone } from "../model/refused-media.ts";
@@ -33,11 +35,14 @@ export interface StepInput {
   agent: string;
   model: Model;
   request: Omit<ModelRequest, "model" | "signal">;
+  /** How often an empty answer is asked for again. */
+  emptyRetries: number;
 }
 
 /** What one model call and its tool calls came to. */
 export type StepOutcome = { tokens: Tokens; cost: number } & (
-  | { end: "calls" | "finished" | "outputLimit" | "refused" | "rejected" | "cancelled" }
+  | { end: "calls" | "finished" | "empty" | "outputLimit" | "refused" | "rejected" | "cancelled" }
+  | { end: "leaked"; call: LeakedCall }
   | { end: "failed"; error: AgentError }
 );
 
@@ -60,13 +65,13 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
   await transcript.addMessage(info);
   await transcript.putPart(info.id, { id: newPartId(), type: "step-start" });
   const attempt = new Attempt(deps, info.id, signal);
-  const streamed = await streamTaken(deps, { ...input, request }, attempt, signal);
+  const streamed = await streamNonEmpty(deps, { ...input, request }, attempt, signal);
   const ms = Date.now() - info.time.created;
   const calls = await attempt.settle(streamed.type === "failed" ? "interrupted" : "cancelled");
 
   const tokens = streamed.type === "finish" ? streamed.tokens : noTokens;
-  const cost = deps.models.costOf(input.model, tokens);
-  const outcome = toOutcome(streamed, calls, signal);
+  const cost = deps.models.costOf(input.model, tokens) + attempt.repeatedCost;
+  const outcome = toOutcome(streamed, calls, attempt, input.request, signal);
   const { provider, model } = input.model.ref;
   const used = { input: tokens.input, cached: tokens.cache.read, output: tokens.output };
   deps.log.info("a model call ended", { model: `${provider}/${model}`, ms, ...used, cost, end: outcome.end });
@@ -86,6 +91,49 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
   });
   await transcript.complete(info);
   return { ...outcome, tokens, cost };
+}
+
+/** Sampling becomes this much warmer with each repetition of an empty answer, so that it may come out different. */
+const warmerBy = 0.1;
+/** Some providers refuse a higher temperature. */
+const warmest = 1;
+
+/** Asks again, unchanged, while the answer is empty. Costs what all of these calls cost. */
+async function streamNonEmpty(
+  deps: StepDeps,
+  input: StepInput,
+  attempt: Attempt,
+  signal: AbortSignal,
+): Promise<StepEnd> {
+  const attempts = Math.min(deps.retryPolicy.attempts, input.emptyRetries + 1);
+  const policy = { ...deps.retryPolicy, attempts };
+  let { request } = input;
+  for (let number = 1; ; number++) {
+    const streamed = await streamTaken(deps, { ...input, request }, attempt, signal);
+    if (signal.aborted || streamed.type === "failed" || !attempt.isEmpty(streamed, request)) return streamed;
+    const decision = decideRetry(number, emptyAnswer, { random: Math.random, now: Date.now(), policy });
+    if (!decision.retry) return streamed;
+    attempt.repeatedCost += deps.models.costOf(input.model, streamed.tokens);
+    const { delayMs } = decision;
+    await announceRetry(deps, attempt.messageId, { attempt: number, attempts, error: emptyAnswer, delayMs });
+    await sleep(delayMs, signal);
+    if (signal.aborted) return streamed;
+    await attempt.restart();
+    request = warmer(request);
+  }
+}
+
+const emptyAnswer: AgentError = {
+  code: "invalid-response",
+  message: "The model's answer was empty.",
+  retryable: true,
+};
+
+function warmer(request: StepInput["request"]): StepInput["request"] {
+  const { temperature } = request;
+  if (temperature === undefined || temperature >= warmest) return request;
+  // Without the noise of binary fractions.
+  return { ...request, temperature: Math.min(warmest, Math.round((temperature + warmerBy) * 100) / 100) };
 }
 
 /** Where a request is refused that has media in it, asks once more without them. */
@@ -137,7 +185,13 @@ async function streamWithRetries(
     const decision = decideRetry(number, streamed.error, { random: Math.random, now: Date.now(), policy });
     if (!decision.retry) return { type: "failed", error: decision.error };
     const { delayMs } = decision;
-    await announceRetry(deps, attempt.messageId, { attempt: number, error: streamed.error, delayMs });
+    const { attempts } = policy;
+    await announceRetry(deps, attempt.messageId, {
+      attempt: number,
+      attempts,
+      error: streamed.error,
+      delayMs,
+    });
     await sleep(delayMs, signal);
     if (signal.aborted) return streamed;
     await attempt.restart();
@@ -147,15 +201,15 @@ async function streamWithRetries(
 async function announceRetry(
   deps: StepDeps,
   messageId: MessageId,
-  retry: { attempt: number; error: AgentError; delayMs: number },
+  retry: { attempt: number; attempts: number; error: AgentError; delayMs: number },
 ): Promise<void> {
-  const { attempt, error, delayMs } = retry;
+  const { attempt, attempts, error, delayMs } = retry;
   deps.log.warn("a model call failed and is tried again", { attempt, code: error.code, delayMs });
   await deps.transcript.putPart(messageId, {
     id: newPartId(),
     type: "retry",
     attempt,
-    attempts: deps.retryPolicy.attempts,
+    attempts,
     error: error.message,
     delayMs,
     time: Date.now(),
@@ -170,6 +224,9 @@ class Attempt {
   readonly #text: TextWriter;
   readonly #announced = new Map<string, ToolPart>();
   readonly #running: Promise<CallOutcome>[] = [];
+  /** US dollars for calls whose answers were empty. */
+  repeatedCost = 0;
+  #hasVisibleText = false;
 
   constructor(deps: StepDeps, messageId: MessageId, signal: AbortSignal) {
     this.#deps = deps;
@@ -183,8 +240,23 @@ class Attempt {
     return this.#running.length > 0;
   }
 
+  /** Whether the answer ended well, but has neither text nor a call. */
+  isEmpty(streamed: StepEnd & { type: "finish" }, request: StepInput["request"]): boolean {
+    const isSilent = endsWell(streamed.reason) && !this.hasCalls && !this.#hasVisibleText;
+    return isSilent && this.findLeakedCall(request) === undefined;
+  }
+
+  /** A call that the model wrote as text, or in its thoughts where it wrote nothing else. */
+  findLeakedCall({ tools }: StepInput["request"]): LeakedCall | undefined {
+    const parts = this.#deps.transcript.find(this.messageId)?.parts ?? [];
+    const kind = this.#hasVisibleText ? "text" : "reasoning";
+    const last = parts.findLast((part) => part.type === kind);
+    return last?.type === "text" || last?.type === "reasoning" ? findLeakedCall(last.text, tools) : undefined;
+  }
+
   /** Streams the call, which is ended where the model repeats itself. */
   async stream(call: (take: (event: StepEvent) => Room) => Promise<StepEnd>): Promise<StepEnd> {
+    this.#hasVisibleText = false;
     const loops = { text: new TextLoop(), reasoning: new TextLoop() };
     try {
       const end = await call((event) => {
@@ -228,6 +300,7 @@ class Attempt {
       case "reasoning-start":
         return undefined;
       case "text-delta":
+        this.#hasVisibleText ||= hasVisibleText(event.text);
         return this.#text.append("text", event.id, event.text);
       case "reasoning-delta":
         return this.#text.append("reasoning", event.id, event.text);
@@ -286,9 +359,18 @@ interface Settled {
   changes: FileChange[];
 }
 
-type End = { end: Exclude<StepOutcome["end"], "failed"> } | { end: "failed"; error: AgentError };
+type End =
+  | { end: Exclude<StepOutcome["end"], "failed" | "leaked"> }
+  | { end: "leaked"; call: LeakedCall }
+  | { end: "failed"; error: AgentError };
 
-function toOutcome(streamed: StepEnd, calls: Settled, signal: AbortSignal): End {
+function toOutcome(
+  streamed: StepEnd,
+  calls: Settled,
+  attempt: Attempt,
+  request: StepInput["request"],
+  signal: AbortSignal,
+): End {
   if (signal.aborted || calls.stops.includes("cancelled")) return { end: "cancelled" };
   if (calls.stops.includes("rejected")) return { end: "rejected" };
   if (calls.count > 0) return { end: "calls" };
@@ -304,13 +386,27 @@ function toOutcome(streamed: StepEnd, calls: Settled, signal: AbortSignal): End 
     case "unknown":
     case "error":
     case "cancelled":
-      return { end: "finished" };
+      return withoutCall(streamed, attempt, request);
   }
 }
+
+function withoutCall(
+  streamed: StepEnd & { type: "finish" },
+  attempt: Attempt,
+  request: StepInput["request"],
+): End {
+  if (attempt.isEmpty(streamed, request)) return { end: "empty" };
+  const call = attempt.findLeakedCall(request);
+  return call === undefined ? { end: "finished" } : { end: "leaked", call };
+}
+
+/** Whether the model ended its answer itself. */
+const endsWell = (reason: FinishReason): boolean =>
+  reason !== "length" && reason !== "content-filter" && reason !== "refusal";
 
 function toFinish(outcome: End, streamed: StepEnd): FinishReason {
   if (outcome.end === "cancelled") return "cancelled";
   if (outcome.end === "calls" || outcome.end === "rejected") return "tool-calls";
-  if (outcome.end === "finished") return "stop";
+  if (outcome.end === "finished" || outcome.end === "empty" || outcome.end === "leaked") return "stop";
   return streamed.type === "finish" ? streamed.reason : "error";
 }

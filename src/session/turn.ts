@@ -8,6 +8,7 @@ import { isFinished, type SubtaskPart, type Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
 import type { RefusedMedia } from "../model/refused-media.ts";
 import type { Tool } from "../tool/tool.ts";
+import { addReminder } from "./add-reminder.ts";
 import { type AgentCallsDeps, callDeps } from "./agent-calls.ts";
 import { compact, prune, requestCompaction } from "./compaction.ts";
 import { contextTokens, estimateMessages, usableWindow } from "./context-budget.ts";
@@ -23,6 +24,7 @@ import type { ShownInstructions } from "./shown-instructions.ts";
 import { StepTexts } from "./text-loop.ts";
 import { ToolRunner } from "./tool-runner.ts";
 import { compactionOf, isFinishedSummary } from "./visible-messages.ts";
+import { type FollowUp, UnfinishedAnswers } from "./unfinished-answers.ts";
 import { addTokens, noTokens, type TurnEnd, type TurnResult } from "./turn-result.ts";
 
 export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
@@ -81,6 +83,7 @@ class Turn {
   #runner: { agent: string; runner: ToolRunner } | undefined;
   #steps = 0;
   readonly #texts = new StepTexts();
+  readonly #unfinished = new UnfinishedAnswers();
   /** Compactions in a row that did not make the context smaller. */
   #vainCompactions = 0;
   tokens: Tokens = noTokens;
@@ -133,19 +136,34 @@ class Turn {
     runner.offer(tools);
     const asked = { question, agent, model, tools, isLast, instructions: this.#instructions };
     const request = await stepRequest(this.#deps, asked, signal);
-    const step = { parentId: question.id, agent: agent.name, model, request };
+    const { emptyRetries } = this.#unfinished;
+    const step = { parentId: question.id, agent: agent.name, model, request, emptyRetries };
     const { models, retryPolicy } = project;
     const outcome = await runStep({ ...this.#deps, models, retryPolicy, runner }, step, signal);
     this.tokens = addTokens(this.tokens, outcome.tokens);
     await this.#deps.onStep(outcome);
     if (outcome.end === "calls" && this.#texts.isLoop(textOf(transcript.messages.at(-1))))
       return { end: "failed", error: repeats(sameInEachStep) };
-    if (isLast && (outcome.end === "finished" || outcome.end === "calls")) return { end: "stepLimit" };
+    if (isLast && endsAtLimit.has(outcome.end)) return { end: "stepLimit" };
+    const todos = this.#deps.context.todos.read();
+    const message = transcript.messages.at(-1);
+    const followUp = this.#unfinished.followUp({ outcome, message, model, todos });
+    if (followUp !== undefined) return this.#follow(question, followUp);
     const isTooLong = outcome.end === "failed" && outcome.error.code === "context-length";
     const isFull = outcome.end === "calls" && isOverflow(outcome.tokens, model, project.config);
     if (!isTooLong && !isFull) return endAfter(outcome, project);
     if (project.config.compaction?.auto === false) return isTooLong ? endAfter(outcome, project) : undefined;
     return this.#makeRoom(question, model);
+  }
+
+  /** Undefined is "go on". */
+  async #follow(question: UserInfo, followUp: FollowUp): Promise<TurnEnd | undefined> {
+    if ("remind" in followUp) {
+      await addReminder(this.#deps.transcript, question, followUp.remind);
+      return undefined;
+    }
+    if (followUp.notice !== undefined) await this.#deps.warn(followUp.notice);
+    return followUp.end;
   }
 
   /** Whether what an earlier turn left fills the window, perhaps that of another model. */
@@ -222,11 +240,16 @@ class Turn {
   }
 }
 
+/** Ends of a step after which only the limit of steps keeps the turn from going on, or from ending well. */
+const endsAtLimit: ReadonlySet<StepOutcome["end"]> = new Set(["finished", "calls", "empty", "leaked"]);
+
 /** What the outcome of a step means for the turn; undefined is "go on". */
 function endAfter(outcome: StepOutcome, project: Project): TurnEnd | undefined {
   switch (outcome.end) {
     case "calls":
     case "finished":
+    case "empty":
+    case "leaked":
       return undefined;
     case "rejected":
       return project.config.experimental?.continue_loop_on_deny ? undefined : { end: "finished" };

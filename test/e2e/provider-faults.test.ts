@@ -344,13 +344,6 @@ describe("answers in a strange form", () => {
     });
   });
 
-  test("an empty answer ends the turn", async () => {
-    await faultStory(async ({ editor, model, sessionId }) => {
-      model.reply(reply.finish("stop"));
-      expect((await editor.prompt(sessionId, "Hi")).stopReason).toBe("end_turn");
-    });
-  });
-
   test("a character whose bytes come apart is whole", async () => {
     await mendedStory(
       async ({ model }) => {

@@ -223,9 +223,6 @@ describe("the ends of a turn", () => {
     ["length", [...reply.say("Half an"), reply.finish("length")], "max_tokens"],
     ["content_filter", [...reply.say("Half an"), reply.finish("content_filter")], "refusal"],
     ["refusal", [...reply.say("I will not."), reply.finish("refusal")], "refusal"],
-    ["no text at all", [reply.finish("stop")], "end_turn"],
-    ["a thought alone", reply.think("Hm."), "end_turn"],
-    ["white space alone", reply.say(" \n"), "end_turn"],
   ];
   test.each(ends)(
     "%s is told as its stop reason, and the next prompt works",
