@@ -42,7 +42,8 @@ interface UsedServer {
   /** The failure that the user was told of. */
   reported: string | undefined;
   readonly notes: Set<string>;
-  toolNames: string;
+  /** Names and descriptions of its tools; undefined until it was connected. */
+  tools: string | undefined;
 }
 
 /** One server of a session, for those who look. */
@@ -182,7 +183,7 @@ export class SessionServers {
   #enter(server: Server): void {
     if (this.#used.has(server)) return;
     const forget = server.onChange(() => this.#onChange(server));
-    this.#used.set(server, { forget, reported: undefined, notes: new Set(), toolNames: "" });
+    this.#used.set(server, { forget, reported: undefined, notes: new Set(), tools: undefined });
     if (this.#isStarted) this.#begin(server);
   }
 
@@ -207,10 +208,11 @@ export class SessionServers {
 
   #noteTools(server: Server): void {
     const used = this.#used.get(server);
-    const toolNames = server.offers.tools.map(({ name }) => name).join("\n");
-    if (used === undefined || used.toolNames === toolNames) return;
-    used.toolNames = toolNames;
-    this.#deps.onTools(server.settings.name);
+    if (used === undefined || server.status.state !== "connected") return;
+    const tools = JSON.stringify(server.offers.tools.map(({ name, description }) => [name, description]));
+    const hasChanged = used.tools !== undefined && used.tools !== tools;
+    used.tools = tools;
+    if (hasChanged) this.#deps.onTools(server.settings.name);
   }
 
   /** A failure is told once, until the server was connected again; so is each thing that is left out of its offers. */

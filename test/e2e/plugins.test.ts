@@ -1,9 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { memory } from "../support/mcp.ts";
+import { faulty } from "../support/mcp.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
+import { temporaryFolder } from "../support/temp.ts";
 import { fileThat } from "../support/file-watch.ts";
 import { agentText, thoughtText, toolCalls } from "../support/transcript.ts";
 
@@ -100,7 +101,7 @@ export const Listens = async ({ directory }) => ({
 });
 `;
     const homeFiles = { ".config/fairlead/plugin/listens.js": listens };
-    const config = { permission: { edit: "ask" }, mcp: { notes: memory() } };
+    const config = { permission: { edit: "ask" } };
     await story({ homeFiles, config, permission: "allow_once" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.failure(500, "Busy"));
@@ -145,8 +146,27 @@ export const Listens = async ({ directory }) => ({
           reply: "once",
         },
       ]);
-      expect(of("mcp.tools.changed")).toEqual([{ server: "notes" }]);
       expect(of("session.deleted")).toMatchObject([{ info: { id: sessionId } }]);
+    });
+  });
+
+  test("hear when an MCP server changes its tools", async () => {
+    const listens = `
+import { appendFileSync } from "node:fs";
+export const Listens = async ({ directory }) => ({
+  event: async ({ event }) => {
+    if (event.type === "mcp.tools.changed") appendFileSync(directory + "/events", event.properties.server);
+  },
+});
+`;
+    const homeFiles = { ".config/fairlead/plugin/listens.js": listens };
+    await using place = await temporaryFolder();
+    const config = { mcp: { grows: faulty("changing", join(place.path, "memory")) }, permission: "allow" };
+    await story({ homeFiles, config }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("grows_echo", { text: "hello" })).reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      await fileThat(join(repository.path, "events"), (text) => text === "grows");
     });
   });
 
