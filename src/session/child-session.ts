@@ -10,7 +10,7 @@ import { type FileChange, isFinished, type Part, type ToolPart } from "../messag
 import { permissionOf } from "../permission/evaluate.ts";
 import type { Decider, GateCall } from "../permission/gate.ts";
 import type { Rule, Ruleset } from "../permission/rule.ts";
-import { type RunContext, type TaskOutcome, type TaskRequest, ToolFailure } from "../tool/tool.ts";
+import { type RunContext, type TaskCall, type TaskOutcome, type TaskRequest, ToolFailure } from "../tool/tool.ts";
 import { beginsTurn, changesOf, fileSteps } from "./checkpoints.ts";
 import { IdleWatch } from "./idle-watch.ts";
 import type { SessionStore } from "../storage/session-store.ts";
@@ -27,6 +27,10 @@ const idleLimitMs = 10 * 60_000;
 const depthLimit = 1;
 /** Children among which the one of a call that was cut off is looked for, newest first. */
 const childrenLimit = 200;
+/** Tool calls that a task's result lists. */
+const summaryLimit = 50;
+/** Characters of a call's title in that list. */
+const summaryTitleLimit = 120;
 /** Characters of the agent's texts that are shown while it works. */
 const shownTextLimit = 400;
 
@@ -120,6 +124,7 @@ class Work {
   readonly #changes: FileChange[] = [];
   readonly #shown = new Set<string>();
   #cut: { session?: TaskSession; reason?: string } = {};
+  readonly #summary: TaskCall[] = [];
   #calls = 0;
   #refusal: string | undefined;
 
@@ -168,8 +173,11 @@ class Work {
     const { state } = part;
     this.#calls++;
     if ("changes" in state) this.#changes.push(...(state.changes ?? []));
-    if (state.status !== "error") return;
     const title = part.title ?? part.tool;
+    const status = state.status === "completed" ? "completed" : "error";
+    this.#summary.push({ tool: part.tool, title: title.slice(0, summaryTitleLimit), status });
+    if (this.#summary.length > summaryLimit) this.#summary.shift();
+    if (state.status !== "error") return;
     if (state.reason === "rejected")
       this.#refusal =
         part.decision?.by === "failure"
@@ -191,6 +199,8 @@ class Work {
       text: lastText(session.transcript.messages),
       changes: netChanges(this.#changes),
       calls: this.#calls,
+      summary: this.#summary,
+      model: lastModel(session.transcript.messages),
       cost,
     };
     if (this.#cut.reason !== undefined) return { ...told, end: "cutShort", reason: this.#cut.reason };
@@ -302,6 +312,11 @@ function idleLimit({ config }: Project): number {
 
 function idleReason(project: Project): string {
   return `The task was cut short: nothing happened in it for ${idleLimit(project) / 1000} seconds.`;
+}
+
+function lastModel(messages: readonly Message[]): ModelRef | undefined {
+  const last = messages.findLast(({ info }) => info.role === "assistant")?.info;
+  return last?.role === "assistant" ? last.model : undefined;
 }
 
 function lastText(messages: readonly Message[]): string {

@@ -1,5 +1,6 @@
-import type { SessionId } from "../message/ids.ts";
-import type { Message, SessionInfo } from "../message/message.ts";
+import { messageIdAfter, type MessageId, newMessageId, newPartId, type SessionId } from "../message/ids.ts";
+import type { Message, MessageInfo, SessionInfo } from "../message/message.ts";
+import type { Part } from "../message/part.ts";
 import type { SessionStore } from "../storage/session-store.ts";
 
 /** Where a fork ends: at the message with this id, or the one that holds the part with this id. */
@@ -21,7 +22,7 @@ export async function messagesUpTo(
   return point === undefined ? messages : undefined;
 }
 
-/** Stores the messages as those of another session, which nobody writes yet. */
+/** Stores the messages under new ids as those of another session, which nobody writes yet. */
 export async function copyMessages(
   store: SessionStore,
   sessionId: SessionId,
@@ -31,14 +32,45 @@ export async function copyMessages(
   if (opened.status !== "opened") throw new Error(`the new session ${sessionId} is ${opened.status}`);
   const { writer } = opened;
   try {
+    const ids = newIds(messages);
     for (const { info, parts } of messages) {
-      writer.putMessage({ ...info, sessionId });
-      for (const part of parts) writer.putPart(info.id, part);
-      writer.seal(info.id);
+      const id = ids.get(info.id) ?? info.id;
+      writer.putMessage(withIds({ ...info, id, sessionId }, ids));
+      for (const part of parts) writer.putPart(id, withPartIds(part, ids));
+      writer.seal(id);
     }
   } finally {
     await writer.close();
   }
+}
+
+type NewIds = ReadonlyMap<MessageId, MessageId>;
+
+/** Returns a new id for each message; they sort as the old ones do. */
+function newIds(messages: readonly Message[]): NewIds {
+  const ids = new Map<MessageId, MessageId>();
+  let last: MessageId | undefined;
+  for (const { info } of messages) {
+    last = last === undefined ? newMessageId() : messageIdAfter(last);
+    ids.set(info.id, last);
+  }
+  return ids;
+}
+
+function withIds(info: MessageInfo, ids: NewIds): MessageInfo {
+  return info.role === "user" ? info : { ...info, parentId: ids.get(info.parentId) ?? info.parentId };
+}
+
+function withPartIds(part: Part, ids: NewIds): Part {
+  const id = newPartId();
+  if (part.type !== "compaction") return { ...part, id };
+  const { keepFrom, question } = part;
+  return {
+    ...part,
+    id,
+    ...(keepFrom && { keepFrom: ids.get(keepFrom) ?? keepFrom }),
+    ...(question && { question: ids.get(question) ?? question }),
+  };
 }
 
 /** What the fork has of its source beside messages and folders. Its own cost begins at nothing. */

@@ -71,7 +71,7 @@ function unknownAgent(name: string, agents: readonly ListedAgent[]): string {
 }
 
 function toResult(agent: string, outcome: TaskOutcome): ToolResult {
-  const { taskId, end, reason, changes, calls, cost } = outcome;
+  const { taskId, end, reason, changes, calls, cost, summary, model } = outcome;
   const said = outcome.text === "" ? "(The agent wrote no report.)" : outcome.text;
   const notes = [
     "<task_metadata>",
@@ -80,7 +80,8 @@ function toResult(agent: string, outcome: TaskOutcome): ToolResult {
     `state: ${end}`,
     "</task_metadata>",
   ].join("\n");
-  const more = { notes, changes, metadata: { sessionId: taskId, agent, state: end, calls, cost } };
+  const metadata = { sessionId: taskId, agent, ...(model && { model }), state: end, calls, cost, summary };
+  const more = { notes, changes, metadata };
   if (end === "finished") return { status: "completed", output: said, ...more };
   const why = reason ?? "The task ended before it was done.";
   const text = [why, ...(outcome.text === "" ? [] : ["", "Its last words:", said])].join("\n");

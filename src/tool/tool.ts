@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { SessionId } from "../message/ids.ts";
 import type { Inquire } from "../message/inquiry.ts";
-import type { Todo } from "../message/message.ts";
+import type { ModelRef, Todo } from "../message/message.ts";
 import type { Attachment, FileChange, Location, ToolKind } from "../message/part.ts";
 import type { PermissionRequest } from "../permission/rule.ts";
 import type { Workspace } from "../workspace/workspace.ts";
@@ -96,10 +96,21 @@ export interface TaskOutcome {
   /** The last that the agent wrote. */
   readonly text: string;
   readonly changes: readonly FileChange[];
-  /** Model calls are steps; tool calls are calls. */
+  /** Number of tool calls. */
   readonly calls: number;
+  /** The newest tool calls, oldest first. */
+  readonly summary: readonly TaskCall[];
+  /** The model that answered last. */
+  readonly model: ModelRef | undefined;
   /** US dollars. */
   readonly cost: number;
+}
+
+/** One tool call of a task, as its parent's card and plugins need it. */
+export interface TaskCall {
+  readonly tool: string;
+  readonly title: string;
+  readonly status: "completed" | "error";
 }
 
 export interface PreparedCall {

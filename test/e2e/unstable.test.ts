@@ -74,6 +74,8 @@ describe("session/fork", () => {
       const fork = String((await ask(editor, "session/fork", { ...params, _meta })).sessionId);
       await editor.load(fork);
       expect(agentText(editor.updates(fork))).toBe("First answer.");
+      const [own] = editor.updates(fork, "agent_message_chunk");
+      expect(own?.messageId, "a fork has ids of its own").not.toBe(first?.messageId);
       await editor.prompt(fork, "Otherwise");
       expect(model.requests[2]?.messages.map(({ role }) => role)).toEqual([
         "system",
