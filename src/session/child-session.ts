@@ -10,7 +10,13 @@ import { type FileChange, isFinished, type Part, type ToolPart } from "../messag
 import { permissionOf } from "../permission/evaluate.ts";
 import type { Decider, GateCall } from "../permission/gate.ts";
 import type { Rule, Ruleset } from "../permission/rule.ts";
-import { type RunContext, type TaskCall, type TaskOutcome, type TaskRequest, ToolFailure } from "../tool/tool.ts";
+import {
+  type RunContext,
+  type TaskCall,
+  type TaskOutcome,
+  type TaskRequest,
+  ToolFailure,
+} from "../tool/tool.ts";
 import { beginsTurn, changesOf, fileSteps } from "./checkpoints.ts";
 import { IdleWatch } from "./idle-watch.ts";
 import type { SessionStore } from "../storage/session-store.ts";
