@@ -1,26 +1,69 @@
 #!/usr/bin/env node
-// Plain ES2020, so that an old Node gets as far as the message below; CommonJS, which starts sooner than modules do.
-const major = Number(process.versions.node.split(".")[0]);
-if (major >= 22) {
-  require("../dist/main.cjs");
+// ES2015 and names of modules without a prefix, so that an old Node gets as far as the message below; CommonJS, which
+// starts sooner than modules do.
+const neededMajor = 22;
+const neededMinor = 12;
+
+if (isNewEnough(process.versions.node)) {
+  startProgram();
 } else {
   startOnNewerNode();
 }
 
-/** In a checkout, the development dependencies bring a Node that is new enough; elsewhere the person is told. */
-function startOnNewerNode() {
-  const { existsSync } = require("node:fs");
-  const { join } = require("node:path");
-  const name = process.platform === "win32" ? "node.cmd" : "node";
-  const brought = join(__dirname, "..", "node_modules", ".bin", name);
-  if (!existsSync(brought)) {
-    process.stderr.write(
-      `fairlead needs Node 22.12 or newer, this is ${process.versions.node}. Install one from https://nodejs.org and try again.\n`,
-    );
-    process.exit(1);
+function isNewEnough(version) {
+  const numbers = version.split(".").map(Number);
+  return numbers[0] > neededMajor || (numbers[0] === neededMajor && numbers[1] >= neededMinor);
+}
+
+function startProgram() {
+  try {
+    require("../dist/main.cjs");
+  } catch (error) {
+    const missing = whatIsMissing();
+    if (missing === undefined) throw error;
+    fail(missing);
   }
-  const { spawn } = require("node:child_process");
-  const child = spawn(brought, process.argv.slice(1), { stdio: "inherit" });
+}
+
+function whatIsMissing() {
+  const fs = require("fs");
+  const path = require("path");
+  const root = path.join(__dirname, "..");
+  const main = path.join(root, "dist", "main.cjs");
+  if (fs.existsSync(main)) return undefined;
+  if (!fs.existsSync(path.join(root, "scripts", "build.ts")))
+    return `fairlead is not complete: ${main} is missing. Install it again.`;
+  const hasTools = fs.existsSync(path.join(root, "node_modules", "rolldown"));
+  return `fairlead is not built: ${main} is missing. Run "${hasTools ? "npm run build" : "npm ci"}" in ${root}.`;
+}
+
+/** In a checkout the development dependencies bring a Node that is new enough. */
+function startOnNewerNode() {
+  const brought = findBroughtNode();
+  if (brought === undefined) {
+    fail(
+      `fairlead needs Node ${neededMajor}.${neededMinor} or newer; this is Node ${process.versions.node} (${process.execPath}).\n` +
+        "Install a newer one from https://nodejs.org or with a version manager (nvm install --lts), and try again.",
+    );
+  }
+  const child = require("child_process").spawn(brought, process.argv.slice(1), { stdio: "inherit" });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
-  child.on("exit", (code) => process.exit(code ?? 1));
+  child.on("error", (error) => fail(`fairlead could not start ${brought}: ${error.message}`));
+  child.on("exit", (code) => process.exit(code === null ? 1 : code));
+}
+
+function findBroughtNode() {
+  const fs = require("fs");
+  const path = require("path");
+  const isWindows = process.platform === "win32";
+  const name = `node-${isWindows ? "win" : process.platform}-${process.arch}`;
+  const brought = path.join(__dirname, "..", "node_modules", name, "bin", isWindows ? "node.exe" : "node");
+  if (!fs.existsSync(brought)) return undefined;
+  // This Node is too old: starting it again would never end.
+  return fs.realpathSync(brought) === fs.realpathSync(process.execPath) ? undefined : brought;
+}
+
+function fail(message) {
+  process.stderr.write(`${message}\n`);
+  process.exit(1);
 }

@@ -1,0 +1,163 @@
+import { chmod, mkdir, readFile, readlink, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { execa } from "execa";
+import ts from "typescript-classic";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { type Files, temporaryFolder } from "../support/temp.ts";
+
+const root = join(import.meta.dirname, "../..");
+const launcher = await readFile(join(root, "bin/fairlead.js"), "utf8");
+const { engines } = z
+  .object({ engines: z.object({ node: z.string() }) })
+  .parse(JSON.parse(await readFile(join(root, "package.json"), "utf8")));
+
+const program = { "dist/main.cjs": "console.log('started', ...process.argv.slice(2));" };
+const nodePackage = `node-${process.platform}-${process.arch}`;
+const checkout = { "scripts/build.ts": "", "node_modules/rolldown/package.json": "{}" };
+
+/** Starts a copy of the launcher beside the files, as if Node had the version. */
+async function launch(version: string, files: Files, bring?: (path: string) => Promise<void>) {
+  await using place = await temporaryFolder({
+    "bin/fairlead.js": launcher,
+    "bin/package.json": '{"type": "commonjs"}',
+    "as-version.cjs": `const node = ${JSON.stringify(version)};
+Object.defineProperty(process, "versions", { value: { ...process.versions, node } });`,
+    ...files,
+  });
+  const brought = join(place.path, "node_modules", nodePackage, "bin/node");
+  await mkdir(dirname(brought), { recursive: true });
+  await bring?.(brought);
+  const { exitCode, stdout, stderr } = await execa(
+    process.execPath,
+    [join(place.path, "bin/fairlead.js"), "doctor", "--json"],
+    { reject: false, env: { NODE_OPTIONS: `--require=${join(place.path, "as-version.cjs")}` } },
+  );
+  return { exitCode, stdout, stderr: stderr.replaceAll(place.path, "<root>") };
+}
+
+describe("the launcher", () => {
+  test.each(["22.12.0", "22.12.1-nightly2024", "22.21.0", "23.0.0", "24.11.0", "100.0.0"])(
+    "starts the program on Node %s",
+    async (version) => {
+      expect(await launch(version, program)).toEqual({
+        exitCode: 0,
+        stdout: "started doctor --json",
+        stderr: "",
+      });
+    },
+  );
+
+  test.each(["22.11.0", "22.5.1", "22.0.0", "22.9.0", "21.99.0", "20.20.2", "18.0.0", "12.22.12", "8.17.0"])(
+    "says on Node %s which version it needs, and loads nothing",
+    async (version) => {
+      const broken = { "dist/main.cjs": "throw new Error('loaded');" };
+      const { exitCode, stdout, stderr } = await launch(version, broken);
+      expect([exitCode, stdout]).toEqual([1, ""]);
+      expect(stderr).toContain(`fairlead needs Node 22.12 or newer; this is Node ${version} (`);
+      expect(stderr).toContain("https://nodejs.org");
+      expect(stderr.split("\n")).toHaveLength(2);
+    },
+  );
+
+  test("needs the version that package.json names", () => {
+    expect(engines.node).toBe(">=22.12");
+  });
+
+  test("runs on the Node that a checkout brings, and passes on arguments, output and exit code", async () => {
+    const script = '#!/bin/sh\necho "brought $(basename "$1") $2 $3"\nexit 7\n';
+    const bring = (path: string) => writeFile(path, script, { mode: 0o755 });
+    for (const version of ["20.20.2", "22.5.1"])
+      expect(await launch(version, program, bring)).toEqual({
+        exitCode: 7,
+        stdout: "brought fairlead.js doctor --json",
+        stderr: "",
+      });
+  });
+
+  test("does not start itself again and again when the Node that is brought is too old as well", async () => {
+    const bring = (path: string) => symlink(process.execPath, path);
+    const { exitCode, stderr } = await launch("20.0.0", program, bring);
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining("fairlead needs Node 22.12 or newer")]);
+  });
+
+  test("says what to run when the program is not built", async () => {
+    const missing = "fairlead is not built: <root>/dist/main.cjs is missing.";
+    expect((await launch("24.0.0", checkout)).stderr).toBe(`${missing} Run "npm run build" in <root>.`);
+    expect(await launch("24.0.0", { "scripts/build.ts": "" })).toEqual({
+      exitCode: 1,
+      stdout: "",
+      stderr: `${missing} Run "npm ci" in <root>.`,
+    });
+    expect((await launch("24.0.0", {})).stderr).toBe(
+      "fairlead is not complete: <root>/dist/main.cjs is missing. Install it again.",
+    );
+  });
+
+  test("shows an error of the program itself as it is", async () => {
+    const broken = { "dist/main.cjs": "require('./chunk-missing.cjs');" };
+    const { exitCode, stderr } = await launch("24.0.0", broken);
+    expect([exitCode, stderr]).toEqual([
+      1,
+      expect.stringContaining("Cannot find module './chunk-missing.cjs'"),
+    ]);
+  });
+
+  test("has no syntax and no module names that old versions of Node do not know", () => {
+    const printed = (target: ts.ScriptTarget) =>
+      ts.transpileModule(launcher, { compilerOptions: { target, module: ts.ModuleKind.ESNext } }).outputText;
+    expect(printed(ts.ScriptTarget.ES2015)).toBe(printed(ts.ScriptTarget.ESNext));
+    expect(launcher).not.toContain('"node:');
+  });
+});
+
+describe("the script that npm runs after it installed a checkout", () => {
+  const prepareScript = "scripts/prepare.cjs";
+  const prepare = async (files: Files, env: Record<string, string> = {}) => {
+    const place = await temporaryFolder({
+      [prepareScript]: await readFile(join(root, prepareScript), "utf8"),
+      ...files,
+    });
+    const { exitCode, stdout, stderr } = await execa(process.execPath, [join(place.path, prepareScript)], {
+      reject: false,
+      env,
+    });
+    return { exitCode, stdout, stderr, place };
+  };
+  const build = { "scripts/build.ts": "console.log('built');", "node_modules/rolldown/package.json": "{}" };
+
+  test("builds with the Node of the development dependencies, and links it where npm left that out", async () => {
+    const brought = `node_modules/${nodePackage}/bin/node`;
+    await using place = await temporaryFolder({
+      [prepareScript]: await readFile(join(root, prepareScript), "utf8"),
+      ...build,
+      [brought]: '#!/bin/sh\necho "brought $(basename "$1")"\n',
+      "node_modules/.bin/other": "",
+    });
+    await chmod(join(place.path, brought), 0o755);
+    for (const _ of ["as npm 10 leaves it", "again"]) {
+      const { stdout } = await execa(process.execPath, [join(place.path, prepareScript)]);
+      expect(stdout).toBe("brought build.ts");
+      expect(await readlink(join(place.path, "node_modules/.bin/node"))).toBe(`../${nodePackage}/bin/node`);
+    }
+  });
+
+  test("builds with the Node it runs on where none is brought", async () => {
+    const { place, ...result } = await prepare(build);
+    expect(result).toEqual({ exitCode: 0, stdout: "built", stderr: "" });
+    await place.remove();
+  });
+
+  test("fails where a package would lack its bundle, and only says so after an install", async () => {
+    const install = await prepare({}, { npm_command: "install" });
+    expect([install.exitCode, install.stderr]).toEqual([
+      0,
+      expect.stringContaining('"npm ci" installs them'),
+    ]);
+    const pack = await prepare({}, { npm_command: "pack" });
+    expect([pack.exitCode, pack.stderr]).toEqual([1, expect.stringContaining('Run "npm ci" first')]);
+    const broken = await prepare({ ...build, "scripts/build.ts": "process.exit(3);" });
+    expect(broken.exitCode).toBe(3);
+    for (const { place } of [install, pack, broken]) await place.remove();
+  });
+});
