@@ -61,10 +61,16 @@ function toRequest(
       rawInput: limitInput(question.input),
       locations: [...question.locations],
       content: limitContent(previewContent(question)),
-      ...(question.tool && { _meta: { tool_name: limitName(question.tool) } }),
+      ...(question.tool && { _meta: metaOf(question.tool, question) }),
     }),
     options: optionsFor(question, scopes),
   };
+}
+
+/** For clients that answer by themselves: which tool it is, and whether the model repeats itself. */
+function metaOf(tool: string, { permissions }: Question): Record<string, unknown> {
+  const isLoop = permissions.some(({ permission }) => permission === "doom_loop");
+  return { tool_name: limitName(tool), ...(isLoop && { loop: true }) };
 }
 
 function optionsFor({ always: patterns }: Question, scopes: readonly ApprovalScope[]): PermissionOption[] {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Deferred, deferred } from "../base/async.ts";
-import { messageOf, sentenceOf, UserError } from "../base/errors.ts";
+import { messageOf, sentenceOf } from "../base/errors.ts";
 import { type Log, silentLog } from "../base/log.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { Location, ToolKind } from "../message/part.ts";
@@ -14,6 +14,8 @@ export interface GateCall {
   readonly sessionId: SessionId;
   readonly callId: string;
   readonly agent: string;
+  /** The step that makes the call; a no to one of its calls rejects the rest of them. */
+  readonly step?: string;
   /** The tool's name, where a tool makes the call. */
   readonly tool?: string;
   readonly title: string;
@@ -54,7 +56,7 @@ const answerSchema = z.discriminatedUnion("reply", [
 ]);
 export type Answer = z.infer<typeof answerSchema>;
 
-/** Puts a question to the person; rejects with a {@link UserError} where the program itself cannot. The signal aborts when nobody needs the answer any more. */
+/** Puts a question to the user; rejects where it gets no answer. The signal aborts when nobody needs the answer any more. */
 export type Ask = (question: Question, signal: AbortSignal) => Promise<Answer>;
 
 /** One decision, for the record. Holds no contents of files or commands beyond the subject. */
@@ -109,8 +111,7 @@ interface Known {
   rule?: Rule;
 }
 
-/** Failed by whoever was asked, or unasked by a fault of our own. */
-type GivenAnswer = Answer | { reply: "failed" | "unasked"; problem: string };
+type GivenAnswer = Answer | { reply: "unasked"; problem: string };
 
 /** What a session needs of its gate. */
 export type Decider = Pick<Gate, "decide" | "isAllowed" | "reconsider" | "close">;
@@ -122,6 +123,8 @@ export type Decider = Pick<Gate, "decide" | "isAllowed" | "reconsider" | "close"
 export class Gate {
   readonly #deps: GateDeps;
   readonly #waiting: Waiting[] = [];
+  /** The newest step of each session in which the user said no. */
+  readonly #rejectedSteps = new Map<SessionId, string>();
   #isAsking = false;
   #isClosed = false;
 
@@ -131,11 +134,10 @@ export class Gate {
 
   /** Never rejects. Settles as cancelled at once when the signal aborts. */
   async decide(call: GateCall, rules: Ruleset, signal: AbortSignal): Promise<Decision> {
-    if (signal.aborted) return this.#record(call, { outcome: "cancelled" }, "signal");
-    if (this.#isClosed) return this.#record(call, { outcome: "rejected" }, "close");
-    const known = await this.#advised(call, this.#withoutAsking(call, rules), rules, signal);
-    if (signal.aborted) return this.#record(call, { outcome: "cancelled" }, "signal");
-    if (this.#isClosed) return this.#record(call, { outcome: "rejected" }, "close");
+    const over = this.#isOver(call, signal);
+    if (over !== undefined) return this.#record(call, over.decision, over.by);
+    const advised = await this.#advised(call, this.#withoutAsking(call, rules), rules, signal);
+    const known = this.#isOver(call, signal) ?? advised;
     if (known) return this.#record(call, known.decision, known.by, known.rule);
     const decisive = this.#question({ call, rules }).permissions.at(0);
     const settled = deferred<Decision>();
@@ -145,6 +147,15 @@ export class Gate {
     this.#waiting.push(waiting);
     this.#askNext();
     return waiting.settled.promise.finally(() => signal.removeEventListener("abort", onAbort));
+  }
+
+  /** The decision over a call that comes too late to be judged. */
+  #isOver({ sessionId, step }: GateCall, signal: AbortSignal): Known | undefined {
+    if (signal.aborted) return { decision: { outcome: "cancelled" }, by: "signal" };
+    if (this.#isClosed) return { decision: closed, by: "close" };
+    if (step !== undefined && this.#rejectedSteps.get(sessionId) === step)
+      return { decision: stepRejected, by: "person" };
+    return undefined;
   }
 
   /** Whether it would go through without asking anybody. */
@@ -163,7 +174,7 @@ export class Gate {
   /** Settles every question as rejected; what is decided from now on is rejected too. */
   close(): void {
     this.#isClosed = true;
-    for (const waiting of this.#waiting.slice()) this.#settle(waiting, { outcome: "rejected" }, "close");
+    for (const waiting of this.#waiting.slice()) this.#settle(waiting, closed, "close");
   }
 
   /** What is decided without the person; undefined where the person must. */
@@ -249,9 +260,9 @@ export class Gate {
       const parsed = answerSchema.safeParse(await this.#deps.ask(question, signal));
       return parsed.success
         ? parsed.data
-        : { reply: "failed", problem: "The editor's answer was none of those offered." };
+        : { reply: "unasked", problem: "The editor's answer was none of those offered." };
     } catch (error) {
-      return { reply: error instanceof UserError ? "unasked" : "failed", problem: sentenceOf(error) };
+      return { reply: "unasked", problem: sentenceOf(error) };
     }
   }
 
@@ -266,17 +277,14 @@ export class Gate {
         return this.#reject(waiting, answer.feedback);
       case "cancelled":
         return this.#settle(waiting, { outcome: "cancelled" }, "person");
-      case "failed":
-        return this.#withoutAnswer(waiting, { outcome: "rejected", problem: answer.problem });
       case "unasked":
-        return this.#withoutAnswer(waiting, { outcome: "unasked", problem: answer.problem });
+        return this.#withoutAnswer(waiting, answer.problem);
     }
   }
 
-  #withoutAnswer(waiting: Waiting, decision: Decision & { problem: string }): void {
-    const { problem } = decision;
+  #withoutAnswer(waiting: Waiting, problem: string): void {
     this.#log.warn("a permission question got no valid answer", { problem });
-    this.#settle(waiting, decision, "failure", problem);
+    this.#settle(waiting, { outcome: "unasked", problem }, "failure", problem);
   }
 
   /** The person's yes counts for this call even where it cannot be remembered. */
@@ -294,11 +302,13 @@ export class Gate {
     }
   }
 
-  /** The words of the person are about the call that was shown; the others of its session are rejected without. */
+  /** Ends the step: its other calls are rejected too, without the user's words, also those that come later. */
   #reject(waiting: Waiting, feedback: string | undefined): void {
+    const { sessionId, step } = waiting.call;
     this.#settle(waiting, feedback ? { outcome: "rejected", feedback } : { outcome: "rejected" }, "person");
-    const others = this.#waiting.filter((other) => other.call.sessionId === waiting.call.sessionId);
-    for (const other of others) this.#settle(other, { outcome: "rejected" }, "person");
+    if (step !== undefined) this.#rejectedSteps.set(sessionId, step);
+    const others = this.#waiting.filter((other) => other.call.sessionId === sessionId);
+    for (const other of others) this.#settle(other, stepRejected, "person");
   }
 
   /** The first time counts. */
@@ -336,6 +346,9 @@ export class Gate {
     return this.#deps.log ?? silentLog;
   }
 }
+
+const closed: Decision = { outcome: "rejected", cause: "closed" };
+const stepRejected: Decision = { outcome: "rejected", cause: "step" };
 
 const isAllowed = (judgements: readonly Judgement[]): boolean =>
   judgements.every(({ action }) => action === "allow");

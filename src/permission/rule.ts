@@ -61,8 +61,8 @@ export type Decision =
   | { outcome: "allowed" }
   /** `plugin` is who said so, where it is no rule of the configuration. */
   | { outcome: "denied"; permission: string; subject: string; rule: Rule; plugin?: string }
-  /** `problem` is why there is no answer, where there is none and that counts as a no. */
-  | { outcome: "rejected"; feedback?: string; problem?: string }
-  /** Nobody decided, for the program could not ask. */
+  /** `cause` is set where the user said no to something else: another call of the step, or the session, by closing it. */
+  | { outcome: "rejected"; feedback?: string; cause?: "step" | "closed" }
+  /** Nobody answered. `problem` says why. */
   | { outcome: "unasked"; problem: string }
   | { outcome: "cancelled" };

@@ -7,8 +7,8 @@ import type { PreparedCall, ToolContext, ToolResult } from "../tool/tool.ts";
 import type { Transcript } from "./transcript.ts";
 
 export interface CallOutcome {
-  /** What the person said that ends the turn: no to this call, or that the turn is cancelled. */
-  stop?: "rejected" | "cancelled";
+  /** Why the turn ends: the user said no to this call, or cancelled the turn, or the model repeats itself. */
+  stop?: "rejected" | "cancelled" | "looping";
   changes: readonly FileChange[];
 }
 
@@ -26,7 +26,7 @@ const printedLimitCharacters = 4_000;
 export class CallCard {
   part: ToolPart;
   readonly #deps: CallCardDeps;
-  readonly #messageId: MessageId;
+  readonly messageId: MessageId;
   #settled = false;
   #start: number | undefined;
   /** The end of its live output, and whether there was more. */
@@ -35,7 +35,7 @@ export class CallCard {
 
   constructor(deps: CallCardDeps, messageId: MessageId, part: ToolPart) {
     this.#deps = deps;
-    this.#messageId = messageId;
+    this.messageId = messageId;
     this.part = part;
   }
 
@@ -68,7 +68,7 @@ export class CallCard {
     await this.#deps.emit({
       sessionId,
       type: "tool-output",
-      messageId: this.#messageId,
+      messageId: this.messageId,
       partId,
       callId,
       delta,
@@ -119,7 +119,7 @@ export class CallCard {
     const paths = changes.map(({ path }) => path).join(", ");
     const error = `${state.error} It could not be stopped before it changed ${paths}.`;
     this.part = { ...this.part, state: { ...state, error, changes: [...changes] } };
-    await this.#deps.transcript.amendParts(this.#messageId, [this.part]);
+    await this.#deps.transcript.amendParts(this.messageId, [this.part]);
   }
 
   /** Settles a call that did not come to its end. */
@@ -142,11 +142,10 @@ export class CallCard {
     this.#printed = isLong ? printed.slice(-printedLimitCharacters) : printed;
   }
 
-  /** A circle that nobody can be asked about ends the turn, or it would go on for ever. */
-  async refuse(decision: Exclude<Decision, { outcome: "allowed" }>, looping: boolean): Promise<CallOutcome> {
-    if (decision.outcome !== "unasked") return this.fail(decision.outcome, refusalText(decision));
-    const outcome = await this.fail("failed", refusalText(decision));
-    return looping ? { ...outcome, stop: "rejected" } : outcome;
+  /** Where nobody answered, the call failed and the turn goes on. */
+  refuse(decision: Refusal): Promise<CallOutcome> {
+    const { outcome } = decision;
+    return this.fail(outcome === "unasked" ? "failed" : outcome, refusalText(decision));
   }
 
   #span() {
@@ -159,7 +158,7 @@ export class CallCard {
     this.#settled = true;
     this.part = { ...part, state };
     this.#log(state);
-    await this.#deps.transcript.putPart(this.#messageId, this.part);
+    await this.#deps.transcript.putPart(this.messageId, this.part);
   }
 
   #log(state: ToolState): void {
@@ -172,7 +171,7 @@ export class CallCard {
   async #put(part: ToolPart): Promise<void> {
     if (this.#settled) return;
     this.part = part;
-    await this.#deps.transcript.putPart(this.#messageId, part);
+    await this.#deps.transcript.putPart(this.messageId, part);
   }
 }
 
@@ -183,24 +182,28 @@ export function abandonedText(reason: "cancelled" | "interrupted"): string {
     : "This call was cut off before its arguments were complete; it was not run.";
 }
 
-/** What the model is told of a call that may not run. */
-function refusalText(decision: Exclude<Decision, { outcome: "allowed" }>): string {
+/** A decision that lets the call not run. */
+export type Refusal = Exclude<Decision, { outcome: "allowed" }>;
+
+/** What the model reads about a call that may not run. */
+export function refusalText(decision: Refusal): string {
   switch (decision.outcome) {
     case "denied": {
       const { rule, subject, permission, plugin } = decision;
       if (plugin !== undefined)
-        return `Not run. The plugin ${plugin} forbids ${permission} for "${subject}". Find a way that does not need it, or tell the person what you would need.`;
+        return `Not run. The plugin ${plugin} forbids ${permission} for "${subject}". Find a way that does not need it, or tell the user what you would need.`;
       const source = `${rule.permission}: "${rule.pattern}" is set to ${rule.action}`;
-      return `Not run. A rule forbids ${permission} for "${subject}" (${source}). Find a way that does not need it, or tell the person what you would need.`;
+      return `Not run. A rule forbids ${permission} for "${subject}" (${source}). Find a way that does not need it, or tell the user what you would need.`;
     }
     case "rejected":
-      if (decision.problem !== undefined)
-        return `Not run. The person could not be asked, which counts as a no: ${decision.problem} Do not try it again in another form.`;
+      if (decision.cause === "step") return "Not run. The user said no to another call of this step.";
+      if (decision.cause === "closed")
+        return "Not run. The session was closed before the user answered. Nobody said yes or no.";
       return decision.feedback === undefined
-        ? "Not run. The person said no to this call. Do not try it again in another form."
-        : `Not run. The person said no to this call and wrote: ${decision.feedback}`;
+        ? "Not run. The user said no to this call. Do not try it again in another form."
+        : `Not run. The user said no to this call and wrote: ${decision.feedback}`;
     case "unasked":
-      return `Not run. The person could not be asked, so nobody said yes or no: ${decision.problem} Do not look for a way around it; tell the person what you wanted to do and why it could not be asked.`;
+      return `Not run. The user could not be asked, so nobody said yes or no: ${decision.problem} Go on without it. Do not look for a way around it; say in your answer what you wanted to do and that it could not be asked.`;
     case "cancelled":
       return abandonedText("cancelled");
   }

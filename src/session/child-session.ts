@@ -185,10 +185,7 @@ class Work {
     if (this.#summary.length > summaryLimit) this.#summary.shift();
     if (state.status !== "error") return;
     if (state.reason === "rejected")
-      this.#refusal =
-        part.decision?.by === "failure"
-          ? `The person could not be asked about "${title}", which ended the task.`
-          : `The person said no to "${title}", which ended the task.`;
+      this.#refusal ??= `The user said no to "${title}", which ended the task.`;
     await this.#show(`${part.id} failed`, `✗ ${title}: ${state.reason}`);
   }
 

@@ -1,26 +1,51 @@
+import { createHash } from "node:crypto";
+import type { ToolResult } from "../tool/tool.ts";
+
 /** The longest cycle of calls that is looked for. */
 const longestCycle = 4;
 /** How often a cycle must have come round to count as a loop. */
 const rounds = 3;
 
-/** A call as far as loops are concerned: the same tool with the same input. */
-export function fingerprint(tool: string, input: unknown): string {
-  return `${tool} ${JSON.stringify(input)}`;
+/** A call as far as loops are concerned. */
+export interface MadeCall {
+  /** The same for the same tool with the same input. */
+  readonly call: string;
+  /** The same for the same result; undefined while the call runs and if a loop was refused. Then any result matches. */
+  result?: string;
 }
 
-/** Whether the newest of a turn's calls closes the third round of a cycle of one to four calls. */
-export function isDoomLoop(fingerprints: readonly string[]): boolean {
+export function madeCall(tool: string, input: unknown): MadeCall {
+  return { call: `${tool} ${JSON.stringify(input)}` };
+}
+
+/** Identifies a result by its content: the notes may name a new file each time. */
+export function resultFingerprint(result: ToolResult | { status: "refused"; error: string }): string {
+  const exitCode = "metadata" in result ? result.metadata?.["exitCode"] : undefined;
+  const attachments = result.status === "completed" ? result.attachments : undefined;
+  return createHash("sha256")
+    .update(JSON.stringify([result.status, exitCode, attachments]))
+    .update(result.status === "completed" ? result.output : result.error)
+    .digest("base64");
+}
+
+/** Whether the newest of a turn's calls closes the third round of a cycle of one to four calls with equal results. */
+export function isDoomLoop(calls: readonly MadeCall[]): boolean {
   for (let length = 1; length <= longestCycle; length++) {
-    if (endsInCycle(fingerprints, length)) return true;
+    if (endsInCycle(calls, length)) return true;
   }
   return false;
 }
 
-function endsInCycle(fingerprints: readonly string[], length: number): boolean {
-  const start = fingerprints.length - length * rounds;
+function endsInCycle(calls: readonly MadeCall[], length: number): boolean {
+  const start = calls.length - length * rounds;
   if (start < 0) return false;
-  for (let index = start; index < fingerprints.length - length; index++) {
-    if (fingerprints[index] !== fingerprints[index + length]) return false;
+  for (let index = start; index < calls.length - length; index++) {
+    if (!isSame(calls[index], calls[index + length])) return false;
   }
   return true;
+}
+
+function isSame(left: MadeCall | undefined, right: MadeCall | undefined): boolean {
+  if (left?.call !== right?.call) return false;
+  return left?.result === undefined || right?.result === undefined || left.result === right.result;
 }

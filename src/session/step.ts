@@ -353,9 +353,12 @@ export function repeats(message: string): AgentError {
   return { code: "invalid-response", message, retryable: false };
 }
 
+const sameCalls =
+  "The model repeats itself: it made the same calls with the same results again, although the last repetition was refused, so the turn was stopped. Ask again in other words, or choose another model.";
+
 interface Settled {
   count: number;
-  stops: readonly ("rejected" | "cancelled")[];
+  stops: readonly NonNullable<CallOutcome["stop"]>[];
   changes: FileChange[];
 }
 
@@ -373,6 +376,7 @@ function toOutcome(
 ): End {
   if (signal.aborted || calls.stops.includes("cancelled")) return { end: "cancelled" };
   if (calls.stops.includes("rejected")) return { end: "rejected" };
+  if (calls.stops.includes("looping")) return { end: "failed", error: repeats(sameCalls) };
   if (calls.count > 0) return { end: "calls" };
   if (streamed.type === "failed") return { end: "failed", error: streamed.error };
   switch (streamed.reason) {

@@ -15,13 +15,20 @@ import {
   type ToolResult,
   withNotes,
 } from "../tool/tool.ts";
-import { abandonedText, CallCard, type CallCardDeps, type CallOutcome } from "./call-card.ts";
+import {
+  abandonedText,
+  CallCard,
+  type CallCardDeps,
+  type CallOutcome,
+  type Refusal,
+  refusalText,
+} from "./call-card.ts";
 import { type CallPluginsDeps, inputOfPlugins, resultOfPlugins } from "./call-plugins.ts";
 import { CallSlots } from "./call-slots.ts";
 import type { Decisions } from "./decisions.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import type { Diagnose } from "./project.ts";
-import { fingerprint, isDoomLoop } from "./doom-loop.ts";
+import { isDoomLoop, type MadeCall, madeCall, resultFingerprint } from "./doom-loop.ts";
 import { rulesWith } from "./tool-set.ts";
 
 /** How long a running call may take to end by itself after a cancel before it is left behind: the answer takes a second at most. */
@@ -49,7 +56,9 @@ export class ToolRunner {
   #rules: Ruleset;
   #within: readonly Ruleset[] | undefined;
   readonly #slots = new CallSlots();
-  readonly #fingerprints: string[] = [];
+  readonly #made: MadeCall[] = [];
+  /** Loops that nobody allowed. The first refusal is a result for the model, the second ends the turn. */
+  #refusedLoops = 0;
 
   constructor(deps: ToolRunnerDeps) {
     this.#deps = deps;
@@ -117,13 +126,13 @@ export class ToolRunner {
     const tool = this.#find(call.tool);
     const checked = check(call, tool, [...this.#tools.keys()]);
     if ("problem" in checked) {
-      const looping = this.#isLooping(call.tool, call.input ?? call.problem);
-      return this.#answerInvalid(card, checked.problem, looping, signal);
+      const made = this.#count(call.tool, call.input ?? call.problem);
+      return this.#answerInvalid(card, checked.problem, made, signal);
     }
     const { input } = checked;
-    const looping = this.#isLooping(checked.tool.name, input);
+    const made = this.#count(checked.tool.name, input);
     const turn = this.#slots.run(checked.tool.concurrency, () =>
-      this.#take(card, checked.tool, input, looping, signal),
+      this.#take(card, checked.tool, input, made, signal),
     );
     return (await orWhenAborted(turn, signal, undefined)) ?? this.#afterAbort(card, turn);
   }
@@ -143,20 +152,35 @@ export class ToolRunner {
   }
 
   /** Calls that cannot be run count too: a model may make them for ever. */
-  #isLooping(tool: string, input: unknown): boolean {
-    this.#fingerprints.push(fingerprint(tool, input));
-    return isDoomLoop(this.#fingerprints);
+  #count(tool: string, input: unknown): CountedCall {
+    const made = madeCall(tool, input);
+    this.#made.push(made);
+    return { made, isLoop: isDoomLoop(this.#made) };
+  }
+
+  /** A denied or unanswered call does not run, and the turn goes on; but a second loop ends it. */
+  async #refuse(card: CallCard, decision: Refusal, { made, isLoop }: CountedCall): Promise<CallOutcome> {
+    const isLoopRefused = isLoop && (decision.outcome === "unasked" || decision.outcome === "denied");
+    if (!isLoopRefused) {
+      const outcome = await card.refuse(decision);
+      made.result = resultFingerprint({ status: "refused", error: refusalText(decision) });
+      return outcome;
+    }
+    this.#refusedLoops++;
+    const outcome = await card.fail(decision.outcome === "denied" ? "denied" : "failed", refusedLoopText);
+    return this.#refusedLoops > 1 ? { ...outcome, stop: "looping" } : outcome;
   }
 
   async #answerInvalid(
     card: CallCard,
     problem: string,
-    looping: boolean,
+    counted: CountedCall,
     signal: AbortSignal,
   ): Promise<CallOutcome> {
     const asked = { title: card.part.tool, locations: [], permissions: [] };
-    const decision = await this.#decide(card, asked, looping, signal);
-    if (decision.outcome !== "allowed") return card.refuse(decision, looping);
+    const decision = await this.#decide(card, asked, counted.isLoop, signal);
+    if (decision.outcome !== "allowed") return this.#refuse(card, decision, counted);
+    counted.made.result = resultFingerprint({ status: "refused", error: problem });
     return card.fail("invalid", await this.#shown(problem));
   }
 
@@ -181,17 +205,18 @@ export class ToolRunner {
     card: CallCard,
     tool: Tool,
     input: unknown,
-    looping: boolean,
+    counted: CountedCall,
     signal: AbortSignal,
   ): Promise<CallOutcome> {
+    const { made } = counted;
     if (signal.aborted) return card.abandon("cancelled");
     try {
       const looked = await inputOfPlugins(this.#deps, card, tool, input, signal);
       if ("refused" in looked) return await card.fail("denied", looked.refused);
       const prepared = await tool.prepare(looked.input, this.#deps.context);
       await card.describe(prepared);
-      const decision = await this.#decide(card, prepared, looping, signal);
-      if (decision.outcome !== "allowed") return await card.refuse(decision, looping);
+      const decision = await this.#decide(card, prepared, counted.isLoop, signal);
+      if (decision.outcome !== "allowed") return await this.#refuse(card, decision, counted);
       await card.begin();
       const result = await prepared.run({
         callId: card.part.callId,
@@ -200,8 +225,10 @@ export class ToolRunner {
         output: (delta) => card.output(this.#deps.secrets.redact(delta)),
         limits: this.#limits(),
       });
+      made.result = resultFingerprint(result);
       return await this.#finish(card, await resultOfPlugins(this.#deps, card, result, signal), signal);
     } catch (error) {
+      made.result ??= resultFingerprint({ status: "failed", error: messageOf(error) });
       return this.#failed(card, tool, error, signal);
     }
   }
@@ -212,6 +239,7 @@ export class ToolRunner {
     const call = {
       sessionId: this.#deps.context.sessionId,
       callId: part.callId,
+      step: card.messageId,
       agent: this.#deps.context.agent,
       tool: part.tool,
       title: asked.title,
@@ -327,8 +355,18 @@ function withoutNulls(input: unknown): unknown {
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null));
 }
 
-/** What the person should know of a call that closes a circle. */
-const loopText = "The model has made the same calls three times over. Rejecting this one is told to it.";
+/** A call of the turn, and whether it closes a loop. */
+interface CountedCall {
+  readonly made: MadeCall;
+  readonly isLoop: boolean;
+}
+
+/** What the user reads about a call that closes a loop. */
+const loopText =
+  "The model has made the same calls three times, with the same results. If you refuse this one, the model is told so.";
+
+const refusedLoopText =
+  "Not run. You have made the same calls three times with the same results, and nobody allowed another round. Do something else, or finish: say what you have found and what is in the way. The turn is stopped if you repeat yourself again.";
 
 function doomLoopRequest(tool: string): PermissionRequest {
   return { permission: "doom_loop", subjects: [{ text: tool }], always: [] };

@@ -60,7 +60,7 @@ function switchCall(
     permissions: [agreement(permission)],
     run: async () => {
       await agents.switchTo(to);
-      return { status: "completed", output: `The person agreed. The mode is ${to} from now on.` };
+      return { status: "completed", output: `The mode is ${to} from now on.` };
     },
   };
 }

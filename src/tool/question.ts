@@ -75,12 +75,12 @@ function toResult(questions: readonly InquiryQuestion[], asked: InquiryOutcome):
       return {
         status: "completed",
         output:
-          "The person skipped this. Go on without an answer: take the most sensible assumption and name it.",
+          "The user skipped this. Go on without an answer: take the most sensible assumption and name it.",
       };
     case "closed":
       return {
         status: "failed",
-        error: "The person closed the question without an answer.",
+        error: "The user closed the question without an answer.",
         stop: "rejected",
       };
     case "cancelled":
@@ -89,7 +89,7 @@ function toResult(questions: readonly InquiryQuestion[], asked: InquiryOutcome):
       if (asked.problem !== undefined)
         return {
           status: "failed",
-          error: `Nobody was asked: ${asked.problem} Put it into your message as text, with its options, and end your turn.`,
+          error: `Nobody was asked: ${asked.problem} Take the most sensible assumption and name it. If there is none, put the question into your answer as text, with its options, and end your turn.`,
         };
       return {
         status: "completed",

@@ -253,7 +253,7 @@ describe("loops", () => {
         "completed",
         "failed",
       ]);
-      expect(model.requests[3]?.toolResults).toEqual([expect.stringContaining("The person said no")]);
+      expect(model.requests[3]?.toolResults).toEqual([expect.stringContaining("The user said no")]);
     });
   });
 

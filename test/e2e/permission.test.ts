@@ -90,7 +90,7 @@ describe("the answers", () => {
       model.reply("I see.");
       await editor.prompt(sessionId, "And?");
       const told = model.requests[1]?.messages.find(({ role }) => role === "tool")?.content;
-      expect(told).toMatch(/^Not run\. The person said no/);
+      expect(told).toMatch(/^Not run\. The user said no/);
     });
   });
 
@@ -100,9 +100,7 @@ describe("the answers", () => {
       const { sessionId } = await editor.newSession();
       model.reply(bash("touch made")).reply("Then not.");
       await editor.prompt(sessionId, "Go");
-      expect(model.requests[1]?.toolResults).toEqual([
-        expect.stringMatching(/^Not run\. The person said no/),
-      ]);
+      expect(model.requests[1]?.toolResults).toEqual([expect.stringMatching(/^Not run\. The user said no/)]);
     });
   });
 
@@ -129,10 +127,10 @@ describe("the answers", () => {
     ["an unknown outcome", { result: { outcome: { outcome: "approved" } } }],
     ["an option that is no text", { result: { outcome: { outcome: "selected", optionId: 1 } } }],
   ];
-  test.each(broken)("%s is a no", async (_, answer) => {
+  test.each(broken)("%s lets nothing run, and the model reads that nobody answered", async (_, answer) => {
     await story({ config: askBash, permission: "never" }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
-      model.reply(bash("touch made"));
+      model.reply(bash("touch made")).reply("Then without it.");
       const turn = editor.prompt(sessionId, "Go");
       const asked = await editor.waitForEntry(
         ({ message }) => message?.kind === "request" && message.method === "session/request_permission",
@@ -140,6 +138,9 @@ describe("the answers", () => {
       );
       await editor.writeLine({ jsonrpc: "2.0", id: asked.message?.json.id, ...answer });
       expect((await turn).stopReason).toBe("end_turn");
+      expect(model.requests[1]?.toolResults).toEqual([
+        expect.stringMatching(/^Not run\. The user could not be asked, so nobody said yes or no: /),
+      ]);
       expect(toolCalls(editor.updates(sessionId))).toMatchObject([{ status: "failed" }]);
       expect(await repository.git("status", "--porcelain")).toBe("");
     });
@@ -191,6 +192,30 @@ describe("several questions", () => {
       ]);
     });
   });
+
+  const rejectedSteps: [string, Record<string, unknown>][] = [
+    ["are rules that ask", { permission: { bash: "ask" } }],
+    ["is a rule that allows them", { permission: { bash: { "*": "allow", "touch one": "ask" } } }],
+  ];
+  test.each(rejectedSteps)(
+    "no ends the step: calls behind it do not run where there %s",
+    async (_, given) => {
+      const config = { ...given, experimental: { continue_loop_on_deny: true } };
+      await story({ config, permission: "reject_once" }, async ({ editor, model, repository }) => {
+        const { sessionId } = await editor.newSession();
+        const touch = (name: string) => reply.callScript("bash", { command: `touch ${name}` });
+        model.reply(reply.together(touch("one"), touch("two"), touch("three"))).reply("Then not.");
+        await editor.prompt(sessionId, "Go");
+        expect(editor.permissionRequests.map(({ toolCall }) => toolCall.title)).toEqual(["touch one"]);
+        expect(model.requests[1]?.toolResults).toEqual([
+          expect.stringMatching(/^Not run\. The user said no to this call/),
+          "Not run. The user said no to another call of this step.",
+          "Not run. The user said no to another call of this step.",
+        ]);
+        expect(await repository.git("status", "--porcelain")).toBe("");
+      });
+    },
+  );
 
   test("no answers the others of the step too, and nothing of them happens", async () => {
     await story({ config, permission: "reject_once" }, async ({ editor, model, repository }) => {

@@ -102,7 +102,7 @@ describe("an editor with forms", () => {
     async (_, client) => {
       await story({ client: client() }, async (stage) => {
         const { sessionId, read, stopReason } = await askIn(stage, database);
-        expect(read).toEqual([expect.stringContaining("The person skipped this.")]);
+        expect(read).toEqual([expect.stringContaining("The user skipped this.")]);
         expect(stopReason).toBe("end_turn");
         expect(agentText(stage.editor.updates(sessionId))).toBe("Understood.");
       });
@@ -120,12 +120,12 @@ describe("an editor with forms", () => {
         const [call] = toolCalls(editor.updates(sessionId));
         expect(call).toMatchObject({
           status: "failed",
-          content: [{ content: { text: "The person closed the question without an answer." } }],
+          content: [{ content: { text: "The user closed the question without an answer." } }],
         });
         model.reply("I go on.");
         await editor.prompt(sessionId, "Take SQLite");
         expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain(
-          "The person closed the question without an answer.",
+          "The user closed the question without an answer.",
         );
       });
     },
@@ -189,7 +189,7 @@ describe("an editor without forms", () => {
   test("may skip it, and the work goes on", async () => {
     await story({ client: plain(), permission: "reject_once" }, async (stage) => {
       const { read } = await askIn(stage, database);
-      expect(read).toEqual([expect.stringContaining("The person skipped this.")]);
+      expect(read).toEqual([expect.stringContaining("The user skipped this.")]);
     });
   });
 

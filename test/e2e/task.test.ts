@@ -120,18 +120,22 @@ describe("a task", () => {
       await editor.prompt(sessionId, "Do it");
       expect(model.requests.at(-1)?.toolResults).toEqual([
         expect.stringMatching(
-          /^The person said no to "echo printed", which ended the task\.[^]*state: stopped/,
+          /^The user said no to "echo printed", which ended the task\.[^]*state: stopped/,
         ),
       ]);
     });
   });
 
-  test("whose question the editor fails to answer ends, and nobody is said to have said no", async () => {
+  test("whose question the editor fails to answer goes on, and nobody is said to have said no", async () => {
     const config = { permission: { bash: "ask" } };
     await story({ config, permission: "never" }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.together(task("Print it")));
       model.when(begins("Print it"), reply.call("bash", { command: "echo printed" }));
+      model.when(
+        ({ toolResults }) => toolResults.at(-1)?.startsWith("Not run") ?? false,
+        "It could not be asked.",
+      );
       model.reply("You could not be asked.");
       const turn = editor.prompt(sessionId, "Do it");
       const asked = await editor.waitForEntry(
@@ -142,7 +146,7 @@ describe("a task", () => {
       await editor.writeLine({ jsonrpc: "2.0", id, error: { code: -32603, message: "The dialog broke" } });
       await turn;
       expect(model.requests.at(-1)?.toolResults).toEqual([
-        expect.stringMatching(/^The person could not be asked about "echo printed", which ended the task\./),
+        expect.stringMatching(/^It could not be asked\.[^]*state: finished/),
       ]);
     });
   });

@@ -1,10 +1,17 @@
 import { expect, test } from "vitest";
-import { fingerprint, isDoomLoop } from "../../src/session/doom-loop.ts";
+import { isDoomLoop, type MadeCall, madeCall, resultFingerprint } from "../../src/session/doom-loop.ts";
 
-/** The places, counted from 1, at which a row of calls counts as a loop. Each letter is one call. */
+/** The places, counted from 1, at which a row of calls counts as a loop. Each letter is one call, a digit its result. */
 function loopsIn(row: string): number[] {
-  const calls = row.split("");
-  return calls.flatMap((_, at) => (isDoomLoop(calls.slice(0, at + 1)) ? [at + 1] : []));
+  const calls = [...row.matchAll(/([a-z])(\d?)/g)].map(([, call = "", result]): MadeCall => ({
+    call,
+    ...(result && { result }),
+  }));
+  return calls.flatMap((_, at) => {
+    const before = calls.slice(0, at);
+    const running = calls.slice(at, at + 1).map(({ call }) => ({ call }));
+    return isDoomLoop([...before, ...running]) ? [at + 1] : [];
+  });
 }
 
 test.each([
@@ -25,9 +32,30 @@ test.each([
   expect(loopsIn(calls)).toEqual(ends);
 });
 
+test.each([
+  ["a1a1a1", [3]],
+  ["a1a2a3a4a5", []],
+  ["a1a1a2a2a2a2", [3, 5, 6]],
+  ["a1b1a1b2a1b3a1b4", []],
+  ["a1b1a1b1a1b1", [6]],
+  ["a1a1aa1", [3, 4]],
+  ["a1aa1", [3]],
+])("with results, as in %j, the loops end at %j", (calls, ends) => {
+  expect(loopsIn(calls)).toEqual(ends);
+});
+
 test("a call is the same when its tool and its input are", () => {
-  const read = fingerprint("read", { filePath: "a", offset: 1 });
-  expect(fingerprint("read", { filePath: "a", offset: 1 })).toBe(read);
-  expect(fingerprint("read", { filePath: "a", offset: 2 })).not.toBe(read);
-  expect(fingerprint("list", { filePath: "a", offset: 1 })).not.toBe(read);
+  const read = madeCall("read", { filePath: "a", offset: 1 });
+  expect(madeCall("read", { filePath: "a", offset: 1 })).toEqual(read);
+  expect(madeCall("read", { filePath: "a", offset: 2 })).not.toEqual(read);
+  expect(madeCall("list", { filePath: "a", offset: 1 })).not.toEqual(read);
+});
+
+test("a result is the same when its content is, wherever the whole of it was saved", () => {
+  const completed = { status: "completed", output: "one" } as const;
+  const first = resultFingerprint({ ...completed, notes: "The whole is in /a" });
+  expect(resultFingerprint({ ...completed, notes: "The whole is in /b" })).toBe(first);
+  expect(resultFingerprint({ ...completed, output: "two" })).not.toBe(first);
+  expect(resultFingerprint({ ...completed, metadata: { exitCode: 1 } })).not.toBe(first);
+  expect(resultFingerprint({ status: "failed", error: "one" })).not.toBe(first);
 });

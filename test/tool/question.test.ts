@@ -72,11 +72,11 @@ describe("question", () => {
   test("goes on when the person skips, stops when the person closes it, asks for text when it cannot be shown", async () => {
     expect((await answered([database], { outcome: "declined" })).result).toEqual({
       status: "completed",
-      output: expect.stringContaining("The person skipped this. Go on without an answer"),
+      output: expect.stringContaining("The user skipped this. Go on without an answer"),
     });
     expect((await answered([database], { outcome: "closed" })).result).toEqual({
       status: "failed",
-      error: "The person closed the question without an answer.",
+      error: "The user closed the question without an answer.",
       stop: "rejected",
     });
     expect((await answered([database], { outcome: "unavailable" })).result).toEqual({

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Deferred, deferred } from "../../src/base/async.ts";
 import { newSessionId } from "../../src/message/ids.ts";
-import { UserError } from "../../src/base/errors.ts";
 import { Approvals } from "../../src/permission/approvals.ts";
 import {
   type Answer,
@@ -184,7 +183,7 @@ describe("the gate", () => {
     const elsewhere = gate.decide(call("3", "3", { sessionId: other }), askAll, never);
     (await questionNumber(0)).answer.resolve({ reply: "reject", feedback: "use npm" });
     expect(await first).toEqual({ outcome: "rejected", feedback: "use npm" });
-    expect(await same).toEqual({ outcome: "rejected" });
+    expect(await same).toEqual({ outcome: "rejected", cause: "step" });
     (await questionNumber(1)).answer.resolve({ reply: "once" });
     expect(await elsewhere).toEqual({ outcome: "allowed" });
     expect(asked.map(({ question }) => question.callId)).toEqual(["1", "3"]);
@@ -241,12 +240,13 @@ describe("the gate", () => {
     const decisions = [gate.decide(call("1"), askAll, never), gate.decide(call("2"), askAll, never)];
     const { signal } = await questionNumber(0);
     gate.close();
-    expect(await Promise.all(decisions)).toEqual([{ outcome: "rejected" }, { outcome: "rejected" }]);
+    const closed = { outcome: "rejected", cause: "closed" };
+    expect(await Promise.all(decisions)).toEqual([closed, closed]);
     expect(signal.aborted).toBe(true);
-    expect(await gate.decide(call("3"), askAll, never)).toEqual({ outcome: "rejected" });
+    expect(await gate.decide(call("3"), askAll, never)).toEqual(closed);
   });
 
-  test("takes a question that fails for a no, at once or later, and says why", async () => {
+  test("lets nothing run after a question that fails, at once or later, and says why", async () => {
     const failures: Ask[] = [
       async () => {
         throw new Error("the editor is gone");
@@ -258,23 +258,31 @@ describe("the gate", () => {
     for (const ask of failures) {
       const { gate, entries } = setUp({ ask });
       expect(await gate.decide(call("1"), askAll, never)).toEqual({
-        outcome: "rejected",
+        outcome: "unasked",
         problem: expect.stringMatching(/^(the editor is gone|no editor)\.$/),
       });
-      expect(entries.map(({ by, outcome }) => [by, outcome])).toEqual([["failure", "rejected"]]);
+      expect(entries.map(({ by, outcome }) => [by, outcome])).toEqual([["failure", "unasked"]]);
     }
   });
 
-  test("takes it for nobody's no where the program itself could not ask", async () => {
-    const ask: Ask = async () => {
-      throw new UserError("A part is missing.");
-    };
-    const { gate, entries } = setUp({ ask });
-    expect(await gate.decide(call("1"), askAll, never)).toEqual({
-      outcome: "unasked",
-      problem: "A part is missing.",
-    });
-    expect(entries.map(({ by, outcome }) => [by, outcome])).toEqual([["failure", "unasked"]]);
+  test("rejects the calls of a step after a no, those too that come later, and no others", async () => {
+    const allowAll: Rule[] = [{ permission: "*", pattern: "*", action: "allow" }];
+    const { gate, asked, questionNumber } = setUp();
+    const first = gate.decide(call("1", "one", { step: "a" }), askAll, never);
+    const waiting = gate.decide(call("2", "two", { step: "a" }), askAll, never);
+    (await questionNumber(0)).answer.resolve({ reply: "reject" });
+    const later = gate.decide(call("3", "three", { step: "a" }), allowAll, never);
+    expect(await Promise.all([first, waiting, later])).toEqual([
+      { outcome: "rejected" },
+      { outcome: "rejected", cause: "step" },
+      { outcome: "rejected", cause: "step" },
+    ]);
+    const others = [
+      gate.decide(call("4", "four", { step: "b" }), allowAll, never),
+      gate.decide(call("5", "five", { step: "a", sessionId: other }), allowAll, never),
+    ];
+    expect(await Promise.all(others)).toEqual([{ outcome: "allowed" }, { outcome: "allowed" }]);
+    expect(asked).toHaveLength(1);
   });
 
   test.each([
@@ -285,10 +293,10 @@ describe("the gate", () => {
     [{ reply: "always" }],
     [{ reply: "always", scope: "world" }],
     [{ reply: "ONCE" }],
-  ])("takes the strange answer %j for a no", async (answer) => {
+  ])("takes the strange answer %j for none", async (answer) => {
     const { gate } = setUp({ ask: async () => JSON.parse(JSON.stringify(answer ?? null)) });
     expect(await gate.decide(call("1"), askAll, never)).toEqual({
-      outcome: "rejected",
+      outcome: "unasked",
       problem: "The editor's answer was none of those offered.",
     });
   });
@@ -303,7 +311,7 @@ describe("the gate", () => {
     const { gate } = setUp({ ask });
     const decisions = [gate.decide(call("1"), askAll, never), gate.decide(call("2"), askAll, never)];
     expect(await Promise.all(decisions)).toEqual([
-      { outcome: "rejected", problem: "once." },
+      { outcome: "unasked", problem: "once." },
       { outcome: "allowed" },
     ]);
   });
