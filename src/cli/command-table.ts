@@ -44,10 +44,16 @@ export const commands: readonly Command[] = [
         name: "permission",
         value: "POLICY",
         choices: ["ask", "allow", "deny"],
-        about: "what happens where a rule asks: ask, allow or deny (ask on a terminal, else deny)",
+        about:
+          "what happens where a rule asks: ask, allow or deny (ask if stdin and stderr are terminals, else deny)",
       },
       { name: "trust", about: "trust the folder's own configuration as it is now" },
-      { name: "max-steps", value: "N", number: "count", about: "model calls after which the turn stops" },
+      {
+        name: "max-steps",
+        value: "N",
+        number: "count",
+        about: "model calls after which the turn stops (200 where nobody is asked)",
+      },
       { name: "max-cost", value: "DOLLARS", number: "amount", about: "dollars after which the turn stops" },
       {
         name: "format",

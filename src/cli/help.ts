@@ -8,6 +8,8 @@ export const exitCodes = {
   failed: 1,
   usage: 2,
   limit: 3,
+  /** The turn came to its end, but calls were refused because nobody could be asked. */
+  refused: 4,
   cancelled: 130,
   /** The reader of stdout went away: 128 and the number of SIGPIPE. */
   closedPipe: 141,
@@ -42,7 +44,7 @@ export function helpOnAll(commands: readonly Command[], page: Page): string {
 }
 
 const exitText =
-  "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 stopped at a limit, 130 cancelled, 141 the reader of the output went away.";
+  "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 stopped at a limit, 4 done but calls were refused, 130 cancelled, 141 the reader of the output went away.";
 
 /** The help on a command, or on all that begin with a word. Undefined where nothing is called so. */
 export function helpOn(

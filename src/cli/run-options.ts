@@ -3,6 +3,7 @@ import { basename, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import { parseConfigFile } from "../config/config-file.ts";
+import { contentVariable, defaultsVariable } from "../config/load.ts";
 import type { Call } from "./command.ts";
 import { existingFolder } from "./local-app.ts";
 import { pipedText } from "./stdin.ts";
@@ -20,7 +21,9 @@ export interface RunOptions {
   readonly session: string | undefined;
   /** In the newest session of the folder. */
   readonly goOn: boolean;
+  /** `ask` only if there is a terminal to ask on. */
   readonly permission: PermissionPolicy;
+  readonly isAttended: boolean;
   readonly trust: boolean;
   readonly format: "text" | "json";
   readonly isVerbose: boolean;
@@ -38,6 +41,8 @@ export async function readOptions(call: Call): Promise<RunOptions> {
   const attached = await Promise.all(call.texts("file").map(toLink));
   const cwd = await existingFolder(call.text("cwd") ?? ".");
   const prompt = await promptOf(call);
+  const isAttended = canAsk(process);
+  const permission = policyOf(call, isAttended);
   return {
     blocks: [{ type: "text", text: prompt }, ...attached],
     cwd,
@@ -45,11 +50,15 @@ export async function readOptions(call: Call): Promise<RunOptions> {
     model: call.text("model"),
     session: call.text("session"),
     goOn: call.has("continue"),
-    permission: policyOf(call),
+    permission,
+    isAttended,
     trust: call.has("trust"),
     format: call.has("json") || call.text("format") === "json" ? "json" : "text",
     isVerbose: call.has("verbose"),
-    env: withLimits(process.env, call.number("max-steps"), call.number("max-cost")),
+    env: withLimits(permission === "ask" ? process.env : withDefaults(process.env), {
+      maxSteps: call.number("max-steps"),
+      maxCost: call.number("max-cost"),
+    }),
   };
 }
 
@@ -62,10 +71,15 @@ async function promptOf({ operands }: Call): Promise<string> {
   return prompt;
 }
 
-function policyOf(call: Call): PermissionPolicy {
+/** Whether a question can be seen and answered: both ends are terminals. */
+export function canAsk({ stdin, stderr }: Record<"stdin" | "stderr", { isTTY?: boolean }>): boolean {
+  return stdin.isTTY === true && stderr.isTTY === true;
+}
+
+function policyOf(call: Call, isAttended: boolean): PermissionPolicy {
   const given = call.text("permission");
-  if (given === "allow" || given === "deny" || given === "ask") return given;
-  return process.stdin.isTTY ? "ask" : "deny";
+  if (given === "allow" || given === "deny") return given;
+  return isAttended ? "ask" : "deny";
 }
 
 /** The server reads the file, under its rules, and says what it cannot show a model. */
@@ -76,13 +90,18 @@ async function toLink(path: string): Promise<ContentBlock> {
   return { type: "resource_link", uri: pathToFileURL(absolute).href, name: basename(absolute) };
 }
 
-const contentVariable = "FAIRLEAD_CONFIG_CONTENT";
+/** Model calls of a run that asks nobody, unless a flag or the configuration says otherwise. */
+export const unattendedSteps = 200;
+
+/** The default limit is weaker than every configuration file. */
+function withDefaults(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return { ...env, [defaultsVariable]: JSON.stringify({ max_steps: unattendedSteps }) };
+}
 
 /** The limits travel as the configuration that stands above all but the administrator's. */
 function withLimits(
   env: NodeJS.ProcessEnv,
-  maxSteps: number | undefined,
-  maxCost: number | undefined,
+  { maxSteps, maxCost }: Record<"maxSteps" | "maxCost", number | undefined>,
 ): NodeJS.ProcessEnv {
   if (maxSteps === undefined && maxCost === undefined) return env;
   const written = parseConfigFile(contentVariable, env[contentVariable] || "{}").value;

@@ -6,8 +6,8 @@ import { exitCodes } from "./help.ts";
 import { localApp, openApp } from "./local-app.ts";
 import { remark, shownOn } from "./output.ts";
 import { Printer } from "./printer.ts";
-import { answerFor } from "./run-answers.ts";
-import { readOptions, type RunOptions } from "./run-options.ts";
+import { answerFor, describeRefused, type RefusedCall } from "./run-answers.ts";
+import { readOptions, type RunOptions, unattendedSteps } from "./run-options.ts";
 import { styleFor } from "./style.ts";
 import { UsageError } from "./usage.ts";
 
@@ -17,6 +17,7 @@ export async function run(call: Call): Promise<number> {
   if (options.trust) await (await localApp(options.cwd)).project.consent?.accept();
   const report = options.format === "json" ? new JsonReport() : new TextReport();
   let isListening = false;
+  const refused: RefusedCall[] = [];
   const editor = await startEditor({
     env: options.env,
     isVerbose: options.isVerbose,
@@ -24,7 +25,12 @@ export async function run(call: Call): Promise<number> {
       if (isListening) report.update(update);
     },
     onPermission: (request, signal) =>
-      answerFor(request, options, { printer: report.printer, signal, onInterrupt: () => interrupt() }),
+      answerFor(request, options, {
+        printer: report.printer,
+        signal,
+        onInterrupt: () => interrupt(),
+        onRefused: (call) => refused.push(call),
+      }),
   });
   let interrupt = () => {};
   try {
@@ -33,8 +39,9 @@ export async function run(call: Call): Promise<number> {
     const prompt = new Prompt(editor, sessionId, report);
     interrupt = () => prompt.interrupt();
     const ended = await prompt.send(options);
-    report.stopped({ ...ended, sessionId });
-    return stopCodes[ended.stopReason];
+    report.stopped({ ...ended, sessionId, refused });
+    const isIncomplete = ended.stopReason === "end_turn" && refused.length > 0;
+    return isIncomplete ? exitCodes.refused : stopCodes[ended.stopReason];
   } catch (error) {
     if (error instanceof UsageError) throw error;
     report.failed(reasonOf(error));
@@ -53,6 +60,7 @@ const stopCodes: Readonly<Record<StopReason, number>> = {
 };
 
 type Ended = { stopReason: StopReason; usage: unknown };
+type Stopped = Ended & { sessionId: string; refused: readonly RefusedCall[] };
 
 /** What a run tells of itself, to a person or to a program. */
 interface Report {
@@ -60,7 +68,7 @@ interface Report {
   readonly printer: Printer;
   update: Printer["update"];
   note(text: string): void;
-  stopped(ended: Ended & { sessionId: string }): void;
+  stopped(ended: Stopped): void;
   failed(reason: string): void;
 }
 
@@ -81,8 +89,9 @@ class TextReport implements Report {
     this.printer.line(this.#style.yellow(text));
   }
 
-  stopped({ stopReason, sessionId }: Ended & { sessionId: string }): void {
+  stopped({ stopReason, sessionId, refused }: Stopped): void {
     this.printer.line(this.#style.dim(`${stopTexts[stopReason]} (session ${sessionId})`));
+    if (refused.length > 0) this.note(describeRefused(refused));
   }
 
   failed(reason: string): void {
@@ -107,8 +116,9 @@ class JsonReport implements Report {
     remark(text);
   }
 
-  stopped({ stopReason, sessionId, usage }: Ended & { sessionId: string }): void {
-    this.update({ sessionUpdate: "stop", stopReason, sessionId, usage });
+  stopped({ stopReason, sessionId, usage, refused }: Stopped): void {
+    this.update({ sessionUpdate: "stop", stopReason, sessionId, usage, refused });
+    if (refused.length > 0) this.note(describeRefused(refused));
   }
 
   failed(reason: string): void {
@@ -198,6 +208,6 @@ const stopTexts: Readonly<Record<StopReason, string>> = {
   end_turn: "done",
   cancelled: "cancelled",
   max_tokens: "stopped: the model's output limit was reached",
-  max_turn_requests: "stopped: a limit of steps or cost was reached",
+  max_turn_requests: `stopped: a limit of steps or cost was reached (a run that asks nobody makes ${unattendedSteps} model calls unless --max-steps says otherwise)`,
   refusal: "the model refused",
 };

@@ -69,7 +69,9 @@ export interface LoadedConfig {
 /** Where the configuration of an organisation is kept that the person joined. Nothing is fetched when it is read. */
 export const organizationFile = (dataFolder: string): string => join(dataFolder, "organization.json");
 
-const contentVariable = "FAIRLEAD_CONFIG_CONTENT";
+/** Variables that hold configuration: stronger than the files, and weaker than all of them. */
+export const contentVariable = "FAIRLEAD_CONFIG_CONTENT";
+export const defaultsVariable = "FAIRLEAD_CONFIG_DEFAULTS";
 
 /** Later names beat earlier ones. */
 const names = ["opencode.json", "opencode.jsonc", "fairlead.json", "fairlead.jsonc"];
@@ -77,7 +79,7 @@ const folderNames = [".opencode", ".fairlead"];
 const otherFolderNames = [".claude", ".agents"];
 
 /**
- * Reads all configuration, lowest first: an organisation's, global, the file in `FAIRLEAD_CONFIG`, project files from the worktree's
+ * Reads all configuration, lowest first: `FAIRLEAD_CONFIG_DEFAULTS`, an organisation's, global, the file in `FAIRLEAD_CONFIG`, project files from the worktree's
  * root down, configuration folders (home, then outer to inner), `FAIRLEAD_CONFIG_CONTENT`, the administrator's.
  * Never rejects for what stands in a file: problems are listed and the rest counts.
  */
@@ -129,13 +131,15 @@ async function readTexts(
   options: LoadConfigOptions,
   folders: readonly ConfigSource[],
 ): Promise<SourceText[]> {
-  const content = options.env[contentVariable];
-  const inline: SourceText[] = content ? [{ path: contentVariable, scope: "env", text: content }] : [];
+  const inVariable = (path: string): SourceText[] => {
+    const text = options.env[path];
+    return text ? [{ path, scope: "env", text }] : [];
+  };
   const [below, above] = await Promise.all([
     readAll(fileCandidates(options, folders), options),
     readAll(managedCandidates(options), options),
   ]);
-  return [...below, ...inline, ...above];
+  return [...inVariable(defaultsVariable), ...below, ...inVariable(contentVariable), ...above];
 }
 
 function fileCandidates(options: LoadConfigOptions, folders: readonly ConfigSource[]): ConfigSource[] {

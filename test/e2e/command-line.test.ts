@@ -93,13 +93,13 @@ describe("fairlead run", () => {
     });
   });
 
-  test("rejects what a rule asks about when nobody is there, and allows it when told so", async () => {
+  test("refuses what a rule asks about when nobody is there, and allows it when told so", async () => {
     const write = reply.call("bash", { command: "echo new > a.txt" });
     await inPlace(
       async ({ cwd, model, run }) => {
-        model.reply(write);
+        model.reply(write).reply(reply.say("I may not."));
         const denied = await run(["run", "Change it"]);
-        expect([denied.code, await readFile(join(cwd, "a.txt"), "utf8")]).toEqual([0, "one\n"]);
+        expect([denied.code, await readFile(join(cwd, "a.txt"), "utf8")]).toEqual([4, "one\n"]);
         expect(denied.stderr).toContain("nobody is here to ask");
         model.reply(write).reply(reply.say("Changed."));
         const allowed = await run(["run", "--permission", "allow", "Change it"]);

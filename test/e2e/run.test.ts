@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { canAsk } from "../../src/cli/run-options.ts";
 import { environment } from "../support/environment.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
@@ -74,6 +75,121 @@ describe("limits of a run", () => {
       expect([cost.code, cost.stderr]).toEqual([3, expect.stringContaining("This turn has cost $2.00")]);
     });
   });
+});
+
+describe("a run without a terminal", () => {
+  const bash = (command: string) => reply.call("bash", { command });
+  const config = { permission: { bash: "ask" } };
+
+  test("goes on after refused calls, says so in its last line, and ends with the code 4", async () => {
+    await inPlace(async ({ model, start }) => {
+      model.reply(bash("npm test")).reply(bash("make")).reply("Without the tests it looks right.");
+      const { code, stdout, stderr } = await start(["run", "Check it"], { input: "" }).ended;
+      expect([code, stdout]).toEqual([4, "Without the tests it looks right.\n"]);
+      expect(model.requests[1]?.toolResults).toEqual([
+        expect.stringMatching(
+          /^Not run\. The user could not be asked, so nobody said yes or no: This run has no terminal on which anybody could answer\. Go on without it\./,
+        ),
+      ]);
+      expect(stderr.trim().split("\n").at(-1)).toBe(
+        "2 calls were refused: bash `npm test`, bash `make`; allow them with a rule or --permission allow",
+      );
+    }, config);
+  });
+
+  test("lists refused calls in the last line of its JSON", async () => {
+    await inPlace(async ({ model, start }) => {
+      model.reply(bash("npm test")).reply("Not tested.");
+      const { code, stdout } = await start(["run", "--json", "Check it"], { input: "" }).ended;
+      expect([code, jsonLines(stdout).at(-1)]).toEqual([
+        4,
+        expect.objectContaining({
+          sessionUpdate: "stop",
+          refused: [{ tool: "bash", title: "npm test", toolCallId: expect.any(String) }],
+        }),
+      ]);
+      model.reply("Nothing to do.");
+      const done = await start(["run", "--json", "Check it"], { input: "" }).ended;
+      expect([done.code, jsonLines(done.stdout).at(-1)]).toEqual([
+        0,
+        expect.objectContaining({ refused: [] }),
+      ]);
+    }, config);
+  });
+
+  test.each(["allow", "deny"])(
+    "and with --permission %s stops a model that repeats itself",
+    async (policy) => {
+      await inPlace(async ({ model, start }) => {
+        for (let time = 0; time < 4; time++) model.reply(reply.call("read", { filePath: "a.txt" }));
+        const args = ["run", "--permission", policy, "Read it"];
+        const { code, stderr } = await start(args, { input: "" }).ended;
+        expect([code, stderr]).toEqual([1, expect.stringContaining("The model repeats itself")]);
+        expect(model.requests[3]?.toolResults.at(-1)).toMatch(
+          /^Not run\. You have made the same calls three times with the same results/,
+        );
+        expect(model.requests).toHaveLength(4);
+      });
+    },
+  );
+
+  test("ends where the model repeats a call that is refused", async () => {
+    await inPlace(async ({ model, start }) => {
+      for (let time = 0; time < 4; time++) model.reply(bash("npm test"));
+      const { code } = await start(["run", "Check it"], { input: "" }).ended;
+      expect([code, model.requests.length]).toEqual([1, 4]);
+    }, config);
+  });
+
+  test("lets a command be repeated whose output changes", async () => {
+    await inPlace(async ({ model, start }) => {
+      for (let time = 0; time < 6; time++) model.reply(bash("echo x >> log; wc -l < log"));
+      model.reply("Six lines.");
+      const { code, stdout } = await start(["run", "Wait for it"], { input: "" }).ended;
+      expect([code, stdout]).toEqual([0, "Six lines.\n"]);
+    });
+  });
+
+  test("answers no question of the model, whatever is allowed", async () => {
+    await inPlace(async ({ model, start }) => {
+      const options = [{ label: "Postgres" }, { label: "SQLite" }];
+      const questions = [{ header: "Store", question: "Which store?", options }];
+      model.reply(reply.call("question", { questions })).reply("I took SQLite.");
+      const args = ["run", "--permission", "allow", "Choose"];
+      const { code, stdout } = await start(args, { input: "" }).ended;
+      expect([code, stdout]).toEqual([0, "I took SQLite.\n"]);
+      expect(model.requests[1]?.toolResults).toEqual([expect.stringMatching(/^Nobody was asked: /)]);
+    });
+  });
+
+  test("stops after 200 model calls, unless the configuration or a flag says otherwise", async () => {
+    await inPlace(async ({ model, start }) => {
+      for (let step = 1; step < 200; step++) model.reply(reply.call("glob", { pattern: `*.${step}` }));
+      model.reply("So far.");
+      const { code, stdout, stderr } = await start(["run", "Go on"], { input: "" }).ended;
+      expect([code, stdout, model.requests.length]).toEqual([3, "So far.\n", 200]);
+      expect(stderr).toContain("makes 200 model calls unless --max-steps says otherwise");
+    });
+  });
+
+  test("keeps the limit of steps that the configuration sets", async () => {
+    await inPlace(
+      async ({ model, start }) => {
+        for (let step = 1; step < 205; step++) model.reply(reply.call("glob", { pattern: `*.${step}` }));
+        model.reply("Done.");
+        const { code, stdout } = await start(["run", "Go on"], { input: "" }).ended;
+        expect([code, stdout]).toEqual([3, "Done.\n"]);
+      },
+      { max_steps: 205 },
+    );
+  });
+});
+
+test("a run asks only where stdin and stderr are terminals", () => {
+  const terminal = { isTTY: true };
+  expect(canAsk({ stdin: terminal, stderr: terminal })).toBe(true);
+  expect(canAsk({ stdin: terminal, stderr: {} })).toBe(false);
+  expect(canAsk({ stdin: {}, stderr: terminal })).toBe(false);
 });
 
 describe("what is attached to a run", () => {
