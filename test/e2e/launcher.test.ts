@@ -111,53 +111,70 @@ describe("the launcher", () => {
   });
 });
 
-describe("the script that npm runs after it installed a checkout", () => {
-  const prepareScript = "scripts/prepare.cjs";
-  const prepare = async (files: Files, env: Record<string, string> = {}) => {
+describe("the script that starts the build", () => {
+  const startBuild = "scripts/start-build.cjs";
+  const start = async (files: Files, env: Record<string, string> = {}) => {
     const place = await temporaryFolder({
-      [prepareScript]: await readFile(join(root, prepareScript), "utf8"),
+      [startBuild]: await readFile(join(root, startBuild), "utf8"),
       ...files,
     });
-    const { exitCode, stdout, stderr } = await execa(process.execPath, [join(place.path, prepareScript)], {
+    const { exitCode, stdout, stderr } = await execa(process.execPath, [join(place.path, startBuild)], {
       reject: false,
       env,
     });
     return { exitCode, stdout, stderr, place };
   };
-  const build = { "scripts/build.ts": "console.log('built');", "node_modules/rolldown/package.json": "{}" };
+  const tools = { "scripts/build.ts": "console.log('built');", "node_modules/rolldown/package.json": "{}" };
+  const build = { ...tools, "node_modules/@rolldown/binding-linux-x64-gnu/package.json": "{}" };
 
   test("builds with the Node of the development dependencies, and links it where npm left that out", async () => {
     const brought = `node_modules/${nodePackage}/bin/node`;
     await using place = await temporaryFolder({
-      [prepareScript]: await readFile(join(root, prepareScript), "utf8"),
+      [startBuild]: await readFile(join(root, startBuild), "utf8"),
       ...build,
       [brought]: '#!/bin/sh\necho "brought $(basename "$1")"\n',
       "node_modules/.bin/other": "",
     });
     await chmod(join(place.path, brought), 0o755);
     for (const _ of ["as npm 10 leaves it", "again"]) {
-      const { stdout } = await execa(process.execPath, [join(place.path, prepareScript)]);
+      const { stdout } = await execa(process.execPath, [join(place.path, startBuild)]);
       expect(stdout).toBe("brought build.ts");
       expect(await readlink(join(place.path, "node_modules/.bin/node"))).toBe(`../${nodePackage}/bin/node`);
     }
   });
 
   test("builds with the Node it runs on where none is brought", async () => {
-    const { place, ...result } = await prepare(build);
+    const { place, ...result } = await start(build);
     expect(result).toEqual({ exitCode: 0, stdout: "built", stderr: "" });
     await place.remove();
   });
 
-  test("fails where a package would lack its bundle, and only says so after an install", async () => {
-    const install = await prepare({}, { npm_command: "install" });
-    expect([install.exitCode, install.stderr]).toEqual([
-      0,
-      expect.stringContaining('"npm ci" installs them'),
-    ]);
-    const pack = await prepare({}, { npm_command: "pack" });
-    expect([pack.exitCode, pack.stderr]).toEqual([1, expect.stringContaining('Run "npm ci" first')]);
-    const broken = await prepare({ ...build, "scripts/build.ts": "process.exit(3);" });
-    expect(broken.exitCode).toBe(3);
-    for (const { place } of [install, pack, broken]) await place.remove();
+  test.each([
+    ["prepare", "install", 0],
+    ["prepare", "ci", 0],
+    ["prepare", "pack", 1],
+    ["prepare", "publish", 1],
+    ["build", "run", 1],
+  ])("without its tools says so to %s of npm %s, with the code %i", async (script, command, code) => {
+    const { exitCode, stderr, place } = await start(
+      {},
+      { npm_lifecycle_event: script, npm_command: command },
+    );
+    expect([exitCode, stderr]).toEqual([code, expect.stringContaining('are missing; run "npm ci"')]);
+    await place.remove();
+  });
+
+  test("says which Node to install where npm left out native parts on an older one", async () => {
+    const env = { npm_config_user_agent: "npm/10.5.1 node/v22.0.0 linux x64 workspaces/false" };
+    const { exitCode, stdout, stderr, place } = await start(tools, env);
+    expect([exitCode, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/native parts of the build on Node 22\.0\.0\. Install Node 22\.12 or newer .*$/);
+    await place.remove();
+  });
+
+  test("fails with the build", async () => {
+    const { exitCode, place } = await start({ ...build, "scripts/build.ts": "process.exit(3);" });
+    expect(exitCode).toBe(3);
+    await place.remove();
   });
 });
