@@ -5,6 +5,7 @@ import { checkConfig, parseConfigFile } from "../config/config-file.ts";
 import { setInFile } from "../config/edit.ts";
 import { organizationFile } from "../config/load.ts";
 import type { App } from "../app.ts";
+import { lockFolderOf } from "../storage/lock.ts";
 import { type Questions, Stopped } from "./questions.ts";
 import { UsageError } from "./usage.ts";
 
@@ -28,6 +29,7 @@ export async function joinOrganization(address: string, app: App, questions: Que
   await setInFile(
     path,
     Object.entries(config).map(([key, value]) => ({ path: [key], value })),
+    lockFolderOf(app.folders.data),
   );
   questions.say(
     `Stored in ${path}. Call this again when it changes; fairlead logout --organization takes it away.`,

@@ -15,6 +15,7 @@ import { Catalog } from "../model/known-models.ts";
 import { listModels } from "../model/list-models.ts";
 import { openModels } from "../model/providers.ts";
 import { usableProviders } from "../model/usable-providers.ts";
+import { lockFolderOf } from "../storage/lock.ts";
 import type { Call } from "./command.ts";
 import { editors, startCommand } from "./editors.ts";
 import { exitCodes } from "./help.ts";
@@ -211,7 +212,8 @@ async function store({ app, questions }: Setup, { provider, key, model }: Choice
   const file = configFile(app.folders.config);
   const { loaded } = await app.projects.readConfiguration(app.home);
   if (key.from === "person") await saveCredential(app.folders.data, provider.id, key.key);
-  await setInFile(file, settingsFor({ provider, key, model }, loaded.config));
+  const settings = settingsFor({ provider, key, model }, loaded.config);
+  await setInFile(file, settings, lockFolderOf(app.folders.data));
   const kept = key.from === "person" ? " and the key in credentials.json, for your eyes only" : "";
   questions.say(`Stored: the model ${provider.id}/${model} in ${file}${kept}.`);
 }
@@ -270,7 +272,7 @@ async function tellEditor({ call, questions, app }: Setup): Promise<void> {
   const file = editor.settings.file({ home: app.home, env: process.env, platform: process.platform });
   if (!(await questions.confirm(`Write this into ${file}?`, false))) return;
   try {
-    await setInFile(file, editor.settings.of(start));
+    await setInFile(file, editor.settings.of(start), lockFolderOf(app.folders.data));
     questions.say(`Written. Fairlead is among the agents of ${editor.name} now.`);
   } catch (error) {
     questions.say(messageOf(error));

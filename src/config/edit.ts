@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import { readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { applyEdits, modify } from "jsonc-parser";
-import { codeOf, UserError } from "../base/errors.ts";
+import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import { makeFolder } from "../base/make-folder.ts";
+import { updateSharedFile } from "../storage/lock.ts";
 import { parseConfigFile, problemsOf, writtenAt } from "./config-file.ts";
 
 /** A value to set at a place in a file of JSON with comments; undefined takes away what stands there. */
@@ -16,11 +17,25 @@ const format = { insertSpaces: true, tabSize: 2, eol: "\n" };
 
 /**
  * Sets values in a file of JSON with comments and leaves all else in it as it is. The file is replaced at once, and
- * made where it is not there. Throws {@link UserError} where it cannot be read or is not JSON.
+ * made where it is not there. `lockFolder` has the locks under which processes change files. Throws {@link UserError}
+ * where the file cannot be read or is not JSON.
  */
-export async function setInFile(path: string, settings: readonly Setting[]): Promise<void> {
+export async function setInFile(
+  path: string,
+  settings: readonly Setting[],
+  lockFolder: string,
+): Promise<void> {
   // A file of a collection of dotfiles is a link: what it names is replaced, not the link.
   const target = await realpath(path).catch(() => path);
+  try {
+    await updateSharedFile(target, lockFolder, () => change(path, target, settings));
+  } catch (error) {
+    if (error instanceof UserError) throw error;
+    throw new UserError(`${path} cannot be written: ${messageOf(error)}.`, { cause: error });
+  }
+}
+
+async function change(path: string, target: string, settings: readonly Setting[]): Promise<void> {
   const before = await readIfThere(target);
   const text = before?.trim() ? before : "{}\n";
   const file = parseConfigFile(path, text);
@@ -61,6 +76,6 @@ async function replace(path: string, text: string): Promise<void> {
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });
-    throw new UserError(`${path} cannot be written: ${codeOf(error) ?? String(error)}.`, { cause: error });
+    throw error;
   }
 }

@@ -79,8 +79,11 @@ export class AuthorizationStore {
   /** False where nothing was stored. */
   async forget(serverUrl: string): Promise<boolean> {
     const files = await this.#deps.files();
-    const isStored = (await this.load(serverUrl)) !== undefined;
-    await files.remove(keyOf(serverUrl));
+    let isStored = false;
+    await files.update(keyOf(serverUrl), authorizationSchema, (stored) => {
+      isStored = stored?.serverUrl === addressOf(serverUrl);
+      return undefined;
+    });
     return isStored;
   }
 

@@ -6,6 +6,7 @@ import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import { hasOnly } from "../base/form.ts";
 import { lookAt } from "../base/look.ts";
 import { makeFolder } from "../base/make-folder.ts";
+import { lockFolderOf, updateSharedFile } from "../storage/lock.ts";
 
 const credentialsSchema = z.record(z.string(), z.looseObject({ apiKey: z.string().optional() }));
 
@@ -46,9 +47,25 @@ export async function saveCredential(
   provider: string,
   apiKey: string | undefined,
 ): Promise<void> {
-  const { [provider]: before, ...others } = await loadCredentials(dataFolder);
-  const credentials = apiKey === undefined ? others : { ...others, [provider]: { ...before, apiKey } };
-  await replaceFile(credentialsPath(dataFolder), `${JSON.stringify(credentials, undefined, 2)}\n`);
+  const path = credentialsPath(dataFolder);
+  const change = async () => {
+    const { [provider]: before, ...others } = await loadCredentials(dataFolder);
+    const credentials = apiKey === undefined ? others : { ...others, [provider]: { ...before, apiKey } };
+    await replaceFile(path, `${JSON.stringify(credentials, undefined, 2)}\n`);
+  };
+  try {
+    await updateSharedFile(path, lockFolderOf(dataFolder), change);
+  } catch (thrown) {
+    if (thrown instanceof UserError) throw thrown;
+    throw notWritable(path, thrown);
+  }
+}
+
+function notWritable(path: string, thrown: unknown): UserError {
+  return new UserError(
+    `${path} cannot be written: ${messageOf(thrown)}. Make its folder writable, or set XDG_DATA_HOME to one that is.`,
+    { cause: thrown },
+  );
 }
 
 async function replaceFile(path: string, text: string): Promise<void> {
@@ -59,10 +76,7 @@ async function replaceFile(path: string, text: string): Promise<void> {
     await rename(temporary, path);
   } catch (thrown) {
     await rm(temporary, { force: true });
-    throw new UserError(
-      `${path} cannot be written: ${messageOf(thrown)}. Make its folder writable, or set XDG_DATA_HOME to one that is.`,
-      { cause: thrown },
-    );
+    throw thrown;
   }
 }
 

@@ -5,6 +5,7 @@ import type { Secrets } from "../base/secrets.ts";
 import type { Env } from "../config/paths.ts";
 import type { Config } from "../config/schema.ts";
 import { watch, type Watched } from "../config/stamp.ts";
+import { lockFolderOf } from "../storage/lock.ts";
 import { type Credentials, loadCredentials, saveCredential } from "./credentials.ts";
 import { KeyCommands } from "./key-command.ts";
 import { Catalog } from "./known-models.ts";
@@ -53,6 +54,7 @@ export class ModelAccess {
     this.#catalog = new Catalog(log);
     this.#lists = new ModelLists({
       folder: join(dataFolder, "models"),
+      lockFolder: lockFolderOf(dataFolder),
       keyCommands: this.#keyCommands,
       log,
     });

@@ -6,6 +6,7 @@ import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { lookAt } from "../base/look.ts";
 import { makeFolder } from "../base/make-folder.ts";
+import { updateSharedFile } from "../storage/lock.ts";
 import type { KeyCommands } from "./key-command.ts";
 import { knownModelSchema } from "./known-models.ts";
 import type { ListedModels } from "./list-models.ts";
@@ -31,6 +32,8 @@ export type ModelList = z.infer<typeof modelListSchema>;
 export interface ModelListsDeps {
   /** Where lists are kept between runs. */
   readonly folder: string;
+  /** Where the locks are under which processes change files. */
+  readonly lockFolder: string;
   readonly keyCommands: KeyCommands;
   readonly log: Log;
 }
@@ -60,6 +63,11 @@ export class ModelLists {
   async refresh(provider: Provider, signal: AbortSignal = this.#end.signal): Promise<ListedModels> {
     const listed = await this.#ask(provider, signal);
     if (signal.aborted) return listed;
+    await updateSharedFile(this.#pathOf(provider), this.#deps.lockFolder, () => this.#keep(provider, listed));
+    return listed;
+  }
+
+  async #keep(provider: Provider, listed: ListedModels): Promise<void> {
     const before = listed.outcome === "failed" ? await this.#read(provider) : undefined;
     await this.#write(provider, {
       provider: provider.id,
@@ -68,7 +76,6 @@ export class ModelLists {
       models: listed.outcome === "listed" ? listed.models : (before?.models ?? []),
       ...(listed.outcome === "failed" && { failure: listed.message }),
     });
-    return listed;
   }
 
   async #ask(provider: Provider, signal: AbortSignal): Promise<ListedModels> {

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { Serial } from "../base/async.ts";
 import { hasOnly, quickForm } from "../base/form.ts";
 import { UserError } from "../base/errors.ts";
 import type { Rule } from "./rule.ts";
@@ -14,10 +13,11 @@ export interface Approval {
   scope: ApprovalScope;
 }
 
-/** Where the approvals of a project are kept. `load` gives undefined where there is nothing yet. */
+/** Where the approvals of a project are stored. A stored value is undefined when there is none yet. */
 export interface ApprovalStore {
   load(): Promise<unknown>;
-  save(approvals: StoredApprovals): Promise<void>;
+  /** Changes the stored value; no other session or process changes it meanwhile. */
+  update(change: (stored: unknown) => StoredApprovals): Promise<void>;
 }
 
 const entrySchema = z.object({ permission: z.string().min(1), pattern: z.string().min(1) });
@@ -36,7 +36,6 @@ const approvalLimit = 1000;
 /** The approvals of a session and its project. Without a store, those for the project hold for the session only. */
 export class Approvals {
   readonly #store: ApprovalStore | undefined;
-  readonly #saving = new Serial();
   #session: Entry[] = [];
   #project: Entry[] = [];
   /** Those of the project that could not be saved (yet); they hold for this session. */
@@ -50,7 +49,7 @@ export class Approvals {
   /** With what the project remembers. Throws {@link UserError} where that cannot be read. */
   static async open(store: ApprovalStore): Promise<Approvals> {
     const approvals = new Approvals(store);
-    approvals.#project = await approvals.#load();
+    approvals.#project = entriesOf(await store.load());
     return approvals;
   }
 
@@ -63,7 +62,7 @@ export class Approvals {
   /** Takes over what other sessions and processes approved or took back for the project meanwhile. */
   async refresh(): Promise<void> {
     if (!this.#store) return;
-    this.#project = merged(await this.#saving.run(() => this.#load()), this.#unsaved);
+    this.#project = merged(entriesOf(await this.#store.load()), this.#unsaved);
   }
 
   /** As rules that allow; they count only where the other rules ask. */
@@ -102,24 +101,20 @@ export class Approvals {
     return this.list().length < before;
   }
 
-  /** Another process may have saved meanwhile: what it added is kept. */
-  #change(change: (stored: readonly Entry[]) => Entry[]): Promise<void> {
-    return this.#saving.run(async () => {
-      const approvals = change(await this.#load());
-      await this.#store?.save({ approvals });
-    });
+  async #change(change: (stored: readonly Entry[]) => Entry[]): Promise<void> {
+    await this.#store?.update((stored) => ({ approvals: change(entriesOf(stored)) }));
   }
+}
 
-  async #load(): Promise<Entry[]> {
-    const stored = await this.#store?.load();
-    if (stored === undefined) return [];
-    if (isStoredApprovals(stored)) return stored.approvals;
-    const parsed = storedApprovalsSchema.safeParse(stored);
-    if (parsed.success) return parsed.data.approvals;
-    throw new UserError(
-      `The project's stored approvals cannot be read: ${z.prettifyError(parsed.error)}. Delete them to be asked again.`,
-    );
-  }
+/** Throws {@link UserError} when the stored value is not what was written. */
+function entriesOf(stored: unknown): Entry[] {
+  if (stored === undefined) return [];
+  if (isStoredApprovals(stored)) return stored.approvals;
+  const parsed = storedApprovalsSchema.safeParse(stored);
+  if (parsed.success) return parsed.data.approvals;
+  throw new UserError(
+    `The project's stored approvals cannot be read: ${z.prettifyError(parsed.error)}. Delete them to be asked again.`,
+  );
 }
 
 function merged(entries: readonly Entry[], added: readonly Entry[]): Entry[] {

@@ -11,8 +11,8 @@ export type TrustedFolder = z.infer<typeof trustedFolderSchema>;
 /** Where consent is kept, outside of every project. */
 export interface TrustStore {
   load(id: string): Promise<TrustedFolder | undefined>;
-  save(id: string, trusted: TrustedFolder): Promise<void>;
-  remove(id: string): Promise<void>;
+  /** Changes what is stored, undefined removes it; no other session or process changes it meanwhile. */
+  update(id: string, change: (known: TrustedFolder | undefined) => TrustedFolder | undefined): Promise<void>;
   ids(): Promise<string[]>;
 }
 
@@ -35,17 +35,20 @@ export class Trust {
   }
 
   async add(folder: string, hash: string): Promise<void> {
-    const known = await this.#store.load(idOf(folder));
-    const others = (known?.consents ?? []).filter((consent) => consent.hash !== hash);
-    const consents = [...others, { hash, time: Date.now() }].slice(-consentLimit);
-    await this.#store.save(idOf(folder), { folder, consents });
+    await this.#store.update(idOf(folder), (known) => {
+      const others = (known?.consents ?? []).filter((consent) => consent.hash !== hash);
+      return { folder, consents: [...others, { hash, time: Date.now() }].slice(-consentLimit) };
+    });
   }
 
   /** Whether there was something to take back. */
   async revoke(folder: string): Promise<boolean> {
-    const known = await this.#store.load(idOf(folder));
-    if (known !== undefined) await this.#store.remove(idOf(folder));
-    return known !== undefined;
+    let isStored = false;
+    await this.#store.update(idOf(folder), (known) => {
+      isStored = known !== undefined;
+      return undefined;
+    });
+    return isStored;
   }
 
   /** By the folder's name. */

@@ -22,7 +22,7 @@ export class ProjectRecords {
     const key = ["permission", projectId];
     return Approvals.open({
       load: () => files.read(key, storedApprovals),
-      save: (approvals) => files.write(key, approvals),
+      update: async (change) => void (await files.update(key, storedApprovals, change)),
     });
   }
 
@@ -33,15 +33,15 @@ export class ProjectRecords {
 
   async rememberModel(projectId: string, lastUsedModel: ModelRef): Promise<void> {
     const files = await this.#files();
-    await files.write(["project", projectId], { lastUsedModel });
+    await files.update(["project", projectId], storedProject, (known) => ({ ...known, lastUsedModel }));
   }
 }
 
 function openTrust(files: () => Promise<JsonStore>): Trust {
   return new Trust({
     load: async (id) => (await files()).read(["trust", id], trustedFolderSchema),
-    save: async (id, trusted) => (await files()).write(["trust", id], trusted),
-    remove: async (id) => (await files()).remove(["trust", id]),
+    update: async (id, change) =>
+      void (await (await files()).update(["trust", id], trustedFolderSchema, change)),
     ids: async () => (await (await files()).entries(["trust"])).map(({ name }) => name),
   });
 }

@@ -19,6 +19,7 @@ import {
   readJson,
   readText,
 } from "./json-file.ts";
+import { acquireStoreLease, updateShared } from "./lock.ts";
 
 const ending = ".json";
 
@@ -87,22 +88,27 @@ export class JsonStore {
     await this.#use(path, (file) => file.write(value, (low) => this.#save(key, path, low)));
   }
 
-  /** Reads, changes and writes with no other write of this process in between. Undefined from `fn` removes. */
+  /**
+   * Reads, changes and writes with no other update of any process in between. Undefined from `fn` removes; the value
+   * as it was writes nothing.
+   */
   async update<T>(
     key: string[],
     schema: Form<T>,
     fn: (value: T | undefined) => T | undefined,
   ): Promise<T | undefined> {
     const path = this.pathOf(key);
-    return this.#use(path, (file) =>
-      file.run(async (low) => {
-        const value = fn(await this.#load(key, low, schema));
-        low.data = { value };
-        if (value === undefined) await this.#delete(path);
-        else await this.#save(key, path, low);
-        return value;
-      }),
-    );
+    const change = async (low: Low<Box>) => {
+      const before = await this.#load(key, low, schema);
+      const value = fn(before);
+      if (value === before) return value;
+      low.data = { value };
+      if (value === undefined) await this.#delete(path);
+      else await this.#save(key, path, low);
+      return value;
+    };
+    const acquire = () => acquireStoreLease(this, `update-${key.join("-")}`);
+    return this.#use(path, (file) => file.run((low) => updateShared(path, acquire, () => change(low))));
   }
 
   /** Removes the file; nothing happens when there is none. */

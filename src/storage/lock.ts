@@ -1,13 +1,12 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { constants, readFileSync } from "node:fs";
 import { type FileHandle, link, lstat, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
-import { codeOf } from "../base/errors.ts";
+import { codeOf, UserError } from "../base/errors.ts";
 import { sleep } from "../base/async.ts";
 import { withStoreErrors } from "./disk-error.ts";
 import { inFolder, missing } from "./json-file.ts";
-import type { JsonStore } from "./json-store.ts";
 
 /**
  * Only one process, and only one holder in it, has the lease of a path at a time. `wasLeft` says that the holder
@@ -34,9 +33,63 @@ const holderSchema = z.object({
 });
 type Holder = z.infer<typeof holderSchema>;
 
+/** The store in which leases have their files. */
+interface LeaseStore {
+  pathOf(key: readonly string[], fileEnding: string): string;
+  quarantine(path: string, reason: string): Promise<void>;
+}
+
+/** Where the files are that lock what a data folder's processes share. */
+export function lockFolderOf(dataFolder: string): string {
+  return join(dataFolder, "storage", "lock");
+}
+
+/** How long to wait for another process that changes the same file. */
+const updateWaitMs = 10_000;
+
+/** Longest pause between two attempts to take a lease; the pauses differ, so that several callers do not keep step. */
+const longestPauseMs = 20;
+
+/**
+ * Runs a change (read, modify, write) of a shared file while no other process and no other caller of this process
+ * changes it. `acquire` takes the lease of that file. Rejects with a {@link UserError} when another holds it too long.
+ */
+export async function updateShared<T>(
+  path: string,
+  acquire: () => Promise<Lease>,
+  change: () => Promise<T>,
+): Promise<T> {
+  const lease = await waitForLease(path, acquire);
+  try {
+    return await change();
+  } finally {
+    await lease.release();
+  }
+}
+
+/** {@link updateShared} for a file outside of the store; its lease is in `lockFolder`. */
+export function updateSharedFile<T>(path: string, lockFolder: string, change: () => Promise<T>): Promise<T> {
+  const hash = createHash("sha256").update(path).digest("hex").slice(0, 24);
+  const lockPath = join(lockFolder, `update-${hash}.lock`);
+  return updateShared(path, () => acquireLease(lockPath), change);
+}
+
+async function waitForLease(path: string, acquire: () => Promise<Lease>) {
+  const deadline = performance.now() + updateWaitMs;
+  for (;;) {
+    const lease = await acquire();
+    if (lease.status === "held") return lease;
+    if (performance.now() > deadline) {
+      const holder = lease.pid === undefined ? "Another process" : `Process ${lease.pid}`;
+      throw new UserError(`${holder} has been changing ${path} for too long. End it and try again.`);
+    }
+    await sleep(Math.random() * longestPauseMs);
+  }
+}
+
 /** The lease of this name in a store. What stands in its place and is no file is moved aside. */
 export function acquireStoreLease(
-  store: JsonStore,
+  store: LeaseStore,
   name: string,
   acquire: (path: string) => Promise<Lease> = acquireLease,
 ): Promise<Lease> {

@@ -8,8 +8,8 @@ function memoryStore(initial?: unknown) {
   const store = { kept: initial, saves: 0 };
   const door: ApprovalStore = {
     load: async () => store.kept,
-    save: async (approvals) => {
-      store.kept = approvals;
+    update: async (change) => {
+      store.kept = change(store.kept);
       store.saves++;
     },
   };
@@ -80,7 +80,7 @@ describe("approvals", () => {
   test("hold at once and tell when they could not be saved", async () => {
     const approvals = new Approvals({
       load: async () => undefined,
-      save: async () => {
+      update: async () => {
         throw new Error("disk full");
       },
     });

@@ -253,10 +253,10 @@ test("a wrong value is shown where the one stands that counts", async () => {
 test("a value that stands twice is not set in its file, another one is", async () => {
   const path = join(root, "twice.json");
   await write("twice.json", '{ "model": "a/b",\n  "model": "c/d" }\n');
-  await expect(setInFile(path, [{ path: ["model"], value: "e/f" }])).rejects.toThrow(
+  await expect(setInFile(path, [{ path: ["model"], value: "e/f" }], join(root, "lock"))).rejects.toThrow(
     `${path}:2:3: model: stands here again; this one counts, the one in line 1 does not. Mend it first.`,
   );
-  await setInFile(path, [{ path: ["username"], value: "Kim" }]);
+  await setInFile(path, [{ path: ["username"], value: "Kim" }], join(root, "lock"));
   expect((await readFile(path, "utf8")).match(/"(model|username)"/g)).toEqual([
     '"model"',
     '"model"',

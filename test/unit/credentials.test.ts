@@ -24,7 +24,7 @@ test("keys are stored for this person only, next to each other, and can be taken
   expect((await stat(data)).mode & 0o777).toBe(0o700);
   await saveCredential(data, "openai", undefined);
   expect(await loadCredentials(data)).toEqual({ __proto__x: { apiKey: "sk-2" } });
-  expect(await readdir(data)).toEqual(["credentials.json"]);
+  expect(await readdir(data)).toEqual(["credentials.json", "storage"]);
 });
 
 test.each(["{ broken sk-secret", '{"openai": "sk-secret"}'])(

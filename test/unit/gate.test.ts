@@ -168,7 +168,7 @@ describe("the gate", () => {
   test("allows the call though the approval could not be saved", async () => {
     const broken = new Approvals({
       load: async () => undefined,
-      save: async () => {
+      update: async () => {
         throw new Error("disk full");
       },
     });

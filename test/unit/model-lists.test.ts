@@ -227,6 +227,7 @@ describe("lists that are kept", () => {
   const lists = (folder: string) =>
     new ModelLists({
       folder,
+      lockFolder: join(folder, "lock"),
       keyCommands: new KeyCommands({ PATH: process.env.PATH }, () => {}),
       log: silentLog,
     });

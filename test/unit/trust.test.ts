@@ -12,8 +12,11 @@ function memoryTrust(): Trust {
   const kept = new Map<string, TrustedFolder>();
   return new Trust({
     load: async (id) => kept.get(id),
-    save: async (id, trusted) => void kept.set(id, trusted),
-    remove: async (id) => void kept.delete(id),
+    update: async (id, change) => {
+      const trusted = change(kept.get(id));
+      if (trusted === undefined) kept.delete(id);
+      else kept.set(id, trusted);
+    },
     ids: async () => [...kept.keys()],
   });
 }

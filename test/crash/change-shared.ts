@@ -1,0 +1,10 @@
+import { shared } from "./shared-state.ts";
+
+/** Changes one kind of shared state many times, beginning when stdin ends, so that several begin together. */
+const [folder = "", kind = "", name = "", times = "0"] = process.argv.slice(2);
+const change = shared[kind]?.(folder);
+if (change === undefined) throw new Error(`no kind ${kind}`);
+
+process.stdout.write("ready\n");
+for await (const _ of process.stdin);
+for (let number = 0; number < Number(times); number++) await change.add(`${name}${number}`);
