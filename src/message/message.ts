@@ -73,6 +73,8 @@ const assistantInfoSchema = z.object({
   parentId: messageIdSchema,
   time: z.object({ created: z.number(), completed: z.number().optional() }),
   agent: z.string(),
+  /** The session's folder and the repository's root (the same outside git), both absolute. */
+  path: z.object({ cwd: z.string(), root: z.string() }).optional(),
   model: modelRefSchema,
   /** US dollars. */
   cost: z.number(),
@@ -150,7 +152,13 @@ export const sessionInfoSchema = z.object({
   titleCall: z
     .object({ model: modelRefSchema, tokens: tokensSchema, cost: z.number(), time: z.number() })
     .optional(),
-  time: z.object({ created: z.number(), updated: z.number(), archived: z.number().optional() }),
+  time: z.object({
+    created: z.number(),
+    updated: z.number(),
+    archived: z.number().optional(),
+    /** When the compaction that runs now began. */
+    compacting: z.number().optional(),
+  }),
   version: z.string(),
   revert: revertSchema.optional(),
   /** Absent means ask. */

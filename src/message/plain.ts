@@ -90,7 +90,11 @@ const info = byField("role", {
       cost: isNumber,
       tokens,
     },
-    { finish: oneOf(finishReasons), summary: isFlag },
+    {
+      finish: oneOf(finishReasons),
+      summary: isFlag,
+      path: fields({ cwd: isText, root: isText }),
+    },
   ),
 });
 

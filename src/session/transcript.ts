@@ -13,15 +13,23 @@ export class Transcript {
   readonly sessionId: SessionId;
   readonly #writer: SessionWriter;
   readonly #emit: Emit;
+  readonly #path: AssistantInfo["path"];
   #messages: Message[];
   /** The highest id so far; messages are read in the order of their ids. */
   #lastId: MessageId | undefined;
 
-  /** `newest` is a message that may be newer than those that are visible. */
-  constructor(deps: { writer: SessionWriter; emit: Emit; messages: Message[]; newest?: MessageId }) {
+  /** `newest` is a message that may be newer than those that are visible. `path` is added to assistant messages. */
+  constructor(deps: {
+    writer: SessionWriter;
+    emit: Emit;
+    messages: Message[];
+    newest?: MessageId;
+    path?: AssistantInfo["path"];
+  }) {
     this.sessionId = deps.writer.id;
     this.#writer = deps.writer;
     this.#emit = deps.emit;
+    this.#path = deps.path;
     this.#messages = deps.messages;
     for (const { info } of deps.messages) this.#noteId(info.id);
     if (deps.newest !== undefined) this.#noteId(deps.newest);
@@ -41,14 +49,16 @@ export class Transcript {
     return this.#messages.findLast((message) => message.info.id === id);
   }
 
-  async addMessage(info: MessageInfo): Promise<void> {
+  async addMessage(added: MessageInfo): Promise<void> {
+    const info = this.#withPath(added);
     this.#messages.push({ info, parts: [] });
     this.#noteId(info.id);
     this.#writer.putMessage(info);
     await this.#emit({ sessionId: this.sessionId, type: "message", info });
   }
 
-  async updateMessage(info: MessageInfo): Promise<void> {
+  async updateMessage(updated: MessageInfo): Promise<void> {
+    const info = this.#withPath(updated);
     this.#message(info.id).info = info;
     this.#writer.putMessage(info);
     await this.#emit({ sessionId: this.sessionId, type: "message", info });
@@ -103,7 +113,7 @@ export class Transcript {
 
   /** Marks the assistant message as ended and seals it. What is told to have ended stays so, however the program ends. */
   async complete(info: AssistantInfo): Promise<void> {
-    const ended = { ...info, time: { ...info.time, completed: Date.now() } };
+    const ended = this.#withPath({ ...info, time: { ...info.time, completed: Date.now() } });
     this.#message(info.id).info = ended;
     this.#writer.putMessage(ended);
     await this.seal(info.id);
@@ -113,6 +123,11 @@ export class Transcript {
   /** Shows these instead: what a finished compaction has left, or an undo. The disk keeps the others. */
   show(messages: Message[]): void {
     this.#messages = messages;
+  }
+
+  #withPath(info: MessageInfo): MessageInfo {
+    if (info.role === "user" || info.path !== undefined || this.#path === undefined) return info;
+    return { ...info, path: this.#path };
   }
 
   #noteId(id: MessageId): void {

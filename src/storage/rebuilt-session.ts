@@ -46,6 +46,8 @@ interface Collected {
   effort?: string | undefined;
   title?: string;
   cost: number;
+  /** What the newest answer says. Answers of older versions do not say it. */
+  named?: SessionPlace;
   /** The project's root as its folder, if the path of a tool call proves it. */
   root?: SessionPlace;
 }
@@ -65,7 +67,7 @@ export async function rebuildSession(sources: RebuildSources): Promise<RebuiltSe
   const found = await collect(sources.messages, candidates);
   if (found.count === 0) return undefined;
   const neighbour = rows.find((one) => one.projectId === knownProject);
-  const place = row ?? found.root ?? wanted ?? neighbour;
+  const place = row ?? found.named ?? found.root ?? wanted ?? neighbour;
   if (place === undefined) return undefined;
   const { cwd } = place;
   const projectId = knownProject ?? place.projectId;
@@ -103,8 +105,11 @@ async function collect(
     found.count++;
     found.created ??= info.time.created;
     found.updated = Math.max(found.updated, lastTimeOf(info));
-    if (info.role === "assistant") found.cost += info.cost;
-    else {
+    if (info.role === "assistant") {
+      found.cost += info.cost;
+      if (info.path !== undefined)
+        found.named = { projectId: projectIdOf(info.path.root), cwd: info.path.cwd };
+    } else {
       found.agent = info.agent;
       if (info.model !== undefined) found.model = info.model;
       found.effort = info.effort ?? found.effort;

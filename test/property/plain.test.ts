@@ -55,6 +55,7 @@ const assistant = {
     tokens,
     finish: "stop",
     summary: true,
+    path: { cwd: "/a/b", root: "/a" },
   },
   parts: [
     { id: newPartId(), type: "step-start" },
