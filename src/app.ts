@@ -26,7 +26,7 @@ import { BundledSkills } from "./skill/bundled-skills.ts";
 import { LateStore } from "./storage/late-store.ts";
 import type { SessionStore } from "./storage/session-store.ts";
 import { ChildVariables } from "./workspace/child-variables.ts";
-import { openFiles } from "./workspace/files.ts";
+import { type DiskFiles, openFiles } from "./workspace/disk-files.ts";
 import { openPipedProcesses, type PipedProcesses } from "./workspace/piped-process.ts";
 import { openProcesses, type Processes } from "./workspace/process.ts";
 import { openSearch, type Search } from "./workspace/search.ts";
@@ -64,6 +64,7 @@ export class App {
   readonly #person: Home;
   readonly #secrets = new Secrets();
   readonly #watchdog: Watchdog;
+  readonly #files: DiskFiles;
   readonly #search: Search;
   readonly #processes: Processes;
   readonly #piped: PipedProcesses;
@@ -101,13 +102,19 @@ export class App {
     this.#processes = openProcesses({ env: () => variables.now(), watchdog, secrets });
     this.#piped = openPipedProcesses({ env: () => variables.now(), watchdog });
     const snapshotFolder = join(dataFolder, "snapshot");
+    const snapshots = openSnapshots(snapshotFolder, log);
+    this.#files = openFiles({
+      lockFolder: join(dataFolder, "file-locks"),
+      keep: (bytes) => snapshots.save(bytes),
+      log,
+    });
     this.#search = openSearch({ env, watchdog });
     const workspace = {
       home: this.home,
       outputFolder: join(dataFolder, "tool-output"),
-      files: openFiles(),
+      files: this.#files,
       search: this.#search,
-      snapshots: openSnapshots(snapshotFolder, log),
+      snapshots,
       processes: this.#processes,
     };
 
@@ -173,7 +180,12 @@ export class App {
 
   /** Loads what a first prompt needs, a part at a time, so that what comes meanwhile is not kept waiting. */
   warmUp(): Promise<void> {
-    return this.#load([() => import("./session/turn.ts"), () => import("./tool/registry.ts"), loadCalls]);
+    return this.#load([
+      () => import("./session/turn.ts"),
+      () => import("./tool/registry.ts"),
+      loadCalls,
+      () => this.#files.recover(),
+    ]);
   }
 
   /** The same for a first command, the grammar of whose shell is large, and a first search. */

@@ -1,5 +1,7 @@
-/** The one function that is used of it; the package has no types of its own. */
+/** The functions that are used of it; the package has no types of its own. */
 declare module "fs-native-extensions" {
   /** Locks a range of an open file until it is closed; false when another open file has it. */
   export function tryLock(fd: number, offset?: number, length?: number): boolean;
+  /** Exchanges the names of two files in one step. */
+  export function swapSync(from: string, to: string): void;
 }

@@ -48,7 +48,12 @@ async function within<T>(folder: FileHandle, path: string, task: (folder: string
 /** Throws {@link UserError} unless what is open is the file of this absolute real path, or was when it was opened. */
 export function assertIsAt(file: FileHandle, path: string): void {
   const place = placeOf(file) ?? realPathSync(path);
-  if (place !== `${path} (deleted)`) assertLeadsTo(place, path);
+  if (place !== `${path} (deleted)` && !isReplaced(place, path)) assertLeadsTo(place, path);
+}
+
+/** Whether a write that came since has given the file a temporary name beside its own. */
+function isReplaced(place: string, path: string): boolean {
+  return dirname(place) === dirname(path) && /^\.[\da-f-]{36}\.tmp(?: \(deleted\))?$/.test(basename(place));
 }
 
 /** What a file system that does not tell case apart calls a file may differ in that. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { newSessionId } from "../../src/message/ids.ts";
 import type { Todo } from "../../src/message/message.ts";
 import { type Tool, type ToolContext, type ToolResult, withNotes } from "../../src/tool/tool.ts";
-import { openFiles } from "../../src/workspace/files.ts";
+import { openFiles } from "../../src/workspace/disk-files.ts";
 import type { Files as WorkspaceFiles } from "../../src/workspace/files.ts";
 import type { Processes } from "../../src/workspace/process.ts";
 import type { Search } from "../../src/workspace/search.ts";

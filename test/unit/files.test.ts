@@ -6,7 +6,9 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { deferred } from "../../src/base/async.ts";
 import { UserError } from "../../src/base/errors.ts";
-import { openFiles, readLimitBytes, sha256, StaleFile } from "../../src/workspace/files.ts";
+import { openFiles } from "../../src/workspace/disk-files.ts";
+import { exchangeByLink } from "../../src/workspace/exchange.ts";
+import { readLimitBytes, sha256, StaleFile } from "../../src/workspace/files.ts";
 import { openSnapshots, snapshotLimitBytes } from "../../src/workspace/snapshot.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
@@ -117,6 +119,15 @@ test("nothing is written elsewhere while links take the place of folders again a
   clearInterval(swaps);
   expect(written).toBeGreaterThan(0);
   expect(await readdir(outside)).toEqual(["a"]);
+});
+
+test("without a system call for it, a file takes another's place and the other one is kept", async () => {
+  await using folder = await temporaryFolder({ a: "old", fresh: "new" });
+  const [place, fresh] = [join(folder.path, "a"), join(folder.path, "fresh")];
+  expect(exchangeByLink(place, fresh)).toBe(true);
+  expect([await readFile(place, "utf8"), await readFile(fresh, "utf8")]).toEqual(["new", "old"]);
+  expect(await readdir(folder.path)).toEqual(["a", "fresh"]);
+  expect(() => exchangeByLink(join(folder.path, "none"), fresh)).toThrow("ENOENT");
 });
 
 test("a file that is not as expected is neither replaced nor removed", async () => {

@@ -1,0 +1,99 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { watch } from "node:fs";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
+import { expect, test, vi } from "vitest";
+import { openFiles } from "../../src/workspace/disk-files.ts";
+import { sha256 } from "../../src/workspace/files.ts";
+import { isLong } from "../support/run-length.ts";
+import { story } from "../support/story.ts";
+import { temporaryFolder } from "../support/temp.ts";
+
+/** Runs a script in a process of its own and returns the lines that it printed. */
+async function linesOf(script: string, ...args: (string | number)[]): Promise<string[]> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, script), ...args.map(String)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, "exit")]);
+  expect(code).toBe(0);
+  return output.split("\n").filter((line) => line !== "");
+}
+
+test("each edit that one of four processes reports as done is in the file", async () => {
+  await using folder = await temporaryFolder({ "work/a.txt": "" });
+  const path = join(folder.path, "work/a.txt");
+  const rounds = isLong ? 120 : 60;
+  const names = ["one", "two", "three", "four"];
+  const done = await Promise.all(
+    names.map((name) => linesOf("edit-file.ts", path, folder.path, name, rounds, 1)),
+  );
+  const kept = (await readFile(path, "utf8")).split("\n").filter((line) => line !== "");
+  expect(kept.toSorted()).toEqual(done.flat().toSorted());
+  expect(await readdir(join(folder.path, "work"))).toEqual(["a.txt"]);
+});
+
+test.each(["place", "rename"])("no save of an editor vanishes under edits: by %s", async (how) => {
+  await using folder = await temporaryFolder({ "work/a.txt": "" });
+  const path = join(folder.path, "work/a.txt");
+  const rounds = isLong ? 1_000 : 300;
+  const [lost, done] = await Promise.all([
+    linesOf("save-file.ts", path, how, rounds),
+    linesOf("edit-file.ts", path, folder.path, "edit", rounds, 0),
+  ]);
+  expect(lost).toEqual([]);
+  expect(done.length).toBeGreaterThan(0);
+  expect(await readdir(join(folder.path, "work"))).toEqual(["a.txt"]);
+});
+
+/** Kills a process that edits a file the moment it makes something beside it. */
+async function killWhileWriting(path: string, folder: string): Promise<void> {
+  const args = [join(import.meta.dirname, "edit-file.ts"), path, folder, "edit", "1000"];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] });
+  const watcher = watch(dirname(path), () => child.kill("SIGKILL"));
+  await once(child, "exit");
+  watcher.close();
+}
+
+test("a killed process's temporary file is removed when the program starts again", async () => {
+  await story({}, async ({ editor, model, home, repository }) => {
+    const data = join(home.path, ".local/share/fairlead");
+    const path = join(repository.path, "a.txt");
+    const before = `${"x".repeat(4_000_000)}\n`;
+    await writeFile(path, before);
+    const isLeft = (name: string) => name.endsWith(".tmp");
+    const left = async () => (await readdir(repository.path)).filter(isLeft);
+    for (let round = 0; round < 40 && (await left()).length === 0; round++)
+      await killWhileWriting(path, data);
+    expect(await left()).toHaveLength(1);
+
+    const { sessionId } = await editor.newSession();
+    model.reply("Done.");
+    await editor.prompt(sessionId, "Go on");
+    await vi.waitFor(async () => expect(await left()).toEqual([]), { timeout: 10_000 });
+    const [first, ...added] = (await readFile(path, "utf8")).trimEnd().split("\n");
+    expect(`${first}\n`).toBe(before);
+    expect(added.filter((line) => !/^edit \d+$/.test(line))).toEqual([]);
+  });
+});
+
+test("cleaning up after a killed process keeps what somebody else saved", async () => {
+  await using folder = await temporaryFolder({ "work/a.txt": "ours\n", "work/.b.tmp": "theirs\n" });
+  const path = join(folder.path, "work/a.txt");
+  const lockFolder = join(folder.path, "file-locks");
+  const temporary = join(folder.path, "work/.b.tmp");
+  const note = { path, temporary, expected: sha256(Buffer.from("before\n")), inode: "1:2" };
+  await mkdir(lockFolder);
+  await writeFile(join(lockFolder, `${sha256(Buffer.from(path)).slice(0, 2)}.json`), JSON.stringify(note));
+  const kept: string[] = [];
+  const keep = async (bytes: Buffer) => {
+    kept.push(bytes.toString());
+    return sha256(bytes);
+  };
+  const files = openFiles({ lockFolder, keep });
+  await files.lock([path], () => files.write(path, Buffer.from("more\n"), sha256(Buffer.from("ours\n"))));
+  expect(kept).toEqual(["theirs\n"]);
+  expect(await readdir(join(folder.path, "work"))).toEqual(["a.txt"]);
+  expect((await readdir(lockFolder)).filter((name) => name.endsWith(".json"))).toEqual([]);
+});

@@ -1,0 +1,30 @@
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/**
+ * Saves a file again and again as editors do: in place, or by renaming. Prints each save that was gone without having
+ * been saved over here; lines that others add after it are no loss.
+ */
+const [path = "", how = "place", rounds = "1"] = process.argv.slice(2);
+
+function save(text: string): void {
+  if (how === "place") return writeFileSync(path, text);
+  writeFileSync(`${path}.saving`, text);
+  renameSync(`${path}.saving`, path);
+}
+
+/** A write that has just replaced a save puts it back within milliseconds. */
+async function isThere(text: string): Promise<boolean> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    if (readFileSync(path, "utf8").startsWith(text)) return true;
+    await sleep(5);
+  }
+  return false;
+}
+
+for (let round = 0; round < Number(rounds); round++) {
+  const text = `save ${round}\n`;
+  save(text);
+  await sleep(Math.random() * 8);
+  if (!(await isThere(text))) process.stdout.write(text);
+}
