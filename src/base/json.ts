@@ -48,3 +48,12 @@ function isEscaped(text: string, at: number): boolean {
   while (text[first - 1] === "\\") first--;
   return (at - first) % 2 === 1;
 }
+
+/** Undefined for a text that is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,6 +1,9 @@
 import { fromJson, nestsDeeper } from "../base/json.ts";
 import { isRecord } from "../base/record.ts";
 
+/** Placeholder name of a call that the provider never named, so that the call is answered and not lost. */
+export const unnamedTool = "unnamed";
+
 /**
  * Watches the arguments of a call arrive and says when they are whole. A complete JSON object cannot be the
  * beginning of a longer one, so the call may start before the stream ends. Each character is looked at once.
@@ -15,8 +18,16 @@ export class CallArguments {
 
   add(text: string): void {
     if (this.isEmptyObject && text.trim() !== "") this.#reset();
-    this.#pieces.push(text);
-    for (let index = 0; index < text.length && !this.#closed; index++) this.#read(text.charCodeAt(index));
+    let from = 0;
+    for (let index = 0; index < text.length && !this.#closed; index++) {
+      this.#read(text.charCodeAt(index));
+      const end = index + 1;
+      if (!this.#closed || text.slice(end).trim() === "" || !isEmptyObject(this.raw + text.slice(from, end)))
+        continue;
+      this.#reset();
+      from = end;
+    }
+    this.#pieces.push(text.slice(from));
   }
 
   /** Whether the braces are closed. An empty object does not count: some servers send one before the real arguments. */

@@ -1,24 +1,18 @@
-import { randomUUID } from "node:crypto";
 import type { Room } from "../base/async.ts";
 import { isRecord } from "../base/record.ts";
 import {
-  argumentsText,
-  callIndexOf,
-  callsIn,
+  type CallPiece,
   type Chunk,
-  countsIn,
+  contentOf,
   deltaOf,
   failOnError,
   firstChoice,
   parseChunk,
-  type Piece,
-  pieceOf,
-  signatureOf,
+  usageIn,
 } from "./chunk.ts";
 import { invalidResponse, ProviderFailure } from "./failure.ts";
-
-/** Stands for the name of a call that the provider never named, so that the call is answered and not lost. */
-const unnamedTool = "unnamed";
+import { refusedCallOf } from "./refused-call.ts";
+import { StreamedCalls } from "./streamed-calls.ts";
 
 /** Whoever reads a stream beside the SDK. */
 export interface StreamWatch {
@@ -30,9 +24,14 @@ export interface StreamWatch {
   readonly onSignature: (providerCallId: string, signature: string) => void;
   /** Pieces of the provider's own record of what was thought, as they come. */
   readonly onReasoningDetails: (details: readonly unknown[]) => void;
+  /** A usage as the provider sent it; a later one replaces it. */
+  readonly onUsage: (usage: Chunk) => void;
 }
 
-/** Collects chunks, joins neighbours that only add text to the same thing, and writes them as events. */
+/** The field of a delta that a text is added to: a name that the SDK reads, or the number of a call. */
+type DeltaField = "content" | "reasoning" | "refusal" | number;
+
+/** Collects chunks, joins neighbours that only add text to the same field, and writes them as events. */
 export class ChunkMerger {
   isDone = false;
   /** The answer is whole: whatever happens to the connection now, it stands. */
@@ -40,19 +39,20 @@ export class ChunkMerger {
   /** Whether anything of an answer came. */
   hasOutput = false;
   #output: string[] = [];
-  #key: string | undefined;
+  #field: DeltaField | undefined;
   #texts: string[] = [];
   /** Whether something went to the SDK that text must not overtake. */
   #isThroughSdk = false;
   #room: Room;
   /** Whether the choice came that is the answer where there are several. */
   #hasFirstChoice = false;
-  /** Calls by index: whether they have a name yet. */
-  readonly #named = new Map<number, boolean>();
+  #hasDelta = false;
+  readonly #calls: StreamedCalls;
   readonly #watch: StreamWatch;
 
   constructor(watch: StreamWatch) {
     this.#watch = watch;
+    this.#calls = new StreamedCalls(watch.onSignature);
   }
 
   /** What the text that was told since the last call asks for. */
@@ -70,11 +70,14 @@ export class ChunkMerger {
       return;
     }
     const value = this.#withOneChoice(parseChunk(text));
-    const details = deltaOf(firstChoice(value)).reasoning_details;
-    if (Array.isArray(details)) this.#watch.onReasoningDetails(details);
-    const piece = pieceOf(value);
-    if (piece === undefined) this.#write(this.#mend(value));
-    else this.#append(piece);
+    const usage = usageIn(value);
+    if (usage !== undefined) this.#watch.onUsage(usage);
+    failOnError(value);
+    const choice = firstChoice(value);
+    if (choice === undefined) return;
+    this.#readDelta(choice);
+    const { finish_reason: reason } = choice;
+    if (typeof reason === "string" && reason !== "") this.#finish(reason);
   }
 
   /** Of several answers side by side the one that is numbered 0 counts, wherever it stands. */
@@ -87,19 +90,36 @@ export class ChunkMerger {
     return isOfAnother ? { ...value, choices: [] } : value;
   }
 
+  #readDelta(choice: Chunk): void {
+    // MiniMax ends a stream with the whole message once more.
+    if (this.#hasDelta && !isRecord(choice.delta)) return;
+    this.#hasDelta ||= isRecord(choice.delta);
+    const delta = deltaOf(choice);
+    const details = delta.reasoning_details;
+    if (Array.isArray(details)) this.#watch.onReasoningDetails(details);
+    const { reasoning, text, refusal, calls } = contentOf(delta);
+    this.#append("reasoning", reasoning);
+    this.#append("content", text);
+    this.#append("refusal", refusal);
+    for (const piece of calls) this.#addCall(piece);
+  }
+
+  #addCall(piece: CallPiece): void {
+    this.hasOutput = true;
+    const { number, start, text } = this.#calls.add(piece);
+    if (start !== undefined) this.#write(eventOf({ tool_calls: [start] }));
+    this.#append(number, text);
+  }
+
   /** Closes the answer, or throws where it was cut off. */
   end(): void {
     if (!this.hasFinish) this.#endWithoutReason();
-    const unnamed = [...this.#named].filter(([, named]) => !named).map(([index]) => index);
-    if (unnamed.length > 0) {
-      const calls = unnamed.map((index) => ({ index, function: { name: unnamedTool } }));
-      this.#write({ choices: [{ index: 0, delta: { tool_calls: calls } }] });
-    }
+    for (const call of this.#calls.unnamed()) this.#write(eventOf({ tool_calls: [call] }));
   }
 
   /** Ends with an error event, which is nothing but a sign: what went wrong is told elsewhere. */
   fail(): void {
-    this.#write({ error: { message: "failed" } });
+    this.#write(`data: ${JSON.stringify({ error: { message: "failed" } })}\n\n`);
   }
 
   /** The events since the last call. */
@@ -118,88 +138,51 @@ export class ChunkMerger {
     }
     if (!this.hasOutput)
       throw new ProviderFailure(invalidResponse("The provider answered with nothing.", true));
-    this.#write({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
+    this.#finish("stop");
   }
 
-  #append({ key, text }: Piece): void {
-    if (this.#key !== key) this.#flush();
-    this.#key = key;
+  #finish(reason: string): void {
+    const refused = this.#calls.isEmpty ? refusedCallOf(reason) : undefined;
+    if (refused !== undefined) {
+      const message = `The provider could not read a call of the model (${reason}).`;
+      throw new ProviderFailure(invalidResponse(message, true), refused);
+    }
+    this.hasFinish = true;
+    this.#write(eventOf({}, reason));
+  }
+
+  #append(field: DeltaField, text: string): void {
+    if (text === "") return;
+    if (this.#field !== field) this.#flush();
+    this.#field = field;
     this.hasOutput = true;
     this.#texts.push(text);
   }
 
   #flush(): void {
-    const key = this.#key;
-    if (key === undefined) return;
+    const field = this.#field;
+    if (field === undefined) return;
     const text = this.#texts.join("");
-    this.#key = undefined;
+    this.#field = undefined;
     this.#texts = [];
-    if (!this.#isThroughSdk && !key.startsWith("call ")) {
-      this.#room = this.#watch.onText(key === "content" ? "text" : "reasoning", text) ?? this.#room;
+    if (!this.#isThroughSdk && (field === "content" || field === "reasoning")) {
+      this.#room = this.#watch.onText(field === "content" ? "text" : "reasoning", text) ?? this.#room;
       return;
     }
-    this.#isThroughSdk = true;
-    const index = callIndexOf(key);
     const delta =
-      index === undefined ? { [key]: text } : { tool_calls: [{ index, function: { arguments: text } }] };
-    this.#output.push(eventOf({ choices: [{ index: 0, delta }] }));
+      typeof field === "number"
+        ? { tool_calls: [{ index: field, function: { arguments: text } }] }
+        : { [field]: text };
+    this.#write(eventOf(delta));
   }
 
-  #write(chunk: Chunk): void {
+  #write(event: string): void {
     this.#flush();
-    this.#output.push(eventOf(chunk));
-  }
-
-  /** The chunk with only what the SDK reads, each field in the form that it expects. */
-  #mend(value: Chunk): Chunk {
-    failOnError(value);
-    const choice = firstChoice(value);
-    const usage = isRecord(value.usage) ? { usage: countsIn(value.usage) } : {};
-    if (choice === undefined) return { choices: [], ...usage };
-    const reason =
-      typeof choice.finish_reason === "string" && choice.finish_reason !== "" ? choice.finish_reason : null;
-    if (reason !== null) this.hasFinish = true;
-    const delta = this.#mendDelta(deltaOf(choice));
-    // Many begin with an empty text, which nothing can overtake.
-    this.#isThroughSdk ||= reason !== null || Object.values(delta).some((field) => field !== "");
-    return { choices: [{ index: 0, delta, finish_reason: reason }], ...usage };
-  }
-
-  #mendDelta(delta: Chunk): Chunk {
-    const { content, reasoning_content, reasoning, refusal } = delta;
-    const calls = callsIn(delta);
-    const mended: Chunk = {};
-    if (typeof content === "string" || Array.isArray(content)) mended.content = content;
-    if (typeof reasoning_content === "string") mended.reasoning_content = reasoning_content;
-    else if (typeof reasoning === "string") mended.reasoning = reasoning;
-    if (typeof refusal === "string") mended.refusal = refusal;
-    if (calls !== undefined) mended.tool_calls = calls.map((call) => this.#mendCall(call));
-    if (Object.keys(mended).length > 0) this.hasOutput = true;
-    return mended;
-  }
-
-  #mendCall(call: Chunk): Chunk {
-    const asked = isRecord(call.function) ? call.function : {};
-    const name = typeof asked.name === "string" && asked.name.trim() !== "" ? asked.name : null;
-    // Google sends no index: whole calls need none.
-    const index = typeof call.index === "number" ? call.index : undefined;
-    if (index !== undefined) this.#named.set(index, (this.#named.get(index) ?? false) || name !== null);
-    return {
-      ...(index !== undefined && { index }),
-      id: this.#idOf(call),
-      function: { name, arguments: argumentsText(asked.arguments) },
-    };
-  }
-
-  /** A call with a signature gets an id where it has none, so that both are found together again. */
-  #idOf(call: Chunk): string | null {
-    const id = typeof call.id === "string" || typeof call.id === "number" ? String(call.id) : "";
-    const signature = signatureOf(call);
-    if (signature === undefined) return id === "" ? null : id;
-    const known = id === "" ? `call_${randomUUID()}` : id;
-    this.#watch.onSignature(known, signature);
-    return known;
+    this.#isThroughSdk = true;
+    this.#output.push(event);
   }
 }
 
-const eventOf = (chunk: Chunk): string => `data: ${JSON.stringify(chunk)}\n\n`;
+/** A chunk with only what the SDK reads, each field in the form that it expects. */
+const eventOf = (delta: Chunk, reason: string | null = null): string =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`;

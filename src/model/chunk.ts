@@ -1,7 +1,8 @@
 import { excerpt } from "../base/excerpt.ts";
+import { parseJson } from "../base/json.ts";
 import { isRecord } from "../base/record.ts";
-import { parseJson } from "./event-splitter.ts";
 import { fromAnswer, invalidResponse, ProviderFailure } from "./failure.ts";
+import { refusedCallIn } from "./refused-call.ts";
 
 /** A chunk of an answer, as servers send it. */
 export type Chunk = Record<string, unknown>;
@@ -9,10 +10,21 @@ export type Chunk = Record<string, unknown>;
 /** Longer ones are no signatures and are not kept. */
 const signatureLimit = 256 * 1024;
 
-/** A field of a delta whose pieces can be joined, and the piece. */
-export interface Piece {
-  readonly key: string;
+/** What a delta adds to an answer; empty texts add nothing. */
+export interface DeltaContent {
+  readonly reasoning: string;
   readonly text: string;
+  readonly refusal: string;
+  readonly calls: readonly CallPiece[];
+}
+
+/** A part of a call. Texts are empty where the server sent none. */
+export interface CallPiece {
+  readonly index: number | undefined;
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: string;
+  readonly signature: string | undefined;
 }
 
 export function parseChunk(text: string): Chunk {
@@ -23,72 +35,124 @@ export function parseChunk(text: string): Chunk {
   );
 }
 
-/** The one piece of text that a chunk adds and nothing else, or undefined. */
-export function pieceOf(value: Chunk): Piece | undefined {
-  if (isSet(value.error) || isSet(value.usage) || value.type === "error") return undefined;
-  const choice = firstChoice(value);
-  if (choice === undefined || isSet(choice.finish_reason) || !isRecord(choice.delta)) return undefined;
-  let piece: Piece | undefined;
-  for (const key in choice.delta) {
-    const field = choice.delta[key];
-    if (field === null || field === "" || key === "role" || key === "reasoning_details") continue;
-    const next = pieceOfField(key, field);
-    if (next === undefined || (piece !== undefined && !isSameReasoning(piece, next))) return undefined;
-    piece ??= next;
-  }
-  return piece;
+export function contentOf(delta: Chunk): DeltaContent {
+  const { content, reasoning_content, reasoning, refusal } = delta;
+  const parts = Array.isArray(content) ? content.filter(isRecord) : [];
+  return {
+    reasoning:
+      textOf(reasoning_content) ||
+      textOf(reasoning) ||
+      detailsText(delta.reasoning_details) ||
+      parts.map(thoughtOfPart).join(""),
+    text: typeof content === "string" ? content : parts.map(textOfPart).join(""),
+    refusal: typeof refusal === "string" ? refusal : "",
+    calls: callsIn(delta).map(toCallPiece),
+  };
 }
 
-function pieceOfField(key: string, field: unknown): Piece | undefined {
-  if (key === "content" || key === "reasoning_content" || key === "reasoning") {
-    return typeof field === "string" ? { key, text: field } : undefined;
-  }
-  return key === "tool_calls" ? pieceOfCall(field) : undefined;
+/** A text, or an object with one, as gateways to Bedrock send it. */
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  return isRecord(value) && typeof value.text === "string" ? value.text : "";
 }
 
-function pieceOfCall(calls: unknown): Piece | undefined {
-  if (!Array.isArray(calls) || calls.length !== 1) return undefined;
-  const call: unknown = calls[0];
-  if (!isRecord(call) || typeof call.index !== "number" || call.id || !isRecord(call.function))
-    return undefined;
-  if (signatureOf(call) !== undefined) return undefined;
-  const { name, arguments: text } = call.function;
-  return typeof text === "string" && !name ? { key: `call ${call.index}`, text } : undefined;
+/** Some servers send their thoughts as details alone (Snowflake, MiniMax). */
+function detailsText(details: unknown): string {
+  if (!Array.isArray(details)) return "";
+  return details
+    .map((detail) => (isRecord(detail) ? textOf(detail.text) || textOf(detail.summary) : ""))
+    .join("");
 }
+
+const textOfPart = (part: Chunk): string => (isThought(part) ? "" : textOf(part));
+
+/** Mistral sends `thinking` with a list of texts, Databricks `reasoning` with a list `summary`. */
+function thoughtOfPart(part: Chunk): string {
+  if (!isThought(part)) return "";
+  const inner = part.thinking ?? part.summary ?? part.text;
+  return Array.isArray(inner) ? inner.map(textOf).join("") : textOf(inner);
+}
+
+const isThought = ({ type }: Chunk): boolean => type === "thinking" || type === "reasoning";
 
 /** Older servers know one call only, which has a field of its own. */
-export function callsIn({ tool_calls, function_call }: Chunk): Chunk[] | undefined {
+function callsIn({ tool_calls, function_call }: Chunk): Chunk[] {
   if (Array.isArray(tool_calls)) return tool_calls.filter(isRecord);
-  return isRecord(function_call) ? [{ index: 0, function: function_call }] : undefined;
+  return isRecord(function_call) ? [{ index: 0, function: function_call }] : [];
 }
 
-/** Google's place for it. */
-export function signatureOf({ extra_content: extra }: Chunk): string | undefined {
-  const google = isRecord(extra) && isRecord(extra.google) ? extra.google : {};
-  const { thought_signature: signature } = google;
+function toCallPiece(call: Chunk): CallPiece {
+  const asked = isRecord(call.function) ? call.function : {};
+  const { id } = call;
+  return {
+    index: typeof call.index === "number" ? call.index : undefined,
+    id: typeof id === "string" || typeof id === "number" ? String(id) : "",
+    name: typeof asked.name === "string" ? asked.name.trim() : "",
+    arguments: argumentsText(asked.arguments),
+    signature: signatureOf(call),
+  };
+}
+
+/** Google's place for it, with the Gemini API and with Vertex. */
+function signatureOf({ extra_content: extra }: Chunk): string | undefined {
+  const vendors = isRecord(extra) ? [extra.google, extra.vertex] : [];
+  const signature = vendors.find(isRecord)?.thought_signature;
   return typeof signature === "string" && signature !== "" && signature.length <= signatureLimit
     ? signature
     : undefined;
 }
 
-/** Some servers send the same reasoning under both names. */
-const isSameReasoning = (one: Piece, other: Piece): boolean =>
-  one.text === other.text && one.key.startsWith("reasoning") && other.key.startsWith("reasoning");
+/** Some servers send the arguments as an object and not as text. */
+const argumentsText = (value: unknown): string =>
+  typeof value === "string" ? value : isSet(value) ? JSON.stringify(value) : "";
 
-export const callIndexOf = (key: string): number | undefined =>
-  key.startsWith("call ") ? Number(key.slice("call ".length)) : undefined;
+/**
+ * The usage that a chunk reports, wherever it is: beside the choices, in a choice (Moonshot), or in a field of the
+ * vendor (`x_groq`). The timings of llama.cpp count too.
+ */
+export function usageIn(value: Chunk): Chunk | undefined {
+  if (isRecord(value.usage)) return value.usage;
+  const usage = firstChoice(value)?.usage;
+  if (isRecord(usage)) return usage;
+  for (const key in value) {
+    const field = value[key];
+    if (isRecord(field) && isRecord(field.usage)) return field.usage;
+  }
+  return isRecord(value.timings) ? usageOfTimings(value.timings) : undefined;
+}
+
+/** https://github.com/ggml-org/llama.cpp/pull/15827 */
+function usageOfTimings({
+  cache_n: cached = 0,
+  prompt_n: fresh,
+  predicted_n: predicted,
+}: Chunk): Chunk | undefined {
+  if (typeof cached !== "number" || typeof fresh !== "number") return undefined;
+  return {
+    prompt_tokens: cached + fresh,
+    completion_tokens: predicted,
+    prompt_tokens_details: { cached_tokens: cached },
+  };
+}
 
 export function failOnError(value: Chunk): void {
   const reason = firstChoice(value)?.finish_reason;
-  const failed = isSet(value.error) || value.type === "error" || reason === "error" || isOnlyWords(value);
+  const failed = isError(value.error) || value.type === "error" || reason === "error" || isOnlyWords(value);
   if (!failed) return;
-  const body = JSON.stringify(isSet(value.error) ? { error: value.error } : value);
-  throw new ProviderFailure(fromAnswer({ status: undefined, header: () => null, body, now: 0 }));
+  const body = JSON.stringify(isError(value.error) ? { error: value.error } : value);
+  const error = fromAnswer({ status: undefined, header: () => null, body, now: 0 });
+  throw new ProviderFailure(error, refusedCallIn(body));
 }
 
-/** As vLLM, and servers made with FastAPI, put their errors. */
-function isOnlyWords({ choices, object, message, detail }: Chunk): boolean {
-  return choices === undefined && (object === "error" || isSet(message) || isSet(detail));
+/** Some servers send an empty error with each chunk. */
+const isError = (error: unknown): boolean =>
+  isRecord(error) ? Object.values(error).some((field) => Boolean(field)) : Boolean(error);
+
+/** As vLLM, servers made with FastAPI, and MiniMax put their errors. */
+function isOnlyWords({ choices, object, message, detail, base_resp: base }: Chunk): boolean {
+  if (isSet(choices)) return false;
+  const isRefusal = isRecord(base) && Boolean(base.status_code);
+  return object === "error" || isSet(message) || isSet(detail) || isRefusal;
 }
 
 export function firstChoice(value: Chunk): Chunk | undefined {
@@ -100,24 +164,6 @@ export function firstChoice(value: Chunk): Chunk | undefined {
 export function deltaOf({ delta, message }: Chunk = {}): Chunk {
   if (isRecord(delta)) return delta;
   return isRecord(message) ? message : {};
-}
-
-/** Some servers send the arguments as an object and not as text. */
-export const argumentsText = (value: unknown): string =>
-  typeof value === "string" ? value : isSet(value) ? JSON.stringify(value) : "";
-
-/** The numbers of a usage and of its details. For a count of another type the SDK would refuse the whole answer. */
-export function countsIn(usage: Chunk): Chunk {
-  const counts = (fields: Chunk) => Object.entries(fields).flatMap(([name, field]) => toCount(name, field));
-  const details = Object.entries(usage).flatMap(([name, field]) =>
-    isRecord(field) ? [[name, Object.fromEntries(counts(field))] as const] : [],
-  );
-  return Object.fromEntries([...counts(usage), ...details]);
-}
-
-function toCount(name: string, field: unknown): (readonly [string, number])[] {
-  const count = typeof field === "string" && field.trim() !== "" ? Number(field) : field;
-  return typeof count === "number" && Number.isFinite(count) ? [[name, count]] : [];
 }
 
 const isSet = (value: unknown): boolean => value !== undefined && value !== null;

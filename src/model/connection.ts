@@ -5,6 +5,7 @@ import { eventsOfAnswer, tidyEvents } from "./event-stream.ts";
 import { fromAnswer, invalidResponse, isWebPage, ProviderFailure, titleOf } from "./failure.ts";
 import type { HttpAnswer, HttpRequest, Send } from "./http.ts";
 import type { Outgoing } from "./outgoing.ts";
+import { refusedCallIn } from "./refused-call.ts";
 import type { SentMessages } from "./sent-messages.ts";
 
 /** How often a provider may send a request elsewhere on its own host. */
@@ -91,7 +92,8 @@ export class Connection {
     const answer = await followRedirects(this.#send, new URL(input), request);
     if (answer.status < 200 || answer.status >= 300) {
       const words = await readRefusal(answer, signal);
-      throw new ProviderFailure(fromAnswer({ ...answer, body: words, now: Date.now() }));
+      const error = fromAnswer({ ...answer, body: words, now: Date.now() });
+      throw new ProviderFailure(error, refusedCallIn(words));
     }
     const isJson = /json/i.test(answer.header("content-type") ?? "");
     const opened = isJson ? await beginningOf(answer) : { answer, isEvents: !isWebPage(answer, "") };

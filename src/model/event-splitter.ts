@@ -1,3 +1,4 @@
+import { parseJson } from "../base/json.ts";
 import { isRecord } from "../base/record.ts";
 import { invalidResponse, ProviderFailure } from "./failure.ts";
 
@@ -118,12 +119,3 @@ function toErrorChunk(data: string): string {
 
 const errorEvent = /^event: ?error$/;
 const fieldOrComment = /^(?:$|:|(?:event|id|retry)(?:$|:))/;
-
-/** Undefined for what is no JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

@@ -1,16 +1,21 @@
 import { codeOf, isAbort, messageOf, UserError } from "../base/errors.ts";
 import { excerpt } from "../base/excerpt.ts";
+import { parseJson } from "../base/json.ts";
 import type { AgentError } from "../message/message.ts";
 import { cancelled } from "./cancelled.ts";
+import type { RefusedCall } from "./refused-call.ts";
 
 /** A failed call as a value that can travel as a throw through libraries; {@link toAgentError} takes it out again. */
 export class ProviderFailure extends Error {
   override readonly name = "ProviderFailure";
   readonly error: AgentError;
+  /** Set where the provider refused a call of the model. */
+  readonly refusedCall: RefusedCall | undefined;
 
-  constructor(error: AgentError) {
+  constructor(error: AgentError, refusedCall?: RefusedCall) {
     super(error.message);
     this.error = error;
+    this.refusedCall = refusedCall;
   }
 }
 
@@ -85,21 +90,36 @@ export function fromAnswer(answer: FailedAnswer): AgentError {
 
 /** What was thrown during a call, as an error for the turn. */
 export function toAgentError(thrown: unknown, host: string): AgentError {
-  let at = thrown;
-  for (let depth = 0; depth < causesLimit && at !== undefined; depth++) {
-    if (at instanceof ProviderFailure) return at.error;
+  for (const error of causesOf(thrown)) {
+    if (error instanceof ProviderFailure) return error.error;
     // Ours, not the provider's.
-    if (at instanceof UserError) return { code: "internal", message: at.message, retryable: false };
-    if (isAbort(at)) return cancelled();
-    const network = networkError(at, host);
+    if (error instanceof UserError) return { code: "internal", message: error.message, retryable: false };
+    if (isAbort(error)) return cancelled();
+    const network = networkError(error, host);
     if (network !== undefined) return network;
-    at = at instanceof Error ? at.cause : undefined;
   }
   return {
     code: "invalid-response",
     message: `The provider's answer could not be understood: ${excerpt(withCause(thrown), wordsLimit)}`,
     retryable: false,
   };
+}
+
+/** The call that the provider refused, where that is what was thrown. */
+export function refusedCallBy(thrown: unknown): RefusedCall | undefined {
+  const failure = causesOf(thrown).find((error) => error instanceof ProviderFailure);
+  return failure?.refusedCall;
+}
+
+/** What was thrown, and what libraries wrapped in it. */
+function causesOf(thrown: unknown): unknown[] {
+  const causes: unknown[] = [];
+  let at = thrown;
+  while (at !== undefined && causes.length < causesLimit) {
+    causes.push(at);
+    at = at instanceof Error ? at.cause : undefined;
+  }
+  return causes;
 }
 
 /** What went wrong often says only its cause. */
@@ -247,7 +267,8 @@ function messageIn(value: unknown): string | undefined {
   if (Array.isArray(value)) return value.map(messageIn).find((message) => message !== undefined);
   if (typeof value !== "object" || value === null) return undefined;
   const record: Record<string, unknown> = { ...value };
-  const upstream = messageIn(record.metadata) ?? messageIn(record.raw);
+  const raw = typeof record.raw === "string" ? (parseJson(record.raw) ?? record.raw) : record.raw;
+  const upstream = messageIn(record.metadata) ?? messageIn(raw);
   const own =
     messageIn(record.error) ?? messageIn(record.message) ?? messageIn(record.detail) ?? messageIn(record.msg);
   if (own === undefined || upstream === undefined || own.includes(upstream)) return own ?? upstream;
@@ -275,12 +296,4 @@ function hintFor(code: string, untrusted: boolean): string {
   if (code.startsWith("ERR_SSL_"))
     return ": it speaks no TLS that could be understood. Should the base URL begin with http://?";
   return ": the connection broke off.";
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -52,6 +52,8 @@ export interface ModelRequest {
   maxOutputTokens?: number;
   /** Further provider options of the agent. */
   options?: Record<string, unknown>;
+  /** Whether a call that the provider refuses is told as a failed call; otherwise the refusal fails the step. */
+  returnsRefusedCalls?: boolean;
   signal: AbortSignal;
 }
 
@@ -72,7 +74,7 @@ export type StepEvent =
   | { type: "reasoning-end"; id: string; metadata?: Record<string, unknown> }
   /** The model began to write a call; its arguments still stream. */
   | { type: "call-start"; providerCallId: string; tool: string; signature?: string }
-  /** The call is whole. `input` is the parsed JSON, or undefined with `problem` saying why it does not parse. */
+  /** The call is whole. `input` is the parsed JSON. With a `problem`, a text for the model, it must not be run. */
   | { type: "call"; providerCallId: string; tool: string; input: unknown; raw: string; problem?: string };
 
 /** How a model call ended; an abort is `failed` with code `cancelled`. */
@@ -83,6 +85,8 @@ export type StepEnd =
       reason: FinishReason;
       tokens: Tokens;
       estimated?: boolean;
+      /** Whether the provider refused a call, which was told as one with a problem. */
+      refusedCall?: boolean;
       reasoningDetails?: ReasoningDetail[];
     }
   | { type: "failed"; error: AgentError; reasoningDetails?: ReasoningDetail[] };

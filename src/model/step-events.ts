@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { LanguageModelStreamPart } from "ai";
 import { isHalf } from "../base/excerpt.ts";
 import type { FinishReason } from "../message/message.ts";
@@ -5,14 +6,9 @@ import type { Tokens } from "../message/part.ts";
 import { CallArguments, parseArguments } from "./call-arguments.ts";
 import type { StepEvent } from "./model.ts";
 import { ReasoningRecord } from "./reasoning-details.ts";
+import type { RefusedCall } from "./refused-call.ts";
 import { ThinkTags } from "./think-tags.ts";
 import { toTokens } from "./usage.ts";
-
-/** How a provider ended its answer. `tokens` is undefined where it told no usage. */
-export interface ProviderEnd {
-  readonly reason: FinishReason;
-  readonly tokens: Tokens | undefined;
-}
 
 /** Text that came around the SDK, or one of its parts. */
 export type StreamedPart =
@@ -36,11 +32,12 @@ interface OpenCall {
  */
 export class StepEvents {
   /** Set by the part that ends the answer. */
-  end: ProviderEnd | undefined;
+  endReason: FinishReason | undefined;
   /** All text, reasoning and arguments, for an estimate where no usage comes. */
   readonly #written: string[] = [];
   readonly #calls = new Map<string, OpenCall>();
   readonly #signatures = new Map<string, string>();
+  #usage: Tokens | undefined;
   readonly reasoning = new ReasoningRecord();
   readonly #tags = new ThinkTags();
   /** The first half of a character. */
@@ -57,13 +54,44 @@ export class StepEvents {
     this.#signatures.set(providerCallId, signature);
   }
 
+  /** What the provider reported so far. */
+  get tokens(): Tokens | undefined {
+    return this.#usage;
+  }
+
+  /** A later usage replaces an earlier one; some servers report input first and output last. */
+  report(usage: unknown): void {
+    const tokens = toTokens(usage);
+    if (tokens === undefined) return;
+    const { input, cache } = tokens;
+    const hasInput = input + cache.read + cache.write > 0;
+    const before = this.#usage;
+    this.#usage =
+      hasInput || before === undefined ? tokens : { ...tokens, input: before.input, cache: before.cache };
+  }
+
+  /** A call that the provider refused, as one that failed. */
+  refuse({ tool, input, problem }: RefusedCall): StepEvent[] {
+    const raw = JSON.stringify(input ?? "");
+    for (const [providerCallId, open] of this.#calls) {
+      if (open.told) continue;
+      open.told = true;
+      return [{ type: "call", providerCallId, tool: open.tool, input, raw, problem }];
+    }
+    const providerCallId = `call_${randomUUID()}`;
+    return [
+      { type: "call-start", providerCallId, tool },
+      { type: "call", providerCallId, tool, input, raw, problem },
+    ];
+  }
+
   add(part: StreamedPart): StepEvent[] {
     if (part.type === "text-delta") return this.#text("text", part.text);
     if (part.type === "reasoning-delta") return this.#text("reasoning", part.text);
     if (part.type === "tool-input-start") return this.#startCall(part.id, part.toolName);
     if (part.type === "tool-input-delta") return this.#continueCall(part.id, part.delta);
     if (part.type !== "model-call-end") return [];
-    return this.#finish(part.finishReason, part.rawFinishReason, part.usage.raw);
+    return this.#finish(part.finishReason, part.rawFinishReason);
   }
 
   /** Closes what is open, where an answer ends early. */
@@ -141,7 +169,7 @@ export class StepEvents {
     return events;
   }
 
-  #finish(reason: string, raw: string | undefined, usage: unknown): StepEvent[] {
+  #finish(reason: string, raw: string | undefined): StepEvent[] {
     const mapped = reasonOf(reason, raw);
     // After any other end, what looks like a call without arguments may be one whose arguments were cut off.
     const isWhole = mapped === "stop" || mapped === "tool-calls" || mapped === "unknown";
@@ -150,10 +178,7 @@ export class StepEvents {
       if (!call.told) events.push(isWhole ? tell(id, call) : tellCut(id, call, mapped));
     }
     const called = this.#calls.size > 0 && isWhole;
-    this.end = {
-      reason: called ? "tool-calls" : mapped === "tool-calls" ? "stop" : mapped,
-      tokens: toTokens(usage),
-    };
+    this.endReason = called ? "tool-calls" : mapped === "tool-calls" ? "stop" : mapped;
     return events;
   }
 }
@@ -168,7 +193,9 @@ function tell(providerCallId: string, call: OpenCall): StepEvent {
     tool: call.tool,
     input,
     raw,
-    ...(problem !== undefined && { problem }),
+    ...(problem !== undefined && {
+      problem: `The arguments of ${call.tool} are ${problem}. Call it again.`,
+    }),
   };
 }
 

@@ -7,13 +7,13 @@ import { handEach, type Room } from "../base/async.ts";
 import { keptPer } from "../base/kept.ts";
 import type { Log } from "../base/log.ts";
 import { estimateJsonOf, estimateText, estimateTextOf } from "../message/estimate.ts";
-import type { AgentError } from "../message/message.ts";
+import type { AgentError, FinishReason } from "../message/message.ts";
 import type { Part, Tokens } from "../message/part.ts";
 import { Arrivals, type Outcome, Stall } from "./arrivals.ts";
 import { cancelled } from "./cancelled.ts";
 import { Clients, type Endpoint, sdkName } from "./client.ts";
 import type { StreamWatch } from "./chunk-merger.ts";
-import { ProviderFailure, redact, stalled, toAgentError } from "./failure.ts";
+import { ProviderFailure, redact, refusedCallBy, stalled, toAgentError } from "./failure.ts";
 import type { ModelRequest, StepEnd, StepEvent } from "./model.ts";
 import { Outgoing } from "./outgoing.ts";
 import type { Quirks } from "./quirks.ts";
@@ -68,6 +68,7 @@ export async function callModel(
     },
     onSignature: (id, signature) => events.signed(id, signature),
     onReasoningDetails: (details) => events.reasoning.add(details),
+    onUsage: (usage) => events.report(usage),
   };
   const read = async () => {
     const stream = await openStream(request, endpoint, { ...deps, watch, signal: connection.signal });
@@ -82,9 +83,15 @@ export async function callModel(
   );
   const outcome = await arrivals.over;
   request.signal.removeEventListener("abort", forward);
-  if (events.end === undefined) connection.abort();
+  if (events.endReason === undefined) connection.abort();
   if (outcome.by === "taker") throw outcome.thrown;
   await handEach(events.close(), take);
+  const refused = "thrown" in outcome ? refusedCallBy(outcome.thrown) : undefined;
+  if (refused !== undefined && request.returnsRefusedCalls !== false && !request.signal.aborted) {
+    deps.log.debug("provider refused a call", { provider: endpoint.provider, tool: refused.tool });
+    await handEach(events.refuse(refused), take);
+    return { ...finishOf("tool-calls", events, request), refusedCall: true };
+  }
   return endOf(outcome, events, request).catch((thrown: unknown) => {
     const error = request.signal.aborted ? cancelled() : errorOf(thrown, endpoint);
     const { code, status } = error;
@@ -144,14 +151,22 @@ function toToolSet({ tools }: ModelRequest, quirks: Quirks): ToolSet | undefined
 
 async function endOf(outcome: Outcome, events: StepEvents, request: ModelRequest): Promise<StepEnd> {
   if ("thrown" in outcome) throw outcome.thrown;
-  const { end, reasoning } = events;
-  if (end === undefined) throw new Error("the answer ended without an end");
+  if (events.endReason === undefined) throw new Error("the answer ended without an end");
+  return finishOf(events.endReason, events, request);
+}
+
+function finishOf(
+  reason: FinishReason,
+  events: StepEvents,
+  request: ModelRequest,
+): StepEnd & { type: "finish" } {
+  const { tokens, reasoning } = events;
   const { details } = reasoning;
   return {
     type: "finish",
-    reason: end.reason,
-    tokens: end.tokens ?? estimate(events.written, request),
-    ...(end.tokens === undefined && { estimated: true }),
+    reason,
+    tokens: tokens ?? estimate(events.written, request),
+    ...(tokens === undefined && { estimated: true }),
     ...(details !== undefined && { reasoningDetails: details }),
   };
 }

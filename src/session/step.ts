@@ -41,7 +41,9 @@ export interface StepInput {
 
 /** What one model call and its tool calls came to. */
 export type StepOutcome = { tokens: Tokens; cost: number } & (
-  | { end: "calls" | "finished" | "empty" | "outputLimit" | "refused" | "rejected" | "cancelled" }
+  | { end: "finished" | "empty" | "outputLimit" | "refused" | "rejected" | "cancelled" }
+  /** `hasRefusedCall`: the provider refused to pass a call on. */
+  | { end: "calls"; hasRefusedCall: boolean }
   | { end: "leaked"; call: LeakedCall }
   | { end: "failed"; error: AgentError }
 );
@@ -363,8 +365,9 @@ interface Settled {
 }
 
 type End =
-  | { end: Exclude<StepOutcome["end"], "failed" | "leaked"> }
+  | { end: Exclude<StepOutcome["end"], "failed" | "leaked" | "calls"> }
   | { end: "leaked"; call: LeakedCall }
+  | { end: "calls"; hasRefusedCall: boolean }
   | { end: "failed"; error: AgentError };
 
 function toOutcome(
@@ -377,7 +380,10 @@ function toOutcome(
   if (signal.aborted || calls.stops.includes("cancelled")) return { end: "cancelled" };
   if (calls.stops.includes("rejected")) return { end: "rejected" };
   if (calls.stops.includes("looping")) return { end: "failed", error: repeats(sameCalls) };
-  if (calls.count > 0) return { end: "calls" };
+  if (calls.count > 0) {
+    const hasRefusedCall = streamed.type === "finish" && streamed.refusedCall === true;
+    return { end: "calls", hasRefusedCall };
+  }
   if (streamed.type === "failed") return { end: "failed", error: streamed.error };
   switch (streamed.reason) {
     case "length":

@@ -42,7 +42,7 @@ const taskHint =
 export interface ModelCall {
   tool: string;
   input: unknown;
-  /** What the arguments are, if they are no JSON object. */
+  /** Why the call cannot be run, as a text for the model. */
   problem?: string;
 }
 
@@ -339,10 +339,11 @@ function check(
   tool: Tool | undefined,
   available: readonly string[],
 ): { tool: Tool; input: unknown } | { problem: string } {
-  if (tool === undefined) return { problem: unknownTool(call.tool, available) };
-  if (call.problem !== undefined) {
-    return { problem: `The arguments of ${tool.name} are ${call.problem}. Call it again.` };
+  if (tool === undefined) {
+    const lead = call.problem === undefined ? "" : `${call.problem}\n`;
+    return { problem: lead + unknownTool(call.tool, available) };
   }
+  if (call.problem !== undefined) return { problem: call.problem };
   const parsed = tool.input.safeParse(call.input);
   if (parsed.success) return { tool, input: parsed.data };
   const given = tool.input.safeParse(withoutNulls(call.input));

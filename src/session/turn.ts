@@ -52,6 +52,9 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
 /** Compactions without progress before the turn fails (system.md 4). */
 const mostVainCompactions = 3;
 
+/** Refused calls in a row that go back to the model; the next one fails the turn. */
+const mostRefusedCalls = 2;
+
 /** Answers the last user message: step after step, decided from the transcript alone. */
 export async function runTurn(given: TurnDeps, signal: AbortSignal): Promise<TurnResult> {
   const question = given.transcript.messages.findLast(({ info }) => info.role === "user");
@@ -86,6 +89,8 @@ class Turn {
   readonly #unfinished = new UnfinishedAnswers();
   /** Compactions in a row that did not make the context smaller. */
   #vainCompactions = 0;
+  /** Steps in a row whose call the provider refused. */
+  #refusedCalls = 0;
   tokens: Tokens = noTokens;
 
   constructor(deps: TurnDeps, instructions: readonly Instruction[]) {
@@ -135,11 +140,13 @@ class Turn {
     const runner = this.#runnerFor(agent);
     runner.offer(tools);
     const asked = { question, agent, model, tools, isLast, instructions: this.#instructions };
-    const request = await stepRequest(this.#deps, asked, signal);
+    const returnsRefusedCalls = this.#refusedCalls < mostRefusedCalls;
+    const request = { ...(await stepRequest(this.#deps, asked, signal)), returnsRefusedCalls };
     const { emptyRetries } = this.#unfinished;
     const step = { parentId: question.id, agent: agent.name, model, request, emptyRetries };
     const { models, retryPolicy } = project;
     const outcome = await runStep({ ...this.#deps, models, retryPolicy, runner }, step, signal);
+    this.#refusedCalls = outcome.end === "calls" && outcome.hasRefusedCall ? this.#refusedCalls + 1 : 0;
     this.tokens = addTokens(this.tokens, outcome.tokens);
     await this.#deps.onStep(outcome);
     if (outcome.end === "calls" && this.#texts.isLoop(textOf(transcript.messages.at(-1))))

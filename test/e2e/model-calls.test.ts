@@ -31,6 +31,68 @@ async function resultsOf(
   return answer;
 }
 
+/** How Groq refuses a call that its model made (https://github.com/langchain4j/langchain4j/issues/2585). */
+const refusal = (failed_generation: string, message = "tool call validation failed: missing properties") => ({
+  error: {
+    message,
+    type: "invalid_request_error",
+    code: "tool_use_failed",
+    failed_generation,
+    status_code: 400,
+  },
+});
+const refusedRead = '{"name": "read", "arguments": {"path": "a.txt"}}';
+const refusedInStream = (generation: string) => [
+  ...reply.think("I read it."),
+  reply.line("event: error"),
+  reply.chunk(refusal(generation)),
+  reply.end(),
+];
+
+describe("calls that the provider refuses", () => {
+  test.each<[string, reply.Step[]]>([
+    ["in the stream", refusedInStream(refusedRead)],
+    ["with status 400", [reply.status(400, refusal(refusedRead))]],
+    [
+      "by way of a gateway",
+      [
+        reply.errorEvent("Provider returned error", {
+          code: 400,
+          metadata: { raw: JSON.stringify(refusal(refusedRead)), provider_name: "Groq" },
+        }),
+        reply.end(),
+      ],
+    ],
+  ])("go back to the model as failed calls: %s", async (_, steps) => {
+    const { toolResults, messages } = await resultsOf(steps);
+    expect(toolResults).toEqual([expect.stringContaining("missing properties")]);
+    expect(messages.flatMap(({ tool_calls: calls }) => listOf(calls))).toMatchObject([
+      { function: { name: "read", arguments: '{"path":"a.txt"}' } },
+    ]);
+  });
+
+  test("are answered with what the model wrote, where that is no call", async () => {
+    const { toolResults } = await resultsOf(refusedInStream("<function=read>a.txt</function>"));
+    expect(toolResults).toEqual([expect.stringContaining("<function=read>a.txt</function>")]);
+  });
+
+  test("end the turn in the provider's words after two in a row", async () => {
+    await story({}, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const refused = refusedInStream(refusedRead);
+      model.reply(refused).reply(refused).reply(refused);
+      await expect(editor.prompt(sessionId, "Read")).rejects.toThrow(/missing properties/);
+      expect(model.requests).toHaveLength(3);
+      expect(editor.permissionRequests).toEqual([]);
+    });
+  });
+
+  test("a call that Gemini could not read is made again", async () => {
+    const { toolResults } = await resultsOf([reply.finish("malformed_function_call")]);
+    expect(toolResults).toEqual([expect.stringContaining("malformed_function_call")]);
+  });
+});
+
 describe("calls that cannot be run as they are", () => {
   test("a tool that there is not is answered with those that there are, the nearest first", async () => {
     const { toolResults } = await resultsOf(

@@ -95,6 +95,7 @@ const unwatched: StreamWatch = {
   onFailure: () => {},
   onSignature: () => {},
   onReasoningDetails: () => {},
+  onUsage: () => {},
 };
 
 /** Asks a server that streams just this. */
@@ -331,7 +332,7 @@ test("arguments that do not parse come with a problem and their raw text", async
       tool: "read",
       input: undefined,
       raw: "[1]",
-      problem: "no JSON object",
+      problem: "The arguments of read are no JSON object. Call it again.",
     },
   ]);
 });
@@ -527,7 +528,8 @@ test("while nobody takes the end of an answer, its usage is waited for", async (
   const body = new Readable({ read() {} });
   const answer: HttpAnswer = { status: 200, header: () => null, body, cut: () => body.destroy() };
   try {
-    const reader = tidyEvents(answer, unwatched).getReader();
+    const onUsage = vi.fn();
+    const reader = tidyEvents(answer, { ...unwatched, onUsage }).getReader();
     const decoder = new TextDecoder();
     const next = async () => decoder.decode((await reader.read()).value);
     const first = next();
@@ -538,7 +540,12 @@ test("while nobody takes the end of an answer, its usage is waited for", async (
     expect(await first).toContain('"read"');
     await vi.advanceTimersByTimeAsync(20_000);
     expect(await next()).toContain('"finish_reason":"stop"');
-    expect(await next()).toContain('"prompt_tokens":10');
+    const rest = next();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(onUsage).toHaveBeenCalledWith(expect.objectContaining({ prompt_tokens: 10 }));
+    body.push(done);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await rest).toBe("");
   } finally {
     vi.useRealTimers();
   }
