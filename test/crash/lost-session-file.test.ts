@@ -27,6 +27,15 @@ const sources = {
 
 const storage = (home: Stage["home"]) => join(home.path, ".local/share/fairlead/storage");
 
+/** Removes from answers what earlier versions did not store: the session's folder. */
+function forgetPaths(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const file = join(folder, name);
+    const text = readFileSync(file, "utf8");
+    writeFileSync(file, text.replaceAll(/,?"path":\{"cwd":"[^"]*","root":"[^"]*"\}/g, ""));
+  }
+}
+
 function fileOf(root: string, id: string): string {
   for (const project of readdirSync(join(root, "session"))) {
     const path = join(root, "session", project, `${id}.json`);
@@ -111,6 +120,7 @@ test("a session of which only messages are left is opened where the client says 
     await editor.prompt(sessionId, "A question");
     await editor.close();
     const root = storage(home);
+    forgetPaths(join(root, "message", sessionId));
     rmSync(join(root, "session"), { recursive: true });
     rmSync(join(root, "journal"), { recursive: true });
     rmSync(join(root, "session_list.json"), { force: true });
