@@ -35,6 +35,17 @@ export class ProjectRecords {
     const files = await this.#files();
     await files.update(["project", projectId], storedProject, (known) => ({ ...known, lastUsedModel }));
   }
+
+  /** Stores what the project is and that a session worked in it now. `root` is the folder that its id stands for. */
+  async noteSeen(projectId: string, root: string): Promise<void> {
+    const files = await this.#files();
+    const seen = Date.now();
+    await files.update(["project", projectId], storedProject, (known) => ({
+      ...known,
+      root,
+      time: { created: known?.time?.created ?? seen, seen },
+    }));
+  }
 }
 
 function openTrust(files: () => Promise<JsonStore>): Trust {
@@ -46,10 +57,25 @@ function openTrust(files: () => Promise<JsonStore>): Trust {
   });
 }
 
-const projectSchema = z.object({ lastUsedModel: modelRefSchema.optional() });
+const projectSchema = z.object({
+  /** The folder that the project's id stands for: the repository's root, outside git the session's folder. */
+  root: z.string().optional(),
+  /** Milliseconds since 1970: the first and the newest session with a turn. */
+  time: z.object({ created: z.number(), seen: z.number() }).optional(),
+  lastUsedModel: modelRefSchema.optional(),
+});
 const storedProject = quickForm(isProject, projectSchema);
 
 function isProject(value: unknown): value is z.infer<typeof projectSchema> {
-  if (!hasOnly(value, ["lastUsedModel"])) return false;
-  return value.lastUsedModel === undefined || isModelRef(value.lastUsedModel);
+  if (!hasOnly(value, ["root", "time", "lastUsedModel"])) return false;
+  const { root, time, lastUsedModel } = value;
+  return (
+    (root === undefined || typeof root === "string") &&
+    (time === undefined || isSpan(time)) &&
+    (lastUsedModel === undefined || isModelRef(lastUsedModel))
+  );
+}
+
+function isSpan(value: unknown): boolean {
+  return hasOnly(value, ["created", "seen"]) && Number.isFinite(value.created) && Number.isFinite(value.seen);
 }

@@ -33,6 +33,7 @@ export interface SessionOpenerDeps {
   memory: {
     lastUsedModel(projectId: string): Promise<ModelRef | undefined>;
     rememberModel(projectId: string, model: ModelRef): Promise<void>;
+    noteSeen(projectId: string, root: string): Promise<void>;
   };
   /** The session if it is live in this process. */
   live(id: SessionId): Session | undefined;
@@ -171,6 +172,7 @@ export class SessionOpener {
       events,
       log,
       rememberModel: (model) => memory.rememberModel(project.id, model),
+      noteSeen: () => memory.noteSeen(project.id, project.workspace.worktree ?? cwd),
       onTurnEnd: () => this.#deps.onTurnEnd(),
       lastUsedModel,
     });

@@ -48,6 +48,8 @@ export interface SessionPartsDeps {
   log: Log;
   /** Remembers the model for new sessions of the project. */
   rememberModel(model: ModelRef): Promise<void>;
+  /** Stores that the project is worked in. */
+  noteSeen(): Promise<void>;
   lastUsedModel: ModelRef | undefined;
   diff: SessionDiff;
   /** All messages of the session from the newest back, those that are taken back among them. */

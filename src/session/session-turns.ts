@@ -20,6 +20,7 @@ export class SessionTurns {
   readonly #refusedMedia = new RefusedMedia();
   /** Whether plugins are yet to hear of a new session: they load with its first turn. */
   #isNew: boolean;
+  #isSeen = false;
 
   constructor(deps: SessionPartsDeps, parts: SessionParts, commanded: Commanded) {
     this.#deps = deps;
@@ -48,7 +49,19 @@ export class SessionTurns {
     const ended = await this.#ask(input, context, { agent, model, effort });
     if (ended !== undefined) return ended;
     const result = await this.#runToEnd(context, until);
+    await this.#noteSeen();
     return until.aborted ? { end: "cancelled", tokens: result.tokens } : result;
+  }
+
+  /** Stores once that the project is worked in. */
+  async #noteSeen(): Promise<void> {
+    if (this.#isSeen) return;
+    this.#isSeen = true;
+    try {
+      await this.#deps.noteSeen();
+    } catch (error) {
+      this.#deps.log.warn("project not noted as seen", { error: messageOf(error) });
+    }
   }
 
   /** Brings everything that a turn works with to what it is now. Answers whether the turn goes on. */

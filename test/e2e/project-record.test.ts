@@ -1,0 +1,39 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { story } from "../support/story.ts";
+
+test("the store knows each project's root, and when it was first and last worked in", async () => {
+  await story({}, async ({ editor, model, home, repository }) => {
+    const folder = join(home.path, ".local/share/fairlead/storage/project");
+    const read = async () => {
+      const [name = ""] = await readdir(folder);
+      return JSON.parse(await readFile(join(folder, name), "utf8"));
+    };
+    const { sessionId } = await editor.newSession();
+    model.reply("One.").reply("Two.");
+    await editor.prompt(sessionId, "First");
+    const first = await read();
+    expect(first).toMatchObject({
+      root: repository.path,
+      time: { created: expect.any(Number), seen: expect.any(Number) },
+    });
+    const later = await editor.newSession();
+    await editor.prompt(later.sessionId, "Second");
+    const second = await read();
+    expect(second.time.created).toBe(first.time.created);
+    expect(second.time.seen).toBeGreaterThanOrEqual(first.time.seen);
+    expect(JSON.stringify(await messagesOf(home.path))).toContain(
+      JSON.stringify({ cwd: repository.path, root: repository.path }),
+    );
+  });
+});
+
+async function messagesOf(home: string): Promise<unknown[]> {
+  const root = join(home, ".local/share/fairlead/storage/message");
+  const texts: string[] = [];
+  for (const session of await readdir(root))
+    for (const name of await readdir(join(root, session)))
+      texts.push(await readFile(join(root, session, name), "utf8"));
+  return texts.map((text): unknown => JSON.parse(text));
+}
