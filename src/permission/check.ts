@@ -26,17 +26,19 @@ const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 };
 
 /** Decides over a command line as a running agent would before it asks anybody. Runs nothing. */
 export function checkCommand(command: string, context: ShellContext, authority: Authority): CheckedCommand {
-  const parts = explainShell(command.trim(), context).map(
-    ({ permission, always, ...subject }): CheckedPart => {
+  const parts = explainShell(command.trim(), context).flatMap(
+    ({ permission, always, ...subject }): CheckedPart[] => {
       const judgement = judge({ permission, subjects: [subject], always }, authority);
       const { action, rule } = judgement;
-      return {
+      if (subject.isOtherReading === true && action !== "deny") return [];
+      const part = {
         permission,
         text: subject.text,
         action,
         ...(rule && { rule }),
         reason: `${subject.reason}; ${reasonOf(judgement)}`,
       };
+      return [part];
     },
   );
   const action = parts.reduce<Action>(

@@ -25,6 +25,7 @@ export function evaluate(request: PermissionRequest | readonly PermissionRequest
     const relevant = rules.filter((rule) => matches(rule.permission, permission));
     for (const subject of subjects) {
       const verdict = evaluateSubject(permission, subject, subject.steers ? aboutItself(relevant) : relevant);
+      if (subject.isOtherReading === true && verdict.action !== "deny") continue;
       if (!strictest || strictness[verdict.action] > strictness[strictest.action]) strictest = verdict;
     }
   }
@@ -119,8 +120,14 @@ function everythingBelow(folder: string): string {
 
 function allows(rule: Rule, subject: Subject): boolean {
   if (isCatchAll(rule.pattern)) return true;
-  if (subject.opaque !== undefined && !spellsOut(rule.pattern, subject.options)) return false;
+  const isNamed = spellsOut(rule.pattern, subject.options) || namesInterpreter(rule, subject);
+  if (subject.opaque !== undefined && !isNamed) return false;
   return fitsWhole(rule.pattern, subject);
+}
+
+/** `node *` covers all that node runs, as a script of its own could do the same. */
+function namesInterpreter({ pattern, isApproval }: Rule, { interpreter }: Subject): boolean {
+  return interpreter !== undefined && isApproval !== true && pattern === `${interpreter} *`;
 }
 
 /** `sed -i *` spells out `-i`, `sed *` does not. */

@@ -64,7 +64,8 @@ function strictestLimit(request: PermissionRequest, limits: readonly Ruleset[]):
 }
 
 function liftedBy(request: PermissionRequest, authority: Authority): Judgement | undefined {
-  const approved = evaluate(request, [...authority.rules, ...(authority.approvals ?? [])]);
+  const approvals = (authority.approvals ?? []).map((rule) => ({ ...rule, isApproval: true }));
+  const approved = evaluate(request, [...authority.rules, ...approvals]);
   if (approved.action === "allow") {
     const reason = `an approval allows ${request.permission}: "${approved.rule?.pattern ?? "*"}"`;
     return { ...approved, reason, by: "approval", canRemember: true };

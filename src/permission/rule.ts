@@ -12,6 +12,8 @@ export interface Rule {
   permission: string;
   pattern: string;
   action: Action;
+  /** An approval: it does not cover what an interpreter runs. */
+  isApproval?: boolean;
 }
 
 /** Rules in order: the last that matches wins. */
@@ -41,6 +43,10 @@ export interface Subject {
   within?: boolean;
   /** It only says where other commands run: what rules say of everything does not count, and nothing said is allowed. */
   steers?: boolean;
+  /** The call does it only if its text is read in an unusual way: a deny bites, and nothing else counts. */
+  isOtherReading?: boolean;
+  /** The interpreter that makes it opaque: a rule of the user that allows the interpreter (`node *`) may allow it. */
+  interpreter?: string;
   /** Why a person must agree each time, whatever the rules and approvals allow. A deny still denies. */
   confirm?: string;
 }

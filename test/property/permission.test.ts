@@ -143,6 +143,63 @@ describe("verdicts", () => {
   });
 });
 
+describe("a denied command", () => {
+  const oddCharacters = fc.constantFrom(
+    ...["\r", "\v", "\f", "\u0000", "\u001b", "\u0085", "\u00a0", "\u1680", "\u2003", "\u200b", "\u2028"],
+    ...["\u2029", "\u202f", "\u3000", "\u3164", "\ufeff", "\u00ad"],
+  );
+  const odd = fc.string({ unit: oddCharacters, minLength: 1, maxLength: 3 });
+  const oddEnd = fc.oneof(odd, fc.constant("\r\n"));
+  const before = fc.constantFrom(
+    "ls",
+    "echo 'a b'",
+    "git status",
+    "cd src",
+    "X=1 npm test",
+    "if true; then ls; fi",
+  );
+  const denying = (pattern: string): Rule[] => [
+    { permission: "*", pattern: "*", action: "allow" },
+    { permission: "bash", pattern, action: "deny" },
+  ];
+  const verdict = (line: string, denied: string) =>
+    evaluate(analyzeShell(line, context), denying(denied)).action;
+
+  test("is denied where odd characters separate its words and the commands around it", () => {
+    const end = fc.oneof(oddEnd, fc.constantFrom(";", "\n", " && ", " | "));
+    const blank = fc.oneof(odd, fc.constantFrom(" ", "\t", " \\\n "));
+    const within = fc.oneof(odd, fc.constantFrom("", "\\\n"));
+    fc.assert(
+      fc.property(before, end, within, blank, blank, end, (first, begins, inside, one, two, ends) => {
+        const line = `${first}${begins}gi${inside}t${one}push${two}origin${ends}pwd`;
+        expect([line, verdict(line, "git push origin")]).toEqual([line, "deny"]);
+      }),
+      { numRuns: tries(1000) },
+    );
+  });
+
+  test("is denied where many odd characters are blanks or nothing between two ends of lines", () => {
+    const inner = fc.constantFrom(" ", "");
+    fc.assert(
+      fc.property(
+        before,
+        oddEnd,
+        oddEnd,
+        inner,
+        fc.array(odd, { minLength: 1, maxLength: 9 }),
+        (first, begins, ends, meaning, between) => {
+          const words = between.map((_, index) => `w${index}`);
+          const inLine = words.map((word, index) => word + (between[index] ?? "")).join("");
+          const line = `${first}${begins}rm last ${inLine}end${ends}pwd`;
+          const read = words.map((word) => word + meaning).join("");
+          expect([line, verdict(line, `rm last ${read}end`)]).toEqual([line, "deny"]);
+        },
+      ),
+      { numRuns: tries(500) },
+    );
+  });
+});
+
 describe("approvals", () => {
   test("never lift a deny", async () => {
     await fc.assert(

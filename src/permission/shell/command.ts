@@ -23,8 +23,10 @@ export function addCommand(scan: Scan, command: SimpleCommand, place: Place): vo
   if (isSteering(name, command)) return addSteering(scan, command, place);
   const given = command.argv.slice(1).map(asGiven);
   const args = given.map((arg) => (mayBeOption(scan, arg, place) ? asUnknown(arg) : arg));
+  const others = assignmentDoubt(command) ?? folderDoubt(command, place);
   const own = describe(name, { scan, command, args, place });
-  addBash(scan, command, own ?? assignmentDoubt(command) ?? folderDoubt(command, place), place);
+  const interpreted = own && others === undefined && programOf(name)?.interprets === true;
+  addBash(scan, command, interpreted ? { ...own, interpreter: name } : (own ?? others), place);
 }
 
 /** The name without its folder, or why it cannot be known. */
@@ -75,6 +77,7 @@ function addBash(scan: Scan, command: SimpleCommand, doubt: Doubt | undefined, p
     always: doubt ? [] : alwaysPattern(argv),
     ...(doubt && { opaque: doubt.reason }),
     ...(doubt?.options && { options: doubt.options }),
+    ...(doubt?.interpreter !== undefined && { interpreter: doubt.interpreter }),
   };
   scan.add(part);
   if (doubt?.unseen) addUnknownPath(scan, text, { access: "visible" }, doubt.reason);

@@ -6,6 +6,8 @@ export interface Doubt {
   reason: string;
   options?: readonly string[];
   unseen?: boolean;
+  /** The interpreter whose own code it is. */
+  interpreter?: string;
 }
 
 export const doubts = {

@@ -68,6 +68,8 @@ export interface Program {
   readonly opaque?: string;
   /** Without an operand it runs what comes from its input. */
   readonly runsInput?: boolean;
+  /** It runs code that its arguments or its input give. */
+  readonly interprets?: boolean;
   /** Everything is an option's value or text up to the first operand, which names a program of its own. */
   readonly leads?: boolean;
 }
@@ -431,6 +433,7 @@ const table: Record<string, Program> = {
   "python python2 python3 pypy pypy3": {
     danger: "-c",
     runsInput: true,
+    interprets: true,
     leads: true,
     values: "-W -X",
     texts: "-c -m",
@@ -440,15 +443,17 @@ const table: Record<string, Program> = {
     danger: "-e --eval -p --print -r --require --import --loader --experimental-loader -pe",
     reads: "--env-file --env-file-if-exists",
     runsInput: true,
+    interprets: true,
     leads: true,
     values: "-C --conditions -r --require --import --loader --experimental-loader",
     texts: "-e --eval -p --print",
     operands: "read",
   },
-  "bun deno": { danger: "-e --eval -p --print -r --preload --import", leads: true },
+  "bun deno": { danger: "-e --eval -p --print -r --preload --import", interprets: true, leads: true },
   perl: {
     danger: "-e -E -i -M -m -x -d",
     runsInput: true,
+    interprets: true,
     leads: true,
     values: "-I",
     texts: "-e -E",
@@ -457,6 +462,7 @@ const table: Record<string, Program> = {
   ruby: {
     danger: "-e -i -r -x",
     runsInput: true,
+    interprets: true,
     leads: true,
     values: "-I -C",
     texts: "-e",
@@ -465,20 +471,29 @@ const table: Record<string, Program> = {
   php: {
     danger: "-r -R -B -E -d -z",
     runsInput: true,
+    interprets: true,
     leads: true,
     texts: "-r -R -B -E -d",
     operands: "read",
   },
-  "lua luajit": { danger: "-e -l -i", runsInput: true, leads: true, texts: "-e -l", operands: "read" },
+  "lua luajit": {
+    danger: "-e -l -i",
+    runsInput: true,
+    interprets: true,
+    leads: true,
+    texts: "-e -l",
+    operands: "read",
+  },
   "Rscript R julia osascript groovy elixir": {
     danger: "-e --eval -E --expression -g",
     runsInput: true,
+    interprets: true,
     leads: true,
   },
-  ghc: { danger: "-e --interactive --run" },
+  ghc: { danger: "-e --interactive --run", interprets: true },
   // Nothing can be said about these
-  "tclsh wish guile sbcl clisp ecl racket ocaml utop swipl ghci runghc runhaskell erl escript iex raku rakudo jshell scala amm crystal m4 dc gnuplot octave maxima gap gp sage qjs rhino jjs jsc d8":
-    { operands: "read", opaque: interprets },
+  "tclsh wish guile sbcl clisp ecl racket ocaml utop swipl ghci runghc runhaskell erl escript iex raku rakudo jshell scala amm crystal m4 dc gnuplot octave maxima gap gp sage qjs rhino jjs jsc d8 pry irb ipython":
+    { operands: "read", opaque: interprets, interprets: true },
   "perf hyperfine concurrently entr watchexec nodemon firejail bwrap proot doppler aws-vault chamber infisical op teller aa-exec run-parts capsh debugfs ssh-agent sshpass multitime chronic ifne pee mispipe lckdo logsave torify openvt sg sem systemd-cat cgexec fakechroot bear xterm gnome-terminal konsole alacritty kitty asciinema ttyrec pexec setlock softlimit uclampset trickle nsjail timelimit retry detach daemonize daemon nq tsp wine wsl":
     { opaque: runsArguments },
   "vi vim nvim gvim rvim rview vimdiff ex ed emacs emacsclient nano pico joe micro hx kak code subl script": {
@@ -486,7 +501,7 @@ const table: Record<string, Program> = {
     values: "-c -S -u",
     opaque: interactive,
   },
-  "gdb lldb pry irb ipython screen tmux expect scriptreplay mc ranger fzf": {
+  "gdb lldb screen tmux expect scriptreplay mc ranger fzf": {
     operands: "read",
     opaque: interactive,
   },
