@@ -1,6 +1,7 @@
 import { createInterface } from "node:readline";
 import { type Readable, Writable } from "node:stream";
-import { type Choice, type Questions, Stopped } from "./questions.ts";
+import { describeMiss, findChoice, isFound } from "./choices.ts";
+import { type Choice, lineProblem, type Questions, Stopped } from "./questions.ts";
 
 /** Choices that are listed; the others can be written too. */
 const shownChoices = 40;
@@ -14,19 +15,32 @@ export function lineQuestions(
   const say = (text: string) => output.write(`${text}\n`);
   const ask = async (question: string, read: (answer: string) => string | { problem: string }) => {
     for (;;) {
-      const answer = await lines.ask(`${question} `);
+      const line = await lines.ask(`${question} `);
       // Who goes away agrees to nothing, not even to what is suggested.
-      if (answer === undefined) throw new Stopped(`no answer to: ${question}`);
-      const found = read(answer.trim());
+      if (line === undefined) throw new Stopped(`no answer to: ${question}`);
+      const answer = line.trim();
+      const problem = lineProblem(answer);
+      const found = problem === undefined ? read(answer) : { problem };
       if (typeof found === "string") return found;
       say(`  ${found.problem}`);
     }
   };
   return {
-    choose: (question, choices, first) => {
+    choose: async (question, choices, { first, accepts } = {}) => {
       listChoices(choices, say);
       const suggestion = first === undefined ? "" : ` [${first}]`;
-      return ask(`${question}${suggestion}`, (answer) => readChoice(answer || (first ?? ""), choices));
+      if (accepts !== undefined)
+        lines.hides = (line) => beginsLikeKey(line) || !choices.some((choice) => isFound(line, choice));
+      try {
+        return await ask(`${question}${suggestion}`, (typed) => {
+          const answer = typed || (first ?? "");
+          const choice = findChoice(answer, choices);
+          if (choice !== undefined) return choice.value;
+          return accepts?.(answer) === true ? answer : { problem: describeMiss(answer, choices, true) };
+        });
+      } finally {
+        lines.hides = beginsLikeKey;
+      }
     },
     text: (question, { suggestion, check } = {}) =>
       ask(`${question}${suggestion === undefined ? "" : ` [${suggestion}]`}`, (answer) => {
@@ -34,11 +48,16 @@ export function lineQuestions(
         const problem = given === "" ? "An answer is needed." : check?.(given);
         return problem === undefined ? given : { problem };
       }),
-    secret: async (question) => {
-      lines.isMuted = true;
-      const answer = await ask(question, (given) => given || { problem: "An answer is needed." });
-      lines.isMuted = false;
-      return answer;
+    secret: async (question, check) => {
+      lines.hides = () => true;
+      try {
+        return await ask(question, (given) => {
+          const problem = given === "" ? "An answer is needed." : check?.(given);
+          return problem === undefined ? given : { problem };
+        });
+      } finally {
+        lines.hides = beginsLikeKey;
+      }
     },
     confirm: async (question, suggestion) => {
       const read = (answer: string) =>
@@ -63,18 +82,13 @@ function listChoices(choices: readonly Choice[], say: (text: string) => void): v
   if (choices.length > shownChoices) say(`  and ${choices.length - shownChoices} more`);
 }
 
-/** A number of the list, or the value itself. */
-function readChoice(answer: string, choices: readonly Choice[]): string | { problem: string } {
-  const choice =
-    choices.find(({ value }) => value === answer) ??
-    (/^\d+$/.test(answer) ? choices[Number(answer) - 1] : undefined);
-  return choice?.value ?? { problem: `Answer with a number from 1 to ${choices.length}.` };
-}
+/** Whether a line that is being typed or pasted will be a key. */
+const beginsLikeKey = (line: string): boolean => /^(?:sk|pk|rk|gsk|csk|xai|pplx|hf|fw|nvapi)[-_]/i.test(line);
 
-/** Lines as they come, those too that came before they were asked for. */
+/** Reads lines, also those that arrive before they are asked for. */
 class Lines {
-  /** Nothing that is typed is shown. */
-  isMuted = false;
+  /** Whether a line is not shown as it is typed. */
+  hides: (line: string) => boolean = beginsLikeKey;
   readonly #output: { write(text: string): unknown };
   readonly #reader: ReturnType<typeof createInterface>;
   readonly #lines: AsyncIterator<string>;
@@ -83,11 +97,12 @@ class Lines {
     this.#output = output;
     const echo = new Writable({
       write: (chunk, _encoding, done) => {
-        if (!this.isMuted) output.write(String(chunk));
+        if (!this.hides(this.#reader.line)) output.write(String(chunk));
         done();
       },
     });
-    this.#reader = createInterface({ input, output: echo, terminal: input.isTTY === true });
+    // Without a history: a key that was typed is not to be found with the arrow keys.
+    this.#reader = createInterface({ input, output: echo, terminal: input.isTTY === true, historySize: 0 });
     this.#reader.on("SIGINT", () => this.#reader.close());
     this.#lines = this.#reader[Symbol.asyncIterator]();
   }
@@ -96,7 +111,7 @@ class Lines {
   async ask(question: string): Promise<string | undefined> {
     this.#output.write(question);
     const { value, done } = await this.#lines.next();
-    if (this.isMuted || done === true) this.#output.write("\n");
+    if (done === true || this.hides(value)) this.#output.write("\n");
     return done === true ? undefined : value;
   }
 

@@ -10,7 +10,7 @@ export async function openQuestions(): Promise<Questions> {
     ...questions,
     // Servers name their models, and say what went wrong.
     say: (text) => questions.say(withoutControls(text)),
-    choose: (question, choices, first) => questions.choose(question, choices.map(readable), first),
+    choose: (question, choices, options) => questions.choose(question, choices.map(readable), options),
     close: () => {
       questions.close();
       leave();

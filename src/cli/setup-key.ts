@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
 import type { Env } from "../config/paths.ts";
 import type { ProviderConfig } from "../config/schema.ts";
-import type { Choice, Questions } from "./questions.ts";
+import { isKnownToken } from "../base/secret-forms.ts";
+import type { Check, Choice, Questions } from "./questions.ts";
 import type { ChosenProvider } from "./setup-provider.ts";
 import { UsageError } from "./usage.ts";
 
@@ -33,38 +34,63 @@ export async function chooseKey(
     { value: "command", label: "From a command", hint: "such as a password manager's" },
     ...(provider.isCustom && !isLocal ? [nothing] : []),
   ];
-  const way = await questions.choose(`Where does the key of ${name} come from?`, choices, choices[0]?.value);
-  return askForKey(way, questions);
+  const answer = await questions.choose(`Where does the key of ${name} come from?`, choices, {
+    ...(choices[0] !== undefined && { first: choices[0].value }),
+    accepts: isLikeKey,
+  });
+  if (choices.some(({ value }) => value === answer)) return askForKey(answer, questions);
+  return takenAsKey(answer, questions);
 }
 
 async function askForKey(way: string, questions: Questions): Promise<KeyWay> {
+  /** Takes a pasted key as such, whatever the question asks for. */
+  const ask = async (question: string, toWay: (answer: string) => KeyWay, check?: Check): Promise<KeyWay> => {
+    const answer = await questions.text(question, {
+      check: (text) => (isKnownToken(text) ? undefined : check?.(text)),
+    });
+    return isKnownToken(answer) ? takenAsKey(answer, questions) : toWay(answer);
+  };
   switch (way) {
     case "none":
       return { from: "nowhere" };
     case "type":
-      return { from: "person", key: await questions.secret("The key:") };
+      return { from: "person", key: await questions.secret("The key:", checkKey) };
     case "env":
-      return { from: "variable", name: await questions.text("The variable's name:", { check: checkName }) };
+      return ask("The variable's name:", (name) => ({ from: "variable", name }), checkName);
     case "file":
-      return { from: "file", path: resolve(await questions.text("The file's path:")) };
+      return ask("The file's path:", (path) => ({ from: "file", path: resolve(path) }));
     case "command":
-      return {
-        from: "command",
-        command: toWords(await questions.text("The command, such as: pass show openai")),
-      };
+      return ask(
+        "The command, such as: pass show openai",
+        (text) => ({ from: "command", command: toWords(text) }),
+        checkCommand,
+      );
     default:
       return { from: "variable", name: way.slice("env:".length) };
   }
+}
+
+function takenAsKey(key: string, questions: Questions): KeyWay {
+  questions.say("That looks like the key and is taken as it.");
+  return { from: "person", key };
+}
+
+/** Whether a text may be a key: a known token, or one long word of letters and digits. */
+function isLikeKey(text: string): boolean {
+  return (
+    isKnownToken(text) || (/^[\w.~+-]{20,500}={0,2}$/.test(text) && /\d/.test(text) && /[a-z]/i.test(text))
+  );
 }
 
 /** `stdin`, `none`, `env:NAME`, `file:PATH` or `command:WORDS`. */
 async function givenKey(given: string, questions: Questions): Promise<KeyWay> {
   const [, kind = "", rest = ""] = /^(\w+):?(.*)$/s.exec(given) ?? [];
   if (kind === "none") return { from: "nowhere" };
-  if (kind === "stdin") return { from: "person", key: await questions.secret("The key:") };
+  if (kind === "stdin") return { from: "person", key: await questions.secret("The key:", checkKey) };
   if (kind === "env" && checkName(rest) === undefined) return { from: "variable", name: rest };
   if (kind === "file" && rest !== "") return { from: "file", path: resolve(rest) };
-  if (kind === "command" && rest.trim() !== "") return { from: "command", command: toWords(rest) };
+  if (kind === "command" && checkCommand(rest) === undefined)
+    return { from: "command", command: toWords(rest) };
   throw new UsageError(
     `--key-from takes stdin, env:NAME, file:PATH, "command:WORDS" or none, not "${kind === "" ? given : kind}"`,
     "setup",
@@ -87,6 +113,14 @@ export function keyOptions(
     case "command":
       return { apiKeyCommand: [...way.command] };
   }
+}
+
+function checkKey(key: string): string | undefined {
+  return /^[!-~]+$/.test(key) ? undefined : "A key has no blanks and only ASCII characters.";
+}
+
+function checkCommand(text: string): string | undefined {
+  return toWords(text)[0] ? undefined : "A command begins with the name of a program.";
 }
 
 function checkName(name: string): string | undefined {

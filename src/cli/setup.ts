@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { App } from "../app.ts";
+import { isKnownToken } from "../base/secret-forms.ts";
 import { type Setting, setInFile } from "../config/edit.ts";
 import { mergeConfigs } from "../config/merge.ts";
 import type { Config } from "../config/schema.ts";
@@ -92,7 +93,7 @@ async function choose(setup: Setup): Promise<Choices> {
         { value: "keep", label: "Keep it anyway" },
         { value: "stop", label: "Stop" },
       ],
-      "again",
+      { first: "again" },
     );
     if (next === "keep") return choices;
     if (next === "stop") throw new Stopped("nothing was stored");
@@ -103,14 +104,19 @@ async function choose(setup: Setup): Promise<Choices> {
 async function chooseModel(setup: Setup, provider: ChosenProvider, key: KeyWay): Promise<string> {
   const { questions } = setup;
   const known = provider.models.map(({ id, name }) => ({ value: id, label: name, hint: id }));
-  const other = { value: "", label: "Another one" };
+  const other = { value: "another", label: "Another one" };
   const listed = known.length > 0 ? [] : await listedModels(setup, provider, key);
   const choices = [...known, ...listed.map((id) => ({ value: id, label: id }))];
   const askForName = () =>
     questions.text("What does the provider call the model?", { check: checkModelName });
   if (choices.length === 0) return askForName();
   const first = provider.defaultModel ?? choices[0]?.value;
-  return (await questions.choose("Which model?", [...choices, other], first)) || askForName();
+  const model = await questions.choose(
+    "Which model?",
+    [...choices, other],
+    first === undefined ? {} : { first },
+  );
+  return model === other.value ? askForName() : model;
 }
 
 async function listedModels(setup: Setup, provider: ChosenProvider, key: KeyWay): Promise<readonly string[]> {
@@ -280,6 +286,7 @@ async function tellEditor({ call, questions, app }: Setup): Promise<void> {
 }
 
 function checkModelName(name: string): string | undefined {
+  if (isKnownToken(name)) return "That looks like a key, not a model.";
   return /\s/.test(name) ? "A model's name has no blanks." : undefined;
 }
 

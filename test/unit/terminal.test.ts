@@ -87,6 +87,8 @@ test("who goes away agrees to no suggestion", async () => {
   const questions = lineQuestions(input, { write: (text) => said.push(text) });
   input.end();
   const choices = [{ value: "a", label: "A" }];
-  await expect(questions.choose("Which?", choices, "a")).rejects.toThrow("no answer to: Which? [a]");
+  await expect(questions.choose("Which?", choices, { first: "a" })).rejects.toThrow(
+    "no answer to: Which? [a]",
+  );
   expect(said).toEqual(["   1. A\n", "Which? [a] ", "\n"]);
 });
