@@ -159,7 +159,7 @@ const plainSession = fields(
     cwd: isText,
     agent: isText,
     cost: isNumber,
-    time: fields({ created: isNumber, updated: isNumber }, { archived: isNumber }),
+    time: fields({ created: isNumber, updated: isNumber }, { archived: isNumber, compacting: isNumber }),
     version: isText,
   },
   {

@@ -39,6 +39,10 @@ export async function recover(stored: StoredSession, wasLeft: boolean, log: Log)
     info = { ...info, ...change };
     writer.saveInfo(info);
   };
+  if (info.time.compacting !== undefined) {
+    const { compacting: _, ...time } = info.time;
+    await save({ time });
+  }
   const messages = await loadVisible(withoutReverted(messagesFromNewest(), info.revert));
   const transcript = new Transcript({ writer, emit: quiet, messages, newest: info.revert?.through });
   const { workspace } = stored.project;

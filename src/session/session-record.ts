@@ -27,6 +27,13 @@ export class SessionRecord {
     this.#writer.noteInfo(this.#info);
   }
 
+  /** Stores since when a compaction runs, or that it ended. */
+  async noteCompacting(isRunning: boolean): Promise<void> {
+    const { compacting: _, ...time } = this.#info.time;
+    this.#info = { ...this.#info, time: isRunning ? { ...time, compacting: Date.now() } : time };
+    this.#writer.saveInfo(this.#info);
+  }
+
   #change(change: Partial<SessionInfo>): void {
     this.#info = { ...this.#info, ...change, time: { ...this.#info.time, updated: Date.now() } };
   }

@@ -148,6 +148,7 @@ export class SessionTurns {
           diff.note(transcript.messages);
           await spending.countStep(outcome);
         },
+        onCompacting: (isRunning) => record.noteCompacting(isRunning),
         onCompacted: (tokens, cost, left) => spending.countCompaction(tokens, cost, left),
       },
       signal,

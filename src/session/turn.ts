@@ -45,6 +45,8 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
   warn(text: string): Promise<void>;
   /** Told after each model call, so that usage is known while the turn goes on. */
   onStep(outcome: StepOutcome): Promise<void>;
+  /** Called before and after a compaction. */
+  onCompacting(isRunning: boolean): Promise<void>;
   /** Told after a compaction, with what it used and the tokens that are left, estimated. */
   onCompacted(tokens: Tokens, cost: number, left: number): Promise<void>;
 }
@@ -234,7 +236,10 @@ class Turn {
   /** Makes room, as the message asks. An automatic compaction is followed by the rest of the work. */
   async #compact(message: Message, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
     const { transcript } = this.#deps;
-    const outcome = await compact(this.#deps, message, model, signal);
+    await this.#deps.onCompacting(true);
+    const outcome = await compact(this.#deps, message, model, signal).finally(() =>
+      this.#deps.onCompacting(false),
+    );
     if (outcome.outcome === "cancelled") return { end: "cancelled" };
     if (outcome.outcome === "failed") return { end: "failed", error: outcome.error };
     this.tokens = addTokens(this.tokens, outcome.tokens);

@@ -88,7 +88,7 @@ const session = {
   effort: "high",
   cost: 0.5,
   titleCall: { model, tokens, cost: 0.1, time: 1 },
-  time: { created: 1, updated: 2, archived: 3 },
+  time: { created: 1, updated: 2, archived: 3, compacting: 4 },
   version: "1",
   approval: "ask",
   approvals: [{ permission: "bash", pattern: "ls *" }],

@@ -1,6 +1,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { fileThat } from "../support/file-watch.ts";
+import * as reply from "../support/reply.ts";
 import { story } from "../support/story.ts";
 
 test("the store knows each project's root, and when it was first and last worked in", async () => {
@@ -28,6 +30,30 @@ test("the store knows each project's root, and when it was first and last worked
     );
   });
 });
+
+test("the store knows since when a session is compacted, until that ends", async () => {
+  await story({}, async ({ editor, model, home }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply("Hello.");
+    await editor.prompt(sessionId, "Hi");
+    const gate = reply.gate();
+    model.when(({ toolNames }) => toolNames.length === 0, [reply.say("They "), gate, reply.say("said hi.")]);
+    const turn = editor.prompt(sessionId, "/compact");
+    await gate.reached();
+    await fileThat(await sessionFile(home.path), (text) => /"compacting":\d+/.test(text));
+    gate.release();
+    await turn;
+    await editor.closeSession(sessionId);
+    expect(await readFile(await sessionFile(home.path), "utf8")).not.toContain("compacting");
+  });
+});
+
+async function sessionFile(home: string): Promise<string> {
+  const root = join(home, ".local/share/fairlead/storage/session");
+  const [project = ""] = await readdir(root);
+  const [name = ""] = await readdir(join(root, project));
+  return join(root, project, name);
+}
 
 async function messagesOf(home: string): Promise<unknown[]> {
   const root = join(home, ".local/share/fairlead/storage/message");
