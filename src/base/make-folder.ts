@@ -28,11 +28,11 @@ async function mkdirAgain(path: string, mode: number | undefined): Promise<void>
 }
 
 /** {@link makeFolder} for where nothing can be waited for. */
-export function makeFolderNow(path: string): void {
+export function makeFolderNow(path: string, mode?: number): void {
   if (isFolder(path)) return;
-  if (dirname(path) !== path) makeFolderNow(dirname(path));
+  if (dirname(path) !== path) makeFolderNow(dirname(path), mode);
   try {
-    mkdirSync(path);
+    mkdirSync(path, { mode });
   } catch (error) {
     // Another process may have made it in between.
     if (!isFolder(path)) throw error;

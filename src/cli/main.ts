@@ -23,7 +23,7 @@ void (isServing ? serve() : runOnce());
 /** Where nothing can be kept the program only starts slower, which `fairlead doctor` tells. */
 function keepCompiledCode(folder: string): void {
   try {
-    makeFolderNow(folder);
+    makeFolderNow(folder, 0o700);
   } catch {
     return;
   }

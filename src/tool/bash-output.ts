@@ -327,7 +327,7 @@ class KeptOutput {
 }
 
 async function createFile(folder: string) {
-  await makeFolder(folder);
+  await makeFolder(folder, 0o700);
   const path = join(folder, `bash-${randomUUID()}.txt`);
   // Outputs may hold what only this person may read.
   return { path, handle: await open(path, "wx", 0o600), bytes: 0 };
