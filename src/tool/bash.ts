@@ -5,6 +5,7 @@ import type { ProcessOutcome } from "../workspace/process.ts";
 import { BashOutput, type ShownOutput } from "./bash-output.ts";
 import { endNote, nothingPrinted } from "./command-end.ts";
 import { resolveFolder } from "./folder.ts";
+import { hasNoNul } from "./invalid.ts";
 import { assertSamePlace } from "./text-file.ts";
 import {
   defineTool,
@@ -34,8 +35,10 @@ export type AnalyzeCommand = (
   place: ShellPlace,
 ) => PermissionRequest[] | Promise<PermissionRequest[]>;
 
+const nulRefusal = "A command cannot contain a NUL character; let printf '\\0' make one";
+
 const inputSchema = z.object({
-  command: z.string().trim().min(1).describe("The command line, for bash."),
+  command: z.string().trim().min(1).refine(hasNoNul, nulRefusal).describe("The command line, for bash."),
   description: z.string().optional().describe("What it does, in 5 to 10 words."),
   timeout: z
     .number()

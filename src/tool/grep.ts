@@ -4,6 +4,7 @@ import { isAbort, messageOf } from "../base/errors.ts";
 import { relativeTo } from "../workspace/paths.ts";
 import type { LineMatch, LinesQuery, Search } from "../workspace/search.ts";
 import { nameOf, resolvePlace } from "./folder.ts";
+import { hasNoNul } from "./invalid.ts";
 import { readRequest } from "./paths.ts";
 import { assertSamePlace } from "./text-file.ts";
 import { defineTool, ToolFailure, type Tool } from "./tool.ts";
@@ -15,8 +16,6 @@ const LINE_LIMIT_CHARACTERS = 400;
 /** No system takes a much longer one for a program. */
 const PATTERN_LIMIT_CHARACTERS = 20_000;
 
-/** No program can be given one. */
-const hasNoNul = (text: string): boolean => !text.includes("\0");
 const nulRefusal = "A NUL character stands in no text file: leave it out";
 
 const inputSchema = z.object({

@@ -4,6 +4,9 @@ import type { z } from "zod";
 /** More problems than these are not told at once. */
 const problemLimit = 10;
 
+/** No program can be given a NUL character. */
+export const hasNoNul = (text: string): boolean => !text.includes("\0");
+
 /** What the model reads when it calls a tool that there is not: all names, the nearest first. */
 export function unknownTool(tool: string, available: readonly string[]): string {
   if (available.length === 0)

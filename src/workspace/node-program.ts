@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from "node:child_process";
+import { endWriting } from "./process-output.ts";
 import { endTree, killGroup, PROCESS_MARK } from "./process-tree.ts";
 import type { Watchdog } from "./watchdog.ts";
 
@@ -40,11 +41,14 @@ export class NodeProgram {
     this.#child.on("message", (message) => options.onMessage(message));
     this.#child.on("error", (error) => this.#ended(options, error.message));
     this.#child.on("exit", (code, signal) => this.#ended(options, signal ?? `code ${code}`));
-    for (const output of [this.#child.stdout, this.#child.stderr])
+    for (const output of [this.#child.stdout, this.#child.stderr]) {
+      if (output === null) continue;
+      endWriting(output);
       output
-        ?.setEncoding("utf8")
+        .setEncoding("utf8")
         .on("data", (text: string) => options.onOutput(text))
         .on("error", (error) => options.onOutput(`its output broke: ${error.message}`));
+    }
   }
 
   /** Lost where it has ended: then onExit says so. */

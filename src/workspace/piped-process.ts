@@ -5,6 +5,7 @@ import { orAfter, orWhenAborted } from "../base/async.ts";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import { isFolder, lookAt } from "../base/look.ts";
 import { type Environment, findProgram } from "./find-program.ts";
+import { endWriting } from "./process-output.ts";
 import { endTree, killGroup, PROCESS_MARK } from "./process-tree.ts";
 import type { Watchdog } from "./watchdog.ts";
 import { type SpawnedCommand, windowsCommand } from "./windows-command.ts";
@@ -141,6 +142,7 @@ async function spawnPiped(command: PipedCommand, env: NodeJS.ProcessEnv): Promis
     const child = spawnChild(started, command.cwd, env);
     // Its end is seen by `exited`: a pipe that breaks with it must not end us too.
     for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.on("error", () => {});
+    for (const output of [child.stdout, child.stderr]) endWriting(output);
     if (hasPid(child)) return child;
     throw (await once(child, "error"))[0];
   } catch (error) {
@@ -183,5 +185,8 @@ function whyNotStarted(error: unknown, { command, cwd }: PipedCommand): string {
   if (codeOf(error) === "ENOENT")
     return `there is no program "${command}"; install it or write its whole path`;
   if (codeOf(error) === "EACCES") return `"${command}" may not be executed`;
+  // The system's error would quote the value, which may be a key.
+  if (codeOf(error) === "ERR_INVALID_ARG_VALUE")
+    return `"${command}" could not be started: its command line or environment contains a NUL character`;
   return `"${command}" could not be started: ${messageOf(error)}`;
 }

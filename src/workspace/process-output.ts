@@ -1,5 +1,5 @@
 import { isAscii } from "node:buffer";
-import type { Readable } from "node:stream";
+import { Duplex, type Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { deferred, orAfter, type Deferred } from "../base/async.ts";
 import type { Piece } from "../base/piece.ts";
@@ -14,6 +14,11 @@ const QUIET_MS = 150;
 const DRAIN_LIMIT_MS = 1_000;
 /** What a background process may print afterwards, unseen, before its pipe is closed. */
 const BACKGROUND_LIMIT_BYTES = 64 * 1024 * 1024;
+
+/** Node's pipes are sockets: a program that reads from its own output would wait for us to write into it. */
+export function endWriting(output: Readable): void {
+  if (output instanceof Duplex) output.end();
+}
 
 /**
  * Hands a pipe's output to an awaited reader. What comes while the reader is busy is merged into one piece, and

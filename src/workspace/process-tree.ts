@@ -23,11 +23,13 @@ interface ProcessEntry {
 }
 
 /**
- * Which processes are meant: the members of `group`, those with `mark` in their environment, and all their
- * descendants. Marks and descendants are found in Linux's /proc only; elsewhere the group is all there is.
+ * Which processes are meant: the members of the groups, those with `mark` in their environment, and all their
+ * descendants. Marks and descendants are found in Linux's /proc only; elsewhere the groups are all there is.
  */
 export interface ProcessTree {
   group?: number;
+  /** Groups whose first process has ended. One that has such a process again is a later, foreign group. */
+  background?: readonly number[];
   mark: string;
 }
 
@@ -62,11 +64,14 @@ export function killGroup(group: number): void {
   send(process.platform === "win32" ? group : -group, "SIGKILL");
 }
 
-/** Whether a member of the group, zombies aside, still runs. */
-export async function hasRunningMember(group: number): Promise<boolean> {
-  if (process.platform === "win32" || !isAlive(-group)) return false;
-  const entries = await runningProcesses();
-  return entries === undefined || entries.some((entry) => entry.group === group);
+/** The groups of which a member, zombies aside, still runs. */
+export async function runningGroups(groups: readonly number[]): Promise<number[]> {
+  if (process.platform === "win32") return [];
+  const alive = groups.filter((group) => isAlive(-group));
+  const entries = alive.length === 0 ? undefined : await runningProcesses();
+  if (entries === undefined) return alive;
+  const known = new Set(entries.map(({ group }) => group));
+  return alive.filter((group) => known.has(group));
 }
 
 function terminate(pids: readonly number[], told: Set<number>): void {
@@ -78,12 +83,15 @@ function terminate(pids: readonly number[], told: Set<number>): void {
   }
 }
 
-/** Process ids of the tree; where nobody lists processes the group as one negative number, as kill(2) takes it. */
-async function survivors({ group, mark }: ProcessTree): Promise<number[]> {
+/** Process ids of the tree; where nobody lists processes the groups as negative numbers, as kill(2) takes them. */
+async function survivors({ group, background = [], mark }: ProcessTree): Promise<number[]> {
   const entries = await runningProcesses();
-  if (entries === undefined) return group !== undefined && isAlive(-group) ? [-group] : [];
+  const own = group === undefined ? [] : [group];
+  if (entries === undefined) return [...own, ...background].map((id) => -id).filter(isAlive);
+  const pids = new Set(entries.map(({ pid }) => pid));
+  const groups = new Set([...own, ...background.filter((id) => !pids.has(id))]);
   const marked = await Promise.all(
-    entries.map(async (entry) => entry.group === group || (await hasMark(entry.pid, mark))),
+    entries.map(async (entry) => groups.has(entry.group) || (await hasMark(entry.pid, mark))),
   );
   const members = new Set(entries.filter((_, index) => marked[index]).map((entry) => entry.pid));
   addDescendants(members, entries);
@@ -156,6 +164,7 @@ function send(pid: number, signal: NodeJS.Signals | 0): boolean {
 }
 
 async function endWindowsTree({ group }: ProcessTree): Promise<void> {
+  // A background process has no parent left by which it could be found.
   if (group === undefined) return;
   const taskkill = spawn("taskkill", ["/pid", String(group), "/T", "/F"], {
     stdio: "ignore",

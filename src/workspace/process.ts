@@ -8,8 +8,8 @@ import { isFolder } from "../base/look.ts";
 import type { Piece } from "../base/piece.ts";
 import { Secrets } from "../base/secrets.ts";
 import { type Environment, findProgram } from "./find-program.ts";
-import { ProcessOutput } from "./process-output.ts";
-import { endTree, hasRunningMember, killGroup, PROCESS_MARK, type ProcessTree } from "./process-tree.ts";
+import { endWriting, ProcessOutput } from "./process-output.ts";
+import { endTree, killGroup, PROCESS_MARK, type ProcessTree, runningGroups } from "./process-tree.ts";
 import type { Watchdog } from "./watchdog.ts";
 
 /** Shell commands, each in a process group of its own with stdin closed. */
@@ -73,7 +73,7 @@ class ShellProcesses implements Processes {
   readonly #running = new Set<Promise<ProcessOutcome>>();
   /** Groups whose command has not ended. */
   readonly #groups = new Set<number>();
-  /** Groups that live on in the background. On Linux the mark finds them, and those that left their group too. */
+  /** Groups that live on in the background, for members that have emptied their environment. */
   readonly #background = new Set<number>();
   #shell: Promise<string> | undefined;
   #count = 0;
@@ -105,8 +105,7 @@ class ShellProcesses implements Processes {
     await Promise.allSettled(this.#running);
     const mark = this.#mark;
     if (mark === undefined) return;
-    const groups = isFoundByMark ? [undefined] : [...this.#background];
-    await Promise.all(groups.map((group) => endTree({ group, mark }, this.#ending.signal)));
+    await endTree({ background: [...this.#background], mark }, this.#ending.signal);
     this.#background.clear();
   }
 
@@ -162,7 +161,7 @@ class ShellProcesses implements Processes {
       throw error;
     } finally {
       this.#groups.delete(group);
-      if (isFoundByMark || !this.#background.has(group)) this.#watchdog.forget(group);
+      if (!this.#background.has(group)) this.#watchdog.forget(group);
       stop.forget();
       if (stop.happened) output.abandon();
       child.unref();
@@ -170,18 +169,26 @@ class ShellProcesses implements Processes {
   }
 
   async #settle({ code, signal }: Exit, pipeHeld: boolean, group: number): Promise<ProcessOutcome> {
-    const grouped = await hasRunningMember(group);
-    if (grouped) this.#background.add(group);
+    const running = await runningGroups([group, ...this.#background]);
+    // The number of a group that has ended may be another's soon.
+    for (const ended of this.#background) if (!running.includes(ended)) this.#forgetBackground(ended);
+    const grouped = running.includes(group);
+    if (grouped) {
+      this.#background.add(group);
+      this.#watchdog.guardBackground(group);
+    }
     return { end: "exited", exitCode: code, signalName: signal, background: grouped || pipeHeld };
+  }
+
+  #forgetBackground(group: number): void {
+    this.#background.delete(group);
+    this.#watchdog.forget(group);
   }
 }
 
 type Shell = ChildProcessByStdio<null, Readable, null>;
 
 const isWindows = process.platform === "win32";
-/** Also outside its group. */
-const isFoundByMark = process.platform === "linux";
-
 /** Both outputs share one pipe, as on a terminal: only so is their order known. */
 const ONE_PIPE = 'exec "$0" -c "$1" "$2" 2>&1';
 
@@ -208,6 +215,7 @@ async function startShell(
 ): Promise<Started | { error: unknown }> {
   try {
     const child = spawnShell(shell, command, env);
+    endWriting(child.stdout);
     if (child.pid !== undefined) return { child, group: child.pid };
     return { error: (await once(child, "error"))[0] };
   } catch (error) {

@@ -3,28 +3,33 @@ import { randomUUID } from "node:crypto";
 import type { Writable } from "node:stream";
 
 /**
- * Reads groups to guard (`+ group`) and to forget (`- group`) until it is dismissed (`.`) or its input ends, which it
- * does with the program, however that ends. What is still there gets TERM then, and a second later KILL: the guarded
- * groups, and on Linux whatever has the mark in its environment.
+ * Reads groups to guard (`+ group`), those of them whose first process has ended (`& group`) and groups to forget
+ * (`- group`) until it is dismissed (`.`) or its input ends, which it does with the program, however that ends. What is
+ * still there gets TERM then, and a second later KILL: the guarded groups, and on Linux whatever has the mark in its
+ * environment. A group that has its first process again is a later, foreign one.
  */
 const script = `
 trap '' HUP INT TERM
 groups=
+left=
+drop() { for one in $1; do [ "$one" = "$2" ] || printf ' %s' "$one"; done; }
 marked() { grep -lsF -- "$1" /proc/[0-9]*/environ 2>/dev/null | sed 's|^/proc/||; s|/environ$||'; }
 while read -r sign group; do
   case $sign in
   +) groups="$groups $group" ;;
-  -) kept=; for one in $groups; do [ "$one" = "$group" ] || kept="$kept $one"; done; groups=$kept ;;
+  '&') left="$left $group" ;;
+  -) groups=$(drop "$groups" "$group"); left=$(drop "$left" "$group") ;;
   .) exit 0 ;;
   esac
 done
+for one in $left; do kill -0 "$one" 2>/dev/null && groups=$(drop "$groups" "$one"); done
 first=$(marked "$1")
 [ -n "$first" ] || for one in $groups; do first="$first -$one"; done
 for one in $first; do kill -TERM "$one" 2>/dev/null; done
 for look in 1 2 3 4 5; do
-  left=$(marked "$1")
-  for one in $groups; do kill -0 -"$one" 2>/dev/null && left="$left $one"; done
-  [ -n "$left" ] || exit 0
+  alive=$(marked "$1")
+  for one in $groups; do kill -0 -"$one" 2>/dev/null && alive="$alive $one"; done
+  [ -n "$alive" ] || exit 0
   sleep 0.2 2>/dev/null || sleep 1
 done
 for one in $groups; do kill -KILL -"$one" 2>/dev/null; done
@@ -62,6 +67,11 @@ export class Watchdog {
     this.#groups.add(group);
     if (this.#input) this.#input.write(`+ ${group}\n`);
     else this.#start();
+  }
+
+  /** A guarded group whose first process has ended. */
+  guardBackground(group: number): void {
+    this.#input?.write(`& ${group}\n`);
   }
 
   /** Its number may be another's soon. */

@@ -26,6 +26,11 @@ export async function childrenOf(pid: number): Promise<RunningProcess[]> {
   return (await runningProcesses()).filter(({ parent }) => parent === pid);
 }
 
+/** Whether the process is there and no zombie. */
+export async function isRunning(pid: number): Promise<boolean> {
+  return (await runningProcesses()).some((one) => one.pid === pid);
+}
+
 /** Processes whose environment has the variable with this value. Only Linux tells; elsewhere there are none. */
 export async function processesWith(variable: string, value: string): Promise<RunningProcess[]> {
   if (process.platform !== "linux") return [];

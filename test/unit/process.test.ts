@@ -8,7 +8,7 @@ import { execa } from "execa";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { textOf } from "../../src/base/piece.ts";
 import { openPipedProcesses } from "../../src/workspace/piped-process.ts";
-import { endTree, hasRunningMember } from "../../src/workspace/process-tree.ts";
+import { endTree, runningGroups } from "../../src/workspace/process-tree.ts";
 import { openProcesses, type ProcessOutcome, type Processes } from "../../src/workspace/process.ts";
 import { Watchdog } from "../../src/workspace/watchdog.ts";
 
@@ -263,6 +263,10 @@ test("servers are looked for in absolute folders of the PATH only", async () => 
   });
   const command = { command: "server", args: [], cwd: folder, env: {} };
   await expect(servers.start(command)).rejects.toThrow('there is no program "server"');
+  const secret = { PATH: folder, KEY: "sec\0ret" };
+  await expect(servers.start({ ...command, env: secret })).rejects.toThrow(
+    /^"server" could not be started: its command line or environment contains a NUL character$/,
+  );
   const there = await servers.start({ ...command, env: { PATH: folder } });
   expect(await there.exited).toEqual({ code: 0, signalName: null });
   await servers.endAll();
@@ -318,8 +322,7 @@ test("what was started when no file could be opened any more is guarded too, as 
   expect(signal).toBe("SIGKILL");
   const groups = stdout.split(" ").map(Number);
   expect(groups).toHaveLength(2);
-  const running = () => Promise.all(groups.map(hasRunningMember));
-  await expect.poll(running, { timeout: 10_000 }).toEqual([false, false]);
+  await expect.poll(() => runningGroups(groups), { timeout: 10_000 }).toEqual([]);
 });
 
 test.runIf(onLinux)("what ignores TERM gets KILL, however long a look at the processes takes", async () => {

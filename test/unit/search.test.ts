@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { hasRunningMember } from "../../src/workspace/process-tree.ts";
+import { runningGroups } from "../../src/workspace/process-tree.ts";
 import { openSearch, type FilesQuery, type LinesQuery } from "../../src/workspace/search.ts";
 
 let root: string;
@@ -470,7 +470,7 @@ test.skipIf(process.platform === "win32")("a search ends with a program that is 
   const script = ["--input-type=module", "--experimental-strip-types", "-e", killedSearch, folder];
   const { stdout, signal } = await execa(process.execPath, script, { reject: false });
   expect([signal, Number(stdout)]).toEqual(["SIGKILL", expect.any(Number)]);
-  await expect.poll(() => hasRunningMember(Number(stdout)), { timeout: 10_000 }).toBe(false);
+  await expect.poll(() => runningGroups([Number(stdout)]), { timeout: 10_000 }).toEqual([]);
   rmSync(folder, { recursive: true });
 });
 
