@@ -1,9 +1,9 @@
 import type { AgentConfig, PermissionConfig } from "../config/schema.ts";
-import { defaultRules, parseRules, parseToolSwitches } from "../permission/evaluate.ts";
+import { defaultRules, isHidden, parseRules, parseToolSwitches } from "../permission/evaluate.ts";
 import type { Rule, Ruleset } from "../permission/rule.ts";
 import { parseAgentConfig, toModelRef } from "./agent-config.ts";
 import { readAgentFiles } from "./agent-files.ts";
-import { mayEdit, tighten } from "./agent-rules.ts";
+import { mayEdit, tighten, underLimit, withOutputs } from "./agent-rules.ts";
 import { type Agent, noDescription } from "./agent.ts";
 import { builtInAgents, builtInNames } from "./built-in.ts";
 import { fromOtherProgram } from "./other-agent.ts";
@@ -60,22 +60,21 @@ export interface LoadedAgents {
 export async function loadAgents(sources: AgentSources): Promise<LoadedAgents> {
   const problems: AgentProblem[] = [];
   const waiting: AgentProblem[] = [];
-  const defaults = defaultRules(sources);
-  const person = configuredRules(sources.config, sources.home);
+  const layers = ruleLayers(sources);
   const drafts = await loadDrafts(sources, problems, waiting);
   if (sources.personal !== undefined) {
     const own = await loadDrafts({ ...sources, ...sources.personal }, [], []);
     for (const [name, draft] of drafts) drafts.set(name, asThePersonHas(draft, own.get(name), waiting));
   }
   const kept = withoutDisabled(drafts, problems);
-  protectPlan(kept, defaults, person);
+  protectPlan(kept, layers);
   const agents = new Map<string, Agent>();
   for (const [name, draft] of kept) {
-    const limit = limitOf(draft);
+    const limit = limitOf(draft, layers);
     agents.set(name, {
       ...draft.agent,
       named: new Set(draft.own.map(({ permission }) => permission)),
-      rules: rulesOf(draft, defaults, person),
+      rules: rulesOf(draft, layers),
       ...(limit && { limits: [limit] }),
     });
   }
@@ -93,12 +92,11 @@ async function loadDrafts(
   waiting: AgentProblem[],
 ): Promise<Map<string, Draft>> {
   const definitions = await readDefinitions(sources, problems);
-  const defaults = defaultRules(sources);
-  const person = configuredRules(sources.config, sources.home);
-  const drafts = builtInDrafts(defaults);
+  const layers = ruleLayers(sources);
+  const drafts = builtInDrafts(layers.defaults);
   for (const definition of definitions) {
     const draft = drafts.get(definition.name) ?? customDraft(definition.name);
-    drafts.set(definition.name, merge(draft, definition, rulesOf(draft, defaults, person), waiting));
+    drafts.set(definition.name, merge(draft, definition, rulesOf(draft, layers), waiting));
   }
   return drafts;
 }
@@ -302,14 +300,14 @@ function withoutDisabled(drafts: ReadonlyMap<string, Draft>, problems: AgentProb
 }
 
 /** A task from plan must not reach an agent that edits. */
-function protectPlan(drafts: Map<string, Draft>, defaults: Ruleset, person: Ruleset): void {
+function protectPlan(drafts: Map<string, Draft>, layers: RuleLayers): void {
   const plan = drafts.get("plan");
   if (plan === undefined) return;
   const editing = [...drafts.values()].filter(
     (draft) =>
       draft.agent.mode !== "primary" &&
-      mayEdit(rulesOf(draft, defaults, person)) &&
-      mayEdit(limitOf(draft) ?? []),
+      mayEdit(rulesOf(draft, layers)) &&
+      mayEdit(limitOf(draft, layers) ?? []),
   );
   const names = editing.map(({ agent }) => agent.name).filter((name) => name !== "general");
   const denials = names.map((pattern): Rule => ({ permission: "task", pattern, action: "deny" }));
@@ -318,12 +316,40 @@ function protectPlan(drafts: Map<string, Draft>, defaults: Ruleset, person: Rule
 }
 
 /** Who configures such an agent by its name says what it may do; rules for all agents cannot widen it. */
-function limitOf({ limit, own }: Draft): Rule[] | undefined {
-  return limit && [...limit, ...own];
+function limitOf(draft: Draft, layers: RuleLayers): Rule[] | undefined {
+  const { limit, own } = draft;
+  return limit && [...limit, ...withOutputs(own, layers.outputFolder, hiddenIn(draft, layers))];
 }
 
-function rulesOf({ builtIn, own }: Draft, defaults: Ruleset, person: Ruleset): Rule[] {
-  return [...defaults, ...builtIn, ...person, ...own];
+function rulesOf(draft: Draft, layers: RuleLayers): Rule[] {
+  const configured = withOutputs(
+    [...personalRules(draft, layers), ...draft.own],
+    layers.outputFolder,
+    hiddenIn(draft, layers),
+  );
+  return [...layers.defaults, ...draft.builtIn, ...configured];
+}
+
+/** What all agents share. */
+interface RuleLayers {
+  readonly defaults: Ruleset;
+  /** The user's rules for all agents. */
+  readonly person: Ruleset;
+  readonly outputFolder: string;
+}
+
+function ruleLayers(sources: AgentSources): RuleLayers {
+  const { config, home, outputFolder } = sources;
+  return { defaults: defaultRules(sources), person: configuredRules(config, home), outputFolder };
+}
+
+function personalRules({ builtIn, limit }: Draft, { person }: RuleLayers): Ruleset {
+  return limit === undefined ? person : underLimit(person, builtIn, limit);
+}
+
+function hiddenIn(draft: Draft, layers: RuleLayers): (permission: string) => boolean {
+  const rules = [...layers.defaults, ...draft.builtIn, ...personalRules(draft, layers), ...draft.own];
+  return (permission) => isHidden(permission, rules);
 }
 
 function chooseDefault(

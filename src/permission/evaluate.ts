@@ -239,6 +239,22 @@ export function defaultRules(folders: { outputFolder: string; skillFolders: read
   ];
 }
 
+/** Tools that read files; a general rule about one of them does not close the folder of whole outputs. */
+export const readingTools: readonly string[] = ["read", "list", "glob", "grep"];
+
+/** Commands with which agents look at a whole output. */
+const outputReaders = ["cat", "head", "tail", "grep", "rg", "sed -n", "wc"];
+
+/** Rules that open the folder of whole outputs to one permission; none for those that do not read it. */
+export function outputRules(permission: string, folder: string): Rule[] {
+  if (permission === "bash")
+    return outputReaders
+      .flatMap((name) => [`${name} ${folder}/*`, `${name} * ${folder}/*`])
+      .map((pattern) => allow(permission, pattern));
+  if (permission !== "external_directory" && !readingTools.includes(permission)) return [];
+  return [allow(permission, folder), allow(permission, `${folder}/*`)];
+}
+
 function allow(permission: string, pattern: string): Rule {
   return { permission, pattern, action: "allow" };
 }

@@ -1,11 +1,10 @@
 import type { Agent } from "../agent/agent.ts";
-import { lazy } from "../base/lazy.ts";
 import type { ApprovalMode, Message } from "../message/message.ts";
 import type { CallDecision } from "../message/part.ts";
 import type { Approval, Approvals } from "../permission/approvals.ts";
-import { readingCommandRules } from "../permission/evaluate.ts";
+import { outputRules, readingCommandRules } from "../permission/evaluate.ts";
 import { modeNames } from "../permission/judge.ts";
-import { isCatchAll } from "../permission/pattern.ts";
+import { covers, isCatchAll } from "../permission/pattern.ts";
 import type { Rule, Ruleset } from "../permission/rule.ts";
 
 /** What the command may use of a session. */
@@ -81,32 +80,72 @@ interface RuleLine {
   said: string[];
 }
 
-/** One line for each run of rules about one permission, and for permissions in a row of which the same is said. */
+/**
+ * One line for each run of rules about one permission, and for permissions in a row of which the same is said. The
+ * lines decide as the rules do: the last that fits wins.
+ */
 export function describeRules(rules: Ruleset): string[] {
-  const runs: RuleLine[] = [];
-  for (const rule of rules) {
-    const said = describeRule(rule);
+  const runs: Rule[][] = [];
+  for (const rule of rules.filter((one, at) => !isReplaced(one, rules.slice(at + 1)))) {
     const last = runs.at(-1);
-    if (last?.permissions[0] !== rule.permission) runs.push({ permissions: [rule.permission], said: [said] });
-    else if (last.said.at(-1) !== said) last.said.push(said);
+    if (last?.[0]?.permission === rule.permission) last.push(rule);
+    else runs.push([rule]);
   }
-  const lines = mergeAlike(runs).map(({ permissions, said }) => {
+  const runLines = runs.map((run) => ({ permissions: [run[0]?.permission ?? "*"], said: describeRun(run) }));
+  const lines = mergeAlike(runLines).map(({ permissions, said }) => {
     const names = permissions.map((name) => (isCatchAll(name) ? "everything" : name)).join(", ");
     return `- ${names}: ${withRest(said, patternsLimit).join(", ")}`;
   });
   return withRest(lines, rulesLimit);
 }
 
-/** The list of commands that only read is named, not told. */
-function describeRule({ permission, pattern, action }: Rule): string {
-  if (isCatchAll(pattern)) return action;
-  const isReading = permission === "bash" && action === "allow" && readingPatterns().has(pattern);
-  return isReading ? "allow what only reads" : `${action} \`${pattern}\``;
+/** Whether a rule for everything is replaced by a later one. */
+function isReplaced({ permission, pattern }: Rule, later: Ruleset): boolean {
+  return (
+    isCatchAll(pattern) && later.some((one) => isCatchAll(one.pattern) && covers(one.permission, permission))
+  );
 }
 
-const readingPatterns = lazy(
-  (): ReadonlySet<string> => new Set(readingCommandRules().map(({ pattern }) => pattern)),
-);
+/** Long lists of the program's own are named where they are there in full. */
+function describeRun(run: Ruleset): string[] {
+  const said: string[] = [];
+  let next = 0;
+  for (const [at, rule] of run.entries()) {
+    if (at < next) continue;
+    const list = ownLists(rule).find(({ rules }) => startsWith(run.slice(at), rules));
+    const text = list?.name ?? describeRule(rule);
+    if (said.at(-1) !== text) said.push(text);
+    next = at + (list?.rules.length ?? 1);
+  }
+  return said;
+}
+
+interface OwnList {
+  readonly name: string;
+  readonly rules: Ruleset;
+}
+
+/** The lists that may begin with the rule. */
+function ownLists(first: Rule): readonly OwnList[] {
+  const outputs = /^cat (.+)\/\*$/.exec(first.pattern)?.[1];
+  return [
+    { name: "allow what only reads", rules: readingCommandRules() },
+    ...(outputs === undefined
+      ? []
+      : [{ name: `allow readers of \`${outputs}\``, rules: outputRules("bash", outputs) }]),
+  ];
+}
+
+function startsWith(rules: Ruleset, list: Ruleset): boolean {
+  return list.every(({ permission, pattern, action }, at) => {
+    const rule = rules[at];
+    return rule?.permission === permission && rule.pattern === pattern && rule.action === action;
+  });
+}
+
+function describeRule({ pattern, action }: Rule): string {
+  return isCatchAll(pattern) ? action : `${action} \`${pattern}\``;
+}
 
 function mergeAlike(runs: readonly RuleLine[]): RuleLine[] {
   const merged: RuleLine[] = [];

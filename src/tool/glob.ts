@@ -2,6 +2,7 @@ import { z } from "zod";
 import description from "../../prompts/tools/glob.md";
 import { relativeTo } from "../workspace/paths.ts";
 import { nameOf, resolveFolder } from "./folder.ts";
+import { searchRequest } from "./paths.ts";
 import { assertSamePlace } from "./text-file.ts";
 import { defineTool, type Tool } from "./tool.ts";
 
@@ -24,7 +25,7 @@ export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
     return {
       title: pattern,
       locations: [{ path: folder.path }],
-      permissions: [{ permission: "glob", subjects: [{ text: pattern }], always: ["*"] }, ...folder.external],
+      permissions: [searchRequest(context, "glob", pattern, folder.path), ...folder.external],
       run: async (run) => {
         const { signal } = run;
         await assertSamePlace(context.workspace, folder.path);

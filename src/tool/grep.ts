@@ -5,7 +5,7 @@ import { relativeTo } from "../workspace/paths.ts";
 import type { LineMatch, LinesQuery, Search } from "../workspace/search.ts";
 import { nameOf, resolvePlace } from "./folder.ts";
 import { hasNoNul } from "./invalid.ts";
-import { readRequest } from "./paths.ts";
+import { readRequest, searchRequest } from "./paths.ts";
 import { assertSamePlace } from "./text-file.ts";
 import { defineTool, ToolFailure, type Tool } from "./tool.ts";
 
@@ -47,7 +47,7 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
       title: pattern,
       locations: [{ path: place.path }],
       permissions: [
-        { permission: "grep", subjects: [{ text: pattern }], always: ["*"] },
+        searchRequest(context, "grep", pattern, place.path),
         ...(place.kind === "file" ? place.reading : place.external),
       ],
       run: async (run) => {

@@ -47,6 +47,18 @@ export function readRequest({ workspace }: InWorkspace, path: string): Permissio
   return { permission: "read", subjects: [{ text, also: others(text, [path]) }], always: [] };
 }
 
+/** What it takes to search by a pattern; in the folder of whole outputs rules go by the place. */
+export function searchRequest(
+  { workspace }: InWorkspace,
+  permission: "grep" | "glob",
+  pattern: string,
+  path: string,
+): PermissionRequest {
+  const isOutput = isInside(path, [workspace.outputFolder]);
+  const subject = isOutput ? { text: withSlashes(path), also: [pattern] } : { text: pattern };
+  return { permission, subjects: [subject], always: isOutput ? [] : ["*"] };
+}
+
 /** The path as it stands in titles: relative to the working directory where it lies inside. */
 export function titleOf({ workspace }: InWorkspace, resolved: ResolvedPath): string {
   return relativeTo(workspace.cwd, resolved.path);

@@ -182,6 +182,24 @@ describe("plan mode", () => {
     });
   });
 
+  test("reads and writes its plan without asking where the person asks for all commands and edits", async () => {
+    const config = { permission: { edit: "ask", bash: { "*": "ask", "npm test": "allow" } } };
+    await story({ config, permission: "reject_once" }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      await editor.setMode(sessionId, "plan");
+      model
+        .reply(reply.call("bash", { command: "git log --oneline -3" }))
+        .reply(reply.call("write", { filePath: ".fairlead/plans/x.md", content: "# Plan\n" }))
+        .reply(reply.call("write", { filePath: "made.txt", content: "x\n" }))
+        .reply("Planned.");
+      await editor.prompt(sessionId, "Plan it");
+      expect(editor.permissionRequests).toEqual([]);
+      const statuses = toolCalls(editor.updates(sessionId)).map(({ status }) => status);
+      expect(statuses).toEqual(["completed", "completed", "failed"]);
+      expect(await repository.git("status", "--porcelain")).toBe("?? .fairlead/");
+    });
+  });
+
   test("reads without asking", async () => {
     const commands = [
       "git log --oneline",

@@ -1,4 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
+import { dirname } from "node:path";
 import { expect, test } from "vitest";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
@@ -40,6 +41,60 @@ test("an output of 10 MB is bounded for model and editor, and whole in a file th
     expect(toolCalls(editor.updates(sessionId))).toMatchObject([
       { status: "completed" },
       { status: "completed" },
+    ]);
+  });
+});
+
+test("the file with the whole is read and searched whatever general rules say", async () => {
+  const asks = { read: "ask", grep: "ask", glob: "ask", list: "ask", external_directory: "deny" };
+  const config = { permission: { ...asks, bash: { "*": "ask", "seq *": "allow" } } };
+  await story({ config, permission: "reject_once" }, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(reply.call("bash", { command: "seq 5000" })).replyWith(({ toolResults: [output = ""] }) => {
+      const path = namedFile(output);
+      return reply.together(
+        reply.callScript("read", { filePath: path, limit: 3 }),
+        reply.callScript("grep", { pattern: "^77$", path }),
+        reply.callScript("grep", { pattern: "^77$", path: dirname(path) }),
+        reply.callScript("glob", { pattern: "bash-*", path: dirname(path) }),
+        reply.callScript("list", { path: dirname(path) }),
+        reply.callScript("bash", { command: `head -n 2 ${path}` }),
+        reply.callScript("bash", { command: `cat ${path}` }),
+      );
+    });
+    model.reply("Seen.");
+    await editor.prompt(sessionId, "Count");
+    expect(editor.permissionRequests).toEqual([]);
+    expect(toolCalls(editor.updates(sessionId)).map(({ status }) => status)).toEqual(
+      Array.from({ length: 8 }, () => "completed"),
+    );
+    expect(model.requests[2]?.toolResults.slice(-7)).toEqual([
+      expect.stringContaining("1"),
+      ...Array.from({ length: 2 }, () => expect.stringContaining("77")),
+      ...Array.from({ length: 2 }, () => expect.stringContaining("bash-")),
+      "1\n2",
+      expect.stringContaining("5000"),
+    ]);
+  });
+});
+
+test("the file with the whole is closed by a rule that names its folder", async () => {
+  const config = { permission: { external_directory: { "*": "ask", "*/tool-output*": "deny" } } };
+  await story({ config }, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model
+      .reply(reply.call("bash", { command: "seq 5000" }))
+      .replyWith(({ toolResults: [output = ""] }) =>
+        reply.together(
+          reply.callScript("read", { filePath: namedFile(output) }),
+          reply.callScript("bash", { command: `cat ${namedFile(output)}` }),
+        ),
+      );
+    model.reply("I may not.");
+    await editor.prompt(sessionId, "Count");
+    expect(model.requests[2]?.toolResults.slice(-2)).toEqual([
+      expect.stringMatching(/^Not run\. A rule forbids external_directory/),
+      expect.stringMatching(/^Not run\. A rule forbids external_directory/),
     ]);
   });
 });

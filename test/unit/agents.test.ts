@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type AgentSources, loadAgents } from "../../src/agent/agents.ts";
-import { defaultRules, evaluate, readingCommandRules } from "../../src/permission/evaluate.ts";
+import type { PermissionConfig } from "../../src/config/schema.ts";
+import { defaultRules, evaluate, outputRules, readingCommandRules } from "../../src/permission/evaluate.ts";
 import { judge } from "../../src/permission/judge.ts";
 import type { Action, Rule, Ruleset } from "../../src/permission/rule.ts";
 
@@ -211,6 +212,7 @@ describe("agents of the configuration", () => {
       rule("webfetch", "*", "deny"),
       rule("edit", "*", "allow"),
       rule("bash", "*", "ask"),
+      ...outputRules("bash", outputFolder),
       rule("bash", "*", "allow"),
       rule("bash", "npm *", "deny"),
     ]);
@@ -273,8 +275,9 @@ describe("agents of the configuration", () => {
       rule("edit", "*", "deny"),
       rule("bash", "rm *", "ask"),
       rule("read", "*", "ask"),
+      ...outputRules("read", outputFolder),
     ]);
-    expect(ownRules(agents, "two")).toEqual([rule("*", "*", "ask")]);
+    expect(ownRules(agents, "two")[0]).toEqual(rule("*", "*", "ask"));
     expect(ownRules(agents, "three")).toEqual([rule("*", "*", "deny")]);
   });
 
@@ -398,7 +401,12 @@ describe("agents in files", () => {
       options: {},
       native: false,
       named: new Set(["bash"]),
-      rules: [...defaults, rule("bash", "*", "ask"), rule("bash", "*", "deny")],
+      rules: [
+        ...defaults,
+        rule("bash", "*", "ask"),
+        ...outputRules("bash", outputFolder),
+        rule("bash", "*", "deny"),
+      ],
     });
   });
 
@@ -492,8 +500,24 @@ describe("agents that may change nothing", () => {
   test("keep what the person denies or asks for", async () => {
     const config = { permission: { bash: { "*": "ask", "git status *": "deny" }, read: "ask" } } as const;
     expect(await judged("plan", "bash", "git status", config)).toBe("deny");
-    expect(await judged("plan", "bash", "ls", config)).toBe("ask");
+    expect(await judged("plan", "bash", "npm test", config)).toBe("ask");
     expect(await judged("explore", "read", "a.ts", config)).toBe("ask");
+    const specific = { permission: { bash: { "git log *": "ask", "*": "ask", "ls *": "ask" } } } as const;
+    for (const name of ["plan", "explore"])
+      for (const command of ["git log -3", "ls src"])
+        expect(await judged(name, "bash", command, specific)).toBe("ask");
+    expect(await judged("plan", "bash", "ls", { permission: { bash: "deny" } })).toBe("deny");
+  });
+
+  test("read with their commands and write their plans where the person asks for everything of the kind", async () => {
+    const asking: PermissionConfig[] = [{ bash: "ask", edit: "ask" }, { "*": "ask" }, "ask"];
+    for (const permission of asking) {
+      for (const name of ["plan", "explore"])
+        expect(await judged(name, "bash", "git log --oneline -3", { permission })).toBe("allow");
+      expect(await judged("plan", "edit", ".fairlead/plans/x.md", { permission })).toBe("allow");
+      expect(await judged("plan", "edit", "a.ts", { permission })).toBe("deny");
+      expect(await judged("build", "bash", "git log --oneline -3", { permission })).toBe("ask");
+    }
   });
 
   test("do what is allowed to them by their name", async () => {
