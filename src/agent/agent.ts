@@ -11,6 +11,7 @@ export interface Agent {
   readonly label?: string;
   readonly description: string;
   readonly mode: "primary" | "subagent" | "all";
+  /** Left out of lists and pickers; a task or `@name` still calls it. */
   readonly hidden: boolean;
   /** Replaces the prompt of the model's family. */
   readonly prompt?: string;
@@ -34,4 +35,9 @@ export interface Agent {
   readonly named: ReadonlySet<string>;
   /** Built in. */
   readonly native: boolean;
+}
+
+/** Whether a command may name the agent: hidden ones only do tasks. */
+export function isCallable({ hidden, mode }: Agent): boolean {
+  return !hidden || mode !== "primary";
 }

@@ -20,7 +20,7 @@ export const agentConfigSchema = z
     name: z.string().trim().min(1).optional().describe("Shown instead of the key or the file's path."),
     description: z.string().optional().describe("When to use it; shown to people and to models."),
     mode: z.enum(["primary", "subagent", "all"]).optional(),
-    hidden: z.boolean().optional().describe("Left out of lists."),
+    hidden: z.boolean().optional().describe("Left out of lists and pickers; tasks and @name still call it."),
     disable: z.boolean().optional().describe("Removes the agent."),
     prompt: z.string().optional().describe("Replaces the system prompt of the model's family."),
     model: z.string().optional().describe("provider/model"),

@@ -1,3 +1,4 @@
+import { isCallable } from "../agent/agent.ts";
 import { type LoadedAgents, loadAgents } from "../agent/agents.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -109,7 +110,7 @@ async function loadAll(
     withoutModels,
     ...(!trusted && { untrusted: projectCommands(loaded) }),
     root,
-    agents: new Set([...agents.agents.values()].filter(({ hidden }) => !hidden).map(({ name }) => name)),
+    agents: new Set([...agents.agents.values()].filter(isCallable).map(({ name }) => name)),
     reserved: reservedNames,
   });
   return { loaded, skills, agents, commands, isTrusted: trusted };

@@ -42,7 +42,7 @@ export class SessionTasks implements Tasks {
 
   get agents(): string[] {
     const agents = [...this.#deps.project().agents.values()];
-    return agents.filter(({ hidden, mode }) => !hidden && mode !== "primary").map(({ name }) => name);
+    return agents.filter(({ mode }) => mode !== "primary").map(({ name }) => name);
   }
 
   isRequested(agent: string): boolean {

@@ -53,11 +53,9 @@ export function offeredSkills(skills: readonly Skill[], agent: Ruled): readonly 
   return keptSkills(agent, [skills], () => skills.filter(({ name }) => mayHave(agent, "skill", name)));
 }
 
-/** The agents that this one may hand tasks to. */
+/** The agents that this one may hand tasks to, hidden ones too. */
 export function offeredAgents(agents: Iterable<Agent>, caller: Ruled): Agent[] {
-  return [...agents].filter(
-    ({ name, mode, hidden }) => !hidden && mode !== "primary" && mayHave(caller, "task", name),
-  );
+  return [...agents].filter(({ name, mode }) => mode !== "primary" && mayHave(caller, "task", name));
 }
 
 function mayHave(agent: Ruled, permission: string, name: string): boolean {

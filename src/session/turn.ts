@@ -1,4 +1,4 @@
-import type { Agent } from "../agent/agent.ts";
+import { type Agent, isCallable } from "../agent/agent.ts";
 import { keptPer } from "../base/kept.ts";
 import { type LogFields, withFields } from "../base/log.ts";
 import type { Config } from "../config/schema.ts";
@@ -200,7 +200,7 @@ class Turn {
     const { project, transcript } = this.#deps;
     const agent = agentOf(project, question);
     const runner = this.#runnerFor(agent);
-    runner.offer([taskTool({ agents: [...project.agents.values()].filter(({ hidden }) => !hidden) })]);
+    runner.offer([taskTool({ agents: [...project.agents.values()].filter(isCallable) })]);
     const stops = await runTasks(
       { transcript, runner },
       tasks,

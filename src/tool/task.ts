@@ -3,8 +3,8 @@ import introduction from "../../prompts/tools/task.md";
 import type { Agent } from "../agent/agent.ts";
 import { defineTool, type TaskOutcome, type Tool, ToolFailure, type ToolResult } from "./tool.ts";
 
-/** What of an agent the model reads in the list. */
-type ListedAgent = Pick<Agent, "name" | "description">;
+/** An agent that a task can name. The model reads nothing of hidden ones. */
+type TaskAgent = Pick<Agent, "name" | "description" | "hidden">;
 
 /** Agents that are listed; a person who has more names one with `@`. */
 const agentsLimit = 60;
@@ -24,7 +24,7 @@ const inputSchema = z.object({
 });
 
 /** Runs one of these agents in a child session. */
-export function taskTool({ agents }: { agents: readonly ListedAgent[] }): Tool {
+export function taskTool({ agents }: { agents: readonly TaskAgent[] }): Tool {
   return defineTool({
     name: "task",
     description: describe(agents),
@@ -55,7 +55,8 @@ export function taskTool({ agents }: { agents: readonly ListedAgent[] }): Tool {
   });
 }
 
-function describe(agents: readonly ListedAgent[]): string {
+function describe(all: readonly TaskAgent[]): string {
+  const agents = all.filter(({ hidden }) => !hidden);
   const listed = agents.slice(0, agentsLimit).map(({ name, description }) => {
     const line = description.replaceAll(/\s+/g, " ").trim();
     return `- ${name}: ${line.length <= descriptionLimit ? line : `${line.slice(0, descriptionLimit)}…`}`;
@@ -64,7 +65,8 @@ function describe(agents: readonly ListedAgent[]): string {
   return [introduction.trimEnd(), ...listed, ...(rest > 0 ? [`(and ${rest} more)`] : [])].join("\n");
 }
 
-function unknownAgent(name: string, agents: readonly ListedAgent[]): string {
+function unknownAgent(name: string, all: readonly TaskAgent[]): string {
+  const agents = all.filter(({ hidden }) => !hidden);
   const names = agents.slice(0, agentsLimit).map((agent) => agent.name);
   const rest = agents.length - names.length;
   return `There is no agent "${name}" for tasks. Agents: ${names.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}.`;

@@ -110,6 +110,23 @@ describe("a task", () => {
     });
   });
 
+  test("may be done by a hidden agent, which no list names", async () => {
+    const helper = { mode: "subagent", hidden: true, description: "Counts quietly." };
+    await story({ config: { agent: { helper } } }, async ({ editor, model }) => {
+      const { sessionId } = await editor.newSession();
+      const hidden = { description: "Count", prompt: "Count it", subagent_type: "helper" };
+      model.reply(reply.call("task", hidden));
+      model.when(begins("Count it"), "Three.");
+      model.reply("It is three.");
+      await editor.prompt(sessionId, "@helper count it");
+      expect(JSON.stringify(model.requests[0]?.messages)).toContain("named the agent helper");
+      expect(JSON.stringify(model.requests[0])).not.toContain("Counts quietly.");
+      expect(model.requests.at(-1)?.toolResults).toEqual([
+        expect.stringMatching(/^Three\.[^]*agent: helper\nstate: finished/),
+      ]);
+    });
+  });
+
   test("that is refused what it asks for ends, and the model hears why", async () => {
     const config = { permission: { bash: "ask" } };
     await story({ config, permission: "reject_once" }, async ({ editor, model }) => {
