@@ -191,6 +191,13 @@ const oauthSchema = z.union([
   }),
 ]);
 
+const rootsSchema = z
+  .boolean()
+  .optional()
+  .describe(
+    "Whether the server may ask for the session's folders (true, unless its command line names folders).",
+  );
+
 export const mcpConfigSchema = z
   .union([
     z.strictObject({
@@ -200,6 +207,7 @@ export const mcpConfigSchema = z
       environment: z.record(z.string(), z.string()).optional(),
       enabled: z.boolean().optional(),
       timeout: z.number().int().positive().optional().describe("Milliseconds."),
+      roots: rootsSchema,
     }),
     z.strictObject({
       type: z.literal("remote"),
@@ -208,6 +216,7 @@ export const mcpConfigSchema = z
       oauth: oauthSchema.optional(),
       enabled: z.boolean().optional(),
       timeout: z.number().int().positive().optional().describe("Milliseconds."),
+      roots: rootsSchema,
     }),
     z.strictObject({ enabled: z.boolean() }).describe("Switches a server of another file on or off."),
   ])

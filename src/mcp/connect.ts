@@ -5,11 +5,12 @@ import type { MessageTooLong } from "./bounded-fetch.ts";
 import type { PipedProcesses } from "../workspace/piped-process.ts";
 import { causeOf, ConnectError, connectFailure } from "./failures.ts";
 import { maySpeakSse, type RemoteKind, remoteKinds, remoteTransport } from "./remote-transport.ts";
+import { offersRoots } from "./offered-roots.ts";
 import type { LocalServer, RemoteServer, ServerSettings } from "./server-settings.ts";
 import type { SignIn } from "./sign-in.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
-export interface ConnectDeps extends ConnectionDeps {
+export interface ConnectDeps extends Omit<ConnectionDeps, "offersRoots"> {
   readonly processes: PipedProcesses;
   readonly signIn?: SignIn | undefined;
   onNoise(line: string): void;
@@ -18,9 +19,11 @@ export interface ConnectDeps extends ConnectionDeps {
 /** Connects and learns what the server offers. Throws {@link ConnectError}. */
 export async function connect(
   settings: ServerSettings,
-  deps: ConnectDeps,
+  given: ConnectDeps,
   signal: AbortSignal,
 ): Promise<Connection> {
+  const folder = folderOf(settings, given);
+  const deps = { ...given, offersRoots: await offersRoots(settings, folder) };
   if (settings.type === "local") return connectLocal(settings, deps, signal);
   const [first, ...others] = remoteKinds(settings);
   if (first === undefined) throw new Error("no way to reach a server");
@@ -33,8 +36,15 @@ export async function connect(
   }
 }
 
-async function connectLocal(settings: LocalServer, deps: ConnectDeps, signal: AbortSignal) {
-  const { command, args, environment, cwd = deps.roots[0] ?? "/" } = settings;
+type OpeningDeps = ConnectDeps & ConnectionDeps;
+
+function folderOf(settings: ServerSettings, { roots: [first = "/"] }: ConnectDeps): string {
+  return settings.type === "local" ? (settings.cwd ?? first) : first;
+}
+
+async function connectLocal(settings: LocalServer, deps: OpeningDeps, signal: AbortSignal) {
+  const { command, args, environment } = settings;
+  const cwd = folderOf(settings, deps);
   const transport = new StdioTransport({ command, args, cwd, env: environment }, deps);
   const connection = new Connection(transport, deps);
   try {
@@ -50,7 +60,7 @@ async function connectLocal(settings: LocalServer, deps: ConnectDeps, signal: Ab
 async function connectRemote(
   settings: RemoteServer,
   kind: RemoteKind,
-  deps: ConnectDeps,
+  deps: OpeningDeps,
   signal: AbortSignal,
 ): Promise<Connection> {
   const { signIn } = deps;

@@ -35,8 +35,10 @@ const neverMs = 2 ** 31 - 1;
 export interface ConnectionDeps {
   readonly version: string;
   readonly log: Log;
-  /** Folders that the server is told of; absolute paths, the first is the session's. */
+  /** Absolute paths; the first is the session's folder. */
   readonly roots: readonly string[];
+  /** Whether the server may ask for these folders. */
+  readonly offersRoots: boolean;
   readonly abilities: ElicitationAbilities;
   readonly timeoutMs: number;
   onElicit(params: ElicitRequest["params"], signal: AbortSignal): Promise<ElicitResult>;
@@ -75,7 +77,7 @@ export class Connection {
     this.#transport = transport;
     this.#deps = deps;
     const info = { name: "fairlead", title: "Fairlead", version: deps.version };
-    const capabilities = capabilitiesFor(deps.abilities);
+    const capabilities = capabilitiesFor(deps);
     this.#client = new Client(info, { capabilities });
     this.#listen(capabilities);
   }
@@ -172,9 +174,11 @@ export class Connection {
   #listen(capabilities: ClientCapabilities): void {
     const client = this.#client;
     const { roots } = this.#deps;
-    client.setRequestHandler(ListRootsRequestSchema, () => ({
-      roots: roots.map((path) => ({ uri: pathToFileURL(path).href, name: basename(path) })),
-    }));
+    if (capabilities.roots !== undefined) {
+      client.setRequestHandler(ListRootsRequestSchema, () => ({
+        roots: roots.map((path) => ({ uri: pathToFileURL(path).href, name: basename(path) })),
+      }));
+    }
     if (capabilities.elicitation !== undefined) {
       client.setRequestHandler(ElicitRequestSchema, ({ params }, { signal }) =>
         this.#deps.onElicit(params, signal),
@@ -230,9 +234,12 @@ export class Connection {
   }
 }
 
-function capabilitiesFor({ forms, urls }: ElicitationAbilities): ClientCapabilities {
+function capabilitiesFor({
+  offersRoots,
+  abilities: { forms, urls },
+}: Pick<ConnectionDeps, "offersRoots" | "abilities">): ClientCapabilities {
   const elicitation = { ...(forms && { form: { applyDefaults: true } }), ...(urls && { url: {} }) };
-  return { roots: {}, ...((forms || urls) && { elicitation }) };
+  return { ...(offersRoots && { roots: {} }), ...((forms || urls) && { elicitation }) };
 }
 
 function rejectionOf(signal: AbortSignal): Promise<never> {

@@ -12,6 +12,8 @@ interface Common {
   readonly name: string;
   /** For connecting and for each call; undefined means the usual ones. */
   readonly timeoutMs?: number | undefined;
+  /** Whether it is offered the session's folders; undefined leaves it to the command line. */
+  readonly roots?: boolean | undefined;
 }
 
 export interface LocalServer extends Common {
@@ -113,10 +115,10 @@ function fromConfig({ mcp = {}, experimental }: Pick<Config, "mcp" | "experiment
 type ConfiguredServer = Extract<NonNullable<Config["mcp"]>[string], { type: string }>;
 
 function toSettings(name: string, server: ConfiguredServer, cwd: string): ServerSettings {
-  const timeoutMs = server.timeout;
+  const { timeout: timeoutMs, roots } = server;
   if (server.type === "remote") {
     const { url, headers = {}, oauth } = server;
-    return { type: "remote", name, url, headers, oauth, timeoutMs };
+    return { type: "remote", name, url, headers, oauth, timeoutMs, roots };
   }
   const [command = "", ...args] = server.command;
   const folder = server.cwd === undefined ? undefined : resolve(cwd, server.cwd);
@@ -128,6 +130,7 @@ function toSettings(name: string, server: ConfiguredServer, cwd: string): Server
     environment: server.environment ?? {},
     cwd: folder,
     timeoutMs,
+    roots,
   };
 }
 

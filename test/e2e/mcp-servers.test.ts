@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { CreateElicitationRequest } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
@@ -6,6 +6,7 @@ import { plain, zedLike } from "../support/clients.ts";
 import { everything, faulty, filesystem, memory } from "../support/mcp.ts";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
+import { temporaryFolder } from "../support/temp.ts";
 import { agentText, thoughtText, toolCalls } from "../support/transcript.ts";
 
 const story = storiesOfOneAgent();
@@ -165,6 +166,42 @@ test("the reference servers filesystem and memory work side by side", async () =
       expect(outside).toContain("outside allowed directories");
       expect(graph).toContain("counts");
       expect(await readFile(path, "utf8")).toBe("by a server");
+    },
+  );
+});
+
+test("a server keeps the folders of its command line, and gets the session's where it has none or settings say so", async () => {
+  await using other = await temporaryFolder({ "note.txt": "from the other folder" });
+  const mcp = {
+    own: filesystem(other.path),
+    none: filesystem(),
+    both: { ...filesystem(other.path), roots: true },
+  };
+  await story(
+    { config: { mcp, permission: { "own_*": "allow", "none_*": "allow", "both_*": "allow" } } },
+    async (stage) => {
+      const { editor, model, repository } = stage;
+      await writeFile(join(repository.path, "here.txt"), "from the session");
+      const theirs = join(other.path, "note.txt");
+      const ours = join(repository.path, "here.txt");
+      const { sessionId } = await editor.newSession();
+      model
+        .reply(
+          reply.call("own_read_text_file", { path: theirs }),
+          reply.call("own_read_text_file", { path: ours }),
+          reply.call("none_read_text_file", { path: ours }),
+          reply.call("none_read_text_file", { path: theirs }),
+          reply.call("both_read_text_file", { path: ours }),
+          reply.call("both_read_text_file", { path: theirs }),
+        )
+        .reply("Done.");
+      await editor.prompt(sessionId, "Go");
+      const [own, ownOutside, none, noneOutside, both, bothOutside] = model.requests[1]?.toolResults ?? [];
+      expect(own).toContain("from the other folder");
+      expect(none).toContain("from the session");
+      expect(both).toContain("from the session");
+      for (const outside of [ownOutside, noneOutside, bothOutside])
+        expect(outside).toContain("outside allowed directories");
     },
   );
 });

@@ -145,8 +145,23 @@ describe("verdicts", () => {
 
 describe("a denied command", () => {
   const oddCharacters = fc.constantFrom(
-    ...["\r", "\v", "\f", "\u0000", "\u001b", "\u0085", "\u00a0", "\u1680", "\u2003", "\u200b", "\u2028"],
-    ...["\u2029", "\u202f", "\u3000", "\u3164", "\ufeff", "\u00ad"],
+    "\r",
+    "\v",
+    "\f",
+    "\u0000",
+    "\u001b",
+    "\u0085",
+    "\u00a0",
+    "\u1680",
+    "\u2003",
+    "\u200b",
+    "\u2028",
+    "\u2029",
+    "\u202f",
+    "\u3000",
+    "\u3164",
+    "\ufeff",
+    "\u00ad",
   );
   const odd = fc.string({ unit: oddCharacters, minLength: 1, maxLength: 3 });
   const oddEnd = fc.oneof(odd, fc.constant("\r\n"));
