@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { CallClock } from "./call-clock.ts";
 import type { Connection } from "./connection.ts";
-import { describeFailure } from "./failures.ts";
+import { ConnectError, describeFailure } from "./failures.ts";
 import type { Offers } from "./offers.ts";
 import {
   type GivenList,
@@ -17,7 +17,10 @@ const pagesLimit = 100;
 
 type Lister = Pick<Connection, "capabilities" | "request">;
 
-/** Everything that the server offers now. What cannot be listed is noted and missing. */
+/**
+ * Everything that the server offers now. What cannot be listed is noted and missing. Throws {@link ConnectError} where
+ * the user must authorize first.
+ */
 export async function listOffers(connection: Lister, timeoutMs: number): Promise<Offers> {
   const { capabilities } = connection;
   const none: GivenList = { items: [], isCut: false };
@@ -70,6 +73,8 @@ async function listAll(
       clock,
     });
     clock.end();
+    if (listed.outcome === "failed" && listed.failure.kind === "unauthorized")
+      throw new ConnectError({ kind: "unauthorized" });
     if (listed.outcome === "failed") return { reason: describeFailure(listed.failure, timeoutMs) };
     const found = listed.value[key];
     if (Array.isArray(found)) items.push(...found.slice(0, offerLimit + 1));

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { auth } from "@modelcontextprotocol/sdk/client/auth.js";
+import { auth, discoverOAuthProtectedResourceMetadata } from "@modelcontextprotocol/sdk/client/auth.js";
 import { OAuthError } from "@modelcontextprotocol/sdk/server/auth/errors.js";
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { messageOf, UserError } from "../base/errors.ts";
@@ -50,7 +50,10 @@ export async function authorize(
   try {
     const config = oauthOf(server);
     if (config === undefined) throw new UserError(withoutOAuth(server));
-    const known = challenge ?? (await askForChallenge(server, deps, signal));
+    const known =
+      challenge ??
+      (await askForChallenge(server, deps, signal)) ??
+      (await offeredChallenge(server, deps, signal));
     if (known === undefined) return { outcome: "notNeeded" };
     return await runFlow({ server, config, challenge: known }, deps, signal);
   } catch (thrown) {
@@ -174,6 +177,22 @@ async function askForChallenge(
   throw new UserError(
     `${hostOf(server.url)} answered with HTTP ${asked.status}; is ${server.url} the address of an MCP server?`,
   );
+}
+
+/** A server that answers without a token may want one for its tools, and says so in its metadata. */
+async function offeredChallenge(
+  server: RemoteServer,
+  { fetch }: AuthorizeDeps,
+  signal: AbortSignal,
+): Promise<Challenge | undefined> {
+  const fetchFn = oauthFetch(serverFetch(fetch, server), { timeoutMs: timeoutOf(server), signal });
+  try {
+    await discoverOAuthProtectedResourceMetadata(server.url, undefined, fetchFn);
+    return {};
+  } catch {
+    // Most servers that need no authorization have no such metadata.
+    return undefined;
+  }
 }
 
 const askRequest = {

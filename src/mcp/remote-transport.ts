@@ -29,7 +29,7 @@ export interface RemoteDeps {
 
 export function remoteTransport(server: RemoteServer, kind: RemoteKind, deps: RemoteDeps) {
   const url = addressOf(server);
-  const options = { requestInit: { headers: { ...server.headers } }, fetch: fetchFor(server, deps) };
+  const options = { requestInit: { headers: { ...server.headers } }, fetch: fetchFor(server, kind, deps) };
   if (kind === "sse") return new SSEClientTransport(url, options);
   return new StreamableHTTPClientTransport(url, { ...options, reconnectionOptions: streamReconnection });
 }
@@ -46,7 +46,7 @@ export function maySpeakSse(error: unknown): boolean {
   return code === -1 || (code >= 400 && code < 500 && code !== 401 && code !== 403);
 }
 
-function fetchFor(server: RemoteServer, deps: RemoteDeps): FetchLike {
+function fetchFor(server: RemoteServer, kind: RemoteKind, deps: RemoteDeps): FetchLike {
   const { signIn } = deps;
   const bounded = boundedFetch((error) => deps.onTooLong(error));
   if (signIn === undefined || server.oauth === false) return bounded;
@@ -55,7 +55,9 @@ function fetchFor(server: RemoteServer, deps: RemoteDeps): FetchLike {
     try {
       return await signedIn(url, init);
     } catch (error) {
-      if (signIn.isNeeded(error)) deps.onSignInNeeded();
+      // A server may refuse the stream of its own messages and answer all else.
+      const isExtra = kind === "http" && init?.method === "GET";
+      if (signIn.isNeeded(error) && !isExtra) deps.onSignInNeeded();
       throw error;
     }
   };

@@ -151,6 +151,9 @@ export class Server {
       return { outcome: "failed", reason: "only remote servers are authorized" };
     this.#authorizing++;
     const either = AbortSignal.any([signal, this.#ending.signal]);
+    // What a server refuses, and how, it may say only when it is asked for its tools.
+    this.start();
+    await orWhenAborted(this.settled(), either, undefined);
     const outcome = await signIn.authorize(settings, show, either).finally(() => this.#authorizing--);
     if (outcome.outcome === "authorized") await this.reconnect();
     return outcome;
@@ -256,7 +259,7 @@ export class Server {
     );
     const changes = this.#changes;
     const connection = await connect(this.settings, this.#connectionDeps(), signal);
-    const offers = await orWhenAborted(this.#offersOf(connection), signal, undefined);
+    const offers = await this.#firstOffers(connection, signal);
     if (offers === undefined) return connection.end();
     if (!connection.isOpen)
       throw new ConnectError({ kind: "failed", reason: "it ended at once", isPassing: true });
@@ -268,6 +271,16 @@ export class Server {
     // What it offers may have changed while it was asked.
     if (this.#changes !== changes) void this.#refresh();
     return undefined;
+  }
+
+  /** Undefined when aborted. Ends the connection where listing fails as a whole. */
+  async #firstOffers(connection: Connection, signal: AbortSignal): Promise<Offers | undefined> {
+    try {
+      return await orWhenAborted(this.#offersOf(connection), signal, undefined);
+    } catch (error) {
+      await connection.end();
+      throw error;
+    }
   }
 
   async #failed(error: unknown): Promise<void> {
@@ -341,9 +354,16 @@ export class Server {
 
   async #learn(): Promise<void> {
     const connection = this.#connection;
-    const offers = connection && (await this.#offersOf(connection));
-    if (offers !== undefined && connection === this.#connection) this.#offers = offers;
-    this.#tell();
+    if (connection === undefined) return;
+    try {
+      const offers = await this.#offersOf(connection);
+      if (connection === this.#connection) this.#offers = offers;
+      this.#tell();
+    } catch (error) {
+      const failure = await failureOf(error);
+      if (failure.kind === "unauthorized") this.#note(failure, connection);
+      else this.#lost(failure.reason, connection);
+    }
   }
 
   #set(status: ServerStatus): void {

@@ -64,6 +64,8 @@ export class SessionServers {
   #problems: readonly string[] = [];
   #isStarted = false;
   #isClosed = false;
+  /** The first prompt came: from now on a server that wants authorization is offered it at once. */
+  #hasPrompt = false;
   readonly #tools: ServerTools;
   readonly #authorizations: Authorizations;
   #prompts: readonly ServerPrompt[] = [];
@@ -100,6 +102,7 @@ export class SessionServers {
     this.start();
     await this.#connected(signal);
     await this.#noting;
+    this.#hasPrompt = true;
     if (!signal.aborted) for (const server of this.#used.keys()) this.#authorizations.invite(server);
   }
 
@@ -201,6 +204,7 @@ export class SessionServers {
 
   #onChange(server: Server): void {
     if (server.status.state === "connected") this.#authorizations.forget(server);
+    if (this.#hasPrompt) this.#authorizations.invite(server);
     this.#reportOnce(server);
     this.#noteTools(server);
     this.#note();

@@ -19,7 +19,7 @@ function withUrls(go: (request: CreateElicitationRequest) => "accept" | "decline
   };
 }
 
-function open(request: CreateElicitationRequest): void {
+function visitAddress(request: CreateElicitationRequest): void {
   if (!("url" in request)) throw new Error("no address was given");
   void visit(String(request.url));
 }
@@ -52,7 +52,7 @@ describe("an editor that opens addresses", () => {
     const asked: CreateElicitationRequest[] = [];
     const client = withUrls((request) => {
       asked.push(request);
-      open(request);
+      visitAddress(request);
       return "accept";
     });
     await play(client, async (stage) => {
@@ -89,7 +89,7 @@ describe("an editor that opens addresses", () => {
     let action: "accept" | "decline" | "cancel" = "decline";
     const client = withUrls((request) => {
       asked.push(request.mode);
-      if (action === "accept") open(request);
+      if (action === "accept") visitAddress(request);
       return action;
     });
     await play(client, async ({ editor, model }) => {
@@ -131,6 +131,86 @@ describe("an editor that opens addresses", () => {
       expect((await turn).stopReason).toBe("cancelled");
       editor.allow("answer");
     });
+  });
+});
+
+const atHello = ["initialize", "notifications/initialized"];
+const atLists = [...atHello, "tools/list"];
+
+describe.each([
+  ["at tools/list", atHello],
+  ["at the first call", atLists],
+])("a server that asks for a token %s", (when, open) => {
+  const openBefore = when === "at the first call";
+
+  test("is authorized through an editor that opens addresses", async () => {
+    const asked: string[] = [];
+    const client = withUrls((request) => {
+      asked.push(request.mode);
+      visitAddress(request);
+      return "accept";
+    });
+    await play(
+      client,
+      async (stage) => {
+        const { editor, model } = stage;
+        const { sessionId } = await editor.newSession();
+        if (openBefore) expect(JSON.stringify(await count(stage, sessionId))).toContain("/mcp auth notes");
+        else {
+          model.reply("Hello.");
+          await editor.prompt(sessionId, "Hello");
+        }
+        await editor.waitFor(
+          sessionId,
+          isNotice('The MCP server \\"notes\\" is authorized; it is connected.'),
+        );
+        expect(await count(stage, sessionId)).toBe("There are 42 notes.");
+        expect(asked).toEqual(["url"]);
+      },
+      { open },
+    );
+  });
+
+  test("is told with the command that authorizes it where the editor opens no addresses", async () => {
+    await play(
+      plain(),
+      async (stage) => {
+        const { editor, model } = stage;
+        const { sessionId } = await editor.newSession();
+        if (openBefore) expect(JSON.stringify(await count(stage, sessionId))).toContain("/mcp auth notes");
+        else {
+          model.reply("Hello.");
+          await editor.prompt(sessionId, "Hello");
+        }
+        const told = editor
+          .updates(sessionId, "agent_thought_chunk")
+          .filter(isNotice("wants to be authorized"));
+        expect(JSON.stringify(told)).toContain("/mcp auth notes");
+        await editor.prompt(sessionId, "/mcp");
+        expect(agentText(editor.updates(sessionId))).toContain("needs authorization: `/mcp auth notes`");
+      },
+      { open },
+    );
+  });
+
+  test("is authorized by /mcp auth before the first prompt, and in a terminal", async () => {
+    await play(
+      plain(),
+      async (stage) => {
+        const { editor, server } = stage;
+        const { sessionId } = await editor.newSession();
+        await editor.prompt(sessionId, "/mcp auth notes");
+        const address = /http\S+\/authorize\?\S+/.exec(agentText(editor.updates(sessionId)))?.[0] ?? "";
+        const before = server.count("/mcp");
+        expect(await visit(address)).toBe(200);
+        await server.bell.until(() => server.count("/mcp") > before || undefined, "the connection");
+        expect(await count(stage, sessionId)).toBe("There are 42 notes.");
+        const authorized = server.count("/token");
+        await authorizeInTerminal(stage.home.path, "notes");
+        expect(server.count("/token")).toBe(authorized + 1);
+      },
+      { open },
+    );
   });
 });
 

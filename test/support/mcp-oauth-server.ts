@@ -19,6 +19,7 @@ import { createMcpExpressApp } from "@modelcontextprotocol/sdk/server/express.js
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import type { OAuthClientInformationFull, OAuthTokens } from "@modelcontextprotocol/sdk/shared/auth.js";
+import { z } from "zod";
 import { Bell } from "./waiting.ts";
 
 /** What the server does wrong, or against the person, from now on. */
@@ -45,6 +46,8 @@ export interface OAuthFaults {
   wantedScope?: string;
   /** Tokens are refused whatever they are. */
   access?: "refused";
+  /** Methods of MCP that are answered without a token. */
+  open?: readonly string[];
 }
 
 export interface SeenRequest {
@@ -262,6 +265,11 @@ class Accounts implements OAuthServerProvider {
     return { token, ...found, resource: new URL(`${this.#origin}/mcp`) };
   }
 
+  /** Whether the request needs no token. */
+  isOpen(body: unknown): boolean {
+    return z.object({ method: z.enum(this.#faults.open ?? []) }).safeParse(body).success;
+  }
+
   /** The scope that the request's token lacks. */
   lackedScope({ headers }: IncomingMessage): string | undefined {
     const { wantedScope } = this.#faults;
@@ -333,7 +341,9 @@ function application(origin: string, accounts: Accounts): RequestListener {
     verifier: accounts,
     resourceMetadataUrl: getOAuthProtectedResourceMetadataUrl(resourceServerUrl),
   });
-  app.post("/mcp", bearer, (request, response) => {
+  const guard = (request: WebRequest, response: ServerResponse, next: () => void) =>
+    accounts.isOpen(request.body) ? next() : bearer(request, response, next);
+  app.post("/mcp", guard, (request, response) => {
     const lacked = accounts.lackedScope(request);
     if (lacked !== undefined) return refuseScope(response, lacked);
     serveNotes(request, response).catch((error: unknown) => response.destroy(toError(error)));
