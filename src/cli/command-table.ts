@@ -112,7 +112,8 @@ export const commands: readonly Command[] = [
   {
     names: ["doctor"],
     about: "what is configured, what works, what to do",
-    flags: [cwd, json],
+    flags: [{ name: "offline", about: "ask no provider whether it works" }, cwd, json],
+    more: ["Each provider is asked once for its models, for two seconds at most."],
     load: async () => (await import("./doctor.ts")).doctor,
   },
   {

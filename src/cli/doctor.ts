@@ -4,13 +4,13 @@ import { withoutControls } from "../base/controls.ts";
 import { messageOf } from "../base/errors.ts";
 import { makeFolder } from "../base/make-folder.ts";
 import type { App } from "../app.ts";
-import { withoutSecretForms } from "../base/secret-forms.ts";
 import type { UserFolders } from "../config/paths.ts";
 import type { Project } from "../session/project.ts";
 import type { Call } from "./command.ts";
 import type { Finding } from "./finding.ts";
 import { localApp } from "./local-app.ts";
 import { print, printJson } from "./output.ts";
+import { providerFindings, unusedFindings } from "./provider-findings.ts";
 import { damageFindings } from "./store-findings.ts";
 import { type Style, styleFor } from "./style.ts";
 import { version } from "./version.ts";
@@ -22,7 +22,8 @@ export async function doctor(call: Call): Promise<number> {
     { what: "Fairlead", found: `${version} on Node ${process.versions.node}` },
     folderFinding(project),
     modelFinding(project),
-    ...providerFindings(project),
+    ...(await providerFindings(project, call.has("offline"))),
+    ...(await unusedFindings(project)),
     await storeFinding(app.folders),
     ...(await damageFindings(app)),
     ...(await besideFindings(app.folders)),
@@ -36,10 +37,16 @@ export async function doctor(call: Call): Promise<number> {
   return findings.some(({ todo }) => todo !== undefined) ? 1 : 0;
 }
 
-function toLine({ what, found, todo }: Finding, style: Style): string {
-  const mark = todo === undefined ? style.green("ok  ") : style.red("todo");
-  const toDo = todo === undefined ? "" : `\n     ${style.yellow(withoutControls(todo))}`;
-  return `${mark} ${what.padEnd(14)} ${withoutControls(found)}${toDo}`;
+function toLine({ what, found, todo, note }: Finding, style: Style): string {
+  const advice = todo ?? note;
+  const mark =
+    advice === undefined
+      ? style.green("ok  ")
+      : todo === undefined
+        ? style.yellow("note")
+        : style.red("todo");
+  const lines = advice === undefined ? "" : `\n     ${style.yellow(withoutControls(advice))}`;
+  return `${mark} ${what.padEnd(14)} ${withoutControls(found)}${lines}`;
 }
 
 function folderFinding({ workspace }: Project): Finding {
@@ -54,13 +61,6 @@ function modelFinding({ models }: Project): Finding {
   const { ref, limit } = chosen.model;
   const context = limit.context === undefined ? "context unknown" : `${limit.context} tokens of context`;
   return { what: "Model", found: `${ref.provider}/${ref.model} (${context})` };
-}
-
-function providerFindings({ models }: Project): Finding[] {
-  return models.providers().map(({ id, baseURL, keyFrom }) => ({
-    what: "Provider",
-    found: `${id} at ${withoutSecretForms(baseURL)}, ${keyFrom === undefined ? "no key" : `key from ${keyFrom}`}`,
-  }));
 }
 
 /** A project that waits works, with less; that is for the person to decide. */

@@ -11,6 +11,8 @@ export interface Preset {
   readonly baseURL: string;
   /** Runs on the person's machine and needs no key. */
   readonly local?: boolean;
+  /** Command line that starts its server. */
+  readonly startCommand?: string;
   /** Its key serves other ends too, so that the key alone does not say that the person means this provider. */
   readonly onlyWhereNamed?: boolean;
   /** Environment variables that may hold another base URL. */

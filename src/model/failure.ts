@@ -3,6 +3,7 @@ import { excerpt } from "../base/excerpt.ts";
 import { parseJson } from "../base/json.ts";
 import type { AgentError } from "../message/message.ts";
 import { cancelled } from "./cancelled.ts";
+import { type Destination, describeNotRunning } from "./local-server.ts";
 import type { RefusedCall } from "./refused-call.ts";
 
 /** A failed call as a value that can travel as a throw through libraries; {@link toAgentError} takes it out again. */
@@ -89,13 +90,13 @@ export function fromAnswer(answer: FailedAnswer): AgentError {
 }
 
 /** What was thrown during a call, as an error for the turn. */
-export function toAgentError(thrown: unknown, host: string): AgentError {
+export function toAgentError(thrown: unknown, to: Destination): AgentError {
   for (const error of causesOf(thrown)) {
     if (error instanceof ProviderFailure) return error.error;
     // Ours, not the provider's.
     if (error instanceof UserError) return { code: "internal", message: error.message, retryable: false };
     if (isAbort(error)) return cancelled();
-    const network = networkError(error, host);
+    const network = networkError(error, to);
     if (network !== undefined) return network;
   }
   return {
@@ -275,16 +276,21 @@ function messageIn(value: unknown): string | undefined {
   return `${own}: ${upstream}`;
 }
 
-function networkError(thrown: unknown, host: string): AgentError | undefined {
+function networkError(thrown: unknown, to: Destination): AgentError | undefined {
   const code = codeOf(thrown);
   if (code === undefined) return undefined;
+  const notRunning = describeNotRunning(thrown, to);
+  if (notRunning !== undefined) return { code: "network", message: notRunning, retryable: false };
   const untrusted = certificateCodes.test(code);
   // The second is the end of a compressed answer that broke off.
   if (!untrusted && !/^(E(?!RR_)[A-Z_]+|Z_BUF_ERROR|ERR_(?:SSL|PROXY)_.*)$/.test(code)) return undefined;
   const hint = hintFor(code, untrusted);
   const retryable = !untrusted && !code.startsWith("ERR_SSL_");
-  return { code: "network", message: `Cannot reach ${host} (${code})${hint}`, retryable };
+  return { code: "network", message: `Cannot reach ${hostOf(to.baseURL)} (${code})${hint}`, retryable };
 }
+
+/** The host of an address, or the address itself where it is none. */
+const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url);
 
 function hintFor(code: string, untrusted: boolean): string {
   if (untrusted)

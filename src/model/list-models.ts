@@ -1,4 +1,5 @@
 import { isRecord } from "../base/record.ts";
+import type { AgentError } from "../message/message.ts";
 import { presets } from "./catalog.ts";
 import { followRedirects, readText } from "./connection.ts";
 import { sendHttp } from "./http.ts";
@@ -17,6 +18,8 @@ import type { Provider } from "./usable-providers.ts";
 
 /** How long a server may take to list its models. */
 const listingLimitMs = 10_000;
+/** How long a server may take to answer a check. */
+const checkLimitMs = 2_000;
 /** How much of an answer is read, in bytes. */
 const answerLimitBytes = 16 * 1024 * 1024;
 /** Models that are kept of one provider. */
@@ -41,9 +44,37 @@ export async function listModels(provider: Provider, signal: AbortSignal): Promi
   } catch (thrown) {
     if (timeout.aborted)
       return { outcome: "failed", message: `it did not answer within ${listingLimitMs / 1_000} s` };
-    const { message } = toAgentError(thrown, hostOf(provider.baseURL));
+    const { message } = toAgentError(thrown, { provider: provider.id, baseURL: provider.baseURL });
     return { outcome: "failed", message: redact(message, [provider.apiKey ?? ""].filter(Boolean)) };
   }
+}
+
+export type ProviderCheck =
+  /** The ids of its models; empty where it does not list them. */
+  { outcome: "answered"; models: readonly string[] } | { outcome: "failed"; error: AgentError };
+
+/** Asks a provider once for its models, to see whether it answers and takes the key. Never rejects. */
+export async function checkProvider(provider: Provider): Promise<ProviderCheck> {
+  const { id, baseURL, apiKey } = provider;
+  const signal = AbortSignal.timeout(checkLimitMs);
+  try {
+    const answer = await askJson(modelsAddress(provider), provider, signal, undefined);
+    const models = listIn(answer).flatMap((entry) => toKnownModel(entry)?.id ?? []);
+    return { outcome: "answered", models };
+  } catch (thrown) {
+    const error = toAgentError(thrown, { provider: id, baseURL });
+    // A server without a list may serve its models all the same.
+    if (error.code === "not-found") return { outcome: "answered", models: [] };
+    const message = signal.aborted
+      ? `${new URL(baseURL).host} did not answer within ${checkLimitMs / 1_000} s.`
+      : redact(error.message, [apiKey ?? ""].filter(Boolean));
+    return { outcome: "failed", error: { ...error, message } };
+  }
+}
+
+function modelsAddress({ id, baseURL }: Provider): string {
+  const isGithub = presets.find((preset) => preset.id === id)?.lists === "github";
+  return isGithub ? `${new URL(baseURL).origin}/catalog/models` : `${baseURL.replace(/\/+$/, "")}/models`;
 }
 
 /** Gets JSON; posts a body where there is one. */
@@ -190,5 +221,3 @@ function headersFor({ id, apiKey, config }: Provider): Record<string, string> {
 }
 
 type Json = Record<string, unknown>;
-
-const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url);

@@ -65,7 +65,17 @@ export interface OpenModels extends Models {
   findByName(text: string): Model | undefined;
   /** Asks a provider which models it has; they are known when the configuration is opened the next time. */
   discover(provider: string): Promise<ListedModels>;
+  /** Asks a provider once whether it answers, takes the key and has the model. A command for its key is not run. */
+  check(provider: string, model?: ModelRef): Promise<ProviderState>;
 }
+
+/** What one request to a provider showed. */
+export type ProviderState =
+  | { outcome: "answers"; modelCount: number }
+  | { outcome: "lacks-model"; models: readonly string[] }
+  | { outcome: "failed"; message: string }
+  /** Nothing was asked: a command prints the key. */
+  | { outcome: "unasked" };
 
 /** The models of all providers that are configured, have a key, or need none. Makes no request. */
 export function openModels({
@@ -119,6 +129,11 @@ export function openModels({
       if (provider !== undefined && refreshList !== undefined) return refreshList(provider);
       return { outcome: "failed", message: whyUnusable(`${id}/`, config) };
     },
+    async check(id, model) {
+      const provider = providers.get(id);
+      if (provider === undefined) return { outcome: "failed", message: whyUnusable(`${id}/`, config) };
+      return checkState(provider, model);
+    },
     async call(request, take) {
       const provider = providers.get(request.model.ref.provider);
       if (provider === undefined) return failed(unusable(formatModelRef(request.model.ref), config));
@@ -130,6 +145,21 @@ export function openModels({
     },
   };
 }
+
+async function checkState(provider: Provider, model: ModelRef | undefined): Promise<ProviderState> {
+  if (provider.keyCommand !== undefined) return { outcome: "unasked" };
+  const { checkProvider } = await import("./list-models.ts");
+  const checked = await checkProvider(provider);
+  if (checked.outcome === "failed") return { outcome: "failed", message: checked.error.message };
+  const { models } = checked;
+  const id = model && (modelConfig(provider, model)?.id ?? model.model);
+  const isListed = id === undefined || models.length === 0 || models.some((one) => isSameModel(one, id));
+  return isListed ? { outcome: "answers", modelCount: models.length } : { outcome: "lacks-model", models };
+}
+
+/** Ollama lists the tag that it adds to a name without one, Google a folder. */
+const isSameModel = (listed: string, id: string): boolean =>
+  listed === id || listed === `${id}:latest` || listed === `models/${id}`;
 
 /** What the catalogue and the servers' own lists say of models. */
 class KnownModels {
@@ -295,6 +325,9 @@ function whyUnusable(name: string, config: Config): string {
   const fault = written && addressFault(id, written);
   if (fault !== undefined) return wrongAddress(fault);
   const preset = presets.find((one) => one.id === id);
+  const foreign = foreignProviders.get(id);
+  if (preset === undefined && foreign !== undefined)
+    return `Fairlead does not speak the protocol of ${foreign}. Use its models through OpenRouter, or through an OpenAI-compatible address in provider.${id}.options.baseURL.`;
   if (preset === undefined && written !== undefined)
     return `the provider ${id} has no address in the configuration; set its options.baseURL.`;
   if (preset === undefined)
@@ -305,6 +338,16 @@ function whyUnusable(name: string, config: Config): string {
     return `provider.${id}.options.apiKey is empty. Write a key, or set the variable that it names; "fairlead config show provider.${id}" says where it stands.`;
   return `${preset.name} has no key. Run "fairlead setup" or set ${preset.keyVariables[0]}.`;
 }
+
+/** Providers that OpenCode knows and that have protocols or logins of their own. */
+const foreignProviders: ReadonlyMap<string, string> = new Map([
+  ["amazon-bedrock", "Amazon Bedrock"],
+  ["azure", "Azure OpenAI"],
+  ["azure-cognitive-services", "Azure"],
+  ["github-copilot", "GitHub Copilot"],
+  ["google-vertex", "Google Vertex AI"],
+  ["google-vertex-anthropic", "Google Vertex AI"],
+]);
 
 /** A key that cannot be had fails the call as a wrong one would. */
 async function callWithKey(

@@ -193,7 +193,7 @@ function estimatePart(part: Part): number {
 
 function errorOf(thrown: unknown, endpoint: Endpoint): AgentError {
   if (thrown instanceof Stall) return stalled(endpoint.stallMs);
-  const error = toAgentError(thrown, hostOf(endpoint.baseURL));
+  const error = toAgentError(thrown, endpoint);
   return { ...error, message: redact(error.message, secretsOf(endpoint)) };
 }
 
@@ -234,5 +234,3 @@ function optionsFor(options: Record<string, unknown>) {
   const json: Record<string, string> = JSON.parse(JSON.stringify(options));
   return Object.keys(json).length > 0 && { providerOptions: { [sdkName]: json } };
 }
-
-const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url);

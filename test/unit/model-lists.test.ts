@@ -213,7 +213,7 @@ describe("a list of models", () => {
     await open.pop()?.[Symbol.asyncDispose]();
     expect(await ask(provider("mine", gone))).toEqual({
       outcome: "failed",
-      message: expect.stringContaining("nothing listens there"),
+      message: expect.stringContaining("Nothing listens on http://127.0.0.1:"),
     });
     const base = await serve(() => "never");
     const stop = new AbortController();

@@ -751,14 +751,18 @@ test("a connection reset before and inside the stream is a network error", async
   expect(failureOf(events)).toMatchObject({ code: "network", retryable: true });
 });
 
-test("a server that is not there is named with its address", async () => {
+test("a server of this machine that is not there is tried once more, and named with what to start", async () => {
   const base = await serve(() => {});
   for (const server of open.splice(0)) await server[Symbol.asyncDispose]();
+  const { origin } = new URL(base);
   const failed = failureOf(await ask(base));
-  expect(failed).toMatchObject({ code: "network", retryable: true });
-  expect(failed?.message).toBe(
-    `Cannot reach ${new URL(base).host} (ECONNREFUSED): nothing listens there. Is the server running?`,
-  );
+  expect(failed).toEqual({
+    code: "network",
+    message: `Nothing listens on ${origin}. Start the server of the provider test, or correct the address, and try again.`,
+    retryable: false,
+  });
+  const ollama = failureOf(await ask(base, { endpoint: { provider: "ollama" } }));
+  expect(ollama?.message).toContain(`Nothing listens on ${origin}. Start Ollama (ollama serve), `);
 });
 
 test("silence before or inside the stream fails, and comments are not life", async () => {

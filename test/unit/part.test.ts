@@ -11,7 +11,8 @@ test("a part that cannot be loaded is told in a line that says what to do, and n
   const message =
     "A part of the program could not be loaded: Cannot find module './sdk-1.cjs'. It may have been updated or removed while it ran: start the agent again, and if that stays so, install Fairlead anew.";
   expect(thrown).toBeInstanceOf(UserError);
-  expect(toAgentError(new Error("the call failed", { cause: thrown }), "api.example")).toEqual({
+  const to = { provider: "work", baseURL: "https://api.example/v1" };
+  expect(toAgentError(new Error("the call failed", { cause: thrown }), to)).toEqual({
     code: "internal",
     message,
     retryable: false,

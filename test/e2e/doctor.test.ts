@@ -1,0 +1,146 @@
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { expect, test } from "vitest";
+import { fairlead } from "../support/cli.ts";
+import { listen } from "../support/listen.ts";
+import { temporaryFolder } from "../support/temp.ts";
+
+type Answer = (path: string, key: string) => { status: number; body: unknown };
+
+const list = (...ids: string[]): Answer => {
+  return () => ({ status: 200, body: { data: ids.map((id) => ({ id, object: "model" })) } });
+};
+
+async function doctor(config: object, args: string[] = [], files: Record<string, string> = {}) {
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  await using folder = await temporaryFolder(files);
+  const env = { FAIRLEAD_CONFIG_CONTENT: JSON.stringify(config) };
+  const { exitCode, stdout } = await fairlead(home.path, ["doctor", ...args], { cwd: folder.path, env });
+  const lines = stdout.split("\n");
+  const at = lines.findIndex((line) => /^\S+ +Provider/.test(line));
+  return { exitCode, stdout, provider: lines.slice(at, at + 2).join("\n") };
+}
+
+async function withServer(answer: Answer, play: (url: string, asked: string[]) => Promise<void>) {
+  const asked: string[] = [];
+  await using server = await listen((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    const { status, body } = answer(request.url ?? "", request.headers.authorization ?? "");
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  });
+  await play(`${server.url}/v1`, asked);
+}
+
+const oneProvider = (baseURL: string, model = "coder", id = "work") => ({
+  model: `${id}/${model}`,
+  provider: { [id]: { options: { baseURL, apiKey: "sk-work-0123456789abcdef" }, models: { [model]: {} } } },
+});
+
+/** An address where nothing listens. */
+async function freeAddress(): Promise<string> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+}
+
+test("doctor asks the provider once, and says that it answers", async () => {
+  await withServer(list("coder"), async (url, asked) => {
+    const { exitCode, provider } = await doctor(oneProvider(url));
+    expect([exitCode, provider]).toEqual([0, expect.stringMatching(/^ok {3}Provider .*: answers\n/)]);
+    expect(asked).toEqual(["GET /v1/models"]);
+    const offline = await doctor(oneProvider(url), ["--offline"]);
+    expect([offline.exitCode, offline.provider]).toEqual([0, expect.stringContaining("(not asked)")]);
+    expect(asked).toHaveLength(1);
+  });
+});
+
+test("doctor names a server that does not run, and fails where the chosen model needs it", async () => {
+  const gone = await freeAddress();
+  const ollama = await doctor(oneProvider(`${gone}/v1`, "qwen3", "ollama"));
+  expect([ollama.exitCode, ollama.provider]).toEqual([
+    1,
+    expect.stringMatching(
+      /^todo Provider .*\n +Nothing listens on http:\S+\d\. Start Ollama \(ollama serve\)/,
+    ),
+  ]);
+  await withServer(list("coder"), async (url) => {
+    const config = oneProvider(url);
+    const other = { options: { baseURL: `${gone}/v1` } };
+    const { exitCode, stdout } = await doctor({ ...config, provider: { ...config.provider, other } });
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^note Provider +other at .*\n +Nothing listens on/m);
+  });
+});
+
+test.each([401, 403])("doctor says that a key is refused with %i, without the key", async (status) => {
+  const refuse: Answer = (_, key) => ({ status, body: { error: { message: `Wrong key ${key}` } } });
+  await withServer(refuse, async (url) => {
+    const { exitCode, stdout, provider } = await doctor(oneProvider(url));
+    expect([exitCode, provider]).toEqual([
+      1,
+      expect.stringMatching(/^todo Provider .*\n +The provider refused the key \(40[13]\)/),
+    ]);
+    expect(stdout).not.toContain("sk-work");
+  });
+});
+
+test("doctor says which models there are where the chosen one is unknown", async () => {
+  await withServer(list("qwen3:8b", "gemma"), async (url) => {
+    const { exitCode, provider } = await doctor(oneProvider(url, "nonesuch", "ollama"));
+    expect([exitCode, provider]).toEqual([
+      1,
+      expect.stringContaining(
+        'does not list the model nonesuch. It has qwen3:8b, gemma. Get it with "ollama pull',
+      ),
+    ]);
+  });
+  await withServer(list("qwen3:latest"), async (url) => {
+    expect((await doctor(oneProvider(url, "qwen3", "ollama"))).exitCode).toBe(0);
+  });
+  const unlisted: Answer = () => ({ status: 404, body: { error: { message: "Not found" } } });
+  await withServer(unlisted, async (url) => {
+    const { exitCode, provider } = await doctor(oneProvider(url));
+    expect([exitCode, provider]).toEqual([0, expect.stringContaining("answers, lists no models")]);
+  });
+});
+
+test("doctor waits two seconds for a server that does not answer", async () => {
+  await using server = await listen(() => {});
+  const { exitCode, provider } = await doctor(oneProvider(`${server.url}/v1`));
+  expect([exitCode, provider]).toEqual([1, expect.stringContaining("did not answer within 2 s.")]);
+});
+
+test("doctor names providers and files of other programs that are not used", async () => {
+  await withServer(list("coder"), async (url) => {
+    const config = oneProvider(url);
+    const foreign = { "amazon-bedrock": { options: { region: "eu" } }, azure: {}, "github-copilot": {} };
+    const files = { ".mcp.json": "{}" };
+    const { exitCode, stdout } = await doctor(
+      { ...config, provider: { ...config.provider, ...foreign } },
+      [],
+      files,
+    );
+    expect(exitCode).toBe(0);
+    for (const [id, name] of [
+      ["amazon-bedrock", "Amazon Bedrock"],
+      ["azure", "Azure OpenAI"],
+      ["github-copilot", "GitHub Copilot"],
+    ] as const) {
+      expect(stdout).toContain(`note Provider       ${id} is configured and cannot be used`);
+      expect(stdout).toContain(`Fairlead does not speak the protocol of ${name}.`);
+    }
+    expect(stdout).toMatch(/note MCP +\.mcp\.json is not read\n +Put its servers under "mcp"/);
+  });
+});
+
+test("run says at once that nothing listens on this machine", async () => {
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  const gone = await freeAddress();
+  const env = { FAIRLEAD_CONFIG_CONTENT: JSON.stringify(oneProvider(`${gone}/v1`, "qwen3", "ollama")) };
+  const { exitCode, stderr } = await fairlead(home.path, ["run", "Hi"], { env });
+  expect(exitCode).toBe(1);
+  expect(stderr).toContain(`Nothing listens on ${gone}. Start Ollama (ollama serve)`);
+  expect(stderr).not.toContain("tried");
+});
