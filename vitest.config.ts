@@ -15,6 +15,7 @@ const markdownAsText = {
 const longTests = [
   "test/crash/*.test.ts",
   "test/property/*.test.ts",
+  "test/streams/*.test.ts",
   "test/e2e/{compaction,lifecycle,order}.test.ts",
   "test/unit/session-store.test.ts",
 ];

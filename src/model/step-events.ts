@@ -40,8 +40,9 @@ export class StepEvents {
   #usage: Tokens | undefined;
   readonly reasoning = new ReasoningRecord();
   readonly #tags = new ThinkTags();
-  /** The first half of a character. */
+  /** The first half of a character; it is dropped where something else follows. */
   #half = "";
+  #halfKind: Block["kind"] = "text";
   #block: Block | undefined;
   #blocks = 0;
 
@@ -101,9 +102,10 @@ export class StepEvents {
 
   /** Text in pieces, of which one may end in the midst of a character. */
   #text(kind: "text" | "reasoning", piece: string): StepEvent[] {
-    const joined = this.#half + piece;
+    const joined = (this.#halfKind === kind ? this.#half : "") + piece;
     const text = isHalf(joined.charCodeAt(joined.length - 1)) ? joined.slice(0, -1) : joined;
     this.#half = joined.slice(text.length);
+    this.#halfKind = kind;
     const mayHoldTags = kind === "text" && !this.#tags.isOver;
     return mayHoldTags ? this.#appendAll(this.#tags.add(text)) : this.#append(kind, text);
   }
@@ -139,6 +141,7 @@ export class StepEvents {
 
   #startCall(id: string, tool: string): StepEvent[] {
     const events = [...this.close(), ...this.#tellEmptyCalls()];
+    this.#half = "";
     this.#calls.set(id, { tool, arguments: new CallArguments(), told: false });
     const signature = this.#signatures.get(id);
     events.push({

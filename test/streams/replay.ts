@@ -1,0 +1,129 @@
+import { Readable } from "node:stream";
+import { silentLog } from "../../src/base/log.ts";
+import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
+import type { Message } from "../../src/message/message.ts";
+import { describeModel } from "../../src/model/catalog.ts";
+import { Clients } from "../../src/model/client.ts";
+import { type Send, sendHttp } from "../../src/model/http.ts";
+import type { StepEnd, StepEvent } from "../../src/model/model.ts";
+import { callModel } from "../../src/model/stream.ts";
+import { listen, type Listening } from "../support/listen.ts";
+
+/** Cuts bytes into the pieces in which they are read. */
+export type Cut = (bytes: Uint8Array) => Iterable<Uint8Array>;
+
+export const cuts: Readonly<Record<string, Cut>> = {
+  "as it comes": (bytes) => [bytes],
+  "byte by byte": (bytes) => pieces(bytes, 1),
+  "seven bytes each": (bytes) => pieces(bytes, 7),
+  "inside of characters": insideCharacters,
+};
+
+function* pieces(bytes: Uint8Array, size: number): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+/** Before the last byte of each character that has several. */
+function* insideCharacters(bytes: Uint8Array): Generator<Uint8Array> {
+  let start = 0;
+  for (let at = 1; at < bytes.length; at++) {
+    const isContinued = ((bytes[at] ?? 0) & 0xc0) === 0x80;
+    const isLast = ((bytes[at + 1] ?? 0) & 0xc0) !== 0x80;
+    if (!isContinued || !isLast) continue;
+    yield bytes.subarray(start, at);
+    start = at;
+  }
+  yield bytes.subarray(start);
+}
+
+/** What came of a model call. */
+export interface Replayed {
+  readonly text: string;
+  readonly reasoning: string;
+  readonly calls: readonly (StepEvent & { type: "call" })[];
+  readonly end: StepEnd;
+}
+
+const sessionId = newSessionId();
+const question: Message = {
+  info: { id: newMessageId(), sessionId, role: "user", time: { created: 1 }, agent: "build" },
+  parts: [{ id: newPartId(), type: "text", text: "Look at the files." }],
+};
+const model = describeModel({ provider: "test", model: "m" }, undefined);
+
+/** A server that streams what a test says, asked by the program's own calls. */
+export class Replay implements AsyncDisposable {
+  readonly #server: Listening;
+  readonly #answer: { bytes: Uint8Array };
+  readonly #clients: Clients;
+  #cut: Cut = (bytes) => [bytes];
+
+  private constructor(server: Listening, answer: { bytes: Uint8Array }) {
+    this.#server = server;
+    this.#answer = answer;
+    this.#clients = new Clients(this.#send);
+  }
+
+  static async start(): Promise<Replay> {
+    const answer = { bytes: new Uint8Array() };
+    const server = await listen((request, response) => {
+      request.resume().once("end", () => {
+        response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" }).end(answer.bytes);
+      });
+    });
+    return new Replay(server, answer);
+  }
+
+  async play(stream: string, cut: Cut): Promise<Replayed> {
+    this.#answer.bytes = Buffer.from(stream);
+    this.#cut = cut;
+    const { url } = this.#server;
+    const endpoint = {
+      provider: "test",
+      baseURL: url,
+      headers: {},
+      modelId: "m",
+      options: {},
+      stallMs: 10_000,
+    };
+    const request = {
+      model,
+      system: [],
+      messages: [question],
+      tools: [],
+      signal: new AbortController().signal,
+    };
+    const events: StepEvent[] = [];
+    const end = await callModel(request, endpoint, { clients: this.#clients, log: silentLog }, (event) => {
+      events.push(event);
+      return undefined;
+    });
+    return {
+      text: textIn(events, "text-delta"),
+      reasoning: textIn(events, "reasoning-delta"),
+      calls: events.filter((event) => event.type === "call"),
+      end,
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server[Symbol.asyncDispose]();
+  }
+
+  /** Hands on an answer in other pieces than those in which the system happens to read it. */
+  readonly #send: Send = async (url, request) => {
+    const answer = await sendHttp(url, request);
+    const whole = Buffer.concat(await answer.body.toArray());
+    const rest = this.#cut(whole)[Symbol.iterator]();
+    const body = new Readable({
+      read() {
+        const { done = false, value } = rest.next();
+        this.push(done ? null : value);
+      },
+    });
+    return { ...answer, body };
+  };
+}
+
+const textIn = (events: readonly StepEvent[], type: "text-delta" | "reasoning-delta"): string =>
+  events.map((event) => (event.type === type ? event.text : "")).join("");
