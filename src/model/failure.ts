@@ -1,6 +1,7 @@
 import { codeOf, isAbort, messageOf, UserError } from "../base/errors.ts";
 import { excerpt } from "../base/excerpt.ts";
 import { parseJson } from "../base/json.ts";
+import { isRecord } from "../base/record.ts";
 import type { AgentError } from "../message/message.ts";
 import { cancelled } from "./cancelled.ts";
 import { type Destination, describeNotRunning } from "./local-server.ts";
@@ -36,6 +37,9 @@ const wordsLimit = 1_000;
 
 /** How often wrapped errors are unwrapped. */
 const causesLimit = 8;
+
+/** How deep the fields of an error are looked at. */
+const nestingLimit = 8;
 
 /**
  * Words by which providers say that the context is full: OpenAI, Azure, DeepSeek, OpenRouter, vLLM ("maximum
@@ -78,8 +82,10 @@ const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME/;
 
 /** What a provider's error answer means. Its own words stay in the message. */
 export function fromAnswer(answer: FailedAnswer): AgentError {
-  const words = withHint(wordsOf(answer), answer);
-  const kind = kindOf(answer.status, answer.body);
+  const value = parseJson(answer.body) ?? answer.body;
+  const said = wordsIn(value, nestingLimit).join("\n");
+  const words = withHint(wordsOf(answer), said);
+  const kind = kindOf(answer.status ?? statusIn(value, nestingLimit), said);
   const retryAfterMs = parseRetryAfter(answer, answer.now);
   return {
     ...kind,
@@ -168,35 +174,75 @@ function numberIn(text: string | null): number | undefined {
   return Number(text);
 }
 
-function kindOf(status: number | undefined, body: string): Pick<AgentError, "code" | "retryable"> {
+/** Fields of an error that say what it is; others may quote the conversation. */
+const ownFields: readonly string[] = [
+  "error",
+  "errors",
+  "message",
+  "msg",
+  "detail",
+  "code",
+  "type",
+  "status",
+  "status_code",
+  "status_msg",
+  "reason",
+  "metadata",
+  "raw",
+  "base_resp",
+];
+
+/** What an error says of itself. */
+function wordsIn(value: unknown, depth: number): string[] {
+  if (depth === 0) return [];
+  if (typeof value === "string") {
+    const inner = value.startsWith("{") ? parseJson(value) : undefined;
+    return inner === undefined ? [value] : wordsIn(inner, depth - 1);
+  }
+  if (typeof value === "number") return [String(value)];
+  if (Array.isArray(value)) return value.flatMap((item) => wordsIn(item, depth - 1));
+  if (!isRecord(value)) return [];
+  return ownFields.flatMap((field) => wordsIn(value[field], depth - 1));
+}
+
+/** An error event has no status of its own, but often a code that says the same. */
+function statusIn(value: unknown, depth: number): number | undefined {
+  if (depth === 0 || !isRecord(value)) return undefined;
+  for (const field of [value.code, value.status, value.status_code]) {
+    const status = Number(field);
+    if (status >= 400 && status <= 599) return status;
+  }
+  return statusIn(value.error, depth - 1);
+}
+
+/** `said` is what the error says of itself. */
+function kindOf(status: number | undefined, said: string): Pick<AgentError, "code" | "retryable"> {
   if (status === 401 || status === 403) return { code: "auth", retryable: false };
-  if (hopelessWords.test(body)) return { code: "bad-request", retryable: false };
-  if (status === 429) return { code: "rate-limit", retryable: !quotaWords.test(body) };
-  if (status === 413 || contextLengthWords.some((words) => words.test(body))) {
+  if (hopelessWords.test(said)) return { code: "bad-request", retryable: false };
+  if (status === 429) return { code: "rate-limit", retryable: !quotaWords.test(said) };
+  if (status === 413 || contextLengthWords.some((words) => words.test(said))) {
     return { code: "context-length", retryable: false };
   }
-  if (status === 529 || status === 503 || /overloaded/i.test(body))
+  if (status === 529 || status === 503 || /overloaded/i.test(said))
     return { code: "overloaded", retryable: true };
-  if (status === undefined) return kindInStream(body);
+  if (status === undefined) return kindInStream(said);
   if (status === 404) return { code: "not-found", retryable: false };
   if (status === 408 || status === 504 || status === 524) return { code: "timeout", retryable: true };
   if (status >= 500) return { code: "server", retryable: true };
   return { code: "bad-request", retryable: false };
 }
 
-/** An error event has no status of its own, but often a code that says the same. */
-function kindInStream(body: string): Pick<AgentError, "code" | "retryable"> {
-  const status = /"(?:code|status|status_code)"\s*:\s*"?(\d{3})\b/.exec(body)?.[1];
-  if (status !== undefined) return kindOf(Number(status), body);
-  if (/rate.?limit/i.test(body)) return { code: "rate-limit", retryable: true };
-  if (/content.?filter|safety/i.test(body)) return { code: "content-filter", retryable: false };
-  if (/invalid_request|invalid_argument/i.test(body)) return { code: "bad-request", retryable: false };
+/** Without a status only words are left. */
+function kindInStream(said: string): Pick<AgentError, "code" | "retryable"> {
+  if (/rate.?limit/i.test(said)) return { code: "rate-limit", retryable: true };
+  if (/content.?filter|safety/i.test(said)) return { code: "content-filter", retryable: false };
+  if (/invalid_request|invalid_argument/i.test(said)) return { code: "bad-request", retryable: false };
   return { code: "server", retryable: true };
 }
 
 /** Adds what the person can do where the provider's words do not say it. */
-function withHint(words: string, { body }: FailedAnswer): string {
-  const found = hints.find((hint) => hint.words.test(body));
+function withHint(words: string, said: string): string {
+  const found = hints.find((hint) => hint.words.test(said));
   return found === undefined ? words : `${words.replace(/[.\s]*$/, ".")}${found.hint}`;
 }
 
@@ -271,7 +317,12 @@ function messageIn(value: unknown): string | undefined {
   const raw = typeof record.raw === "string" ? (parseJson(record.raw) ?? record.raw) : record.raw;
   const upstream = messageIn(record.metadata) ?? messageIn(raw);
   const own =
-    messageIn(record.error) ?? messageIn(record.message) ?? messageIn(record.detail) ?? messageIn(record.msg);
+    messageIn(record.error) ??
+    messageIn(record.message) ??
+    messageIn(record.detail) ??
+    messageIn(record.msg) ??
+    messageIn(record.status_msg) ??
+    messageIn(record.base_resp);
   if (own === undefined || upstream === undefined || own.includes(upstream)) return own ?? upstream;
   return `${own}: ${upstream}`;
 }

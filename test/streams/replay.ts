@@ -51,6 +51,32 @@ const question: Message = {
 };
 const model = describeModel({ provider: "test", model: "m" }, undefined);
 
+/** Asks a server as the program does. */
+export async function ask(
+  baseURL: string,
+  { clients = new Clients(sendHttp), stallMs = 10_000 }: { clients?: Clients; stallMs?: number } = {},
+): Promise<Replayed> {
+  const endpoint = { provider: "test", baseURL, headers: {}, modelId: "m", options: {}, stallMs };
+  const request = {
+    model,
+    system: [],
+    messages: [question],
+    tools: [],
+    signal: new AbortController().signal,
+  };
+  const events: StepEvent[] = [];
+  const end = await callModel(request, endpoint, { clients, log: silentLog }, (event) => {
+    events.push(event);
+    return undefined;
+  });
+  return {
+    text: textIn(events, "text-delta"),
+    reasoning: textIn(events, "reasoning-delta"),
+    calls: events.filter((event) => event.type === "call"),
+    end,
+  };
+}
+
 /** A server that streams what a test says, asked by the program's own calls. */
 export class Replay implements AsyncDisposable {
   readonly #server: Listening;
@@ -74,36 +100,10 @@ export class Replay implements AsyncDisposable {
     return new Replay(server, answer);
   }
 
-  async play(stream: string, cut: Cut): Promise<Replayed> {
+  play(stream: string, cut: Cut): Promise<Replayed> {
     this.#answer.bytes = Buffer.from(stream);
     this.#cut = cut;
-    const { url } = this.#server;
-    const endpoint = {
-      provider: "test",
-      baseURL: url,
-      headers: {},
-      modelId: "m",
-      options: {},
-      stallMs: 10_000,
-    };
-    const request = {
-      model,
-      system: [],
-      messages: [question],
-      tools: [],
-      signal: new AbortController().signal,
-    };
-    const events: StepEvent[] = [];
-    const end = await callModel(request, endpoint, { clients: this.#clients, log: silentLog }, (event) => {
-      events.push(event);
-      return undefined;
-    });
-    return {
-      text: textIn(events, "text-delta"),
-      reasoning: textIn(events, "reasoning-delta"),
-      calls: events.filter((event) => event.type === "call"),
-      end,
-    };
+    return ask(this.#server.url, { clients: this.#clients });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1018,6 +1018,11 @@ test.each([301, 302, 303])(
   },
 );
 
+test("half of a character at the end of thoughts does not reach the text", async () => {
+  const events = await answered(delta({ reasoning_content: "hm \ud83d" }) + say("Hello") + ending());
+  expect(textOf(events)).toBe("Hello");
+});
+
 test("a call in the field of older servers is a call", async () => {
   const piece = (part: object) => delta({ function_call: part });
   const events = await answered(

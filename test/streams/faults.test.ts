@@ -1,0 +1,119 @@
+import type { RequestListener, ServerResponse } from "node:http";
+import { describe, expect, test } from "vitest";
+import { listen } from "../support/listen.ts";
+import { ask, type Replayed } from "./replay.ts";
+import { wires } from "./wire.ts";
+
+const events = (response: ServerResponse): ServerResponse =>
+  response.writeHead(200, { "content-type": "text/event-stream" });
+
+async function answered(answer: RequestListener, stallMs = 10_000): Promise<Replayed> {
+  await using server = await listen((request, response) => {
+    request.resume().once("end", () => answer(request, response));
+  });
+  return await ask(server.url, { stallMs });
+}
+
+const streamed = (...frames: readonly string[]): Promise<Replayed> =>
+  answered((_, response) => events(response).end(frames.join("")));
+
+describe.each(wires)("faults over $name", ({ begun, openCall, ended, errors }) => {
+  test.each(errors)("$name fails with its words, and what came before stays", async (error) => {
+    const { code, retryable, words, frame } = error;
+    for (const before of ["", begun]) {
+      const { text, end } = await streamed(before, frame, begun, ended);
+      expect(text).toBe(before === "" ? "" : "Hello");
+      expect(end).toMatchObject({ type: "failed", error: { code, retryable } });
+      expect(end.type === "failed" && end.error.message).toContain(words);
+    }
+  });
+
+  test.each(errors)("$name after the end of an answer leaves it as it is", async ({ frame }) => {
+    const { text, end } = await streamed(begun, ended, frame);
+    expect(text).toBe("Hello");
+    expect(end).toMatchObject({ type: "finish", reason: "stop" });
+  });
+
+  test("an error tells no call that was not whole", async () => {
+    for (const { frame } of errors) {
+      const { calls, end } = await streamed(openCall, frame);
+      expect(calls).toEqual([]);
+      expect(end.type).toBe("failed");
+    }
+  });
+
+  test.each([
+    [400, "bad-request", false],
+    [401, "auth", false],
+    [404, "not-found", false],
+    [413, "context-length", false],
+    [429, "rate-limit", true],
+    [500, "server", true],
+    [503, "overloaded", true],
+  ])("status %i is %s", async (status, code, retryable) => {
+    const { end } = await answered((_, response) =>
+      response.writeHead(status).end('{"error":{"message":"No."}}'),
+    );
+    expect(end).toMatchObject({ type: "failed", error: { code, status, retryable } });
+  });
+
+  test("a web page is named as one", async () => {
+    for (const status of [200, 502]) {
+      const { end } = await answered((_, response) =>
+        response
+          .writeHead(status, { "content-type": "text/html" })
+          .end("<html><head><title>Log in</title></head></html>"),
+      );
+      expect(end.type === "failed" && end.error.message).toContain('("Log in")');
+    }
+  });
+
+  test.each([
+    ["before the answer", ""],
+    ["in a text", "text"],
+    ["in a call", "call"],
+  ])("a reset %s is an error of the network", async (_, where) => {
+    const before = where === "" ? "" : where === "text" ? begun : openCall;
+    const { calls, end } = await answered((__, response) => {
+      const { socket } = response;
+      if (before === "") socket?.resetAndDestroy();
+      else events(response).write(before, () => setImmediate(() => socket?.resetAndDestroy()));
+    });
+    expect(calls).toEqual([]);
+    expect(end).toMatchObject({ type: "failed", error: { code: "network", retryable: true } });
+  });
+
+  test("a reset after the end of an answer leaves it as it is", async () => {
+    const { text, end } = await answered((_, response) => {
+      events(response).write(begun + ended, () => setImmediate(() => response.socket?.resetAndDestroy()));
+    });
+    expect([text, end.type]).toEqual(["Hello", "finish"]);
+  });
+
+  test("silence fails, with comments in it too", async () => {
+    for (const frame of ["", begun, `${begun}: ping\n\n: ping\n\n`]) {
+      const { text, end } = await answered((_, response) => void events(response).write(`${frame}\n`), 100);
+      expect(text).toBe(frame === "" ? "" : "Hello");
+      expect(end).toMatchObject({ type: "failed", error: { code: "timeout", retryable: true } });
+    }
+  });
+
+  test.each([
+    "data: {\n\n",
+    "data: [1]\n\n",
+    "data: nonsense\n\n",
+    'data: {"choices":[{"delta":{"content":"x"}\n\n',
+  ])("the malformed event %j fails, and what came before stays", async (frame) => {
+    const { text, end } = await streamed(begun, frame, begun, ended);
+    expect(text).toBe("Hello");
+    expect(end).toMatchObject({ type: "failed", error: { code: "invalid-response", retryable: true } });
+  });
+
+  test("an end without the end of an answer fails", async () => {
+    for (const frames of [[], [begun], [begun, openCall]]) {
+      const { calls, end } = await streamed(...frames);
+      expect(calls).toEqual([]);
+      expect(end).toMatchObject({ type: "failed", error: { code: "invalid-response", retryable: true } });
+    }
+  });
+});
