@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import { z } from "zod";
 import { sleep } from "../base/async.ts";
 import { UserError } from "../base/errors.ts";
-import { quickForm } from "../base/form.ts";
+import type { Form } from "../base/form.ts";
 import type { Log } from "../base/log.ts";
 import { makeFolder } from "../base/make-folder.ts";
+import { isRecord, isTexts } from "../base/record.ts";
 import { withStoreErrors } from "./disk-error.ts";
 import type { JsonStore } from "./json-store.ts";
 import { acquireFileLease, acquireStoreLease } from "./lock.ts";
@@ -42,9 +42,37 @@ const shippedMigrations: readonly Migration[] = [
 ];
 
 const key = ["migration"];
-const versionSchema = z.number().int().nonnegative();
-const isVersion = (value: unknown): value is number =>
-  typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+
+/** Older programs stored nothing but the number of migrations, when there was one. */
+const bareVersionLimit = 1;
+
+/** The stored version names its migrations: a number alone cannot be told from a damaged one. */
+interface StoredVersion {
+  version: number;
+  isFramed: boolean;
+}
+
+/**
+ * Accepts the version of a store that this program or a later one wrote. Anything else is damage, moved aside and said
+ * to the person: every migration may run again, so that the store opens as it is.
+ */
+function versionForm(migrations: readonly Migration[]): Form<StoredVersion> {
+  return {
+    safeParse(value) {
+      if (isBareVersion(value)) return { success: true, data: { version: value, isFramed: false } };
+      const names = isRecord(value) && isTexts(value["migrations"]) ? value["migrations"] : [];
+      const isPlausible =
+        isRecord(value) &&
+        value["version"] === names.length &&
+        names.every((name, index) => name === (migrations[index]?.name ?? name));
+      if (isPlausible) return { success: true, data: { version: names.length, isFramed: true } };
+      return { success: false, error: { issues: [{ path: [], message: "its migrations do not fit" }] } };
+    },
+  };
+}
+
+const isBareVersion = (value: unknown): value is number =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= bareVersionLimit;
 
 /** Brings the store to this program's version. Throws a {@link UserError} for a store that is newer than that. */
 export async function migrate(
@@ -52,7 +80,8 @@ export async function migrate(
   log: Log,
   migrations: readonly Migration[] = shippedMigrations,
 ): Promise<void> {
-  if ((await versionOf(store, migrations.length)) === migrations.length) return;
+  const { version, isFramed } = await readVersion(store, migrations);
+  if (version === migrations.length && isFramed) return;
   await withStoreErrors(store.root, async () => {
     const lease = await waitForLease(store);
     try {
@@ -64,21 +93,26 @@ export async function migrate(
 }
 
 async function runMissing(store: JsonStore, log: Log, migrations: readonly Migration[]): Promise<void> {
-  const done = await versionOf(store, migrations.length);
+  const { version, isFramed } = await readVersion(store, migrations);
+  if (!isFramed && version > 0) await writeVersion(store, migrations.slice(0, version));
   for (const [index, migration] of migrations.entries()) {
-    if (index < done) continue;
+    if (index < version) continue;
     log.info("migrating the store", { to: index + 1, name: migration.name });
     await migration.run(store);
-    await store.write(key, index + 1);
+    await writeVersion(store, migrations.slice(0, index + 1));
   }
 }
 
-async function versionOf(store: JsonStore, known: number): Promise<number> {
-  const version = (await store.read(key, quickForm(isVersion, versionSchema))) ?? 0;
-  if (version <= known) return version;
+async function writeVersion(store: JsonStore, done: readonly Migration[]): Promise<void> {
+  await store.write(key, { version: done.length, migrations: done.map(({ name }) => name) });
+}
+
+async function readVersion(store: JsonStore, migrations: readonly Migration[]): Promise<StoredVersion> {
+  const stored = (await store.read(key, versionForm(migrations))) ?? { version: 0, isFramed: false };
+  if (stored.version <= migrations.length) return stored;
   throw new UserError(
-    `The sessions in ${store.root} were stored by a newer version of this program (store version ${version}, ` +
-      `known is ${known}). Update it, or set XDG_DATA_HOME to another folder.`,
+    `The sessions in ${store.root} were stored by a newer version of this program (store version ${stored.version}, ` +
+      `known is ${migrations.length}). Update it, or set XDG_DATA_HOME to another folder.`,
   );
 }
 

@@ -207,7 +207,7 @@ test.each(Object.entries(damages))(
     damage(join(root, "migration.json"), join(root, "other.json"));
     const again = await SessionStore.open({ root, log: silentLog });
     expect(await again.list({ limit: 10 })).toEqual({ sessions: [info] });
-    expect(JSON.parse(readFileSync(join(root, "migration.json"), "utf8"))).toBe(1);
+    expect(JSON.parse(readFileSync(join(root, "migration.json"), "utf8"))).toMatchObject({ version: 1 });
   },
 );
 
@@ -215,12 +215,13 @@ test("a store of a later version is refused with words, and left as it is", asyn
   await story({}, async (stage) => {
     const { editor } = stage;
     const { root, ids } = await fill(stage);
-    writeFileSync(join(root, "migration.json"), "99");
+    const later = JSON.stringify({ version: 2, migrations: ["create the layout", "a later one"] });
+    writeFileSync(join(root, "migration.json"), later);
     const words = /were stored by a newer version of this program .*Update it, or set XDG_DATA_HOME/;
     for (const answer of [editor.list(), editor.load(ids.none), editor.newSession()]) {
       expect((await failureOf(answer)).message).toMatch(words);
     }
-    expect(readFileSync(join(root, "migration.json"), "utf8")).toBe("99");
+    expect(readFileSync(join(root, "migration.json"), "utf8")).toBe(later);
     writeFileSync(join(root, "migration.json"), "1");
     expect(textsOf(await load(editor, ids.none))).toEqual(whole);
   });

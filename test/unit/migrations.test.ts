@@ -25,6 +25,9 @@ function recorded(names: string[], ran: string[]): Migration[] {
   }));
 }
 
+const path = () => join(root, "migration.json");
+const stored = (): unknown => JSON.parse(readFileSync(path(), "utf8"));
+
 test("a new store gets its folders and its version", async () => {
   await migrate(openStore(), silentLog);
   expect(readdirSync(root).sort()).toEqual(
@@ -41,7 +44,7 @@ test("a new store gets its folders and its version", async () => {
       "todo",
     ].sort(),
   );
-  expect(readFileSync(join(root, "migration.json"), "utf8")).toBe("1");
+  expect(stored()).toEqual({ version: 1, migrations: ["create the layout"] });
   expect(statSync(join(root, "session")).mode & 0o777).toBe(0o700);
 });
 
@@ -70,9 +73,33 @@ test("a migration that failed runs again at the next start, those before it do n
 });
 
 test("a store of a newer version is refused and left as it is", async () => {
-  writeFileSync(join(root, "migration.json"), "7");
+  writeFileSync(path(), JSON.stringify({ version: 2, migrations: ["create the layout", "a later one"] }));
   const refused = migrate(openStore(), silentLog);
   await expect(refused).rejects.toThrow(UserError);
-  await expect(refused).rejects.toThrow(/store version 7, known is 1.*Update it/);
+  await expect(refused).rejects.toThrow(/store version 2, known is 1.*Update it/);
   expect(readdirSync(root)).toEqual(["migration.json"]);
+});
+
+test("the bare number of an older store is read, and stored with its migrations", async () => {
+  const ran: string[] = [];
+  writeFileSync(path(), "1");
+  await migrate(openStore(), silentLog, recorded(["one", "two"], ran));
+  expect(ran).toEqual(["two"]);
+  expect(stored()).toEqual({ version: 2, migrations: ["one", "two"] });
+});
+
+test.each([
+  ["a number that is written twice", "11"],
+  ["another number", "99"],
+  ["a version with other migrations", '{"version":1,"migrations":["something else"]}'],
+  ["a version with fewer migrations", '{"version":12,"migrations":["create the layout"]}'],
+  ["a version without migrations", '{"version":7}'],
+])("%s is moved aside, and the store opens", async (_, text) => {
+  writeFileSync(path(), text);
+  const warnings: string[] = [];
+  const store = new JsonStore({ root, log: silentLog, onQuarantine: (moved) => warnings.push(moved) });
+  await migrate(store, silentLog);
+  expect(stored()).toEqual({ version: 1, migrations: ["create the layout"] });
+  expect(readFileSync(`${path()}.corrupt-1`, "utf8")).toBe(text);
+  expect(warnings).toEqual([path()]);
 });
