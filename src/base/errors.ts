@@ -1,3 +1,5 @@
+import { unnamedError } from "./unnamed-errors.ts";
+
 /** An error whose message is written for a person: what happened and what to do next. */
 export class UserError extends Error {
   override readonly name = "UserError";
@@ -6,7 +8,8 @@ export class UserError extends Error {
 /** What whoever caught it can tell of whatever was thrown. */
 export function messageOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
-  return isMissingPart(thrown) ? partProblem(thrown) : thrown.message || thrown.name;
+  if (isMissingPart(thrown)) return partProblem(thrown);
+  return unnamedError(thrown)?.message ?? (thrown.message || thrown.name);
 }
 
 /** What happened where a part of the program is missing or broken on the disk. */
@@ -30,7 +33,7 @@ export function sentenceOf(thrown: unknown): string {
 /** The code of a Node system error such as `ENOENT`, if there is one. */
 export function codeOf(thrown: unknown): string | undefined {
   if (typeof thrown !== "object" || thrown === null || !("code" in thrown)) return undefined;
-  return typeof thrown.code === "string" ? thrown.code : undefined;
+  return unnamedError(thrown)?.code ?? (typeof thrown.code === "string" ? thrown.code : undefined);
 }
 
 /** Whether there is no such file; ENOTDIR: a file stands where a folder would have to be, so there is nothing under it. */

@@ -16,7 +16,12 @@ const reasons: Record<string, [happened: string, next: string]> = {
   EEXIST: ["a file stands where a folder should be", "Move that file away and try again."],
   ELOOP: ["a symbolic link stands in the way", "Replace it by a real folder and try again."],
   EMFILE: ["too many files are open", "Close other programs or raise the limit (ulimit -n), then try again."],
+  ENFILE: ["the system has too many files open", "Close other programs, then try again."],
   EIO: ["the disk reported an error", "Check the disk, then try again."],
+  EUCLEAN: ["the file system is damaged", "Check the disk, then try again."],
+  EBADMSG: ["the disk returned damaged data", "Check the disk, then try again."],
+  ESTALE: ["the folder is gone from its server", "Mount it again, then try again."],
+  ENOKEY: ["the encrypted folder is locked", "Unlock it, then try again."],
 };
 
 /** Turns a failure of the system into words for a person; anything else is a bug and comes back as it is. */

@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { codeOf, messageOf, UserError } from "../../src/base/errors.ts";
+import { toStoreError } from "../../src/storage/disk-error.ts";
+
+/** A system error as Node reports it when it has no name for its number: synchronous calls, then promises. */
+const unnamed = (errno: number) => [
+  Object.assign(new Error("UNKNOWN: unknown error, write"), { errno, code: "UNKNOWN", syscall: "write" }),
+  Object.assign(new Error(`Unknown system error ${errno}: Unknown system error ${errno}, write`), {
+    errno,
+    code: `Unknown system error ${errno}`,
+    syscall: "write",
+  }),
+];
+
+test.runIf(process.platform === "linux").each([
+  ["EDQUOT", -122, "the disk quota is used up"],
+  ["ESTALE", -116, "the folder is gone from its server"],
+  ["EUCLEAN", -117, "the file system is damaged"],
+  ["EBADMSG", -74, "the disk returned damaged data"],
+  ["ENOKEY", -126, "the encrypted folder is locked"],
+])("%s, which Node has no name for, is told by its number", (code, errno, words) => {
+  for (const error of unnamed(errno)) {
+    expect(codeOf(error)).toBe(code);
+    expect(messageOf(error)).toMatch(new RegExp(`^${code}: .*, write$`));
+    expect(messageOf(error)).not.toMatch(/unknown/i);
+    const told = toStoreError(error, "/data");
+    expect(told).toBeInstanceOf(UserError);
+    expect(messageOf(told)).toContain(`Sessions cannot be stored in /data: ${words} (${code}).`);
+  }
+});
+
+test("an error that is named, or has an unknown number, stays as it is", () => {
+  const named = Object.assign(new Error("ENOSPC: no space left on device, write"), {
+    errno: -28,
+    code: "ENOSPC",
+  });
+  expect([codeOf(named), messageOf(named)]).toEqual(["ENOSPC", "ENOSPC: no space left on device, write"]);
+  const [other] = unnamed(-4_000);
+  expect([codeOf(other), messageOf(other)]).toEqual(["UNKNOWN", "UNKNOWN: unknown error, write"]);
+});
