@@ -1,4 +1,3 @@
-import { homedir, userInfo } from "node:os";
 import { join } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -7,7 +6,14 @@ import { type LogLevel, openFileLog } from "./base/file-log.ts";
 import type { Log } from "./base/log.ts";
 import { Secrets } from "./base/secrets.ts";
 import { loadConfig } from "./config/load.ts";
-import { configHome, type Env, type Home, userFolders, type UserFolders } from "./config/paths.ts";
+import {
+  configHome,
+  type Env,
+  type Home,
+  homeFolder,
+  userFolders,
+  type UserFolders,
+} from "./config/paths.ts";
 import type { Config } from "./config/schema.ts";
 import { AuthorizationStore } from "./mcp/oauth-store.ts";
 import { Servers } from "./mcp/servers.ts";
@@ -78,7 +84,7 @@ export class App {
   constructor(surroundings: Surroundings) {
     const { env, platform } = surroundings;
     this.#surroundings = surroundings;
-    this.home = env["HOME"] || env["USERPROFILE"] || homeOfUser();
+    this.home = homeFolder(surroundings);
     this.#person = { env, home: this.home, platform };
     this.folders = userFolders(this.#person);
     const { config: configFolder, data: dataFolder, state: stateFolder } = this.folders;
@@ -284,12 +290,4 @@ function openLog(path: string, { env, verbose = false }: Surroundings, secrets: 
 
 function logLevel(name: string | undefined): LogLevel {
   return name === "debug" || name === "info" || name === "error" ? name : "warn";
-}
-
-function homeOfUser(): string {
-  try {
-    return userInfo().homedir;
-  } catch {
-    return homedir();
-  }
 }

@@ -4,7 +4,7 @@ import { withoutControls } from "../base/controls.ts";
 import { messageOf } from "../base/errors.ts";
 import { makeFolder } from "../base/make-folder.ts";
 import type { App } from "../app.ts";
-import type { UserFolders } from "../config/paths.ts";
+import { ignoredVariables, type UserFolders } from "../config/paths.ts";
 import type { Project } from "../session/project.ts";
 import type { Call } from "./command.ts";
 import type { Finding } from "./finding.ts";
@@ -27,6 +27,7 @@ export async function doctor(call: Call): Promise<number> {
     await storeFinding(app.folders),
     ...(await damageFindings(app)),
     ...(await besideFindings(app.folders)),
+    ...variableFindings(),
     ...consentFindings(project),
     ...(await noteFindings(app, project)),
     ...project.problems.map((problem) => ({ what: "Configuration", found: "a problem", todo: problem })),
@@ -80,6 +81,15 @@ async function storeFinding({ data }: UserFolders): Promise<Finding> {
   const problem = await writingProblem(data);
   if (problem === undefined) return { what: "Sessions", found: `kept in ${data}` };
   return { what: "Sessions", found: "cannot be kept", todo: toWritable(data, "XDG_DATA_HOME", problem) };
+}
+
+/** Reports variables that should name folders and are ignored. */
+function variableFindings(): Finding[] {
+  return ignoredVariables(process).map((name) => ({
+    what: "Environment",
+    found: `${name} is ignored: "${process.env[name]}" is not an absolute path`,
+    todo: `Set ${name} to an absolute path, or remove it.`,
+  }));
 }
 
 /** What else is kept, where it cannot be. */

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Env } from "../config/paths.ts";
+import { configHome, type Env, type Home } from "../config/paths.ts";
 import type { Setting } from "../config/edit.ts";
 
 /** How an editor starts the server. */
@@ -19,7 +19,7 @@ export interface EditorKind {
   snippet(start: StartCommand): string;
   /** For editors whose settings are JSON: the file and what is set in it. */
   readonly settings?: {
-    file(place: { home: string; env: Env; platform: NodeJS.Platform }): string;
+    file(place: Home): string;
     of(start: StartCommand): readonly Setting[];
   };
 }
@@ -31,10 +31,10 @@ export const editors: readonly EditorKind[] = [
     where: "settings.json (command palette: open settings file)",
     snippet: (start) => json({ agent_servers: { Fairlead: zedServer(start) } }),
     settings: {
-      file: ({ home, env, platform }) =>
-        platform === "win32"
-          ? join(env["APPDATA"] || join(home, "AppData", "Roaming"), "Zed", "settings.json")
-          : join(env["XDG_CONFIG_HOME"] || join(home, ".config"), "zed", "settings.json"),
+      file: (place) =>
+        place.platform === "win32"
+          ? join(place.env["APPDATA"] || join(place.home, "AppData", "Roaming"), "Zed", "settings.json")
+          : join(configHome(place), "zed", "settings.json"),
       of: (start) => [{ path: ["agent_servers", "Fairlead"], value: zedServer(start) }],
     },
   },

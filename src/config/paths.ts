@@ -1,4 +1,5 @@
-import { join } from "node:path";
+import { homedir, userInfo } from "node:os";
+import { join, posix, win32 } from "node:path";
 
 /** Where this person's files live. All absolute. */
 export interface UserFolders {
@@ -38,14 +39,53 @@ export function managedFolder({ env, platform }: Home): string {
   return "/etc/fairlead";
 }
 
-function baseFolders({ env, home, platform }: Home): UserFolders {
+/** Variables of the XDG standard that the program uses. */
+const xdgVariables = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"] as const;
+type XdgVariable = (typeof xdgVariables)[number];
+
+/** The variables that name no absolute path, which the XDG standard says to ignore. */
+export function ignoredVariables({ env, platform }: Pick<Home, "env" | "platform">): string[] {
+  return [...xdgVariables, "HOME"].filter(
+    (name) => env[name] && absolutePath(env[name], platform) === undefined,
+  );
+}
+
+/** The folder that a variable of the XDG standard names; undefined when it is to be ignored. */
+export function xdgFolder(
+  name: XdgVariable,
+  { env, platform }: Pick<Home, "env" | "platform">,
+): string | undefined {
+  return absolutePath(env[name], platform);
+}
+
+/** The home folder that the environment names, else the one that the system has for this user. */
+export function homeFolder({ env, platform }: Pick<Home, "env" | "platform">): string {
+  return absolutePath(env["HOME"], platform) ?? absolutePath(env["USERPROFILE"], platform) ?? homeOfUser();
+}
+
+function homeOfUser(): string {
+  try {
+    return userInfo().homedir;
+  } catch {
+    return homedir();
+  }
+}
+
+function absolutePath(path: string | undefined, platform: NodeJS.Platform): string | undefined {
+  const { isAbsolute } = platform === "win32" ? win32 : posix;
+  return path !== undefined && isAbsolute(path) ? path : undefined;
+}
+
+function baseFolders(where: Home): UserFolders {
+  const { env, home, platform } = where;
   const roaming = env.APPDATA || join(home, "AppData", "Roaming");
   const local = env.LOCALAPPDATA || join(home, "AppData", "Local");
   const windows = platform === "win32";
   return {
-    config: env.XDG_CONFIG_HOME || (windows ? roaming : join(home, ".config")),
-    data: env.XDG_DATA_HOME || (windows ? local : join(home, ".local", "share")),
-    cache: env.XDG_CACHE_HOME || (windows ? join(local, "Cache") : join(home, ".cache")),
-    state: env.XDG_STATE_HOME || (windows ? join(local, "State") : join(home, ".local", "state")),
+    config: xdgFolder("XDG_CONFIG_HOME", where) ?? (windows ? roaming : join(home, ".config")),
+    data: xdgFolder("XDG_DATA_HOME", where) ?? (windows ? local : join(home, ".local", "share")),
+    cache: xdgFolder("XDG_CACHE_HOME", where) ?? (windows ? join(local, "Cache") : join(home, ".cache")),
+    state:
+      xdgFolder("XDG_STATE_HOME", where) ?? (windows ? join(local, "State") : join(home, ".local", "state")),
   };
 }

@@ -1,12 +1,18 @@
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { tmpdir, userInfo } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import { setInFile } from "../../src/config/edit.ts";
 import { loadConfig, type LoadConfigOptions } from "../../src/config/load.ts";
 import { parseMarkdown } from "../../src/config/markdown.ts";
-import { managedFolder, userFolders } from "../../src/config/paths.ts";
+import {
+  configHome,
+  homeFolder,
+  ignoredVariables,
+  managedFolder,
+  userFolders,
+} from "../../src/config/paths.ts";
 import { configSchema } from "../../src/config/schema.ts";
 
 let root: string;
@@ -544,6 +550,22 @@ test("the folders follow XDG, and Windows has its own", () => {
     state: "/local/State/fairlead",
   });
   expect(managedFolder({ env: {}, home, platform: "linux" })).toBe("/etc/fairlead");
+});
+
+test("a variable that names no absolute path is ignored, as the XDG standard says", () => {
+  const names = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"];
+  const home = "/home/ada";
+  for (const path of ["data", "./data", "../data", "~/data", "C:\\data"]) {
+    const env = Object.fromEntries(names.map((name) => [name, path]));
+    const where = { env, home, platform: "linux" as const };
+    expect([path, userFolders(where)]).toEqual([path, userFolders({ ...where, env: {} })]);
+    expect(ignoredVariables(where)).toEqual(names);
+    expect(configHome(where)).toBe("/home/ada/.config");
+  }
+  const windows = { env: { XDG_DATA_HOME: "D:\\data" }, platform: "win32" as const };
+  expect(ignoredVariables(windows)).toEqual([]);
+  expect(homeFolder({ env: { HOME: "/home/ada" }, platform: "linux" })).toBe("/home/ada");
+  expect(homeFolder({ env: { HOME: "ada" }, platform: "linux" })).toBe(userInfo().homedir);
 });
 
 test("front matter is read and scripts in it are refused", () => {
