@@ -1,7 +1,8 @@
-import { readFile, readdir, realpath, stat } from "node:fs/promises";
+import { readdir, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { isMissing, messageOf } from "../base/errors.ts";
 import { loadPart } from "../base/part.ts";
+import { readRegularFile } from "../base/regular-file.ts";
 import { isSecretFile } from "../permission/secret-file.ts";
 
 /** Agents of one folder; further files are reported and left out. */
@@ -93,5 +94,5 @@ async function readBounded(path: string): Promise<string> {
   if (found.size > FILE_LIMIT_BYTES) {
     throw new Error(`has ${found.size} bytes; an agent may have ${FILE_LIMIT_BYTES}. Make it shorter.`);
   }
-  return readFile(path, "utf8");
+  return (await readRegularFile(path)).toString("utf8");
 }

@@ -1,8 +1,9 @@
-import { renameSync, rmSync, statSync } from "node:fs";
+import { closeSync, constants, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DestinationStream, Logger } from "pino";
 import type { Log, LogFields } from "./log.ts";
 import { makeFolder } from "./make-folder.ts";
+import { openRegularFileSync } from "./regular-file.ts";
 import { withoutSecretForms } from "./secret-forms.ts";
 import { Secrets } from "./secrets.ts";
 
@@ -65,23 +66,34 @@ const oldLogs = 3;
 const levels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
 async function openLogger(path: string, level: LogLevel): Promise<Logger> {
-  const { pino, destination } = await import("pino");
+  const { pino } = await import("pino");
   await makeFolder(dirname(path), 0o700);
   if (sizeOf(path) > longestLogBytes) putAside(path);
-  const file = destination({ dest: path, sync: true, mode: 0o600 });
+  let file = openLogFile(path);
   let bytes = sizeOf(path);
   const rotating: DestinationStream = {
     write(line) {
       bytes += Buffer.byteLength(line);
-      file.write(line);
+      writeAll(file, line);
       if (bytes <= longestLogBytes) return;
       // Another process may have put it aside already.
       if (sizeOf(path) > longestLogBytes) putAside(path);
-      file.reopen();
+      closeSync(file);
+      file = openLogFile(path);
       bytes = sizeOf(path);
     },
   };
   return pino({ level, base: { pid: process.pid } }, rotating);
+}
+
+function openLogFile(path: string): number {
+  return openRegularFileSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT, 0o600);
+}
+
+/** The system may take a part only, when the disk is nearly full. */
+function writeAll(file: number, line: string): void {
+  const bytes = Buffer.from(line);
+  for (let done = 0; done < bytes.length;) done += writeSync(file, bytes, done);
 }
 
 /** `x.log` becomes `x.log.1`, that one `x.log.2`, and the oldest goes. */

@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { enableCompileCache, flushCompileCache } from "node:module";
 import { join } from "node:path";
+import { isFolder } from "../base/look.ts";
 import { makeFolderNow } from "../base/make-folder.ts";
 
 /** When the compiled code of what was loaded so far is written: a client may kill us without warning. */
@@ -18,13 +19,17 @@ export function cacheCompiledCode(folder: string): void {
   setTimeout(flushCompileCache, flushDelayMs).unref();
 }
 
-/** An entry that Node would open although it is no regular file: reading a pipe never ends. */
+/**
+ * Returns an entry that Node would open although it is no regular file: reading a pipe never ends. Undefined when
+ * there is none, or no folder.
+ */
 export function unreadableEntry(folder: string): string | undefined {
+  if (!isFolder(folder)) return undefined;
   // Node has a folder for each of its versions.
-  const version = readdirSync(folder, { withFileTypes: true }).filter(({ name }) =>
+  const versions = readdirSync(folder, { withFileTypes: true }).filter(({ name }) =>
     name.startsWith(process.version),
   );
-  for (const entry of version) {
+  for (const entry of versions) {
     const path = join(folder, entry.name);
     if (!entry.isDirectory()) return path;
     const odd = readdirSync(path, { withFileTypes: true }).find((file) => !file.isFile());

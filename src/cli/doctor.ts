@@ -1,3 +1,4 @@
+import { lstatSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { withoutControls } from "../base/controls.ts";
@@ -7,6 +8,7 @@ import type { App } from "../app.ts";
 import { ignoredVariables, type UserFolders } from "../config/paths.ts";
 import type { Project } from "../session/project.ts";
 import type { Call } from "./command.ts";
+import { unreadableEntry } from "./compile-cache.ts";
 import type { Finding } from "./finding.ts";
 import { localApp } from "./local-app.ts";
 import { print, printJson } from "./output.ts";
@@ -27,6 +29,7 @@ export async function doctor(call: Call): Promise<number> {
     await storeFinding(app.folders),
     ...(await damageFindings(app)),
     ...(await besideFindings(app.folders)),
+    ...oddFileFindings(app),
     ...variableFindings(),
     ...consentFindings(project),
     ...(await noteFindings(app, project)),
@@ -83,6 +86,23 @@ async function storeFinding({ data }: UserFolders): Promise<Finding> {
   return { what: "Sessions", found: "cannot be kept", todo: toWritable(data, "XDG_DATA_HOME", problem) };
 }
 
+/** Reports what is no regular file where the log or compiled code should be. */
+function oddFileFindings({ logPath, folders }: App): Finding[] {
+  const log = lstatSync(logPath, { throwIfNoEntry: false });
+  const isLogOdd = log !== undefined && !log.isFile() && !log.isSymbolicLink();
+  const code = unreadableEntry(join(folders.cache, "code"));
+  return [
+    ...(isLogOdd ? [oddFile("Log", "cannot be kept", logPath)] : []),
+    ...(code === undefined ? [] : [oddFile("Cache", "is not used: starts are slower", code)]),
+  ];
+}
+
+const oddFile = (what: string, found: string, path: string): Finding => ({
+  what,
+  found,
+  todo: `${path} is not a regular file. Move it away.`,
+});
+
 /** Reports variables that should name folders and are ignored. */
 function variableFindings(): Finding[] {
   return ignoredVariables(process).map((name) => ({
@@ -113,7 +133,7 @@ async function writingProblem(folder: string): Promise<string | undefined> {
   const probe = join(folder, `.probe-${process.pid}`);
   try {
     await makeFolder(folder, 0o700);
-    await writeFile(probe, "", { mode: 0o600 });
+    await writeFile(probe, "", { mode: 0o600, flag: "wx" });
     await rm(probe);
     return undefined;
   } catch (error) {

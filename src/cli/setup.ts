@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { App } from "../app.ts";
 import { isKnownToken } from "../base/secret-forms.ts";
+import { readRegularFile } from "../base/regular-file.ts";
 import { type Setting, setInFile } from "../config/edit.ts";
 import { mergeConfigs } from "../config/merge.ts";
 import type { Config } from "../config/schema.ts";
@@ -200,7 +200,9 @@ async function missingKey(key: KeyWay): Promise<string | undefined> {
   if (key.from === "variable" && !process.env[key.name]) return `the variable ${key.name} is not set.`;
   if (key.from !== "file") return undefined;
   try {
-    return (await readFile(key.path, "utf8")).trim() === "" ? `${key.path} is empty.` : undefined;
+    return (await readRegularFile(key.path)).toString("utf8").trim() === ""
+      ? `${key.path} is empty.`
+      : undefined;
   } catch (error) {
     return `${key.path} cannot be read: ${codeOf(error) ?? messageOf(error)}.`;
   }

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
-import { readFile } from "node:fs/promises";
 import { isMissing, messageOf } from "../base/errors.ts";
 import { lookAt } from "../base/look.ts";
+import { readRegularFile } from "../base/regular-file.ts";
 
 /** Largest configuration file that is read, in bytes. */
 const fileLimitBytes = 2_000_000;
@@ -21,7 +21,7 @@ export async function readConfigText(path: string): Promise<ConfigText> {
     // A pipe would wait for its writer, a device never end.
     if (!found.isFile()) return refused("it is not a file; it is not read");
     if (found.size > fileLimitBytes) return refused(`larger than ${fileLimitBytes} bytes; it is not read`);
-    const bytes = await readFile(path);
+    const bytes = await readRegularFile(path);
     return isUtf8(bytes) && !bytes.includes(0)
       ? { outcome: "read", text: bytes.toString("utf8") }
       : refused(notText);

@@ -1,8 +1,9 @@
 import { createHash, type Hash } from "node:crypto";
-import { readdir, readFile, realpath, stat } from "node:fs/promises";
+import { readdir, realpath, stat } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { codeOf } from "../base/errors.ts";
 import { isRecord } from "../base/record.ts";
+import { readRegularFile } from "../base/regular-file.ts";
 import { parseConfigFile } from "./config-file.ts";
 import type { LoadedConfig } from "./load.ts";
 import {
@@ -108,7 +109,7 @@ class Covered {
       this.#isTooMuch = true;
       return;
     }
-    this.#contents.set(path, isFile ? ((await orMissing(readFile(path))) ?? "unreadable") : "no file");
+    this.#contents.set(path, isFile ? ((await orMissing(readRegularFile(path))) ?? "unreadable") : "no file");
   }
 
   /** `way` holds the real folders on the way, so that a link to one of them does not go round for ever. */

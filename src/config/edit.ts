@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { applyEdits, modify } from "jsonc-parser";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import { makeFolder } from "../base/make-folder.ts";
+import { readRegularFile } from "../base/regular-file.ts";
 import { updateSharedFile } from "../storage/lock.ts";
 import { parseConfigFile, problemsOf, writtenAt } from "./config-file.ts";
 
@@ -59,9 +60,10 @@ function set(text: string, { path, value }: Setting): string {
 
 async function readIfThere(path: string): Promise<string | undefined> {
   try {
-    return await readFile(path, "utf8");
+    return (await readRegularFile(path)).toString("utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
+    if (error instanceof UserError) throw error;
     throw new UserError(`${path} cannot be read: ${codeOf(error)}.`, { cause: error });
   }
 }

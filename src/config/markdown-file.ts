@@ -1,6 +1,7 @@
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { UserError } from "../base/errors.ts";
 import { loadPart } from "../base/part.ts";
+import { readRegularFile } from "../base/regular-file.ts";
 import type { MarkdownFile } from "./markdown.ts";
 
 /** Largest Markdown file with settings that is read. */
@@ -14,5 +15,5 @@ export async function readMarkdownFile(path: string): Promise<MarkdownFile> {
   if (found.size > fileLimitBytes)
     throw new UserError(`has ${found.size} bytes, ${fileLimitBytes} are read at most. Make it shorter.`);
   const { parseMarkdown } = await loadPart(() => import("./markdown.ts"));
-  return parseMarkdown(await readFile(path, "utf8"));
+  return parseMarkdown((await readRegularFile(path)).toString("utf8"));
 }

@@ -1,6 +1,7 @@
-import { readFile, realpath, stat } from "node:fs/promises";
+import { realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, relative, resolve } from "node:path";
 import { codeOf } from "../base/errors.ts";
+import { readRegularFile } from "../base/regular-file.ts";
 import type { Env } from "./paths.ts";
 import { isSecretFile } from "../permission/secret-file.ts";
 
@@ -101,7 +102,7 @@ async function fromFile(name: string, { home, path, within }: SubstitutionContex
         message: `${file} is larger than ${fileLimitBytes} bytes; the value is empty`,
       };
     }
-    return { outcome: "found", text: (await readFile(file, "utf8")).trim() };
+    return { outcome: "found", text: (await readRegularFile(file)).toString("utf8").trim() };
   } catch (thrown) {
     const reason = codeOf(thrown) === "ENOENT" ? "there is no file" : "cannot read";
     return { outcome: "missing", message: `${reason} ${file}; the value is empty` };

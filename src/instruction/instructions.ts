@@ -1,8 +1,9 @@
-import { open, realpath, stat } from "node:fs/promises";
+import { realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
 import { isBelow } from "../base/paths.ts";
 import { isMissing, messageOf } from "../base/errors.ts";
 import { lookAt } from "../base/look.ts";
+import { openRegularFile } from "../base/regular-file.ts";
 import { isSecretFile } from "../permission/secret-file.ts";
 import type { FetchedTexts } from "./fetched-texts.ts";
 import { findFiles } from "./file-patterns.ts";
@@ -203,7 +204,7 @@ async function readStart(path: string, limit: number): Promise<Start> {
   const stats = await stat(path);
   if (!stats.isFile()) throw new Error("it is not a file");
   const isLonger = stats.size > limit;
-  const file = await open(path, "r");
+  const file = await openRegularFile(path);
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(limit), 0, limit, 0);
     const text = new TextDecoder().decode(buffer.subarray(0, bytesRead), { stream: isLonger });

@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import { hasOnly } from "../base/form.ts";
 import { lookAt } from "../base/look.ts";
 import { makeFolder } from "../base/make-folder.ts";
+import { readRegularFile } from "../base/regular-file.ts";
 import { lockFolderOf, updateSharedFile } from "../storage/lock.ts";
 
 const credentialsSchema = z.record(z.string(), z.looseObject({ apiKey: z.string().optional() }));
@@ -86,7 +87,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
     if (found === undefined) return undefined;
     // A pipe would never end, and so much is no list of keys.
     if (!found.isFile() || found.size > fileLimitBytes) return "";
-    return await readFile(path, "utf8");
+    return (await readRegularFile(path)).toString("utf8");
   } catch (thrown) {
     if (codeOf(thrown) === "ENOENT") return undefined;
     throw new UserError(`${path} cannot be read: ${codeOf(thrown) ?? "unknown reason"}.`, { cause: thrown });

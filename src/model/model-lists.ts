@@ -1,11 +1,12 @@
 import { createHash, randomUUID } from "node:crypto";
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { lookAt } from "../base/look.ts";
 import { makeFolder } from "../base/make-folder.ts";
+import { readRegularFile } from "../base/regular-file.ts";
 import { updateSharedFile } from "../storage/lock.ts";
 import type { KeyCommands } from "./key-command.ts";
 import { knownModelSchema } from "./known-models.ts";
@@ -118,7 +119,7 @@ export class ModelLists {
     const path = this.#pathOf(provider);
     try {
       if (lookAt(path) === undefined) return undefined;
-      const text = await readFile(path, "utf8");
+      const text = (await readRegularFile(path)).toString("utf8");
       const list = modelListSchema.parse(JSON.parse(text));
       return list.provider === provider.id && list.baseURL === provider.baseURL ? list : undefined;
     } catch (error) {

@@ -12,6 +12,7 @@ import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { MessageId, SessionId } from "../message/ids.ts";
 import type { Log } from "../base/log.ts";
+import { openRegularFileSync } from "../base/regular-file.ts";
 import type { SessionInfo } from "../message/message.ts";
 import { Background } from "./background.ts";
 import { type Change, messageIdsOf, storedChange } from "./change.ts";
@@ -177,7 +178,9 @@ export class Journal {
 
   async #open(): Promise<number> {
     const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
-    const file = await inFolder(dirname(this.#path), async () => openSync(this.#path, flags, 0o600));
+    const file = await inFolder(dirname(this.#path), async () =>
+      openRegularFileSync(this.#path, flags, 0o600),
+    );
     this.#sizeBytes = fstatSync(file).size;
     return file;
   }

@@ -103,6 +103,9 @@ export function acquireStoreLease(
 
 /** The lease of a file. The kernel frees it when its holder ends, however that happens. */
 export async function acquireLease(path: string): Promise<Lease> {
+  const found = await lstat(path).catch(missing);
+  if (found && !found.isFile())
+    throw new UserError(`${path} is not a regular file. Move it away, then try again.`);
   const tryLock = await loadTryLock();
   return tryLock ? acquireKernelLease(path, tryLock) : acquireFileLease(path);
 }
@@ -172,7 +175,8 @@ async function releaseKernelLease(file: FileHandle): Promise<void> {
 }
 
 function openLockFile(path: string): Promise<FileHandle> {
-  const flags = constants.O_RDWR | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
+  const flags =
+    constants.O_RDWR | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
   return inFolder(dirname(path), () => open(path, flags, 0o600));
 }
 

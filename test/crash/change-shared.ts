@@ -1,10 +1,9 @@
-import { shared } from "./shared-state.ts";
+import { openShared } from "./shared-state.ts";
 
 /** Changes one kind of shared state many times, beginning when stdin ends, so that several begin together. */
 const [folder = "", kind = "", name = "", times = "0"] = process.argv.slice(2);
-const change = shared[kind]?.(folder);
-if (change === undefined) throw new Error(`no kind ${kind}`);
+const state = openShared(kind, folder);
 
 process.stdout.write("ready\n");
 for await (const _ of process.stdin);
-for (let number = 0; number < Number(times); number++) await change.add(`${name}${number}`);
+for (let number = 0; number < Number(times); number++) await state.add(`${name}${number}`);

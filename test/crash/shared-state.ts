@@ -16,6 +16,12 @@ interface Shared {
   names(): Promise<string[]>;
 }
 
+export function openShared(kind: string, folder: string): Shared {
+  const open = shared[kind];
+  if (open === undefined) throw new Error(`no kind ${kind}`);
+  return open(folder);
+}
+
 const namesSchema = z.array(z.string());
 
 /** Every kind of shared state, in a data folder. */

@@ -1,0 +1,131 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { fairlead } from "../support/cli.ts";
+import * as reply from "../support/reply.ts";
+import { type Stage, story } from "../support/story.ts";
+import { temporaryFolder } from "../support/temp.ts";
+
+const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const recording = ["--require", file("../support/record-paths.cjs"), file("../../bin/fairlead.js"), "acp"];
+
+const repositoryFiles = { "a.txt": "one\n", "AGENTS.md": "Be brief.\n", ".gitignore": "x\n" };
+const homeFiles = {
+  ".config/fairlead/AGENTS.md": "Be kind.\n",
+  ".config/fairlead/agent/mine.md": "---\ndescription: mine\n---\nHi\n",
+  ".config/fairlead/command/mine.md": "Say hi\n",
+  ".config/fairlead/skill/mine/SKILL.md": "---\nname: mine\ndescription: mine\n---\nHi\n",
+  ".local/share/fairlead/credentials.json": '{"test":{"apiKey":"key"}}',
+};
+
+const calls = (repository: string) => [
+  reply.call("read", { filePath: join(repository, "a.txt") }),
+  reply.call("grep", { pattern: "one" }),
+  reply.call("bash", { command: "true" }),
+  reply.call("skill", { name: "mine" }),
+  reply.call("todowrite", { todos: [{ content: "a", status: "pending", priority: "low" }] }),
+  reply.finish("tool_calls"),
+];
+
+/** Loads a stored session and takes a turn in a new one. Each request must be answered, an error is an answer too. */
+async function play({ editor, model, repository }: Stage, stored?: string): Promise<string | undefined> {
+  model.otherwise(({ toolResults }) => (toolResults.length > 0 ? "Done." : calls(repository.path)));
+  if (stored !== undefined) await answered(editor.load(stored));
+  const created = await answered(editor.newSession());
+  if (created === undefined) return undefined;
+  const { sessionId } = created;
+  await answered(editor.prompt(sessionId, "Work"));
+  await answered(editor.list());
+  await answered(editor.closeSession(sessionId));
+  return sessionId;
+}
+
+/** Undefined for an error of the agent's. */
+async function answered<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && typeof error.code === "number") return undefined;
+    throw error;
+  }
+}
+
+/** Paths that the program opens or looks for, at its start and in a turn, where a person or a program may put something. */
+function placesIn({ home, repository }: Stage): string[] {
+  const recorded = readFileSync(join(home.path, "paths.txt"), "utf8").split("\n");
+  rmSync(join(home.path, "paths.txt"));
+  return [...new Set(recorded)].filter((path) => {
+    const isOurs = path.startsWith(`${home.path}/`) || path.startsWith(`${repository.path}/`);
+    // Files of random names, and git's own, are not looked for again.
+    if (!isOurs || /\.tmp$|\/\.git(\/|$)|paths\.txt|a\.txt$/.test(path)) return false;
+    return !existsSync(path) || lstatSync(path).isFile();
+  });
+}
+
+function putPipe(path: string): void {
+  rmSync(path, { force: true });
+  mkdirSync(dirname(path), { recursive: true });
+  execFileSync("mkfifo", [path]);
+}
+
+test("a pipe in place of any file that the program opens or looks for holds nothing up", async () => {
+  await story({ files: repositoryFiles, homeFiles, program: recording }, async (stage) => {
+    const { editor } = stage;
+    const sessionId = await play(stage);
+    await play(stage, sessionId);
+    await editor.close();
+    const places = placesIn(stage);
+    const there = places.filter((path) => existsSync(path));
+    // Not in place of a folder that holds other places.
+    const missing = places.filter(
+      (path) => !existsSync(path) && !places.some((other) => other.startsWith(`${path}/`)),
+    );
+    expect([there.length > 10, missing.length > 20]).toEqual([true, true]);
+    for (const round of [...there.map((path) => [path]), missing]) {
+      const before = round.map((path) => (existsSync(path) ? readFileSync(path) : undefined));
+      for (const path of round) putPipe(path);
+      await editor.restart();
+      await editor.initialize();
+      await play(stage, sessionId).catch((error: unknown) => {
+        throw new Error(`no answer with a pipe at ${round.join(", ")}`, { cause: error });
+      });
+      const { code } = await editor.close();
+      expect([round, code]).toEqual([round, 0]);
+      for (const [index, path] of round.entries()) {
+        rmSync(path, { force: true, recursive: true });
+        const content = before[index];
+        if (content !== undefined) writeFileSync(path, content);
+      }
+    }
+  });
+});
+
+test("a pipe in place of the log keeps neither a prompt nor the end of the program waiting", async () => {
+  const env = { FAIRLEAD_LOG: "info" };
+  await story({ env, initialize: false }, async ({ editor, model, home }) => {
+    putPipe(join(home.path, ".local/state/fairlead/fairlead.log"));
+    await editor.initialize();
+    const { sessionId } = await editor.newSession();
+    model.reply("Done.");
+    expect((await editor.prompt(sessionId, "Work")).stopReason).toBe("end_turn");
+    expect((await editor.close()).code).toBe(0);
+    expect(editor.stderr).toContain("a model call ended");
+    const { stdout } = await fairlead(home.path, ["doctor"]);
+    expect(stdout).toContain("fairlead.log is not a regular file");
+  });
+});
+
+test("a pipe among the compiled code only makes the start slower, and doctor names it", async () => {
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  const env = { XDG_CACHE_HOME: join(home.path, ".cache") };
+  const code = join(env.XDG_CACHE_HOME, "fairlead/code");
+  await fairlead(home.path, ["doctor"], { env });
+  const [version = ""] = readdirSync(code);
+  const [cached = ""] = readdirSync(join(code, version));
+  putPipe(join(code, version, cached));
+  const { exitCode, stdout } = await fairlead(home.path, ["doctor"], { env });
+  expect(exitCode).toBe(1);
+  expect(stdout).toContain(`${join(code, version, cached)} is not a regular file`);
+});
