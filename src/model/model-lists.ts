@@ -18,6 +18,9 @@ const freshMs = 24 * 60 * 60 * 1_000;
 /** A failure is kept for this time, so that a server that is away is not asked by each session. */
 const failureMs = 60_000;
 
+/** Date of a list that is asked for again as soon as the configuration allows. */
+const longAgo = new Date(0).toISOString();
+
 const modelListSchema = z.object({
   provider: z.string(),
   baseURL: z.string(),
@@ -123,8 +126,10 @@ export class ModelLists {
       const list = modelListSchema.parse(JSON.parse(text));
       return list.provider === provider.id && list.baseURL === provider.baseURL ? list : undefined;
     } catch (error) {
-      if (codeOf(error) !== "ENOENT") this.#deps.log.warn("a kept list of models is not used", { path });
-      return undefined;
+      if (codeOf(error) === "ENOENT") return undefined;
+      this.#deps.log.warn("stored list of models is damaged", { path });
+      const failure = `${path} is damaged. List them again: fairlead models --discover`;
+      return { provider: provider.id, baseURL: provider.baseURL, date: longAgo, models: [], failure };
     }
   }
 

@@ -56,7 +56,10 @@ export async function recover(stored: StoredSession, wasLeft: boolean, log: Log)
   });
   const undone = await recoverUndo(undo, transcript, log);
   const interrupted = await endInterrupted(transcript, wasLeft, stored.taskOf);
-  if (wasLeft) {
+  if (info.summary !== undefined && !diff.isStored) {
+    const summary = await diff.rebuild(withoutReverted(messagesFromNewest(), info.revert));
+    if (summary !== undefined) await save({ summary });
+  } else if (wasLeft) {
     await diff.noteStored(withoutReverted(messagesFromNewest(), info.revert), beginsTurn);
     const summary = await diff.save();
     if (summary !== undefined) await save({ summary });

@@ -42,6 +42,8 @@ export class SessionDiff {
   readonly #deps: SessionDiffDeps;
   #entries: ReadonlyMap<string, Entry>;
   #through: MessageId | undefined;
+  /** False when its file is missing or was damaged. */
+  readonly isStored: boolean;
   /** Changes that are noted and not stored yet, oldest first. */
   #pending: FileStep[] = [];
 
@@ -59,6 +61,7 @@ export class SessionDiff {
     this.#deps = deps;
     this.#entries = new Map(stored?.files.map((entry) => [entry.path, entry]));
     this.#through = stored?.through;
+    this.isStored = stored !== undefined;
   }
 
   /** The files changed since the session began, as of the last save. */

@@ -113,6 +113,37 @@ test.each(Object.entries(sources))(
   },
 );
 
+test("a damaged diff of a session is made again from its messages", async () => {
+  const options = { files: { "a.txt": "one\n" }, config: { permission: "allow" } };
+  await story(options, async ({ editor, model, home, repository }) => {
+    const path = join(repository.path, "a.txt");
+    const { sessionId } = await editor.newSession();
+    const change = (from: string, to: string) =>
+      model
+        .reply(
+          reply.call("edit", { filePath: path, oldString: from, newString: to }),
+          reply.finish("tool_calls"),
+        )
+        .reply("Done.");
+    model.reply(reply.call("read", { filePath: path }), reply.finish("tool_calls")).reply("Read.");
+    await editor.prompt(sessionId, "Read it");
+    change("one", "two");
+    await editor.prompt(sessionId, "Change it");
+    change("two", "three");
+    await editor.prompt(sessionId, "Change it again");
+    await editor.closeSession(sessionId);
+    const file = join(storage(home), "session_diff", `${sessionId}.json`);
+    const before = readFileSync(file, "utf8");
+    expect(before).toContain(path);
+    for (const damage of Object.values(damages)) {
+      damage(file, file);
+      await editor.load(sessionId);
+      await editor.closeSession(sessionId);
+      expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject(JSON.parse(before));
+    }
+  });
+});
+
 test("a session of which only messages are left is opened where the client says it worked", async () => {
   await story({}, async ({ editor, model, home, repository }) => {
     const { sessionId } = await editor.newSession();
