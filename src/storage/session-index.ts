@@ -7,7 +7,7 @@ import { isSessionId, type SessionId } from "../message/ids.ts";
 import { type SessionInfo, sessionInfoSchema } from "../message/message.ts";
 import { isPlainSession } from "../message/plain.ts";
 import type { JsonStore } from "./json-store.ts";
-import { type RebuiltSession, rebuildSession, type SessionPlace } from "./rebuilt-session.ts";
+import type { RebuiltSession, SessionPlace } from "./rebuilt-session.ts";
 import { RowCache } from "./row-cache.ts";
 import { newestFirst, type SessionRow } from "./session-list.ts";
 import type { StoredMessages } from "./stored-messages.ts";
@@ -119,6 +119,7 @@ export class SessionIndex {
     if (before !== undefined && (await this.hasTraces(id))) return before.info;
     this.#rebuilt.delete(id);
     await this.#known.open();
+    const { rebuildSession } = await import("./rebuilt-session.ts");
     const rows = this.#known.rows().sort(newestFirst);
     const rebuilt = await rebuildSession({
       id,
