@@ -71,7 +71,8 @@ async function readAgentFile(
   try {
     if (within !== undefined) await assertConfined(path, within);
     const { parseMarkdown } = await loadPart(() => import("../config/markdown.ts"));
-    const { settings, body } = parseMarkdown(await readBounded(path));
+    const { settings, body, note } = parseMarkdown(await readBounded(path));
+    if (note !== undefined) report(path, note);
     const raw = body === "" ? settings : { ...settings, prompt: body };
     return { name: entry.split(sep).join("/"), path, raw };
   } catch (thrown) {

@@ -36,11 +36,20 @@ export function fromOtherProgram(raw: Record<string, unknown>): Record<string, u
   };
 }
 
-/** A list, or names between commas; `Bash(git *)` counts as its tool. Undefined where nothing is said. */
+/** A list, or names between commas or on lines; `Bash(git *)` counts as its tool. Undefined where nothing is said. */
 function namesIn(value: unknown): string[] | undefined {
   const names: unknown[] | undefined =
-    typeof value === "string" ? value.split(",") : Array.isArray(value) ? value : undefined;
-  const words = names?.map((name) => String(name).replace(/\(.*$/s, "").trim());
+    typeof value === "string"
+      ? value.replace(/^\[|\]$/g, "").split(/[,\n]/)
+      : Array.isArray(value)
+        ? value
+        : undefined;
+  const words = names?.map((name) =>
+    String(name)
+      .replace(/\(.*$/s, "")
+      .replace(/^\s*-\s/, "")
+      .trim(),
+  );
   return words?.includes("*") ? undefined : words;
 }
 

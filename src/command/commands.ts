@@ -104,7 +104,8 @@ async function readCommand(
   report: Report,
 ): Promise<Omit<Written, "isUntrusted"> | undefined> {
   try {
-    const { settings, body } = await readMarkdownFile(path);
+    const { settings, body, note } = await readMarkdownFile(path);
+    if (note !== undefined) report(path, note);
     const name = withSlashes(relative(place, path)).slice(0, -".md".length);
     return { name, path, template: body, settings: parseSettings(settings, path, report) };
   } catch (thrown) {

@@ -68,7 +68,8 @@ export type CommandFrontMatter = z.infer<typeof commandFrontMatterSchema>;
 
 /** Characters of a skill's name and description. */
 const skillNameLimit = 64;
-const skillDescriptionLimit = 1_024;
+/** Longer descriptions are cut. */
+export const skillDescriptionLimit = 1_024;
 
 /** Front matter of a `SKILL.md`. Keys beside these mean nothing. */
 export const skillFrontMatterSchema = z

@@ -75,8 +75,37 @@ export function problemsOf({ loaded, agents, skills, commands }: Configured): st
   ];
   return [
     ...loaded.problems.map(({ path, line, column, message }) => `${path}:${line}:${column}: ${message}`),
-    ...others.map(({ path, message }) => (path === undefined ? message : `${path}: ${message}`)),
+    ...onePerKind(others),
   ];
+}
+
+/** Files that are named with a problem that several have. */
+const namedFiles = 3;
+
+/** Problems that differ only in names and numbers are one line, which names the first files. */
+function onePerKind(problems: readonly { path?: string; message: string }[]): string[] {
+  const kinds = new Map<string, { message: string; paths: string[] }>();
+  const single: string[] = [];
+  for (const { path, message } of problems) {
+    if (path === undefined) {
+      single.push(message);
+      continue;
+    }
+    const kind = message.replaceAll(/"[^"]*"|\S*[/\\]\S*|\d+/g, "…");
+    const known = kinds.get(kind) ?? { message, paths: [] };
+    known.paths.push(path);
+    kinds.set(kind, known);
+  }
+  return [...single, ...[...kinds.values()].map(describeKind)];
+}
+
+function describeKind({ message, paths }: { message: string; paths: readonly string[] }): string {
+  const [first = "", ...others] = paths;
+  if (others.length === 0) return `${first}: ${message}`;
+  const rest = paths.length - namedFiles;
+  const named = others.slice(0, namedFiles - 1).join(", ");
+  const more = rest > 0 ? `${named} and ${rest} more` : named;
+  return `${first}: ${message} (the like in ${more})`;
 }
 
 async function loadAll(

@@ -5,7 +5,7 @@ import { describeIssue } from "../config/expectation.ts";
 import { filesBelow, type Report } from "../config/folder-walk.ts";
 import { downTo, type ConfigSource } from "../config/load.ts";
 import { readMarkdownFile } from "../config/markdown-file.ts";
-import { skillFrontMatterSchema } from "../config/schema.ts";
+import { skillDescriptionLimit, skillFrontMatterSchema } from "../config/schema.ts";
 import type { BundledSkills } from "./bundled-skills.ts";
 import type { Skill } from "./skill.ts";
 
@@ -108,14 +108,12 @@ async function skillFiles(places: readonly SkillPlace[], report: Report): Promis
 
 async function readSkill(path: string, report: Report): Promise<Skill | undefined> {
   try {
-    const { settings } = await readMarkdownFile(path);
+    const { settings, note } = await readMarkdownFile(path);
     const folder = dirname(path);
-    const named = { name: basename(folder), ...settings };
+    if (note !== undefined) report(path, note);
+    const named = repaired({ name: basename(folder), ...settings }, path, report);
     const parsed = skillFrontMatterSchema.safeParse(named);
-    if (parsed.success) {
-      const { name, description } = parsed.data;
-      return { name, description: description.replaceAll(/\s+/g, " ").trim(), path, folder };
-    }
+    if (parsed.success) return { ...parsed.data, path, folder };
     for (const issue of parsed.error.issues) {
       const { field, message } = describeIssue(issue, named);
       report(path, `${field}: ${message}`);
@@ -124,4 +122,35 @@ async function readSkill(path: string, report: Report): Promise<Skill | undefine
     report(path, messageOf(thrown));
   }
   return undefined;
+}
+
+/** A name that cannot be used becomes the folder's, or is spelled in another way; a long description is cut. */
+function repaired(settings: Record<string, unknown>, path: string, report: Report): Record<string, unknown> {
+  const { name, description } = settings;
+  const own = basename(dirname(path));
+  const usable = [name, own, slugOf(own), slugOf(String(name))].find(isName) ?? name;
+  if (usable !== name)
+    report(path, `its name "${String(name)}" cannot be used; it is called "${String(usable)}"`);
+  return { ...settings, name: usable, description: cutDescription(description, path, report) };
+}
+
+function cutDescription(description: unknown, path: string, report: Report): unknown {
+  if (typeof description !== "string") return description;
+  const line = description.replaceAll(/\s+/g, " ").trim();
+  if (line.length <= skillDescriptionLimit) return line;
+  report(path, `its description is longer than ${skillDescriptionLimit} characters; the model sees so many`);
+  // A pair of surrogates is not cut in two.
+  return `${line.slice(0, skillDescriptionLimit - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
+}
+
+function isName(name: unknown): name is string {
+  return skillFrontMatterSchema.shape.name.safeParse(name).success;
+}
+
+/** `My Skill (new)` as `my-skill-new`. */
+function slugOf(name: string): string {
+  return name
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}_.:]+/gu, "-")
+    .replaceAll(/^[^\p{L}\p{N}]+|-+$/gu, "");
 }

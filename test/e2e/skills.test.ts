@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
-import { toolCalls } from "../support/transcript.ts";
+import { agentText, toolCalls } from "../support/transcript.ts";
 
 const story = storiesOfOneAgent();
 
@@ -13,6 +13,26 @@ const homeFiles = {
   ".claude/skills/release/SKILL.md": skill("release", "How we release.", "Read steps.md, then tag."),
   ".claude/skills/release/steps.md": "First test.\n",
 };
+
+test("problems of the same kind in many files are one line of /reload", async () => {
+  const files = Object.fromEntries(
+    Array.from({ length: 30 }, (_, index) => [
+      `.claude/skills/s${index}/SKILL.md`,
+      index < 10 ? skill(`Odd name ${index}`, "D") : `---\nname: s${index}\n---\nNo description.\n`,
+    ]),
+  );
+  await story({ files }, async ({ editor }) => {
+    const { sessionId } = await editor.newSession();
+    await editor.prompt(sessionId, "/reload");
+    const lines = agentText(editor.updates(sessionId))
+      .split("\n")
+      .filter((line) => line.startsWith("- "));
+    expect(lines).toEqual([
+      expect.stringMatching(/SKILL\.md: its name "Odd name \d" cannot be used.* and 7 more\)$/),
+      expect.stringMatching(/SKILL\.md: description: .* and 17 more\)$/),
+    ]);
+  });
+});
 
 describe("skills", () => {
   test("are told by name and description, loaded with a call, and their files read without a question", async () => {

@@ -411,7 +411,7 @@ describe("agents in files", () => {
   });
 
   test("that are broken are named and do not take the others down", async () => {
-    const broken = await write("agent/broken.md", "---\ndescription: [\n---\nText.");
+    const broken = await write("agent/broken.md", "---\n: [\n---\nText.");
     const wrong = await write("agent/wrong.md", "---\nmode: boss\n---\nText.");
     await write("agent/right.md", "Text.");
     await mkdir(join(base, "agent/folder.md"));
