@@ -16,7 +16,7 @@ const longTests = [
   "test/crash/*.test.ts",
   "test/property/*.test.ts",
   "test/streams/*.test.ts",
-  "test/e2e/{compaction,lifecycle,order}.test.ts",
+  "test/e2e/{compaction,context,lifecycle,order}.test.ts",
   "test/unit/session-store.test.ts",
 ];
 

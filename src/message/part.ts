@@ -124,6 +124,8 @@ const completedStateSchema = z.object({
   time: spanSchema,
   /** When pruning took the output out of the model's view. */
   compactedAt: z.number().optional(),
+  /** What the model reads in place of an output that does not fit into its context. */
+  shownOutput: z.string().optional(),
 });
 const errorStateSchema = z.object({
   status: z.literal("error"),
@@ -144,6 +146,7 @@ export const toolStateSchema = z.discriminatedUnion("status", [
   errorStateSchema,
 ]);
 export type ToolState = z.infer<typeof toolStateSchema>;
+type CompletedState = z.infer<typeof completedStateSchema>;
 
 const toolPartSchema = z.object({
   id: partIdSchema,
@@ -192,6 +195,22 @@ const patchPartSchema = z.object({
   type: z.literal("patch"),
   changes: z.array(fileChangeSchema),
 });
+/** What the program gives back to the model after a compaction, whatever the summary says. */
+const carriedSchema = z.object({
+  /** Texts of the user's earlier messages, oldest first. */
+  requests: z.array(z.string()).optional(),
+  /** One line each. */
+  todos: z.array(z.string()).optional(),
+  changed: z.array(z.string()).optional(),
+  read: z.array(z.string()).optional(),
+  /** The path of the newest plan file. */
+  plan: z.string().optional(),
+  /** The last failed command; `end` says how it ended, `output` is the end of what it printed. */
+  failed: z.object({ command: z.string(), end: z.string(), output: z.string() }).optional(),
+  skills: z.array(z.object({ name: z.string(), text: z.string() })).optional(),
+});
+export type Carried = z.infer<typeof carriedSchema>;
+
 const compactionPartSchema = z.object({
   id: partIdSchema,
   type: z.literal("compaction"),
@@ -201,6 +220,9 @@ const compactionPartSchema = z.object({
   keepFrom: messageIdSchema.optional(),
   /** The person's unanswered message, which stays verbatim however old it is. */
   question: messageIdSchema.optional(),
+  carried: carriedSchema.optional(),
+  /** Tokens of a request right after it, estimated. */
+  left: z.number().optional(),
 });
 const subtaskPartSchema = z.object({
   id: partIdSchema,
@@ -243,6 +265,9 @@ export type ReasoningPart = z.infer<typeof reasoningPartSchema>;
 export type FilePart = z.infer<typeof filePartSchema>;
 export type SubtaskPart = z.infer<typeof subtaskPartSchema>;
 export type ToolPart = z.infer<typeof toolPartSchema>;
+
+/** A completed call's output as the model reads it while it is not cleared. */
+export const visibleOutput = ({ output, shownOutput }: CompletedState): string => shownOutput ?? output;
 
 export const isFinished = (state: ToolState): boolean =>
   state.status === "completed" || state.status === "error";

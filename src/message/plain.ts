@@ -119,7 +119,13 @@ const tool = fields(
     tool: isText,
     state: fields(
       { status: is("completed"), output: isText, time: span },
-      { input: isAnything, changes: listOf(change), metadata: isFacts, compactedAt: isNumber },
+      {
+        input: isAnything,
+        changes: listOf(change),
+        metadata: isFacts,
+        compactedAt: isNumber,
+        shownOutput: isText,
+      },
     ),
   },
   {

@@ -50,6 +50,8 @@ export interface ModelRequest {
   temperature?: number;
   topP?: number;
   maxOutputTokens?: number;
+  /** Tokens of the prompt, where the provider's earlier counts say more than an estimate. */
+  promptTokens?: number | undefined;
   /** Further provider options of the agent. */
   options?: Record<string, unknown>;
   /** Whether a call that the provider refuses is told as a failed call; otherwise the refusal fails the step. */

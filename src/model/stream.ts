@@ -6,9 +6,10 @@ import {
 import { handEach, type Room } from "../base/async.ts";
 import { keptPer } from "../base/kept.ts";
 import type { Log } from "../base/log.ts";
-import { estimateJsonOf, estimateText, estimateTextOf } from "../message/estimate.ts";
+import { estimateText } from "../message/estimate.ts";
+import { estimateRequest } from "../message/estimate-request.ts";
 import type { AgentError, FinishReason } from "../message/message.ts";
-import type { Part, Tokens } from "../message/part.ts";
+import type { Tokens } from "../message/part.ts";
 import { Arrivals, type Outcome, Stall } from "./arrivals.ts";
 import { cancelled } from "./cancelled.ts";
 import { Clients, type Endpoint, sdkName } from "./client.ts";
@@ -33,6 +34,12 @@ export interface StreamDeps {
 
 /** The most output tokens that are asked for where nothing else is said. */
 const outputTokensLimit = 32_000;
+/** Fewer output tokens are not asked for: the provider decides whether they fit. */
+const leastOutputTokens = 1_024;
+/** Tokens that stay free beside prompt and answer. */
+const windowMargin = 256;
+/** By how much an estimate may be too low that no count of the provider has corrected. */
+const estimateError = 1.2;
 
 /** Contexts above this hold any instructions and tools, in tokens. */
 const smallContextLimit = 16_384;
@@ -125,7 +132,7 @@ async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenD
       ...(request.system.length > 0 && { instructions: request.system.join("\n\n") }),
       messages: outgoing.fresh,
       tools,
-      maxOutputTokens: request.maxOutputTokens ?? outputLimitOf(model.limit.output),
+      maxOutputTokens: request.maxOutputTokens ?? outputLimitOf(request),
       ...(model.abilities.temperature && { temperature: request.temperature, topP: request.topP }),
       ...optionsFor({ ...endpoint.options, ...request.options }),
       abortSignal: deps.signal,
@@ -171,24 +178,13 @@ function finishOf(
   };
 }
 
-/** What was counted of a conversation is not counted again with each step. */
-function estimate(written: string, { system, messages, tools }: ModelRequest): Tokens {
-  const around = [...system, JSON.stringify(tools)].join("\n");
-  const [first] = messages;
-  const read = messages
-    .flatMap(({ parts }) => parts.map(estimatePart))
-    .reduce((sum, tokens) => sum + tokens, 0);
+function estimate(written: string, request: ModelRequest): Tokens {
   return {
-    input: read + (first === undefined ? estimateText(around) : estimateTextOf(first, around)),
+    input: estimateRequest(request),
     output: estimateText(written),
     reasoning: 0,
     cache: { read: 0, write: 0 },
   };
-}
-
-function estimatePart(part: Part): number {
-  if (part.type === "text") return estimateTextOf(part, part.text);
-  return part.type === "tool" ? estimateJsonOf(part.state) : 0;
 }
 
 function errorOf(thrown: unknown, endpoint: Endpoint): AgentError {
@@ -225,8 +221,14 @@ const secretsOf = ({ apiKey, headers }: Endpoint): string[] =>
     (secret) => secret.length >= shortestSecret,
   );
 
-const outputLimitOf = (limit: number | undefined): number | undefined =>
-  limit === undefined ? undefined : Math.min(limit, outputTokensLimit);
+/** What the model may write, so that prompt and answer fit into its window together. */
+function outputLimitOf(request: ModelRequest): number | undefined {
+  const { context = Number.POSITIVE_INFINITY, output } = request.model.limit;
+  if (output === undefined) return undefined;
+  const prompt = request.promptTokens ?? estimateRequest(request) * estimateError;
+  const left = Math.floor(context - prompt - windowMargin);
+  return Math.min(output, outputTokensLimit, Math.max(left, leastOutputTokens));
+}
 
 /** Without options the SDK needs no schema to check them, which would load before the request. */
 function optionsFor(options: Record<string, unknown>) {

@@ -1,13 +1,16 @@
 import { createHash } from "node:crypto";
 import type { AssistantContent, FilePart, ModelMessage, ToolModelMessage, UserContent } from "ai";
 import { isRecord } from "../base/record.ts";
+import { carriedText } from "../message/carried.ts";
 import type { Message, MessageInfo } from "../message/message.ts";
 import {
   type Attachment,
+  type Carried,
   clearedOutput,
   type Part,
   type ReasoningDetail,
   type ToolPart,
+  visibleOutput,
 } from "../message/part.ts";
 import { mediumKinds, takesMedium } from "./media.ts";
 import type { Model } from "./model.ts";
@@ -148,9 +151,13 @@ function toUserMessage(message: Message, model: Model): ModelMessage[] {
 function toUserParts(part: Part, model: Model): UserPart[] {
   if (part.type === "text") return part.ignored || part.text === "" ? [] : [text(part.text)];
   if (part.type === "file") return isInlined(part.mime) ? [] : [toMedia(part, model)];
-  if (part.type === "compaction") return [text(compactionQuestion)];
+  if (part.type === "compaction") return [text(compactionText(part.carried))];
   if (part.type === "subtask") return [text(`Run this task with the agent ${part.agent}: ${part.prompt}`)];
   return [];
+}
+
+function compactionText(carried: Carried | undefined): string {
+  return [compactionQuestion, carried === undefined ? "" : carriedText(carried)].filter(Boolean).join("\n\n");
 }
 
 /** A message may hold several model calls: each begins with a step-start. */
@@ -258,7 +265,7 @@ function toCall(
 
 function outputOf({ state }: ToolPart): Extract<ToolResult, { type: "tool-result" }>["output"] {
   if (state.status === "completed") {
-    return { type: "text", value: state.compactedAt === undefined ? state.output : clearedOutput };
+    return { type: "text", value: state.compactedAt === undefined ? visibleOutput(state) : clearedOutput };
   }
   return { type: "error-text", value: state.status === "error" ? state.error : interruptedCall };
 }

@@ -11,12 +11,12 @@ import {
   parseCommand,
   type PromptEffect,
 } from "./commands.ts";
-import { requestCompaction } from "./compaction.ts";
-import { estimateMessages } from "./context-budget.ts";
+import { estimateMessages } from "../message/estimate-request.ts";
 import { addAnswer, addQuestion } from "./exchange.ts";
 import { mayHave } from "./model-choice.ts";
 import type { Project } from "./project.ts";
 import { type PromptBlock, type PromptInput, taskBlock, textOf } from "./prompt-input.ts";
+import { requestCompaction } from "./request-compaction.ts";
 import type { Transcript } from "./transcript.ts";
 import { noTokens, type TurnResult } from "./turn-result.ts";
 import type { UserMessages } from "./user-messages.ts";
@@ -80,11 +80,11 @@ export class CommandCalls {
     instruction: string,
     signal: AbortSignal,
   ): Promise<TurnResult | undefined> {
-    const { transcript, choices, messages } = this.#deps;
+    const { transcript, messages } = this.#deps;
     if (estimateMessages(transcript.messages) === 0)
       return this.answer(input, async () => nothingYet, signal);
-    const wish = { auto: false, said: textOf(input), instruction, model: choices.model };
-    await requestCompaction({ transcript, project: this.#deps.project() }, messages.infoOf(input), wish);
+    const wish = { auto: false, said: textOf(input), instruction };
+    await requestCompaction(transcript, messages.infoOf(input), wish);
     return undefined;
   }
 

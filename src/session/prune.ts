@@ -1,7 +1,9 @@
+import { estimateOutput } from "../message/estimate-request.ts";
 import type { MessageId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
 import type { ToolPart } from "../message/part.ts";
-import { estimateOutput } from "./context-budget.ts";
+import { limitOutput } from "../tool/output-limit.ts";
+import type { Transcript } from "./transcript.ts";
 import { isFinishedSummary } from "./visible-messages.ts";
 
 /** How much stays, and what is worth the trouble (system.md 4). Tokens are estimates. */
@@ -12,30 +14,36 @@ export interface PruneLimits {
   keepTokens: number;
   /** Nothing is done for less. */
   leastTokens: number;
+  /** The outputs of the newest step stay: the model may not have seen them. */
+  keepsNewestStep?: boolean;
 }
 
 export const pruneLimits: PruneLimits = { keepTurns: 2, keepTokens: 40_000, leastTokens: 20_000 };
-/** When compacting did not help: only the running turn's newest step keeps its outputs. */
-export const hardPruneLimits: PruneLimits = { keepTurns: 0, keepTokens: 4_000, leastTokens: 1 };
 
 /** Tools whose output is an instruction, not a finding. */
 const protectedTools = new Set(["skill"]);
 
+/** Bytes of a token, low on purpose: what is shortened must fit. */
+export const bytesPerToken = 3;
+
 export interface Prunable {
   messageId: MessageId;
-  part: ToolPart & { state: { status: "completed" } };
+  part: CompletedCall;
 }
+
+type CompletedCall = ToolPart & { state: { status: "completed" } };
 
 /** The outputs that can be cleared: old, completed, many; none before the newest summary. */
 export function findPrunable(messages: readonly Message[], limits: PruneLimits): Prunable[] {
   const found: Prunable[] = [];
+  const newestStep = limits.keepsNewestStep === true ? messages.findLast(isStep) : undefined;
   let turns = 0;
   let kept = 0;
   let won = 0;
   for (const message of messages.toReversed()) {
     if (isFinishedSummary(message)) break;
     if (message.info.role === "user") turns++;
-    if (turns < limits.keepTurns) continue;
+    if (turns < limits.keepTurns || message === newestStep) continue;
     for (const part of message.parts.toReversed()) {
       if (!isPrunable(part)) continue;
       const tokens = estimateOutput(part);
@@ -48,7 +56,61 @@ export function findPrunable(messages: readonly Message[], limits: PruneLimits):
   return won >= limits.leastTokens ? found : [];
 }
 
-function isPrunable(part: Message["parts"][number]): part is Prunable["part"] {
+/** Clears old outputs for the model, not for the person. Returns whether there were any. */
+export async function prune(transcript: Transcript, limits: PruneLimits): Promise<boolean> {
+  const prunable = findPrunable(transcript.messages, limits);
+  const compactedAt = Date.now();
+  for (const [messageId, found] of Map.groupBy(prunable, (one) => one.messageId)) {
+    const parts = found.map(({ part }) => ({ ...part, state: { ...part.state, compactedAt } }));
+    await transcript.amendParts(messageId, parts);
+  }
+  return prunable.length > 0;
+}
+
+/** Whether the message made calls. */
+export const isStep = ({ info, parts }: Message): boolean =>
+  info.role === "assistant" && parts.some(({ type }) => type === "tool");
+
+export interface ShortenLimits {
+  /** Of all outputs of the step together. */
+  readonly mostTokens: number;
+  /** No output is shortened below this. */
+  readonly leastBytes: number;
+  /** Where the whole outputs are kept. */
+  readonly folder: string;
+}
+
+/**
+ * Shortens the outputs of a step for the model, so that together they have about so many tokens; each keeps a part.
+ * Returns whether any became shorter.
+ */
+export async function shortenStep(
+  transcript: Transcript,
+  { info, parts }: Message,
+  { mostTokens, leastBytes, folder }: ShortenLimits,
+): Promise<boolean> {
+  const outputs = parts.filter(isPrunable);
+  const total = outputs.reduce((sum, part) => sum + estimateOutput(part), 0);
+  const shortened: ToolPart[] = [];
+  for (const part of outputs) {
+    const share = (mostTokens * estimateOutput(part)) / Math.max(1, total);
+    const maxBytes = Math.max(leastBytes, Math.floor(share * bytesPerToken));
+    const { state } = part;
+    const shown = state.shownOutput ?? state.output;
+    // A note of what is missing is added to what is left.
+    if (Buffer.byteLength(shown) <= maxBytes + noteBytes) continue;
+    const keep = part.kind === "execute" ? "tail" : "head";
+    const { text } = await limitOutput(state.output, { maxBytes, folder, keep });
+    shortened.push({ ...part, state: { ...state, shownOutput: text } });
+  }
+  if (shortened.length > 0) await transcript.amendParts(info.id, shortened);
+  return shortened.length > 0;
+}
+
+/** What {@link limitOutput} adds at most, nearly. */
+const noteBytes = 512;
+
+function isPrunable(part: Message["parts"][number]): part is CompletedCall {
   return (
     part.type === "tool" &&
     part.state.status === "completed" &&

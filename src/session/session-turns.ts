@@ -21,6 +21,8 @@ export class SessionTurns {
   /** Whether plugins are yet to hear of a new session: they load with its first turn. */
   #isNew: boolean;
   #isSeen = false;
+  /** Models whose window was checked for its size. */
+  readonly #warned = new Set<string>();
 
   constructor(deps: SessionPartsDeps, parts: SessionParts, commanded: Commanded) {
     this.#deps = deps;
@@ -143,6 +145,7 @@ export class SessionTurns {
         takeSteering: () => steering.takeInto(messages, context),
         modelFor: (message) => choices.modelFor(message),
         refusedMedia: this.#refusedMedia,
+        warned: this.#warned,
         warn: this.#parts.warn,
         onStep: async (outcome) => {
           diff.note(transcript.messages);

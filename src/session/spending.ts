@@ -1,15 +1,16 @@
 import type { Emit, Usage } from "../message/event.ts";
+import { estimateMessages } from "../message/estimate-request.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { MessageInfo, SessionInfo } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
 import type { Decider } from "../permission/gate.ts";
 import { Budget, type CostLimits } from "./budget.ts";
-import { contextTokens, estimateMessages } from "./context-budget.ts";
+import { contextTokens } from "./context-budget.ts";
 import type { SessionRecord } from "./session-record.ts";
 import type { Transcript } from "./transcript.ts";
 import { addTokens, noTokens } from "./turn-result.ts";
-import { isFinishedSummary } from "./visible-messages.ts";
+import { compactionOf, isFinishedSummary } from "./visible-messages.ts";
 
 export interface SpendingDeps {
   sessionId: SessionId;
@@ -114,11 +115,13 @@ export class Spending {
   }
 }
 
-/** What the newest model call left in the context. One that summed up has read what is there no more. */
+/** What the newest model call left in the context; after a compaction what it noted, for its call read what is gone. */
 function usedContext({ messages }: Pick<Transcript, "messages">): number | undefined {
   const newest = messages.findLast(({ info }) => usedBy(info) > 0);
   if (newest === undefined) return undefined;
-  return isFinishedSummary(newest) ? estimateMessages(messages) : usedBy(newest.info);
+  if (!isFinishedSummary(newest)) return usedBy(newest.info);
+  const compaction = messages.findLast((message) => compactionOf(message) !== undefined);
+  return (compaction && compactionOf(compaction)?.left) ?? estimateMessages(messages);
 }
 
 function usedBy(info: MessageInfo): number {

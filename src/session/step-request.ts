@@ -35,9 +35,17 @@ export async function stepRequest(
   asked: Asked,
   signal: AbortSignal,
 ): Promise<StepInput["request"]> {
-  const system = await transformedSystem(deps, asked, signal);
-  const request = { system, messages: deps.transcript.messages, tools: toolSpecs(asked.tools) };
+  const request = { ...(await requestHead(deps, asked, signal)), messages: deps.transcript.messages };
   return { ...request, ...(await paramsOf(deps, asked, signal)) };
+}
+
+/** What a request begins with, whatever the conversation is. */
+export async function requestHead(
+  deps: StepRequestDeps,
+  asked: Asked,
+  signal: AbortSignal,
+): Promise<Pick<ModelRequest, "system" | "tools">> {
+  return { system: await transformedSystem(deps, asked, signal), tools: toolSpecs(asked.tools) };
 }
 
 /** Returns the system prompt as plugins leave it. */

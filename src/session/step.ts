@@ -40,7 +40,7 @@ export interface StepInput {
 }
 
 /** What one model call and its tool calls came to. */
-export type StepOutcome = { tokens: Tokens; cost: number } & (
+export type StepOutcome = { tokens: Tokens; cost: number; isEstimated: boolean } & (
   | { end: "finished" | "empty" | "outputLimit" | "refused" | "rejected" | "cancelled" }
   /** `hasRefusedCall`: the provider refused to pass a call on. */
   | { end: "calls"; hasRefusedCall: boolean }
@@ -92,7 +92,7 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
     ...(calls.count > 0 && reasoningDetails && { reasoningDetails }),
   });
   await transcript.complete(info);
-  return { ...outcome, tokens, cost };
+  return { ...outcome, tokens, cost, isEstimated: streamed.type === "finish" && streamed.estimated === true };
 }
 
 /** Sampling becomes this much warmer with each repetition of an empty answer, so that it may come out different. */

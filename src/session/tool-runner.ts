@@ -6,7 +6,7 @@ import type { FileChange, ToolPart } from "../message/part.ts";
 import type { Decider } from "../permission/gate.ts";
 import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
 import { describeInputProblem, unknownTool } from "../tool/invalid.ts";
-import { limitOutput, type OutputLimits } from "../tool/output-limit.ts";
+import { limitOutput, outputLimitBytes, type OutputLimits } from "../tool/output-limit.ts";
 import {
   type PreparedCall,
   type Tool,
@@ -29,6 +29,7 @@ import type { Decisions } from "./decisions.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import type { Diagnose } from "./project.ts";
 import { isDoomLoop, type MadeCall, madeCall, resultFingerprint } from "./doom-loop.ts";
+import { leastShareBytes, ResultBudget, type ResultLimits, type ResultShare } from "./result-budget.ts";
 import { rulesWith } from "./tool-set.ts";
 
 /** How long a running call may take to end by itself after a cancel before it is left behind: the answer takes a second at most. */
@@ -37,6 +38,9 @@ const cancelGraceMs = 750;
 /** How the rest of a long output is got at by who may hand tasks to others. */
 const taskHint =
   "Have a task of an agent that explores look through it, or read it in parts with read, or search it with grep.";
+
+const noRoomHint =
+  "It does not fit into the context beside the other results of this step. Read a part of it with read, or search it with grep.";
 
 /** A call as the model wrote it. */
 export interface ModelCall {
@@ -59,14 +63,16 @@ export class ToolRunner {
   readonly #made: MadeCall[] = [];
   /** Loops that nobody allowed. The first refusal is a result for the model, the second ends the turn. */
   #refusedLoops = 0;
+  #results = new ResultBudget(undefined);
 
   constructor(deps: ToolRunnerDeps) {
     this.#deps = deps;
     this.#rules = deps.rules;
   }
 
-  /** Says which tools the next step has. */
-  offer(tools: readonly Tool[]): void {
+  /** Says which tools the next step has, and how much of the window its results may take. */
+  offer(tools: readonly Tool[], results?: ResultLimits): void {
+    this.#results = new ResultBudget(results);
     const { within } = this.#deps;
     this.#rules = rulesWith(tools, this.#deps);
     this.#within = within?.map((rules) => rulesWith(tools, { rules }));
@@ -181,7 +187,10 @@ export class ToolRunner {
     const decision = await this.#decide(card, asked, counted.isLoop, signal);
     if (decision.outcome !== "allowed") return this.#refuse(card, decision, counted);
     counted.made.result = resultFingerprint({ status: "refused", error: problem });
-    return card.fail("invalid", await this.#shown(problem));
+    const share = this.#results.take();
+    const shown = await this.#shown(problem, share);
+    share.settle();
+    return card.fail("invalid", shown);
   }
 
   async #afterAbort(card: CallCard, turn: Promise<CallOutcome>): Promise<CallOutcome> {
@@ -210,6 +219,7 @@ export class ToolRunner {
   ): Promise<CallOutcome> {
     const { made } = counted;
     if (signal.aborted) return card.abandon("cancelled");
+    const share = this.#results.take();
     try {
       const looked = await inputOfPlugins(this.#deps, card, tool, input, signal);
       if ("refused" in looked) return await card.fail("denied", looked.refused);
@@ -223,13 +233,16 @@ export class ToolRunner {
         signal,
         isAllowed: (permissions) => this.#isAllowed(permissions),
         output: (delta) => card.output(this.#deps.secrets.redact(delta)),
-        limits: this.#limits(),
+        limits: this.#limits(share),
       });
       made.result = resultFingerprint(result);
-      return await this.#finish(card, await resultOfPlugins(this.#deps, card, result, signal), signal);
+      const final = await resultOfPlugins(this.#deps, card, result, signal);
+      return await this.#finish(card, final, share, signal);
     } catch (error) {
       made.result ??= resultFingerprint({ status: "failed", error: messageOf(error) });
-      return this.#failed(card, tool, error, signal);
+      return await this.#failed(card, tool, error, share, signal);
+    } finally {
+      share.settle();
     }
   }
 
@@ -263,30 +276,41 @@ export class ToolRunner {
     return gate.isAllowed({ permissions, limits, within: this.#within }, this.#rules);
   }
 
-  async #finish(card: CallCard, result: ToolResult, signal: AbortSignal): Promise<CallOutcome> {
+  async #finish(
+    card: CallCard,
+    result: ToolResult,
+    share: ResultShare,
+    signal: AbortSignal,
+  ): Promise<CallOutcome> {
     const changes = result.changes ?? [];
     const found = await this.#diagnose(changes, signal);
     if (result.status === "failed") {
       const reason = signal.aborted ? "cancelled" : (result.stop ?? "failed");
-      return card.fail(reason, await this.#shown(result.error + found, result.notes), {
+      return card.fail(reason, await this.#shown(result.error + found, share, result.notes), {
         changes,
         metadata: result.metadata,
       });
     }
     if (signal.aborted) {
       const text = `${abandonedText("cancelled")}\n${result.output}${found}`;
-      const shown = await this.#shown(text, result.notes);
+      const shown = await this.#shown(text, share, result.notes);
       return card.fail("cancelled", shown, { changes, metadata: result.metadata });
     }
-    return card.complete(result, await this.#shown(result.output + found, result.notes));
+    return card.complete(result, await this.#shown(result.output + found, share, result.notes));
   }
 
-  async #failed(card: CallCard, tool: Tool, error: unknown, signal: AbortSignal): Promise<CallOutcome> {
+  async #failed(
+    card: CallCard,
+    tool: Tool,
+    error: unknown,
+    share: ResultShare,
+    signal: AbortSignal,
+  ): Promise<CallOutcome> {
     if (signal.aborted || isAbort(error)) return card.abandon("cancelled");
     if (!(error instanceof ToolFailure)) {
       this.#deps.log.error("a tool threw", { tool: tool.name, error: messageOf(error) });
     }
-    return card.fail("failed", await this.#shown(messageOf(error)));
+    return card.fail("failed", await this.#shown(messageOf(error), share));
   }
 
   /** The errors that the changes brought, as a paragraph of the result. */
@@ -304,14 +328,19 @@ export class ToolRunner {
   }
 
   /** What the model is shown of a result. */
-  async #shown(output: string, notes = ""): Promise<string> {
+  async #shown(output: string, share: ResultShare, notes = ""): Promise<string> {
     const { secrets } = this.#deps;
-    const { text } = await limitOutput(secrets.redact(output), this.#limits());
-    return withNotes(text, secrets.redact(notes));
+    const { text } = await limitOutput(secrets.redact(output), this.#limits(share));
+    const shown = withNotes(text, secrets.redact(notes));
+    share.use(shown);
+    return shown;
   }
 
-  #limits(): OutputLimits {
-    return { ...this.#deps.limits, ...(this.#tools.has("task") && { hint: taskHint }) };
+  #limits({ bytes }: ResultShare): OutputLimits {
+    const { limits } = this.#deps;
+    const maxBytes = Math.min(limits.maxBytes ?? outputLimitBytes, bytes);
+    const hint = bytes <= leastShareBytes ? noRoomHint : this.#tools.has("task") ? taskHint : undefined;
+    return { ...limits, maxBytes, ...(hint !== undefined && { hint }) };
   }
 }
 

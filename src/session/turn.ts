@@ -1,8 +1,8 @@
 import { type Agent, isCallable } from "../agent/agent.ts";
 import { keptPer } from "../base/kept.ts";
 import { type LogFields, withFields } from "../base/log.ts";
-import type { Config } from "../config/schema.ts";
 import type { Instruction } from "../instruction/instructions.ts";
+import { estimateRequest, type RequestHead } from "../message/estimate-request.ts";
 import type { AgentError, Message, UserInfo } from "../message/message.ts";
 import { isFinished, type SubtaskPart, type Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
@@ -10,21 +10,22 @@ import type { RefusedMedia } from "../model/refused-media.ts";
 import type { Tool } from "../tool/tool.ts";
 import { addReminder } from "./add-reminder.ts";
 import { type AgentCallsDeps, callDeps } from "./agent-calls.ts";
-import { compact, prune, requestCompaction } from "./compaction.ts";
-import { contextTokens, estimateMessages, usableWindow } from "./context-budget.ts";
+import { compact, type CompactionTarget } from "./compaction.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import type { Project } from "./project.ts";
-import { hardPruneLimits, pruneLimits } from "./prune.ts";
+import { prune, pruneLimits } from "./prune.ts";
 import { repeats, runStep, type StepOutcome } from "./step.ts";
-import { stepRequest, type StepRequestDeps } from "./step-request.ts";
+import { requestCompaction } from "./request-compaction.ts";
+import { requestHead, stepRequest, type StepRequestDeps } from "./step-request.ts";
 import { queuedTasks, runTasks } from "./queued-tasks.ts";
 import { taskTool } from "../tool/task.ts";
 import { offeredAgents, offeredTools } from "./tool-set.ts";
 import type { ShownInstructions } from "./shown-instructions.ts";
 import { StepTexts } from "./text-loop.ts";
 import { ToolRunner } from "./tool-runner.ts";
-import { compactionOf, isFinishedSummary } from "./visible-messages.ts";
 import { type FollowUp, UnfinishedAnswers } from "./unfinished-answers.ts";
+import { compactionOf } from "./visible-messages.ts";
+import { WindowGuard, type WindowVerdict } from "./window-guard.ts";
 import { addTokens, noTokens, type TurnEnd, type TurnResult } from "./turn-result.ts";
 
 export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
@@ -41,6 +42,8 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
   modelFor(message: UserInfo): Model | AgentError;
   /** What models refused in this session, though they may take others. */
   refusedMedia: RefusedMedia;
+  /** Models whose window was checked for its size. */
+  warned: Set<string>;
   /** Tells the person. */
   warn(text: string): Promise<void>;
   /** Told after each model call, so that usage is known while the turn goes on. */
@@ -50,9 +53,6 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
   /** Told after a compaction, with what it used and the tokens that are left, estimated. */
   onCompacted(tokens: Tokens, cost: number, left: number): Promise<void>;
 }
-
-/** Compactions without progress before the turn fails (system.md 4). */
-const mostVainCompactions = 3;
 
 /** Refused calls in a row that go back to the model; the next one fails the turn. */
 const mostRefusedCalls = 2;
@@ -89,15 +89,15 @@ class Turn {
   #steps = 0;
   readonly #texts = new StepTexts();
   readonly #unfinished = new UnfinishedAnswers();
-  /** Compactions in a row that did not make the context smaller. */
-  #vainCompactions = 0;
   /** Steps in a row whose call the provider refused. */
   #refusedCalls = 0;
+  readonly #window: WindowGuard;
   tokens: Tokens = noTokens;
 
   constructor(deps: TurnDeps, instructions: readonly Instruction[]) {
     this.#deps = deps;
     this.#instructions = instructions;
+    this.#window = new WindowGuard(deps);
   }
 
   async run(signal: AbortSignal): Promise<TurnEnd> {
@@ -120,7 +120,6 @@ class Turn {
   /** Does the next thing that the message needs. Undefined is "go on". */
   #answer(message: Message, info: UserInfo, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
     if (compactionOf(message) !== undefined) return this.#compact(message, model, signal);
-    if (this.#beginsFull(model)) return this.#makeRoom(info, model);
     const tasks = queuedTasks(message, this.#deps.transcript.messages);
     return tasks.length > 0 ? this.#runTasks(tasks, info, model, signal) : this.#step(info, model, signal);
   }
@@ -137,17 +136,28 @@ class Turn {
     const { project, transcript } = this.#deps;
     const agent = agentOf(project, question);
     const isLast = this.#steps >= mostSteps(agent, project) - 1;
-    this.#steps++;
-    const tools = isLast ? [] : offeredTools(await this.#toolsFor(agent), agent, model, question);
-    const runner = this.#runnerFor(agent);
-    runner.offer(tools);
-    const asked = { question, agent, model, tools, isLast, instructions: this.#instructions };
+    const asked = await this.#asked(question, model, isLast);
     const returnsRefusedCalls = this.#refusedCalls < mostRefusedCalls;
     const request = { ...(await stepRequest(this.#deps, asked, signal)), returnsRefusedCalls };
-    const { emptyRetries } = this.#unfinished;
-    const step = { parentId: question.id, agent: agent.name, model, request, emptyRetries };
-    const { models, retryPolicy } = project;
-    const outcome = await runStep({ ...this.#deps, models, retryPolicy, runner }, step, signal);
+    const verdict = await this.#window.beforeRequest(request, model);
+    if (verdict !== "ask") return this.#makeRoom(verdict, question);
+    await this.#warnOnce(request, model);
+    this.#steps++;
+    const runner = this.#runnerFor(agent);
+    runner.offer(asked.tools, this.#window.resultLimits(request, model));
+    const estimated = estimateRequest(request);
+    const outcome = await runStep(
+      { ...this.#deps, models: project.models, retryPolicy: project.retryPolicy, runner },
+      {
+        parentId: question.id,
+        agent: agent.name,
+        model,
+        request: { ...request, promptTokens: this.#window.promptTokens(request) },
+        emptyRetries: this.#unfinished.emptyRetries,
+      },
+      signal,
+    );
+    this.#window.measure(estimated, outcome);
     this.#refusedCalls = outcome.end === "calls" && outcome.hasRefusedCall ? this.#refusedCalls + 1 : 0;
     this.tokens = addTokens(this.tokens, outcome.tokens);
     await this.#deps.onStep(outcome);
@@ -158,11 +168,9 @@ class Turn {
     const message = transcript.messages.at(-1);
     const followUp = this.#unfinished.followUp({ outcome, message, model, todos });
     if (followUp !== undefined) return this.#follow(question, followUp);
-    const isTooLong = outcome.end === "failed" && outcome.error.code === "context-length";
-    const isFull = outcome.end === "calls" && isOverflow(outcome.tokens, model, project.config);
-    if (!isTooLong && !isFull) return endAfter(outcome, project);
-    if (project.config.compaction?.auto === false) return isTooLong ? endAfter(outcome, project) : undefined;
-    return this.#makeRoom(question, model);
+    if (outcome.end !== "failed" || outcome.error.code !== "context-length")
+      return endAfter(outcome, project);
+    return this.#makeRoom(await this.#window.afterRefusal(request, model, outcome.error), question);
   }
 
   /** Undefined is "go on". */
@@ -175,19 +183,27 @@ class Turn {
     return followUp.end;
   }
 
-  /** Whether what an earlier turn left fills the window, perhaps that of another model. */
-  #beginsFull(model: Model): boolean {
-    const { project, transcript } = this.#deps;
-    if (this.#steps > 0 || project.config.compaction?.auto === false) return false;
-    const tokens = lastStepTokens(transcript.messages);
-    return tokens !== undefined && isOverflow(tokens, model, project.config);
+  /** Who is asked, with which tools and instructions. */
+  async #asked(question: UserInfo, model: Model, isLast: boolean) {
+    const agent = agentOf(this.#deps.project, question);
+    const tools = isLast ? [] : offeredTools(await this.#toolsFor(agent), agent, model, question);
+    return { question, agent, model, tools, isLast, instructions: this.#instructions };
   }
 
-  /** Undefined is "go on", with a compaction. */
-  async #makeRoom(question: UserInfo, model: Model): Promise<TurnEnd | undefined> {
-    if (this.#vainCompactions >= mostVainCompactions) return { end: "failed", error: tooLongError(model) };
-    await requestCompaction(this.#deps, question, { auto: true, model });
+  /** Undefined is "go on", perhaps with a compaction. */
+  async #makeRoom(verdict: WindowVerdict, question: UserInfo): Promise<TurnEnd | undefined> {
+    if (verdict === "ask") return undefined;
+    if (verdict !== "compact") return { end: "failed", error: verdict };
+    await requestCompaction(this.#deps.transcript, question, { auto: true });
     return undefined;
+  }
+
+  async #warnOnce(head: RequestHead, model: Model): Promise<void> {
+    const { warned } = this.#deps;
+    const name = JSON.stringify(model.ref);
+    const warning = warned.has(name) ? undefined : this.#window.warningOf(head, model);
+    warned.add(name);
+    if (warning !== undefined) await this.#deps.warn(warning);
   }
 
   /** Runs what a command queued, as if the model had called for it; the model's word follows. */
@@ -200,7 +216,11 @@ class Turn {
     const { project, transcript } = this.#deps;
     const agent = agentOf(project, question);
     const runner = this.#runnerFor(agent);
-    runner.offer([taskTool({ agents: [...project.agents.values()].filter(isCallable) })]);
+    const asked = await this.#asked(question, model, false);
+    const head = await requestHead(this.#deps, asked, signal);
+    const results = this.#window.resultLimits({ ...head, messages: transcript.messages }, model);
+    const agents = [...project.agents.values()].filter(isCallable);
+    runner.offer([taskTool({ agents })], results);
     const stops = await runTasks(
       { transcript, runner },
       tasks,
@@ -233,21 +253,28 @@ class Turn {
     return runner;
   }
 
+  async #writeSummary(message: Message, target: CompactionTarget, signal: AbortSignal) {
+    const { todos } = this.#deps.context;
+    await this.#deps.onCompacting(true);
+    try {
+      return await compact({ ...this.#deps, todos }, message, target, signal);
+    } finally {
+      await this.#deps.onCompacting(false);
+    }
+  }
+
   /** Makes room, as the message asks. An automatic compaction is followed by the rest of the work. */
   async #compact(message: Message, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
-    const { transcript } = this.#deps;
-    await this.#deps.onCompacting(true);
-    const outcome = await compact(this.#deps, message, model, signal).finally(() =>
-      this.#deps.onCompacting(false),
-    );
+    if (message.info.role !== "user") throw new Error("not a compaction");
+    const asked = await this.#asked(message.info, model, false);
+    const head = await requestHead(this.#deps, asked, signal);
+    const outcome = await this.#writeSummary(message, { model, head }, signal);
     if (outcome.outcome === "cancelled") return { end: "cancelled" };
     if (outcome.outcome === "failed") return { end: "failed", error: outcome.error };
     this.tokens = addTokens(this.tokens, outcome.tokens);
-    await this.#deps.onCompacted(outcome.tokens, outcome.cost, estimateMessages(transcript.messages));
-    this.#vainCompactions = outcome.hasShrunk ? 0 : this.#vainCompactions + 1;
-    if (this.#vainCompactions === mostVainCompactions && (await prune(transcript, hardPruneLimits)))
-      this.#deps.shown.forget();
-    this.#deps.shown.note(transcript.messages, this.#instructions);
+    await this.#deps.onCompacted(outcome.tokens, outcome.cost, outcome.left);
+    this.#deps.shown.forget();
+    this.#deps.shown.note(this.#deps.transcript.messages, this.#instructions);
     return compactionOf(message)?.auto ? undefined : { end: "finished" };
   }
 }
@@ -274,33 +301,11 @@ function endAfter(outcome: StepOutcome, project: Project): TurnEnd | undefined {
   }
 }
 
-/** Of the newest model call since the last compaction, whose kept messages stand for another context. */
-function lastStepTokens(messages: readonly Message[]): Tokens | undefined {
-  const compacted = messages.findLast(isFinishedSummary)?.info.id ?? "";
-  const last = messages.findLast(({ info }) => info.role === "assistant" && contextTokens(info.tokens) > 0);
-  return last?.info.role === "assistant" && !last.info.summary && last.info.id > compacted
-    ? last.info.tokens
-    : undefined;
-}
-
-function isOverflow(tokens: Tokens, model: Model, config: Config): boolean {
-  const usable = usableWindow(model, config);
-  return usable !== undefined && contextTokens(tokens) >= usable;
-}
-
 const sameInEachStep =
   "The model repeats itself: it said the same in each of the last steps, so the turn was stopped. Ask again in other words, or choose another model.";
 
 function textOf(message: Message | undefined): string {
   return (message?.parts ?? []).map((part) => (part.type === "text" ? part.text : "")).join("");
-}
-
-function tooLongError(model: Model): AgentError {
-  return {
-    code: "context-length",
-    message: `The conversation does not fit into the context of ${model.name}, and summing it up did not make it smaller. Start a new session, undo what made it so long, or choose a model with a larger context.`,
-    retryable: false,
-  };
 }
 
 /** Whether the newest assistant message answers the question, finished, with nothing left to do in it. */

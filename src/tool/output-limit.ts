@@ -54,6 +54,15 @@ export function headOf(text: string, maxLength: number): string {
   return text.slice(0, isInsidePair(text, maxLength) ? maxLength - 1 : maxLength);
 }
 
+/** The beginning and the end of a longer text, with a note between them of how much is missing. */
+export function middleCut(text: string, length: number, headShare = 0.5): string {
+  if (text.length <= length) return text;
+  const head = Math.round(length * headShare);
+  const note = `[… ${text.length - length} characters left out …]`;
+  const end = text.slice(text.length - (length - head));
+  return `${headOf(text, head)}\n${note}\n${end}`.toWellFormed();
+}
+
 /** A size as people read it. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1_024) return `${bytes} bytes`;

@@ -5,6 +5,7 @@ import { zedLike } from "../support/clients.ts";
 import type { ModelRequest, ModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
 import { isLong } from "../support/run-length.ts";
+import { countTokens } from "../support/small-window.ts";
 import { type Stage, storiesOfOneAgent } from "../support/story.ts";
 import { agentText, toolCalls } from "../support/transcript.ts";
 
@@ -216,7 +217,7 @@ describe("/compact", () => {
     });
   });
 
-  test("leaves little in the context, and says so also when the session is loaded or a turn behind it undone", async () => {
+  test("leaves instructions, tools and the summary in the context, also after loading and after an undo", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const used = () => editor.updates(sessionId, "usage_update").map((update) => update.used);
@@ -225,7 +226,10 @@ describe("/compact", () => {
       model.when(isSummary, [reply.say("They said hi."), full(9_500)]);
       await editor.prompt(sessionId, "/compact");
       const left = used().at(-1);
-      expect(left).toBeLessThan(100);
+      const sent = model.requests[0];
+      const head = countTokens(`${sent?.system}${JSON.stringify(sent?.body.tools)}`);
+      expect(left, "system prompt and tools are counted").toBeGreaterThan(head * 0.7);
+      expect(left).toBeLessThan(head * 1.3);
       await editor.closeSession(sessionId);
       await editor.load(sessionId);
       expect(used().at(-1)).toBe(left);
@@ -345,7 +349,7 @@ describe("old tool outputs", () => {
 
   test("leave the model's view after the second turn behind them, not the editor's, but for the newest and for skills", async () => {
     const homeFiles = { ".config/fairlead/skills/rules/SKILL.md": skill };
-    await story({ files, homeFiles }, async ({ editor, model }) => {
+    await story({ files, homeFiles, limit: { context: 400_000 } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const reads = names.map((name) => reply.callScript("read", { filePath: `${name}.txt` }));
       model.reply(reply.together(reply.callScript("skill", { name: "rules" }), ...reads)).reply("Read.");
@@ -374,7 +378,8 @@ describe("old tool outputs", () => {
   });
 
   test("stay where pruning is switched off", async () => {
-    await story({ files, config: { compaction: { prune: false } } }, async ({ editor, model }) => {
+    const options = { files, config: { compaction: { prune: false } }, limit: { context: 400_000 } };
+    await story(options, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const reads = names.map((name) => reply.callScript("read", { filePath: `${name}.txt` }));
       model.reply(reply.together(...reads)).reply("Read.");
@@ -406,7 +411,7 @@ describe("a long session", () => {
         longest = Math.max(longest, size);
         const tokens = reply.usage({ promptTokens: Math.round(size / 4), completionTokens: 20 });
         return request.toolResults.length > 0
-          ? [reply.say("Noted."), tokens]
+          ? [reply.say(`Noted. ${"One more thing was seen in the notes. ".repeat(60)}`), tokens]
           : [reply.call("read", { filePath: "notes.txt" }), tokens];
       });
       for (let turn = 1; turn <= turns; turn++) {

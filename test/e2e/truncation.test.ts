@@ -5,7 +5,10 @@ import * as reply from "../support/reply.ts";
 import { storiesOfOneAgent } from "../support/story.ts";
 import { toolCalls } from "../support/transcript.ts";
 
-const story = storiesOfOneAgent();
+const storyOfAgent = storiesOfOneAgent();
+/** In a window that is no limit for one result. */
+const story: typeof storyOfAgent = (options, play) =>
+  storyOfAgent({ limit: { context: 400_000, output: 8_000 }, ...options }, play);
 
 /** What a model may read of one result: the limit of 50 KB with its notice. */
 const modelLimitBytes = 52 * 1024;

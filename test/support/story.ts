@@ -9,6 +9,7 @@ import {
   writeConfig,
   type Files,
   type GitRepository,
+  type ModelLimit,
   type TemporaryFolder,
 } from "./temp.ts";
 
@@ -19,6 +20,8 @@ export interface StoryOptions extends Omit<EditorOptions, "home" | "cwd"> {
   homeFiles?: Files;
   /** Added to the global configuration. */
   config?: Record<string, unknown>;
+  /** The scripted model's window, where the usual one is not meant. */
+  limit?: ModelLimit;
   /** False leaves `initialize` to the story. */
   initialize?: boolean;
 }
@@ -80,7 +83,7 @@ const startOf = ({ client = plain(), homeFiles, env, program }: StoryOptions): s
 async function open(options: StoryOptions, repository: GitRepository): Promise<Stage> {
   const home = await temporaryFolder(options.homeFiles, "fairlead-home-");
   const model = await startModelServer();
-  await writeConfig(home.path, model.url, options.config);
+  await writeConfig(home.path, model.url, options.config, options.limit);
   const editor = new Editor({ ...options, home: home.path, cwd: repository.path });
   const stage = { editor, model, repository, home };
   if (options.initialize === false) return stage;
@@ -100,7 +103,7 @@ async function follow(
   options: StoryOptions,
   repository: GitRepository,
 ): Promise<Stage> {
-  await writeConfig(home.path, model.url, options.config);
+  await writeConfig(home.path, model.url, options.config, options.limit);
   editor.renew({ ...options, cwd: repository.path });
   return { editor, model: model.successor(), repository, home };
 }

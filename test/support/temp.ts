@@ -66,11 +66,20 @@ async function runGit(cwd: string, args: string[]): Promise<string> {
   return stdout;
 }
 
+/** Tokens of the scripted model; its output limit is unknown where none is given. */
+export interface ModelLimit {
+  context: number;
+  output?: number | undefined;
+}
+
+const usualLimit: ModelLimit = { context: 100_000, output: 8_000 };
+
 /** Writes the global configuration that makes the scripted model the only one. */
 export async function writeConfig(
   home: string,
   modelServerUrl: string,
   more: Record<string, unknown> = {},
+  limit = usualLimit,
 ): Promise<void> {
   const config = {
     model: "test/scripted",
@@ -78,7 +87,7 @@ export async function writeConfig(
       test: {
         options: { baseURL: modelServerUrl, apiKey: "test-key" },
         models: {
-          scripted: { name: "Scripted", limit: { context: 100_000, output: 8_000 }, tool_call: true },
+          scripted: { name: "Scripted", limit, tool_call: true },
         },
       },
     },

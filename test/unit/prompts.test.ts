@@ -31,6 +31,7 @@ const expectedPlaceholders: Record<string, string[]> = {
   "families/other.md": [],
   "reminders/announced-step.md": [],
   "reminders/build-switch.md": ["from", "to"],
+  "reminders/carried.md": ["sections"],
   "reminders/compacted.md": [],
   "reminders/empty-answer.md": [],
   "reminders/leaked-call.md": ["tool"],

@@ -1,0 +1,29 @@
+import reminder from "../../prompts/reminders/carried.md";
+import type { Carried } from "./part.ts";
+
+/** What a compaction carried over, as text for the model; empty when there is nothing. */
+export function carriedText(carried: Carried): string {
+  const sections = [
+    section("Earlier messages of the user, oldest first", (carried.requests ?? []).map(quoted)),
+    section("Todos", carried.todos ?? []),
+    section("Files changed", carried.changed ?? []),
+    section("Files read", carried.read ?? []),
+    section("Newest plan", carried.plan === undefined ? [] : [carried.plan]),
+    section("Last failed command", carried.failed === undefined ? [] : failedLines(carried.failed)),
+    section(
+      "Loaded skills",
+      (carried.skills ?? []).map(({ text }) => text),
+    ),
+  ].filter((text) => text !== "");
+  return sections.length === 0 ? "" : reminder.trim().replace("{{sections}}", () => sections.join("\n\n"));
+}
+
+function section(title: string, lines: readonly string[]): string {
+  return lines.length === 0 ? "" : `## ${title}\n\n${lines.join("\n")}`;
+}
+
+const quoted = (text: string): string => `<user-message>\n${text}\n</user-message>`;
+
+function failedLines({ command, end, output }: NonNullable<Carried["failed"]>): string[] {
+  return [`$ ${command}`, ...(output === "" ? [] : [output]), end];
+}

@@ -1,0 +1,80 @@
+import { objectOf, listOf, textOf, type JsonObject } from "./json.ts";
+import type { ModelRequest, ModelServer, Reply } from "./model-server.ts";
+import * as reply from "./reply.ts";
+
+/** Tokens, counted in another way than the program estimates them: runs of letters, of digits and of signs. */
+export function countTokens(text: string): number {
+  return text.match(/ ?\p{L}{1,7}|\p{N}{1,3}|[^\s\p{L}\p{N}]{1,2}|\s*\n\s*/gu)?.length ?? 0;
+}
+
+/** Tokens that each message takes beside its text. */
+const messageTokens = 4;
+
+/** Tokens of everything that a request asks a model to read. */
+export function promptTokens({ messages, tools }: JsonObject): number {
+  const texts = listOf(messages).map(objectOf).flatMap(textsOf);
+  return texts.reduce(
+    (sum, text) => sum + countTokens(text) + messageTokens,
+    countTokens(JSON.stringify(tools ?? [])),
+  );
+}
+
+function textsOf({ content, tool_calls: calls }: JsonObject): string[] {
+  const texts =
+    typeof content === "string"
+      ? [content]
+      : listOf(content).map((part) => textOf(objectOf(part).text) ?? "");
+  const called = listOf(calls).map((one) => objectOf(objectOf(one).function));
+  return [...texts, ...called.map(({ name, arguments: input }) => `${String(name)} ${String(input)}`)];
+}
+
+export const isSummaryRequest = (request: ModelRequest): boolean =>
+  request.toolNames.length === 0 && request.userText.includes("Summarise our conversation");
+
+export const textOfRequest = (request: ModelRequest | undefined): string => JSON.stringify(request?.messages);
+
+/** What a server with a small window saw. */
+export interface SmallWindow {
+  /** The requests for summaries. */
+  readonly summaries: ModelRequest[];
+  /** Tokens of each request that was answered. */
+  readonly sizes: number[];
+  /** Requests that were refused because they do not fit. */
+  readonly refused: ModelRequest[];
+}
+
+export interface WindowScript {
+  model: ModelServer;
+  window: number;
+  /** The text of a summary. */
+  summary: (request: ModelRequest) => string;
+  /** The answer to every other request that fits. */
+  answer: (request: ModelRequest) => Reply;
+}
+
+/** Answers as a server whose model has so many tokens for prompt and answer: refuses what does not fit, and counts. */
+export function serveWindow({ model, window, summary, answer }: WindowScript): SmallWindow {
+  const seen: SmallWindow = { summaries: [], sizes: [], refused: [] };
+  model.otherwise((request) => {
+    const tokens = promptTokens(request.body);
+    const wanted = Number(request.body.max_tokens ?? 0);
+    if (tokens + wanted > window) {
+      seen.refused.push(request);
+      return tooLong(window, tokens, wanted);
+    }
+    seen.sizes.push(tokens);
+    const isSummary = isSummaryRequest(request);
+    if (isSummary) seen.summaries.push(request);
+    const said = isSummary ? summary(request) : answer(request);
+    return [said, reply.usage({ promptTokens: tokens, completionTokens: 40 })];
+  });
+  return seen;
+}
+
+const tooLong = (window: number, tokens: number, wanted: number): Reply =>
+  reply.status(400, {
+    object: "error",
+    message: `This model's maximum context length is ${window} tokens. However, you requested ${tokens + wanted} tokens (${tokens} in the messages, ${wanted} in the completion). Please reduce the length of the messages or completion.`,
+    type: "BadRequestError",
+    code: 400,
+  });
