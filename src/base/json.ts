@@ -13,7 +13,7 @@ export function toJson(value: unknown): string {
 /** The value of a JSON text, with no half of a surrogate pair in it. Throws as `JSON.parse` does. */
 export function fromJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
-  return sign.test(text) ? JSON.parse(toJson(value)) : value;
+  return sign.test(text) || !text.isWellFormed() ? JSON.parse(toJson(value)) : value;
 }
 
 function withWholeCharacters(_key: string, value: unknown): unknown {

@@ -119,6 +119,20 @@ export const serverForms: readonly ChatForm[] = [
     close: withUsageAfter,
   },
   {
+    ...openrouter,
+    provider: "OpenRouter, an error with the usage after the end",
+    source: `${pydantic}/test_openrouter/test_openrouter_stream_error.yaml`,
+    thought: (piece) => ({ reasoning: piece, reasoning_details: [detail(piece)] }),
+    calls: calls.cut({ content: null }),
+    close: (form, reason) => [
+      form.chunk([openrouter.choice({ reasoning: null, reasoning_details: [] }, reason)]),
+      {
+        ...form.chunk([openrouter.choice({}, null)], form.usage?.counts),
+        error: { code: 502, message: "Upstream idle timeout exceeded" },
+      },
+    ],
+  },
+  {
     provider: "Vercel gateway",
     source: "https://vercel.com/docs/ai-gateway/openai-compat",
     chunk: (choices, usage) => ({
