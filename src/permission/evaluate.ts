@@ -48,7 +48,7 @@ function aboutItself(rules: Ruleset): Ruleset {
  * to a part of it, or to another spelling, does not hide a deny that stands before.
  */
 function evaluateSubject(permission: string, subject: Subject, rules: Ruleset): Verdict {
-  const base = { permission, subject: subject.text };
+  const base = { permission, subject: subject.named ?? subject.text };
   let partly: Verdict | undefined;
   let stricterBehind: Rule | undefined;
   for (const rule of rules.toReversed()) {

@@ -25,6 +25,8 @@ export interface Subject {
   text: string;
   /** Other spellings (the raw text, the name without its folder) on which a deny or ask also bites, an allow never. */
   also?: readonly string[];
+  /** The spelling for the model, where `text` would say more than may be known before it is allowed. */
+  named?: string;
   /** What the call does with it, for a person: "writes a.txt". */
   reason?: string;
   /** Why it cannot be known what this will do; then only a rule for `*` can allow it. */

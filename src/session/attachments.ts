@@ -7,7 +7,7 @@ import type { Ruleset } from "../permission/rule.ts";
 import { limitOutput } from "../tool/output-limit.ts";
 import { fitMedium, toAttachment } from "../tool/media.ts";
 import { readTool } from "../tool/read.ts";
-import { type ToolContext, withNotes } from "../tool/tool.ts";
+import { prepareCall, type ToolContext, withNotes } from "../tool/tool.ts";
 import { isInside, resolvePath } from "../workspace/paths.ts";
 import { findMentions, type Mention } from "./mentions.ts";
 import type { PromptBlock } from "./prompt-input.ts";
@@ -236,7 +236,7 @@ async function readLinked(
   const { path, lines } = link;
   const range = lines && { offset: lines.first, limit: lines.last - lines.first + 1 };
   try {
-    const call = await readTool.prepare({ filePath: path, ...range }, context);
+    const call = await prepareCall(readTool, { filePath: path, ...range }, context);
     const { action, reason } = evaluate(call.permissions, rules);
     if (action === "deny") return [synthetic(unreadable(block.uri, reason))];
     const result = await call.run({

@@ -9,6 +9,7 @@ import { describeInputProblem, unknownTool } from "../tool/invalid.ts";
 import { limitOutput, outputLimitBytes, type OutputLimits } from "../tool/output-limit.ts";
 import {
   type PreparedCall,
+  prepareCall,
   type Tool,
   type ToolContext,
   ToolFailure,
@@ -223,7 +224,7 @@ export class ToolRunner {
     try {
       const looked = await inputOfPlugins(this.#deps, card, tool, input, signal);
       if ("refused" in looked) return await card.fail("denied", looked.refused);
-      const prepared = await tool.prepare(looked.input, this.#deps.context);
+      const prepared = await prepareCall(tool, looked.input, this.#deps.context);
       await card.describe(prepared);
       const decision = await this.#decide(card, prepared, counted.isLoop, signal);
       if (decision.outcome !== "allowed") return await this.#refuse(card, decision, counted);

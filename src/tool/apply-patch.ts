@@ -13,7 +13,7 @@ import { inMatchTime } from "./match-time.ts";
 import { applyHunks } from "./patch-match.ts";
 import { parsePatch } from "./patch.ts";
 import type { FilePatch, Hunk } from "./patch.ts";
-import { missingPathMessage, pathPermissions, resolveToolPath, titleOf } from "./paths.ts";
+import { missingPathMessage, pathPermissions, resolveToolPath, titleOf, outsideAccess } from "./paths.ts";
 import {
   decodeText,
   editLimitBytes,
@@ -38,6 +38,8 @@ export const applyPatchTool = defineTool<Input>({
   input: inputSchema,
   kind: "edit",
   concurrency: "exclusive",
+  access: ({ patchText }, context) =>
+    outsideAccess(context, parsePatch(patchText).flatMap(namedPaths), { permission: "edit" }),
   async prepare({ patchText }, context) {
     const plans: FilePlan[] = [];
     for (const patch of parsePatch(patchText)) plans.push(await planFile(context, patch));
@@ -51,6 +53,13 @@ export const applyPatchTool = defineTool<Input>({
     };
   },
 });
+
+/** As the patch writes them. */
+function namedPaths(patch: FilePatch): string[] {
+  return patch.kind === "update" && patch.movePath !== undefined
+    ? [patch.path, patch.movePath]
+    : [patch.path];
+}
 
 /** What becomes of one file. A moved one is written to `to` and removed from `from`. */
 interface FilePlan {

@@ -6,6 +6,7 @@ import { BashOutput, type ShownOutput } from "./bash-output.ts";
 import { endNote, nothingPrinted } from "./command-end.ts";
 import { resolveFolder } from "./folder.ts";
 import { hasNoNul } from "./invalid.ts";
+import { outsideAccess } from "./paths.ts";
 import { assertSamePlace } from "./text-file.ts";
 import {
   defineTool,
@@ -61,6 +62,7 @@ export function bashTool({ analyze }: { analyze: AnalyzeCommand }): Tool {
     input: inputSchema,
     kind: "execute",
     concurrency: "exclusive",
+    access: ({ command, workdir }, context) => outsideAccess(context, [workdir], { title: command }),
     prepare: async (input, context) => {
       const folder = await resolveFolder(context, input.workdir);
       const { cwd, home, roots } = context.workspace;
@@ -71,7 +73,7 @@ export function bashTool({ analyze }: { analyze: AnalyzeCommand }): Tool {
         title: input.command,
         locations: input.workdir === undefined ? [] : [{ path: folder.path }],
         ...(isElsewhere && { preview: { text: `It runs in ${folder.title}.` } }),
-        permissions: [...command, ...folder.external],
+        permissions: [...folder.external, ...command],
         run: async (run) => {
           await assertSamePlace(context.workspace, folder.path);
           assertCovered(await analyze(input.command, place), command, run);

@@ -8,7 +8,7 @@ import { applyEdit } from "./edit-match.ts";
 import type { Edit, EditOutcome } from "./edit-match.ts";
 import { replaceLimit, type Strategy } from "./match-strategies.ts";
 import { inMatchTime } from "./match-time.ts";
-import { missingPathMessage, pathPermissions, resolveToolPath, titleOf } from "./paths.ts";
+import { missingPathMessage, pathPermissions, resolveToolPath, titleOf, outsideAccess } from "./paths.ts";
 import { loadTextFile, requireSeen, saveText, staleMessage } from "./text-file.ts";
 import type { TextFile } from "./text-file.ts";
 import { defineTool, ToolFailure } from "./tool.ts";
@@ -38,6 +38,7 @@ export const editTool = defineTool<Input>({
   input: inputSchema,
   kind: "edit",
   concurrency: "exclusive",
+  access: ({ filePath }, context) => outsideAccess(context, [filePath], { permission: "edit" }),
   prepare: ({ filePath, ...edit }, context) => prepareEdits(context, filePath, [edit]),
 });
 

@@ -1,5 +1,12 @@
 import type { PermissionRequest } from "../permission/rule.ts";
-import { missingPathMessage, pathPermissions, resolveToolPath, titleOf } from "./paths.ts";
+import type { ResolvedPath } from "../workspace/paths.ts";
+import {
+  externalPermissions,
+  missingPathMessage,
+  pathPermissions,
+  resolveToolPath,
+  titleOf,
+} from "./paths.ts";
 import { ToolFailure, type ToolContext } from "./tool.ts";
 
 export interface SearchPlace {
@@ -8,6 +15,7 @@ export interface SearchPlace {
   kind: "file" | "directory";
   /** Relative to the working directory where it lies inside. */
   title: string;
+  resolved: ResolvedPath;
   /** What it takes to look there when it lies under no root. */
   external: PermissionRequest[];
   /** The same, and to read it. */
@@ -33,7 +41,12 @@ export async function resolvePlace(context: ToolContext, raw: string | undefined
   const { kind, path } = resolved;
   if (kind !== "file" && kind !== "directory")
     throw new ToolFailure(await missingPathMessage(context, resolved, asked));
-  const permissions = pathPermissions(context, resolved, "read");
-  const external = permissions.filter(({ permission }) => permission === "external_directory");
-  return { path, kind, title: titleOf(context, resolved), external, reading: permissions };
+  return {
+    path,
+    kind,
+    title: titleOf(context, resolved),
+    resolved,
+    external: externalPermissions(context, resolved),
+    reading: pathPermissions(context, resolved, "read"),
+  };
 }

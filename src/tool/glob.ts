@@ -2,7 +2,7 @@ import { z } from "zod";
 import description from "../../prompts/tools/glob.md";
 import { relativeTo } from "../workspace/paths.ts";
 import { nameOf, resolveFolder } from "./folder.ts";
-import { searchRequest } from "./paths.ts";
+import { outsideAccess, searchRequest } from "./paths.ts";
 import { assertSamePlace } from "./text-file.ts";
 import { defineTool, type Tool } from "./tool.ts";
 
@@ -19,6 +19,11 @@ export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
   input: inputSchema,
   kind: "search",
   concurrency: "shared",
+  access: ({ pattern, path }, context) =>
+    outsideAccess(context, [path], {
+      title: pattern,
+      own: (found) => [searchRequest(context, "glob", pattern, found.path)],
+    }),
   prepare: async ({ pattern, path }, context) => {
     const folder = await resolveFolder(context, path);
     const { cwd, search } = context.workspace;

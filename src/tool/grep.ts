@@ -5,7 +5,7 @@ import { relativeTo } from "../workspace/paths.ts";
 import type { LineMatch, LinesQuery, Search } from "../workspace/search.ts";
 import { nameOf, resolvePlace } from "./folder.ts";
 import { hasNoNul } from "./invalid.ts";
-import { readRequest, searchRequest } from "./paths.ts";
+import { outsideAccess, readRequest, searchRequest } from "./paths.ts";
 import { assertSamePlace } from "./text-file.ts";
 import { defineTool, ToolFailure, type Tool } from "./tool.ts";
 
@@ -40,6 +40,12 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
   input: inputSchema,
   kind: "search",
   concurrency: "shared",
+  access: ({ pattern, path }, context) =>
+    outsideAccess(context, [path], {
+      title: pattern,
+      permission: "read",
+      own: (found) => [searchRequest(context, "grep", pattern, found.path)],
+    }),
   prepare: async ({ pattern, path, include }, context) => {
     const place = await resolvePlace(context, path);
     const { cwd, search } = context.workspace;
@@ -48,7 +54,8 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
       locations: [{ path: place.path }],
       permissions: [
         searchRequest(context, "grep", pattern, place.path),
-        ...(place.kind === "file" ? place.reading : place.external),
+        // Outside, a folder needs what a file needs: the answer to it would say which of them it is.
+        ...(place.kind === "file" || place.external.length > 0 ? place.reading : []),
       ],
       run: async (run) => {
         const { signal } = run;

@@ -1,8 +1,11 @@
 import { z } from "zod";
 import description from "../../prompts/tools/list.md";
+import type { PermissionRequest } from "../permission/rule.ts";
+import { isInside, relativeTo, type ResolvedPath } from "../workspace/paths.ts";
 import { resolveFolder } from "./folder.ts";
+import { outsideAccess, titleOf } from "./paths.ts";
 import { assertSamePlace } from "./text-file.ts";
-import { defineTool, type Tool } from "./tool.ts";
+import { defineTool, type Tool, type ToolContext } from "./tool.ts";
 
 const ENTRY_LIMIT = 100;
 /** More files are not looked at: their folders would be closed in the tree anyway. */
@@ -19,15 +22,14 @@ export const listTool: Tool = defineTool<z.infer<typeof inputSchema>>({
   input: inputSchema,
   kind: "read",
   concurrency: "shared",
+  access: ({ path }, context) =>
+    outsideAccess(context, [path], { own: (resolved) => [listRequest(context, resolved)] }),
   prepare: async ({ path, ignore = [] }, context) => {
     const folder = await resolveFolder(context, path);
     return {
       title: folder.title,
       locations: [{ path: folder.path }],
-      permissions: [
-        { permission: "list", subjects: [{ text: folder.title }], always: ["*"] },
-        ...folder.external,
-      ],
+      permissions: [listRequest(context, folder.resolved), ...folder.external],
       run: async ({ signal }) => {
         await assertSamePlace(context.workspace, folder.path);
         const globs = ignore.map((glob) => `!${glob}`);
@@ -44,6 +46,13 @@ export const listTool: Tool = defineTool<z.infer<typeof inputSchema>>({
     };
   },
 });
+
+function listRequest(context: ToolContext, resolved: ResolvedPath): PermissionRequest {
+  const { cwd, roots } = context.workspace;
+  const named = isInside(resolved.path, roots) ? {} : { named: relativeTo(cwd, resolved.asked) };
+  const text = titleOf(context, resolved);
+  return { permission: "list", subjects: [{ text, ...named }], always: ["*"] };
+}
 
 interface Folder {
   folders: Map<string, Folder>;

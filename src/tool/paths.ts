@@ -4,11 +4,18 @@ import { distance } from "fastest-levenshtein";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import { isOwnConfiguration } from "../permission/own-configuration.ts";
 import type { PermissionRequest, Subject } from "../permission/rule.ts";
-import { isInside, relativeTo, resolvePath, withSlashes } from "../workspace/paths.ts";
+import {
+  isInside,
+  isKernelPath,
+  relativeTo,
+  resolvePath,
+  toAbsolute,
+  withSlashes,
+} from "../workspace/paths.ts";
 import type { ResolvedPath } from "../workspace/paths.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { ToolFailure } from "./tool.ts";
-import type { ToolContext } from "./tool.ts";
+import type { Access, ToolContext } from "./tool.ts";
 
 type InWorkspace = Pick<ToolContext, "workspace">;
 
@@ -38,7 +45,58 @@ export function pathPermissions(
           always: [],
         }
       : requestFor(permission, subjectOf(workspace, resolved));
-  return isInside(resolved.path, workspace.roots) ? [own] : [own, externalRequest(workspace, resolved)];
+  return [own, ...externalPermissions({ workspace }, resolved)];
+}
+
+/**
+ * What a call needs that names paths outside the workspace, whatever is there. Undefined where none lies outside.
+ * `own` is what it needs besides; `permission` is what it does with the paths, where it does more than look there.
+ */
+export async function outsideAccess(
+  context: InWorkspace,
+  raws: readonly (string | undefined)[],
+  { title, permission, own = () => [] }: OutsideUse,
+): Promise<Access | undefined> {
+  const paths = await Promise.all(raws.map((raw) => resolveUnseen(context, raw?.trim() || ".")));
+  if (!paths.some((resolved) => isOutside(context, resolved))) return undefined;
+  const needed = paths.flatMap((resolved) =>
+    permission === undefined
+      ? externalPermissions(context, resolved)
+      : pathPermissions(context, resolved, permission),
+  );
+  return {
+    title: title ?? paths.map((resolved) => titleOf(context, resolved)).join(", "),
+    locations: paths.map(({ path }) => ({ path })),
+    permissions: [...paths.flatMap(own), ...needed],
+  };
+}
+
+interface OutsideUse {
+  /** The paths unless given. */
+  readonly title?: string;
+  readonly permission?: "read" | "edit";
+  readonly own?: (resolved: ResolvedPath) => PermissionRequest[];
+}
+
+/** `external_directory`, where the path lies under no root. */
+export function externalPermissions({ workspace }: InWorkspace, resolved: ResolvedPath): PermissionRequest[] {
+  return isInside(resolved.path, workspace.roots) ? [] : [externalRequest(workspace, resolved)];
+}
+
+/** What the kernel makes up is refused by its name alone. */
+function isOutside({ workspace }: InWorkspace, { path, asked }: ResolvedPath): boolean {
+  return !isInside(path, workspace.roots) && !isKernelPath(asked);
+}
+
+/** Where links lead that cannot be followed is said later, too. */
+async function resolveUnseen({ workspace }: InWorkspace, raw: string): Promise<ResolvedPath> {
+  try {
+    return await resolvePath(raw, workspace);
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    const asked = await explained(() => toAbsolute(raw, workspace));
+    return { path: asked, asked, exists: false, kind: "missing", size: 0 };
+  }
 }
 
 /** What it takes to read a file that a search came upon, by its absolute real path. */
@@ -80,9 +138,13 @@ export async function missingPathMessage(
 
 const ownConfiguration = "it changes the agent's own configuration or what git runs";
 
-async function resolveOrExplain(raw: string, workspace: Workspace): Promise<ResolvedPath> {
+function resolveOrExplain(raw: string, workspace: Workspace): Promise<ResolvedPath> {
+  return explained(() => resolvePath(raw, workspace));
+}
+
+async function explained<T>(task: () => T | Promise<T>): Promise<T> {
   try {
-    return await resolvePath(raw, workspace);
+    return await task();
   } catch (error) {
     if (error instanceof UserError) throw new ToolFailure(messageOf(error), { cause: error });
     throw error;
@@ -90,9 +152,10 @@ async function resolveOrExplain(raw: string, workspace: Workspace): Promise<Reso
 }
 
 /** A deny or ask on the absolute path, or on the link that was asked for, bites too. */
-function subjectOf({ cwd }: Workspace, { path, asked }: ResolvedPath): Subject {
+function subjectOf({ cwd, roots }: Workspace, { path, asked }: ResolvedPath): Subject {
   const text = relativeTo(cwd, path);
-  return { text, also: others(text, [path, asked, relativeTo(cwd, asked)]) };
+  const named = isInside(path, roots) ? {} : { named: relativeTo(cwd, asked) };
+  return { text, also: others(text, [path, asked, relativeTo(cwd, asked)]), ...named };
 }
 
 function requestFor(permission: string, subject: Subject): PermissionRequest {
@@ -104,7 +167,7 @@ function externalRequest({ home }: Workspace, { path, asked, kind }: ResolvedPat
   const text = withSlashes(folder);
   return {
     permission: "external_directory",
-    subjects: [{ text, also: others(text, [path, asked]) }],
+    subjects: [{ text, also: others(text, [path, asked]), named: withSlashes(asked) }],
     always: isTooWide(folder, home) || !isLiteral(text) ? [] : [text, `${text}/*`],
   };
 }

@@ -9,7 +9,7 @@ import { listFolder } from "./folder-listing.ts";
 import { describeWindow, LineWindow, windowLimits } from "./line-window.ts";
 import type { Range } from "./line-window.ts";
 import { fitMedium, mediaTypeOf } from "./media.ts";
-import { missingPathMessage, pathPermissions, resolveToolPath, titleOf } from "./paths.ts";
+import { missingPathMessage, pathPermissions, resolveToolPath, titleOf, outsideAccess } from "./paths.ts";
 import {
   assertSamePlace,
   byteOrderMarkOf,
@@ -41,6 +41,7 @@ export const readTool = defineTool<Input>({
   input: inputSchema,
   kind: "read",
   concurrency: "shared",
+  access: ({ filePath }, context) => outsideAccess(context, [filePath], { permission: "read" }),
   async prepare(input, context) {
     const resolved = await resolveToolPath(context, input.filePath);
     if (!resolved.exists) throw new ToolFailure(await missingPathMessage(context, resolved, input.filePath));

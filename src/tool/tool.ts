@@ -24,6 +24,11 @@ export interface Tool<Input = unknown> {
   readonly kind: ToolKind;
   /** Calls of one step run side by side when shared; an exclusive call runs alone. */
   readonly concurrency: "shared" | "exclusive";
+  /**
+   * Says what a call needs that names paths outside the workspace, without a word on what is there. Undefined where it
+   * names none. Asked when `prepare` fails, so that the failure is told only after a yes.
+   */
+  access?(input: Input, context: ToolContext): Promise<Access | undefined>;
   /** Says what the call would do. Changes nothing. Throws {@link ToolFailure} for what the model can mend. */
   prepare(input: Input, context: ToolContext): Promise<PreparedCall>;
 }
@@ -113,6 +118,9 @@ export interface TaskCall {
   readonly status: "completed" | "error";
 }
 
+/** What is known of a call without a look at its paths. */
+export type Access = Pick<PreparedCall, "title" | "locations" | "permissions">;
+
 export interface PreparedCall {
   /** One line for the editor: a command's own text, a path relative to the workspace. */
   readonly title: string;
@@ -174,6 +182,21 @@ export function withNotes(output: string, notes: string | undefined): string {
 /** Something the model can mend: a wrong path, a stale file, an ambiguous match. The message says how. */
 export class ToolFailure extends Error {
   override readonly name = "ToolFailure";
+}
+
+/**
+ * Prepares a call. One that cannot be prepared and names a path outside the workspace fails when it runs, after it was
+ * allowed: before that the model learns nothing of what is there.
+ */
+export async function prepareCall(tool: Tool, input: unknown, context: ToolContext): Promise<PreparedCall> {
+  try {
+    return await tool.prepare(input, context);
+  } catch (error) {
+    const access = error instanceof ToolFailure ? await tool.access?.(input, context) : undefined;
+    if (access === undefined) throw error;
+    const run = () => Promise.reject(error);
+    return { ...access, run };
+  }
 }
 
 /** Keeps the input's type between schema and `prepare` while definitions stand side by side in one list. */

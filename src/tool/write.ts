@@ -2,7 +2,7 @@ import { z } from "zod";
 import description from "../../prompts/tools/write.md";
 import type { ResolvedPath } from "../workspace/paths.ts";
 import { compareTexts } from "./diff.ts";
-import { pathPermissions, resolveToolPath, titleOf } from "./paths.ts";
+import { pathPermissions, resolveToolPath, titleOf, outsideAccess } from "./paths.ts";
 import { editLimitBytes, isSameContent, loadTextFile, requireSeen, saveText } from "./text-file.ts";
 import type { TextChange, TextFile } from "./text-file.ts";
 import { defineTool, ToolFailure } from "./tool.ts";
@@ -20,6 +20,7 @@ export const writeTool = defineTool<Input>({
   input: inputSchema,
   kind: "edit",
   concurrency: "exclusive",
+  access: ({ filePath }, context) => outsideAccess(context, [filePath], { permission: "edit" }),
   async prepare(input, context) {
     const resolved = await resolveToolPath(context, input.filePath);
     if (resolved.kind === "directory")

@@ -56,7 +56,8 @@ export function relativeTo(folder: string, path: string): string {
   return withSlashes(relative(folder, path)) || ".";
 }
 
-function toAbsolute(raw: string, { cwd, home }: PathBase): string {
+/** The path as it was asked for, links not followed. Looks at no disk. Throws as {@link resolvePath} for no path. */
+export function toAbsolute(raw: string, { cwd, home }: PathBase): string {
   if (raw === "") throw new UserError("The path is empty. Give the path of a file or folder.");
   if (raw.length > longestPath)
     throw new UserError(`The path has ${raw.length} characters, more than any system takes.`);
@@ -64,6 +65,11 @@ function toAbsolute(raw: string, { cwd, home }: PathBase): string {
   if (raw === "~") return home;
   if (raw.startsWith("~/") || raw.startsWith(`~${sep}`)) return resolve(home, raw.slice(2));
   return resolve(cwd, raw);
+}
+
+/** Whether the path, as it is written, is one that the kernel makes up. */
+export function isKernelPath(path: string): boolean {
+  return isInside(path, kernelFolders);
 }
 
 async function realPathOf(path: string, linksLeft: number): Promise<string> {

@@ -114,7 +114,7 @@ describe("a card", () => {
   test("of a call that was refused before it was looked at has its command or file as title", async () => {
     await story({}, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
-      const inputs = [{ command: "ls", workdir: "/no/such/folder" }, { command: "ls", timeout: -1 }, {}];
+      const inputs = [{ command: "ls", workdir: "no/such/folder" }, { command: "ls", timeout: -1 }, {}];
       for (const input of inputs) model.reply(reply.call("bash", input));
       const filePath = `${repository.path}/README.md`;
       model.reply(reply.call("edit", { filePath, oldString: "not there", newString: "x" })).reply("Done.");
