@@ -25,9 +25,14 @@ const mistakes = new Set([
 
 /** What one module brought. */
 interface Module {
-  readonly hooks: readonly Hooks[];
+  /** Of each plugin, by name. */
+  readonly hooks: readonly ReadonlyMap<string, Hook>[];
+  /** Names of what is neither a hook nor a group of hooks. */
+  readonly ignored: readonly string[];
   readonly tools: ReadonlyMap<string, ToolDefinition>;
 }
+
+type Hook = (...args: unknown[]) => unknown;
 
 /** The arguments do not fit the tool. */
 class InputError extends Error {}
@@ -72,21 +77,17 @@ class Host {
     const exported = await importModule(place);
     const module =
       place.kind === "tools"
-        ? { hooks: [], tools: toolsOf(exported, place.name) }
+        ? { hooks: [], ignored: [], tools: toolsOf(exported, place.name) }
         : await startPlugins(exported, at, place.options);
     this.#modules.set(place.name, module);
-    const hooks = module.hooks.flatMap((one) =>
-      Object.keys(one).filter((name) => isFunction(Reflect.get(one, name))),
-    );
-    return { hooks: [...new Set(hooks)], tools: [...module.tools].map(describeTool) };
+    const hooks = module.hooks.flatMap((one) => [...one.keys()]);
+    const { ignored } = module;
+    return { hooks: [...new Set(hooks)], ignored, tools: [...module.tools].map(describeTool) };
   }
 
   /** Each plugin of the module gets what the one before has left. */
   async #hook(name: string, hook: string, input: unknown, output: unknown): Promise<unknown> {
-    for (const hooks of this.#module(name).hooks) {
-      const run: unknown = Reflect.get(hooks, hook);
-      if (isFunction(run)) await Reflect.apply(run, hooks, [input, output]);
-    }
+    for (const hooks of this.#module(name).hooks) await hooks.get(hook)?.(input, output);
     return output;
   }
 
@@ -146,8 +147,38 @@ async function startPlugins(
       throw new Nonsense(`it returned ${describe(returned)} instead of its hooks`);
     hooks.push(returned);
   }
-  return { hooks, tools: new Map(hooks.flatMap((one) => Object.entries(one.tool ?? {}).map(checkedTool))) };
+  const named = hooks.map((one) => namedHooks(one));
+  return {
+    hooks: named.map((one) => one.hooks),
+    ignored: named.flatMap((one) => one.ignored),
+    tools: new Map(hooks.flatMap((one) => Object.entries(one.tool ?? {}).map(checkedTool))),
+  };
 }
+
+/** Groups in groups that are looked into: `tool.execute.before` has two. */
+const groupDepth = 2;
+
+/** Hooks by name, groups of hooks flattened: `{ permission: { ask } }` is `permission.ask`. */
+function namedHooks(holder: object, depth = 0): { hooks: Map<string, Hook>; ignored: string[] } {
+  const hooks = new Map<string, Hook>();
+  const ignored: string[] = [];
+  for (const [name, value] of Object.entries(holder)) {
+    if (value === undefined || (depth === 0 && name === "tool")) continue;
+    const group = isGroup(value) && depth < groupDepth ? namedHooks(value, depth + 1) : undefined;
+    if (isFunction(value)) hooks.set(name, value.bind(holder));
+    else if (group === undefined || group.hooks.size === 0) ignored.push(name);
+    else for (const [inner, hook] of group.hooks) setOnce(hooks, `${name}.${inner}`, hook);
+  }
+  return { hooks, ignored };
+}
+
+/** What is written with the whole name counts before a member of a group. */
+function setOnce(hooks: Map<string, Hook>, name: string, hook: Hook): void {
+  if (!hooks.has(name)) hooks.set(name, hook);
+}
+
+const isGroup = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function pluginInput({ directory, worktree, projectId }: HostPlace): PluginInput & { $: unknown } {
   return { directory, worktree, project: { id: projectId, worktree }, client, $: noShell };

@@ -166,7 +166,7 @@ export class LoadedModules {
     if (asked.outcome !== "value") return this.blame(module, "loading it", asked);
     const loaded = loadedModuleSchema.safeParse(asked.value).data;
     if (loaded === undefined) return this.switchOff(module, "loading it was answered with nonsense");
-    const unknown = loaded.hooks.filter((hook) => !hookNames.has(hook));
+    const unknown = [...loaded.hooks.filter((hook) => !hookNames.has(hook)), ...loaded.ignored];
     if (unknown.length > 0 && module.hooks.length === 0)
       this.#tell(`The plugin ${module.shown} has hooks that mean nothing here: ${unknown.join(", ")}.`);
     module.hooks = loaded.hooks;

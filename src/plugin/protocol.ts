@@ -80,6 +80,8 @@ export const parseHostMessage = (message: unknown): HostMessage | undefined =>
 /** What a module brought. */
 export const loadedModuleSchema = z.object({
   hooks: z.array(z.string()),
+  /** What it gave as hooks and is none. */
+  ignored: z.array(z.string()),
   tools: z.array(
     z.object({ name: z.string(), description: z.string(), schema: z.record(z.string(), z.unknown()) }),
   ),

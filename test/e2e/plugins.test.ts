@@ -350,12 +350,36 @@ export const Decides = () => ({
         /f-bug\.js was switched off: tool\.execute\.before threw: /,
         /g-load\.js was switched off: loading it threw: not today/,
         /h-null\.js was switched off: loading it threw: it returned null instead of its hooks/,
-        /i-auth\.js has hooks that mean nothing here: /,
+        /i-auth\.js has hooks that mean nothing here: config, auth\./,
         /package opencode-not-there is not installed/,
         /there is no file .*nowhere\.js/,
       ])
         expect(told).toMatch(problem);
       expect(told).not.toMatch(/j-good\.js was switched off/);
+    });
+  });
+
+  test("may group their hooks, and are told of what is none", async () => {
+    const plugin = `
+export const Grouped = async () => ({
+  permission: { ask: (question, output) => { if (question.pattern.includes("touch made")) output.status = "deny"; } },
+  chat: { params: (input, output) => { output.temperature = 0.25; }, nothing: () => {} },
+  "tool.execute.after": { bash: "no function" },
+});
+`;
+    const homeFiles = { ".config/fairlead/plugins/grouped.js": plugin };
+    await story({ homeFiles }, async ({ editor, model, repository }) => {
+      const { sessionId } = await editor.newSession();
+      model.reply(reply.call("bash", { command: "touch made" })).reply("It is forbidden.");
+      await editor.prompt(sessionId, "Go");
+      expect(model.requests[1]?.toolResults).toEqual([
+        expect.stringMatching(/^Not run\. The plugin .*grouped\.js forbids /),
+      ]);
+      expect(model.requests[0]?.body).toMatchObject({ temperature: 0.25 });
+      expect(await repository.git("status", "--porcelain")).toBe("");
+      expect(thoughtText(editor.updates(sessionId))).toMatch(
+        /grouped\.js has hooks that mean nothing here: chat\.nothing, tool\.execute\.after\./,
+      );
     });
   });
 
