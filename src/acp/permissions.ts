@@ -25,7 +25,7 @@ const rejectOnce = "reject_once";
 /** Characters of all patterns that an option names. */
 const patternsLength = 400;
 
-/** Asks through the editor's own prompt. What chooses an option that was not offered is a no; what is no answer at all throws. */
+/** Asks through the editor's own prompt. Rejects where the answer is none of those offered. */
 export async function askClient(
   asker: Asker,
   question: Question,
@@ -111,9 +111,10 @@ function toAnswer(response: unknown, scopes: readonly ApprovalScope[]): Answer {
   const parsed = responseSchema.safeParse(response);
   const outcome = parsed.data?.outcome;
   if (outcome?.outcome === "cancelled") return { reply: "cancelled" };
-  // Nobody said no either.
-  if (outcome?.outcome !== "selected") throw new Error("The editor's answer was none of those offered.");
-  if (outcome.optionId === allowOnce) return { reply: "once" };
-  const scope = scopes.find((offered) => allowAlways[offered] === outcome.optionId);
-  return scope === undefined ? { reply: "reject" } : { reply: "always", scope };
+  const chosen = outcome?.outcome === "selected" ? outcome.optionId : undefined;
+  if (chosen === allowOnce) return { reply: "once" };
+  if (chosen === rejectOnce) return { reply: "reject" };
+  const scope = scopes.find((offered) => allowAlways[offered] === chosen);
+  if (scope !== undefined) return { reply: "always", scope };
+  throw new Error("The editor's answer was none of those offered.");
 }

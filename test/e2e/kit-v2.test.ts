@@ -731,7 +731,7 @@ describe("tools", () => {
     const odd = () => ({ outcome: "_later" as const });
     await draftStory({ config, permission: odd }, async (stage) => {
       const sessionId = await newSession(stage);
-      stage.model.reply(reply.call("bash", { command: "touch done" }));
+      stage.model.reply(reply.call("bash", { command: "touch done" })).reply("Then not.");
       await stage.editor.turn(sessionId, "Work");
       expect(await stage.repository.git("status", "--porcelain")).toBe("");
     });

@@ -109,10 +109,10 @@ describe("the answers", () => {
     ["an option with a prototype's name", { outcome: "selected", optionId: "__proto__" }],
     ["an empty option", { outcome: "selected", optionId: "" }],
   ];
-  test.each(strange)("%s is a no", async (_, outcome) => {
+  test.each(strange)("%s lets nothing run", async (_, outcome) => {
     await story({ config: askBash, permission: outcome }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
-      model.reply(bash("touch made"));
+      model.reply(bash("touch made")).reply("Then not.");
       await editor.prompt(sessionId, "Go");
       expect(toolCalls(editor.updates(sessionId))).toMatchObject([{ status: "failed" }]);
       expect(await repository.git("status", "--porcelain")).toBe("");
