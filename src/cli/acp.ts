@@ -19,6 +19,8 @@ export async function serveEditor(args: readonly string[]): Promise<void> {
   const ignored = args.filter((arg) => arg !== "--verbose");
   if (ignored.length > 0)
     process.stderr.write(`fairlead acp takes --verbose only; ignored: ${ignored.join(" ")}\n`);
+  if (process.stdin.isTTY)
+    process.stderr.write("Editors start this. To work in a terminal, use: fairlead run\n");
   // Loading blocks this thread: it waits until the first answer is out.
   await wire.begun;
   const { openServer } = await import("./acp-server.ts");

@@ -17,7 +17,7 @@ export function findCommand(words: readonly string[], commands: readonly Command
   if (first === "help") return { kind: "help", words: rest };
   if (first === "--version" || first === "-v") return { kind: "version" };
   const found = longestMatch(words, commands);
-  if (found === undefined) throw new UsageError(unknownCommand(first, commands));
+  if (found === undefined) throw new UsageError(unknownCommand(first, commands, rest));
   const { command, length } = found;
   const args = words.slice(length);
   const flags = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
@@ -70,10 +70,18 @@ function longestMatch(
 }
 
 /** What is said where no command begins with the word. */
-export function unknownCommand(word: string, commands: readonly Command[]): string {
+export function unknownCommand(
+  word: string,
+  commands: readonly Command[],
+  rest: readonly string[] = [],
+): string {
   if (groupOf(word, commands).length > 0) return `${word} takes ${verbsOf(word, commands).join(", ")}`;
   const words = [...new Set(commands.flatMap(({ names }) => names.map((name) => name.split(" ")[0] ?? "")))];
-  return `there is no command "${word}"${meant(nearest(word, words))}`;
+  const near = nearest(word, words);
+  // Several words are a prompt rather than a slip.
+  const text = [word, ...rest].join(" ");
+  const isPrompt = near === undefined && /\S\s+\S/.test(text) && !rest.some((one) => one.startsWith("-"));
+  return `there is no command "${word}"${meant(isPrompt ? `fairlead run ${JSON.stringify(text)}` : near)}`;
 }
 
 function verbsOf(word: string, commands: readonly Command[]): string[] {

@@ -7,6 +7,7 @@ import { localApp, openApp } from "./local-app.ts";
 import { remark, shownOn } from "./output.ts";
 import { Printer } from "./printer.ts";
 import { answerFor, describeRefused, type RefusedCall } from "./run-answers.ts";
+import { choose } from "./run-choices.ts";
 import { readOptions, type RunOptions, unattendedSteps } from "./run-options.ts";
 import { styleFor } from "./style.ts";
 import { UsageError } from "./usage.ts";
@@ -131,24 +132,20 @@ async function openSession(editor: Editor, options: RunOptions): Promise<string>
   const { agent } = editor;
   const { cwd } = options;
   const known = await sessionToGoOn(editor, options);
-  const sessionId = known ?? (await agent.request("session/new", { cwd, mcpServers: [] })).sessionId;
-  if (known !== undefined) await agent.request("session/resume", { sessionId, cwd, mcpServers: [] });
+  if (known !== undefined) {
+    const offered = await agent.request("session/resume", { sessionId: known, cwd, mcpServers: [] });
+    await choose({ editor, sessionId: known, offered }, options);
+    return known;
+  }
+  const { sessionId, ...offered } = await agent.request("session/new", { cwd, mcpServers: [] });
   try {
-    await choose(editor, sessionId, options);
+    await choose({ editor, sessionId, offered }, options);
   } catch (error) {
     // The next --continue is to find what came before.
-    if (known === undefined) await agent.request("session/delete", { sessionId });
+    await agent.request("session/delete", { sessionId });
     throw error;
   }
   return sessionId;
-}
-
-async function choose({ agent }: Editor, sessionId: string, options: RunOptions): Promise<void> {
-  if (options.agent !== undefined)
-    await agent.request("session/set_mode", { sessionId, modeId: options.agent });
-  if (options.model !== undefined) {
-    await agent.request("session/set_config_option", { sessionId, configId: "model", value: options.model });
-  }
 }
 
 /** The session that the flags name; undefined for a new one. */

@@ -1,0 +1,95 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { fairlead } from "../support/cli.ts";
+import { type ModelServer, startModelServer } from "../support/model-server.ts";
+import { temporaryFolder, writeConfig } from "../support/temp.ts";
+
+interface Place {
+  model: ModelServer;
+  run: (...args: string[]) => ReturnType<typeof fairlead>;
+}
+
+async function inPlace(play: (place: Place) => Promise<void>): Promise<void> {
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  const model = await startModelServer();
+  try {
+    const models = { coder: { reasoning: true, variants: { high: { reasoningEffort: "high" } } }, plain: {} };
+    const local = { options: { baseURL: model.url, apiKey: "test-key" }, models };
+    await writeConfig(home.path, model.url, { model: "local/plain", provider: { local } });
+    await play({ model, run: (...args) => fairlead(home.path, args) });
+    model.assertClean();
+  } finally {
+    await model.close();
+  }
+}
+
+describe("run", () => {
+  test("takes a level of thinking after the model's name, as the configuration does", async () => {
+    await inPlace(async ({ model, run }) => {
+      model.reply("Thought.");
+      expect((await run("run", "-m", "local/coder:high", "Hi")).stdout).toBe("Thought.");
+      expect(model.requests[0]?.body).toMatchObject({ model: "coder", reasoning_effort: "high" });
+      const unknown = await run("run", "-m", "local/coder:huge", "Hi");
+      expect([unknown.exitCode, unknown.stderr]).toEqual([
+        1,
+        expect.stringMatching(/The model local\/coder has no thinking level "huge"; it has .*high/),
+      ]);
+      expect((await run("run", "-m", "local/plain:high", "Hi")).exitCode).toBe(1);
+    });
+  });
+
+  test("says of a model that cannot be used which one could be meant", async () => {
+    await inPlace(async ({ run }) => {
+      const said = async (name: string) => (await run("run", "-m", name, "Hi")).stderr.split("\n").at(-1);
+      const hint = "fairlead models lists those that can.";
+      expect(await said("coder")).toBe(
+        `fairlead: The model coder cannot be used. Did you mean local/coder? ${hint}`,
+      );
+      expect(await said("local/codr")).toContain("Did you mean local/coder?");
+      expect(await said("nobody/nothing-like-it")).toBe(
+        `fairlead: The model nobody/nothing-like-it cannot be used. ${hint}`,
+      );
+    });
+  });
+
+  test("says of an agent that cannot be chosen why, and which can", async () => {
+    await inPlace(async ({ run }) => {
+      const said = async (name: string) => {
+        const { exitCode, stderr } = await run("run", "--agent", name, "Hi");
+        expect(exitCode).toBe(1);
+        return stderr.split("\n").at(-1);
+      };
+      expect(await said("nobody")).toBe('fairlead: There is no agent "nobody". --agent takes build, plan.');
+      expect(await said("paln")).toBe(
+        'fairlead: There is no agent "paln". Did you mean plan? --agent takes build, plan.',
+      );
+      expect(await said("explore")).toBe(
+        "fairlead: The agent explore works for other agents only and cannot be chosen. --agent takes build, plan. Mention it in the prompt instead: @explore.",
+      );
+      expect(await said("title")).toContain("The agent title is hidden and cannot be chosen.");
+      expect((await run("sessions")).stdout).toBe("");
+    });
+  });
+});
+
+test("words that are no command lead to run, and the server tells a person at a terminal what it is", async () => {
+  await inPlace(async ({ run }) => {
+    const words = await run("explain this repository");
+    expect([words.exitCode, words.stderr.split("\n")[0]]).toEqual([
+      2,
+      'fairlead: there is no command "explain this repository". Did you mean fairlead run "explain this repository"?',
+    ]);
+    const more = await run("explain", "this", "repository");
+    expect(more.stderr).toContain('Did you mean fairlead run "explain this repository"?');
+    expect((await run("fly")).stderr).not.toContain("fairlead run");
+  });
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  const terminal = join(import.meta.dirname, "../support/as-terminal.cjs");
+  const served = await fairlead(home.path, ["acp"], { env: { NODE_OPTIONS: `--require=${terminal}` } });
+  expect(served).toEqual({
+    exitCode: 0,
+    stdout: "",
+    stderr: "Editors start this. To work in a terminal, use: fairlead run",
+  });
+  expect((await fairlead(home.path, ["acp"])).stderr).toBe("");
+});
