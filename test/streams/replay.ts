@@ -114,12 +114,11 @@ export class Replay implements AsyncDisposable {
   readonly #send: Send = async (url, request) => {
     const answer = await sendHttp(url, request);
     const whole = Buffer.concat(await answer.body.toArray());
-    const rest = this.#cut(whole)[Symbol.iterator]();
-    const body = new Readable({
-      read() {
-        const { done = false, value } = rest.next();
-        this.push(done ? null : value);
-      },
+    const body = new Readable({ read() {} });
+    // As a connection does: not while somebody asks for more.
+    setImmediate(() => {
+      for (const piece of this.#cut(whole)) body.push(piece);
+      body.push(null);
     });
     return { ...answer, body };
   };
