@@ -14,6 +14,9 @@ export function messageOf(thrown: unknown): string {
 
 /** What happened where a part of the program is missing or broken on the disk. */
 export function partProblem(thrown: unknown): string {
+  const code = codeOf(thrown);
+  if (code === "EMFILE" || code === "ENFILE")
+    return `A part of the program could not be loaded: too many files are open (${code}). Close some sessions, or raise the limit (ulimit -n) and start the agent again.`;
   const [reason = ""] = (thrown instanceof Error ? thrown.message : String(thrown)).split("\n");
   return `A part of the program could not be loaded: ${reason}. It may have been updated or removed while it ran: start the agent again, and if that stays so, install Fairlead anew.`;
 }
@@ -21,7 +24,15 @@ export function partProblem(thrown: unknown): string {
 /** Parts are loaded when they are first needed; an update takes them away under a program that runs. */
 function isMissingPart(thrown: Error): boolean {
   const code = codeOf(thrown);
-  return code === "MODULE_NOT_FOUND" || code === "ERR_MODULE_NOT_FOUND";
+  return code === "MODULE_NOT_FOUND" || code === "ERR_MODULE_NOT_FOUND" || isPartUnopened(thrown);
+}
+
+/** Whether a part could not be opened for want of files. */
+function isPartUnopened(thrown: Error): boolean {
+  const isOutOfFiles = codeOf(thrown) === "EMFILE" || codeOf(thrown) === "ENFILE";
+  return (
+    isOutOfFiles && "path" in thrown && typeof thrown.path === "string" && /\.[cm]?js$/.test(thrown.path)
+  );
 }
 
 /** The same as a sentence that another can follow. */

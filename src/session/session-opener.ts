@@ -1,5 +1,6 @@
 import { messageOf } from "../base/errors.ts";
 import { type Log, withFields } from "../base/log.ts";
+import { expectSpareFiles } from "../base/spare-files.ts";
 import type { SessionEvent } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { Message, ModelRef, SessionInfo, Todo } from "../message/message.ts";
@@ -73,6 +74,7 @@ export class SessionOpener {
 
   /** Stores a new session and opens it. */
   async begin(info: SessionInfo, project: Project): Promise<Session> {
+    expectSpareFiles();
     const store = await this.#deps.store();
     const writer = await store.begin(info);
     const servers = this.#serversFor(info.id, project);
@@ -86,6 +88,8 @@ export class SessionOpener {
    * included, and asks through its gate.
    */
   async open(id: SessionId, onDisk: Project, { amend = same, parent }: OpenOptions = {}): Promise<Opened> {
+    // A child belongs to a turn, for which files are spared.
+    if (parent === undefined) expectSpareFiles();
     const store = await this.#deps.store();
     const opened = await store.openSession(id);
     if (opened.status === "busy") return { status: "busy", pid: opened.pid };

@@ -139,16 +139,26 @@ export class Journal {
     return this.#writing.finish();
   }
 
+  /** Closes the file until the next change: an idle session holds as few files open as it can. */
+  rest(): Promise<void> {
+    return this.#writing.between(async () => {
+      if (this.#isTorn || this.#pending.length > 0) return;
+      this.#closeFile();
+    });
+  }
+
   /** Begins a new file with only these changes; they must say all that is not in other files. */
   replace(needed: () => { seq: number; changes: Change[] }): Promise<void> {
     return this.#writing.between(() => withStoreErrors(this.#path, () => this.#replace(needed())));
   }
 
   close(): Promise<void> {
-    return this.#writing.between(async () => {
-      if (this.#file !== undefined) closeSync(this.#file);
-      this.#file = undefined;
-    });
+    return this.#writing.between(async () => this.#closeFile());
+  }
+
+  #closeFile(): void {
+    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file = undefined;
   }
 
   async #writePending(): Promise<void> {

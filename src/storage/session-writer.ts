@@ -158,8 +158,10 @@ export class SessionWriter {
    * Resolves when everything given so far is on disk. Rejects with a `UserError` when the disk does not take it;
    * what is not written yet stays, and a later flush tries again.
    */
-  flush(): Promise<void> {
-    return this.#closing ?? this.#flush();
+  async flush(): Promise<void> {
+    if (this.#closing !== undefined) return this.#closing;
+    await this.#flush();
+    await this.#journal.rest();
   }
 
   async #flush(): Promise<void> {

@@ -11,6 +11,9 @@ import { temporaryFolder } from "../support/temp.ts";
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const recording = ["--require", file("../support/record-paths.cjs"), file("../../bin/fairlead.js"), "acp"];
 
+/** The program is started once for each of some twenty files. */
+const timeoutMs = 180_000;
+
 const repositoryFiles = { "a.txt": "one\n", "AGENTS.md": "Be brief.\n", ".gitignore": "x\n" };
 const homeFiles = {
   ".config/fairlead/AGENTS.md": "Be kind.\n",
@@ -70,37 +73,41 @@ function putPipe(path: string): void {
   execFileSync("mkfifo", [path]);
 }
 
-test("a pipe in place of any file that the program opens or looks for holds nothing up", async () => {
-  await story({ files: repositoryFiles, homeFiles, program: recording }, async (stage) => {
-    const { editor } = stage;
-    const sessionId = await play(stage);
-    await play(stage, sessionId);
-    await editor.close();
-    const places = placesIn(stage);
-    const there = places.filter((path) => existsSync(path));
-    // Not in place of a folder that holds other places.
-    const missing = places.filter(
-      (path) => !existsSync(path) && !places.some((other) => other.startsWith(`${path}/`)),
-    );
-    expect([there.length > 10, missing.length > 20]).toEqual([true, true]);
-    for (const round of [...there.map((path) => [path]), missing]) {
-      const before = round.map((path) => (existsSync(path) ? readFileSync(path) : undefined));
-      for (const path of round) putPipe(path);
-      await editor.restart();
-      await editor.initialize();
-      await play(stage, sessionId).catch((error: unknown) => {
-        throw new Error(`no answer with a pipe at ${round.join(", ")}`, { cause: error });
-      });
-      const { code } = await editor.close();
-      expect([round, code]).toEqual([round, 0]);
-      for (const [index, path] of round.entries()) {
-        rmSync(path, { force: true, recursive: true });
-        const content = before[index];
-        if (content !== undefined) writeFileSync(path, content);
+test(
+  "a pipe in place of any file that the program opens or looks for holds nothing up",
+  async () => {
+    await story({ files: repositoryFiles, homeFiles, program: recording }, async (stage) => {
+      const { editor } = stage;
+      const sessionId = await play(stage);
+      await play(stage, sessionId);
+      await editor.close();
+      const places = placesIn(stage);
+      const there = places.filter((path) => existsSync(path));
+      // Not in place of a folder that holds other places.
+      const missing = places.filter(
+        (path) => !existsSync(path) && !places.some((other) => other.startsWith(`${path}/`)),
+      );
+      expect([there.length > 10, missing.length > 20]).toEqual([true, true]);
+      for (const round of [...there.map((path) => [path]), missing]) {
+        const before = round.map((path) => (existsSync(path) ? readFileSync(path) : undefined));
+        for (const path of round) putPipe(path);
+        await editor.restart();
+        await editor.initialize();
+        await play(stage, sessionId).catch((error: unknown) => {
+          throw new Error(`no answer with a pipe at ${round.join(", ")}`, { cause: error });
+        });
+        const { code } = await editor.close();
+        expect([round, code]).toEqual([round, 0]);
+        for (const [index, path] of round.entries()) {
+          rmSync(path, { force: true, recursive: true });
+          const content = before[index];
+          if (content !== undefined) writeFileSync(path, content);
+        }
       }
-    }
-  });
-});
+    });
+  },
+  timeoutMs,
+);
 
 test("a pipe in place of the log keeps neither a prompt nor the end of the program waiting", async () => {
   const env = { FAIRLEAD_LOG: "info" };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { codeOf, messageOf, UserError } from "../../src/base/errors.ts";
+import { codeOf, messageOf, partProblem, UserError } from "../../src/base/errors.ts";
 import { toStoreError } from "../../src/storage/disk-error.ts";
 
 /** A system error as Node reports it when it has no name for its number: synchronous calls, then promises. */
@@ -27,6 +27,23 @@ test.runIf(process.platform === "linux").each([
     expect(told).toBeInstanceOf(UserError);
     expect(messageOf(told)).toContain(`Sessions cannot be stored in /data: ${words} (${code}).`);
   }
+});
+
+test("a part of the program that cannot be opened for want of files is not said to be missing", () => {
+  const path = "/program/dist/library-x.cjs";
+  const error = Object.assign(new Error(`EMFILE: too many open files, open '${path}'`), {
+    code: "EMFILE",
+    path,
+  });
+  for (const told of [messageOf(error), partProblem(error)]) {
+    expect(told).toMatch(
+      /^A part of the program could not be loaded: too many files are open \(EMFILE\)\. Close/,
+    );
+    expect(told).not.toMatch(/updated|removed|install/);
+  }
+  expect(messageOf(Object.assign(new Error("EMFILE: a.txt"), { code: "EMFILE", path: "a.txt" }))).toBe(
+    "EMFILE: a.txt",
+  );
 });
 
 test("an error that is named, or has an unknown number, stays as it is", () => {
