@@ -217,7 +217,7 @@ test("what was done in a session is said by a model that has read it, and by nob
   expect(asked?.system).toContain("in the first person");
   expect(asked?.toolNames).toEqual([]);
   expect(asked?.userText).toMatch(
-    /^Person:\nWhat does\na\.txt say\?[^]*\[bash [^]*one[^]*Agent:\nIt says one\./,
+    /^User:\nWhat does\na\.txt say\?[^]*\[bash [^]*one[^]*Agent:\nIt says one\./,
   );
 
   const failed = await run(["sessions", "summary", id]);

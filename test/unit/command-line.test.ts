@@ -84,7 +84,7 @@ test("help fits into its terminal, and names are never broken", () => {
   const at = lines.findIndex((line) => line.includes("--permission"));
   expect(lines.slice(at, at + 2)).toEqual([
     "  --permission POLICY         what happens where a rule asks: ask, allow or deny",
-    "                              (ask on a terminal, else deny)",
+    "                              (ask if stdin and stderr are terminals, else deny)",
   ]);
 });
 
