@@ -1,3 +1,4 @@
+import { isLoopback } from "../base/loopback.ts";
 import { isKnownToken } from "../base/secret-forms.ts";
 import { type Preset, presets } from "../model/catalog.ts";
 import type { Catalog, KnownModel } from "../model/known-models.ts";
@@ -96,7 +97,7 @@ async function custom(id: string, baseURL: string, questions: Questions): Promis
           suggestion: nameOf(hostname),
           check: checkProviderName,
         });
-  const isLocal = ["localhost", "127.0.0.1", "[::1]"].includes(hostname);
+  const isLocal = isLoopback(baseURL);
   const nothing = { keyVariables: [], models: [], defaultModel: undefined };
   return { id: name, name, baseURL: baseURL.replace(/\/+$/, ""), isCustom: true, isLocal, ...nothing };
 }

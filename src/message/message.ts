@@ -30,6 +30,8 @@ export const agentErrorSchema = z.object({
   status: z.number().optional(),
   /** The wait that the provider asked for, in milliseconds. */
   retryAfterMs: z.number().optional(),
+  /** The context window that the provider named, in tokens. */
+  window: z.number().int().positive().optional(),
   retryable: z.boolean(),
 });
 export type AgentError = z.infer<typeof agentErrorSchema>;

@@ -6,6 +6,7 @@ import type { AgentError } from "../message/message.ts";
 import { cancelled } from "./cancelled.ts";
 import { type Destination, describeNotRunning } from "./local-server.ts";
 import type { RefusedCall } from "./refused-call.ts";
+import { statedWindow } from "./stated-window.ts";
 
 /** A failed call as a value that can travel as a throw through libraries; {@link toAgentError} takes it out again. */
 export class ProviderFailure extends Error {
@@ -62,7 +63,12 @@ const contextLengthWords: readonly RegExp[] = [
   /exceeds the maximum number of (input )?tokens/i,
   /maximum prompt length is/i,
   /reduce the length of (the )?(messages|prompt|input)/i,
-  /longer than the maximum model length/i,
+  /longer than the (maximum model|model'?s context) length/i,
+  /token(s| count)[^.]{0,40} exceeds the limit of \d+/i,
+  /number of tokens in the prompt cannot exceed/i,
+  /current length is \d+ while (the )?limit is/i,
+  /must be <= \d+\. given/i,
+  /tokens_limit_reached/i,
   /too large for model with \d+ maximum/i,
   /loaded with context length of only/i,
   /exceeded model token limit/i,
@@ -87,11 +93,13 @@ export function fromAnswer(answer: FailedAnswer): AgentError {
   const words = withHint(wordsOf(answer), said);
   const kind = kindOf(answer.status ?? statusIn(value, nestingLimit), said);
   const retryAfterMs = parseRetryAfter(answer, answer.now);
+  const window = kind.code === "context-length" ? statedWindow(answer.body) : undefined;
   return {
     ...kind,
     message: `${leadFor(kind.code, answer.status)}${words}`,
     ...(answer.status !== undefined && { status: answer.status }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(window !== undefined && { window }),
   };
 }
 

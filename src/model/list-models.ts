@@ -174,7 +174,8 @@ function listIn(answer: unknown): unknown[] {
   throw new ProviderFailure(invalidResponse("the answer is no list of models", false));
 }
 
-async function askJson(
+/** Asks a provider with its key. Throws where it answers with anything but JSON. */
+export async function askJson(
   url: string,
   provider: Provider,
   signal: AbortSignal,

@@ -1,4 +1,5 @@
 import { orWhenAborted } from "../base/async.ts";
+import { isLoopback } from "../base/loopback.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { addressFault, addressFaults, type AddressFault } from "../config/provider-address.ts";
@@ -63,6 +64,10 @@ export interface OpenModels extends Models {
   chooseByName(name: string): DefaultModel;
   /** The model that a text names (`provider/model[:variant]`), if its provider can be used. */
   findByName(text: string): Model | undefined;
+  /** Whether the model's server is on this machine and its window is not configured, so that it is asked unasked. */
+  mayAskWindow(model: Model): boolean;
+  /** Asks the model's server for its window, in tokens, within a second. Only servers on this machine are asked. */
+  askWindow(model: Model, signal: AbortSignal): Promise<number | undefined>;
   /** Asks a provider which models it has; they are known when the configuration is opened the next time. */
   discover(provider: string): Promise<ListedModels>;
   /** Asks a provider once whether it answers, takes the key and has the model. A command for its key is not run. */
@@ -98,6 +103,9 @@ export function openModels({
   const calls = new LateCalls({ send, log });
   const stallMs = config.retry?.stall_ms;
 
+  // Where the editor sends a provider's requests it answers them itself.
+  const isAskable = ({ id, baseURL }: Provider) => isLoopback(baseURL) && !withoutKey.has(id);
+
   const find = (ref: ModelRef): Model | undefined => {
     const provider = providers.get(ref.provider);
     return provider && refusedMedia.applyTo(modelOf(provider, ref, known), provider.baseURL);
@@ -124,6 +132,16 @@ export function openModels({
     },
     providers: () => [...providers.values()].map(summaryOf),
     defaultModel: (wishes = {}) => chooseDefault({ wishes, env, config, providers, find, list }),
+    mayAskWindow({ ref }) {
+      const provider = providers.get(ref.provider);
+      return provider !== undefined && isAskable(provider) && !modelConfig(provider, ref)?.limit?.context;
+    },
+    async askWindow({ ref }, signal) {
+      const provider = providers.get(ref.provider);
+      if (provider === undefined || !isAskable(provider)) return undefined;
+      const { askWindow } = await import("./server-window.ts");
+      return askWindow(provider, modelConfig(provider, ref)?.id ?? ref.model, signal);
+    },
     async discover(id) {
       const provider = providers.get(id);
       if (provider !== undefined && refreshList !== undefined) return refreshList(provider);

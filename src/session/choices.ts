@@ -9,6 +9,7 @@ import type { Ruleset } from "../permission/rule.ts";
 import { chooseModel } from "./model-choice.ts";
 import type { Project } from "./project.ts";
 import type { SessionRecord } from "./session-record.ts";
+import type { Windows } from "./windows.ts";
 
 export interface ChoicesDeps {
   sessionId: SessionId;
@@ -19,6 +20,7 @@ export interface ChoicesDeps {
   /** Remembers the model for new sessions of the project. */
   rememberModel(model: ModelRef): Promise<void>;
   lastUsedModel: ModelRef | undefined;
+  windows: Pick<Windows, "applyTo">;
 }
 
 /** Who answers in a session and how: what the person chose, and what agents and configuration say where nothing was. */
@@ -128,8 +130,10 @@ export class Choices {
   }
 
   #choose(agent: Agent, { model, effort }: Pick<UserInfo, "model" | "effort">): Model | AgentError {
-    const { lastUsedModel } = this.#deps;
-    return chooseModel(this.#deps.project(), { chosen: model, effort, agent, lastUsed: lastUsedModel });
+    const { lastUsedModel, windows } = this.#deps;
+    const wishes = { chosen: model, effort, agent, lastUsed: lastUsedModel };
+    const choice = chooseModel(this.#deps.project(), wishes);
+    return "code" in choice ? choice : windows.applyTo(choice);
   }
 }
 

@@ -26,6 +26,7 @@ import { StoredTodos } from "./stored-todos.ts";
 import type { Transcript } from "./transcript.ts";
 import { Undo } from "./undo.ts";
 import { UserMessages } from "./user-messages.ts";
+import { Windows } from "./windows.ts";
 
 export interface SessionPartsDeps {
   info: SessionInfo;
@@ -76,6 +77,8 @@ export interface SessionParts {
   readonly title: SessionTitle;
   readonly todos: StoredTodos;
   readonly openCalls: OpenCalls;
+  /** Shared with the session that this one works for. */
+  readonly windows: Windows;
   /** The way back to earlier turns, and forth again. */
   readonly history: Undo;
   /** Tells the person, who hears of a child through whom it works for. */
@@ -94,7 +97,8 @@ export function partsOf(deps: SessionPartsDeps): SessionParts {
     plugins: () => plugins.current,
     model: () => choices.model,
   };
-  const own = { ...deps, ...now, sessionId: info.id, record, warn };
+  const windows = parent?.windows ?? new Windows();
+  const own = { ...deps, ...now, sessionId: info.id, record, warn, windows };
   const choices = new Choices(own);
   const spending = new Spending({
     ...own,
@@ -134,6 +138,7 @@ export function partsOf(deps: SessionPartsDeps): SessionParts {
     title: new SessionTitle({ ...own, spending }),
     todos: new StoredTodos(deps.todos, own),
     openCalls: new OpenCalls(),
+    windows,
     history: new Undo({
       ...own,
       workspace: deps.project.workspace,

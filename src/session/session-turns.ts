@@ -146,6 +146,7 @@ export class SessionTurns {
         modelFor: (message) => choices.modelFor(message),
         refusedMedia: this.#refusedMedia,
         warned: this.#warned,
+        windows: this.#parts.windows,
         warn: this.#parts.warn,
         onStep: async (outcome) => {
           diff.note(transcript.messages);

@@ -26,6 +26,7 @@ import { ToolRunner } from "./tool-runner.ts";
 import { type FollowUp, UnfinishedAnswers } from "./unfinished-answers.ts";
 import { compactionOf } from "./visible-messages.ts";
 import { WindowGuard, type WindowVerdict } from "./window-guard.ts";
+import type { Windows } from "./windows.ts";
 import { addTokens, noTokens, type TurnEnd, type TurnResult } from "./turn-result.ts";
 
 export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
@@ -44,6 +45,8 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
   refusedMedia: RefusedMedia;
   /** Models whose window was checked for its size. */
   warned: Set<string>;
+  /** What this session found out of the windows of models. */
+  windows: Windows;
   /** Tells the person. */
   warn(text: string): Promise<void>;
   /** Told after each model call, so that usage is known while the turn goes on. */
@@ -108,8 +111,10 @@ class Turn {
       const message = transcript.messages.findLast(({ info }) => info.role === "user");
       if (message?.info.role !== "user" || isAnswered(transcript.messages, message.info))
         return { end: "finished" };
-      const model = this.#deps.modelFor(message.info);
-      if ("code" in model) return { end: "failed", error: model };
+      const chosen = this.#deps.modelFor(message.info);
+      if ("code" in chosen) return { end: "failed", error: chosen };
+      const { windows, project } = this.#deps;
+      const model = await windows.settle(chosen, project.models, signal);
       const spending = await this.#maySpend(signal);
       if (spending !== undefined) return spending;
       const end = await this.#answer(message, message.info, model, signal);
@@ -160,6 +165,7 @@ class Turn {
     this.#window.measure(estimated, outcome);
     this.#refusedCalls = outcome.end === "calls" && outcome.hasRefusedCall ? this.#refusedCalls + 1 : 0;
     this.tokens = addTokens(this.tokens, outcome.tokens);
+    await this.#learnWindow(model, estimated, outcome, signal);
     await this.#deps.onStep(outcome);
     if (outcome.end === "calls" && this.#texts.isLoop(textOf(transcript.messages.at(-1))))
       return { end: "failed", error: repeats(sameInEachStep) };
@@ -170,7 +176,19 @@ class Turn {
     if (followUp !== undefined) return this.#follow(question, followUp);
     if (outcome.end !== "failed" || outcome.error.code !== "context-length")
       return endAfter(outcome, project);
-    return this.#makeRoom(await this.#window.afterRefusal(request, model, outcome.error), question);
+    const known = this.#deps.windows.applyTo(model);
+    return this.#makeRoom(await this.#window.afterRefusal(request, known, outcome.error), question);
+  }
+
+  async #learnWindow(
+    model: Model,
+    estimated: number,
+    outcome: StepOutcome,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { windows, project } = this.#deps;
+    const notice = await windows.learn(model, { estimated, outcome }, project.models, signal);
+    if (notice !== undefined) await this.#deps.warn(notice);
   }
 
   /** Undefined is "go on". */

@@ -55,6 +55,9 @@ export class ModelServer {
   readonly #queue: (Reply | ReplyFunction)[] = [];
   readonly #standing: { matches: (request: ModelRequest) => boolean; reply: Reply | ReplyFunction }[] = [];
   readonly #gates = new Set<Gate>();
+  readonly #pages = new Map<string, unknown>();
+  /** Paths that were asked for beside completions. */
+  readonly asked: string[] = [];
   #otherwise: Reply | ReplyFunction | undefined;
   #title: Reply | ReplyFunction = usualTitle;
   #callIds = 0;
@@ -100,6 +103,12 @@ export class ModelServer {
     return this;
   }
 
+  /** Answers a path with JSON. */
+  page(path: string, body: unknown): this {
+    this.#pages.set(path, body);
+    return this;
+  }
+
   /** Answers requests for a title. */
   title(reply: Reply | ReplyFunction): this {
     this.#title = reply;
@@ -141,16 +150,19 @@ export class ModelServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = `${request.method} ${request.url}`;
-    if (path === "GET /v1/models") return this.#listModels(response);
     if (path === "POST /v1/chat/completions") return this.#complete(request, response);
+    this.asked.push(path);
+    const page = this.#pages.get(request.url ?? "");
+    if (page !== undefined) return sendJson(response, 200, page);
+    if (path === "GET /v1/models") return this.#listModels(response);
+    if (windowQuestion.test(path)) return sendJson(response, 404, { error: { message: "Not found" } });
     this.violations.push(`The model server has no ${path}.`);
     response.writeHead(404, { "content-type": "application/json" }).end('{"error":{"message":"Not found"}}');
     return undefined;
   }
 
   #listModels(response: ServerResponse): void {
-    response.writeHead(200, { "content-type": "application/json" });
-    response.end(JSON.stringify({ object: "list", data: [{ id: "scripted", object: "model", created: 0 }] }));
+    sendJson(response, 200, { object: "list", data: [{ id: "scripted", object: "model", created: 0 }] });
   }
 
   async #complete(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -200,6 +212,13 @@ export class ModelServer {
     );
     return failure(400, "The test's script has no reply for this request.");
   }
+}
+
+/** Paths under which servers of one kind or another say how large a context they have. */
+const windowQuestion = /^GET \/(?:api\/ps|api\/v0\/models|props)\b|^POST \/api\/show$/;
+
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 }
 
 function flatten(reply: Reply): Step[] {

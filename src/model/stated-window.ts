@@ -1,0 +1,53 @@
+/** The smallest and the largest figure that can be a context window, in tokens. */
+const smallest = 256;
+const largest = 100_000_000;
+
+/** How a provider names a model's context window when it refuses a request as too long. */
+interface Statement {
+  readonly words: RegExp;
+  readonly providers: string;
+}
+
+const figure = String.raw`(\d[\d,_]*)`;
+const words = (before: string, after = ""): RegExp => new RegExp(`${before}${figure}${after}`, "i");
+
+const statements: readonly Statement[] = [
+  {
+    words: words(
+      String.raw`maximum (?:allowed )?(?:context|model|prompt|input|sequence) length(?: of| is|:)?\s*(?:only )?`,
+    ),
+    providers: "OpenAI, Azure, vLLM, SGLang, OpenRouter, DeepSeek, Fireworks, xAI",
+  },
+  { words: words("", String.raw` maximum context length`), providers: "Mistral" },
+  { words: words(String.raw`tokens > `, String.raw` maximum`), providers: "Anthropic, Bedrock" },
+  {
+    words: words(String.raw`context limit: [\d,_]+ \+ [\d,_]+ > `),
+    providers: "Anthropic, with the answer's limit",
+  },
+  { words: words(String.raw`maximum number of (?:input )?tokens (?:allowed )?\(?`), providers: "Gemini" },
+  { words: words(String.raw`n_ctx["']?\s*[:=]\s*`), providers: "llama.cpp, LM Studio" },
+  { words: words(String.raw`(?:available )?context size \(`), providers: "llama.cpp" },
+  { words: words(String.raw`loaded with context length of only `), providers: "LM Studio" },
+  { words: words(String.raw`token limit: `), providers: "Moonshot" },
+  { words: words(String.raw`must be <= `), providers: "Together AI, TGI" },
+  { words: words(String.raw`while (?:the )?limit is `), providers: "Cerebras" },
+  {
+    words: words(String.raw`(?:prompt|tokens?)[^.]{0,60}(?:exceeds?|cannot exceed) (?:the limit of )?`),
+    providers: "Cohere, GitHub",
+  },
+  { words: words(String.raw`max size: `, " tokens"), providers: "GitHub Models" },
+  {
+    words: words(String.raw`context (?:length|window|size|limit)(?: of| is|:|,|\s|\(|=|tokens?)*`),
+    providers: "Ollama and others",
+  },
+];
+
+/** The context window that a refusal names, in tokens; undefined where it names none. */
+export function statedWindow(refusal: string): number | undefined {
+  for (const statement of statements) {
+    const digits = statement.words.exec(refusal)?.[1];
+    const tokens = Number(digits?.replaceAll(/[,_]/g, ""));
+    if (tokens >= smallest && tokens <= largest) return tokens;
+  }
+  return undefined;
+}
