@@ -23,7 +23,7 @@ export async function doctor(call: Call): Promise<number> {
   const findings = [
     { what: "Fairlead", found: `${version} on Node ${process.versions.node}` },
     folderFinding(project),
-    modelFinding(project),
+    await modelFinding(project, call.has("offline")),
     ...(await providerFindings(project, call.has("offline"))),
     ...(await unusedFindings(project)),
     await storeFinding(app.folders),
@@ -59,11 +59,19 @@ function folderFinding({ workspace }: Project): Finding {
   return { what: "Folder", found: `${workspace.cwd} (${git})` };
 }
 
-function modelFinding({ models }: Project): Finding {
+async function modelFinding({ models }: Project, isOffline: boolean): Promise<Finding> {
   const chosen = models.defaultModel();
   if (chosen.outcome === "none") return { what: "Model", found: "none", todo: chosen.error.message };
   const { ref, limit } = chosen.model;
-  const context = limit.context === undefined ? "context unknown" : `${limit.context} tokens of context`;
+  const asked =
+    !isOffline && models.mayAskWindow(chosen.model)
+      ? await models.askWindow(chosen.model, new AbortController().signal)
+      : undefined;
+  const tokens = asked ?? limit.context;
+  const context =
+    tokens === undefined
+      ? "context unknown, so conversations are not compacted automatically; set limit.context"
+      : `${tokens} tokens of context`;
   return { what: "Model", found: `${ref.provider}/${ref.model} (${context})` };
 }
 

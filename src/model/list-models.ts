@@ -100,10 +100,7 @@ async function entriesOf({ id, baseURL }: Provider, ask: Ask): Promise<unknown[]
 
 /** Ollama tells a model's abilities and size only when asked for each. */
 async function ollamaEntries(root: string, ask: Ask): Promise<unknown[]> {
-  const [tags, running] = await Promise.all([
-    ask(`${root}/api/tags`),
-    ask(`${root}/api/ps`).catch(() => ({})),
-  ]);
+  const [tags, running] = await Promise.all([ask(`${root}/api/tags`), ask(`${root}/api/ps`).catch(() => [])]);
   const names = listIn(tags).flatMap((entry) =>
     isRecord(entry) && typeof entry.name === "string" ? entry.name : [],
   );

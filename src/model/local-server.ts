@@ -1,5 +1,6 @@
 import { sleep } from "../base/async.ts";
 import { codeOf } from "../base/errors.ts";
+import { isLoopback } from "../base/loopback.ts";
 import { presets } from "./catalog.ts";
 import type { Send } from "./http.ts";
 
@@ -46,6 +47,6 @@ function isOwnPort(url: URL, presetURL: string): boolean {
   return url.port === port && !port.startsWith("80");
 }
 
-function isLocalRefusal(error: unknown, { hostname }: URL): boolean {
-  return codeOf(error) === "ECONNREFUSED" && /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
+function isLocalRefusal(error: unknown, { href }: URL): boolean {
+  return codeOf(error) === "ECONNREFUSED" && isLoopback(href);
 }

@@ -93,6 +93,7 @@ export class ModelAccess {
     const sources = this.#sourcesOf(config, credentials);
     // Where the editor sends a provider's requests nobody is asked for models.
     const providers = [...usableProviders(sources).values()].filter(({ id }) => !sources.withoutKey.has(id));
+    await this.#lists.askLocal(providers);
     const watched = watch({ files: this.#lists.files(providers), holders: [] });
     const lists = await this.#lists.load(providers);
     this.#lists.keepFresh(providers, lists);

@@ -2,8 +2,10 @@ import { createHash, randomUUID } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import { deferred } from "../base/async.ts";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { isLoopback } from "../base/loopback.ts";
 import { lookAt } from "../base/look.ts";
 import { makeFolder } from "../base/make-folder.ts";
 import { readRegularFile } from "../base/regular-file.ts";
@@ -17,6 +19,8 @@ import type { Provider } from "./usable-providers.ts";
 const freshMs = 24 * 60 * 60 * 1_000;
 /** A failure is kept for this time, so that a server that is away is not asked by each session. */
 const failureMs = 60_000;
+/** How long a session waits for the first list of a server on this machine. */
+const localWaitMs = 1_000;
 
 /** Date of a list that is asked for again as soon as the configuration allows. */
 const longAgo = new Date(0).toISOString();
@@ -42,7 +46,10 @@ export interface ModelListsDeps {
   readonly log: Log;
 }
 
-/** The lists of models that servers gave when a person asked for them. Nothing is asked for by itself but with `discover`. */
+/**
+ * The lists of models that servers gave. Unasked are only servers with `discover`, and those on this machine of whose
+ * models nothing is configured.
+ */
 export class ModelLists {
   readonly #deps: ModelListsDeps;
   readonly #end = new AbortController();
@@ -101,16 +108,33 @@ export class ModelLists {
 
   /** Asks in the background where the configuration wants it and the list is old. */
   keepFresh(providers: Iterable<Provider>, lists: ReadonlyMap<string, ModelList>): void {
-    for (const provider of providers) {
-      const path = this.#pathOf(provider);
-      if (!provider.config.discover || this.#running.has(path) || !isOld(lists.get(provider.id))) continue;
-      const asking = this.refresh(provider)
-        .catch((error: unknown) =>
-          this.#deps.log.warn("a list of models could not be kept", { reason: messageOf(error) }),
-        )
-        .finally(() => this.#running.delete(path));
-      this.#running.set(path, asking);
-    }
+    for (const provider of providers)
+      if (provider.config.discover && isOld(lists.get(provider.id))) void this.#refreshOnce(provider);
+  }
+
+  /** Asks servers on this machine whose models nobody named. Waits a second for a first list, for others not at all. */
+  async askLocal(providers: Iterable<Provider>): Promise<void> {
+    const waits = [...providers].filter(isUnnamedLocal).map(async (provider) => {
+      const list = await this.#read(provider);
+      if (!isOld(list)) return;
+      const asking = this.#refreshOnce(provider);
+      if (list === undefined || list.models.length === 0) await within(asking, localWaitMs);
+    });
+    await Promise.all(waits);
+  }
+
+  /** Never rejects. */
+  #refreshOnce(provider: Provider): Promise<unknown> {
+    const path = this.#pathOf(provider);
+    const running = this.#running.get(path);
+    if (running !== undefined) return running;
+    const asking = this.refresh(provider)
+      .catch((error: unknown) =>
+        this.#deps.log.warn("a list of models could not be kept", { reason: messageOf(error) }),
+      )
+      .finally(() => this.#running.delete(path));
+    this.#running.set(path, asking);
+    return asking;
   }
 
   async close(): Promise<void> {
@@ -161,6 +185,20 @@ export function listProblems(lists: ReadonlyMap<string, ModelList>): string[] {
   return [...lists.values()].flatMap(({ provider, failure }) =>
     failure === undefined ? [] : [`The models of ${provider} could not be listed: ${failure}`],
   );
+}
+
+/** A program that prints a key may ask the user something: it is not run for this. */
+function isUnnamedLocal({ baseURL, config, extraModels, keyCommand }: Provider): boolean {
+  const isNamed = Object.keys(config.models ?? {}).length > 0 || extraModels.length > 0;
+  return isLoopback(baseURL) && !isNamed && keyCommand === undefined;
+}
+
+/** Resolves with the promise, or when the time is over. */
+async function within(promise: Promise<unknown>, ms: number): Promise<void> {
+  const over = deferred<void>();
+  const timer = setTimeout(() => over.resolve(), ms);
+  await Promise.race([promise, over.promise]);
+  clearTimeout(timer);
 }
 
 function isOld(list: ModelList | undefined): boolean {

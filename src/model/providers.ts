@@ -285,7 +285,7 @@ function chooseDefault({ wishes, env, config, providers, find, list }: Choice): 
     found(openai ? find({ provider: "openai", model: openai }) : undefined) ??
     found(only && onlyModel(only, find, list)) ?? {
       outcome: "none",
-      error: noModel([...providers.keys()], config),
+      error: noModel([...providers.keys()], list(), config),
     }
   );
 }
@@ -302,13 +302,25 @@ function onlyModel(
   return model !== undefined && others.length === 0 ? find(model.ref) : undefined;
 }
 
-function noModel(providers: readonly string[], config: Config): AgentError {
-  return { code: "no-model", message: whyNone(providers, config), retryable: false };
+function noModel(providers: readonly string[], models: readonly Model[], config: Config): AgentError {
+  return { code: "no-model", message: whyNone(providers, models, config), retryable: false };
 }
 
-function whyNone(providers: readonly string[], config: Config): string {
+/** Models that are named as examples of what can be chosen. */
+const namedModels = 8;
+
+function whyNone(providers: readonly string[], models: readonly Model[], config: Config): string {
+  const how = `in the editor, with --model in "fairlead run", as "model": "provider/model" in fairlead.json, or in FAIRLEAD_MODEL`;
+  if (models.length > 0) {
+    const names = models.slice(0, namedModels).map(({ ref }) => formatModelRef(ref));
+    const more =
+      models.length > names.length
+        ? `, and ${models.length - names.length} more ("fairlead models" lists them)`
+        : "";
+    return `No model is chosen among those of ${providers.join(", ")}: ${names.join(", ")}${more}. Choose one ${how}.`;
+  }
   if (providers.length > 0)
-    return `No model is chosen among those of ${providers.join(", ")}. Choose one in the editor, or set "model": "provider/model" in fairlead.json, or FAIRLEAD_MODEL.`;
+    return `No model is chosen among those of ${providers.join(", ")}, and none is known. Run "fairlead models --discover${providers.length === 1 ? ` ${providers[0]}` : ""}" to ask for them, and name one ${how}.`;
   const [fault] = addressFaults(config);
   if (fault !== undefined) return `No model can be used: ${wrongAddress(fault)}`;
   return 'No model is set up. Run "fairlead setup", or set a key such as OPENAI_API_KEY, or OPENAI_BASE_URL and OPENAI_MODEL for another server, or add a provider to fairlead.json.';

@@ -198,8 +198,6 @@ describe("models that a server lists", () => {
       await home.write({
         ".config/fairlead/fairlead.json": JSON.stringify({ provider: { mine: { options } } }),
       });
-      const before = await fairlead(home.path, ["models"], { cwd: repository.path });
-      expect([before.exitCode, before.stdout]).toEqual([1, ""]);
       const asked = await fairlead(home.path, ["models", "--discover"], { cwd: repository.path });
       expect(asked).toEqual({
         exitCode: 0,
@@ -216,10 +214,51 @@ describe("models that a server lists", () => {
     });
   });
 
+  test("are asked for when a session opens where the server is on this machine and none is named", async () => {
+    await story({ initialize: false }, async ({ editor, model, home, repository }) => {
+      await home.write({ ".config/fairlead/fairlead.json": "{}" });
+      const env = { OLLAMA_HOST: new URL(model.url).host };
+      const run = (...args: string[]) => fairlead(home.path, args, { cwd: repository.path, env });
+      const tags = (...names: string[]) =>
+        model.page("/api/tags", { models: names.map((name) => ({ name })) });
+      tags("one", "two");
+      expect(await run("run", "hello")).toMatchObject({
+        exitCode: 1,
+        stderr: expect.stringMatching(
+          /No model is chosen among those of ollama: ollama\/one, ollama\/two\. Choose one/,
+        ),
+      });
+      expect(await run("models")).toMatchObject({
+        exitCode: 0,
+        stdout: expect.stringContaining("ollama/two"),
+      });
+      model.reply("Hello.");
+      expect(await run("run", "--model", "ollama/two", "hello")).toMatchObject({
+        exitCode: 0,
+        stdout: "Hello.",
+      });
+      await editor.initialize();
+    });
+  });
+
+  test("are offered in the editor from the first session on, and the only one answers", async () => {
+    await story({ initialize: false }, async ({ editor, model, home }) => {
+      const mine = { options: { baseURL: model.url, apiKey: "test-key" } };
+      await home.write({ ".config/fairlead/fairlead.json": JSON.stringify({ provider: { mine } }) });
+      await editor.initialize();
+      const { sessionId, configOptions } = await editor.newSession();
+      expect(shown(configOptions, "model")).toEqual(["mine/scripted", ["mine/scripted"]]);
+      model.reply("Hello.");
+      await editor.prompt(sessionId, "Hi");
+    });
+  });
+
   test("are asked for in the background where the configuration says so, and offered with the next message", async () => {
     await story({ initialize: false }, async ({ editor, model, home }) => {
-      const mine = { discover: true, options: { baseURL: model.url, apiKey: "test-key" } };
-      await home.write({ ".config/fairlead/fairlead.json": JSON.stringify({ provider: { mine } }) });
+      const options = { baseURL: model.url, apiKey: "test-key" };
+      const mine = { discover: true, options, models: { named: {} } };
+      const config = { model: "mine/named", provider: { mine } };
+      await home.write({ ".config/fairlead/fairlead.json": JSON.stringify(config) });
       await editor.initialize();
       const { sessionId } = await editor.newSession();
       const kept = join(home.path, ".local", "share", "fairlead", "models");
@@ -227,8 +266,8 @@ describe("models that a server lists", () => {
       model.reply("Hello.");
       await editor.prompt(sessionId, "Hi");
       const { configOptions } = await editor.waitForKind(sessionId, "config_option_update");
-      expect(shown(configOptions, "model")).toEqual(["mine/scripted", ["mine/scripted"]]);
-      expect(model.requests[0]?.body.model).toBe("scripted");
+      expect(shown(configOptions, "model")).toEqual(["mine/named", ["mine/scripted", "mine/named"]]);
+      expect(model.requests[0]?.body.model).toBe("named");
     });
   });
 });
