@@ -6,6 +6,7 @@ import { messageOf } from "../base/errors.ts";
 import { makeFolder } from "../base/make-folder.ts";
 import type { App } from "../app.ts";
 import { ignoredVariables, type UserFolders } from "../config/paths.ts";
+import type { Model } from "../model/model.ts";
 import type { Project } from "../session/project.ts";
 import type { Call } from "./command.ts";
 import { unreadableEntry } from "./compile-cache.ts";
@@ -23,7 +24,7 @@ export async function doctor(call: Call): Promise<number> {
   const findings = [
     { what: "Fairlead", found: `${version} on Node ${process.versions.node}` },
     folderFinding(project),
-    await modelFinding(project, call.has("offline")),
+    modelFinding(project),
     ...(await providerFindings(project, call.has("offline"))),
     ...(await unusedFindings(project)),
     await storeFinding(app.folders),
@@ -59,20 +60,22 @@ function folderFinding({ workspace }: Project): Finding {
   return { what: "Folder", found: `${workspace.cwd} (${git})` };
 }
 
-async function modelFinding({ models }: Project, isOffline: boolean): Promise<Finding> {
+function modelFinding({ models }: Project): Finding {
   const chosen = models.defaultModel();
   if (chosen.outcome === "none") return { what: "Model", found: "none", todo: chosen.error.message };
   const { ref, limit } = chosen.model;
-  const asked =
-    !isOffline && models.mayAskWindow(chosen.model)
-      ? await models.askWindow(chosen.model, new AbortController().signal)
-      : undefined;
-  const tokens = asked ?? limit.context;
-  const context =
-    tokens === undefined
-      ? "context unknown, so conversations are not compacted automatically; set limit.context"
-      : `${tokens} tokens of context`;
-  return { what: "Model", found: `${ref.provider}/${ref.model} (${context})` };
+  const context = limit.context === undefined ? "context unknown" : `${limit.context} tokens of context`;
+  return {
+    what: "Model",
+    found: `${ref.provider}/${ref.model} (${context})`,
+    ...(limit.context === undefined && { note: unknownContext(chosen.model, models) }),
+  };
+}
+
+function unknownContext(model: Model, models: Project["models"]): string {
+  const { provider, model: id } = model.ref;
+  const asked = models.mayAskWindow(model) ? "The server is asked for it at the first prompt. " : "";
+  return `${asked}While it is unknown, conversations are not compacted automatically: set limit.context for ${id} under provider.${provider}.models.`;
 }
 
 /** A project that waits works, with less; that is for the person to decide. */

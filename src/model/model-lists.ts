@@ -11,7 +11,7 @@ import { makeFolder } from "../base/make-folder.ts";
 import { readRegularFile } from "../base/regular-file.ts";
 import { updateSharedFile } from "../storage/lock.ts";
 import type { KeyCommands } from "./key-command.ts";
-import { knownModelSchema } from "./known-models.ts";
+import { type KnownModel, knownModelSchema } from "./known-models.ts";
 import type { ListedModels } from "./list-models.ts";
 import type { Provider } from "./usable-providers.ts";
 
@@ -54,6 +54,8 @@ export class ModelLists {
   readonly #deps: ModelListsDeps;
   readonly #end = new AbortController();
   readonly #running = new Map<string, Promise<unknown>>();
+  /** When servers on this machine did not answer, by the path of their list. */
+  readonly #failedLocals = new Map<string, number>();
 
   constructor(deps: ModelListsDeps) {
     this.#deps = deps;
@@ -81,10 +83,7 @@ export class ModelLists {
   async #keep(provider: Provider, listed: ListedModels): Promise<void> {
     const before = listed.outcome === "failed" ? await this.#read(provider) : undefined;
     await this.#write(provider, {
-      provider: provider.id,
-      baseURL: provider.baseURL,
-      date: new Date().toISOString(),
-      models: listed.outcome === "listed" ? listed.models : (before?.models ?? []),
+      ...listOf(provider, listed.outcome === "listed" ? listed.models : (before?.models ?? [])),
       ...(listed.outcome === "failed" && { failure: listed.message }),
     });
   }
@@ -109,26 +108,37 @@ export class ModelLists {
   /** Asks in the background where the configuration wants it and the list is old. */
   keepFresh(providers: Iterable<Provider>, lists: ReadonlyMap<string, ModelList>): void {
     for (const provider of providers)
-      if (provider.config.discover && isOld(lists.get(provider.id))) void this.#refreshOnce(provider);
+      if (provider.config.discover && isOld(lists.get(provider.id)))
+        void this.#once(provider, () => this.refresh(provider));
   }
 
-  /** Asks servers on this machine whose models nobody named. Waits a second for a first list, for others not at all. */
+  /**
+   * Asks servers on this machine whose models nobody named. Waits a second for a first list, for others not at all. A
+   * failure is not kept: nobody asked.
+   */
   async askLocal(providers: Iterable<Provider>): Promise<void> {
     const waits = [...providers].filter(isUnnamedLocal).map(async (provider) => {
       const list = await this.#read(provider);
-      if (!isOld(list)) return;
-      const asking = this.#refreshOnce(provider);
+      const failedAt = this.#failedLocals.get(this.#pathOf(provider)) ?? 0;
+      if (!isOld(list) || Date.now() - failedAt < failureMs) return;
+      const asking = this.#once(provider, () => this.#listLocal(provider));
       if (list === undefined || list.models.length === 0) await within(asking, localWaitMs);
     });
     await Promise.all(waits);
   }
 
-  /** Never rejects. */
-  #refreshOnce(provider: Provider): Promise<unknown> {
+  async #listLocal(provider: Provider): Promise<void> {
+    const listed = await this.#ask(provider, this.#end.signal);
+    if (listed.outcome === "listed") await this.#write(provider, listOf(provider, listed.models));
+    else this.#failedLocals.set(this.#pathOf(provider), Date.now());
+  }
+
+  /** Runs one question for each list at a time. Never rejects. */
+  #once(provider: Provider, ask: () => Promise<unknown>): Promise<unknown> {
     const path = this.#pathOf(provider);
     const running = this.#running.get(path);
     if (running !== undefined) return running;
-    const asking = this.refresh(provider)
+    const asking = ask()
       .catch((error: unknown) =>
         this.#deps.log.warn("a list of models could not be kept", { reason: messageOf(error) }),
       )
@@ -186,6 +196,13 @@ export function listProblems(lists: ReadonlyMap<string, ModelList>): string[] {
     failure === undefined ? [] : [`The models of ${provider} could not be listed: ${failure}`],
   );
 }
+
+const listOf = ({ id, baseURL }: Provider, models: KnownModel[]): ModelList => ({
+  provider: id,
+  baseURL,
+  date: new Date().toISOString(),
+  models,
+});
 
 /** A program that prints a key may ask the user something: it is not run for this. */
 function isUnnamedLocal({ baseURL, config, extraModels, keyCommand }: Provider): boolean {

@@ -56,6 +56,14 @@ test("doctor asks the provider once, and says that it answers", async () => {
   });
 });
 
+test("doctor says that conversations are not compacted while the context is unknown", async () => {
+  const asked =
+    /context unknown\)\n +The server is asked.*conversations are not compacted automatically: set limit/;
+  expect((await doctor(oneProvider(await freeAddress()), ["--offline"])).stdout).toMatch(asked);
+  const hosted = await doctor(oneProvider("https://models.example.com/v1"), ["--offline"]);
+  expect(hosted.stdout).toMatch(/context unknown\)\n +While it is unknown, conversations are not compacted/);
+});
+
 test("doctor names a server that does not run, and fails where the chosen model needs it", async () => {
   const gone = await freeAddress();
   const ollama = await doctor(oneProvider(`${gone}/v1`, "qwen3", "ollama"));
