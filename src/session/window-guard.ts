@@ -39,6 +39,8 @@ const resultShare = 0.12;
 const freeShare = 0.8;
 const leastResultBytes = 4 * 1024;
 const mostResultBytes = 50 * 1024;
+/** Tokens of the note in place of what was cut of an output, about. */
+const noteTokens = 100;
 /** Usable tokens below which instructions and tools leave too little for work. */
 const smallUsable = 8_000;
 
@@ -160,7 +162,9 @@ export class WindowGuard {
     const step = transcript.messages.findLast(isStep);
     const over = this.#sizeOf(request) - usable;
     if (step === undefined || over < 0) return;
-    const mostTokens = Math.max(0, outputTokens(step) - Math.ceil(over / this.#scale) - 1);
+    // A size by usage counts outputs as they are estimated, so that a larger scale wins nothing.
+    const won = Math.ceil(over / Math.min(1, this.#scale)) + step.parts.length * noteTokens;
+    const mostTokens = Math.max(0, outputTokens(step) - won);
     const folder = project.workspace.outputFolder;
     await shortenStep(transcript, step, { mostTokens, leastBytes: leastShareBytes, folder });
   }

@@ -174,3 +174,15 @@ test("a window that a refusal names replaces a larger one, and is told", async (
     expect(sizes(editor, sessionId).at(-1)).toBe(65_536);
   });
 });
+
+test("a refusal of a conversation of one line is told at once, without a paid summary", async () => {
+  await oneStory({}, async ({ editor, model }) => {
+    const { sessionId } = await editor.newSession();
+    model.reply(reply.failure(400, "This model's maximum context length is 8192 tokens."));
+    await expect(editor.prompt(sessionId, "Hi")).rejects.toThrow(
+      /does not fit into the context of Scripted.*instructions and tools take/,
+    );
+    expect(model.requests).toHaveLength(1);
+    expect(thoughtText(editor.updates(sessionId))).toContain("holds 8192 tokens; 100000 were configured");
+  });
+});
