@@ -11,6 +11,7 @@ import { changeOf, writeBatch } from "./file-batch.ts";
 import type { FileWrite } from "./file-batch.ts";
 import { inMatchTime } from "./match-time.ts";
 import { applyHunks } from "./patch-match.ts";
+import type { PatchedText } from "./patch-match.ts";
 import { parsePatch } from "./patch.ts";
 import type { FilePatch, Hunk } from "./patch.ts";
 import { missingPathMessage, pathPermissions, resolveToolPath, titleOf, outsideAccess } from "./paths.ts";
@@ -42,7 +43,7 @@ export const applyPatchTool = defineTool<Input>({
     outsideAccess(context, parsePatch(patchText).flatMap(namedPaths), { permission: "edit" }),
   async prepare({ patchText }, context) {
     const plans: FilePlan[] = [];
-    for (const patch of parsePatch(patchText)) plans.push(await planFile(context, patch));
+    for (const patch of parsePatch(patchText)) plans.push(...(await planFile(context, patch)));
     assertDistinct(plans);
     return {
       title: titleOfPatch(context, plans),
@@ -74,21 +75,31 @@ interface FilePlan {
   readonly tolerated: readonly number[];
 }
 
-function planFile(context: ToolContext, patch: FilePatch): Promise<FilePlan> {
+async function planFile(context: ToolContext, patch: FilePatch): Promise<FilePlan[]> {
   switch (patch.kind) {
     case "add":
-      return planAdd(context, patch.path, patch.text);
+      return [await planAdd(context, patch.path, patch.text)];
     case "delete":
-      return planDelete(context, patch.path);
+      return [await planDelete(context, patch.path)];
     case "update":
       return planUpdate(context, patch);
   }
 }
 
 async function planAdd(context: ToolContext, path: string, text: string): Promise<FilePlan> {
-  const to = await resolveNew(context, path, "Update it instead.");
+  const to = await resolveToolPath(context, path);
+  if (to.exists) return planReplace(context, path, text);
   const after = encoded(path, text, newFileFormat);
   return { operation: "add", to, after, comparison: compareTexts(null, text), tolerated: [] };
+}
+
+/** A file that exists gets a new text if the model knows the old one, which undo brings back. */
+async function planReplace(context: ToolContext, path: string, text: string): Promise<FilePlan> {
+  const { from, before } = await loadOld(context, path, `${path} exists already. `);
+  const lines = before.format.lineEnd === "\r\n" ? text.replaceAll(/\r?\n/g, "\r\n") : text;
+  const after = encoded(path, lines, before.format);
+  const comparison = compareTexts(before.text, lines);
+  return { operation: "update", from, to: from, before, after, comparison, tolerated: [] };
 }
 
 async function planDelete(context: ToolContext, path: string): Promise<FilePlan> {
@@ -99,23 +110,52 @@ async function planDelete(context: ToolContext, path: string): Promise<FilePlan>
 
 async function planUpdate(
   context: ToolContext,
-  { path, movePath, hunks }: FilePatch & { kind: "update" },
-): Promise<FilePlan> {
+  { path, movePath, hunks, later = [] }: FilePatch & { kind: "update" },
+): Promise<FilePlan[]> {
   const { from, before } = await loadOld(context, path);
-  const { text, tolerated } = naming(path, () =>
-    inMatchTime(before.text.length, sizeOf(hunks), () =>
-      applyHunks(before.text, hunks, before.format.lineEnd),
-    ),
-  );
+  const { text, tolerated } = naming(path, () => applySections(before, [hunks, ...later]));
   const after = encoded(path, text, before.format);
   const changed = { from, before, after, comparison: compareTexts(before.text, text), tolerated };
   if (movePath !== undefined) {
     await assertNoLink(context, path, from);
-    const to = await resolveNew(context, movePath, "Move it to another path.");
-    return { ...changed, operation: "move", to };
+    const to = await resolveToolPath(context, movePath);
+    if (!to.exists) return [{ ...changed, operation: "move", to }];
+    if (to.path !== from.path) return planMoveOver(context, { from, before, text, tolerated }, movePath);
   }
   if (text === before.text) throw new ToolFailure(`${path}: the patch leaves it as it is. ${unchanged}`);
-  return { ...changed, operation: "update", to: from };
+  return [{ ...changed, operation: "update", to: from }];
+}
+
+type Moved = Required<Pick<FilePlan, "from" | "before" | "tolerated">> & { readonly text: string };
+
+/** The file that is there gets the text, and the moved one goes. */
+async function planMoveOver(
+  context: ToolContext,
+  { from, before, text, tolerated }: Moved,
+  movePath: string,
+): Promise<FilePlan[]> {
+  const { from: to, before: replaced } = await loadOld(context, movePath, `${movePath} exists already. `);
+  const comparison = compareTexts(replaced.text, text);
+  const after = encoded(movePath, text, before.format);
+  const gone = { from, before, comparison: compareTexts(before.text, ""), tolerated: [] };
+  return [
+    { operation: "update", from: to, to, before: replaced, after, comparison, tolerated },
+    { operation: "delete", ...gone },
+  ];
+}
+
+/** Hunks are counted through all sections. */
+function applySections({ text, format }: TextFile, sections: readonly (readonly Hunk[])[]): PatchedText {
+  let patched: PatchedText = { text, tolerated: [] };
+  let count = 0;
+  for (const hunks of sections) {
+    const { text: current, tolerated } = patched;
+    const done = inMatchTime(current.length, sizeOf(hunks), () => applyHunks(current, hunks, format.lineEnd));
+    const numbers = done.tolerated.map((number) => number + count);
+    patched = { text: done.text, tolerated: [...tolerated, ...numbers] };
+    count += hunks.length;
+  }
+  return patched;
 }
 
 /** Characters that the hunks look for. */
@@ -133,12 +173,13 @@ function encoded(path: string, text: string, format: TextFormat) {
 
 const unchanged = "Nothing was changed.";
 
-async function loadOld(context: ToolContext, path: string) {
+/** `why` comes before what is said of a file that was not read. */
+async function loadOld(context: ToolContext, path: string, why = "") {
   const from = await resolveToolPath(context, path);
   if (from.kind === "directory") throw new ToolFailure(`${path} is a folder. Give the path of a file.`);
   if (!from.exists) throw new ToolFailure(await missingPathMessage(context, from, path));
   const before = await loadTextFile(context.workspace, from.path);
-  requireSeen(context.seen, before);
+  explaining(why, () => requireSeen(context.seen, before));
   const { mode } = await explained(from.path, () => stat(from.path));
   return { from, before: { ...before, mode: mode & 0o777 } };
 }
@@ -151,18 +192,17 @@ async function assertNoLink(context: ToolContext, path: string, from: ResolvedPa
   );
 }
 
-async function resolveNew(context: ToolContext, path: string, hint: string): Promise<ResolvedPath> {
-  const resolved = await resolveToolPath(context, path);
-  if (!resolved.exists) return resolved;
-  throw new ToolFailure(`${path} exists already. ${hint} ${unchanged}`);
-}
-
 /** What does not fit is said with the file that it was meant for. */
 function naming<T>(path: string, task: () => T): T {
+  return explaining(`${path}: `, task);
+}
+
+/** Puts words before what a failure says. */
+function explaining<T>(before: string, task: () => T): T {
   try {
     return task();
   } catch (error) {
-    if (error instanceof ToolFailure) throw new ToolFailure(`${path}: ${error.message}`, { cause: error });
+    if (error instanceof ToolFailure) throw new ToolFailure(before + error.message, { cause: error });
     throw error;
   }
 }

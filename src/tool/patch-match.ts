@@ -35,14 +35,33 @@ const readings: readonly ((line: string) => string)[] = [
  * Makes the hunks' changes. A hunk must fit in one place only, alone or because of the order of the hunks; lines that
  * are kept stay as the file has them. Throws {@link ToolFailure} for a hunk that fits nowhere or in several places.
  */
-export function applyHunks(text: string, hunks: readonly Hunk[], lineEnd: "\n" | "\r\n"): PatchedText {
+export function applyHunks(text: string, given: readonly Hunk[], lineEnd: "\n" | "\r\n"): PatchedText {
   const source = new Source(text);
-  const places = choosePlaces(
-    hunks.map((hunk, index) => placesOf(source, hunk, nameOf(index, hunks.length))),
-  );
-  const chosen = hunks.map((hunk, index) => ({ hunk, place: places[index] ?? missingPlace() }));
-  const tolerated = chosen.flatMap(({ place }, index) => (place.reading > 0 ? [index + 1] : []));
+  const all = given.map((hunk) => withForgottenBlanks(source, hunk));
+  const found = all.map((hunk, index) => ({
+    hunk,
+    candidates: placesOf(source, hunk, nameOf(index, all.length)),
+  }));
+  // Lines that only stay have to be there, wherever that is.
+  const changing = found.filter(({ hunk }) => hunk.lines.some(({ kind }) => kind !== "keep"));
+  const places = choosePlaces(changing.map(({ candidates }) => candidates));
+  const chosen = changing.map(({ hunk }, index) => ({ hunk, place: places[index] ?? missingPlace() }));
+  const tolerated = chosen.flatMap(({ hunk, place }) => (place.reading > 0 ? [all.indexOf(hunk) + 1] : []));
   return { text: joined(source, replaceLines(source, chosen, lineEnd), lineEnd), tolerated };
+}
+
+/** Where lines that stay fit only with one blank more, the one that marks them was forgotten. */
+function withForgottenBlanks(source: Source, hunk: Hunk): Hunk {
+  const lines = hunk.lines.map((line) => {
+    const isPlain = line.kind !== "keep" || line.text === "";
+    return isPlain ? line : { ...line, text: ` ${line.text}` };
+  });
+  const other = { ...hunk, lines };
+  return !isThere(source, hunk) && isThere(source, other) ? other : hunk;
+}
+
+function isThere(source: Source, hunk: Hunk): boolean {
+  return runsOf(oldLines(hunk), source.read(0)).next().done !== true;
 }
 
 /** A file's lines, in each reading once it is needed. */

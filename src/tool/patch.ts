@@ -9,6 +9,8 @@ export type FilePatch =
       readonly path: string;
       readonly movePath?: string;
       readonly hunks: readonly Hunk[];
+      /** Hunks of further sections for the same file, each made on what the ones before left. */
+      readonly later?: readonly (readonly Hunk[])[];
     };
 
 /** One place of a file that changes. */
@@ -41,7 +43,33 @@ const fileMarks = [addMark, updateMark, deleteMark];
 export function parsePatch(patchText: string): FilePatch[] {
   const lines = new PatchLines(patchText);
   const patches: FilePatch[] = [];
-  while (!lines.isDone()) patches.push(parseFile(lines));
+  skipBlankLines(lines);
+  for (; !lines.isDone(); skipBlankLines(lines)) patches.push(parseFile(lines));
+  return limited(withoutRepeats(patches));
+}
+
+/** Sections that name one file again are one: further hunks of an update, and the new text of a deleted file. */
+function withoutRepeats(patches: readonly FilePatch[]): FilePatch[] {
+  const known = new Map<string, FilePatch>();
+  const distinct: FilePatch[] = [];
+  for (const patch of patches) {
+    const before = known.get(patch.path);
+    const joined = before && join(before, patch);
+    if (before === undefined || joined === undefined) distinct.push(patch);
+    else distinct[distinct.indexOf(before)] = joined;
+    known.set(patch.path, joined ?? patch);
+  }
+  return distinct;
+}
+
+function join(first: FilePatch, second: FilePatch): FilePatch | undefined {
+  if (first.kind === "delete" && second.kind === "add") return second;
+  if (first.kind !== "update" || second.kind !== "update") return undefined;
+  if (first.movePath !== undefined || second.movePath !== undefined) return undefined;
+  return { ...first, later: [...(first.later ?? []), second.hunks] };
+}
+
+function limited(patches: FilePatch[]): FilePatch[] {
   if (patches.length === 0) throw new ToolFailure("The patch names no file. Nothing was changed.");
   if (patches.length <= patchFileLimit) return patches;
   throw new ToolFailure(
@@ -56,12 +84,13 @@ class PatchLines {
   #at: number;
 
   constructor(patchText: string) {
-    this.#lines = patchText.replaceAll("\r\n", "\n").split("\n");
+    const lines = patchText.replaceAll("\r\n", "\n").split("\n");
     const isMark = (mark: string) => (line: string) => line.trim() === mark;
-    const begin = this.#lines.findIndex(isMark(beginMark));
-    this.#end = this.#lines.findLastIndex(isMark(endMark));
+    const begin = lines.findIndex(isMark(beginMark));
     if (begin === -1) throw new ToolFailure(`A patch begins with the line "${beginMark}". ${unchanged}`);
-    if (this.#end < begin) throw new ToolFailure(`A patch ends with the line "${endMark}". ${unchanged}`);
+    const end = lines.findLastIndex(isMark(endMark));
+    this.#end = end > begin ? end : endWithoutMark(lines, begin);
+    this.#lines = withoutMargin(lines, begin, this.#end);
     this.#at = begin + 1;
   }
 
@@ -71,6 +100,11 @@ class PatchLines {
 
   peek(): string | undefined {
     return this.isDone() ? undefined : this.#lines[this.#at];
+  }
+
+  /** The line after the next one. */
+  peekSecond(): string | undefined {
+    return this.#at + 1 < this.#end ? this.#lines[this.#at + 1] : undefined;
   }
 
   take(): string {
@@ -86,8 +120,24 @@ class PatchLines {
 
 const unchanged = "Nothing was changed.";
 
+/** The end of the text, or of the here-document or fence around it. */
+function endWithoutMark(lines: readonly string[], begin: number): number {
+  const before = lines.slice(0, begin).join("\n");
+  const closing = /<<-?\s*["']?(\w+)/.exec(before)?.[1] ?? "```";
+  const end = lines.findLastIndex((line) => line.trim() === closing);
+  return end > begin ? end : lines.length;
+}
+
+/** The lines without the blanks that stand before all lines of the patch, as before its first. */
+function withoutMargin(lines: readonly string[], begin: number, end: number): readonly string[] {
+  const margin = /^[ \t]*/.exec(lines[begin] ?? "")?.[0] ?? "";
+  const inside = lines.slice(begin, end).filter((line) => line.trim() !== "");
+  if (margin === "" || !inside.every((line) => line.startsWith(margin))) return lines;
+  return lines.map((line) => (line.startsWith(margin) ? line.slice(margin.length) : line.trimStart()));
+}
+
 function parseFile(lines: PatchLines): FilePatch {
-  const line = lines.take();
+  const line = lines.take().trimStart();
   const mark = fileMarks.find((mark) => line.startsWith(mark));
   const path = mark === undefined ? "" : line.slice(mark.length).trim();
   if (mark === undefined)
@@ -101,7 +151,7 @@ function parseFile(lines: PatchLines): FilePatch {
 
 function parseAdded(lines: PatchLines): string {
   let text = "";
-  for (let next = lines.peek(); next !== undefined && !isFileMark(next); next = lines.peek()) {
+  for (let next = lines.peek(); next !== undefined && !isFileMark(next.trimStart()); next = lines.peek()) {
     const line = lines.take();
     if (line.startsWith("+")) text += `${line.slice(1)}\n`;
     else if (line.trim() !== "" || !isFollowedByFile(lines))
@@ -114,7 +164,7 @@ function parseAdded(lines: PatchLines): string {
 function isFollowedByFile(lines: PatchLines): boolean {
   skipBlankLines(lines);
   const next = lines.peek();
-  return next === undefined || isFileMark(next);
+  return next === undefined || isFileMark(next.trimStart());
 }
 
 function skipBlankLines(lines: PatchLines): void {
@@ -123,19 +173,28 @@ function skipBlankLines(lines: PatchLines): void {
 
 function parseUpdate(lines: PatchLines, path: string): FilePatch {
   const movePath = parseMove(lines);
+  skipDiffHeader(lines);
   const hunks: Hunk[] = [];
   for (let next = lines.peek(); next !== undefined && !isFileMark(next); next = lines.peek()) {
     const hunk = parseHunk(lines);
     if (hunk !== undefined) hunks.push(hunk);
   }
-  if (hunks.length === 0 && movePath === undefined) return lines.fail("the update changes nothing");
+  const isChange = hunks.some((hunk) => hunk.lines.some(({ kind }) => kind !== "keep"));
+  if (!isChange && movePath === undefined) return lines.fail("the update changes nothing");
   return { kind: "update", path, hunks, ...(movePath !== undefined && { movePath }) };
 }
 
 function parseMove(lines: PatchLines): string | undefined {
-  if (!lines.peek()?.startsWith(moveMark)) return undefined;
-  const path = lines.take().slice(moveMark.length).trim();
+  if (!lines.peek()?.trimStart().startsWith(moveMark)) return undefined;
+  const path = lines.take().trimStart().slice(moveMark.length).trim();
   return path === "" ? lines.fail("the path is missing") : path;
+}
+
+/** `--- a/file` and `+++ b/file`, as other formats of patches begin. */
+function skipDiffHeader(lines: PatchLines): void {
+  if (!/^--- \S/.test(lines.peek() ?? "") || !/^\+\+\+ \S/.test(lines.peekSecond() ?? "")) return;
+  lines.take();
+  lines.take();
 }
 
 /** Undefined where only blank lines were left. */
@@ -145,7 +204,12 @@ function parseHunk(lines: PatchLines): Hunk | undefined {
   let blanks = 0;
   let atEnd = false;
   for (let next = lines.peek(); next !== undefined && !endsHunk(next); next = lines.peek()) {
-    if (next.trimEnd() === endOfFileMark) {
+    if (next.startsWith("\\ ")) {
+      // "\ No newline at end of file": the file keeps the end that it has.
+      lines.take();
+      continue;
+    }
+    if (next.trim() === endOfFileMark) {
       lines.take();
       atEnd = true;
       break;
@@ -157,10 +221,7 @@ function parseHunk(lines: PatchLines): Hunk | undefined {
   // Models put empty lines between two hunks; at a hunk's end they stand for nothing.
   const meant = body.slice(0, body.length - blanks);
   if (atEnd) skipBlankLines(lines);
-  if (meant.length === 0 && anchors.length === 0 && !atEnd) return undefined;
-  if (meant.every(({ kind }) => kind === "keep"))
-    return lines.fail("the hunk that ends here changes nothing");
-  return { anchors, lines: meant, atEnd };
+  return meant.length === 0 ? undefined : { anchors, lines: meant, atEnd };
 }
 
 function parseAnchors(lines: PatchLines): string[] {
@@ -175,8 +236,8 @@ function parseAnchors(lines: PatchLines): string[] {
 /** Line numbers, as other formats of patches have them, say nothing here. */
 function anchorOf(line: string): string {
   const numbered = /^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?(.*)$/.exec(line);
-  const text = numbered?.[1] ?? line.slice(2).replace(/^ /, "");
-  return text.trim() === "" || text.trim() === "@@" ? "" : text;
+  const text = (numbered?.[1] ?? line.slice(2).replace(/^ /, "")).replace(/(?:^|\s+)@@\s*$/, "");
+  return /^\s*(?:\.{3}|…)?\s*$/.test(text) ? "" : text;
 }
 
 function parseHunkLine(lines: PatchLines): HunkLine {
@@ -192,7 +253,8 @@ function parseHunkLine(lines: PatchLines): HunkLine {
     case "+":
       return { kind: "insert", text };
     default:
-      return lines.fail('a line of a hunk begins with a blank, "+" or "-"');
+      // The blank before it was forgotten; that the line is in the file is checked anyway.
+      return { kind: "keep", text: line };
   }
 }
 

