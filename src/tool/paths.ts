@@ -83,9 +83,10 @@ export function externalPermissions({ workspace }: InWorkspace, resolved: Resolv
   return isInside(resolved.path, workspace.roots) ? [] : [externalRequest(workspace, resolved)];
 }
 
-/** What the kernel makes up is refused by its name alone. */
+/** What the kernel makes up is refused by its name alone, or by the workspace's own link to it. */
 function isOutside({ workspace }: InWorkspace, { path, asked }: ResolvedPath): boolean {
-  return !isInside(path, workspace.roots) && !isKernelPath(asked);
+  const { roots } = workspace;
+  return !isInside(path, roots) && !isKernelPath(isInside(asked, roots) ? path : asked);
 }
 
 /** Where links lead that cannot be followed is said later, too. */
