@@ -2,6 +2,7 @@ import { z } from "zod";
 import description from "../../prompts/tools/grep.md";
 import { isAbort, messageOf } from "../base/errors.ts";
 import { relativeTo } from "../workspace/paths.ts";
+import { MOST_FILE_BYTES } from "../workspace/search-engine.ts";
 import type { LineMatch, LinesQuery, Search } from "../workspace/search.ts";
 import { nameOf, resolvePlace } from "./folder.ts";
 import { hasNoNul } from "./invalid.ts";
@@ -12,6 +13,9 @@ import { defineTool, ToolFailure, type Tool } from "./tool.ts";
 const RESULT_LIMIT = 100;
 /** Of a line; 100 of them fit into what a model sees of one result. */
 const LINE_LIMIT_CHARACTERS = 400;
+
+/** Files that are too large, by name in a result. */
+const NAMED_LARGE_FILES = 5;
 
 /** No system takes a much longer one for a program. */
 const PATTERN_LIMIT_CHARACTERS = 20_000;
@@ -73,12 +77,20 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
           onProgress,
           signal,
         };
-        const { matches, truncated } = await findLines(search, query);
+        const { matches, truncated, large } = await findLines(search, query);
         const none = `No lines match in ${nameOf(place)}${include === undefined ? "" : ` (${include})`}.`;
         return {
           status: "completed",
-          output: [matches.length === 0 ? none : showByFile(matches, cwd), ...more(truncated)].join("\n\n"),
-          metadata: { count: matches.length, truncated },
+          output: [
+            matches.length === 0 ? none : showByFile(matches, cwd),
+            ...more(truncated),
+            ...notSearched(large, cwd),
+          ].join("\n\n"),
+          metadata: {
+            count: matches.length,
+            truncated,
+            ...(large.length > 0 && { notSearched: large.length }),
+          },
         };
       },
     };
@@ -104,6 +116,17 @@ function showByFile(matches: readonly LineMatch[], cwd: string): string {
 function showLine({ line, text }: LineMatch): string {
   const isLong = text.length > LINE_LIMIT_CHARACTERS;
   return `  ${line}: ${isLong ? `${text.slice(0, LINE_LIMIT_CHARACTERS)} [… line cut]` : text}`;
+}
+
+function notSearched(large: readonly string[], cwd: string): string[] {
+  if (large.length === 0) return [];
+  const names = large.slice(0, NAMED_LARGE_FILES).map((path) => relativeTo(cwd, path));
+  const rest = large.length - names.length;
+  const files = large.length === 1 ? "1 file" : `${large.length} files`;
+  const more = rest > 0 ? ` and ${rest} more` : "";
+  return [
+    `[${files} of more than ${MOST_FILE_BYTES} bytes not searched: ${names.join(", ")}${more}. Search them with a command.]`,
+  ];
 }
 
 function more(truncated: boolean): string[] {

@@ -36,6 +36,8 @@ export interface FolderQuery {
   /** May spare work: the filter decides. */
   glob: string | undefined;
   filter: PathFilter;
+  /** Told of each file that is not searched because it is larger than {@link MOST_FILE_BYTES}; perhaps twice. */
+  onLarge: (path: string) => void;
   /** Told of each further file with how many there are. */
   onFound: (files: number) => Promise<void> | undefined;
   signal: AbortSignal;

@@ -17,7 +17,7 @@ export const javascriptEngine: SearchEngine = {
     yield* walk(folder, "", await IgnoreRules.above(folder), signal);
   },
 
-  async filesWithMatch({ folder, pattern, filter, onFound, signal }) {
+  async filesWithMatch({ folder, pattern, filter, onLarge, onFound, signal }) {
     const regex = toRegExp(pattern);
     const inTime = limitFor(pattern);
     const found: string[] = [];
@@ -29,7 +29,7 @@ export const javascriptEngine: SearchEngine = {
       for await (const path of { [Symbol.asyncIterator]: () => ({ next: () => paths.next() }) }) {
         if (found.length === MOST_FILES) return;
         if (!filter(path)) continue;
-        const lines = await readLines(join(folder, path));
+        const lines = await readLines(join(folder, path), () => onLarge(path));
         if (inTime(() => lines.some((line) => regex.test(line)))) found.push(path);
         await onFound(found.length);
       }
@@ -87,9 +87,12 @@ async function entriesOf(folder: string): Promise<Dirent[]> {
 }
 
 /** The lines of a text file; none when it is binary, too large or cannot be read. */
-async function readLines(path: string): Promise<string[]> {
+async function readLines(path: string, onLarge?: () => void): Promise<string[]> {
   try {
-    if ((await stat(path)).size > MOST_FILE_BYTES) return [];
+    if ((await stat(path)).size > MOST_FILE_BYTES) {
+      onLarge?.();
+      return [];
+    }
     const text = decode(await readFile(path));
     if (text === undefined) return [];
     const lines = text.split("\n").map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));

@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { sep } from "node:path";
 import { messageOf } from "../base/errors.ts";
+import type { PathFilter } from "./glob.ts";
 import { hasOddRulesAbove, hasOddRulesBelow, OddRules } from "./odd-rules.ts";
 import {
   type FileLine,
@@ -15,6 +18,7 @@ import { findWorktree } from "./worktree.ts";
 /** More than this of a single record is not taken into memory. */
 const RECORD_LIMIT_BYTES = 256 * 1024;
 const ERROR_LIMIT_CHARACTERS = 4_096;
+const DEBUG_LINE = "rg: DEBUG|";
 /** A search that runs longer than this is looked after. */
 const LOOK_AFTER_MS = 300;
 /** Found lines of so many characters are taken at once. */
@@ -23,7 +27,9 @@ const FEW_CHARACTERS = 256 * 1024;
 const PATHS_PER_RUN = 200;
 
 const SAME_FILES = ["--no-config", "--hidden", "--no-ignore-global", "--no-messages", "--glob", "!.git"];
-const COMMON = [...SAME_FILES, "--color=never", `--max-filesize=${MOST_FILE_BYTES}`];
+const CONTENTS = [...SAME_FILES, "--color=never", `--max-filesize=${MOST_FILE_BYTES}`];
+/** Only debug output says which files are too large. */
+const FOLDER_CONTENTS = [...CONTENTS, "--debug"];
 /** A line is cut where 2,000 characters are certain. Its JSON tells of each match in a line, which may be millions. */
 const LINES_ONLY =
   "--with-filename --null --no-heading --line-number --max-columns=8000 --max-columns-preview";
@@ -35,14 +41,14 @@ export function ripgrepEngine(program: string, watchdog: Watchdog | undefined): 
   return {
     async *files(folder, signal) {
       yield* records({
-        args: [...COMMON, ...(await outsideGit(folder)), "--files", "--null"],
+        args: [...SAME_FILES, "--color=never", ...(await outsideGit(folder)), "--files", "--null"],
         cwd: folder,
         end: 0,
         signal,
       });
     },
 
-    async filesWithMatch({ folder, pattern, glob, filter, onFound, signal }) {
+    async filesWithMatch({ folder, pattern, glob, filter, onLarge, onFound, signal }) {
       const search = [
         ...EXPRESSION,
         ...typeOf(glob),
@@ -50,9 +56,10 @@ export function ripgrepEngine(program: string, watchdog: Watchdog | undefined): 
         "--null",
         `--regexp=${pattern}`,
       ];
-      const args = [...COMMON, ...(await outsideGit(folder)), ...search];
+      const args = [...FOLDER_CONTENTS, ...(await outsideGit(folder)), ...search];
       const found: string[] = [];
-      for await (const path of records({ args, cwd: folder, end: 0, signal, pattern })) {
+      const run = { args, cwd: folder, end: 0, signal, pattern, onLarge: filtered(onLarge, filter) };
+      for await (const path of records(run)) {
         if (filter(path)) found.push(path);
         if (found.length === MOST_FILES) break;
         await onFound(found.length);
@@ -60,12 +67,13 @@ export function ripgrepEngine(program: string, watchdog: Watchdog | undefined): 
       return found;
     },
 
-    async fewMatches({ folder, pattern, glob, filter, limit, onFound, signal }) {
+    async fewMatches({ folder, pattern, glob, filter, limit, onLarge, onFound, signal }) {
       const search = [...EXPRESSION, ...typeOf(glob), ...linesOf(pattern, limit)];
-      const args = [...COMMON, ...(await outsideGit(folder)), ...search];
+      const args = [...FOLDER_CONTENTS, ...(await outsideGit(folder)), ...search];
       const found: Matches = new Map();
       let room = FEW_CHARACTERS;
-      for await (const record of records({ args, cwd: folder, end: 10, signal, pattern })) {
+      const run = { args, cwd: folder, end: 10, signal, pattern, onLarge: filtered(onLarge, filter) };
+      for await (const record of records(run)) {
         const match = toMatch(record);
         room -= record.length;
         // Words about a binary file, or half of a name that holds a line feed.
@@ -79,7 +87,7 @@ export function ripgrepEngine(program: string, watchdog: Watchdog | undefined): 
 
     async matches({ paths, pattern, limit, signal }) {
       const found: Matches = new Map();
-      const search = [...COMMON, ...EXPRESSION, ...linesOf(pattern, limit)];
+      const search = [...CONTENTS, ...EXPRESSION, ...linesOf(pattern, limit)];
       for (const some of runs(paths)) {
         const args = [...search, "--", ...some];
         for await (const line of records({ args, cwd: undefined, end: 10, signal, pattern }))
@@ -89,6 +97,12 @@ export function ripgrepEngine(program: string, watchdog: Watchdog | undefined): 
     },
   };
 }
+
+const filtered =
+  (tell: (path: string) => void, filter: PathFilter) =>
+  (path: string): void => {
+    if (filter(path)) tell(path);
+  };
 
 const typeOf = (glob: string | undefined): string[] =>
   glob === undefined ? [] : ["--type-add", `wanted:${glob}`, "--type", "wanted"];
@@ -160,12 +174,13 @@ interface RipgrepRun {
   end: number;
   signal: AbortSignal;
   pattern?: string;
+  onLarge?: (path: string) => void;
 }
 
 /** What ripgrep prints, record by record. It is ended when the reader stops or the signal aborts. */
 async function* recordsOf(
   program: string,
-  { args, cwd, end, signal, pattern }: RipgrepRun,
+  { args, cwd, end, signal, pattern, onLarge }: RipgrepRun,
   watchdog: Watchdog | undefined,
 ): AsyncGenerator<string> {
   signal.throwIfAborted();
@@ -188,8 +203,10 @@ async function* recordsOf(
   child.stderr.on("error", () => {});
   const care = lookAfter(child, cwd, watchdog);
   let problem = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    if (problem.length < ERROR_LIMIT_CHARACTERS) problem += text;
+  const errors = createInterface({ input: child.stderr }).on("line", (line) => {
+    const large = largeFile(line);
+    if (large !== undefined) onLarge?.(large);
+    else if (!line.startsWith(DEBUG_LINE) && problem.length < ERROR_LIMIT_CHARACTERS) problem += `${line}\n`;
   });
   try {
     yield* split(child.stdout, end);
@@ -201,8 +218,15 @@ async function* recordsOf(
     throw error;
   } finally {
     care.stop();
+    errors.close();
     child.kill("SIGKILL");
   }
+}
+
+/** The path in a line such as `rg: DEBUG|ignore::walk|walk.rs:1: ignoring ./a.log: 70000000 bytes`. */
+function largeFile(line: string): string | undefined {
+  if (!line.startsWith(`${DEBUG_LINE}ignore::walk|`)) return undefined;
+  return /: ignoring (?:\.\/)?(.+): \d+ bytes$/.exec(line)?.[1]?.replaceAll(sep, "/");
 }
 
 function cannotStart(error: unknown): never {

@@ -9,7 +9,7 @@ import type { Watchdog } from "./watchdog.ts";
 /** Finds files and lines under a folder, .gitignore honoured, with ripgrep where there is one and without where not. */
 export interface Search {
   files(query: FilesQuery): Promise<{ paths: string[]; truncated: boolean }>;
-  lines(query: LinesQuery): Promise<{ matches: LineMatch[]; truncated: boolean }>;
+  lines(query: LinesQuery): Promise<FoundLines>;
   /** Loads what a first search needs. */
   warmUp(): Promise<void>;
 }
@@ -39,6 +39,13 @@ export interface LinesQuery {
   isShown?: (path: string) => boolean;
   onProgress?: OnProgress;
   signal: AbortSignal;
+}
+
+export interface FoundLines {
+  matches: LineMatch[];
+  truncated: boolean;
+  /** Absolute paths of files that were not searched because of their size. */
+  large: string[];
 }
 
 export interface LineMatch {
@@ -130,7 +137,7 @@ async function findLines(
 ): ReturnType<Search["lines"]> {
   const { isShown = () => true, pattern, signal } = query;
   const limit = query.limit + 1;
-  const { paths, known } = await filesWithMatch(engine, query, limit, progressMs);
+  const { paths, known, large = [] } = await filesWithMatch(engine, query, limit, progressMs);
   const matches: LineMatch[] = [];
   for (let start = 0; start < paths.length && matches.length < limit; start += FILES_AT_ONCE) {
     const some = paths.slice(start, start + FILES_AT_ONCE).filter(isShown);
@@ -138,7 +145,7 @@ async function findLines(
     for (const path of some)
       for (const { line, text } of found.get(path) ?? []) matches.push({ path, line, text: cut(text) });
   }
-  return { matches: matches.slice(0, query.limit), truncated: matches.length > query.limit };
+  return { matches: matches.slice(0, query.limit), truncated: matches.length > query.limit, large };
 }
 
 /** Absolute paths, newest first, with their lines where these are known by then. A query for one file is asked of it alone. */
@@ -147,7 +154,7 @@ async function filesWithMatch(
   query: LinesQuery,
   limit: number,
   progressMs: number,
-): Promise<{ paths: string[]; known?: Matches }> {
+): Promise<{ paths: string[]; known?: Matches; large?: string[] }> {
   const { folder, pattern, include, signal } = query;
   const asked = await stat(folder);
   if (asked.size > MOST_FILE_BYTES && asked.isFile())
@@ -158,12 +165,17 @@ async function filesWithMatch(
   const { toPathFilter } = await loadGlob();
   const filter = toPathFilter(include === undefined ? [] : [include], folder);
   const onFound = progress(query.onProgress, progressMs);
-  const wanted = { folder, pattern, glob: nameGlob(include), filter, onFound, signal };
+  const large = new Set<string>();
+  const onLarge = (path: string) => {
+    if (large.size < MOST_FILES) large.add(join(folder, path));
+  };
+  const wanted = { folder, pattern, glob: nameGlob(include), filter, onLarge, onFound, signal };
   const few = await engine.fewMatches?.({ ...wanted, limit });
-  const found = few === undefined ? await engine.filesWithMatch(wanted) : [...few.keys()];
-  const paths = (await newestFirst(folder, found, signal)).map((path) => join(folder, path));
-  if (few === undefined) return { paths };
-  return { paths, known: new Map([...few].map(([path, lines]) => [join(folder, path), lines])) };
+  const matching = few === undefined ? await engine.filesWithMatch(wanted) : [...few.keys()];
+  const paths = (await newestFirst(folder, matching, signal)).map((path) => join(folder, path));
+  const found = { paths, large: [...large].sort(byPath) };
+  if (few === undefined) return found;
+  return { ...found, known: new Map([...few].map(([path, lines]) => [join(folder, path), lines])) };
 }
 
 /** Calls at most once in each interval, from the end of the first on. */

@@ -5,6 +5,7 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -142,6 +143,17 @@ test("grep looks where and in what it is told to", async () => {
   );
   expect(await run(grepTool, { pattern: "nothing", include: "*.md" })).toBe(
     "No lines match in the working directory (*.md).",
+  );
+});
+
+test("grep names the files that are too large to search", async () => {
+  for (const name of ["1", "2", "3", "4", "5", "6", "7"]) {
+    write(`work/logs/${name}.log`, "");
+    truncateSync(join(cwd, "logs", `${name}.log`), 70_000_000);
+  }
+  const names = [1, 2, 3, 4, 5].map((name) => `logs/${name}.log`).join(", ");
+  expect(await run(grepTool, { pattern: "nowhere" })).toBe(
+    `No lines match in the working directory.\n\n[7 files of more than 67108864 bytes not searched: ${names} and 2 more. Search them with a command.]`,
   );
 });
 

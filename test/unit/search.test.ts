@@ -253,6 +253,7 @@ describe("lines", () => {
         ".hidden:1:needle in a hidden file",
       ],
       truncated: false,
+      large: [],
     });
   });
 
@@ -260,6 +261,7 @@ describe("lines", () => {
     expect(await lines({ limit: 1 })).toEqual({
       matches: ["sub/outer.log:1:needle of a repository inside"],
       truncated: true,
+      large: [],
     });
     expect((await lines({ limit: 20 })).truncated).toBe(false);
   });
@@ -395,6 +397,25 @@ describe.each(engines)("%s shows", (engine) => {
     const { matches } = await search.lines({ folder, pattern: "needle", limit: 10, signal });
     const found = matches.map(({ path, text }) => `${relative(folder, path)} ${text}`);
     expect(found.toSorted()).toEqual(names.map((name) => `${name} needle: binary file matches`).toSorted());
+    rmSync(folder, { recursive: true });
+  });
+
+  test("names the files that are too large to search, and lists them", async () => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), "fairlead-search-")));
+    mkdirSync(join(folder, "sub"));
+    writeFileSync(join(folder, ".gitignore"), "ignored.log\n");
+    writeFileSync(join(folder, "a.txt"), "needle\n");
+    for (const name of ["big.log", "sub/other big.log", "ignored.log"]) makeHuge(join(folder, name));
+    const search = openSearch({ env: {}, engine });
+    const { signal } = new AbortController();
+    const query = { folder, limit: 10, signal };
+    const large = ["big.log", "sub/other big.log"].map((name) => join(folder, name));
+    for (const pattern of ["needle", "nothing"])
+      expect((await search.lines({ ...query, pattern })).large).toEqual(large);
+    expect((await search.lines({ ...query, pattern: "needle", include: "*.txt" })).large).toEqual([]);
+    expect((await search.lines({ ...query, pattern: "needle", include: "big*" })).large).toEqual([large[0]]);
+    const listed = await search.files({ ...query, globs: ["*.log"], order: "path" });
+    expect(listed.paths).toEqual(large);
     rmSync(folder, { recursive: true });
   });
 
