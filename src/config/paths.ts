@@ -72,8 +72,8 @@ function homeOfUser(): string {
 }
 
 function absolutePath(path: string | undefined, platform: NodeJS.Platform): string | undefined {
-  const { isAbsolute } = platform === "win32" ? win32 : posix;
-  return path !== undefined && isAbsolute(path) ? path : undefined;
+  const paths = platform === "win32" ? win32 : posix;
+  return path !== undefined && paths.isAbsolute(path) ? path : undefined;
 }
 
 function baseFolders(where: Home): UserFolders {

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { fairlead } from "../support/cli.ts";
@@ -80,4 +80,19 @@ describe("where no folder can be made", () => {
       expect([run.exitCode, run.stdout]).toEqual([0, "Hello."]);
     });
   });
+});
+
+test("folder variables that name no absolute path are ignored, and doctor tells which", async () => {
+  await using home = await temporaryFolder({}, "fairlead-home-");
+  await using work = await temporaryFolder();
+  const names = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"];
+  const env = Object.fromEntries(names.map((name) => [name, `relative-${name}`]));
+  const { exitCode, stdout } = await fairlead(home.path, ["doctor"], { cwd: work.path, env });
+  expect(exitCode).toBe(1);
+  for (const name of names) {
+    expect(stdout).toContain(`${name} is ignored: "relative-${name}" is not an absolute path`);
+    expect(stdout).toContain(`Set ${name} to an absolute path, or remove it.`);
+  }
+  expect(stdout).toContain(`kept in ${join(home.path, ".local/share/fairlead")}`);
+  expect(await readdir(work.path)).toEqual([]);
 });
