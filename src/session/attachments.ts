@@ -4,7 +4,7 @@ import { newPartId } from "../message/ids.ts";
 import type { Attachment, Part } from "../message/part.ts";
 import { evaluate } from "../permission/evaluate.ts";
 import type { Ruleset } from "../permission/rule.ts";
-import { limitOutput } from "../tool/output-limit.ts";
+import { limitOutput, outputLimitBytes } from "../tool/output-limit.ts";
 import { fitMedium, toAttachment } from "../tool/media.ts";
 import { readTool } from "../tool/read.ts";
 import { prepareCall, type ToolContext, withNotes } from "../tool/tool.ts";
@@ -40,6 +40,8 @@ export interface Resources {
 export interface Attaching {
   readonly rules: Ruleset;
   readonly resources?: Resources | undefined;
+  /** Bytes that each text may have, so that it fits into the model's window. */
+  readonly maxBytes?: number | undefined;
 }
 
 /**
@@ -72,9 +74,9 @@ async function blockParts(block: PromptBlock, context: ToolContext, attaching: A
     case "mentions":
       return mentionParts(block.text, context, attaching);
     case "media":
-      return mediaParts(block, context);
+      return mediaParts(block, context, attaching);
     case "embedded":
-      return embeddedParts(block, context);
+      return embeddedParts(block, context, attaching);
     case "link":
       return linkParts(block, context, attaching);
     case "task":
@@ -86,8 +88,11 @@ async function blockParts(block: PromptBlock, context: ToolContext, attaching: A
 async function embeddedParts(
   { uri, text }: { uri: string; text: string },
   { workspace }: ToolContext,
+  { maxBytes }: Attaching,
 ): Promise<Part[]> {
-  const limited = await limitOutput(text, { ...embeddedLimits, folder: workspace.outputFolder });
+  const most = Math.min(embeddedLimits.maxBytes, maxBytes ?? embeddedLimits.maxBytes);
+  const limits = { ...embeddedLimits, maxBytes: most };
+  const limited = await limitOutput(text, { ...limits, folder: workspace.outputFolder });
   return [
     { id: newPartId(), type: "file", mime: "text/plain", url: uri, filename: uri },
     synthetic(`<attached uri="${uri}">\n${limited.text}\n</attached>`),
@@ -98,10 +103,14 @@ async function embeddedParts(
 async function mediaParts(
   { mime, data, name }: PromptBlock & { type: "media" },
   context: ToolContext,
+  attaching: Attaching,
 ): Promise<Part[]> {
   const medium = { bytes: Buffer.from(data, "base64"), mime, name };
   const shownAs = name ?? mime;
-  if (isText(mime)) return embeddedParts({ uri: shownAs, text: medium.bytes.toString("utf8") }, context);
+  if (isText(mime)) {
+    const text = medium.bytes.toString("utf8");
+    return embeddedParts({ uri: shownAs, text }, context, attaching);
+  }
   const fitted = await fitMedium(medium, context.signal);
   if (fitted.outcome === "fits") {
     const shown: Part = { id: newPartId(), type: "file", ...fitted.attachment };
@@ -198,7 +207,7 @@ async function linkParts(
     filename: block.name,
   };
   const link = parseFileLink(block.uri);
-  if (link !== undefined) return [shown, ...(await readLinked(link, block, context, attaching.rules))];
+  if (link !== undefined) return [shown, ...(await readLinked(link, block, context, attaching))];
   const resource = await readResource(block.uri, context, attaching);
   return [shown, ...(resource ?? [synthetic(`The person linked ${block.uri} (${block.name}).`)])];
 }
@@ -207,7 +216,7 @@ async function linkParts(
 async function readResource(
   uri: string,
   context: ToolContext,
-  { rules, resources }: Attaching,
+  { rules, resources, maxBytes }: Attaching,
 ): Promise<Part[] | undefined> {
   if (resources === undefined || !resources.hasResource(uri)) return undefined;
   const request = { permission: "read_mcp_resource", subjects: [{ text: uri }], always: [] };
@@ -216,7 +225,10 @@ async function readResource(
   const read = await resources.resource(uri, context.signal);
   if (read === undefined) return undefined;
   if ("problem" in read) return [synthetic(unreadable(uri, read.problem))];
-  const limited = await limitOutput(read.text, { folder: context.workspace.outputFolder });
+  const limited = await limitOutput(read.text, {
+    folder: context.workspace.outputFolder,
+    maxBytes: Math.min(outputLimitBytes, maxBytes ?? outputLimitBytes),
+  });
   return [
     synthetic(`<attached uri="${uri}">\n${limited.text}\n</attached>`),
     ...read.attachments.map(toFilePart),
@@ -231,7 +243,7 @@ async function readLinked(
   link: FileLink,
   block: { uri: string },
   context: ToolContext,
-  rules: Ruleset,
+  { rules, maxBytes }: Attaching,
 ): Promise<Part[]> {
   const { path, lines } = link;
   const range = lines && { offset: lines.first, limit: lines.last - lines.first + 1 };
@@ -244,7 +256,7 @@ async function readLinked(
       signal: context.signal,
       isAllowed: (permissions) => evaluate(permissions, rules).action !== "deny",
       output: async () => {},
-      limits: { folder: context.workspace.outputFolder },
+      limits: { folder: context.workspace.outputFolder, maxBytes },
     });
     if (result.status === "failed") return [synthetic(unreadable(block.uri, result.error))];
     const media = (result.attachments ?? []).map(toFilePart);

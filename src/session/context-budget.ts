@@ -10,6 +10,18 @@ const reservedShare = 1 / 4;
 /** Share of the rest that a request may fill when the configuration says nothing. */
 const fullShare = 0.9;
 
+/** Share of the window that one text may have, and its least bytes. */
+const textShare = 0.12;
+const leastTextBytes = 4 * 1024;
+/** Bytes of a token, low on purpose: what is shortened must fit. */
+export const bytesPerToken = 3;
+
+/** Bytes that one text may have in a model's window: a result, or what comes with a message. */
+export function largestText({ limit: { context } }: Model): number {
+  if (context === undefined) return Number.MAX_SAFE_INTEGER;
+  return Math.max(leastTextBytes, Math.floor(context * textShare * bytesPerToken));
+}
+
 /** Tokens that a request may have; undefined where the model's window is unknown. */
 export function usableWindow(model: Model, config: Config): number | undefined {
   const window = promptWindow(model.limit);

@@ -3,6 +3,7 @@ import type { MessageId } from "../message/ids.ts";
 import type { Message } from "../message/message.ts";
 import type { ToolPart } from "../message/part.ts";
 import { limitOutput } from "../tool/output-limit.ts";
+import { bytesPerToken } from "./context-budget.ts";
 import type { Transcript } from "./transcript.ts";
 import { isFinishedSummary } from "./visible-messages.ts";
 
@@ -22,9 +23,6 @@ export const pruneLimits: PruneLimits = { keepTurns: 2, keepTokens: 40_000, leas
 
 /** Tools whose output is an instruction, not a finding. */
 const protectedTools = new Set(["skill"]);
-
-/** Bytes of a token, low on purpose: what is shortened must fit. */
-export const bytesPerToken = 3;
 
 export interface Prunable {
   messageId: MessageId;

@@ -6,6 +6,7 @@ import type { SessionServers } from "../mcp/session-servers.ts";
 import type { Plugins } from "../plugin/plugins.ts";
 import type { ToolContext } from "../tool/tool.ts";
 import type { Choices } from "./choices.ts";
+import { largestText } from "./context-budget.ts";
 import type { Said } from "./heard-message.ts";
 import type { PromptInput } from "./prompt-input.ts";
 import { handOverReminder, planReminder, steerReminder } from "./reminders.ts";
@@ -84,7 +85,9 @@ export class UserMessages {
     const { transcript, record, choices, servers } = this.#deps;
     const { toParts } = await import("./attachments.ts");
     const { rules } = choices.agentNamed(info.agent);
-    const parts = await toParts(input.blocks, context, { rules, resources: servers });
+    const model = choices.modelFor(info);
+    const maxBytes = "code" in model ? undefined : largestText(model);
+    const parts = await toParts(input.blocks, context, { rules, resources: servers, maxBytes });
     const said = await this.#heard({ info, parts }, context.signal);
     const plan = planReminder(info.agent, this.#newest()?.agent);
     const reminders = [...notes, ...(plan === undefined ? [] : [plan])];

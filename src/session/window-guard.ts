@@ -8,9 +8,10 @@ import {
 } from "../message/estimate-request.ts";
 import type { AgentError, Message } from "../message/message.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
+import { outputLimitBytes } from "../tool/output-limit.ts";
 import { beginsTurn } from "./checkpoints.ts";
-import { contextTokens, usableWindow } from "./context-budget.ts";
-import { bytesPerToken, findPrunable, isStep, prune, type PruneLimits, shortenStep } from "./prune.ts";
+import { bytesPerToken, contextTokens, largestText, usableWindow } from "./context-budget.ts";
+import { findPrunable, isStep, prune, type PruneLimits, shortenStep } from "./prune.ts";
 import type { Project } from "./project.ts";
 import { leastShareBytes, type ResultLimits } from "./result-budget.ts";
 import type { ShownInstructions } from "./shown-instructions.ts";
@@ -32,13 +33,11 @@ const mostScale = 1.5;
 /** What a refusal adds to it. */
 const refusedScale = 1.15;
 const leastScale = 0.8;
-/** Share of the window that the results of one step may have, of one result, and its bounds in bytes. */
+/** Share of the window that the results of one step may have. */
 const stepShare = 0.4;
-const resultShare = 0.12;
 /** Share of the free part of the window that the results of one step may have at most: notes come on top. */
 const freeShare = 0.8;
-const leastResultBytes = 4 * 1024;
-const mostResultBytes = 50 * 1024;
+const leastStepBytes = 4 * 1024;
 /** Tokens of the note in place of what was cut of an output, about. */
 const noteTokens = 100;
 /** Usable tokens below which instructions and tools leave too little for work. */
@@ -115,11 +114,10 @@ export class WindowGuard {
     const usable = usableWindow(model, this.#deps.project.config);
     if (context === undefined || usable === undefined) return undefined;
     const free = usable - this.#scale * fixedTokens(request, request.messages);
-    const bytes = (tokens: number) => Math.max(leastResultBytes, Math.floor(tokens * bytesPerToken));
-    return {
-      each: Math.min(mostResultBytes, bytes(context * resultShare)),
-      step: bytes(Math.min(context * stepShare, free * freeShare)),
-    };
+    const step = Math.floor(Math.min(context * stepShare, free * freeShare) * bytesPerToken);
+    const each = Math.min(outputLimitBytes, largestText(model));
+    // One small result is always shown.
+    return { each, step: Math.max(leastStepBytes, step) };
   }
 
   /** Warns of a window that instructions and tools nearly fill; undefined where there is enough room. */

@@ -7,7 +7,7 @@ import { makeFolder } from "../base/make-folder.ts";
 export interface OutputLimits {
   readonly maxLines?: number;
   /** Of UTF-8. */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
   /** Where the whole is kept when it is cut. */
   readonly folder: string;
   /** How to get at the rest; read and grep when left out. */

@@ -221,6 +221,19 @@ describe("several outputs that do not fit together", () => {
   });
 });
 
+describe("files that are named in a message", () => {
+  test("bring no more text along than fits into the window", async () => {
+    const files = { "a.ts": source(1, 900), "b.ts": source(2, 900) };
+    await story({ files, limit: { context: 16_384 } }, async ({ editor, model }) => {
+      const seen = serveWindow({ model, window: 16_384, summary: () => "", answer: () => "Seen." });
+      const { sessionId } = await editor.newSession();
+      const { stopReason } = await editor.prompt(sessionId, "Compare @a.ts with @b.ts");
+      expect([stopReason, seen.refused.length]).toEqual(["end_turn", 0]);
+      expect(model.requests[0]?.userText).toMatch(/Go on with offset \d+/);
+    });
+  });
+});
+
 describe("a window that is smaller than the configuration says", () => {
   test("has the newest outputs cut first, and is asked again without a summary", async () => {
     await story(
