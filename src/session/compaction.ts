@@ -13,6 +13,7 @@ import type { AgentError, AssistantInfo, Message, UserInfo } from "../message/me
 import type { Carried, Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
 import type { TodoList } from "../tool/tool.ts";
+import { addReminder } from "./add-reminder.ts";
 import { type CarryLimits, carryOver, requestTexts } from "./carry-over.ts";
 import { beginsTurn } from "./checkpoints.ts";
 import { usableWindow } from "./context-budget.ts";
@@ -101,7 +102,7 @@ export async function compact(
   transcript.show([message, ...(summary ? [summary] : []), ...kept]);
   const fixed = estimateHead(target.head);
   await shortenTail(deps, kept, fixed, plan.most);
-  if (plan.part.auto) await continueAfter(transcript, plan.info);
+  if (plan.part.auto) await addReminder(transcript, plan.info, goOn.trim());
   const left = fixed + estimateMessages(transcript.messages);
   await transcript.amendParts(message.info.id, [{ ...plan.part, left }]);
   return { outcome: "compacted", tokens, cost, left };
@@ -201,14 +202,6 @@ function summaryInfo(transcript: Transcript, question: UserInfo, model: Model): 
     tokens: noTokens,
     summary: true,
   };
-}
-
-/** An automatic compaction came in the middle of work, which goes on. */
-async function continueAfter(transcript: Transcript, question: UserInfo): Promise<void> {
-  const info: UserInfo = { ...question, id: transcript.newMessageId(), time: { created: Date.now() } };
-  await transcript.addMessage(info);
-  await transcript.putPart(info.id, { id: newPartId(), type: "text", text: goOn.trim(), synthetic: true });
-  await transcript.seal(info.id);
 }
 
 interface Material {

@@ -192,6 +192,18 @@ test("a run asks only where stdin and stderr are terminals", () => {
   expect(canAsk({ stdin: {}, stderr: terminal })).toBe(false);
 });
 
+test("a run whose model answers with nothing fails in words", async () => {
+  await inPlace(
+    async ({ model, start }) => {
+      for (let call = 1; call <= 4; call++) model.reply(reply.finish("stop"));
+      const { code, stdout, stderr } = await start(["run", "Hi"], { input: "" }).ended;
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toMatch(/gave no answer.*Send the prompt again, or choose another model/);
+    },
+    { retry: { delay_ms: 10 } },
+  );
+});
+
 describe("what is attached to a run", () => {
   test("are files, folders and stdin", async () => {
     await inPlace(async ({ model, start }) => {

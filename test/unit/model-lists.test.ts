@@ -8,6 +8,7 @@ import type { KnownModel } from "../../src/model/known-models.ts";
 import { listModels, type ListedModels } from "../../src/model/list-models.ts";
 import { toKnownModel } from "../../src/model/listed-model.ts";
 import { listProblems, ModelLists } from "../../src/model/model-lists.ts";
+import { askWindow } from "../../src/model/server-window.ts";
 import { type Provider, usableProviders } from "../../src/model/usable-providers.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import { listen } from "../support/listen.ts";
@@ -174,6 +175,13 @@ describe("a list of models", () => {
       models: [{ id: "local", context: 12_288, takes: ["image"] }],
     });
     expect(await ask(provider("lmstudio", base))).toMatchObject({ models: [{ id: "l", context: 9_000 }] });
+  });
+
+  test("a server that never answers leaves its window unknown", async () => {
+    const base = await serve(() => "never");
+    const { signal } = new AbortController();
+    for (const id of ["ollama", "mine"])
+      expect(await askWindow(provider(id, base), "one", signal)).toBeUndefined();
   });
 
   test("has a bound, and says when there were more", async () => {
