@@ -1,7 +1,10 @@
+import { lstat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { orAfter } from "../base/async.ts";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { type Files, sha256, StaleFile } from "./files.ts";
+import { withFolder } from "./held-folder.ts";
 import { isInside } from "./paths.ts";
 
 /**
@@ -73,7 +76,8 @@ export class EditorFiles implements Files {
     newMode?: number,
   ): Promise<{ hash: string; bytes?: Buffer }> {
     const { disk } = this.#deps;
-    if (expected === null || !this.#isReachable(path)) return disk.write(path, bytes, expected, newMode);
+    if (!this.#isReachable(path)) return disk.write(path, bytes, expected, newMode);
+    if (expected === null) return this.#create(path, bytes, newMode);
     const before = await this.#lookIfThere(path);
     if (before?.content.hash !== expected) throw new StaleFile(`${path} was changed meanwhile.`);
     if (before.isTorn) throw new UserError(tornMessage(path));
@@ -83,6 +87,27 @@ export class EditorFiles implements Files {
       return this.#writeDisk(path, bytes, before);
     const problem = await this.#ask((signal) => write(path, text, signal).then(() => "done" as const));
     return problem === "done" ? this.#afterWrite(path, bytes, before) : this.#writeDisk(path, bytes, before);
+  }
+
+  /** A new file with rights of its own is made on the disk, for the editor knows no rights. */
+  async #create(path: string, bytes: Uint8Array, newMode: number | undefined) {
+    const { disk, log } = this.#deps;
+    const text = textOf(bytes);
+    const { write } = this.#deps.buffers();
+    if (text === undefined || write === undefined || newMode !== undefined)
+      return disk.write(path, bytes, null, newMode);
+    await assertFree(path);
+    // A text that the user has not saved yet would be lost.
+    if ((await this.#readText(path)) !== undefined) throw new UserError(unsavedMessage(path));
+    const answer = await this.#ask((signal) => write(path, text, signal).then(() => "done" as const));
+    const made = await this.#readIfThere(path);
+    if (made !== undefined && (answer === "done" || made.hash === sha256(bytes))) {
+      this.#bases.set(path, { disk: made.hash });
+      return made.hash === sha256(bytes) ? { hash: made.hash } : made;
+    }
+    if (answer === "done")
+      log.warn("the editor did not save a new file, it was written to the disk", { path });
+    return disk.write(path, bytes, null);
   }
 
   async remove(path: string, expected: string): Promise<void> {
@@ -98,13 +123,12 @@ export class EditorFiles implements Files {
     return this.#deps.disk.lock(paths, task);
   }
 
-  async #lookIfThere(path: string): Promise<Look | undefined> {
-    try {
-      return await this.#look(path);
-    } catch (error) {
-      if (codeOf(error) !== "ENOENT") throw error;
-      return undefined;
-    }
+  #lookIfThere(path: string): Promise<Look | undefined> {
+    return ifThere(() => this.#look(path));
+  }
+
+  #readIfThere(path: string): Promise<Content | undefined> {
+    return ifThere(() => this.#deps.disk.read(path));
   }
 
   /** Both sides of a file, and which of them counts. */
@@ -125,8 +149,12 @@ export class EditorFiles implements Files {
 
   /** The editor's text; undefined where the disk alone counts. */
   async #readBuffer(path: string, disk: Content): Promise<string | undefined> {
+    return textOf(disk.bytes) === undefined ? undefined : this.#readText(path);
+  }
+
+  async #readText(path: string): Promise<string | undefined> {
     const { read } = this.#deps.buffers();
-    if (read === undefined || !this.#isReachable(path) || textOf(disk.bytes) === undefined) return undefined;
+    if (read === undefined || !this.#isReachable(path)) return undefined;
     const text = await this.#ask((signal) => read(path, signal));
     // Some clients answer so for a file that they do not know.
     if (text === "" || text === undefined || text.includes("\0")) return undefined;
@@ -178,6 +206,27 @@ export class EditorFiles implements Files {
   #isReachable(path: string): boolean {
     return this.#silences < silenceLimit && isInside(path, this.#deps.roots);
   }
+}
+
+async function ifThere<T>(task: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await task();
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") throw error;
+    return undefined;
+  }
+}
+
+/** Makes the folder of a new file, in which no link can lead elsewhere, and checks that the file is not there. */
+async function assertFree(path: string): Promise<void> {
+  await withFolder(dirname(path), { make: true }, async (folder) => {
+    const found = await ifThere(() => lstat(join(folder, basename(path))));
+    if (found !== undefined) throw new StaleFile(`${path} exists already.`);
+  });
+}
+
+function unsavedMessage(path: string): string {
+  return `${path} is open in the editor with a text that is not saved. Ask the user to save or close it, then read it.`;
 }
 
 function tornMessage(path: string): string {

@@ -119,7 +119,7 @@ describe.each([
     });
   });
 
-  test("is not asked about files outside of the workspace, new files and files in other encodings", async () => {
+  test("is not asked about files outside of the workspace and files in other encodings", async () => {
     const other = Buffer.from("\uFEFFone\n", "utf16le");
     const client = kind();
     const options = { client, files: { "utf16.txt": other }, config: { permission: "allow" } };
@@ -127,11 +127,35 @@ describe.each([
       await play(
         stage,
         reply.call("read", { filePath: "utf16.txt" }),
-        reply.call("write", { filePath: "new.txt", content: "new\n" }),
         reply.call("read", { filePath: join(stage.home.path, ".config/fairlead/fairlead.json") }),
       );
       expect(fileRequests(stage)).toEqual([]);
-      expect(await onDisk(stage, "new.txt")).toBe("new\n");
+    });
+  });
+
+  test("gets new files, so that its review shows them", async () => {
+    const client = kind();
+    await story({ client, files, config }, async (stage) => {
+      await play(
+        stage,
+        reply.call("write", { filePath: "deep/er/new.txt", content: "new\n" }),
+        reply.call("edit", { filePath: "made.txt", oldString: "", newString: "made\n" }),
+      );
+      const writes = fileRequests(stage).filter((request) => request.startsWith("fs/write"));
+      expect(writes).toEqual(["fs/write_text_file /deep/er/new.txt", "fs/write_text_file /made.txt"]);
+      expect(await onDisk(stage, "deep/er/new.txt")).toBe("new\n");
+      expect(await onDisk(stage, "made.txt")).toBe("made\n");
+    });
+  });
+
+  test("keeps a new text that was not saved yet", async () => {
+    const client = kind();
+    await story({ client, files, config }, async (stage) => {
+      const path = join(stage.repository.path, "new.txt");
+      client.buffers?.set(path, "typed\n");
+      const [refused] = await play(stage, reply.call("write", { filePath: "new.txt", content: "new\n" }));
+      expect(refused).toContain("is open in the editor with a text that is not saved");
+      expect(client.buffers?.get(path)).toBe("typed\n");
     });
   });
 });
