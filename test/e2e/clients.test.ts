@@ -92,7 +92,9 @@ describe.each(clients)("the client %s", (name, client) => {
     const command =
       'while read -r line; do echo "$line"; case $line in *0\\ *) sleep 0.02;; esac; done < long.txt';
     const files = { "long.txt": `${lines.join("\n")}\n` };
-    await story({ client: client(), files }, async ({ editor, model }) => {
+    // A window that does not cut the result.
+    const limit = { context: 400_000, output: 8_000 };
+    await story({ client: client(), files, limit }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bash", { command })).reply("Done.");
       await editor.prompt(sessionId, "Print");
