@@ -3,7 +3,7 @@ import { hasVisibleText } from "../base/controls.ts";
 import type { Log } from "../base/log.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { AgentError, AssistantInfo, FinishReason } from "../message/message.ts";
-import type { FileChange, Tokens, ToolPart } from "../message/part.ts";
+import type { FileChange, ToolPart } from "../message/part.ts";
 import { findLeakedCall, type LeakedCall } from "../model/leaked-call.ts";
 import type { Model, ModelRequest, Models, StepEnd, StepEvent } from "../model/model.ts";
 import { mediaIn, withoutMedia } from "../model/media.ts";
@@ -16,6 +16,7 @@ import type { CallOutcome } from "./call-card.ts";
 import type { ToolRunner } from "./tool-runner.ts";
 import type { Transcript } from "./transcript.ts";
 import { noTokens } from "./turn-result.ts";
+import type { StepOutcome } from "./step-outcome.ts";
 
 export interface StepDeps {
   transcript: Transcript;
@@ -38,15 +39,6 @@ export interface StepInput {
   /** How often an empty answer is asked for again. */
   emptyRetries: number;
 }
-
-/** What one model call and its tool calls came to. */
-export type StepOutcome = { tokens: Tokens; cost: number; isEstimated: boolean } & (
-  | { end: "finished" | "empty" | "outputLimit" | "refused" | "rejected" | "cancelled" }
-  /** `hasRefusedCall`: the provider refused to pass a call on. */
-  | { end: "calls"; hasRefusedCall: boolean }
-  | { end: "leaked"; call: LeakedCall }
-  | { end: "failed"; error: AgentError }
-);
 
 /** One model call: streams it into a new assistant message and runs the calls in it while it still streams. */
 export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSignal): Promise<StepOutcome> {

@@ -4,7 +4,7 @@ import { announcesStep, isLeftOpen } from "../model/announcement.ts";
 import type { LeakedCall } from "../model/leaked-call.ts";
 import type { Model } from "../model/model.ts";
 import { announcedStepReminder, emptyAnswerReminder, leakedCallReminder } from "./reminders.ts";
-import type { StepOutcome } from "./step.ts";
+import type { StepOutcome } from "./step-outcome.ts";
 import type { TurnEnd } from "./turn-result.ts";
 
 /** How often an empty answer is asked for again before the model is reminded. */

@@ -15,7 +15,7 @@ import { findPrunable, isStep, prune, type PruneLimits, shortenStep } from "./pr
 import type { Project } from "./project.ts";
 import { leastShareBytes, type ResultLimits } from "./result-budget.ts";
 import type { ShownInstructions } from "./shown-instructions.ts";
-import type { StepOutcome } from "./step.ts";
+import type { StepOutcome } from "./step-outcome.ts";
 import type { Transcript } from "./transcript.ts";
 import { compactionOf, isFinishedSummary } from "./visible-messages.ts";
 

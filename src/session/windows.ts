@@ -1,7 +1,7 @@
 import type { Tokens } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
 import type { OpenModels } from "../model/providers.ts";
-import type { StepOutcome } from "./step.ts";
+import type { StepOutcome } from "./step-outcome.ts";
 
 /** How often a server is asked for a window that it did not say: some know it only once the model is loaded. */
 const mostQuestions = 3;
