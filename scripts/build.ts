@@ -73,7 +73,10 @@ const { output: split } = await build({ ...program, output, write: false });
 await build({ ...program, output: { ...output, codeSplitting: startParts(split) } });
 // What runs beside the program shares nothing with it, so that each loads what it needs and no more: the threads that
 // unpack images and convert pages, and the process of authors' modules.
-const workers = { "image-worker": "src/tool/image-worker.ts", "page-worker": "src/tool/page-worker.ts" };
+const workers = {
+  "image-worker": "src/tool/image/image-worker.ts",
+  "page-worker": "src/tool/web/page-worker.ts",
+};
 for (const [name, path] of Object.entries(workers))
   await build({
     ...bundled,

@@ -4,7 +4,7 @@ import { type LoadHookSync, registerHooks } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { parseMarkdown } from "../src/config/markdown.ts";
+import { parseMarkdown } from "../src/config/files/markdown.ts";
 import {
   agentConfigSchema,
   commandFrontMatterSchema,

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { presets } from "../src/model/catalog.ts";
-import { type CatalogFile, catalogSchema } from "../src/model/known-models.ts";
+import { presets } from "../src/model/catalog/catalog.ts";
+import { type CatalogFile, catalogSchema } from "../src/model/catalog/known-models.ts";
 
 type Entry = CatalogFile["models"][string][number];
 

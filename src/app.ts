@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { messageOf } from "./base/errors.ts";
 import { type LogLevel, openFileLog } from "./base/file-log.ts";
 import type { Log } from "./base/log.ts";
-import { Secrets } from "./base/secrets.ts";
+import { Secrets } from "./base/secrets/secrets.ts";
 import { loadConfig } from "./config/load.ts";
 import {
   configHome,
@@ -15,29 +15,29 @@ import {
   type UserFolders,
 } from "./config/paths.ts";
 import type { Config } from "./config/schema.ts";
-import { AuthorizationStore } from "./mcp/oauth-store.ts";
+import { AuthorizationStore } from "./mcp/oauth/oauth-store.ts";
 import { Servers } from "./mcp/servers.ts";
-import { SignIn } from "./mcp/sign-in.ts";
-import { loadCalls } from "./model/late-calls.ts";
+import { SignIn } from "./mcp/oauth/oauth-fetch.ts";
+import { loadCalls } from "./model/providers/lazy-calls.ts";
 import { warmUpAnalysis } from "./project/tools.ts";
-import { ModelAccess } from "./model/model-access.ts";
-import type { OpenModels } from "./model/providers.ts";
-import { LateParts } from "./project/late-parts.ts";
+import { ModelAccess } from "./model/providers/model-access.ts";
+import type { OpenModels } from "./model/providers/providers.ts";
+import { LateParts } from "./project/lazy-services.ts";
 import { Projects } from "./project/projects.ts";
 import { ProjectRecords } from "./project/records.ts";
-import type { Door } from "./session/door.ts";
-import { Housekeeping, type SessionAges } from "./session/housekeeping.ts";
+import type { Door } from "./session/session-host.ts";
+import { Housekeeping, type SessionAges } from "./reports/housekeeping.ts";
 import { Sessions } from "./session/sessions.ts";
 import { BundledSkills } from "./skill/bundled-skills.ts";
-import { LateStore } from "./storage/late-store.ts";
+import { LateStore } from "./storage/lazy-store.ts";
 import type { SessionStore } from "./storage/session-store.ts";
-import { ChildVariables } from "./workspace/child-variables.ts";
-import { type DiskFiles, openFiles } from "./workspace/disk-files.ts";
-import { openPipedProcesses, type PipedProcesses } from "./workspace/piped-process.ts";
-import { openProcesses, type Processes } from "./workspace/process.ts";
-import { openSearch, type Search } from "./workspace/search.ts";
-import { openSnapshots } from "./workspace/snapshot.ts";
-import { Watchdog } from "./workspace/watchdog.ts";
+import { ChildVariables } from "./workspace/process/child-variables.ts";
+import { type DiskFiles, openFiles } from "./workspace/files/disk-files.ts";
+import { openPipedProcesses, type PipedProcesses } from "./workspace/process/piped-process.ts";
+import { openProcesses, type Processes } from "./workspace/process/process.ts";
+import { openSearch, type Search } from "./workspace/search/search.ts";
+import { openSnapshots } from "./workspace/files/snapshot.ts";
+import { Watchdog } from "./workspace/process/watchdog.ts";
 
 /** What the program is given of its surroundings; nothing below reads the process's own. */
 export interface Surroundings {
@@ -187,7 +187,7 @@ export class App {
   /** Loads what a first prompt needs, a part at a time, so that what comes meanwhile is not kept waiting. */
   warmUp(): Promise<void> {
     return this.#load([
-      () => import("./session/turn.ts"),
+      () => import("./turn/turn.ts"),
       () => import("./tool/registry.ts"),
       loadCalls,
       () => this.#files.recover(),

@@ -3,15 +3,15 @@ import type { Log } from "../base/log.ts";
 import { isSessionId, type SessionId } from "../message/ids.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
-import type { EditorBuffers } from "../workspace/editor-files.ts";
-import type { Account } from "./account.ts";
-import type { Asker } from "./asker.ts";
-import { type ClientAbilities, noAbilities } from "./client-abilities.ts";
+import type { EditorBuffers } from "../workspace/files/editor-files.ts";
+import type { Account } from "./methods/account.ts";
+import type { Asker } from "./client/client-requests.ts";
+import { type ClientAbilities, noAbilities } from "./client-capabilities.ts";
 import { ClientPaths } from "./client-paths.ts";
-import { EarlyPrompts } from "./early-prompts.ts";
+import { EarlyPrompts } from "./pending-prompts.ts";
 import { internalError, sessionNotFound } from "./errors.ts";
-import type { Outbox } from "./outbox.ts";
-import { type Channel, SessionView } from "./session-view.ts";
+import type { Outbox } from "./transport/outbox.ts";
+import { type Channel, SessionView } from "./view/session-view.ts";
 
 export interface ConnectionDeps {
   sessions: Sessions;

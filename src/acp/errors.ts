@@ -1,8 +1,8 @@
 import { type ErrorResponse, RequestError } from "@agentclientprotocol/sdk/unstable";
 import { messageOf } from "../base/errors.ts";
-import { excerpt } from "../base/excerpt.ts";
+import { excerpt } from "../base/text/excerpt.ts";
 import type { AgentError } from "../message/message.ts";
-import { type ClientAbilities, noAbilities } from "./client-abilities.ts";
+import { type ClientAbilities, noAbilities } from "./client-capabilities.ts";
 
 /** Characters of an error's message, and of its details: what a client or a provider sent may be said again in them. */
 export const messageLength = 1_000;

@@ -1,5 +1,5 @@
-import { excerpt } from "../base/excerpt.ts";
-import { isRecord } from "../base/record.ts";
+import { excerpt } from "../base/text/excerpt.ts";
+import { isRecord } from "../base/text/record.ts";
 
 /** What is wrong by field, as zod formats it: each node has its own words in `_errors`. */
 type Tree = Readonly<Record<string, unknown>>;

@@ -1,14 +1,14 @@
 import { deferred } from "../base/async.ts";
 import type { Log } from "../base/log.ts";
-import type { Door } from "../session/door.ts";
+import type { Door } from "../session/session-host.ts";
 import type { Sessions } from "../session/sessions.ts";
-import type { Account } from "./account.ts";
+import type { Account } from "./methods/account.ts";
 import { Connection } from "./connection.ts";
 import type { Program } from "./initialize.ts";
-import { lateBuffers } from "./editor-files.ts";
-import type { WithDraft } from "./library.ts";
-import { Reception } from "./reception.ts";
-import type { Wire } from "./wire.ts";
+import { lateBuffers } from "./client/editor-files.ts";
+import type { WithDraft } from "./sdk-connection.ts";
+import { Reception } from "./request-dispatcher.ts";
+import type { Wire } from "./transport/wire.ts";
 
 export interface ServerDeps {
   wire: Wire;
@@ -75,7 +75,7 @@ export function serveClient(deps: ServerDeps): Served {
     connection,
     log,
     loadLibrary: async () => {
-      const { connectLibrary } = await import("./library.ts");
+      const { connectLibrary } = await import("./sdk-connection.ts");
       const end = () => closed.resolve();
       return connectLibrary({ wire, connection, program, log, withDraft, end });
     },

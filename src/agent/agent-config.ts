@@ -1,6 +1,6 @@
-import { nearest } from "../base/nearest.ts";
-import { isRecord } from "../base/record.ts";
-import { describeIssue } from "../config/expectation.ts";
+import { nearest } from "../base/text/nearest.ts";
+import { isRecord } from "../base/text/record.ts";
+import { describeIssue } from "../config/files/expectation.ts";
 import { agentConfigSchema, type AgentConfig, type PermissionConfig } from "../config/schema.ts";
 import type { ModelRef } from "../message/message.ts";
 import { type Action, actionSchema } from "../permission/rule.ts";

@@ -2,10 +2,10 @@ import { closeSync, constants, renameSync, rmSync, statSync, writeSync } from "n
 import { dirname } from "node:path";
 import type { DestinationStream, Logger } from "pino";
 import type { Log, LogFields } from "./log.ts";
-import { makeFolder } from "./make-folder.ts";
-import { openRegularFileSync } from "./regular-file.ts";
-import { withoutSecretForms } from "./secret-forms.ts";
-import { Secrets } from "./secrets.ts";
+import { makeFolder } from "./files/make-folder.ts";
+import { openRegularFileSync } from "./files/regular-file.ts";
+import { withoutSecretForms } from "./secrets/secret-forms.ts";
+import { Secrets } from "./secrets/secrets.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 

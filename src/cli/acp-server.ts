@@ -1,7 +1,7 @@
 import { serveClient, type ServerDeps } from "../acp/server.ts";
-import type { Account } from "../acp/account.ts";
+import type { Account } from "../acp/methods/account.ts";
 import type { Program } from "../acp/initialize.ts";
-import type { Wire } from "../acp/wire.ts";
+import type { Wire } from "../acp/transport/wire.ts";
 import { App, type Surroundings } from "../app.ts";
 import { orAfter } from "../base/async.ts";
 import { messageOf } from "../base/errors.ts";

@@ -1,8 +1,8 @@
-import { Wire } from "../acp/wire.ts";
+import { Wire } from "../acp/transport/wire.ts";
 import type { RunningServer } from "./acp-server.ts";
 import { exitNow } from "./exit.ts";
-import { libraryConsole } from "./library-console.ts";
-import { version } from "./version.ts";
+import { libraryConsole } from "./console-to-stderr.ts";
+import { version } from "./command-line/version.ts";
 
 /** How long ending may take once the input has ended: a busy machine needs longer than the usual few milliseconds. */
 const endLimitMs = 1_000;

@@ -1,8 +1,8 @@
 import { UserError } from "../base/errors.ts";
 import type { ModelRef } from "../message/message.ts";
 import type { Model } from "../model/model.ts";
-import type { Project } from "../session/project.ts";
-import type { Call } from "./command.ts";
+import type { Project } from "../conversation/project.ts";
+import type { Call } from "./command-line/command.ts";
 
 /** The model of `--model`, else the one that is wished, else the usual one. Throws {@link UserError} for one that cannot be used. */
 export function chosenModel(call: Call, { models }: Project, wished?: ModelRef): Model {

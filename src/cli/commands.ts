@@ -1,12 +1,12 @@
 import { messageOf } from "../base/errors.ts";
-import type { Command } from "./command.ts";
-import { findCommand, parseCall, unknownCommand } from "./command-line.ts";
+import type { Command } from "./command-line/command.ts";
+import { findCommand, parseCall, unknownCommand } from "./command-line/command-line.ts";
 import { commands } from "./command-table.ts";
-import { exitCodes, helpOn, helpOnAll, widestPage } from "./help.ts";
-import { endWithReader, remark } from "./output.ts";
-import { styleFor } from "./style.ts";
-import { UsageError } from "./usage.ts";
-import { version } from "./version.ts";
+import { exitCodes, helpOn, helpOnAll, widestPage } from "./terminal/help.ts";
+import { endWithReader, remark } from "./terminal/output.ts";
+import { styleFor } from "./terminal/style.ts";
+import { UsageError } from "./command-line/usage.ts";
+import { version } from "./command-line/version.ts";
 
 /** Runs a command of the command line and answers its exit code. */
 export async function runCommand(words: readonly string[]): Promise<number> {

@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs";
 import { enableCompileCache, flushCompileCache } from "node:module";
 import { join } from "node:path";
-import { isFolder } from "../base/look.ts";
-import { makeFolderNow } from "../base/make-folder.ts";
+import { isFolder } from "../base/files/file-stat.ts";
+import { makeFolderNow } from "../base/files/make-folder.ts";
 
 /** When the compiled code of what was loaded so far is written: a client may kill us without warning. */
 const flushDelayMs = 250;

@@ -2,9 +2,9 @@ import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { App } from "../app.ts";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
-import type { Project } from "../session/project.ts";
-import { remark } from "./output.ts";
-import { version } from "./version.ts";
+import type { Project } from "../conversation/project.ts";
+import { remark } from "./terminal/output.ts";
+import { version } from "./command-line/version.ts";
 
 /** The program's parts for a folder; the one that a command is called in unless given. */
 export async function localApp(folder = "."): Promise<{ app: App; project: Project }> {

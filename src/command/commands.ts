@@ -1,10 +1,10 @@
 import { join, relative } from "node:path";
 import { toModelRef } from "../agent/agent-config.ts";
 import { messageOf } from "../base/errors.ts";
-import { describeIssue } from "../config/expectation.ts";
-import { filesBelow, type Report } from "../config/folder-walk.ts";
+import { describeIssue } from "../config/files/expectation.ts";
+import { filesBelow, type Report } from "../config/files/folder-walk.ts";
 import type { ConfigSource } from "../config/load.ts";
-import { readMarkdownFile } from "../config/markdown-file.ts";
+import { readMarkdownFile } from "../config/files/markdown-file.ts";
 import { type CommandFrontMatter, commandFrontMatterSchema, type Config } from "../config/schema.ts";
 import { withSlashes } from "../workspace/paths.ts";
 import type { Command } from "./command.ts";

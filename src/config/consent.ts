@@ -2,9 +2,9 @@ import { createHash, type Hash } from "node:crypto";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { codeOf } from "../base/errors.ts";
-import { isRecord } from "../base/record.ts";
-import { readRegularFile } from "../base/regular-file.ts";
-import { parseConfigFile } from "./config-file.ts";
+import { isRecord } from "../base/text/record.ts";
+import { readRegularFile } from "../base/files/regular-file.ts";
+import { parseConfigFile } from "./files/config-file.ts";
 import type { LoadedConfig } from "./load.ts";
 import {
   isModuleFile,
@@ -13,7 +13,7 @@ import {
   pluginFolderNames,
   pluginPath,
   toolFolderNames,
-} from "./module-files.ts";
+} from "./files/module-files.ts";
 
 /** What the consent to a project's own configuration covers, as it is on disk now. */
 export interface ConsentContent {

@@ -3,10 +3,10 @@ import { realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { applyEdits, modify } from "jsonc-parser";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
-import { makeFolder } from "../base/make-folder.ts";
-import { readRegularFile } from "../base/regular-file.ts";
-import { updateSharedFile } from "../storage/lock.ts";
-import { parseConfigFile, problemsOf, writtenAt } from "./config-file.ts";
+import { makeFolder } from "../base/files/make-folder.ts";
+import { readRegularFile } from "../base/files/regular-file.ts";
+import { updateSharedFile } from "../storage/json/lock.ts";
+import { parseConfigFile, problemsOf, writtenAt } from "./files/config-file.ts";
 
 /** A value to set at a place in a file of JSON with comments; undefined takes away what stands there. */
 export interface Setting {

@@ -1,17 +1,17 @@
 import { basename, dirname, join, relative, resolve, isAbsolute } from "node:path";
-import { isFolder } from "../base/look.ts";
+import { isFolder } from "../base/files/file-stat.ts";
 import {
   checkConfig,
   parseConfigFile,
   problemAtPath,
   problemsOf,
   type ConfigProblem,
-} from "./config-file.ts";
-import { readConfigText } from "./config-text.ts";
+} from "./files/config-file.ts";
+import { readConfigText } from "./files/config-text.ts";
 import { mergeConfigs } from "./merge.ts";
 import { configHome, managedFolder, userFolders, type Env } from "./paths.ts";
 import type { Config } from "./schema.ts";
-import type { WatchedPlaces } from "./stamp.ts";
+import type { WatchedPlaces } from "./files/stamp.ts";
 import { substitute } from "./substitution.ts";
 import {
   restateDenials,

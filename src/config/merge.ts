@@ -1,4 +1,4 @@
-import { isRecord } from "../base/record.ts";
+import { isRecord } from "../base/text/record.ts";
 import type { Config } from "./schema.ts";
 
 /** Lists that add up over the layers; every other list is replaced. */

@@ -1,5 +1,5 @@
-import { isRecord } from "../base/record.ts";
-import { positionOf, writtenAt, type ParsedFile } from "./config-file.ts";
+import { isRecord } from "../base/text/record.ts";
+import { positionOf, writtenAt, type ParsedFile } from "./files/config-file.ts";
 import type { ConfigScope, LoadedConfig } from "./load.ts";
 import { listsThatAddUp } from "./merge.ts";
 

@@ -1,7 +1,7 @@
 import { realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, relative, resolve } from "node:path";
 import { codeOf } from "../base/errors.ts";
-import { readRegularFile } from "../base/regular-file.ts";
+import { readRegularFile } from "../base/files/regular-file.ts";
 import type { Env } from "./paths.ts";
 import { isSecretFile } from "../permission/secret-file.ts";
 

@@ -1,9 +1,9 @@
 import { realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
-import { isBelow } from "../base/paths.ts";
+import { isBelow } from "../base/files/paths.ts";
 import { isMissing, messageOf } from "../base/errors.ts";
-import { lookAt } from "../base/look.ts";
-import { openRegularFile } from "../base/regular-file.ts";
+import { lookAt } from "../base/files/file-stat.ts";
+import { openRegularFile } from "../base/files/regular-file.ts";
 import { isSecretFile } from "../permission/secret-file.ts";
 import type { FetchedTexts } from "./fetched-texts.ts";
 import { findFiles } from "./file-patterns.ts";

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { type Document, Documents, problemsOf, type ShownText } from "./documents.ts";
 import { messageOf, UserError } from "../base/errors.ts";
-import type { PipedProcess } from "../workspace/piped-process.ts";
+import type { PipedProcess } from "../workspace/process/piped-process.ts";
 import { newProblems, type Problem, toErrors } from "./problems.ts";
 import { type quietMs, Reports, silenceLimitMs } from "./reports.ts";
 import { ServerConnection, type ServerConnectionDeps, toUri } from "./server-connection.ts";

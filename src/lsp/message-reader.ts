@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { AbstractMessageReader, type DataCallback, type Disposable, type Message } from "vscode-jsonrpc/node";
 import { z } from "zod";
-import { Pace } from "../base/pace.ts";
+import { Pace } from "../base/rate-limiter.ts";
 import type { CountingMessageWriter } from "./message-writer.ts";
 
 /** A message and its headers; a server that sends more is not talked to any more. */

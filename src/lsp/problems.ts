@@ -1,6 +1,6 @@
 import { isAbsolute, relative } from "node:path";
 import { z } from "zod";
-import { excerpt } from "../base/excerpt.ts";
+import { excerpt } from "../base/text/excerpt.ts";
 import { isInside } from "../workspace/paths.ts";
 
 /** An error that a language server reports, with the text of its line, by which it is known again when lines move. */

@@ -6,9 +6,9 @@ import { z } from "zod";
 import { orAfter } from "../base/async.ts";
 import { UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import { isRecord } from "../base/record.ts";
+import { isRecord } from "../base/text/record.ts";
 import type { LanguageServerConfig } from "../config/schema.ts";
-import type { PipedExit, PipedProcess, PipedProcesses } from "../workspace/piped-process.ts";
+import type { PipedExit, PipedProcess, PipedProcesses } from "../workspace/process/piped-process.ts";
 import { BoundedMessageReader } from "./message-reader.ts";
 import { CountingMessageWriter } from "./message-writer.ts";
 

@@ -1,7 +1,7 @@
 import { deferred, orWhenAborted } from "../base/async.ts";
 import type { Elicit } from "../message/elicitation.ts";
 import { authorizeInEditor, describeAuthorization } from "./editor-authorization.ts";
-import type { AuthorizeOutcome } from "./oauth-flow.ts";
+import type { AuthorizeOutcome } from "./oauth/oauth-flow.ts";
 import type { Server } from "./server.ts";
 
 export interface AuthorizationsDeps {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Elicit } from "../message/elicitation.ts";
-import type { AuthorizeOutcome, ShowAddress } from "./oauth-flow.ts";
+import type { AuthorizeOutcome, ShowAddress } from "./oauth/oauth-flow.ts";
 import type { Server } from "./server.ts";
 
 export interface EditorAuthorizationDeps {

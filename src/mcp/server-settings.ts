@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
-import { withoutSecretForms } from "../base/secret-forms.ts";
+import { withoutSecretForms } from "../base/secrets/secret-forms.ts";
 import type { Config } from "../config/schema.ts";
-import { isCredential } from "../workspace/environment.ts";
+import { isCredential } from "../workspace/process/environment.ts";
 
 /** How a server is reached, from the configuration or from the editor. */
 export type ServerSettings = LocalServer | RemoteServer;

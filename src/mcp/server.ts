@@ -2,19 +2,19 @@ import type { z } from "zod";
 import { orWhenAborted, sleep } from "../base/async.ts";
 import { messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { Secrets } from "../base/secrets.ts";
-import { loadPart } from "../base/part.ts";
+import type { Secrets } from "../base/secrets/secrets.ts";
+import { loadPart } from "../base/import-module.ts";
 import type { ElicitationAbilities } from "../message/elicitation.ts";
-import type { PipedProcesses } from "../workspace/piped-process.ts";
-import type { ConnectDeps } from "./connect.ts";
-import type { Connection, Requested } from "./connection.ts";
-import type { ConnectFailure, RequestFailure } from "./failures.ts";
-import type { AuthorizeOutcome, ShowAddress } from "./oauth-flow.ts";
-import { noOffers, type Offers } from "./offers.ts";
-import { ServerQuestions, type ServerUser } from "./server-questions.ts";
+import type { PipedProcesses } from "../workspace/process/piped-process.ts";
+import type { ConnectDeps } from "./connection/connect.ts";
+import type { Connection, Requested } from "./connection/connection.ts";
+import type { ConnectFailure, RequestFailure } from "./connection/failures.ts";
+import type { AuthorizeOutcome, ShowAddress } from "./oauth/oauth-flow.ts";
+import { noOffers, type Offers } from "./offers/offers.ts";
+import { ServerQuestions, type ServerUser } from "./connection/server-questions.ts";
 import type { ServerSettings } from "./server-settings.ts";
-import { ServerWords } from "./server-words.ts";
-import type { SignIn } from "./sign-in.ts";
+import { ServerWords } from "./connection/server-log.ts";
+import type { SignIn } from "./oauth/oauth-fetch.ts";
 
 /** How a server is doing. */
 export type ServerStatus =
@@ -255,7 +255,7 @@ export class Server {
   async #open(signal: AbortSignal): Promise<void> {
     // Large, and of no use to whoever has no servers.
     const [{ connect }, { ConnectError }] = await loadPart(() =>
-      Promise.all([import("./connect.ts"), import("./failures.ts")]),
+      Promise.all([import("./connection/connect.ts"), import("./connection/failures.ts")]),
     );
     const changes = this.#changes;
     const connection = await connect(this.settings, this.#connectionDeps(), signal);
@@ -348,7 +348,7 @@ export class Server {
   }
 
   async #offersOf(connection: Connection): Promise<Offers> {
-    const { listOffers } = await loadPart(() => import("./list-offers.ts"));
+    const { listOffers } = await loadPart(() => import("./offers/list-offers.ts"));
     return listOffers(connection, this.#connectTimeoutMs);
   }
 
@@ -380,7 +380,7 @@ export class Server {
 /** A part of the program that is missing is not the server's fault, and may be there soon. */
 async function failureOf(error: unknown): Promise<ConnectFailure> {
   if (error instanceof UserError) return { kind: "failed", reason: error.message, isPassing: true };
-  const { ConnectError } = await import("./failures.ts");
+  const { ConnectError } = await import("./connection/failures.ts");
   return error instanceof ConnectError
     ? error.failure
     : { kind: "failed", reason: messageOf(error), isPassing: false };

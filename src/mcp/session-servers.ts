@@ -1,14 +1,14 @@
 import { orWhenAborted, sleep } from "../base/async.ts";
-import type { Secrets } from "../base/secrets.ts";
+import type { Secrets } from "../base/secrets/secrets.ts";
 import type { Config } from "../config/schema.ts";
 import type { Elicit } from "../message/elicitation.ts";
 import type { Attachment } from "../message/part.ts";
 import type { Tool } from "../tool/tool.ts";
 import { Authorizations } from "./authorizations.ts";
-import type { ServerPrompt } from "./prompts.ts";
+import type { ServerPrompt } from "./tools/prompts.ts";
 import type { Server } from "./server.ts";
 import { describeSettings, type GivenServers, keysOf, nothingGiven, serverList } from "./server-settings.ts";
-import { ServerTools } from "./server-tools.ts";
+import { ServerTools } from "./tools/server-tools.ts";
 import type { Servers } from "./servers.ts";
 
 /** How long after its start a server is waited for by a prompt; what takes longer joins in later. */
@@ -136,7 +136,7 @@ export class SessionServers {
   ): Promise<{ text: string; attachments: readonly Attachment[] } | { problem: string } | undefined> {
     const found = this.#find(written);
     if (found === undefined) return undefined;
-    const { readResource } = await import("./resource-tools.ts");
+    const { readResource } = await import("./tools/resource-tools.ts");
     return readResource(found.server, found.uri, { signal, elicit: this.#deps.elicit });
   }
 
@@ -242,7 +242,7 @@ export class SessionServers {
   async #notePrompts(): Promise<void> {
     const offering = () => [...this.#used.keys()].filter(({ offers }) => offers.prompts.length > 0);
     if (offering().length === 0 && this.#prompts.length === 0) return;
-    const { serverPrompt } = await import("./prompts.ts");
+    const { serverPrompt } = await import("./tools/prompts.ts");
     const { elicit } = this.#deps;
     const all = offering().flatMap((server) =>
       server.offers.prompts.map((offered) => serverPrompt(server, offered, elicit)),

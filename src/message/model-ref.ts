@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { hasOnly } from "../base/form.ts";
+import { hasOnly } from "../base/validator.ts";
 
 /** A model as people write it: `provider/model`, with an optional variant (its reasoning effort). */
 export const modelRefSchema = z.object({

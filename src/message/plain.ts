@@ -1,4 +1,4 @@
-import { isRecord } from "../base/record.ts";
+import { isRecord } from "../base/text/record.ts";
 import { isMessageId, isPartId, isSessionId } from "./ids.ts";
 import { approvalModes, finishReasons, type Message, type SessionInfo, titleSources } from "./message.ts";
 import { isModelRef } from "./model-ref.ts";

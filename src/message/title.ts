@@ -1,4 +1,4 @@
-import { withoutControls } from "../base/controls.ts";
+import { withoutControls } from "../base/text/controls.ts";
 
 /** Characters, for the fallback and for what a model writes (system.md 7). */
 const longestTitle = 50;

@@ -3,11 +3,11 @@ import type { LanguageModel } from "ai";
 import type { Message } from "../message/message.ts";
 import { Connection } from "./connection.ts";
 import type { Send } from "./http.ts";
-import { patientWithLocal } from "./local-server.ts";
+import { patientWithLocal } from "./catalog/local-server.ts";
 import { quirksOf, type Quirks } from "./quirks.ts";
-import { adaptBody, adaptMessages } from "./request-body.ts";
-import { SentMessages } from "./sent-messages.ts";
-import { Conversions } from "./to-model-messages.ts";
+import { adaptBody, adaptMessages } from "./request/request-body.ts";
+import { SentMessages } from "./request/serialized-prefix-cache.ts";
+import { Conversions } from "./request/to-model-messages.ts";
 
 /** Where and how a model is asked. */
 export interface Endpoint {

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { keptPer } from "../base/kept.ts";
-import type { StreamWatch } from "./chunk-merger.ts";
-import { eventsOfAnswer, tidyEvents } from "./event-stream.ts";
+import { keptPer } from "../base/memoize.ts";
+import type { StreamWatch } from "./answer/chunk-merger.ts";
+import { eventsOfAnswer, tidyEvents } from "./answer/event-stream.ts";
 import { fromAnswer, invalidResponse, isWebPage, ProviderFailure, titleOf } from "./failure.ts";
 import type { HttpAnswer, HttpRequest, Send } from "./http.ts";
-import type { Outgoing } from "./outgoing.ts";
-import { refusedCallIn } from "./refused-call.ts";
-import type { SentMessages } from "./sent-messages.ts";
+import type { Outgoing } from "./request/request-messages.ts";
+import { refusedCallIn } from "./answer/refused-call.ts";
+import type { SentMessages } from "./request/serialized-prefix-cache.ts";
 
 /** How often a provider may send a request elsewhere on its own host. */
 const redirectLimit = 3;

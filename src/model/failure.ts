@@ -1,12 +1,12 @@
 import { codeOf, isAbort, messageOf, UserError } from "../base/errors.ts";
-import { excerpt } from "../base/excerpt.ts";
-import { parseJson } from "../base/json.ts";
-import { isRecord } from "../base/record.ts";
+import { excerpt } from "../base/text/excerpt.ts";
+import { parseJson } from "../base/text/json.ts";
+import { isRecord } from "../base/text/record.ts";
 import type { AgentError } from "../message/message.ts";
 import { cancelled } from "./cancelled.ts";
-import { type Destination, describeNotRunning } from "./local-server.ts";
-import type { RefusedCall } from "./refused-call.ts";
-import { statedWindow } from "./stated-window.ts";
+import { type Destination, describeNotRunning } from "./catalog/local-server.ts";
+import type { RefusedCall } from "./answer/refused-call.ts";
+import { statedWindow } from "./catalog/stated-window.ts";
 
 /** A failed call as a value that can travel as a throw through libraries; {@link toAgentError} takes it out again. */
 export class ProviderFailure extends Error {

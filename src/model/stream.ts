@@ -4,23 +4,23 @@ import {
   type ToolSet,
 } from "ai";
 import { handEach, type Room } from "../base/async.ts";
-import { keptPer } from "../base/kept.ts";
+import { keptPer } from "../base/memoize.ts";
 import type { Log } from "../base/log.ts";
 import { estimateText } from "../message/estimate.ts";
 import { estimateRequest } from "../message/estimate-request.ts";
 import type { AgentError, FinishReason } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
-import { Arrivals, type Outcome, Stall } from "./arrivals.ts";
+import { Arrivals, type Outcome, Stall } from "./answer/ordered-queue.ts";
 import { cancelled } from "./cancelled.ts";
 import { Clients, type Endpoint, sdkName } from "./client.ts";
-import type { StreamWatch } from "./chunk-merger.ts";
+import type { StreamWatch } from "./answer/chunk-merger.ts";
 import { ProviderFailure, redact, refusedCallBy, stalled, toAgentError } from "./failure.ts";
 import type { ModelRequest, StepEnd, StepEvent } from "./model.ts";
-import { Outgoing } from "./outgoing.ts";
+import { Outgoing } from "./request/request-messages.ts";
 import type { Quirks } from "./quirks.ts";
-import { StepEvents, type StreamedPart } from "./step-events.ts";
-import { toModelMessages } from "./to-model-messages.ts";
-import { toolSchema } from "./tool-schema.ts";
+import { StepEvents, type StreamedPart } from "./answer/step-events.ts";
+import { toModelMessages } from "./request/to-model-messages.ts";
+import { toolSchema } from "./request/tool-schema.ts";
 
 export { Clients };
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { hasOnly, quickForm } from "../base/form.ts";
+import { hasOnly, quickForm } from "../base/validator.ts";
 import { UserError } from "../base/errors.ts";
 import type { Rule } from "./rule.ts";
 

@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import * as nodeModule from "node:module";
 import { sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { isBelow } from "../base/paths.ts";
+import { isBelow } from "../base/files/paths.ts";
 import type { Cover } from "./protocol.ts";
 
 /** Names by which authors import what Fairlead gives them, whether they are installed or not. */

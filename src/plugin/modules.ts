@@ -10,7 +10,7 @@ import {
   pluginFolderNames,
   pluginPath,
   toolFolderNames,
-} from "../config/module-files.ts";
+} from "../config/files/module-files.ts";
 import { isInside } from "../workspace/paths.ts";
 import type { Cover, ModulePlace } from "./protocol.ts";
 

@@ -1,7 +1,7 @@
 import { deferred, type Deferred, orAfter } from "../base/async.ts";
-import { excerpt } from "../base/excerpt.ts";
+import { excerpt } from "../base/text/excerpt.ts";
 import type { Log } from "../base/log.ts";
-import type { NodeProgram, NodeProgramOptions } from "../workspace/node-program.ts";
+import type { NodeProgram, NodeProgramOptions } from "../workspace/process/node-program.ts";
 import { type HostAnswer, type HostRequest, parseHostMessage } from "./protocol.ts";
 
 /** A host that does not answer a word within this time is stuck in somebody's loop. */

@@ -12,8 +12,8 @@ import {
   loadConfig,
 } from "../config/load.ts";
 import type { Trust } from "../permission/trust.ts";
-import { reservedNames } from "../session/commands.ts";
-import type { PendingConsent } from "../session/project.ts";
+import { reservedNames } from "../slash-commands/commands.ts";
+import type { PendingConsent } from "../conversation/project.ts";
 import type { BundledSkills } from "../skill/bundled-skills.ts";
 import type { Skill } from "../skill/skill.ts";
 import { type LoadedSkills, loadSkills } from "../skill/skills.ts";

@@ -6,8 +6,8 @@ const fetchLimitS = 5;
 
 /** The text at a URL that a configuration names. Tools are loaded for it. Throws {@link UserError} after 5 seconds. */
 export async function fetchText(url: string): Promise<string> {
-  const { fetchText } = await import("../tool/page-fetch.ts");
-  const { systemLookup } = await import("../tool/web-request.ts");
+  const { fetchText } = await import("../tool/web/page-fetch.ts");
+  const { systemLookup } = await import("../tool/web/web-request.ts");
   const { signal } = new AbortController();
   const fetched = fetchText(url, { lookup: systemLookup, timeoutS: fetchLimitS, signal });
   // The look-up of the name has a limit of its own.

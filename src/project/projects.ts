@@ -1,24 +1,24 @@
 import { realpath } from "node:fs/promises";
 import type { Log } from "../base/log.ts";
-import type { Secrets } from "../base/secrets.ts";
+import type { Secrets } from "../base/secrets/secrets.ts";
 import { type LoadConfigOptions, type LoadedConfig, placesOf } from "../config/load.ts";
-import { pluginEntry, pluginPath } from "../config/module-files.ts";
+import { pluginEntry, pluginPath } from "../config/files/module-files.ts";
 import type { Home } from "../config/paths.ts";
 import type { Config } from "../config/schema.ts";
-import { watch, type WatchedPlaces } from "../config/stamp.ts";
-import { knownKeys } from "../model/known-keys.ts";
-import type { ModelAccess } from "../model/model-access.ts";
+import { watch, type WatchedPlaces } from "../config/files/stamp.ts";
+import { knownKeys } from "../model/providers/known-keys.ts";
+import type { ModelAccess } from "../model/providers/model-access.ts";
 import { toRetryPolicy } from "../model/retry.ts";
 import type { Trust } from "../permission/trust.ts";
-import type { Folders, PendingConsent, Project } from "../session/project.ts";
+import type { Folders, PendingConsent, Project } from "../conversation/project.ts";
 import type { BundledSkills } from "../skill/bundled-skills.ts";
 import { projectIdOf } from "../storage/project-id.ts";
-import type { ChildVariables } from "../workspace/child-variables.ts";
+import type { ChildVariables } from "../workspace/process/child-variables.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { findWorktree } from "../workspace/worktree.ts";
 import { type Configured, loadConfigured, problemsOf } from "./configured.ts";
 import { fetchText } from "./fetch-text.ts";
-import type { LateParts } from "./late-parts.ts";
+import type { LateParts } from "./lazy-services.ts";
 import { projectTools } from "./tools.ts";
 
 export interface ProjectsDeps {

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { hasOnly, quickForm } from "../base/form.ts";
+import { hasOnly, quickForm } from "../base/validator.ts";
 import { isModelRef, type ModelRef, modelRefSchema } from "../message/message.ts";
 import { Approvals, storedApprovals } from "../permission/approvals.ts";
 import { Trust, trustedFolderSchema } from "../permission/trust.ts";
-import type { JsonStore } from "../storage/json-store.ts";
+import type { JsonStore } from "../storage/json/json-store.ts";
 
 /** What is remembered of projects between sessions. */
 export class ProjectRecords {

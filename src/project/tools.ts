@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { once } from "../base/async.ts";
-import { stampOf } from "../config/stamp.ts";
+import { stampOf } from "../config/files/stamp.ts";
 import type { Config } from "../config/schema.ts";
 import type { FoundModules, ModuleSources } from "../plugin/modules.ts";
 import type { SharedPlugins, WantedPlugins } from "../plugin/shared-plugins.ts";
-import type { Project } from "../session/project.ts";
+import type { Project } from "../conversation/project.ts";
 import type { Skill } from "../skill/skill.ts";
-import type { ShellPlace } from "../tool/bash.ts";
+import type { ShellPlace } from "../tool/bash/bash.ts";
 import type { Tool } from "../tool/tool.ts";
 import { shellContext } from "../workspace/shell-context.ts";
 
@@ -44,7 +44,7 @@ async function loadBuiltIn({ skills, search }: ProjectToolsOptions): Promise<rea
   return builtInTools({ analyze, skills, search });
 }
 
-const loadAnalysis = () => import("../permission/shell/analysis.ts");
+const loadAnalysis = () => import("../shell/analysis.ts");
 
 /** Loads the grammar of the shell, and reads a line by it, for code takes a third of the time when it has run before. */
 export async function warmUpAnalysis(): Promise<void> {

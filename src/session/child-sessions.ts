@@ -2,7 +2,7 @@ import { UserError } from "../base/errors.ts";
 import { isSessionId, newSessionId, type SessionId } from "../message/ids.ts";
 import type { SessionInfo } from "../message/message.ts";
 import type { SessionStore } from "../storage/session-store.ts";
-import type { ChildSession } from "./child-session.ts";
+import type { ChildSession } from "../tasks/child-session.ts";
 import type { SessionOpener } from "./session-opener.ts";
 import type { Session } from "./session.ts";
 

@@ -1,6 +1,6 @@
 import { messageOf } from "../base/errors.ts";
 import { type Log, withFields } from "../base/log.ts";
-import { expectSpareFiles } from "../base/spare-files.ts";
+import { expectSpareFiles } from "../base/files/spare-files.ts";
 import type { SessionEvent } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { Message, ModelRef, SessionInfo, Todo } from "../message/message.ts";
@@ -9,16 +9,16 @@ import { SessionServers } from "../mcp/session-servers.ts";
 import type { Approvals } from "../permission/approvals.ts";
 import { Gate } from "../permission/gate.ts";
 import type { SessionStore, SessionWriter } from "../storage/session-store.ts";
-import { EditorFiles } from "../workspace/editor-files.ts";
-import { type ChildSession, findTask } from "./child-session.ts";
-import { Decisions } from "./decisions.ts";
-import type { Door } from "./door.ts";
-import { PluginEvents } from "./plugin-events.ts";
-import type { Folders, Project } from "./project.ts";
-import { recover } from "./recovery.ts";
-import { SessionDiff } from "./session-diff.ts";
+import { EditorFiles } from "../workspace/files/editor-files.ts";
+import { type ChildSession, findTask } from "../tasks/child-session.ts";
+import { Decisions } from "../conversation/decisions.ts";
+import type { Door } from "./session-host.ts";
+import { PluginEvents } from "../session-state/plugin-events.ts";
+import type { Folders, Project } from "../conversation/project.ts";
+import { recover } from "../undo/recover-session.ts";
+import { SessionDiff } from "../conversation/session-diff.ts";
 import { Session } from "./session.ts";
-import { Transcript } from "./transcript.ts";
+import { Transcript } from "../conversation/transcript.ts";
 
 export interface SessionOpenerDeps {
   store(): Promise<SessionStore>;

@@ -1,13 +1,13 @@
 import { messageOf, UserError } from "../base/errors.ts";
 import type { SeenFiles, ToolContext } from "../tool/tool.ts";
-import { RefusedMedia } from "../model/refused-media.ts";
-import type { Called, Commanded } from "./commands.ts";
-import type { Project } from "./project.ts";
-import { type PromptInput, subjectOf } from "./prompt-input.ts";
-import type { SessionParts, SessionPartsDeps } from "./session-parts.ts";
-import { ShownInstructions } from "./shown-instructions.ts";
-import { addTokens, noTokens, type TurnResult } from "./turn-result.ts";
-import type { Wish } from "./user-messages.ts";
+import { RefusedMedia } from "../model/request/refused-media.ts";
+import type { Called, Commanded } from "../slash-commands/commands.ts";
+import type { Project } from "../conversation/project.ts";
+import { type PromptInput, subjectOf } from "../conversation/prompt-input.ts";
+import type { SessionParts, SessionPartsDeps } from "./session-services.ts";
+import { ShownInstructions } from "../context/shown-instructions.ts";
+import { addTokens, noTokens, type TurnResult } from "../conversation/turn-result.ts";
+import type { Wish } from "../user-input/user-messages.ts";
 
 /** The way of a message through a session, from what it calls to the answer and to what came meanwhile. */
 export class SessionTurns {
@@ -130,7 +130,7 @@ export class SessionTurns {
   async #runTurn(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
     const { transcript, diff, writer, events } = this.#deps;
     const { record, choices, plugins, instructions, messages, spending, steering, openCalls } = this.#parts;
-    const { runTurn } = await import("./turn.ts");
+    const { runTurn } = await import("../turn/turn.ts");
     const result = await runTurn(
       {
         ...this.#deps,

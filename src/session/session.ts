@@ -9,20 +9,20 @@ import type { SessionServers } from "../mcp/session-servers.ts";
 import type { Model } from "../model/model.ts";
 import type { Approvals } from "../permission/approvals.ts";
 import type { Plugins } from "../plugin/plugins.ts";
-import type { ChildSession } from "./child-session.ts";
-import type { Choices } from "./choices.ts";
-import type { Command } from "./commands.ts";
-import type { Decisions } from "./decisions.ts";
-import type { OpenCalls } from "./open-calls.ts";
-import type { PluginEvents } from "./plugin-events.ts";
-import type { Project } from "./project.ts";
-import type { PromptInput } from "./prompt-input.ts";
-import { partsOf, type SessionParts, type SessionPartsDeps } from "./session-parts.ts";
+import type { ChildSession } from "../tasks/child-session.ts";
+import type { Choices } from "../session-state/session-settings.ts";
+import type { Command } from "../slash-commands/commands.ts";
+import type { Decisions } from "../conversation/decisions.ts";
+import type { OpenCalls } from "../tool-calls/open-calls.ts";
+import type { PluginEvents } from "../session-state/plugin-events.ts";
+import type { Project } from "../conversation/project.ts";
+import type { PromptInput } from "../conversation/prompt-input.ts";
+import { partsOf, type SessionParts, type SessionPartsDeps } from "./session-services.ts";
 import { SessionTurns } from "./session-turns.ts";
-import type { Transcript } from "./transcript.ts";
-import { TurnQueue } from "./turn-queue.ts";
-import type { TurnResult } from "./turn-result.ts";
-import type { Undo } from "./undo.ts";
+import type { Transcript } from "../conversation/transcript.ts";
+import { TurnQueue } from "../turn/turn-queue.ts";
+import type { TurnResult } from "../conversation/turn-result.ts";
+import type { Undo } from "../undo/undo.ts";
 
 export interface SessionDeps extends Omit<SessionPartsDeps, "parent" | "open"> {
   /** Told when a turn was answered. Must not throw. */
@@ -180,7 +180,7 @@ export class Session {
 
   /** Writes the conversation as it stands into a new file of the workspace. Answers what was done. */
   async exportTo(file: string): Promise<string> {
-    const { runExport } = await import("./export-command.ts");
+    const { runExport } = await import("../reports/export-command.ts");
     await this.#deps.writer.flush();
     const { messagesFromNewest } = this.#deps;
     const { workspace } = this.project;

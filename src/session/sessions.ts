@@ -6,10 +6,10 @@ import type { GivenPrompt, Message, SessionInfo } from "../message/message.ts";
 import type { SessionPage, SessionQuery, SessionRow } from "../storage/session-list.ts";
 import { ChildSessions } from "./child-sessions.ts";
 import { copyMessages, type ForkPoint, inherited, messagesUpTo } from "./fork.ts";
-import type { Folders, Project } from "./project.ts";
+import type { Folders, Project } from "../conversation/project.ts";
 import { type Opened, SessionOpener, type SessionOpenerDeps } from "./session-opener.ts";
 import type { Session } from "./session.ts";
-import { withoutReverted } from "./visible-messages.ts";
+import { withoutReverted } from "../conversation/visible-messages.ts";
 
 export interface SessionsDeps extends Omit<SessionOpenerDeps, "live" | "infoOf" | "onOpened" | "openChild"> {
   version: string;

@@ -1,7 +1,7 @@
 import { readFile, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { once } from "../base/async.ts";
-import { hasOnly } from "../base/form.ts";
+import { hasOnly } from "../base/validator.ts";
 import type { Skill } from "./skill.ts";
 
 /** The skills that come with the program. They do not change while it runs: their index stands for them, read once. */

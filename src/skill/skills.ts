@@ -1,10 +1,10 @@
 import { realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { messageOf } from "../base/errors.ts";
-import { describeIssue } from "../config/expectation.ts";
-import { filesBelow, type Report } from "../config/folder-walk.ts";
+import { describeIssue } from "../config/files/expectation.ts";
+import { filesBelow, type Report } from "../config/files/folder-walk.ts";
 import { downTo, type ConfigSource } from "../config/load.ts";
-import { readMarkdownFile } from "../config/markdown-file.ts";
+import { readMarkdownFile } from "../config/files/markdown-file.ts";
 import { skillDescriptionLimit, skillFrontMatterSchema } from "../config/schema.ts";
 import type { BundledSkills } from "./bundled-skills.ts";
 import type { Skill } from "./skill.ts";

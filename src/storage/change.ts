@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { hasOnly, quickForm } from "../base/form.ts";
+import { hasOnly, quickForm } from "../base/validator.ts";
 import { messageIdSchema, partIdSchema, type MessageId } from "../message/ids.ts";
 import { type Message, messageInfoSchema, messageSchema, sessionInfoSchema } from "../message/message.ts";
 import { type Part, partSchema } from "../message/part.ts";

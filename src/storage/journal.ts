@@ -12,12 +12,12 @@ import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { MessageId, SessionId } from "../message/ids.ts";
 import type { Log } from "../base/log.ts";
-import { openRegularFileSync } from "../base/regular-file.ts";
+import { openRegularFileSync } from "../base/files/regular-file.ts";
 import type { SessionInfo } from "../message/message.ts";
-import { Background } from "./background.ts";
+import { Background } from "./json/background.ts";
 import { type Change, messageIdsOf, storedChange } from "./change.ts";
-import { withStoreErrors } from "./disk-error.ts";
-import { inFolder, temporaryPath } from "./json-file.ts";
+import { withStoreErrors } from "./json/disk-error.ts";
+import { inFolder, temporaryPath } from "./json/json-file.ts";
 
 /** What a journal says, oldest change first. */
 export interface JournalContent {

@@ -2,8 +2,8 @@ import { lstatSync, type Stats } from "node:fs";
 import { once } from "../base/async.ts";
 import type { Log } from "../base/log.ts";
 import type { SessionId } from "../message/ids.ts";
-import { Background } from "./background.ts";
-import type { JsonStore } from "./json-store.ts";
+import { Background } from "./json/background.ts";
+import type { JsonStore } from "./json/json-store.ts";
 import { groupsForm, type Stamp, type StampedRow, toGroups, toRows } from "./row-groups.ts";
 import type { SessionRow } from "./session-list.ts";
 

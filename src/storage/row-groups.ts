@@ -1,6 +1,6 @@
 import type { Stats } from "node:fs";
-import type { Form } from "../base/form.ts";
-import { isRecord, isTexts } from "../base/record.ts";
+import type { Form } from "../base/validator.ts";
+import { isRecord, isTexts } from "../base/text/record.ts";
 import { isSessionId } from "../message/ids.ts";
 import type { SessionRow } from "./session-list.ts";
 

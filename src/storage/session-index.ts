@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { sep } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
-import { quickForm } from "../base/form.ts";
+import { quickForm } from "../base/validator.ts";
 import type { Log } from "../base/log.ts";
 import { isSessionId, type SessionId } from "../message/ids.ts";
 import { type SessionInfo, sessionInfoSchema } from "../message/message.ts";
 import { isPlainSession } from "../message/plain.ts";
-import type { JsonStore } from "./json-store.ts";
+import type { JsonStore } from "./json/json-store.ts";
 import type { RebuiltSession, SessionPlace } from "./rebuilt-session.ts";
 import { RowCache } from "./row-cache.ts";
 import { newestFirst, type SessionRow } from "./session-list.ts";

@@ -2,11 +2,11 @@ import type { Log } from "../base/log.ts";
 import type { MessageId, PartId, SessionId } from "../message/ids.ts";
 import type { MessageInfo, SessionInfo, Todo } from "../message/message.ts";
 import type { Part } from "../message/part.ts";
-import { Background } from "./background.ts";
+import { Background } from "./json/background.ts";
 import { type Change, Draft, storedMessage } from "./change.ts";
 import type { Journal } from "./journal.ts";
-import type { JsonStore } from "./json-store.ts";
-import type { LateLease } from "./late-lease.ts";
+import type { JsonStore } from "./json/json-store.ts";
+import type { LateLease } from "./json/lazy-lease.ts";
 
 /** Below this a journal is not worth rewriting while its session is open. */
 const journalLimitBytes = 64 * 1024;

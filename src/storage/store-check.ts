@@ -1,8 +1,8 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { SessionId } from "../message/ids.ts";
-import { missing } from "./json-file.ts";
-import type { JsonStore } from "./json-store.ts";
+import { missing } from "./json/json-file.ts";
+import type { JsonStore } from "./json/json-store.ts";
 
 /** What is damaged in a store. */
 export interface StoreDamage {

@@ -4,8 +4,8 @@ import { isMessageId, type MessageId, type SessionId } from "../message/ids.ts";
 import type { Message, SessionInfo } from "../message/message.ts";
 import { type Change, replay, type StoredMessage, storedMessage } from "./change.ts";
 import { type JournalContent, parseJournal } from "./journal.ts";
-import { CorruptFile } from "./json-file.ts";
-import type { JsonStore } from "./json-store.ts";
+import { CorruptFile } from "./json/json-file.ts";
+import type { JsonStore } from "./json/json-store.ts";
 
 /** Messages handed out before other work gets its turn. */
 const sliceMessages = 64;

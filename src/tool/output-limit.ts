@@ -2,7 +2,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { v7 as uuidv7 } from "uuid";
 import { messageOf } from "../base/errors.ts";
-import { makeFolder } from "../base/make-folder.ts";
+import { makeFolder } from "../base/files/make-folder.ts";
 
 export interface OutputLimits {
   readonly maxLines?: number;

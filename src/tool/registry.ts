@@ -1,22 +1,22 @@
 import type { Config } from "../config/schema.ts";
-import { applyPatchTool } from "./apply-patch.ts";
-import { bashTool, type AnalyzeCommand } from "./bash.ts";
-import { editTool } from "./edit.ts";
-import { globTool } from "./glob.ts";
-import { grepTool } from "./grep.ts";
-import { listTool } from "./list.ts";
-import { multieditTool } from "./multiedit.ts";
+import { applyPatchTool } from "./patch/apply-patch.ts";
+import { bashTool, type AnalyzeCommand } from "./bash/bash.ts";
+import { editTool } from "./edit/edit.ts";
+import { globTool } from "./search/glob.ts";
+import { grepTool } from "./search/grep.ts";
+import { listTool } from "./search/list.ts";
+import { multieditTool } from "./edit/multiedit.ts";
 import { planEnterTool, planExitTool } from "./plan-mode.ts";
 import { questionTool } from "./question.ts";
-import { readTool } from "./read.ts";
+import { readTool } from "./read/read.ts";
 import { skillTool } from "./skill.ts";
 import { todoreadTool } from "./todoread.ts";
 import { todowriteTool } from "./todowrite.ts";
 import type { Skill } from "../skill/skill.ts";
 import type { Tool } from "./tool.ts";
-import { webfetchTool } from "./webfetch.ts";
-import { searchTools } from "./websearch.ts";
-import { writeTool } from "./write.ts";
+import { webfetchTool } from "./web/webfetch.ts";
+import { searchTools } from "./web/websearch.ts";
+import { writeTool } from "./edit/write.ts";
 
 /** The tools that come with the program. */
 export function builtInTools(deps: {

@@ -1,9 +1,9 @@
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { FileChange } from "../message/part.ts";
-import { sha256, StaleFile } from "../workspace/files.ts";
+import { sha256, StaleFile } from "../workspace/files/files.ts";
 import { resolvePath } from "../workspace/paths.ts";
 import type { ResolvedPath } from "../workspace/paths.ts";
-import type { Snapshots } from "../workspace/snapshot.ts";
+import type { Snapshots } from "../workspace/files/snapshot.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { compareTexts } from "./diff.ts";
 import type { Comparison } from "./diff.ts";

@@ -2,7 +2,7 @@ import { lstat, readlink, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import type { Stats } from "node:fs";
 import { codeOf, isMissing, UserError } from "../base/errors.ts";
-import { isBelow } from "../base/paths.ts";
+import { isBelow } from "../base/files/paths.ts";
 
 export interface ResolvedPath {
   /** Real path of the deepest ancestor that exists, followed by what does not exist yet. */

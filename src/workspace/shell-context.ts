@@ -1,6 +1,6 @@
-import type { ShellContext } from "../permission/shell/part.ts";
+import type { ShellContext } from "../shell/part.ts";
 import { namesInSync } from "./folder-names.ts";
-import { realPathSync } from "./real-path.ts";
+import { realPathSync } from "./files/real-path.ts";
 
 /** What command lines are judged by, beside their text. */
 export function shellContext({

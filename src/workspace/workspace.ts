@@ -1,7 +1,7 @@
-import type { Files } from "./files.ts";
-import type { Processes } from "./process.ts";
-import type { Search } from "./search.ts";
-import type { Snapshots } from "./snapshot.ts";
+import type { Files } from "./files/files.ts";
+import type { Processes } from "./process/process.ts";
+import type { Search } from "./search/search.ts";
+import type { Snapshots } from "./files/snapshot.ts";
 
 /** A folder that a session works in, with the doors to its disk and its processes. */
 export interface Workspace {

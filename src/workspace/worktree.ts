@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import { lookAt } from "../base/look.ts";
+import { lookAt } from "../base/files/file-stat.ts";
 
 /**
  * The root of the git worktree that holds `cwd`: the nearest folder with a `.git` in it, which is a folder in a

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { openFiles } from "../../src/workspace/disk-files.ts";
-import { StaleFile } from "../../src/workspace/files.ts";
-import { openSnapshots } from "../../src/workspace/snapshot.ts";
+import { openFiles } from "../../src/workspace/files/disk-files.ts";
+import { StaleFile } from "../../src/workspace/files/files.ts";
+import { openSnapshots } from "../../src/workspace/files/snapshot.ts";
 
 /**
  * Adds lines to a file as the program does, in a process of its own, and says on stdout which ones were added. With a

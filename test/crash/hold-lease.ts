@@ -1,4 +1,4 @@
-import { acquireFileLease, acquireLease } from "../../src/storage/lock.ts";
+import { acquireFileLease, acquireLease } from "../../src/storage/json/lock.ts";
 
 /** Takes the lease of a path, says so, and holds it until it is ended. */
 const [path = "", kind] = process.argv.slice(2);

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { z } from "zod";
 import { silentLog } from "../../src/base/log.ts";
 import { setInFile } from "../../src/config/edit.ts";
-import { loadCredentials, saveCredential } from "../../src/model/credentials.ts";
+import { loadCredentials, saveCredential } from "../../src/model/keys/credentials.ts";
 import { ProjectRecords } from "../../src/project/records.ts";
-import { lockFolderOf } from "../../src/storage/lock.ts";
+import { lockFolderOf } from "../../src/storage/json/lock.ts";
 import { SessionStore } from "../../src/storage/session-store.ts";
 
 /** State that several processes and several sessions of one process change. */

@@ -2,7 +2,7 @@ import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { execa } from "execa";
 import { expect, test } from "vitest";
-import { editors } from "../../src/cli/editors.ts";
+import { editors } from "../../src/cli/setup/editors.ts";
 import { environment } from "../support/environment.ts";
 import { examples } from "../support/examples.ts";
 import { startModelServer } from "../support/model-server.ts";

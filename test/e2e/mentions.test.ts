@@ -1,7 +1,7 @@
 import { pathToFileURL } from "node:url";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { readImageHeader } from "../../src/tool/image-header.ts";
+import { readImageHeader } from "../../src/tool/image/image-header.ts";
 import { plain, withFs, zedLike } from "../support/clients.ts";
 import { pngOf } from "../support/png.ts";
 import * as reply from "../support/reply.ts";

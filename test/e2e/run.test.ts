@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { canAsk } from "../../src/cli/run-options.ts";
+import { canAsk } from "../../src/cli/run/run-options.ts";
 import { environment } from "../support/environment.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";

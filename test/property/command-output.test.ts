@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { Secrets } from "../../src/base/secrets.ts";
-import { BashOutput, type ShownOutput } from "../../src/tool/bash-output.ts";
-import { ProcessOutput } from "../../src/workspace/process-output.ts";
+import { Secrets } from "../../src/base/secrets/secrets.ts";
+import { BashOutput, type ShownOutput } from "../../src/tool/bash/bash-output.ts";
+import { ProcessOutput } from "../../src/workspace/process/process-output.ts";
 import { tries } from "../support/run-length.ts";
 import { temporaryFolder } from "../support/temp.ts";
 

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import generatedSchema from "../../schema/config.schema.json" with { type: "json" };
-import { conforms } from "../../src/config/json-schema.ts";
+import { conforms } from "../../src/config/files/json-schema.ts";
 import { configSchema } from "../../src/config/schema.ts";
 import { tries } from "../support/run-length.ts";
 

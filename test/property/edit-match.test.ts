@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { applyEdit } from "../../src/tool/edit-match.ts";
-import type { EditOutcome } from "../../src/tool/edit-match.ts";
+import { applyEdit } from "../../src/tool/edit/edit-match.ts";
+import type { EditOutcome } from "../../src/tool/edit/edit-match.ts";
 import { tries } from "../support/run-length.ts";
 
 const word = fc.constantFrom(

@@ -6,7 +6,7 @@ import { newSessionId } from "../../src/message/ids.ts";
 import { Approvals } from "../../src/permission/approvals.ts";
 import { evaluate } from "../../src/permission/evaluate.ts";
 import { Gate } from "../../src/permission/gate.ts";
-import { boundTo } from "../../src/session/child-session.ts";
+import { boundTo } from "../../src/tasks/child-session.ts";
 import { judge } from "../../src/permission/judge.ts";
 import type { Action, PermissionRequest, Rule } from "../../src/permission/rule.ts";
 

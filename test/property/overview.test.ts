@@ -2,12 +2,12 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Agent } from "../../src/agent/agent.ts";
 import { loadAgents } from "../../src/agent/agents.ts";
-import { checkCommand } from "../../src/permission/check.ts";
+import { checkCommand } from "../../src/cli/commands/permission-check.ts";
 import { evaluate, outputRules, parseRules, readingCommandRules } from "../../src/permission/evaluate.ts";
 import { isCatchAll } from "../../src/permission/pattern.ts";
 import { judge } from "../../src/permission/judge.ts";
 import { type Action, isAction, type Rule, type Ruleset } from "../../src/permission/rule.ts";
-import { describeRules } from "../../src/session/permissions-command.ts";
+import { describeRules } from "../../src/slash-commands/permissions-command.ts";
 import { tries } from "../support/run-length.ts";
 import { context } from "../unit/shell-table.ts";
 

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { applyHunks } from "../../src/tool/patch-match.ts";
-import { parsePatch } from "../../src/tool/patch.ts";
-import type { FilePatch, HunkLine } from "../../src/tool/patch.ts";
+import { applyHunks } from "../../src/tool/patch/patch-match.ts";
+import { parsePatch } from "../../src/tool/patch/patch.ts";
+import type { FilePatch, HunkLine } from "../../src/tool/patch/patch.ts";
 import { ToolFailure } from "../../src/tool/tool.ts";
 import { tries } from "../support/run-length.ts";
 

@@ -5,7 +5,7 @@ import { evaluate } from "../../src/permission/evaluate.ts";
 import { Gate } from "../../src/permission/gate.ts";
 import { covers, matches, overlaps } from "../../src/permission/pattern.ts";
 import type { Action, PermissionRequest, Rule } from "../../src/permission/rule.ts";
-import { analyzeShell } from "../../src/permission/shell/analysis.ts";
+import { analyzeShell } from "../../src/shell/analysis.ts";
 import { newSessionId } from "../../src/message/ids.ts";
 import { context, rows, ruleSets } from "../unit/shell-table.ts";
 import { tries } from "../support/run-length.ts";

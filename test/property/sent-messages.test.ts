@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { SentMessages } from "../../src/model/sent-messages.ts";
+import { SentMessages } from "../../src/model/request/serialized-prefix-cache.ts";
 
 const message = fc.record(
   {

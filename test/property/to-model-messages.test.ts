@@ -4,11 +4,11 @@ import { silentLog } from "../../src/base/log.ts";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
 import type { Part, ToolState } from "../../src/message/part.ts";
-import { describeModel } from "../../src/model/catalog.ts";
+import { describeModel } from "../../src/model/catalog/catalog.ts";
 import { Clients } from "../../src/model/client.ts";
 import type { Model } from "../../src/model/model.ts";
 import { callModel } from "../../src/model/stream.ts";
-import { type Converted, toModelMessages } from "../../src/model/to-model-messages.ts";
+import { type Converted, toModelMessages } from "../../src/model/request/to-model-messages.ts";
 
 const sessionId = newSessionId();
 const models = [

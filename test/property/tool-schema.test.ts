@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { quirksOf } from "../../src/model/quirks.ts";
-import { toolSchema } from "../../src/model/tool-schema.ts";
+import { toolSchema } from "../../src/model/request/tool-schema.ts";
 import { isObject, listOf, objectOf } from "../support/json.ts";
 
 const kimi = quirksOf("moonshotai", "api.moonshot.ai", "kimi-k3");

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
-import { parseFileLink, toParts } from "../../src/session/attachments.ts";
-import type { PromptBlock } from "../../src/session/prompt-input.ts";
+import { parseFileLink, toParts } from "../../src/user-input/attachments.ts";
+import type { PromptBlock } from "../../src/conversation/prompt-input.ts";
 import { toolPlace, type ToolPlace } from "../tool/tool-place.ts";
 
 const png = Buffer.from(

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { CallSlots } from "../../src/session/call-slots.ts";
+import { CallSlots } from "../../src/tool-calls/call-slots.ts";
 
 /** Calls that end when told, and a record of what began and ended. */
 function scene() {

@@ -10,7 +10,7 @@ import {
   interruptedEditsOf,
   nameOf,
   readCheckpoints,
-} from "../../src/session/checkpoints.ts";
+} from "../../src/conversation/checkpoints.ts";
 import { all, assistantInfo } from "../crash/stored-session.ts";
 
 const sessionId = newSessionId();

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
 import type { Part } from "../../src/message/part.ts";
-import { conversationText } from "../../src/session/conversation-text.ts";
+import { conversationText } from "../../src/context/conversation-text.ts";
 import { assistantInfo } from "../crash/stored-session.ts";
 
 const sessionId = newSessionId();

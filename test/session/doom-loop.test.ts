@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isDoomLoop, type MadeCall, madeCall, resultFingerprint } from "../../src/session/doom-loop.ts";
+import { isDoomLoop, type MadeCall, madeCall, resultFingerprint } from "../../src/tool-calls/doom-loop.ts";
 
 /** The places, counted from 1, at which a row of calls counts as a loop. Each letter is one call, a digit its result. */
 function loopsIn(row: string): number[] {

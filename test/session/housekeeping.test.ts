@@ -2,8 +2,8 @@ import { mkdirSync, readdirSync, statSync, symlinkSync, utimesSync, writeFileSyn
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLog } from "../../src/base/log.ts";
-import { Housekeeping, type SessionAges } from "../../src/session/housekeeping.ts";
-import { acquireStoreLease } from "../../src/storage/lock.ts";
+import { Housekeeping, type SessionAges } from "../../src/reports/housekeeping.ts";
+import { acquireStoreLease } from "../../src/storage/json/lock.ts";
 import { SessionStore } from "../../src/storage/session-store.ts";
 import {
   openWriter,

@@ -3,10 +3,10 @@ import { chmod, mkdir, stat, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { type FileStep, fileSteps } from "../../src/session/checkpoints.ts";
-import { planRevert, reversed, revertFile } from "../../src/session/revert.ts";
-import { applyPatchTool } from "../../src/tool/apply-patch.ts";
-import { readTool } from "../../src/tool/read.ts";
+import { type FileStep, fileSteps } from "../../src/conversation/checkpoints.ts";
+import { planRevert, reversed, revertFile } from "../../src/undo/revert.ts";
+import { applyPatchTool } from "../../src/tool/patch/apply-patch.ts";
+import { readTool } from "../../src/tool/read/read.ts";
 import { call, toolPlace, type ToolPlace } from "../tool/tool-place.ts";
 
 const step = (path: string, before: FileStep["before"], after: FileStep["after"]): FileStep => ({

@@ -5,8 +5,8 @@ import { silentLog } from "../../src/base/log.ts";
 import { newSessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
 import type { FileChange } from "../../src/message/part.ts";
-import { SessionDiff } from "../../src/session/session-diff.ts";
-import { JsonStore } from "../../src/storage/json-store.ts";
+import { SessionDiff } from "../../src/conversation/session-diff.ts";
+import { JsonStore } from "../../src/storage/json/json-store.ts";
 import { assistantInfo, toolPart } from "../crash/stored-session.ts";
 import { toolPlace } from "../tool/tool-place.ts";
 

@@ -1,6 +1,6 @@
 import { assert, constantFrom, nat, property, string } from "fast-check";
 import { describe, expect, test } from "vitest";
-import { repetitionText, shortestPeriod, StepTexts, TextLoop } from "../../src/session/text-loop.ts";
+import { repetitionText, shortestPeriod, StepTexts, TextLoop } from "../../src/turn/text-loop.ts";
 
 const passage = "I will look at the file again, and then I will look at it once more. ";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { newPartId } from "../../src/message/ids.ts";
-import { TextWriter } from "../../src/session/text-writer.ts";
+import { TextWriter } from "../../src/turn/text-writer.ts";
 import { assistantInfo } from "../crash/stored-session.ts";
 import { storedTranscript } from "../support/stored-transcript.ts";
 

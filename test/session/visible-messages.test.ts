@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { newPartId, newSessionId, type MessageId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
-import { loadVisible } from "../../src/session/visible-messages.ts";
+import { loadVisible } from "../../src/conversation/visible-messages.ts";
 import { assistantInfo } from "../crash/stored-session.ts";
 
 const sessionId = newSessionId();

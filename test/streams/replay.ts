@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { silentLog } from "../../src/base/log.ts";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
-import { describeModel } from "../../src/model/catalog.ts";
+import { describeModel } from "../../src/model/catalog/catalog.ts";
 import { Clients } from "../../src/model/client.ts";
 import { type Send, sendHttp } from "../../src/model/http.ts";
 import type { StepEnd, StepEvent } from "../../src/model/model.ts";

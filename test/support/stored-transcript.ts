@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { silentLog } from "../../src/base/log.ts";
 import type { SessionEvent } from "../../src/message/event.ts";
 import type { Message } from "../../src/message/message.ts";
-import { Transcript } from "../../src/session/transcript.ts";
+import { Transcript } from "../../src/conversation/transcript.ts";
 import { SessionStore } from "../../src/storage/session-store.ts";
 import { all, openWriter, sessionInfo } from "../crash/stored-session.ts";
 import { temporaryFolder } from "./temp.ts";

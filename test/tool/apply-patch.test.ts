@@ -1,9 +1,9 @@
 import { access, chmod, mkdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { applyPatchTool } from "../../src/tool/apply-patch.ts";
-import { readTool } from "../../src/tool/read.ts";
-import { sha256 } from "../../src/workspace/files.ts";
+import { applyPatchTool } from "../../src/tool/patch/apply-patch.ts";
+import { readTool } from "../../src/tool/read/read.ts";
+import { sha256 } from "../../src/workspace/files/files.ts";
 import { call, description, prepare, run, shouting, toolPlace } from "./tool-place.ts";
 import type { ToolPlace } from "./tool-place.ts";
 

@@ -11,12 +11,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { newSessionId } from "../../src/message/ids.ts";
-import type { Files } from "../../src/workspace/files.ts";
-import { openProcesses, type Processes } from "../../src/workspace/process.ts";
-import { Watchdog } from "../../src/workspace/watchdog.ts";
-import type { Search } from "../../src/workspace/search.ts";
-import type { Snapshots } from "../../src/workspace/snapshot.ts";
-import { bashTool, type ShellPlace } from "../../src/tool/bash.ts";
+import type { Files } from "../../src/workspace/files/files.ts";
+import { openProcesses, type Processes } from "../../src/workspace/process/process.ts";
+import { Watchdog } from "../../src/workspace/process/watchdog.ts";
+import type { Search } from "../../src/workspace/search/search.ts";
+import type { Snapshots } from "../../src/workspace/files/snapshot.ts";
+import { bashTool, type ShellPlace } from "../../src/tool/bash/bash.ts";
 import {
   ToolFailure,
   type PreparedCall,

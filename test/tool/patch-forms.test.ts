@@ -1,8 +1,8 @@
 import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { applyPatchTool } from "../../src/tool/apply-patch.ts";
-import { readTool } from "../../src/tool/read.ts";
-import { planRevert, revertFile } from "../../src/session/revert.ts";
+import { applyPatchTool } from "../../src/tool/patch/apply-patch.ts";
+import { readTool } from "../../src/tool/read/read.ts";
+import { planRevert, revertFile } from "../../src/undo/revert.ts";
 import { call, prepare, run, toolPlace } from "./tool-place.ts";
 import type { ToolPlace } from "./tool-place.ts";
 

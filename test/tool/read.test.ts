@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { mkdir, rename, symlink, truncate, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { messageOf } from "../../src/base/errors.ts";
-import { readImageHeader } from "../../src/tool/image-header.ts";
+import { readImageHeader } from "../../src/tool/image/image-header.ts";
 import { outputLimitBytes, outputLimitLines, limitOutput } from "../../src/tool/output-limit.ts";
-import { readTool } from "../../src/tool/read.ts";
+import { readTool } from "../../src/tool/read/read.ts";
 import { pngOf } from "../support/png.ts";
 import { call, description, prepare, run, toolPlace } from "./tool-place.ts";
 

@@ -13,10 +13,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { newSessionId } from "../../src/message/ids.ts";
-import { openSearch } from "../../src/workspace/search.ts";
-import { globTool } from "../../src/tool/glob.ts";
-import { grepTool } from "../../src/tool/grep.ts";
-import { listTool } from "../../src/tool/list.ts";
+import { openSearch } from "../../src/workspace/search/search.ts";
+import { globTool } from "../../src/tool/search/glob.ts";
+import { grepTool } from "../../src/tool/search/grep.ts";
+import { listTool } from "../../src/tool/search/list.ts";
 import { ToolFailure, type PreparedCall, type Tool, type ToolContext } from "../../src/tool/tool.ts";
 
 let folder: string;

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { newSessionId } from "../../src/message/ids.ts";
 import type { Todo } from "../../src/message/message.ts";
 import { type Tool, type ToolContext, type ToolResult, withNotes } from "../../src/tool/tool.ts";
-import { openFiles } from "../../src/workspace/disk-files.ts";
-import type { Files as WorkspaceFiles } from "../../src/workspace/files.ts";
-import type { Processes } from "../../src/workspace/process.ts";
-import type { Search } from "../../src/workspace/search.ts";
-import { openSnapshots } from "../../src/workspace/snapshot.ts";
+import { openFiles } from "../../src/workspace/files/disk-files.ts";
+import type { Files as WorkspaceFiles } from "../../src/workspace/files/files.ts";
+import type { Processes } from "../../src/workspace/process/process.ts";
+import type { Search } from "../../src/workspace/search/search.ts";
+import { openSnapshots } from "../../src/workspace/files/snapshot.ts";
 import { temporaryFolder } from "../support/temp.ts";
 import type { Files } from "../support/temp.ts";
 

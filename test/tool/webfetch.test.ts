@@ -1,7 +1,7 @@
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { systemLookup } from "../../src/tool/web-request.ts";
-import { webfetchTool } from "../../src/tool/webfetch.ts";
+import { systemLookup } from "../../src/tool/web/web-request.ts";
+import { webfetchTool } from "../../src/tool/web/webfetch.ts";
 import { pngOf } from "../support/png.ts";
 import { call, description, prepare, run, toolPlace } from "./tool-place.ts";
 import { body, redirect, webServer } from "./web-server.ts";

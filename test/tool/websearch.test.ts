@@ -1,7 +1,7 @@
 import { text as readText } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import type { Config } from "../../src/config/schema.ts";
-import { searchTools } from "../../src/tool/websearch.ts";
+import { searchTools } from "../../src/tool/web/websearch.ts";
 import type { Tool } from "../../src/tool/tool.ts";
 import { call, description, prepare, run, toolPlace } from "./tool-place.ts";
 import { body, redirect, webServer } from "./web-server.ts";

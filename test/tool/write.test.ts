@@ -1,9 +1,9 @@
 import { chmod, mkdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readTool } from "../../src/tool/read.ts";
-import { writeTool } from "../../src/tool/write.ts";
-import { sha256 } from "../../src/workspace/files.ts";
+import { readTool } from "../../src/tool/read/read.ts";
+import { writeTool } from "../../src/tool/edit/write.ts";
+import { sha256 } from "../../src/workspace/files/files.ts";
 import { call, description, prepare, run, shouting, toolPlace } from "./tool-place.ts";
 
 const hashOf = (text: string) => sha256(Buffer.from(text));

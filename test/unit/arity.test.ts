@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { explainShell } from "../../src/permission/shell/analysis.ts";
+import { explainShell } from "../../src/shell/analysis.ts";
 import { context } from "./shell-table.ts";
 
 function offered(command: string): string[] {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { deferred, type Room } from "../../src/base/async.ts";
-import { Arrivals, Stall } from "../../src/model/arrivals.ts";
+import { Arrivals, Stall } from "../../src/model/answer/ordered-queue.ts";
 
 const { signal } = new AbortController();
 const patient = { signal, silenceMs: 10_000 };

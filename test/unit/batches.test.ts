@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Batches, sortBatch } from "../../src/acp/batches.ts";
+import { Batches, sortBatch } from "../../src/acp/transport/batches.ts";
 
 const list = (id: number) => ({ jsonrpc: "2.0" as const, id, method: "session/list" });
 const answer = (id: number) => ({ jsonrpc: "2.0" as const, id, result: {} });

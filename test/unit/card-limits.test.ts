@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { limitContent, limitInput } from "../../src/acp/card-limits.ts";
+import { limitContent, limitInput } from "../../src/acp/view/card-limits.ts";
 
 const mebibyte = 1024 * 1024;
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));

@@ -2,11 +2,11 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { silentLog } from "../../src/base/log.ts";
 import type { Config } from "../../src/config/schema.ts";
-import { formatModelRef, keyVariables, parseModelRef, presets } from "../../src/model/catalog.ts";
-import type { Credentials } from "../../src/model/credentials.ts";
-import { Catalog, catalogSchema, type KnownModel } from "../../src/model/known-models.ts";
-import { openModels } from "../../src/model/providers.ts";
-import { costOf } from "../../src/model/usage.ts";
+import { formatModelRef, keyVariables, parseModelRef, presets } from "../../src/model/catalog/catalog.ts";
+import type { Credentials } from "../../src/model/keys/credentials.ts";
+import { Catalog, catalogSchema, type KnownModel } from "../../src/model/catalog/known-models.ts";
+import { openModels } from "../../src/model/providers/providers.ts";
+import { costOf } from "../../src/model/answer/usage.ts";
 import { told } from "../support/told.ts";
 
 const catalog = new Catalog(silentLog);

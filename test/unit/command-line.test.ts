@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { findCommand, parseCall } from "../../src/cli/command-line.ts";
+import { findCommand, parseCall } from "../../src/cli/command-line/command-line.ts";
 import { commands } from "../../src/cli/command-table.ts";
-import { helpOn, helpOnAll } from "../../src/cli/help.ts";
-import { tableLines } from "../../src/cli/output.ts";
-import { styleFor } from "../../src/cli/style.ts";
+import { helpOn, helpOnAll } from "../../src/cli/terminal/help.ts";
+import { tableLines } from "../../src/cli/terminal/output.ts";
+import { styleFor } from "../../src/cli/terminal/style.ts";
 
 function parse(...words: string[]) {
   const asked = findCommand(words, commands);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type CommandSources, loadCommands } from "../../src/command/commands.ts";
 import { type Filled, fillTemplate } from "../../src/command/template.ts";
-import { commandsOf, parseCommand, reservedNames } from "../../src/session/commands.ts";
+import { commandsOf, parseCommand, reservedNames } from "../../src/slash-commands/commands.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp.ts";
 
 const text = (filled: readonly Filled[]) =>

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import { setInFile } from "../../src/config/edit.ts";
 import { loadConfig, type LoadConfigOptions } from "../../src/config/load.ts";
-import { parseMarkdown } from "../../src/config/markdown.ts";
+import { parseMarkdown } from "../../src/config/files/markdown.ts";
 import {
   configHome,
   homeFolder,

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { credentialsPath, loadCredentials, saveCredential } from "../../src/model/credentials.ts";
+import { credentialsPath, loadCredentials, saveCredential } from "../../src/model/keys/credentials.ts";
 
 let folder: string;
 beforeEach(async () => {

@@ -3,7 +3,7 @@ import { closeSync, constants, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { writeDirectly } from "../../src/acp/direct-write.ts";
+import { writeDirectly } from "../../src/acp/transport/direct-write.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
 test("without a file of the system's, or for a long text, it is the stream's to write", () => {

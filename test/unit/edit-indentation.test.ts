@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { applyEdit } from "../../src/tool/edit-match.ts";
-import { applyHunks } from "../../src/tool/patch-match.ts";
+import { applyEdit } from "../../src/tool/edit/edit-match.ts";
+import { applyHunks } from "../../src/tool/patch/patch-match.ts";
 import { tries } from "../support/run-length.ts";
 
 /** What the case shows, the file, the old text, the new text, the file afterwards. */

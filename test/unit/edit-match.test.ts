@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { applyEdit } from "../../src/tool/edit-match.ts";
-import type { EditOutcome } from "../../src/tool/edit-match.ts";
+import { applyEdit } from "../../src/tool/edit/edit-match.ts";
+import type { EditOutcome } from "../../src/tool/edit/edit-match.ts";
 import { processorMs } from "../support/processor-time.ts";
 
 const edit = (text: string, oldString: string, newString: string, replaceAll = false) =>

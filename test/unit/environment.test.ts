@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { childEnvironment } from "../../src/workspace/environment.ts";
+import { childEnvironment } from "../../src/workspace/process/environment.ts";
 
 const quiet = childEnvironment({});
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { inquireClient } from "../../src/acp/questions.ts";
-import { excerpt } from "../../src/base/excerpt.ts";
+import { inquireClient } from "../../src/acp/client/questions.ts";
+import { excerpt } from "../../src/base/text/excerpt.ts";
 import { silentLog } from "../../src/base/log.ts";
 import { toErrors, toProblems } from "../../src/lsp/problems.ts";
-import { toElicitation } from "../../src/mcp/elicitation.ts";
+import { toElicitation } from "../../src/mcp/connection/elicitation.ts";
 import { fromAnswer } from "../../src/model/failure.ts";
 import { newSessionId } from "../../src/message/ids.ts";
 

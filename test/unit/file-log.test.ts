@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { openFileLog } from "../../src/base/file-log.ts";
 import { withFields } from "../../src/base/log.ts";
-import { withoutSecretForms } from "../../src/base/secret-forms.ts";
-import { Secrets } from "../../src/base/secrets.ts";
+import { withoutSecretForms } from "../../src/base/secrets/secret-forms.ts";
+import { Secrets } from "../../src/base/secrets/secrets.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
 const megabyte = 1024 * 1024;

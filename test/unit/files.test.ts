@@ -6,10 +6,10 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { deferred } from "../../src/base/async.ts";
 import { UserError } from "../../src/base/errors.ts";
-import { openFiles } from "../../src/workspace/disk-files.ts";
-import { exchangeByLink } from "../../src/workspace/exchange.ts";
-import { readLimitBytes, sha256, StaleFile } from "../../src/workspace/files.ts";
-import { openSnapshots, snapshotLimitBytes } from "../../src/workspace/snapshot.ts";
+import { openFiles } from "../../src/workspace/files/disk-files.ts";
+import { exchangeByLink } from "../../src/workspace/files/exchange.ts";
+import { readLimitBytes, sha256, StaleFile } from "../../src/workspace/files/files.ts";
+import { openSnapshots, snapshotLimitBytes } from "../../src/workspace/files/snapshot.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
 test("a file is read with the SHA-256 of its bytes", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseMarkdown } from "../../src/config/markdown.ts";
+import { parseMarkdown } from "../../src/config/files/markdown.ts";
 import { fromOtherProgram } from "../../src/agent/other-agent.ts";
 import { loadSkills } from "../../src/skill/skills.ts";
 import { temporaryFolder } from "../support/temp.ts";

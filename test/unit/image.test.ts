@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { PhotonImage } from "@silvia-odwyer/photon-node";
-import { fitImage, imageLimitBytes, imageSideLimit } from "../../src/tool/image.ts";
-import { readImageHeader } from "../../src/tool/image-header.ts";
-import { fitMedium } from "../../src/tool/media.ts";
+import { fitImage, imageLimitBytes, imageSideLimit } from "../../src/tool/image/image.ts";
+import { readImageHeader } from "../../src/tool/image/image-header.ts";
+import { fitMedium } from "../../src/tool/image/media.ts";
 import { pngOf } from "../support/png.ts";
 
 /** Noise does not pack well. */

@@ -18,7 +18,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import { UserError } from "../../src/base/errors.ts";
 import { silentLog } from "../../src/base/log.ts";
-import { JsonStore } from "../../src/storage/json-store.ts";
+import { JsonStore } from "../../src/storage/json/json-store.ts";
 
 const schema = z.object({ n: z.number() });
 let root: string;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { fromJson, nestsDeeper, toJson } from "../../src/base/json.ts";
-import { toWireJson } from "../../src/acp/said-fields.ts";
+import { fromJson, nestsDeeper, toJson } from "../../src/base/text/json.ts";
+import { toWireJson } from "../../src/acp/transport/sanitize-output.ts";
 
 const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
 

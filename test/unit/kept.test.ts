@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { keptPer } from "../../src/base/kept.ts";
+import { keptPer } from "../../src/base/memoize.ts";
 
 test("what was made is kept for its owner as long as all it was made of is the same", () => {
   const kept = keptPer<string>();

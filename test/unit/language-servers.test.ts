@@ -6,10 +6,10 @@ import { silentLog } from "../../src/base/log.ts";
 import { LanguageServers } from "../../src/lsp/language-servers.ts";
 import { newProblems, type Problem } from "../../src/lsp/problems.ts";
 import type { FileChange } from "../../src/message/part.ts";
-import { openFiles } from "../../src/workspace/disk-files.ts";
-import { sha256 } from "../../src/workspace/files.ts";
-import { openPipedProcesses } from "../../src/workspace/piped-process.ts";
-import { Watchdog } from "../../src/workspace/watchdog.ts";
+import { openFiles } from "../../src/workspace/files/disk-files.ts";
+import { sha256 } from "../../src/workspace/files/files.ts";
+import { openPipedProcesses } from "../../src/workspace/process/piped-process.ts";
+import { Watchdog } from "../../src/workspace/process/watchdog.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
 const program = fileURLToPath(new URL("../support/language-server-program.ts", import.meta.url));

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { silentLog } from "../../src/base/log.ts";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
-import { describeModel } from "../../src/model/catalog.ts";
-import { LateCalls } from "../../src/model/late-calls.ts";
+import { describeModel } from "../../src/model/catalog/catalog.ts";
+import { LateCalls } from "../../src/model/providers/lazy-calls.ts";
 
 const question: Message = {
   info: { id: newMessageId(), sessionId: newSessionId(), role: "user", time: { created: 1 }, agent: "build" },

@@ -45,7 +45,7 @@ describe("the checker of the layers", () => {
     );
     const read = new Map(report.modules.map(({ source, dependencies }) => [source, dependencies]));
     expect(files.filter((name) => !read.has(join("src", name)))).toEqual([]);
-    const imported = read.get("src/session/project.ts")?.map(({ resolved }) => resolved) ?? [];
+    const imported = read.get("src/conversation/project.ts")?.map(({ resolved }) => resolved) ?? [];
     expect(imported, "a file that has type-only imports alone").toContain("src/workspace/workspace.ts");
     expect(report.summary.violations).toEqual([]);
   }, 60_000);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { findLeakedCall } from "../../src/model/leaked-call.ts";
+import { findLeakedCall } from "../../src/model/answer/leaked-call.ts";
 
 const text = { type: "string" };
 const tools = [

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { HttpAnswer, Send } from "../../src/model/http.ts";
-import { describeNotRunning, patientWithLocal } from "../../src/model/local-server.ts";
+import { describeNotRunning, patientWithLocal } from "../../src/model/catalog/local-server.ts";
 
 const refused = Object.assign(new Error("connect"), { code: "ECONNREFUSED" });
 const answer: HttpAnswer = {

@@ -3,7 +3,7 @@ import { silentLog } from "../../src/base/log.ts";
 import type { Config } from "../../src/config/schema.ts";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
-import { openModels } from "../../src/model/providers.ts";
+import { openModels } from "../../src/model/providers/providers.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
 import * as reply from "../support/reply.ts";
 import { type Told, told } from "../support/told.ts";

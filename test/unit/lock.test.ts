@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { acquireFileLease, acquireLease, type Lease } from "../../src/storage/lock.ts";
+import { acquireFileLease, acquireLease, type Lease } from "../../src/storage/json/lock.ts";
 
 let root: string;
 let path: string;

@@ -1,7 +1,7 @@
 import { stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { makeFolder, makeFolderNow } from "../../src/base/make-folder.ts";
+import { makeFolder, makeFolderNow } from "../../src/base/files/make-folder.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
 test("a folder is made with those above it, by several at once, and one that is there is left as it is", async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { inMatchTime } from "../../src/tool/match-time.ts";
+import { inMatchTime } from "../../src/tool/edit/match-time.ts";
 import { ToolFailure } from "../../src/tool/tool.ts";
 
 test("a search in a large file that finds no end is given up with words for the model", () => {

@@ -2,20 +2,20 @@ import { connect } from "node:net";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Secrets } from "../../src/base/secrets.ts";
+import { Secrets } from "../../src/base/secrets/secrets.ts";
 import { silentLog } from "../../src/base/log.ts";
 import {
   authorize,
   type AuthorizeDeps,
   type AuthorizeOutcome,
   type ShowAddress,
-} from "../../src/mcp/oauth-flow.ts";
-import { checkEndpoint } from "../../src/mcp/oauth-requests.ts";
-import { AuthorizationStore } from "../../src/mcp/oauth-store.ts";
-import { AuthorizationNeeded } from "../../src/mcp/oauth-challenge.ts";
-import { ServerTokens } from "../../src/mcp/oauth-tokens.ts";
+} from "../../src/mcp/oauth/oauth-flow.ts";
+import { checkEndpoint } from "../../src/mcp/oauth/oauth-requests.ts";
+import { AuthorizationStore } from "../../src/mcp/oauth/oauth-store.ts";
+import { AuthorizationNeeded } from "../../src/mcp/oauth/oauth-challenge.ts";
+import { ServerTokens } from "../../src/mcp/oauth/oauth-tokens.ts";
 import type { RemoteServer } from "../../src/mcp/server-settings.ts";
-import { JsonStore } from "../../src/storage/json-store.ts";
+import { JsonStore } from "../../src/storage/json/json-store.ts";
 import { listen } from "../support/listen.ts";
 import { type OAuthFaults, type OAuthServer, startOAuthServer, visit } from "../support/mcp-oauth-server.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp.ts";

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { setImmediate as tick } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { StdioTransport } from "../../src/mcp/stdio-transport.ts";
-import type { PipedProcess } from "../../src/workspace/piped-process.ts";
+import { StdioTransport } from "../../src/mcp/connection/stdio-transport.ts";
+import type { PipedProcess } from "../../src/workspace/process/piped-process.ts";
 
 const questions = 1_900;
 const question = (id: number) => `${JSON.stringify({ jsonrpc: "2.0", id, method: "roots/list" })}\n`;

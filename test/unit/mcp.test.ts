@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { parseArguments } from "../../src/mcp/prompts.ts";
+import { parseArguments } from "../../src/mcp/tools/prompts.ts";
 import { keysOf, serverList } from "../../src/mcp/server-settings.ts";
-import { answeredId, messageLimitBytes, MessageLines } from "../../src/mcp/message-lines.ts";
-import { ToolNames } from "../../src/mcp/tool-names.ts";
+import { answeredId, messageLimitBytes, MessageLines } from "../../src/mcp/connection/message-lines.ts";
+import { ToolNames } from "../../src/mcp/tools/tool-names.ts";
 
 describe("names of servers' tools", () => {
   test("are the server's and the tool's in characters that every provider takes", () => {

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { UserError } from "../../src/base/errors.ts";
 import { silentLog } from "../../src/base/log.ts";
-import { JsonStore } from "../../src/storage/json-store.ts";
-import { migrate, type Migration } from "../../src/storage/migrations.ts";
+import { JsonStore } from "../../src/storage/json/json-store.ts";
+import { migrate, type Migration } from "../../src/storage/json/migrations.ts";
 
 let root: string;
 beforeEach(() => {

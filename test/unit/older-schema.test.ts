@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SchemaCheck } from "../../src/mcp/input-schema.ts";
+import { SchemaCheck } from "../../src/mcp/offers/input-schema.ts";
 
 const check = (schema: object) => new SchemaCheck().check(schema);
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { OutputPacer } from "../../src/acp/output-pacer.ts";
+import { OutputPacer } from "../../src/acp/view/output-pacer.ts";
 
 afterEach(() => void vi.useRealTimers());
 

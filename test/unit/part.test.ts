@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { once } from "../../src/base/async.ts";
 import { UserError } from "../../src/base/errors.ts";
-import { loadPart } from "../../src/base/part.ts";
+import { loadPart } from "../../src/base/import-module.ts";
 import { toAgentError } from "../../src/model/failure.ts";
 
 const missing = () => Promise.reject(new Error("Cannot find module './sdk-1.cjs'\nRequire stack:\n- /x"));

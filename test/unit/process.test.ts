@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { execa } from "execa";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { textOf } from "../../src/base/piece.ts";
-import { openPipedProcesses } from "../../src/workspace/piped-process.ts";
-import { endTree, runningGroups } from "../../src/workspace/process-tree.ts";
-import { openProcesses, type ProcessOutcome, type Processes } from "../../src/workspace/process.ts";
-import { Watchdog } from "../../src/workspace/watchdog.ts";
+import { textOf } from "../../src/base/secrets/text-or-bytes.ts";
+import { openPipedProcesses } from "../../src/workspace/process/piped-process.ts";
+import { endTree, runningGroups } from "../../src/workspace/process/process-tree.ts";
+import { openProcesses, type ProcessOutcome, type Processes } from "../../src/workspace/process/process.ts";
+import { Watchdog } from "../../src/workspace/process/watchdog.ts";
 
 const MARK = "FAIRLEAD_TEST_RUN";
 let folder: string;
@@ -276,7 +276,7 @@ test("servers are looked for in absolute folders of the PATH only", async () => 
 const withoutFiles = `
   import { spawn } from "node:child_process";
   import { openSync } from "node:fs";
-  import { endTree } from "${new URL("../../src/workspace/process-tree.ts", import.meta.url).href}";
+  import { endTree } from "${new URL("../../src/workspace/process/process-tree.ts", import.meta.url).href}";
   const child = spawn("sleep", ["1000"], { detached: true, stdio: "ignore" });
   const exited = new Promise((resolve) => child.once("exit", (code, signal) => resolve(signal)));
   process.stdout.write("");
@@ -302,7 +302,7 @@ test("a group is ended where processes cannot be listed", async () => {
 const guardedWithoutFiles = `
   import { spawn } from "node:child_process";
   import { closeSync, openSync } from "node:fs";
-  import { Watchdog } from "${new URL("../../src/workspace/watchdog.ts", import.meta.url).href}";
+  import { Watchdog } from "${new URL("../../src/workspace/process/watchdog.ts", import.meta.url).href}";
   const groups = [1, 2].map(() => spawn("sleep", ["1000"], { detached: true, stdio: "ignore" }).pid);
   process.stdout.write(groups.join(" "));
   const watchdog = new Watchdog(process.env.PATH);

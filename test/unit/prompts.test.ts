@@ -7,7 +7,7 @@ import {
   planReminder,
   stepLimitReminder,
   steerReminder,
-} from "../../src/session/reminders.ts";
+} from "../../src/conversation/reminders.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const promptFolder = join(root, "prompts");

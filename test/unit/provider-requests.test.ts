@@ -4,10 +4,10 @@ import type { Config } from "../../src/config/schema.ts";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { AssistantInfo, Message, ModelRef } from "../../src/message/message.ts";
 import type { Part } from "../../src/message/part.ts";
-import { presets } from "../../src/model/catalog.ts";
-import { Catalog } from "../../src/model/known-models.ts";
+import { presets } from "../../src/model/catalog/catalog.ts";
+import { Catalog } from "../../src/model/catalog/known-models.ts";
 import { type Send, sendHttp } from "../../src/model/http.ts";
-import { openModels } from "../../src/model/providers.ts";
+import { openModels } from "../../src/model/providers/providers.ts";
 import { isObject } from "../support/json.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
 

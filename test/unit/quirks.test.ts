@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { quirksOf } from "../../src/model/quirks.ts";
-import { adaptBody, adaptMessages } from "../../src/model/request-body.ts";
-import { toolSchema } from "../../src/model/tool-schema.ts";
+import { adaptBody, adaptMessages } from "../../src/model/request/request-body.ts";
+import { toolSchema } from "../../src/model/request/tool-schema.ts";
 
 const plain = quirksOf("mine", "localhost", "m");
 const gemini = quirksOf("google", "generativelanguage.googleapis.com", "gemini-3-pro-preview");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { silentLog } from "../../src/base/log.ts";
 import { newSessionId } from "../../src/message/ids.ts";
-import { JsonStore } from "../../src/storage/json-store.ts";
+import { JsonStore } from "../../src/storage/json/json-store.ts";
 import { RowCache } from "../../src/storage/row-cache.ts";
 import { toGroups } from "../../src/storage/row-groups.ts";
 import type { SessionRow } from "../../src/storage/session-list.ts";

@@ -14,8 +14,8 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runningGroups } from "../../src/workspace/process-tree.ts";
-import { openSearch, type FilesQuery, type LinesQuery } from "../../src/workspace/search.ts";
+import { runningGroups } from "../../src/workspace/process/process-tree.ts";
+import { openSearch, type FilesQuery, type LinesQuery } from "../../src/workspace/search/search.ts";
 
 let root: string;
 
@@ -450,8 +450,8 @@ test("an expression that takes for ever without ripgrep is given up", async () =
 /** Searches with a program that says nothing; is killed soon after that is guarded. */
 const killedSearch = `
   import { writeFileSync } from "node:fs";
-  import { ripgrepEngine } from "${new URL("../../src/workspace/search-ripgrep.ts", import.meta.url).href}";
-  import { Watchdog } from "${new URL("../../src/workspace/watchdog.ts", import.meta.url).href}";
+  import { ripgrepEngine } from "${new URL("../../src/workspace/search/search-ripgrep.ts", import.meta.url).href}";
+  import { Watchdog } from "${new URL("../../src/workspace/process/watchdog.ts", import.meta.url).href}";
   const [folder] = process.argv.slice(1);
   writeFileSync(folder + "/silent", "#!/bin/sh\\nexec sleep 1000", { mode: 0o755 });
   class Dog extends Watchdog {
@@ -468,7 +468,7 @@ const killedSearch = `
 /** Searches while there is no file left to open. */
 const searchWithoutFiles = `
   import { openSync } from "node:fs";
-  import { findRipgrep, ripgrepEngine } from "${new URL("../../src/workspace/search-ripgrep.ts", import.meta.url).href}";
+  import { findRipgrep, ripgrepEngine } from "${new URL("../../src/workspace/search/search-ripgrep.ts", import.meta.url).href}";
   const engine = ripgrepEngine(await findRipgrep(process.env));
   for (let isOpen = true; isOpen; )
     try { openSync("/dev/null"); } catch { isOpen = false; }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { array, assert, boolean, constantFrom, property, tuple } from "fast-check";
-import { textOf } from "../../src/base/piece.ts";
-import { Secrets } from "../../src/base/secrets.ts";
+import { textOf } from "../../src/base/secrets/text-or-bytes.ts";
+import { Secrets } from "../../src/base/secrets/secrets.ts";
 
 function withKeys(...keys: string[]): Secrets {
   const secrets = new Secrets();

@@ -1,6 +1,6 @@
 import { defaultRules, readingCommandRules } from "../../src/permission/evaluate.ts";
 import type { Action, Rule } from "../../src/permission/rule.ts";
-import type { ShellContext } from "../../src/permission/shell/part.ts";
+import type { ShellContext } from "../../src/shell/part.ts";
 
 const names: Record<string, readonly string[]> = {
   ".": [".env", ".git", "README.md", "config", "docs", "prod.env", "src"],

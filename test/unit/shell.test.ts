@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { evaluate } from "../../src/permission/evaluate.ts";
 import type { Action, Rule } from "../../src/permission/rule.ts";
 import { hasInvisible, showInvisible } from "../../src/permission/invisible.ts";
-import { analyzeShell, commandLimit, explainShell } from "../../src/permission/shell/analysis.ts";
+import { analyzeShell, commandLimit, explainShell } from "../../src/shell/analysis.ts";
 import { context, groups, rows, ruleSets } from "./shell-table.ts";
 
 describe("a command line under rules", () => {

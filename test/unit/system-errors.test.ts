@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { codeOf, messageOf, partProblem, UserError } from "../../src/base/errors.ts";
-import { toStoreError } from "../../src/storage/disk-error.ts";
+import { toStoreError } from "../../src/storage/json/disk-error.ts";
 
 /** A system error as Node reports it when it has no name for its number: synchronous calls, then promises. */
 const unnamed = (errno: number) => [

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
-import { SKILLS_LIMIT, systemPrompt, type SystemPromptInput } from "../../src/session/system-prompt.ts";
+import { SKILLS_LIMIT, systemPrompt, type SystemPromptInput } from "../../src/turn/system-prompt.ts";
 
 const familyPrompt = (family: string) =>
   readFileSync(resolve(import.meta.dirname, `../../prompts/families/${family}.md`), "utf8").trim();

@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { withoutControls } from "../../src/base/controls.ts";
-import { lineQuestions } from "../../src/cli/line-questions.ts";
-import { shownOn } from "../../src/cli/output.ts";
-import { Printer } from "../../src/cli/printer.ts";
-import { readOnWhenTakenUp } from "../../src/cli/put-aside.ts";
-import { styleFor } from "../../src/cli/style.ts";
+import { withoutControls } from "../../src/base/text/controls.ts";
+import { lineQuestions } from "../../src/cli/terminal/line-questions.ts";
+import { shownOn } from "../../src/cli/terminal/output.ts";
+import { Printer } from "../../src/cli/terminal/printer.ts";
+import { readOnWhenTakenUp } from "../../src/cli/terminal/job-control.ts";
+import { styleFor } from "../../src/cli/terminal/style.ts";
 import { processorMs } from "../support/processor-time.ts";
 
 type Chunk = "agent_message_chunk" | "agent_thought_chunk";

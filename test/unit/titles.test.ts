@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { shownTitle } from "../../src/acp/titles.ts";
+import { shownTitle } from "../../src/acp/view/titles.ts";
 
 const markdown = { markdownTitles: true };
 const plain = { markdownTitles: false };

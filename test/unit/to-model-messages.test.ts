@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { AssistantInfo, Message } from "../../src/message/message.ts";
 import type { Part, ToolState } from "../../src/message/part.ts";
-import { describeModel } from "../../src/model/catalog.ts";
+import { describeModel } from "../../src/model/catalog/catalog.ts";
 import type { Model } from "../../src/model/model.ts";
 import { type Quirks, quirksOf } from "../../src/model/quirks.ts";
-import { toModelMessages } from "../../src/model/to-model-messages.ts";
+import { toModelMessages } from "../../src/model/request/to-model-messages.ts";
 
 const sessionId = newSessionId();
 const ref = { provider: "test", model: "m" };

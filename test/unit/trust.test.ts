@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { readConsentContent } from "../../src/config/consent.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { Trust, type TrustedFolder } from "../../src/permission/trust.ts";
-import { describeConsent } from "../../src/session/consent.ts";
+import { describeConsent } from "../../src/session-state/consent.ts";
 import { temporaryFolder, type Files } from "../support/temp.ts";
 
 function memoryTrust(): Trust {

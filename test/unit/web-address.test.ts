@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isPublicAddress } from "../../src/tool/web-address.ts";
+import { isPublicAddress } from "../../src/tool/web/web-address.ts";
 
 test.each([
   "1.1.1.1",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { windowsCommand } from "../../src/workspace/windows-command.ts";
+import { windowsCommand } from "../../src/workspace/process/windows-command.ts";
 
 const env = {
   Path: String.raw`C:\Windows;"C:\Program Files\nodejs";relative;D:\tools`,

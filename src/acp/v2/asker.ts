@@ -1,7 +1,7 @@
 import type { AgentContext } from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type { RequestPermissionRequest } from "@agentclientprotocol/sdk/unstable";
-import { type Asker, waitingFor } from "../asker.ts";
+import { type Asker, waitingFor } from "../client/client-requests.ts";
 import { toToolCall } from "./convert.ts";
 import type { Turns } from "./turns.ts";
 

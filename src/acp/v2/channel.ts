@@ -1,8 +1,8 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import type { Room } from "../../base/async.ts";
 import type { MessageId } from "../../message/ids.ts";
-import type { Outbox } from "../outbox.ts";
-import type { Channel } from "../session-view.ts";
+import type { Outbox } from "../transport/outbox.ts";
+import type { Channel } from "../view/session-view.ts";
 import { Cancellable } from "./cancellable.ts";
 import { commandOf, type DraftUpdate, toDraftUpdates } from "./convert.ts";
 

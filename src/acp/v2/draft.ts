@@ -9,11 +9,11 @@ import {
 import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type { McpServer as StableMcpServer } from "@agentclientprotocol/sdk/unstable";
 import type { Session } from "../../session/session.ts";
-import { authenticate, disableProvider, listProviders, logOut, setProvider } from "../account.ts";
-import { AuthStatus } from "../auth-status.ts";
-import { optionsFor } from "../config-options.ts";
+import { authenticate, disableProvider, listProviders, logOut, setProvider } from "../methods/account.ts";
+import { AuthStatus } from "../methods/auth-status.ts";
+import { optionsFor } from "../view/config-options.ts";
 import type { Connection } from "../connection.ts";
-import { toPromptBlocks } from "../content.ts";
+import { toPromptBlocks } from "../view/content.ts";
 import { invalidParams } from "../errors.ts";
 import type { Program } from "../initialize.ts";
 import {
@@ -26,11 +26,11 @@ import {
   type Opening,
   resumeSession,
   whenStored,
-} from "../lifecycle.ts";
-import { forkSession, setArchived, setTitle, statusOf } from "../management.ts";
-import { parseContent } from "../parse-content.ts";
-import { steer, steeringParams } from "../prompt.ts";
-import { commandsOf } from "../updates.ts";
+} from "../methods/lifecycle.ts";
+import { forkSession, setArchived, setTitle, statusOf } from "../methods/management.ts";
+import { parseContent } from "../methods/parse-content.ts";
+import { steer, steeringParams } from "../methods/prompt.ts";
+import { commandsOf } from "../view/updates.ts";
 import { draftAsker } from "./asker.ts";
 import { DraftChannel } from "./channel.ts";
 import { toCommands, toOptions } from "./convert.ts";

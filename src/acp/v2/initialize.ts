@@ -3,7 +3,7 @@ import type {
   ClientCapabilities,
   InitializeResponse,
 } from "@agentclientprotocol/sdk/experimental/v2/unstable";
-import { type ClientAbilities, noAbilities } from "../client-abilities.ts";
+import { type ClientAbilities, noAbilities } from "../client-capabilities.ts";
 import { initializeResult, type Program } from "../initialize.ts";
 
 /** The answer of version 1 in the form of version 2, so that both say the same of the program. */

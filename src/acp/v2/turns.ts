@@ -3,11 +3,11 @@ import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type { Usage } from "@agentclientprotocol/sdk/unstable";
 import { type Deferred, deferred, type Room } from "../../base/async.ts";
 import type { MessageId } from "../../message/ids.ts";
-import type { PromptBlock } from "../../session/prompt-input.ts";
-import type { TurnResult } from "../../session/turn-result.ts";
+import type { PromptBlock } from "../../conversation/prompt-input.ts";
+import type { TurnResult } from "../../conversation/turn-result.ts";
 import { internalError, turnError } from "../errors.ts";
-import { stopReason, usageOf } from "../prompt-turn.ts";
-import type { SessionView } from "../session-view.ts";
+import { stopReason, usageOf } from "../methods/prompt-turn.ts";
+import type { SessionView } from "../view/session-view.ts";
 import type { DraftUpdate } from "./convert.ts";
 
 /** A prompt that is not over. */

@@ -1,0 +1,54 @@
+import type { AgentContext } from "@agentclientprotocol/sdk/unstable";
+import { z } from "zod";
+import type { SessionId } from "../../message/ids.ts";
+import type { EditorBuffers } from "../../workspace/files/editor-files.ts";
+import { waitingFor } from "./client-requests.ts";
+import type { ClientAbilities } from "../client-capabilities.ts";
+
+const readSchema = z.looseObject({ content: z.string() });
+/** Some clients answer a write that failed with a text instead of an error. */
+const writeSchema = z.union([z.looseObject({}), z.null(), z.undefined()]);
+
+interface EditorDeps {
+  client: AgentContext;
+  /** Aborts when the client's input has ended. */
+  gone: AbortSignal;
+  sessionId: SessionId;
+  pathOf: (real: string) => Promise<string>;
+}
+
+/** The client's file methods, as far as it has them, with paths as it knows them. Their parameters hold nothing extra: some clients refuse that. */
+export function editorBuffers(
+  { client, gone, sessionId, pathOf }: EditorDeps,
+  { readFiles, writeFiles }: Pick<ClientAbilities, "readFiles" | "writeFiles">,
+): EditorBuffers {
+  const until = (signal: AbortSignal) => waitingFor(AbortSignal.any([signal, gone]));
+  const read = async (real: string, signal: AbortSignal) => {
+    const request = { sessionId, path: await pathOf(real) };
+    const answer = await client.request("fs/read_text_file", request, until(signal));
+    return readSchema.parse(answer).content;
+  };
+  const write = async (real: string, content: string, signal: AbortSignal) => {
+    const request = { sessionId, path: await pathOf(real), content };
+    writeSchema.parse(await client.request("fs/write_text_file", request, until(signal)));
+  };
+  return { ...(readFiles && { read }), ...(writeFiles && { write }) };
+}
+
+/** The same before there is a way to ask, which is opened with the first question. */
+export function lateBuffers(
+  { readFiles, writeFiles }: Pick<ClientAbilities, "readFiles" | "writeFiles">,
+  open: () => Promise<EditorBuffers>,
+): EditorBuffers {
+  const read = async (path: string, signal: AbortSignal) => {
+    const buffers = await open();
+    if (buffers.read === undefined) throw new Error("the editor is gone");
+    return buffers.read(path, signal);
+  };
+  const write = async (path: string, content: string, signal: AbortSignal) => {
+    const buffers = await open();
+    if (buffers.write === undefined) throw new Error("the editor is gone");
+    return buffers.write(path, content, signal);
+  };
+  return { ...(readFiles && { read }), ...(writeFiles && { write }) };
+}

@@ -1,0 +1,97 @@
+import type { ElicitationPropertySchema } from "@agentclientprotocol/sdk/unstable";
+import { z } from "zod";
+import { messageOf } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import type { Elicitation, ElicitationField, ElicitationOutcome } from "../../message/elicitation.ts";
+import type { SessionId } from "../../message/ids.ts";
+import { showInvisible } from "../../permission/invisible.ts";
+import type { Asker, SessionElicitation } from "./client-requests.ts";
+import type { ClientAbilities } from "../client-capabilities.ts";
+
+export interface ElicitationDeps {
+  asker: Asker;
+  abilities: Pick<ClientAbilities, "forms" | "urls">;
+  log: Log;
+}
+
+const valueSchema = z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]);
+const responseSchema = z.looseObject({
+  action: z.string(),
+  content: z.record(z.string(), valueSchema.nullish().catch(undefined)).nullish(),
+});
+
+/**
+ * Passes on what an MCP server asks of the person. Never rejects: what went wrong counts as not asked, an aborted
+ * signal as cancelled.
+ */
+export async function elicitFromClient(
+  { asker, abilities, log }: ElicitationDeps,
+  sessionId: SessionId,
+  elicitation: Elicitation,
+  signal: AbortSignal,
+): Promise<ElicitationOutcome> {
+  if (!(elicitation.mode === "form" ? abilities.forms : abilities.urls)) return { outcome: "unavailable" };
+  try {
+    const response = await asker.elicit(toRequest(sessionId, elicitation), signal);
+    return toOutcome(responseSchema.parse(response), elicitation);
+  } catch (error) {
+    if (signal.aborted) return { outcome: "cancelled" };
+    log.warn("an MCP server's question could not be asked", { sessionId, problem: messageOf(error) });
+    return { outcome: "unavailable" };
+  }
+}
+
+function toRequest(sessionId: SessionId, elicitation: Elicitation): SessionElicitation {
+  const { server, message, callId } = elicitation;
+  // Who asks is said by us: the server writes the rest.
+  const asked = showInvisible(`The MCP server "${server}" asks: ${message}`);
+  const scope = { sessionId, message: asked, ...(callId !== undefined && { toolCallId: callId }) };
+  if (elicitation.mode === "url")
+    return { ...scope, mode: "url", url: elicitation.url, elicitationId: elicitation.id };
+  const { fields, required } = elicitation.form;
+  const properties = Object.entries(fields).map(([name, field]) => [name, toProperty(field)]);
+  const requestedSchema = {
+    type: "object" as const,
+    properties: Object.fromEntries(properties),
+    ...(required.length > 0 && { required: [...required] }),
+  };
+  return { ...scope, mode: "form", requestedSchema };
+}
+
+function toProperty(field: ElicitationField): ElicitationPropertySchema {
+  const { title, description } = field;
+  return {
+    ...field,
+    ...(typeof title === "string" && { title: showInvisible(title) }),
+    ...(typeof description === "string" && { description: showInvisible(description) }),
+  };
+}
+
+function toOutcome(
+  { action, content }: z.output<typeof responseSchema>,
+  elicitation: Elicitation,
+): ElicitationOutcome {
+  switch (action) {
+    case "accept":
+      return { outcome: "accepted", content: contentFor(elicitation, content ?? {}) };
+    case "decline":
+      return { outcome: "declined" };
+    case "cancel":
+      return { outcome: "cancelled" };
+    default:
+      return { outcome: "unavailable" };
+  }
+}
+
+/** What was asked for, and nothing else. */
+function contentFor(
+  elicitation: Elicitation,
+  content: Record<string, z.output<typeof valueSchema> | null | undefined>,
+) {
+  if (elicitation.mode === "url") return {};
+  const { fields } = elicitation.form;
+  const given = Object.entries(content).flatMap(([name, value]) =>
+    Object.hasOwn(fields, name) && value !== null && value !== undefined ? [[name, value] as const] : [],
+  );
+  return Object.fromEntries(given);
+}

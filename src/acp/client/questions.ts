@@ -1,0 +1,198 @@
+import type { ElicitationPropertySchema, RequestPermissionRequest } from "@agentclientprotocol/sdk/unstable";
+import { z } from "zod";
+import { messageOf, sentenceOf } from "../../base/errors.ts";
+import { excerpt } from "../../base/text/excerpt.ts";
+import type { Log } from "../../base/log.ts";
+import type { Inquiry, InquiryAnswer, InquiryOutcome, InquiryQuestion } from "../../message/inquiry.ts";
+import type { SessionId } from "../../message/ids.ts";
+import { showInvisible } from "../../permission/invisible.ts";
+import type { Asker, SessionElicitation } from "./client-requests.ts";
+import type { ClientAbilities } from "../client-capabilities.ts";
+import { textContent } from "../view/tool-calls.ts";
+
+export interface QuestionDeps {
+  asker: Asker;
+  abilities: Pick<ClientAbilities, "forms">;
+  log: Log;
+}
+
+/** More answers than these do not fit into a permission prompt. */
+const promptOptionLimit = 4;
+/** Characters of a free answer that count. */
+const customLimit = 10_000;
+const skip = "skip";
+/** Nobody knows what the person meant, if they were asked. */
+const noAnswer: InquiryOutcome = {
+  outcome: "unavailable",
+  problem: "The editor's answer was none of those offered.",
+};
+
+/**
+ * Asks in the best way that the client has: a form, or its permission prompt for one single choice. Never rejects:
+ * what went wrong counts as not asked, an aborted signal as cancelled.
+ */
+export async function inquireClient(
+  deps: QuestionDeps,
+  sessionId: SessionId,
+  inquiry: Inquiry,
+  signal: AbortSignal,
+): Promise<InquiryOutcome> {
+  try {
+    if (deps.abilities.forms) return await askByForm(deps.asker, sessionId, inquiry, signal);
+    const [question, ...others] = inquiry.questions;
+    if (question === undefined || others.length > 0 || !fitsPrompt(question))
+      return { outcome: "unavailable" };
+    return await askByPrompt(deps.asker, { sessionId, callId: inquiry.callId, question }, signal);
+  } catch (error) {
+    if (signal.aborted) return { outcome: "cancelled" };
+    deps.log.warn("a question could not be asked", { sessionId, problem: messageOf(error) });
+    return { outcome: "unavailable", problem: sentenceOf(error) };
+  }
+}
+
+const formResponseSchema = z.looseObject({
+  action: z.string(),
+  content: z.record(z.string(), z.unknown()).nullish(),
+});
+
+async function askByForm(
+  asker: Asker,
+  sessionId: SessionId,
+  inquiry: Inquiry,
+  signal: AbortSignal,
+): Promise<InquiryOutcome> {
+  const response = formResponseSchema.safeParse(await asker.elicit(toForm(sessionId, inquiry), signal));
+  switch (response.data?.action) {
+    case "accept":
+      return { outcome: "answered", answers: toAnswers(inquiry.questions, response.data.content ?? {}) };
+    case "decline":
+      return { outcome: "declined" };
+    case "cancel":
+      return { outcome: "closed" };
+    default:
+      return noAnswer;
+  }
+}
+
+function toForm(sessionId: SessionId, { callId, questions }: Inquiry): SessionElicitation {
+  const [first] = questions;
+  const message = questions.length === 1 && first ? first.question : `${questions.length} questions`;
+  return {
+    sessionId,
+    mode: "form",
+    toolCallId: callId,
+    message: showInvisible(message),
+    requestedSchema: { type: "object", properties: Object.assign({}, ...questions.map(fieldsOf)) },
+  };
+}
+
+/** One field to choose in and one to write in; nothing is required, so that each can be left alone. */
+function fieldsOf(question: InquiryQuestion, index: number): Record<string, ElicitationPropertySchema> {
+  const name = fieldName(index);
+  return {
+    [name]: choiceField(question),
+    [`${name}_custom`]: {
+      type: "string",
+      title: `${showInvisible(question.header)}: another answer`,
+      description: "In your own words, if none of the options fits.",
+      _meta: { _askUserQuestionCustomAnswer: { questionId: name } },
+    },
+  };
+}
+
+function choiceField({ question, header, options, multiple }: InquiryQuestion): ElicitationPropertySchema {
+  const shown = { title: showInvisible(header), description: showInvisible(question) };
+  const choices = options.map(({ label, description }) => ({
+    const: label,
+    title: showInvisible(description === "" ? label : `${label} — ${description}`),
+  }));
+  if (multiple) return { type: "array", ...shown, items: { anyOf: choices } };
+  return { type: "string", ...shown, oneOf: choices };
+}
+
+function fieldName(index: number): string {
+  return `question_${index + 1}`;
+}
+
+function toAnswers(
+  questions: readonly InquiryQuestion[],
+  content: Readonly<Record<string, unknown>>,
+): InquiryAnswer[] {
+  return questions.map((question, index) => {
+    const name = fieldName(index);
+    return toAnswer(question, [content[name]].flat(), content[`${name}_custom`]);
+  });
+}
+
+/** What is none of the options was written by the person, in a client that has one field for both. */
+function toAnswer({ options }: InquiryQuestion, values: readonly unknown[], written: unknown): InquiryAnswer {
+  const labels = options.map(({ label }) => label);
+  const chosen = labels.filter((label) => values.includes(label));
+  const others = [...values, written].filter((value) => typeof value === "string");
+  const custom = excerpt(
+    others.filter((text) => text.trim() !== "" && !labels.includes(text)).join("; "),
+    customLimit,
+  );
+  return custom === "" ? { chosen } : { chosen, custom };
+}
+
+function fitsPrompt({ options, multiple }: InquiryQuestion): boolean {
+  return !multiple && options.length <= promptOptionLimit;
+}
+
+const promptResponseSchema = z.looseObject({
+  outcome: z.looseObject({ outcome: z.string(), optionId: z.string().nullish() }),
+});
+
+async function askByPrompt(
+  asker: Asker,
+  asked: { sessionId: SessionId; callId: string; question: InquiryQuestion },
+  signal: AbortSignal,
+): Promise<InquiryOutcome> {
+  const response = promptResponseSchema.safeParse(await asker.permission(toPrompt(asked), signal));
+  const outcome = response.data?.outcome;
+  if (outcome?.outcome === "cancelled") return { outcome: "cancelled" };
+  if (outcome?.outcome !== "selected") return noAnswer;
+  const chosen = asked.question.options.find((_, index) => optionId(index) === outcome.optionId);
+  if (chosen !== undefined) return { outcome: "answered", answers: [{ chosen: [chosen.label] }] };
+  return outcome.optionId === skip ? { outcome: "declined" } : noAnswer;
+}
+
+function toPrompt({
+  sessionId,
+  callId,
+  question,
+}: {
+  sessionId: SessionId;
+  callId: string;
+  question: InquiryQuestion;
+}): RequestPermissionRequest {
+  const answers = question.options.map(({ label }, index) => ({
+    optionId: optionId(index),
+    name: showInvisible(label),
+    kind: "allow_once" as const,
+  }));
+  return {
+    sessionId,
+    toolCall: {
+      toolCallId: callId,
+      title: showInvisible(question.question),
+      kind: "other",
+      status: "in_progress",
+      content: [textContent(showInvisible(describeOptions(question)))],
+      _meta: { tool_name: "question" },
+    },
+    options: [...answers, { optionId: skip, name: "Skip", kind: "reject_once" }],
+  };
+}
+
+function describeOptions({ question, options }: InquiryQuestion): string {
+  const lines = options.map(({ label, description }) =>
+    description === "" ? `- ${label}` : `- ${label}: ${description}`,
+  );
+  return [question, "", ...lines].join("\n");
+}
+
+function optionId(index: number): string {
+  return `answer_${index + 1}`;
+}

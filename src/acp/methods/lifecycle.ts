@@ -1,0 +1,294 @@
+import { isAbsolute, resolve } from "node:path";
+import { realpath, stat } from "node:fs/promises";
+import type {
+  AgentApp,
+  ListSessionsRequest,
+  ListSessionsResponse,
+  McpServer,
+  SessionInfo,
+} from "@agentclientprotocol/sdk/unstable";
+import { isSessionId } from "../../message/ids.ts";
+import type { Folders } from "../../conversation/project.ts";
+import type { Session } from "../../session/session.ts";
+import type { SessionRow } from "../../storage/session-list.ts";
+import { InvalidCursor } from "../../storage/session-store.ts";
+import type { SessionView } from "../view/session-view.ts";
+import { internalError, invalidParams, sessionNotFound } from "../errors.ts";
+import { ClientPaths } from "../client-paths.ts";
+import type { Connection } from "../connection.ts";
+import { type GivingParams, givenPromptOf } from "./client-prompt.ts";
+import { toServers } from "./mcp-servers.ts";
+import { parseSessionId } from "./params.ts";
+import { optionsFor, pickersOf, setMode, setOption } from "../view/config-options.ts";
+
+/** Sessions on one page of a list. */
+const pageSize = 100;
+
+/** Everything a client does with sessions beside talking in them. */
+export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
+  app.onRequest("session/new", async ({ params, requestId }) => {
+    const session = await newSession(connection, params, requestId);
+    return { sessionId: session.id, ...pickersOf(session, connection.client) };
+  });
+
+  app.onRequest("session/load", async ({ params, signal, requestId }) =>
+    pickersOf(await loadSession(connection, params, requestId, signal), connection.client),
+  );
+
+  app.onRequest("session/resume", async ({ params, requestId }) =>
+    pickersOf(await resumeSession(connection, params, requestId), connection.client),
+  );
+
+  app.onRequest("session/list", ({ params }) => listSessions(connection, params));
+
+  app.onRequest("session/close", ({ params }) => closeSession(connection, params.sessionId));
+
+  app.onRequest("session/delete", ({ params }) => deleteSession(connection, params.sessionId));
+
+  app.onRequest("session/set_mode", async ({ params, requestId }) => {
+    const { session } = await changeSession(connection, params.sessionId, requestId, (session) =>
+      setMode(session, params.modeId),
+    );
+    return whenStored(session, {});
+  });
+
+  app.onRequest("session/set_config_option", async ({ params, requestId }) => {
+    const { session } = await changeOption(connection, params, requestId);
+    return whenStored(session, { configOptions: optionsFor(session, connection.client) });
+  });
+}
+
+/** What a client says to have a session before it. */
+export interface Opening extends GivingParams {
+  cwd: string;
+  additionalDirectories?: string[];
+  mcpServers?: McpServer[];
+}
+
+export type RequestId = string | number | null;
+
+/** A new session, of which the client hears behind the answer. */
+export async function newSession(
+  connection: Connection,
+  params: Opening,
+  requestId: RequestId,
+): Promise<Session> {
+  const given = givenPromptOf(params);
+  const { folders, notices } = await checkedFolders(params);
+  const paths = await ClientPaths.of(folders);
+  const session = await connection.sessions.create(folders, given);
+  session.setServers(toServers(params.mcpServers ?? []));
+  const view = connection.addView(session, paths);
+  connection.holdUntilAnswered(view, requestId, () => session.servers.start());
+  await greet(view, session, notices);
+  return session;
+}
+
+/** Shows the whole conversation before the answer; behind it comes nothing until the client asks for something. */
+export function loadSession(
+  connection: Connection,
+  params: Opening & { sessionId: string },
+  requestId: RequestId,
+  signal: AbortSignal,
+): Promise<Session> {
+  return connection.setups.run(params.sessionId, async () => {
+    signal.throwIfAborted();
+    const { session, notices, paths } = await open(connection, params);
+    session.setServers(toServers(params.mcpServers ?? []));
+    const view = connection.viewOf(session, paths);
+    connection.outbox.afterResponse(requestId, () => session.servers.start());
+    view.updates.release();
+    await view.replay(connection.sessions.history(session.id), signal);
+    await greet(view, session, notices);
+    await view.tell();
+    view.updates.release();
+    if (!session.isBusy) view.updates.hold();
+    return session;
+  });
+}
+
+/** Opens the session again; the client has its conversation already. */
+export function resumeSession(
+  connection: Connection,
+  params: Opening & { sessionId: string },
+  requestId: RequestId,
+): Promise<Session> {
+  return connection.setups.run(params.sessionId, async () => {
+    const { session, notices, paths } = await open(connection, params);
+    if (params.mcpServers) session.setServers(toServers(params.mcpServers));
+    const view = connection.viewOf(session, paths);
+    connection.holdUntilAnswered(view, requestId, () => session.servers.start());
+    await greet(view, session, notices);
+    return session;
+  });
+}
+
+export async function listSessions(
+  { sessions }: Connection,
+  params: ListSessionsRequest,
+): Promise<ListSessionsResponse> {
+  const { cwd, cursor } = params;
+  if (cwd !== undefined && cwd !== null && !isAbsolute(cwd))
+    throw invalidParams(`cwd must be an absolute path, not "${cwd}".`);
+  const folder = cwd ? { cwd: await realFolder(cwd) } : {};
+  const query = { limit: pageSize, ...toArchiveFilter(params.archived), ...folder };
+  try {
+    const page = await sessions.list({ ...query, ...(cursor && { cursor }) });
+    return {
+      // Under the name that the client has for the folder, by which it may look for them once more.
+      sessions: page.sessions.map((row) => ({ ...toListed(row), ...(cwd && { cwd }) })),
+      ...(page.nextCursor && { nextCursor: page.nextCursor }),
+    };
+  } catch (error) {
+    if (error instanceof InvalidCursor) throw invalidParams("The cursor is not one that session/list gave.");
+    throw error;
+  }
+}
+
+/** Sessions are stored with the folder's real path; of one that is not there any more the path is all that is known. */
+async function realFolder(path: string): Promise<string> {
+  return realpath(path).catch(() => resolve(path));
+}
+
+function toListed(row: SessionRow): SessionInfo {
+  const { additionalDirectories } = row;
+  return {
+    sessionId: row.id,
+    cwd: row.cwd,
+    title: row.title ?? null,
+    updatedAt: new Date(row.updated).toISOString(),
+    ...(additionalDirectories.length > 0 && { additionalDirectories: [...additionalDirectories] }),
+    ...(row.isArchived && { archived: true }),
+  };
+}
+
+/** Ends what runs in it; also for a session that is closed or unknown. */
+export async function closeSession(
+  connection: Connection,
+  sessionId: string,
+): Promise<Record<string, never>> {
+  await connection.leave(sessionId, async () => {
+    if (isSessionId(sessionId)) await connection.sessions.close(sessionId);
+  });
+  return {};
+}
+
+/** Silent for a session that is not there. */
+export async function deleteSession(
+  connection: Connection,
+  sessionId: string,
+): Promise<Record<string, never>> {
+  await connection.leave(sessionId, () => removeIfKnown(connection, sessionId));
+  return {};
+}
+
+/** What the person chose is on disk before it is answered; the answer is of the moment of the choice. */
+export async function whenStored<Answer>(session: Session, answer: Answer): Promise<Answer> {
+  await session.stored();
+  return answer;
+}
+
+/** Changes the state behind an option. */
+export function changeOption(
+  connection: Connection,
+  { sessionId, configId, value }: { sessionId: string; configId: string; value: unknown },
+  requestId: RequestId,
+): Promise<SessionView> {
+  return changeSession(connection, sessionId, requestId, (session) => setOption(session, configId, value));
+}
+
+/** What else changes by it is told behind the answer. In order with setups, by which the session may be another one. */
+export function changeSession(
+  connection: Connection,
+  sessionId: string,
+  requestId: RequestId,
+  change: (session: Session) => Promise<void>,
+): Promise<SessionView> {
+  return connection.setups.run(sessionId, async () => {
+    const view = connection.view(sessionId);
+    connection.holdUntilAnswered(view, requestId);
+    await change(view.session);
+    return view;
+  });
+}
+
+/** Unstable: whether archived sessions are listed. */
+function toArchiveFilter(archived: string | null | undefined) {
+  switch (archived) {
+    case undefined:
+    case null:
+    case "exclude":
+      return {};
+    case "include":
+      return { includeArchived: true };
+    case "only":
+      return { onlyArchived: true };
+    default:
+      throw invalidParams(`archived must be "exclude", "include" or "only", not "${archived}".`);
+  }
+}
+
+async function removeIfKnown(connection: Connection, sessionId: string): Promise<void> {
+  try {
+    await connection.sessions.remove(parseSessionId(sessionId));
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === -32002)) throw error;
+  }
+}
+
+async function open(
+  connection: Connection,
+  params: Opening & { sessionId: string },
+): Promise<{ session: Session; notices: string[]; paths: ClientPaths }> {
+  const id = parseSessionId(params.sessionId);
+  const given = givenPromptOf(params);
+  const { folders, notices } = await checkedFolders(params);
+  const paths = await ClientPaths.of(folders);
+  const opened = await connection.sessions.open(id, folders);
+  switch (opened.status) {
+    case "opened":
+      if (given !== undefined) await opened.session.setGivenPrompt(given);
+      if (opened.notice !== undefined) notices.push(opened.notice);
+      return { session: opened.session, notices, paths };
+    case "missing":
+      throw sessionNotFound(id);
+    case "busy": {
+      const who = opened.pid === undefined ? "another process" : `another process (pid ${opened.pid})`;
+      throw internalError(`The session ${id} is open in ${who}. Close it there first.`);
+    }
+  }
+}
+
+/**
+ * The folders of a setup, which must be absolute, with what to tell of them. A further folder that is gone is left out:
+ * an editor that keeps it in its list could not open the session any more.
+ */
+export async function checkedFolders(params: {
+  cwd: string;
+  additionalDirectories?: string[] | null;
+}): Promise<{ folders: Folders; notices: string[] }> {
+  const { cwd } = params;
+  if (!(await isFolder("cwd", cwd))) throw invalidParams(`cwd: the folder "${cwd}" does not exist.`);
+  const additionalDirectories: string[] = [];
+  const notices: string[] = [];
+  for (const path of params.additionalDirectories ?? []) {
+    if (await isFolder("additionalDirectories", path)) additionalDirectories.push(path);
+    else notices.push(`The folder ${path} does not exist; the session goes on without it.`);
+  }
+  return { folders: { cwd, additionalDirectories }, notices };
+}
+
+/** Throws for what can be no folder; false for one that is not there. */
+async function isFolder(name: string, path: string): Promise<boolean> {
+  if (!isAbsolute(path)) throw invalidParams(`${name} must be an absolute path, not "${path}".`);
+  const found = await stat(path).catch(() => undefined);
+  if (found !== undefined && !found.isDirectory()) throw invalidParams(`${name}: "${path}" is not a folder.`);
+  return found !== undefined;
+}
+
+/** What a client is told of a session beside the answer itself. */
+export async function greet(view: SessionView, session: Session, notices: readonly string[]): Promise<void> {
+  await view.sendCommands();
+  await view.introduce();
+  for (const problem of [...session.project.problems, ...notices]) await view.notice("warning", problem);
+}

@@ -1,0 +1,121 @@
+import type { AgentApp } from "@agentclientprotocol/sdk/unstable";
+import { z } from "zod";
+import type { Session } from "../../session/session.ts";
+import { ownTitle } from "../../session-state/title.ts";
+import { ClientPaths } from "../client-paths.ts";
+import type { Connection } from "../connection.ts";
+import { pickersOf } from "../view/config-options.ts";
+import { invalidParams, sessionNotFound } from "../errors.ts";
+import { givenPromptOf } from "./client-prompt.ts";
+import {
+  changeOption,
+  checkedFolders,
+  greet,
+  type Opening,
+  type RequestId,
+  whenStored,
+} from "./lifecycle.ts";
+import { toServers } from "./mcp-servers.ts";
+import { extensionParams, parseSessionId } from "./params.ts";
+
+/** Where a fork ends, in its `_meta`: a message's id as the client got it with a chunk. */
+const forkMetaSchema = z.looseObject({ messageId: z.string().optional() });
+
+const setModelParams = extensionParams(z.object({ sessionId: z.string(), modelId: z.string() }));
+
+/** What the protocol's unstable part has to manage sessions, and one method that is gone from it. */
+export function managementHandlers(app: AgentApp, connection: Connection): void {
+  app.onRequest("session/fork", async ({ params, requestId }) => {
+    const session = await forkSession(connection, params, requestId);
+    return { sessionId: session.id, ...pickersOf(session, connection.client) };
+  });
+  app.onRequest("session/set_title", ({ params, requestId }) => setTitle(connection, params, requestId));
+  app.onRequest("session/archive", ({ params }) => setArchived(connection, params.sessionId, true));
+  app.onRequest("session/unarchive", ({ params }) => setArchived(connection, params.sessionId, false));
+  app.onRequest("session/status", ({ params }) => statusOf(connection, params.sessionId));
+
+  // Gone from the protocol; older clients still choose models by it.
+  app.onRequest("session/set_model", setModelParams, async ({ params, requestId }) => {
+    const { sessionId, modelId: value } = params;
+    const { session } = await changeOption(connection, { sessionId, configId: "model", value }, requestId);
+    return whenStored(session, {});
+  });
+}
+
+/** A new session with what was said in this one; `_meta.messageId` says up to where. */
+export function forkSession(
+  connection: Connection,
+  params: Opening & { sessionId: string },
+  requestId: RequestId,
+): Promise<Session> {
+  const { sessions, setups } = connection;
+  return setups.run(params.sessionId, async () => {
+    const id = parseSessionId(params.sessionId);
+    const point = forkPointOf(params._meta);
+    const given = givenPromptOf(params);
+    const { folders, notices } = await checkedFolders(params);
+    const paths = await ClientPaths.of(folders);
+    const forked = await sessions.fork(id, folders, point);
+    if (forked.status === "missing") throw sessionNotFound(id);
+    if (forked.status === "no such message")
+      throw invalidParams(`The session has no message "${point}" to fork at.`);
+    const { session } = forked;
+    if (given !== undefined) await session.setGivenPrompt(given);
+    session.setServers(toServers(params.mcpServers ?? []));
+    const view = connection.addView(session, paths);
+    connection.holdUntilAnswered(view, requestId, () => session.servers.start());
+    await greet(view, session, notices);
+    return session;
+  });
+}
+
+export async function setTitle(
+  connection: Connection,
+  params: { sessionId: string; title: string },
+  requestId: RequestId,
+): Promise<{ title: string }> {
+  const id = parseSessionId(params.sessionId);
+  const title = toTitle(params.title);
+  const view = connection.openView(id);
+  if (view !== undefined) connection.holdUntilAnswered(view, requestId);
+  if (!(await connection.sessions.setTitle(id, title))) throw sessionNotFound(id);
+  return { title };
+}
+
+/** Puts a session away, closing it, or brings it back. */
+export async function setArchived(
+  connection: Connection,
+  sessionId: string,
+  isArchived: boolean,
+): Promise<Record<string, never>> {
+  const id = parseSessionId(sessionId);
+  const change = async () => {
+    if (!(await connection.sessions.setArchived(id, isArchived))) throw sessionNotFound(id);
+  };
+  if (isArchived) await connection.leave(sessionId, change);
+  else await connection.setups.run(sessionId, change);
+  return {};
+}
+
+export async function statusOf(
+  { sessions }: Connection,
+  sessionId: string,
+): Promise<{ status: "open" | "saved" }> {
+  const id = parseSessionId(sessionId);
+  if (sessions.live(id) !== undefined) return { status: "open" };
+  if (await sessions.isStored(id)) return { status: "saved" };
+  throw sessionNotFound(id);
+}
+
+function forkPointOf(meta: unknown): string | undefined {
+  if (meta === undefined || meta === null) return undefined;
+  const parsed = forkMetaSchema.safeParse(meta);
+  if (!parsed.success) throw invalidParams("_meta.messageId must be the id of a message.");
+  return parsed.data.messageId;
+}
+
+function toTitle(text: string): string {
+  const title = ownTitle(text);
+  if (title === "") throw invalidParams("A title needs at least one character.");
+  return title;
+}

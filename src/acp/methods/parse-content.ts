@@ -1,0 +1,41 @@
+import type { ContentBlock } from "@agentclientprotocol/sdk/unstable";
+import { z } from "zod";
+import { invalidParams } from "../errors.ts";
+
+const annotations = z
+  .object({ audience: z.array(z.enum(["assistant", "user"])).nullish() })
+  .nullish()
+  .catch(undefined);
+const resource = z.union([
+  z.object({ uri: z.string(), text: z.string(), mimeType: z.string().nullish() }),
+  z.object({ uri: z.string(), blob: z.string(), mimeType: z.string().nullish() }),
+]);
+
+const blockSchema = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("text"), text: z.string(), annotations }),
+  z.object({ type: z.literal("image"), data: z.string(), mimeType: z.string() }),
+  z.object({ type: z.literal("audio"), data: z.string(), mimeType: z.string() }),
+  z.object({
+    type: z.literal("resource_link"),
+    name: z.string(),
+    uri: z.string(),
+    mimeType: z.string().nullish(),
+  }),
+  z.object({ type: z.literal("resource"), resource }),
+]);
+
+/** The content of a prompt that the library does not check: version 2's, which has kinds that only a vendor knows, and what is said into a turn. */
+export function parseContent(blocks: readonly unknown[]): ContentBlock[] {
+  return blocks.map((block, index) => {
+    const parsed = blockSchema.safeParse(block);
+    if (!parsed.success)
+      throw invalidParams(
+        `The block ${index + 1} of the prompt is not supported: ${firstIssue(parsed.error)}.`,
+      );
+    return parsed.data;
+  });
+}
+
+function firstIssue({ issues }: z.ZodError): string {
+  return issues[0]?.message ?? "it is not valid";
+}

@@ -1,0 +1,85 @@
+import type { PromptRequest, PromptResponse, StopReason, Usage } from "@agentclientprotocol/sdk/unstable";
+import type { PromptBlock } from "../../conversation/prompt-input.ts";
+import { noTokens, type TurnResult } from "../../conversation/turn-result.ts";
+import type { Connection } from "../connection.ts";
+import { toPromptBlocks } from "../view/content.ts";
+import { turnError } from "../errors.ts";
+import type { SessionView } from "../view/session-view.ts";
+
+/** Asks in a session and waits for the end of the turn. */
+export async function promptTurn(
+  connection: Connection,
+  { sessionId, prompt }: Pick<PromptRequest, "sessionId" | "prompt">,
+  signal: AbortSignal,
+): Promise<PromptResponse> {
+  if (connection.isBeingSetUp(sessionId)) {
+    const isWanted = await connection.earlyPrompts.wait(sessionId);
+    if (!isWanted || signal.aborted) return cancelledEarly();
+  }
+  const view = connection.view(sessionId);
+  return answer(connection, view, await runTurn(view, toPromptBlocks(prompt), signal));
+}
+
+/** Ends the turn that runs in a session, or in one that works for it. */
+export function cancelTurn(connection: Connection, sessionId: string): void {
+  connection.earlyPrompts.cancel(sessionId);
+  const session = connection.findView(sessionId)?.session ?? connection.findChild(sessionId);
+  session?.cancel();
+}
+
+/** Asks and waits for the turn's end; an aborted signal cancels it. */
+async function runTurn(view: SessionView, blocks: PromptBlock[], signal: AbortSignal): Promise<TurnResult> {
+  view.updates.release();
+  const turn = view.runTurn(() => view.session.prompt({ blocks }));
+  const cancel = () => view.session.cancel();
+  signal.addEventListener("abort", cancel, { once: true });
+  return turn.finally(() => signal.removeEventListener("abort", cancel));
+}
+
+/** What is answered to a prompt that was cancelled before its session was there. */
+function cancelledEarly(): PromptResponse {
+  return { stopReason: "cancelled", _meta: { usage: usageOf({ end: "cancelled", tokens: noTokens }) } };
+}
+
+async function answer(
+  connection: Connection,
+  view: SessionView,
+  result: TurnResult,
+): Promise<PromptResponse> {
+  if (result.end === "failed") throw turnError(result.error, connection.client);
+  if (result.end === "cancelled") view.endCancelled();
+  const usage = usageOf(result);
+  return {
+    stopReason: stopReason(result.end),
+    ...(connection.client.turnUsage && { usage }),
+    _meta: { usage },
+  };
+}
+
+/** What a turn used of the model, tasks included. */
+export function usageOf({ tokens }: TurnResult): Usage {
+  const { input, output, reasoning, cache } = tokens;
+  return {
+    inputTokens: input,
+    outputTokens: output + reasoning,
+    thoughtTokens: reasoning,
+    cachedReadTokens: cache.read,
+    cachedWriteTokens: cache.write,
+    totalTokens: input + output + reasoning + cache.read + cache.write,
+  };
+}
+
+export function stopReason(end: Exclude<TurnResult["end"], "failed">): StopReason {
+  switch (end) {
+    case "finished":
+      return "end_turn";
+    case "cancelled":
+      return "cancelled";
+    case "stepLimit":
+      return "max_turn_requests";
+    case "outputLimit":
+      return "max_tokens";
+    case "refused":
+      return "refusal";
+  }
+}

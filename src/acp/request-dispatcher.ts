@@ -1,0 +1,247 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
+import { messageOf, partProblem, UserError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Session } from "../session/session.ts";
+import { abilitiesOf } from "./client-capabilities.ts";
+import type { Connection } from "./connection.ts";
+import { errorOf, requestCancelled } from "./errors.ts";
+import { isPlainInitialize } from "./initialize.ts";
+import type { Library } from "./sdk-connection.ts";
+import { listSessions, loadSession, newSession, resumeSession } from "./methods/lifecycle.ts";
+import {
+  isPlainList,
+  isPlainNewSession,
+  isPlainPrompt,
+  isPlainStoredSession,
+  isRequestId,
+  type RequestId,
+} from "./request-guards.ts";
+import { cancelTurn, promptTurn } from "./methods/prompt-turn.ts";
+import { pickersOf } from "./view/config-options.ts";
+import type { Wire } from "./transport/wire.ts";
+
+export interface ReceptionDeps {
+  wire: Wire;
+  connection: Connection;
+  log: Log;
+  loadLibrary: () => Promise<Library>;
+  /** Loads what a first prompt needs. Must not throw. */
+  warmUp: () => Promise<void>;
+  /** Loads what a first call of a tool needs. Must not throw. */
+  warmUpCalls: () => Promise<void>;
+  /** Called once behind a first turn, or when that has had its time. */
+  settle: () => void;
+  /** Called once, when the client is gone and nothing that it sent waits. */
+  end(): void;
+}
+
+/**
+ * How long nothing must have been sent before what nobody needs yet is loaded: a first prompt has had the time to be on
+ * its way, and no text streams.
+ */
+const quietMs = 250;
+
+/**
+ * Takes what the client sends. Lists, plain requests for a session and prompts of plain text are answered without the
+ * protocol library, whose loading and schemas take longer than all else until a first request is with the provider.
+ * Everything else is the library's, which loads behind what comes first or when something needs it.
+ */
+export class Reception {
+  readonly #deps: ReceptionDeps;
+  /** The requests that are answered here. */
+  readonly #running = new Map<RequestId, AbortController>();
+  #waiting: AnyMessage[] = [];
+  #library: Library | undefined;
+  #loading: Promise<Library | undefined> | undefined;
+  #warm: Promise<void> | undefined;
+  /** Whether the client was answered in the stable version, before the library. */
+  #isPlainClient = false;
+  #isEnded = false;
+  #isSettled = false;
+  #isReady = false;
+  #problem = new Error("The client is gone.");
+
+  constructor(deps: ReceptionDeps) {
+    this.#deps = deps;
+  }
+
+  receive(message: AnyMessage): void {
+    if (this.#library !== undefined) return this.#takeBeside(this.#library, message);
+    if (this.#abort(message)) return;
+    const isFirst = this.#isFirst();
+    if (isFirst && this.#cancel(message)) return;
+    const task = isFirst ? this.#plainTask(message) : undefined;
+    if (task !== undefined) return void this.#answer(task);
+    // The library must see it too, or it would refuse what comes next.
+    this.#waiting.push(message);
+    if (!this.#takeInitialize(message)) void this.library();
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    if (this.#library !== undefined) this.#library.end();
+    else if (this.#loading === undefined) this.#deps.end();
+  }
+
+  /** Why there is no {@link library}, for whoever wanted to ask the client; a {@link UserError} where that is our own fault. */
+  get problem(): Error {
+    return this.#problem;
+  }
+
+  /** The protocol library, for whoever asks the client; undefined where it cannot be had. */
+  library(): Promise<Library | undefined> {
+    if (this.#library !== undefined) return Promise.resolve(this.#library);
+    if (this.#isEnded && this.#loading === undefined) return Promise.resolve(undefined);
+    this.#loading ??= this.#load();
+    return this.#loading;
+  }
+
+  /** Plain requests cost a millisecond more by way of the library; they keep their place among the others. */
+  #takeBeside(library: Library, message: AnyMessage): void {
+    // Who introduces itself anew may want another version.
+    if ("method" in message && message.method === "initialize") this.#isPlainClient = false;
+    const task = this.#isPlainClient ? this.#plainTask(message) : undefined;
+    library.inOrder(() => {
+      if (task !== undefined) void this.#answer(task);
+      else if (!this.#abort(message)) library.receive(message);
+    });
+  }
+
+  /** Whether nothing waits for the library but an `initialize` that is answered. */
+  #isFirst(): boolean {
+    return this.#waiting.length > 0 && this.#waiting.every((message) => this.#deps.wire.hasAnswered(message));
+  }
+
+  /** Whether this is the `initialize` that was answered already; what it says of the client counts from now on. */
+  #takeInitialize(message: AnyMessage): boolean {
+    const { wire, connection } = this.#deps;
+    if (!wire.hasAnswered(message) || !("params" in message) || !isPlainInitialize(message.params))
+      return false;
+    connection.client = abilitiesOf(message.params);
+    this.#isPlainClient = true;
+    return true;
+  }
+
+  #plainTask(message: AnyMessage): PlainTask | undefined {
+    if (!("method" in message) || !("id" in message) || !isRequestId(message.id)) return undefined;
+    const { id, method, params } = message;
+    const { connection } = this.#deps;
+    if (method === "session/list" && isPlainList(params))
+      return { id, run: () => listSessions(connection, params) };
+    if (method === "session/prompt" && isPlainPrompt(params))
+      return { id, run: (signal) => promptTurn(connection, params, signal), after: () => this.#settle() };
+    const opening = (run: PlainTask["run"]) => ({ id, run, after: () => this.#getReady() });
+    const pickers = (session: Session) => pickersOf(session, connection.client);
+    if (method === "session/new" && isPlainNewSession(params))
+      return opening(async () => {
+        const session = await newSession(connection, params, id);
+        return { sessionId: session.id, ...pickers(session) };
+      });
+    if (method === "session/load" && isPlainStoredSession(params))
+      return opening(async (signal) => pickers(await loadSession(connection, params, id, signal)));
+    if (method === "session/resume" && isPlainStoredSession(params))
+      return opening(async () => pickers(await resumeSession(connection, params, id)));
+    return undefined;
+  }
+
+  async #answer({ id, run, after }: PlainTask): Promise<void> {
+    const { wire } = this.#deps;
+    const controller = new AbortController();
+    this.#running.set(id, controller);
+    try {
+      await wire.send({ jsonrpc: "2.0", id, result: await run(controller.signal) });
+    } catch (error) {
+      await wire.send({ jsonrpc: "2.0", id, error: errorOf(error) });
+    }
+    if (this.#running.get(id) === controller) this.#running.delete(id);
+    await after?.();
+  }
+
+  /** A turn that is to end does not wait for the library. */
+  #cancel(message: AnyMessage): boolean {
+    if (!("method" in message) || message.method !== "session/cancel" || "id" in message) return false;
+    const { params } = message;
+    if (typeof params !== "object" || params === null || !("sessionId" in params)) return false;
+    if (typeof params.sessionId !== "string") return false;
+    cancelTurn(this.#deps.connection, params.sessionId);
+    return true;
+  }
+
+  /** The library does not know of the requests that are answered here. */
+  #abort(message: AnyMessage): boolean {
+    if (this.#running.size === 0 || !("method" in message) || message.method !== "$/cancel_request")
+      return false;
+    const { params } = message;
+    if (typeof params !== "object" || params === null || !("requestId" in params)) return false;
+    const { requestId } = params;
+    const running = isRequestId(requestId) ? this.#running.get(requestId) : undefined;
+    running?.abort(requestCancelled(requestId));
+    return running !== undefined;
+  }
+
+  /** Behind the answer to a first session. */
+  async #getReady(): Promise<void> {
+    await this.#deps.wire.outbox.flush();
+    if (this.#isEnded || this.#isReady) return;
+    const { outbox } = this.#deps.wire;
+    await this.#warmUp();
+    await outbox.quiet(quietMs);
+    this.#isReady = (await this.library()) !== undefined;
+    await outbox.quiet(quietMs);
+    if (!this.#isEnded) await this.#deps.warmUpCalls();
+  }
+
+  #warmUp(): Promise<void> {
+    this.#warm ??= this.#deps
+      .warmUp()
+      .then(() => sleep(quietMs))
+      .then(() => this.#settle());
+    return this.#warm;
+  }
+
+  /** Behind a first turn, which is made of loading, or when it has had its time. */
+  #settle(): void {
+    if (!this.#isSettled) this.#deps.settle();
+    this.#isSettled = true;
+  }
+
+  async #load(): Promise<Library | undefined> {
+    try {
+      const library = await this.#deps.loadLibrary();
+      this.#handOver(library);
+      void this.#warmUp();
+      return library;
+    } catch (error) {
+      this.#fail(error);
+      return undefined;
+    }
+  }
+
+  /** A file of the program that cannot be read now may be there for the next request. */
+  #fail(reason: unknown): void {
+    const { wire, log } = this.#deps;
+    log.error("the protocol library did not load", { error: messageOf(reason) });
+    this.#problem = new UserError(partProblem(reason), { cause: reason });
+    this.#loading = undefined;
+    const refused = this.#waiting.filter((message) => !wire.hasAnswered(message));
+    this.#waiting = this.#waiting.filter((message) => wire.hasAnswered(message));
+    const error = errorOf(this.#problem);
+    for (const message of refused)
+      if ("method" in message && "id" in message) void wire.send({ jsonrpc: "2.0", id: message.id, error });
+    if (this.#isEnded) this.#deps.end();
+  }
+
+  #handOver(library: Library): void {
+    this.#library = library;
+    for (const message of this.#waiting.splice(0)) library.inOrder(() => library.receive(message));
+    if (this.#isEnded) library.end();
+  }
+}
+
+/** A request that is answered without the library. Anything unusual is left to it, which checks it against the schema. */
+interface PlainTask {
+  readonly id: RequestId;
+  readonly run: (signal: AbortSignal) => Promise<unknown>;
+  readonly after?: () => Promise<void> | void;
+}

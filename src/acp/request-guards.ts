@@ -1,0 +1,47 @@
+import type { ListSessionsRequest, PromptRequest } from "@agentclientprotocol/sdk/unstable";
+import { hasOnly } from "../base/validator.ts";
+import { isTexts } from "../base/text/record.ts";
+import type { Opening } from "./methods/lifecycle.ts";
+
+// Requests that are known to be right at a look, for which the protocol's schemas need not be built.
+
+export type RequestId = string | number;
+export type PlainPrompt = Pick<PromptRequest, "sessionId" | "prompt">;
+
+export function isRequestId(id: unknown): id is RequestId {
+  return typeof id === "string" || Number.isInteger(id);
+}
+
+/** A session without servers and instructions of the client. */
+export function isPlainNewSession(params: unknown): params is Opening {
+  if (typeof params !== "object" || params === null || "systemPrompt" in params) return false;
+  if (!("cwd" in params) || typeof params.cwd !== "string") return false;
+  if (!("mcpServers" in params) || !Array.isArray(params.mcpServers) || params.mcpServers.length > 0)
+    return false;
+  return !("additionalDirectories" in params) || isTexts(params.additionalDirectories);
+}
+
+/** The same for one that is stored. */
+export function isPlainStoredSession(params: unknown): params is Opening & { sessionId: string } {
+  return isPlainNewSession(params) && "sessionId" in params && typeof params.sessionId === "string";
+}
+
+/** A list of what is not archived. */
+export function isPlainList(params: unknown): params is Pick<ListSessionsRequest, "cwd" | "cursor"> {
+  return hasOnly(params, ["cwd", "cursor"]) && [params.cwd, params.cursor].every(isTextOrAbsent);
+}
+
+function isTextOrAbsent(value: unknown): boolean {
+  return value === undefined || typeof value === "string";
+}
+
+/** A prompt of text alone. */
+export function isPlainPrompt(params: unknown): params is PlainPrompt {
+  if (!hasOnly(params, ["sessionId", "prompt"])) return false;
+  const { sessionId, prompt } = params;
+  return typeof sessionId === "string" && Array.isArray(prompt) && prompt.every(isPlainText);
+}
+
+function isPlainText(block: unknown): boolean {
+  return hasOnly(block, ["type", "text"]) && block.type === "text" && typeof block.text === "string";
+}

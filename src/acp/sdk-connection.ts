@@ -1,0 +1,144 @@
+import { agent, type AgentApp, type AnyMessage } from "@agentclientprotocol/sdk/unstable";
+import type { AgentConnector } from "@agentclientprotocol/sdk/experimental/v2/unstable";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Door } from "../session/session-host.ts";
+import { accountHandlers } from "./methods/account-handlers.ts";
+import { askerOf } from "./client/client-requests.ts";
+import { abilitiesOf } from "./client-capabilities.ts";
+import type { Connection, Peer } from "./connection.ts";
+import { editorBuffers } from "./client/editor-files.ts";
+import { elicitFromClient } from "./client/elicitations.ts";
+import { initializeResult, type Program } from "./initialize.ts";
+import { withHumanMessage } from "./sdk-errors.ts";
+import { lifecycleHandlers } from "./methods/lifecycle.ts";
+import { managementHandlers } from "./methods/management.ts";
+import { askClient } from "./client/permissions.ts";
+import { promptHandlers } from "./methods/prompt.ts";
+import { inquireClient } from "./client/questions.ts";
+import type { Wire } from "./transport/wire.ts";
+
+/** The protocol library: it checks and routes what the client sends, and asks the client. */
+export interface Library extends Pick<Door, "ask" | "inquire" | "elicit" | "visited"> {
+  /** Takes a message, in its turn. */
+  receive(message: AnyMessage): void;
+  /** Runs the task once everything that was taken before is with its handler. */
+  inOrder(task: () => void): void;
+  /** Calls back once everything that was taken before is with its handler. */
+  end(): void;
+}
+
+/** Puts the draft of the protocol's next version beside the stable one. */
+export type WithDraft = (stable: AgentConnector, connection: Connection, program: Program) => AgentConnector;
+
+export interface LibraryDeps {
+  wire: Wire;
+  connection: Connection;
+  program: Program;
+  log: Log;
+  withDraft: WithDraft | undefined;
+  end: () => void;
+}
+
+export function connectLibrary(deps: LibraryDeps): Library {
+  const { wire, connection, program, log, withDraft, end } = deps;
+  const gone = new AbortController();
+  const stable = connectorOf(stableAgent(connection, program), connection, gone.signal);
+  const { stream, receive } = streamTo(wire);
+  (withDraft?.(stable, connection, program) ?? stable).connect(stream);
+  const inOrder = oneByOne();
+  const asking = (peer: Peer) => ({ asker: peer.asker, abilities: connection.client, log });
+  return {
+    receive,
+    inOrder,
+    end: () =>
+      inOrder(() => {
+        gone.abort();
+        end();
+      }),
+    ask: async (question, signal) => {
+      const { peer, client } = connection;
+      if (peer === undefined) throw new Error("The client is gone.");
+      const paths = connection.pathsOf(question.askedUnder ?? question.sessionId);
+      return askClient(peer.asker, question, { abilities: client, paths }, signal);
+    },
+    inquire: async (sessionId, inquiry, signal) => {
+      const { peer } = connection;
+      return peer ? inquireClient(asking(peer), sessionId, inquiry, signal) : { outcome: "unavailable" };
+    },
+    elicit: async (sessionId, elicitation, signal) => {
+      const { peer } = connection;
+      if (peer === undefined) return { outcome: "unavailable" };
+      return elicitFromClient(asking(peer), sessionId, elicitation, signal);
+    },
+    visited: (elicitationId) => {
+      connection.peer?.asker
+        .visited(elicitationId)
+        .catch((error: unknown) => log.warn("nobody was told", { error: messageOf(error) }));
+    },
+  };
+}
+
+function stableAgent(connection: Connection, program: Program): AgentApp {
+  const app = agent({ name: "fairlead" });
+  app.onRequest("initialize", ({ params }) => {
+    connection.client = abilitiesOf(params);
+    return initializeResult(program, params);
+  });
+  accountHandlers(app, connection);
+  lifecycleHandlers(app, connection);
+  managementHandlers(app, connection);
+  promptHandlers(app, connection);
+  return app;
+}
+
+/** Once the client is `gone` it is not waited for. */
+function connectorOf(app: AgentApp, connection: Connection, gone: AbortSignal): AgentConnector {
+  return {
+    connect(stream) {
+      const open = app.connect(stream);
+      connection.peer = {
+        asker: askerOf(open.client),
+        buffers: (sessionId) => {
+          const pathOf = (path: string) => connection.pathsOf(sessionId).pathToOpen(path);
+          return editorBuffers({ client: open.client, gone, sessionId, pathOf }, connection.client);
+        },
+      };
+      return open;
+    },
+  };
+}
+
+/**
+ * Runs one task in each round of the event loop. The library takes a message to its handler over a number of promises
+ * that differs from method to method, so that of two messages at once the later one could be first.
+ */
+function oneByOne(): (task: () => void) => void {
+  const waiting: (() => void)[] = [];
+  let isRunning = false;
+  const runNext = () => {
+    const task = waiting.shift();
+    isRunning = task !== undefined;
+    if (task === undefined) return;
+    task();
+    setImmediate(runNext);
+  };
+  return (task) => {
+    waiting.push(task);
+    if (!isRunning) runNext();
+  };
+}
+
+/** The stream stays open when the client's input ended: the library would forget the requests that still run. */
+function streamTo(wire: Wire) {
+  let receive: (message: AnyMessage) => void = () => undefined;
+  const readable = new ReadableStream<AnyMessage>({
+    start: (controller) => {
+      receive = (message) => controller.enqueue(message);
+    },
+  });
+  const writable = new WritableStream<AnyMessage>({
+    write: (message) => wire.relay(withHumanMessage(message)),
+  });
+  return { stream: { readable, writable }, receive };
+}

@@ -1,0 +1,120 @@
+import type { Readable } from "node:stream";
+import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
+import { isRecord } from "../../base/text/record.ts";
+
+/** A line may hold images in base64; a longer one is answered with an error and skipped, not kept. */
+const longestLineBytes = 256 * 1024 * 1024;
+
+const newline = 0x0a;
+const byteOrderMark = "\uFEFF";
+
+type MessageId = string | number | null;
+
+export interface InboxHandlers {
+  message(message: AnyMessage): void;
+  /** A line that is no message, with what to answer; the id is null where none can be known. */
+  bad(id: MessageId, code: number, reason: string): void;
+  /** An array with something in it, of which anything may be a message or not. */
+  batch(entries: readonly unknown[]): void;
+  end(): void;
+}
+
+/** Reads newline-delimited JSON. Each byte is looked at once, however the chunks are cut. */
+export function readMessages(input: Readable, handlers: InboxHandlers): void {
+  const line = new LineBuffer();
+  input.on("data", (chunk: Buffer) => {
+    let start = 0;
+    for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
+      line.add(chunk.subarray(start, end));
+      takeLine(line, handlers);
+      start = end + 1;
+    }
+    line.add(chunk.subarray(start));
+  });
+  input.on("end", () => {
+    takeLine(line, handlers);
+    handlers.end();
+  });
+  input.on("error", () => handlers.end());
+}
+
+function takeLine(line: LineBuffer, handlers: InboxHandlers): void {
+  if (line.isTooLong) {
+    line.clear();
+    handlers.bad(null, -32600, `A message may have at most ${longestLineBytes} bytes.`);
+    return;
+  }
+  const text = line.take().trim();
+  if (text === "" || text === byteOrderMark) return;
+  const parsed = parse(text.startsWith(byteOrderMark) ? text.slice(1) : text);
+  if (parsed === undefined) handlers.bad(null, -32700, "Parse error: the line is not valid JSON.");
+  else if (Array.isArray(parsed.value)) takeArray(parsed.value, handlers);
+  else if (!isMessage(parsed.value)) handlers.bad(idOf(parsed.value), -32600, notAMessage);
+  else handlers.message(parsed.value);
+}
+
+function takeArray(entries: readonly unknown[], handlers: InboxHandlers): void {
+  if (entries.length === 0) handlers.bad(null, -32600, "Invalid request: the array is empty.");
+  else handlers.batch(entries);
+}
+
+export const notAMessage = "Invalid request: a message is a JSON-RPC 2.0 object.";
+
+function parse(text: string): { value: unknown } | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return { value: Array.isArray(value) ? value.map(withoutNull) : withoutNull(value) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Some clients write the half that an answer lacks as null, which would be taken for an answer of its own. */
+function withoutNull(value: unknown): unknown {
+  if (!isRecord(value) || !("result" in value) || !("error" in value)) return value;
+  const { result, error, ...rest } = value;
+  if (error === null) return { ...rest, result };
+  return result === null ? { ...rest, error } : value;
+}
+
+/** What looks like JSON-RPC; the connection judges the rest. */
+export function isMessage(value: unknown): value is AnyMessage {
+  if (typeof value !== "object" || value === null || !("jsonrpc" in value)) return false;
+  return value.jsonrpc === "2.0" && (!("method" in value) || typeof value.method === "string");
+}
+
+export function idOf(value: unknown): MessageId {
+  if (typeof value !== "object" || value === null || !("id" in value)) return null;
+  const { id } = value;
+  return typeof id === "string" || (typeof id === "number" && Number.isInteger(id)) ? id : null;
+}
+
+class LineBuffer {
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  get isTooLong(): boolean {
+    return this.#bytes > longestLineBytes;
+  }
+
+  add(chunk: Buffer): void {
+    if (chunk.length === 0) return;
+    this.#bytes += chunk.length;
+    if (this.isTooLong) this.#chunks = [];
+    else this.#chunks.push(chunk);
+  }
+
+  take(): string {
+    const text =
+      this.#chunks.length === 1
+        ? (this.#chunks[0] ?? "").toString()
+        : Buffer.concat(this.#chunks).toString("utf8");
+    this.clear();
+    return text;
+  }
+
+  clear(): void {
+    this.#chunks = [];
+    this.#bytes = 0;
+  }
+}

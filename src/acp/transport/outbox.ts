@@ -1,0 +1,232 @@
+import type { Writable } from "node:stream";
+import type { AnyMessage, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
+import { type Deferred, deferred, type Room, sleep } from "../../base/async.ts";
+import { beginningOf } from "../../base/text/excerpt.ts";
+import { writeDirectly } from "./direct-write.ts";
+import { toWireJson } from "./sanitize-output.ts";
+
+/** Bytes that may wait for a client that does not read; beyond it, whoever sends waits. */
+const highWaterBytes = 1024 * 1024;
+/** What comes so long behind the last write is no part of a burst, in which writes are merged. */
+const aloneMs = 1;
+/** Characters of text in one update: escaped at its worst it stays below 1 MiB, on which some clients break. */
+const chunkLength = 64 * 1024;
+
+/**
+ * Everything that goes to the client, in order. A line that comes alone goes at once; of a burst, what comes while a
+ * write is under way waits, text of one message is merged, and all of it goes with the next write.
+ */
+export class Outbox {
+  readonly #output: Writable;
+  readonly #afterResponse = new Map<string, () => void>();
+  readonly #closed: Deferred<void> = deferred<void>();
+  #queue: Entry[] = [];
+  #queuedBytes = 0;
+  #lastWrite = 0;
+  #writing = false;
+  #isClosed = false;
+  #isSealed = false;
+  #drained: Deferred<void> | undefined;
+
+  constructor(output: Writable) {
+    this.#output = output;
+    output.on("error", () => this.close());
+    output.on("close", () => this.close());
+  }
+
+  /** Resolves when the client is gone; what is sent after that goes nowhere. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
+  }
+
+  /** Sends a message of the connection. */
+  send(message: AnyMessage): Room {
+    const room = this.#push({ line: toLine(message) });
+    this.#runAfterResponse(message);
+    return room;
+  }
+
+  /** Sends the answers to a batch, as one line. */
+  sendAll(messages: readonly AnyMessage[]): Room {
+    const room = this.#push({ line: `[${messages.map((message) => toLine(message).trimEnd()).join()}]\n` });
+    for (const message of messages) this.#runAfterResponse(message);
+    return room;
+  }
+
+  /** Sends a `session/update`; text that continues the one before it may be merged with it, long text is cut. */
+  update(sessionId: string, update: WireUpdate): Room {
+    if (!isTextChunk(update)) return this.#push({ line: toUpdateLine(sessionId, update) });
+    const pieces = piecesOf(update.content.text);
+    const rooms = pieces.map((text) =>
+      this.#text(sessionId, { ...update, content: { ...update.content, text } }),
+    );
+    return rooms.at(-1);
+  }
+
+  #text(sessionId: string, update: TextChunk): Room {
+    const last = this.#queue.at(-1);
+    if (
+      last === undefined ||
+      "line" in last ||
+      last.sessionId !== sessionId ||
+      !continues(last.update, update)
+    ) {
+      return this.#push({ sessionId, update });
+    }
+    last.update.content.text += update.content.text;
+    this.#queuedBytes += update.content.text.length;
+    return this.#room();
+  }
+
+  /** Runs the task directly behind the response to this request, before anything else is sent. */
+  afterResponse(requestId: string | number | null, task: () => void): void {
+    this.#afterResponse.set(JSON.stringify(requestId), task);
+  }
+
+  /** Resolves when all that was sent is written, or the client is gone. */
+  async flush(): Promise<void> {
+    while (!this.#isClosed && (this.#writing || this.#queue.length > 0)) {
+      this.#drained ??= deferred<void>();
+      await this.#drained.promise;
+    }
+  }
+
+  /** Resolves when nothing was sent for so long, as no text streams then that work could hold up. */
+  async quiet(ms: number): Promise<void> {
+    for (;;) {
+      const restMs = this.#lastWrite + ms - performance.now();
+      if (restMs <= 0 || this.#isClosed) return;
+      await sleep(Math.ceil(restMs));
+    }
+  }
+
+  /** What is sent from here on goes nowhere. */
+  seal(): void {
+    this.#isSealed = true;
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#queue = [];
+    this.#drained?.resolve();
+    this.#closed.resolve();
+  }
+
+  #push(entry: Entry): Room {
+    if (this.#isClosed || this.#isSealed) return undefined;
+    this.#queue.push(entry);
+    this.#queuedBytes += "line" in entry ? entry.line.length : entry.update.content.text.length;
+    this.#pump();
+    return this.#room();
+  }
+
+  #room(): Room {
+    if (this.#queuedBytes < highWaterBytes || this.#isClosed) return undefined;
+    this.#drained ??= deferred<void>();
+    return this.#drained.promise;
+  }
+
+  #pump(): void {
+    if (this.#writing || this.#queue.length === 0) return;
+    let lines = "";
+    for (const entry of this.#queue)
+      lines += "line" in entry ? entry.line : toUpdateLine(entry.sessionId, entry.update);
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    const now = performance.now();
+    const isAlone = now - this.#lastWrite > aloneMs;
+    this.#lastWrite = now;
+    const rest = isAlone ? writeDirectly(this.#output, lines) : lines;
+    if (rest === undefined) return;
+    this.#writing = true;
+    this.#output.write(rest, () => this.#written());
+  }
+
+  #written(): void {
+    this.#writing = false;
+    const drained = this.#drained;
+    this.#drained = undefined;
+    drained?.resolve();
+    this.#pump();
+  }
+
+  #runAfterResponse(message: AnyMessage): void {
+    if ("method" in message || !("id" in message)) return;
+    const key = JSON.stringify(message.id);
+    const task = this.#afterResponse.get(key);
+    if (task === undefined) return;
+    this.#afterResponse.delete(key);
+    task();
+  }
+}
+
+/** In the form of either version of the protocol. */
+export interface WireUpdate {
+  sessionUpdate: string;
+  content?: unknown;
+}
+
+type Entry = { line: string } | { sessionId: string; update: TextChunk };
+
+type ChunkKind =
+  | "user_message_chunk"
+  | "agent_message_chunk"
+  | "agent_thought_chunk"
+  | "compaction_summary_chunk";
+type Chunk = Extract<SessionUpdate, { sessionUpdate: ChunkKind }>;
+type TextChunk = Chunk & { content: { type: "text"; text: string } };
+
+function isTextChunk(update: WireUpdate): update is TextChunk {
+  const { sessionUpdate } = update;
+  if (
+    sessionUpdate !== "user_message_chunk" &&
+    sessionUpdate !== "agent_message_chunk" &&
+    sessionUpdate !== "agent_thought_chunk" &&
+    sessionUpdate !== "compaction_summary_chunk"
+  )
+    return false;
+  const { content } = update;
+  return typeof content === "object" && content !== null && "type" in content && content.type === "text";
+}
+
+/** The blocks of a person's message stay apart, as they were sent. */
+function continues(last: TextChunk, next: TextChunk): boolean {
+  if (last.sessionUpdate !== next.sessionUpdate || ownerOf(last) !== ownerOf(next)) return false;
+  if (last.sessionUpdate === "user_message_chunk") return false;
+  return last.content.text.length + next.content.text.length <= chunkLength;
+}
+
+/** What the text belongs to. */
+function ownerOf(update: TextChunk): string | null | undefined {
+  return update.sessionUpdate === "compaction_summary_chunk" ? update.compactionId : update.messageId;
+}
+
+/** No longer than a chunk may be, and never cut inside of a character. */
+function piecesOf(text: string): string[] {
+  if (text.length <= chunkLength) return [text];
+  const pieces: string[] = [];
+  for (let start = 0; start < text.length;) {
+    const rest = text.slice(start, start + chunkLength + 1);
+    const piece = rest.length > chunkLength ? beginningOf(rest, chunkLength) : rest;
+    pieces.push(piece);
+    start += piece.length;
+  }
+  return pieces;
+}
+
+/** Written by hand rather than through the connection, whose schemas would walk every update once more. */
+function toUpdateLine(sessionId: string, update: WireUpdate): string {
+  return `{"jsonrpc":"2.0","method":"session/update","params":${toWireJson({ sessionId, update })}}\n`;
+}
+
+/** A message that cannot be written (nested too deep) becomes an error, so that its request is still answered. */
+function toLine(message: AnyMessage): string {
+  try {
+    return `${toWireJson(message)}\n`;
+  } catch {
+    const id = "id" in message ? message.id : null;
+    const error = { code: -32603, message: "The answer could not be written as JSON." };
+    return `${JSON.stringify({ jsonrpc: "2.0", id, error })}\n`;
+  }
+}

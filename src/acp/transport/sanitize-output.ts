@@ -1,0 +1,32 @@
+import { withoutControls } from "../../base/text/controls.ts";
+import { toJson } from "../../base/text/json.ts";
+
+/** Fields in which the client is told something in our words, whoever chose them: providers, servers, models, projects. */
+const said: ReadonlySet<string> = new Set(["message", "title", "name", "description", "hint"]);
+
+/** Fields that stay as they are: what the client called it, what tools were given and what they returned. */
+const kept: ReadonlySet<string> = new Set(["sessionId", "rawInput", "rawOutput", "content"]);
+
+/** In a JSON text that may hold a control character or a sign that turns the direction of writing. */
+const sign = /\\u00[01]|\\[bfr]|[\u{7f}-\u{9f}\u{202a}-\u{202e}\u{2066}-\u{2069}]/u;
+
+/**
+ * The JSON of what goes to the client. In errors, titles, names and what explains them there is nothing that a
+ * terminal would obey or that turns writing around.
+ */
+export function toWireJson(value: unknown): string {
+  const text = toJson(value);
+  return sign.test(text) ? toJson(cleaned(value, undefined, false)) : text;
+}
+
+function cleaned(value: unknown, field: string | undefined, isError: boolean): unknown {
+  if (typeof value === "string")
+    return isError || (field !== undefined && said.has(field)) ? withoutControls(value) : value;
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((one) => cleaned(one, undefined, isError));
+  const fields = Object.entries(value).map(([key, one]) => [
+    key,
+    kept.has(key) ? one : cleaned(one, key, isError || key === "error"),
+  ]);
+  return Object.fromEntries(fields);
+}

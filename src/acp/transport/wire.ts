@@ -1,0 +1,178 @@
+import type { Readable, Writable } from "node:stream";
+import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
+import { deferred, type Deferred, type Room } from "../../base/async.ts";
+import { Batches, longestBatch, sortBatch } from "./batches.ts";
+import { idOf, readMessages } from "./inbox.ts";
+import { initializeResult, isPlainInitialize, type Program, withVersion } from "../initialize.ts";
+import { Outbox } from "./outbox.ts";
+
+/**
+ * The connection to the client before and below the protocol library. It answers `initialize` at once, keeps what
+ * comes until the library is loaded, and drops the library's second answer to the same request.
+ */
+export class Wire {
+  readonly outbox: Outbox;
+  /** Resolves with the first message, answered if it is `initialize`; also when the client goes without a word. */
+  readonly begun: Promise<void>;
+  readonly #waiting: AnyMessage[] = [];
+  #receive: ((message: AnyMessage) => void) | undefined;
+  #isFirst = true;
+  #begin: () => void = () => undefined;
+  #isEnded = false;
+  #onEnd: (() => void) | undefined;
+  #answered: string | undefined;
+  #asksForNewer = false;
+  /** Ids of the client's requests that the library has not answered yet. */
+  readonly #unanswered = new Set<string | number>();
+  #settled: Deferred<void> | undefined;
+  readonly #batches = new Batches();
+  /** Version 2 has batches, and it is spoken when an answer to `initialize` said so. */
+  #hasBatches = false;
+
+  constructor(streams: { input: Readable; output: Writable; program: Program }) {
+    this.outbox = new Outbox(streams.output);
+    this.begun = new Promise((resolve) => (this.#begin = resolve));
+    readMessages(streams.input, {
+      message: (message) => this.#take(message, streams.program),
+      bad: (id, code, message) => void this.outbox.send(toError(id, code, message)),
+      batch: (entries) => this.#takeBatch(entries, streams.program),
+      end: () => this.#end(),
+    });
+    void this.outbox.closed.then(() => this.#end());
+  }
+
+  /** Whether the client, which has begun, asks for a newer version of the protocol than the stable one. */
+  get asksForNewer(): boolean {
+    return this.#asksForNewer;
+  }
+
+  /** Hands over what came so far and all that comes. `end` is called once, when the client is gone. */
+  connect(receive: (message: AnyMessage) => void, end: () => void): void {
+    this.#receive = receive;
+    this.#onEnd = end;
+    for (const message of this.#waiting.splice(0)) receive(message);
+    if (this.#isEnded) end();
+  }
+
+  /** Whether this is an `initialize` whose answer went out already. */
+  hasAnswered(message: AnyMessage): boolean {
+    if (!("method" in message) || message.method !== "initialize" || !("id" in message)) return false;
+    return JSON.stringify(message.id) === this.#answered;
+  }
+
+  /** Sends an answer or a request. */
+  send(message: AnyMessage): Room {
+    return isAnswer(message) ? this.#answer(message) : this.outbox.send(message);
+  }
+
+  /** The same for the library, whose answer to an `initialize` that is answered goes nowhere. */
+  relay(message: AnyMessage): Room {
+    const isSecond =
+      this.#answered !== undefined && isAnswer(message) && JSON.stringify(message.id) === this.#answered;
+    if (!isSecond) return this.send(message);
+    this.#answered = undefined;
+    return undefined;
+  }
+
+  #answer(message: Answer): Room {
+    const { id } = message;
+    this.#markAnswered(id);
+    this.#hasBatches ||= saysVersionTwo(message);
+    if (!this.#batches.has(id)) return this.outbox.send(message);
+    return this.#sendAll(this.#batches.collect(id, message));
+  }
+
+  /** Resolves when every request that came is answered. */
+  async settled(): Promise<void> {
+    if (this.#unanswered.size === 0) return;
+    this.#settled ??= deferred<void>();
+    await this.#settled.promise;
+  }
+
+  /** Answers every request that is still open with an error, as its last words: the program cannot wait any longer. */
+  abandon(reason: string): void {
+    const error = { code: -32603, message: reason, data: { details: reason } };
+    for (const id of this.#unanswered) void this.send({ jsonrpc: "2.0", id, error });
+    this.outbox.seal();
+  }
+
+  #markAnswered(id: string | number | null): void {
+    if (id !== null) this.#unanswered.delete(id);
+    if (this.#unanswered.size === 0) this.#settled?.resolve();
+  }
+
+  /** Each entry is taken as if it had come alone; only the answers wait for each other. */
+  #takeBatch(entries: readonly unknown[], program: Program): void {
+    const refusal = this.#refusalOf(entries);
+    if (refusal !== undefined) return void this.outbox.send(toError(null, -32600, refusal));
+    const { messages, requests, refused } = sortBatch(entries, this.#unanswered);
+    void this.#sendAll(this.#batches.begin(requests, refused));
+    for (const message of messages) this.#take(message, program);
+  }
+
+  #refusalOf(entries: readonly unknown[]): string | undefined {
+    if (!this.#hasBatches) return "JSON-RPC batches are spoken in version 2 of the protocol only.";
+    if (entries.length <= longestBatch) return undefined;
+    return `A batch may have at most ${longestBatch} messages, not ${entries.length}.`;
+  }
+
+  #sendAll(answers: readonly AnyMessage[]): Room {
+    return answers.length === 0 ? undefined : this.outbox.sendAll(answers);
+  }
+
+  #take(given: AnyMessage, program: Program): void {
+    const message = isInitialize(given) ? { ...given, params: withVersion(given.params) } : given;
+    const id = "method" in message ? idOf(message) : null;
+    if (id !== null) this.#unanswered.add(id);
+    if (this.#isFirst) this.#answerInitialize(message, program);
+    this.#isFirst = false;
+    if (this.#receive === undefined) this.#waiting.push(message);
+    else this.#receive(message);
+    this.#begin();
+  }
+
+  /** Anything unusual is left to the library, which checks it against the schema. */
+  #answerInitialize(message: AnyMessage, program: Program): void {
+    if (!isInitialize(message) || !("id" in message)) return;
+    if (!isPlainInitialize(message.params)) return;
+    this.#asksForNewer = message.params.protocolVersion > stableVersion;
+    // Whether a newer one is spoken is a setting, which is not read yet.
+    if (this.#asksForNewer) return;
+    if (typeof message.id !== "string" && !Number.isInteger(message.id)) return;
+    this.#answered = JSON.stringify(message.id);
+    this.#markAnswered(message.id);
+    void this.outbox.send({
+      jsonrpc: "2.0",
+      id: message.id,
+      result: initializeResult(program, message.params),
+    });
+  }
+
+  #end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#begin();
+    this.#onEnd?.();
+  }
+}
+
+const stableVersion = 1;
+
+type Answer = Exclude<AnyMessage, { method: string }>;
+
+function isInitialize(message: AnyMessage): message is AnyMessage & { method: string; params?: unknown } {
+  return "method" in message && message.method === "initialize" && "id" in message;
+}
+
+function isAnswer(message: AnyMessage): message is Answer {
+  return "id" in message && !("method" in message);
+}
+
+function saysVersionTwo(answer: Answer): boolean {
+  if (!("result" in answer) || typeof answer.result !== "object" || answer.result === null) return false;
+  return "protocolVersion" in answer.result && answer.result.protocolVersion === 2;
+}
+
+function toError(id: string | number | null, code: number, message: string): AnyMessage {
+  return { jsonrpc: "2.0", id, error: { code, message } };
+}

@@ -1,0 +1,209 @@
+import type {
+  SessionConfigOption,
+  SessionConfigSelectOption,
+  SessionModeState,
+} from "@agentclientprotocol/sdk/unstable";
+import { type Agent, noDescription } from "../../agent/agent.ts";
+import { approvalModeSchema, type ModelRef } from "../../message/message.ts";
+import type { Model } from "../../model/model.ts";
+import type { Session } from "../../session/session.ts";
+import type { ClientAbilities } from "../client-capabilities.ts";
+import { invalidParams } from "../errors.ts";
+import { byProvider, toSwitch, withoutSwitches } from "./option-forms.ts";
+
+const modeOption = "mode";
+const modelOption = "model";
+const effortOption = "thought_level";
+const approvalOption = "approval";
+const compactionOption = "auto_compact";
+/** Leaves the effort to the agent, the configuration or the model; no model names one of its own so. */
+const usualEffort = "default";
+/** Stands in the picker while nothing says which of the models is meant; no model's value is without a slash. */
+const noModel: SessionConfigSelectOption = { value: "none", name: "Choose a model" };
+/** How many of the valid names an error lists. */
+const listLimit = 20;
+
+/** The pickers as they stand, for the answers that carry them: as modes for clients that know no options, and as options. */
+export function pickersOf(session: Session, client: ClientAbilities) {
+  return { modes: modesOf(session), configOptions: optionsFor(session, client) };
+}
+
+function modesOf(session: Session): SessionModeState {
+  return {
+    currentModeId: session.agent.name,
+    availableModes: primaryAgents(session).map((agent) => ({ id: agent.name, ...described(agent) })),
+  };
+}
+
+/** The options in the form that the client has for them. */
+export function optionsFor(session: Session, { switches }: ClientAbilities): SessionConfigOption[] {
+  const options = optionsOf(session);
+  return switches ? options : withoutSwitches(options);
+}
+
+function optionsOf(session: Session): SessionConfigOption[] {
+  const mode: SessionConfigOption = {
+    type: "select",
+    id: modeOption,
+    name: "Mode",
+    category: "mode",
+    currentValue: session.agent.name,
+    options: primaryAgents(session).map((agent) => ({ value: agent.name, ...described(agent) })),
+  };
+  const model = modelSelect(session);
+  const effort = effortSelect(session);
+  const known = [model, effort].filter((option) => option !== undefined);
+  return [mode, ...known, approvalSelect(session), compactionSwitch(session)];
+}
+
+/** Changes the state behind an option. Throws for an option or a value that is not there. */
+export async function setOption(session: Session, optionId: string, value: unknown): Promise<void> {
+  const options = optionsOf(session);
+  const option = options.find(({ id }) => id === optionId);
+  if (option === undefined)
+    throw invalidParams(`There is no option "${optionId}". Options: ${listed(options.map(({ id }) => id))}.`);
+  if (option.type === "boolean") return setSwitch(session, optionId, value);
+  const values = valuesOf(option);
+  if (typeof value !== "string" || !values.includes(value))
+    throw invalidParams(
+      `The option "${optionId}" has no value ${JSON.stringify(value)}. Values: ${listed(values)}.`,
+    );
+  if (optionId === modeOption) return session.choices.setAgent(value);
+  if (optionId === effortOption) return session.choices.setEffort(value === usualEffort ? undefined : value);
+  if (optionId === approvalOption) return session.choices.setApproval(approvalModeSchema.parse(value));
+  const model = session.project.models.list().find((candidate) => modelValue(candidate.ref) === value);
+  if (model !== undefined) await session.choices.setModel(model.ref);
+}
+
+async function setSwitch(session: Session, optionId: string, value: unknown): Promise<void> {
+  const isOn = toSwitch(value);
+  if (isOn === undefined)
+    throw invalidParams(
+      `The option "${optionId}" has no value ${JSON.stringify(value)}. Values: "on", "off", true, false.`,
+    );
+  await session.choices.setAutoCompact(isOn);
+}
+
+export async function setMode(session: Session, name: string): Promise<void> {
+  const known = primaryAgents(session).map((agent) => agent.name);
+  if (!known.includes(name)) throw invalidParams(`There is no mode "${name}". Modes: ${listed(known)}.`);
+  await session.choices.setAgent(name);
+}
+
+function modelSelect(session: Session): SessionConfigOption | undefined {
+  const current = session.model;
+  const models = session.project.models.list();
+  if (current === undefined && models.length === 0) return undefined;
+  const choices = models.map(modelChoice);
+  const currentChoice = current === undefined ? noModel : modelChoice(current);
+  const isListed = choices.some(({ value }) => value === currentChoice.value);
+  return {
+    type: "select",
+    id: modelOption,
+    name: "Model",
+    category: "model",
+    currentValue: currentChoice.value,
+    options: byProvider(isListed ? choices : [currentChoice, ...choices]),
+  };
+}
+
+/** How much the current model may think; nothing where it has no choice. */
+function effortSelect(session: Session): SessionConfigOption | undefined {
+  const { model, effort } = session.choices;
+  if (model === undefined || model.variants.length === 0) return undefined;
+  const names = model.variants.filter((name) => name !== usualEffort);
+  const isListed = effort === undefined || names.includes(effort);
+  return {
+    type: "select",
+    id: effortOption,
+    name: "Thinking",
+    description: "How much the model thinks before it answers.",
+    category: "thought_level",
+    currentValue: effort ?? usualEffort,
+    options: [usualEffort, ...(isListed ? [] : [effort]), ...names].map((value) => ({
+      value,
+      name: titled(value),
+    })),
+  };
+}
+
+function approvalSelect(session: Session): SessionConfigOption {
+  return {
+    type: "select",
+    id: approvalOption,
+    name: "Approval",
+    description: "What goes without asking. What a rule denies stays denied.",
+    category: "_approval",
+    currentValue: session.info.approval ?? "ask",
+    options: [...approvalChoices],
+  };
+}
+
+function compactionSwitch(session: Session): SessionConfigOption {
+  return {
+    type: "boolean",
+    id: compactionOption,
+    name: "Automatic compaction",
+    description: "Sums the conversation up by itself when the model's context is full.",
+    category: "model_config",
+    currentValue: session.choices.autoCompact,
+  };
+}
+
+const approvalChoices: readonly SessionConfigSelectOption[] = [
+  { value: "ask", name: "Ask", description: "Asks wherever a rule says so" },
+  {
+    value: "accept-edits",
+    name: "Accept edits",
+    description: "Changes files in the workspace without asking; commands still ask",
+  },
+  {
+    value: "auto",
+    name: "Auto-approve",
+    description: "Asks for nothing that the rules leave open; only what they deny is refused",
+  },
+];
+
+function modelChoice({ ref, name }: Model): SessionConfigSelectOption {
+  return { value: modelValue(ref), name, description: ref.provider };
+}
+
+function primaryAgents(session: Session): Agent[] {
+  return [...session.project.agents.values()].filter((agent) => !agent.hidden && agent.mode !== "subagent");
+}
+
+/** An agent as a person picks it. */
+function described({ name, label, description, color }: Agent): Described {
+  return {
+    name: label ?? titled(name),
+    ...(description !== noDescription && { description: description.trim() }),
+    ...(color !== undefined && { _meta: { color } }),
+  };
+}
+
+interface Described {
+  name: string;
+  description?: string;
+  /** The agent's color as configured: `#rrggbb` or a name. */
+  _meta?: { color: string };
+}
+
+function modelValue({ provider, model }: ModelRef): string {
+  return `${provider}/${model}`;
+}
+
+function valuesOf(option: SessionConfigOption): string[] {
+  if (option.type !== "select") return [];
+  return option.options.flatMap((choice) =>
+    "value" in choice ? [choice.value] : choice.options.map(({ value }) => value),
+  );
+}
+
+function listed(names: readonly string[]): string {
+  const more = names.length - listLimit;
+  return more <= 0 ? names.join(", ") : `${names.slice(0, listLimit).join(", ")} and ${more} more`;
+}
+
+function titled(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1);
+}

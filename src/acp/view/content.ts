@@ -1,0 +1,102 @@
+import { posix } from "node:path";
+import type { ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
+import type { Message } from "../../message/message.ts";
+import type { FilePart } from "../../message/part.ts";
+import type { Audience, PromptBlock } from "../../conversation/prompt-input.ts";
+import { invalidParams } from "../errors.ts";
+
+/** Characters of what a person writes at once; no model reads more. */
+const textLimit = 10_000_000;
+
+/** What the client sent, as the engine takes it. Throws for what was not advertised and for nothing at all. */
+export function toPromptBlocks(blocks: readonly ContentBlock[]): PromptBlock[] {
+  if (blocks.every(isBlank)) throw invalidParams("The prompt is empty.");
+  if (blocks.every((block) => isBlank(block) || isForPerson(block)))
+    throw invalidParams("The prompt is empty: all of it is for the person's eyes only.");
+  assertShort(blocks);
+  return blocks.map(toPromptBlock);
+}
+
+function assertShort(blocks: readonly ContentBlock[]): void {
+  const length = blocks.reduce((sum, block) => sum + (block.type === "text" ? block.text.length : 0), 0);
+  if (length <= textLimit) return;
+  throw invalidParams(
+    `The prompt has ${length} characters of text, of which up to ${textLimit} are taken. Put what is long into a file and name the file.`,
+  );
+}
+
+function isBlank(block: ContentBlock): boolean {
+  return block.type === "text" && block.text.trim() === "";
+}
+
+function isForPerson(block: ContentBlock): boolean {
+  return block.type === "text" && audienceOf(block.annotations?.audience) === "person";
+}
+
+function toPromptBlock(block: ContentBlock): PromptBlock {
+  switch (block.type) {
+    case "text":
+      return { type: "text", text: block.text, audience: audienceOf(block.annotations?.audience) };
+    case "image":
+      return { type: "media", mime: block.mimeType, data: withoutPrefix(block.data) };
+    case "resource_link":
+      return {
+        type: "link",
+        uri: block.uri,
+        name: block.name,
+        ...(block.mimeType && { mime: block.mimeType }),
+      };
+    case "resource": {
+      const { resource } = block;
+      const mime = resource.mimeType ?? undefined;
+      if ("text" in resource)
+        return { type: "embedded", uri: resource.uri, text: resource.text, ...(mime && { mime }) };
+      return {
+        type: "media",
+        mime: mime ?? "application/octet-stream",
+        data: withoutPrefix(resource.blob),
+        name: resource.uri,
+      };
+    }
+    case "audio":
+      throw invalidParams("Audio in prompts is not supported.");
+    default:
+      throw invalidParams("This kind of content in prompts is not supported.");
+  }
+}
+
+/** Some clients send a whole data URL in the place of its data. */
+function withoutPrefix(data: string): string {
+  return data.startsWith("data:") ? data.slice(data.indexOf(",") + 1) : data;
+}
+
+function audienceOf(audience: readonly string[] | null | undefined): Audience {
+  if (audience === null || audience === undefined || audience.length === 0) return "both";
+  if (audience.every((who) => who === "assistant")) return "model";
+  return audience.every((who) => who === "user") ? "person" : "both";
+}
+
+/** The updates that show a person's message again. */
+export function userUpdates(message: Message): SessionUpdate[] {
+  const messageId = message.info.id;
+  return message.parts.flatMap((part): SessionUpdate[] => {
+    if (part.type === "text" && part.synthetic !== true) {
+      return [{ sessionUpdate: "user_message_chunk", messageId, content: { type: "text", text: part.text } }];
+    }
+    if (part.type === "file")
+      return [{ sessionUpdate: "user_message_chunk", messageId, content: fileContent(part) }];
+    return [];
+  });
+}
+
+/** Characters of base64 of an image that is shown again; some clients break on a line of 1 MiB. */
+const imageLength = 960 * 1024;
+
+function fileContent(part: FilePart): ContentBlock {
+  const data = /^data:[^,]*;base64,(.*)$/s.exec(part.url)?.[1];
+  const isShown = data !== undefined && data.length <= imageLength && part.mime.startsWith("image/");
+  if (isShown) return { type: "image", mimeType: part.mime, data };
+  const uri = data === undefined ? part.url : `attachment:${part.filename ?? part.id}`;
+  const { filename = uri } = part;
+  return { type: "resource_link", uri, name: filename === uri ? posix.basename(uri) : filename };
+}

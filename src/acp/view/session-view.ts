@@ -1,0 +1,372 @@
+import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
+import { deferred, type Room } from "../../base/async.ts";
+import { withoutControls } from "../../base/text/controls.ts";
+import type { Log } from "../../base/log.ts";
+import type { SessionEvent } from "../../message/event.ts";
+import { type MessageId, newPartId, type PartId, type SessionId } from "../../message/ids.ts";
+import type { Message, MessageInfo } from "../../message/message.ts";
+import { isFinished, type Part, type ToolPart } from "../../message/part.ts";
+import type { Session } from "../../session/session.ts";
+import type { ClientAbilities } from "../client-capabilities.ts";
+import type { ClientPaths } from "../client-paths.ts";
+import { Compactions } from "./compactions.ts";
+import { optionsFor } from "./config-options.ts";
+import { userUpdates } from "./content.ts";
+import { HeldUpdates } from "./update-queue.ts";
+import { planDocuments } from "./plan-documents.ts";
+import { SaidTexts } from "./streamed-text.ts";
+import { Subagents } from "./subagents.ts";
+import { cutOff, ToolCalls } from "./tool-calls.ts";
+import { commandsOf, planUpdate, retryUpdate, textChunk, titleUpdate, usageUpdate } from "./updates.ts";
+
+/** Where one session's updates go, in the form of the protocol's version that the client speaks. */
+export interface Channel {
+  /** `under` is the session, or one of its child sessions. */
+  send(update: SessionUpdate, under: SessionId): Room;
+  /** The conversation is shown from its beginning again. */
+  beginReplay(): void;
+  /** A message of the person has its place in the conversation; a steering one was said into a running turn. */
+  userMessage(id: MessageId, isSteering: boolean): void;
+}
+
+/**
+ * One session as the client sees it. What the engine tells and what is replayed from the store go through the same
+ * mapping.
+ */
+export class SessionView {
+  readonly session: Session;
+  readonly updates = new HeldUpdates();
+  /** How the client names the session's files. */
+  paths: ClientPaths;
+  readonly #channel: Channel;
+  readonly #client: ClientAbilities;
+  readonly #calls: ToolCalls;
+  readonly #subagents: Subagents;
+  readonly #compactions: Compactions;
+  /** Of the running turn's text parts. */
+  readonly #said = new SaidTexts();
+  /** Notices for a client that has no place for them outside of turns. */
+  readonly #untold = new Set<string>();
+  /** Those that are not answered, in the order of their messages: the first one runs. */
+  readonly #turns = new Set<symbol>();
+  #replaying = false;
+  /** What the turn told while the conversation is shown again, which comes first. */
+  #missed: SessionEvent[] | undefined;
+  #replayed: Promise<void> = Promise.resolve();
+
+  constructor(deps: {
+    session: Session;
+    paths: ClientPaths;
+    channel: Channel;
+    client: ClientAbilities;
+    log: Log;
+    /** What was said in a child session. */
+    history(child: SessionId): AsyncIterable<Message>;
+  }) {
+    this.session = deps.session;
+    this.paths = deps.paths;
+    this.#channel = deps.channel;
+    this.#client = deps.client;
+    const { workspace } = deps.session.project;
+    const shown = {
+      client: deps.client,
+      cwd: workspace.cwd,
+      loadSnapshot: (hash: string) => workspace.snapshots.load(hash),
+      send: (update: SessionUpdate) => this.#sendOfTurn(update),
+    };
+    this.#compactions = new Compactions({ ...shown, log: deps.log });
+    this.#calls = new ToolCalls(shown);
+    this.#subagents = new Subagents({
+      ...shown,
+      sendFrom: (child, update) => this.#sendOfTurn(update, child),
+      history: (child) => deps.history(child),
+    });
+  }
+
+  /** After a cancelled turn nothing more comes of its own, unless the client has asked for the next turn meanwhile. */
+  endCancelled(): void {
+    if (this.#turns.size === 0) this.updates.hold();
+  }
+
+  /** Outside a turn nothing of a turn is sent any more, whatever still runs in the background. */
+  async runTurn<T>(turn: () => Promise<T>): Promise<T> {
+    const id = Symbol("turn");
+    this.#turns.add(id);
+    const told = this.tell();
+    try {
+      return await turn();
+    } finally {
+      // What the next turn begins meanwhile is not among it, and what runs is not of a turn that waited for it in vain.
+      const [running] = this.#turns;
+      const begun = running === id ? this.#begun : nothing;
+      await told;
+      await this.#whenReplayed();
+      await this.#cutOff(begun);
+      await this.updates.releaseOfTurn();
+      this.#turns.delete(id);
+      if (this.#turns.size === 0) this.#forgetTurn();
+    }
+  }
+
+  /** Ends what the running turn has begun, for a program that cannot wait for the turn. */
+  async cutOff(): Promise<void> {
+    await this.#cutOff(this.#begun);
+    await this.updates.releaseOfTurn();
+  }
+
+  /** What the client was shown and has seen no end of. */
+  get #begun(): Begun {
+    return { calls: this.#calls.unended, compactions: this.#compactions.open };
+  }
+
+  async #cutOff({ calls, compactions }: Begun): Promise<void> {
+    for (const part of calls) await this.#call(cutOff(part, turnEnded));
+    await this.#compactions.cutOff(compactions);
+  }
+
+  receive(event: SessionEvent): Room {
+    if (this.#missed === undefined || !ofTurn.has(event.type)) return this.#show(event);
+    this.#missed.push(event);
+    return undefined;
+  }
+
+  #show(event: SessionEvent): Room {
+    switch (event.type) {
+      case "message":
+        return this.#message(event.info);
+      case "part":
+        return this.#part(event.part, this.session.transcript.find(event.messageId)?.info);
+      case "delta":
+        return this.#say(event.kind, event.partId, this.#said.add(event.partId, event.delta));
+      case "summary":
+        return this.#compactions.add(event.messageId, event.delta);
+      case "tool-output":
+        return this.#calls.output(event.callId, event.delta);
+      case "todos":
+        return this.#sendOfTurn(planUpdate(event.todos));
+      case "child":
+        return this.#subagents.receive(event.callId, event.child, event.event);
+      case "usage":
+        return this.sendUsage();
+      case "title":
+        return this.#send(titleUpdate(event.title, event.updatedAt));
+      case "agent":
+        return this.#agent(event.agent);
+      case "model":
+      case "approval":
+      case "options":
+        return this.#sendOptions();
+      case "commands":
+        return this.sendCommands();
+      case "notice":
+        return this.notice(event.severity, event.text);
+    }
+  }
+
+  async #agent(name: string): Promise<void> {
+    await this.#send({ sessionUpdate: "current_mode_update", currentModeId: name });
+    await this.#sendOptions();
+  }
+
+  /** Makes sure that the client knows the call that it is asked about, under this title. */
+  async announce(callId: string, title?: string): Promise<void> {
+    await this.#whenReplayed();
+    await this.#subagents.announce(callId);
+    await this.updates.releaseOfTurn();
+    this.#calls.asked(callId, title);
+    this.#subagents.asked(callId, title);
+  }
+
+  /** Resolves when no replay is under way: another one may begin where one ends. */
+  async #whenReplayed(): Promise<void> {
+    for (let last: Promise<void> | undefined; last !== this.#replayed; await last) last = this.#replayed;
+  }
+
+  /** Shows the whole conversation again, each call in its final state, and behind it what a turn that runs told meanwhile. */
+  async replay(messages: AsyncIterable<Message>, signal: AbortSignal): Promise<void> {
+    const over = deferred<void>();
+    this.#replayed = over.promise;
+    this.#missed = [];
+    try {
+      await this.#replay(messages, signal);
+    } finally {
+      // Another request may have held it back meanwhile, but a replay stands before its answer and before what follows.
+      this.updates.release();
+      await this.#catchUp();
+      over.resolve();
+    }
+    if (this.session.todos.length > 0) await this.#send(planUpdate(this.session.todos));
+  }
+
+  async #replay(messages: AsyncIterable<Message>, signal: AbortSignal): Promise<void> {
+    this.#replaying = true;
+    this.#channel.beginReplay();
+    await this.#calls.forget();
+    this.#subagents.forget();
+    this.#compactions.forget();
+    this.#said.clear();
+    try {
+      for await (const message of messages) {
+        signal.throwIfAborted();
+        await this.#replayMessage(message);
+      }
+      const { open } = this.#compactions;
+      // The turn that runs may be at the newest.
+      await this.#compactions.cutOff(this.#turns.size > 0 ? open.slice(0, -1) : open);
+      await this.#compactions.releaseHeld();
+    } finally {
+      this.#replaying = false;
+    }
+  }
+
+  async #catchUp(): Promise<void> {
+    const missed = this.#missed ?? [];
+    while (missed.length > 0) for (const event of missed.splice(0)) await this.#showMissed(event);
+    this.#missed = undefined;
+    if (this.#turns.size === 0) this.#forgetTurn();
+  }
+
+  /** The replay may have shown what was told, or more: a part is shown as it is now. */
+  async #showMissed(event: SessionEvent): Promise<void> {
+    if (event.type !== "part" && event.type !== "delta") return this.#show(event);
+    const id = event.type === "part" ? event.part.id : event.partId;
+    const message = this.session.transcript.find(event.messageId);
+    const part = message?.parts.find((known) => known.id === id);
+    if (part !== undefined) await this.#part(part, message?.info);
+  }
+
+  /** What a client wants to know of a session that it just got: title and usage. */
+  async introduce(): Promise<void> {
+    await this.sendUsage();
+    const { title, time } = this.session.info;
+    if (title !== undefined) await this.#send(titleUpdate(title, time.updated));
+  }
+
+  async sendCommands(): Promise<void> {
+    const availableCommands = commandsOf(this.session);
+    await this.#send({ sessionUpdate: "available_commands_update", availableCommands });
+  }
+
+  async sendUsage(): Promise<void> {
+    const { usage } = this.session;
+    if (usage?.size !== undefined) await this.#send(usageUpdate(usage.used, usage.size, usage.cost));
+  }
+
+  /** As a notice where the client takes them, else as a thought, which waits for the next turn if none runs. */
+  async notice(severity: "info" | "warning" | "error", text: string): Promise<void> {
+    if (this.#client.notices) return this.#send({ sessionUpdate: "notice", severity, title: text });
+    this.#untold.add(withoutControls(text));
+    if (this.#turns.size > 0) await this.tell();
+  }
+
+  /** Shows the notices that wait. */
+  async tell(): Promise<void> {
+    const texts = [...this.#untold];
+    this.#untold.clear();
+    const rooms = texts.map((text) => this.#send(textChunk("reasoning", newPartId(), `${text}\n\n`)));
+    for (const room of rooms) await room;
+  }
+
+  async #replayMessage(message: Message): Promise<void> {
+    if (message.info.role === "user") {
+      for (const update of userUpdates(message)) await this.#send(update);
+    }
+    for (const part of message.parts) await this.#part(part, message.info);
+    await this.#message(message.info, message.parts);
+  }
+
+  async #message(info: MessageInfo, replayed?: readonly Part[]): Promise<void> {
+    if (info.role === "user" && !this.#replaying) this.#channel.userMessage(info.id, info.steering === true);
+    if (info.role !== "assistant" || info.summary !== true || info.time.completed === undefined) return;
+    const parts = replayed ?? this.session.transcript.find(info.id)?.parts ?? [];
+    await this.#compactions.end(info.parentId, info.error, plainText(parts));
+  }
+
+  async #part(part: Part, info: MessageInfo | undefined): Promise<void> {
+    if (part.type === "compaction" && info !== undefined) return this.#compaction(info.id);
+    if (info?.role === "user" || info?.summary === true) return;
+    if (part.type === "tool") return this.#call(part);
+    if (part.type === "text" || part.type === "reasoning") return this.#text(part);
+    if (part.type === "retry") return this.#sendOfTurn(retryUpdate(part));
+  }
+
+  async #compaction(id: string): Promise<void> {
+    if (this.#replaying) this.#compactions.beginReplayed(id);
+    else await this.#compactions.begin(id);
+  }
+
+  /** Nothing of a task's work comes behind its end; replayed it comes behind its card, which stands for both. */
+  async #call(part: ToolPart): Promise<void> {
+    if (this.#turns.size === 0 && !this.#replaying) return;
+    const isDone = part.tool === "task" && isFinished(part.state);
+    if (isDone && !this.#replaying) await this.#subagents.end(part.callId);
+    await this.#calls.show(part);
+    if (isDone && this.#replaying) await this.#subagents.replay(part);
+    if (!this.#client.planDocuments) return;
+    for (const update of planDocuments(part, this.session.project.workspace.cwd)) await this.#send(update);
+  }
+
+  async #text(part: Part & { type: "text" | "reasoning" }): Promise<void> {
+    if (part.type === "text" && part.synthetic === true) return;
+    const said = this.#turns.size > 0 ? this.#said : new SaidTexts();
+    await this.#say(part.type, part.id, said.complete(part.id, part.text));
+  }
+
+  #say(kind: "text" | "reasoning", partId: PartId, text: string): Room {
+    return text === "" ? undefined : this.#sendOfTurn(textChunk(kind, partId, text));
+  }
+
+  async #sendOptions(): Promise<void> {
+    await this.#send({
+      sessionUpdate: "config_option_update",
+      configOptions: optionsFor(this.session, this.#client),
+    });
+  }
+
+  #forgetTurn(): void {
+    this.#said.clear();
+    this.#calls.forgetEnded();
+  }
+
+  #sendOfTurn(update: SessionUpdate, under: SessionId = this.session.id): Room {
+    if (this.#turns.size === 0 && !this.#replaying) return undefined;
+    return this.updates.whenReleased(
+      () => this.#channel.send(this.paths.inUpdate(update), under),
+      this.#isLive,
+    );
+  }
+
+  /** What is replayed keeps its order, whichever turn runs or ends meanwhile. */
+  get #isLive(): boolean {
+    return this.#turns.size > 0 && !this.#replaying;
+  }
+
+  #send(update: SessionUpdate): Room {
+    return this.updates.whenReleased(() => this.#channel.send(this.paths.inUpdate(update), this.session.id));
+  }
+}
+
+interface Begun {
+  readonly calls: readonly ToolPart[];
+  /** Their ids. */
+  readonly compactions: readonly string[];
+}
+
+const turnEnded = "The turn ended before it was known how this call did.";
+
+const nothing: Begun = { calls: [], compactions: [] };
+
+/** Kinds of events that tell of a turn. */
+const ofTurn: ReadonlySet<SessionEvent["type"]> = new Set([
+  "message",
+  "part",
+  "delta",
+  "summary",
+  "todos",
+  "tool-output",
+  "child",
+]);
+
+function plainText(parts: readonly Part[]): string {
+  return parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
+}

@@ -1,0 +1,204 @@
+import type { SessionUpdate, SubagentUpdate } from "@agentclientprotocol/sdk/unstable";
+import type { Room } from "../../base/async.ts";
+import type { Child, SessionEvent } from "../../message/event.ts";
+import { isSessionId, type MessageId, type SessionId } from "../../message/ids.ts";
+import type { Message } from "../../message/message.ts";
+import { isFinished, type Part, type ToolPart } from "../../message/part.ts";
+import type { ClientAbilities } from "../client-capabilities.ts";
+import { SaidTexts } from "./streamed-text.ts";
+import { shownTitle } from "./titles.ts";
+import { cutOff, ToolCalls, type ToolCallsDeps } from "./tool-calls.ts";
+import { textChunk } from "./updates.ts";
+
+export interface SubagentsDeps extends Omit<ToolCallsDeps, "send"> {
+  client: ClientAbilities;
+  /** Sends an update under the session that the client opened. */
+  send(update: SessionUpdate): Room;
+  /** Sends an update under a child session, for clients that know them. */
+  sendFrom(child: SessionId, update: SessionUpdate): Room;
+  /** What was said in a child session, oldest first. */
+  history(child: SessionId): AsyncIterable<Message>;
+}
+
+/**
+ * Shows what tasks do in their child sessions. Every client sees a line for each step on the task's own card, which
+ * the engine writes. Beside that a client that knows child sessions gets theirs; one that draws calls below a call
+ * gets the child's calls in the session itself; any other only those that the person was asked about.
+ */
+export class Subagents {
+  readonly #deps: SubagentsDeps;
+  readonly #tasks = new Map<string, Task>();
+
+  constructor(deps: SubagentsDeps) {
+    this.#deps = deps;
+  }
+
+  async receive(callId: string, child: Child, event: SessionEvent): Promise<void> {
+    if (event.type === "child") return this.receive(event.callId, event.child, event.event);
+    await (await this.#task(callId, child)).receive(event);
+  }
+
+  /** Makes a child's call known to the client, which is asked about it next. */
+  async announce(callId: string): Promise<void> {
+    for (const task of this.#tasks.values()) await task.announce(callId);
+  }
+
+  /** It is being asked about under this title. */
+  asked(callId: string, title: string | undefined): void {
+    for (const task of this.#tasks.values()) task.asked(callId, title);
+  }
+
+  /** The task's call has ended: what its child still does is not shown any more. */
+  async end(callId: string): Promise<void> {
+    const task = this.#tasks.get(callId);
+    this.#tasks.delete(callId);
+    await task?.end();
+  }
+
+  /** Shows a finished task's work as it was shown live. */
+  async replay({ callId, state, title }: ToolPart): Promise<void> {
+    const metadata = "metadata" in state ? state.metadata : undefined;
+    const id = metadata?.["sessionId"];
+    const agent = metadata?.["agent"];
+    if (!isSessionId(id) || typeof agent !== "string") return;
+    const task = await this.#task(callId, { id, agent, title: title ?? agent });
+    for await (const message of this.#deps.history(id)) await task.replay(message);
+    await this.end(callId);
+  }
+
+  forget(): void {
+    this.#tasks.clear();
+  }
+
+  async #task(callId: string, child: Child): Promise<Task> {
+    const known = this.#tasks.get(callId);
+    if (known !== undefined) return known;
+    const task = new Task(this.#deps, callId, child);
+    this.#tasks.set(callId, task);
+    await task.begin();
+    return task;
+  }
+}
+
+/** The work of one child session, as one client sees it. */
+class Task {
+  readonly #deps: SubagentsDeps;
+  readonly #child: Child;
+  readonly #calls: ToolCalls;
+  /** The newest of each call that has not ended. */
+  readonly #open = new Map<string, ToolPart>();
+  readonly #shown = new Set<string>();
+  readonly #said = new SaidTexts();
+  /** The messages that the child was told: they stand on the task's card. */
+  readonly #briefs = new Set<MessageId>();
+  #hasEnded = false;
+
+  constructor(deps: SubagentsDeps, callId: string, child: Child) {
+    this.#deps = deps;
+    this.#child = child;
+    this.#calls = new ToolCalls({
+      ...deps,
+      send: (update) =>
+        this.#isOwnSession ? deps.sendFrom(child.id, update) : deps.send(below(callId, update)),
+    });
+  }
+
+  get #isOwnSession(): boolean {
+    return this.#deps.client.childWork === "sessions";
+  }
+
+  async begin(): Promise<void> {
+    if (!this.#isOwnSession) return;
+    const { id: sessionId, title, agent } = this.#child;
+    await this.#state({
+      sessionId,
+      title: shownTitle(title, "think", this.#deps.client),
+      description: agent,
+      capabilities: { cancel: {} },
+      state: { state: "running" },
+    });
+  }
+
+  async receive(event: SessionEvent): Promise<void> {
+    if (this.#hasEnded) return;
+    if (event.type === "message" && event.info.role === "user") this.#briefs.add(event.info.id);
+    if (event.type === "part" && !this.#briefs.has(event.messageId)) await this.#part(event.part);
+    if (event.type === "delta") await this.#delta(event.kind, event.partId, event.delta);
+    if (event.type === "tool-output" && this.#shown.has(event.callId))
+      await this.#calls.output(event.callId, event.delta);
+  }
+
+  async announce(callId: string): Promise<void> {
+    const part = this.#open.get(callId);
+    if (part === undefined || this.#shown.has(callId)) return;
+    await this.#show(part);
+  }
+
+  asked(callId: string, title: string | undefined): void {
+    this.#calls.asked(callId, title);
+  }
+
+  async end(): Promise<void> {
+    this.#hasEnded = true;
+    for (const part of this.#open.values())
+      if (this.#shown.has(part.callId)) await this.#calls.show(cutOff(part, taskEnded));
+    if (this.#isOwnSession) await this.#state({ sessionId: this.#child.id, state: { state: "idle" } });
+  }
+
+  async replay({ info, parts }: Message): Promise<void> {
+    for (const part of parts) {
+      if (part.type === "tool" && (this.#isShownAlways || part.decision?.by === "person"))
+        await this.#show(part);
+      if (info.role === "assistant" && (part.type === "text" || part.type === "reasoning"))
+        await this.#text(part);
+    }
+  }
+
+  get #isShownAlways(): boolean {
+    return this.#deps.client.childWork !== "card";
+  }
+
+  async #part(part: Part): Promise<void> {
+    if (part.type === "tool") await this.#call(part);
+    if (part.type === "text" || part.type === "reasoning") await this.#text(part);
+  }
+
+  async #call(part: ToolPart): Promise<void> {
+    if (isFinished(part.state)) this.#open.delete(part.callId);
+    else this.#open.set(part.callId, part);
+    if (this.#isShownAlways || this.#shown.has(part.callId)) await this.#show(part);
+  }
+
+  async #show(part: ToolPart): Promise<void> {
+    this.#shown.add(part.callId);
+    await this.#calls.show(
+      this.#isShownAlways ? part : { ...part, title: `@${this.#child.agent}: ${part.title ?? part.tool}` },
+    );
+  }
+
+  async #delta(kind: "text" | "reasoning", partId: string, delta: string): Promise<void> {
+    if (this.#isOwnSession) await this.#say(kind, partId, this.#said.add(partId, delta));
+  }
+
+  async #text(part: Part & { type: "text" | "reasoning" }): Promise<void> {
+    if (!this.#isOwnSession || "synthetic" in part) return;
+    await this.#say(part.type, part.id, this.#said.complete(part.id, part.text));
+  }
+
+  async #say(kind: "text" | "reasoning", partId: string, text: string): Promise<void> {
+    if (text !== "") await this.#deps.sendFrom(this.#child.id, textChunk(kind, partId, text));
+  }
+
+  /** An update that the stable protocol does not have yet; it goes to clients that asked for it only. */
+  async #state(update: SubagentUpdate): Promise<void> {
+    await this.#deps.send({ sessionUpdate: "subagent_update", ...update });
+  }
+}
+
+const taskEnded = "The task ended before this call did.";
+
+/** Clients that draw calls below the call that made them go by this. */
+function below(callId: string, update: SessionUpdate): SessionUpdate {
+  const meta = { ...update._meta, claudeCode: { parentToolUseId: callId } };
+  return { ...update, _meta: meta };
+}

@@ -1,0 +1,304 @@
+import type {
+  SessionUpdate,
+  ToolCall,
+  ToolCallContent,
+  ToolCallUpdate,
+} from "@agentclientprotocol/sdk/unstable";
+import { isFinished, type FileChange, type ToolKind, type ToolPart } from "../../message/part.ts";
+import type { ClientAbilities } from "../client-capabilities.ts";
+import { cut, limitContent, limitInput, limitName } from "./card-limits.ts";
+import { withoutControls } from "../../base/text/controls.ts";
+import { printedOf } from "../../tool/bash/command-end.ts";
+import { fenced } from "../../base/text/fence.ts";
+import { isRecord } from "../../base/text/record.ts";
+import { Serial, type Room } from "../../base/async.ts";
+import { OutputPacer } from "./output-pacer.ts";
+import { shownTitle } from "./titles.ts";
+
+/** Tools that show as the editor's plan and have no card of their own. */
+const planTools = new Set(["todowrite", "todoread"]);
+
+/** Characters of live output that a client without terminals sees while a command runs. */
+const tailLength = 2_000;
+/** Characters of a finished call's output that a card holds; the model and the stored session have more. */
+const cardLength = 60_000;
+
+export interface ToolCallsDeps {
+  client: ClientAbilities;
+  cwd: string;
+  loadSnapshot(hash: string): Promise<Buffer | undefined>;
+  send(update: SessionUpdate): Room;
+}
+
+/**
+ * Shows tool parts as ACP tool calls, live and replayed alike: one `tool_call`, then only what changed, nothing
+ * after the terminal status.
+ */
+export class ToolCalls {
+  readonly #deps: ToolCallsDeps;
+  readonly #open = new Map<string, OpenCall>();
+  /** The newest of each call that has not ended, shown or about to be. */
+  readonly #unended = new Map<string, ToolPart>();
+  readonly #inOrder = new Serial();
+  /** Ended in this turn: a replay in its middle may show the end before the turn tells of it. */
+  readonly #ended = new Set<string>();
+
+  constructor(deps: ToolCallsDeps) {
+    this.#deps = deps;
+  }
+
+  show(part: ToolPart): Promise<void> {
+    if (planTools.has(part.tool)) return Promise.resolve();
+    if (isFinished(part.state)) this.#unended.delete(part.callId);
+    else if (!this.#ended.has(part.callId)) this.#unended.set(part.callId, part);
+    return this.#inOrder.run(() => this.#show(part));
+  }
+
+  /** The calls that have not ended, oldest first. */
+  get unended(): readonly ToolPart[] {
+    return [...this.#unended.values()];
+  }
+
+  async #show(part: ToolPart): Promise<void> {
+    if (this.#ended.has(part.callId)) return;
+    const open = this.#open.get(part.callId);
+    const finished = isFinished(part.state);
+    if (finished) this.#ended.add(part.callId);
+    if (open === undefined) {
+      const call = await this.#first(part);
+      if (!finished) this.#open.set(part.callId, new OpenCall(call, this.#pacer(part)));
+      return this.#deps.send({ ...call, sessionUpdate: "tool_call" });
+    }
+    await open.pacer.end();
+    const change = changed(open.sent, await this.#next(part, open.sent));
+    if (finished) this.#open.delete(part.callId);
+    else open.sent = { ...open.sent, ...change };
+    if (finished || Object.keys(change).length > 0) {
+      await this.#deps.send({ sessionUpdate: "tool_call_update", toolCallId: part.callId, ...change });
+    }
+  }
+
+  /** Before a replay, which announces every call again. */
+  forget(): Promise<void> {
+    return this.#inOrder.run(async () => {
+      const open = [...this.#open.values()];
+      this.#open.clear();
+      this.#unended.clear();
+      this.#ended.clear();
+      await Promise.all(open.map(({ pacer }) => pacer.end()));
+    });
+  }
+
+  /** Behind a turn nothing more comes of its calls. */
+  forgetEnded(): void {
+    this.#ended.clear();
+  }
+
+  /** Live output of a call that runs. */
+  async output(callId: string, delta: string): Promise<void> {
+    await this.#open.get(callId)?.pacer.add(delta);
+  }
+
+  /** Editors take a question for an update of its call, so that what it shows in another way is told again behind it. */
+  asked(callId: string, title: string | undefined): void {
+    const open = this.#open.get(callId);
+    if (open === undefined) return;
+    const { content: _, ...rest } = open.sent;
+    open.sent = { ...rest, ...(title !== undefined && { title: this.#title(title, rest.kind ?? "other") }) };
+  }
+
+  async #first(part: ToolPart): Promise<ToolCall> {
+    const call = await this.#call(part);
+    const name = limitName(part.tool);
+    const meta: Record<string, unknown> = { tool_name: name };
+    if (this.#hasTerminal(part)) {
+      meta["terminal_info"] = { terminal_id: part.callId, cwd: this.#deps.cwd };
+      if (part.state.status === "completed") {
+        const { output, metadata } = part.state;
+        const data = terminalText(printedOf(output, metadata));
+        if (data !== "") meta["terminal_output"] = { terminal_id: part.callId, data };
+      }
+    }
+    return { ...call, name, _meta: { ...meta, ...call._meta } };
+  }
+
+  async #call(part: ToolPart): Promise<ToolCall> {
+    const { state } = part;
+    const kind = part.kind ?? (this.#hasTerminal(part) ? "execute" : "other");
+    return {
+      toolCallId: part.callId,
+      title: this.#title(part.title ?? subjectOf(part) ?? part.tool, kind),
+      kind,
+      status: wireStatus(state.status),
+      ...(state.input !== undefined && { rawInput: limitInput(state.input) }),
+      ...(part.locations && { locations: part.locations }),
+      ...this.#endMeta(part),
+      content: limitContent(await this.#content(part)),
+      ...(state.status === "completed" && state.metadata && { rawOutput: state.metadata }),
+    };
+  }
+
+  #title(title: string, kind: ToolKind): string {
+    return shownTitle(title, kind, this.#deps.client);
+  }
+
+  /** How the call is now. What a question showed stays until there is something else to show, or the call ends. */
+  async #next(part: ToolPart, sent: ToolCallUpdate): Promise<ToolCallUpdate> {
+    const call = await this.#call(part);
+    const { content, ...rest } = call;
+    const isKept = sent.content === undefined && content?.length === 0 && !isFinished(part.state);
+    return isKept ? rest : call;
+  }
+
+  /** What the fields of a call cannot say of its end. */
+  #endMeta(part: ToolPart): { _meta?: Record<string, unknown> } {
+    const { state } = part;
+    const isCancelled = state.status === "error" && state.reason === "cancelled";
+    const meta = {
+      ...(this.#hasTerminal(part) && isFinished(state) && { terminal_exit: terminalExit(part) }),
+      ...(this.#deps.client.cancelledCalls && isCancelled && { cancelled: true }),
+    };
+    return Object.keys(meta).length === 0 ? {} : { _meta: meta };
+  }
+
+  async #content(part: ToolPart): Promise<ToolCallContent[]> {
+    const { state } = part;
+    const terminal: ToolCallContent[] = this.#hasTerminal(part)
+      ? [{ type: "terminal", terminalId: part.callId }]
+      : [];
+    if (state.status === "pending" || state.status === "running") return terminal;
+    const diffs = await this.#diffs(state.changes ?? []);
+    if (state.status === "error") return [...diffs, ...terminal, textContent(errorText(state))];
+    const images = (state.attachments ?? []).flatMap(imageContent);
+    if (part.tool === "task") return [...diffs, textContent(cut(reportOf(state.output), cardLength))];
+    if (diffs.length > 0) return [...diffs, ...images];
+    if (terminal.length > 0) return [...terminal, ...images];
+    return [...(state.output === "" ? [] : [textContent(fenced(cut(state.output, cardLength)))]), ...images];
+  }
+
+  async #diffs(changes: readonly FileChange[]): Promise<ToolCallContent[]> {
+    return Promise.all(changes.map((change) => this.#diff(change)));
+  }
+
+  async #diff(change: FileChange): Promise<ToolCallContent> {
+    const oldText = await this.#text(change.before);
+    const newText = await this.#text(change.after);
+    if (oldText === undefined || newText === undefined) {
+      return textContent(`${change.path}: +${change.additions} -${change.deletions} (too large to show)`);
+    }
+    const kind = change.operation;
+    return { type: "diff", path: change.path, oldText, newText: newText ?? "", _meta: { kind } };
+  }
+
+  /** null where there was no file, undefined where its text was not kept. */
+  async #text(hash: string | null | undefined): Promise<string | null | undefined> {
+    if (hash === null || hash === undefined) return hash;
+    return (await this.#deps.loadSnapshot(hash))?.toString("utf8");
+  }
+
+  #hasTerminal(part: ToolPart): boolean {
+    return this.#deps.client.terminalOutput && part.tool === "bash";
+  }
+
+  #pacer(part: ToolPart): OutputPacer {
+    const { callId } = part;
+    if (this.#hasTerminal(part)) {
+      return new OutputPacer({ intervalMs: 100, keep: "all" }, (data) =>
+        this.#deps.send({
+          sessionUpdate: "tool_call_update",
+          toolCallId: callId,
+          _meta: { terminal_output: { terminal_id: callId, data: terminalText(data) } },
+        }),
+      );
+    }
+    return new OutputPacer({ intervalMs: 250, keep: tailLength }, async (tail) => {
+      const content = [textContent(fenced(tail))];
+      const open = this.#open.get(callId);
+      if (open !== undefined) open.sent = { ...open.sent, content };
+      await this.#deps.send({ sessionUpdate: "tool_call_update", toolCallId: callId, content });
+    });
+  }
+}
+
+class OpenCall {
+  sent: ToolCallUpdate;
+  readonly pacer: OutputPacer;
+
+  constructor(sent: ToolCallUpdate, pacer: OutputPacer) {
+    this.sent = sent;
+    this.pacer = pacer;
+  }
+}
+
+/** The call as it ends when nobody waits for its own end any more. */
+export function cutOff(part: ToolPart, error: string): ToolPart {
+  return { ...part, state: { status: "error", input: part.state.input, error, reason: "cancelled" } };
+}
+
+/** What an editor needs to show and approve a call that waits for permission. */
+export function textContent(text: string): ToolCallContent {
+  return { type: "content", content: { type: "text", text } };
+}
+
+/** What a call of a known tool is about that was refused before it could say so itself. */
+function subjectOf({ kind = "other", state: { input } }: ToolPart): string | undefined {
+  if (kind === "other" || !isRecord(input)) return undefined;
+  return (
+    subjectFields.map((name) => input[name]).filter((value) => typeof value === "string")[0] || undefined
+  );
+}
+
+const subjectFields = ["command", "filePath", "path", "pattern", "url", "query", "description"];
+
+/** What a command printed before its end is no Markdown. */
+function errorText({ error, metadata }: ToolPart["state"] & { status: "error" }): string {
+  const isPrinted = metadata !== undefined && "exitCode" in metadata;
+  return isPrinted ? fenced(cut(error, cardLength)) : withoutControls(error);
+}
+
+function imageContent({ mime, url }: { mime: string; url: string }): ToolCallContent[] {
+  const data = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1];
+  if (data === undefined || !mime.startsWith("image/")) return [];
+  return [{ type: "content", content: { type: "image", mimeType: mime, data } }];
+}
+
+function wireStatus(status: ToolPart["state"]["status"]): "pending" | "in_progress" | "completed" | "failed" {
+  switch (status) {
+    case "running":
+      return "in_progress";
+    case "error":
+      return "failed";
+    case "pending":
+    case "completed":
+      return status;
+  }
+}
+
+function terminalExit(part: ToolPart): unknown {
+  const { state } = part;
+  const metadata = state.status === "completed" || state.status === "error" ? state.metadata : undefined;
+  return {
+    terminal_id: part.callId,
+    exit_code: metadata?.["exitCode"] ?? null,
+    signal: metadata?.["signal"] ?? null,
+  };
+}
+
+/** A terminal moves to the first column at a carriage return only. */
+function terminalText(text: string): string {
+  return text.replace(/\r?\n/g, "\r\n");
+}
+
+/** What a task's agent wrote, without the facts that are for the model. */
+function reportOf(output: string): string {
+  return output.replace(/\n*<task_metadata>[^]*$/, "");
+}
+
+/** The fields of `next` that differ from what the client has. */
+function changed(sent: ToolCallUpdate, next: ToolCallUpdate): Partial<ToolCallUpdate> {
+  const before = new Map<string, unknown>(Object.entries(sent));
+  const entries = Object.entries(next).filter(
+    ([key, value]) => key !== "toolCallId" && JSON.stringify(value) !== JSON.stringify(before.get(key)),
+  );
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,47 @@
+import { closeSync, constants, fstatSync, openSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { UserError } from "../errors.ts";
+
+/** Opening a pipe with it does not wait for the other end. Windows has no such flag. */
+const nonBlocking = constants.O_NONBLOCK ?? 0;
+
+/**
+ * Opens a file, links followed. Rejects with a {@link UserError} for a pipe, a device or a folder, without waiting for
+ * its other end, and with the system's error otherwise.
+ */
+export async function openRegularFile(path: string, flags = constants.O_RDONLY): Promise<FileHandle> {
+  const file = await open(path, flags | nonBlocking);
+  try {
+    if (!(await file.stat()).isFile()) throw notRegular(path);
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/** {@link openRegularFile} for where nothing can be waited for. */
+export function openRegularFileSync(path: string, flags: number, mode: number): number {
+  const file = openSync(path, flags | nonBlocking, mode);
+  try {
+    if (!fstatSync(file).isFile()) throw notRegular(path);
+    return file;
+  } catch (error) {
+    closeSync(file);
+    throw error;
+  }
+}
+
+/** Reads a whole file. Rejects as {@link openRegularFile} does. */
+export async function readRegularFile(path: string): Promise<Buffer> {
+  const file = await openRegularFile(path);
+  try {
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}
+
+function notRegular(path: string): UserError {
+  return new UserError(`${path} is not a regular file. Move it away, then try again.`);
+}

@@ -1,0 +1,235 @@
+import { writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Agent } from "../../agent/agent.ts";
+import { agentMarkdown, authorInstructions, parseWritten, type WrittenAgent } from "../../agent/author.ts";
+import { codeOf, messageOf, UserError } from "../../base/errors.ts";
+import { excerpt } from "../../base/text/excerpt.ts";
+import { makeFolder } from "../../base/files/make-folder.ts";
+import { newMessageId, newPartId, newSessionId } from "../../message/ids.ts";
+import type { Message } from "../../message/message.ts";
+import { formatModelRef } from "../../model/catalog/catalog.ts";
+import type { Model } from "../../model/model.ts";
+import { askModel } from "../../context/model-answer.ts";
+import { describeRules } from "../../slash-commands/permissions-command.ts";
+import type { Project } from "../../conversation/project.ts";
+import { chosenModel } from "../chosen-model.ts";
+import type { Call } from "../command-line/command.ts";
+import { localApp } from "../local-app.ts";
+import { nearest } from "../../base/text/nearest.ts";
+import { openQuestions } from "../terminal/open-questions.ts";
+import { print, printJson, printTable, remark, shownOn, tell } from "../terminal/output.ts";
+import { UsageError } from "../command-line/usage.ts";
+
+/** The agents of a folder; hidden ones do their work behind the scenes. */
+export async function listAgents(call: Call): Promise<number> {
+  const { project } = await localApp(call.text("cwd"));
+  for (const problem of project.problems) remark(problem);
+  const agents = [...project.agents.values()].filter(({ hidden }) => call.has("all") || !hidden);
+  if (call.has("json")) {
+    await printJson(agents.map((agent) => toJson(agent, project)));
+    return 0;
+  }
+  await printTable(
+    [{ name: "agent" }, { name: "mode" }, { name: "model" }, { name: "from" }, { name: "description" }],
+    agents.map((agent) => [
+      agent.name,
+      modeOf(agent, project),
+      modelOf(agent),
+      fromOf(agent),
+      agent.description,
+    ]),
+  );
+  return 0;
+}
+
+/** Everything that is known of one agent: its settings, rules and prompt. */
+export async function showAgent(call: Call): Promise<number> {
+  const { project } = await localApp(call.text("cwd"));
+  const [name = ""] = call.operands;
+  const agent = project.agents.get(name);
+  if (agent === undefined) {
+    const near = nearest(name, [...project.agents.keys()]);
+    const hint =
+      near === undefined ? `there are ${[...project.agents.keys()].join(", ")}` : `did you mean ${near}?`;
+    throw new UserError(`There is no agent "${name}"; ${hint}`);
+  }
+  if (call.has("json")) {
+    await printJson({
+      ...toJson(agent, project),
+      prompt: agent.prompt,
+      rules: agent.rules,
+      limits: agent.limits,
+    });
+    return 0;
+  }
+  const facts = [
+    ["agent", agent.name],
+    ["description", agent.description],
+    ["mode", modeOf(agent, project)],
+    ["from", fromOf(agent)],
+    ["model", modelOf(agent)],
+    ["variant", agent.variant ?? ""],
+    ["temperature", String(agent.temperature ?? "")],
+    ["steps", String(agent.steps ?? "")],
+  ];
+  await printTable(
+    [{ name: "what" }, { name: "value" }],
+    facts.filter(([, value]) => value !== ""),
+  );
+  await print(`\nRules, the last that fits decides:\n${describeRules(agent.rules).join("\n")}`);
+  for (const limit of agent.limits ?? [])
+    await print(`\nWhat it may do at most:\n${describeRules(limit).join("\n")}`);
+  if (agent.prompt !== undefined) await print(`\nPrompt:\n${shownOn(process.stdout, agent.prompt.trim())}`);
+  return 0;
+}
+
+/** Has a model write an agent from a description, and puts it into a file. */
+export async function createAgent(call: Call): Promise<number> {
+  const { app, project } = await localApp(call.text("cwd"));
+  const given = call.text("name");
+  const isForced = call.has("force");
+  if (given !== undefined) {
+    if (!isName(given)) throw new UsageError(badName(given), call.name);
+    assertFree(given, project, isForced);
+  }
+  const description = call.operands.join(" ") || (await askForDescription());
+  const model = chosenModel(call, project);
+  process.stderr.write(`Asking ${formatModelRef(model.ref)} …\n`);
+  const written = await write(description, model, project);
+  const name = given ?? written.name;
+  if (!isName(name)) throw new UserError(`${badName(name)} The model chose it; --name NAME gives another.`);
+  assertFree(name, project, isForced);
+  const head = {
+    description: written.description,
+    mode: call.text("mode") ?? "all",
+    model: call.has("model") ? formatModelRef(model.ref) : undefined,
+    denied: call.texts("deny"),
+  };
+  const text = agentMarkdown(head, written.prompt);
+  if (call.has("print")) {
+    process.stdout.write(text);
+    return 0;
+  }
+  const { worktree, cwd } = project.workspace;
+  const folder = call.has("global") ? app.folders.config : join(worktree ?? cwd, ".fairlead");
+  const path = join(folder, "agents", `${name}.md`);
+  await writeNew(path, text, isForced);
+  await print(path);
+  tell(`${name}: ${written.description}`);
+  return 0;
+}
+
+async function askForDescription(): Promise<string> {
+  const questions = await openQuestions();
+  try {
+    return await questions.text("What is the agent for?");
+  } finally {
+    questions.close();
+  }
+}
+
+/** How long a model may take to write an agent. */
+const writeLimitMs = 180_000;
+
+/** Low, so that the same description gives much the same agent. */
+const writeTemperature = 0.3;
+
+async function write(
+  description: string,
+  model: Model,
+  { models, retryPolicy, agents }: Project,
+): Promise<WrittenAgent> {
+  const signal = AbortSignal.timeout(writeLimitMs);
+  const taken = `Names that are taken: ${[...agents.keys()].join(", ")}. Choose another.`;
+  const request = {
+    model,
+    system: [authorInstructions, taken],
+    messages: [said(description)],
+    tools: [],
+    temperature: writeTemperature,
+    signal,
+  };
+  const answer = await askModel(
+    { models, retryPolicy, onRetry: async (error) => remark(error.message) },
+    request,
+  );
+  if (answer.outcome === "failed")
+    throw new UserError(signal.aborted ? `No answer within ${writeLimitMs / 1000} s.` : answer.error.message);
+  const written = parseWritten(answer.text);
+  if (written === undefined)
+    throw new UserError(`The model did not answer with an agent but: ${excerpt(answer.text.trim(), 200)}`);
+  return written;
+}
+
+function said(text: string): Message {
+  return {
+    info: {
+      id: newMessageId(),
+      sessionId: newSessionId(),
+      role: "user",
+      time: { created: Date.now() },
+      agent: "author",
+    },
+    parts: [{ id: newPartId(), type: "text", text }],
+  };
+}
+
+async function writeNew(path: string, text: string, isForced: boolean): Promise<void> {
+  try {
+    await makeFolder(dirname(path));
+    await writeFile(path, text, { flag: isForced ? "w" : "wx" });
+  } catch (error) {
+    const reason =
+      codeOf(error) === "EEXIST"
+        ? `${path} is there already; --force replaces it.`
+        : `${path}: ${messageOf(error)}`;
+    throw new UserError(reason, { cause: error });
+  }
+}
+
+/** Throws where an agent has the name already. A built-in one cannot be replaced, one of the user's with --force. */
+function assertFree(name: string, { agents }: Project, isForced: boolean): void {
+  const agent = agents.get(name);
+  if (agent === undefined) return;
+  if (agent.native)
+    throw new UserError(
+      `The built-in agent ${name} cannot be replaced. Choose another name with --name NAME, or change its settings under agent.${name} in the configuration.`,
+    );
+  if (!isForced)
+    throw new UserError(
+      `There is an agent ${name} already. Choose another name with --name NAME; --force replaces it.`,
+    );
+}
+
+/** A path of folders and a name, which stays inside the agents' folder. */
+function isName(name: string): boolean {
+  return /^[a-z0-9][a-z0-9_-]*(\/[a-z0-9][a-z0-9_-]*)*$/.test(name);
+}
+
+function badName(name: string): string {
+  return `"${name}" is no name for an agent: small letters, digits and dashes, with / between folders.`;
+}
+
+function toJson(agent: Agent, project: Project) {
+  const { name, description, mode, hidden, model, variant, temperature, topP, steps, color, native } = agent;
+  const isDefault = name === project.defaultAgent;
+  const settings = { variant, temperature, topP, steps, color };
+  return {
+    name,
+    description,
+    mode,
+    hidden,
+    isDefault,
+    native,
+    model: model && formatModelRef(model),
+    ...settings,
+  };
+}
+
+function modeOf({ name, mode, hidden }: Agent, { defaultAgent }: Project): string {
+  return [mode, ...(name === defaultAgent ? ["default"] : []), ...(hidden ? ["hidden"] : [])].join(", ");
+}
+
+const modelOf = ({ model }: Agent): string => (model === undefined ? "" : formatModelRef(model));
+
+const fromOf = ({ native }: Agent): string => (native ? "built in" : "yours");

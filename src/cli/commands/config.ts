@@ -1,0 +1,191 @@
+import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Configuration } from "../../project/projects.ts";
+import { UserError } from "../../base/errors.ts";
+import { withoutSecretForms } from "../../base/secrets/secret-forms.ts";
+import type { Secrets } from "../../base/secrets/secrets.ts";
+import {
+  checkConfig,
+  parseConfigFile,
+  type ParsedFile,
+  problemAtPath,
+  problemsOf,
+} from "../../config/files/config-file.ts";
+import { readConfigText } from "../../config/files/config-text.ts";
+import { type ConfigValue, originsOf } from "../../config/origins.ts";
+import { substitute } from "../../config/substitution.ts";
+import type { Call } from "../command-line/command.ts";
+import { existingFolder, openApp } from "../local-app.ts";
+import { print, printJson, printTable, remark, tell } from "../terminal/output.ts";
+
+/** Every value that counts with the file and line that it comes from; keys are not shown. */
+export async function showConfig(call: Call): Promise<number> {
+  const read = await openApp().projects.readConfiguration(await existingFolder(call.text("cwd") ?? "."));
+  const wanted = call.operands[0]?.split(".") ?? [];
+  const values = originsOf(read.loaded, await readSources(read))
+    .filter(({ path }) => wanted.every((key, at) => path[at] === key))
+    .map((value) => ({ ...value, value: shown(value, read.secrets) }));
+  if (call.has("json")) {
+    const { problems } = read;
+    const { notes, withheld } = read.loaded;
+    await printJson({ values: values.map(toJson), problems, notes, withheld });
+  } else {
+    await printTable(columns, values.map(toRow));
+    tellRest(read);
+  }
+  if (values.length === 0 && wanted.length === 0)
+    remark("nothing is configured; fairlead setup does the first steps");
+  if (values.length > 0 || wanted.length === 0) return 0;
+  remark(`nothing is set under ${wanted.join(".")}`);
+  return 1;
+}
+
+/** Which files are read, in the order in which the later beat the earlier, and where else things are kept. */
+export async function configPaths(call: Call): Promise<number> {
+  const app = openApp();
+  const { loaded, places } = await app.projects.readConfiguration(
+    await existingFolder(call.text("cwd") ?? "."),
+  );
+  const scopes = new Map(loaded.sources.map(({ path, scope }) => [path, scope]));
+  const paths = [
+    ...places,
+    ...loaded.sources.map(({ path }) => path).filter((path) => !places.includes(path)),
+  ];
+  const files = paths.map((path) => ({ path, isRead: scopes.has(path), scope: scopes.get(path) }));
+  const folders = {
+    sessions: join(app.folders.data, "storage"),
+    credentials: join(app.folders.data, "credentials.json"),
+    log: app.logPath,
+  };
+  if (call.has("json")) {
+    await printJson({ files, folders });
+    return 0;
+  }
+  const rows = files.map(({ path, isRead, scope }) => [isRead ? "read" : "not there", scope ?? "", path]);
+  const others = Object.entries(folders).map(([name, path]) => [name, "", path]);
+  await printTable(
+    [{ name: "file" }, { name: "whose" }, { name: "path", keepsEnd: true }],
+    [...rows, ...others],
+  );
+  return 0;
+}
+
+/** Says what is wrong, with file, line, column and what was expected. Answers 1 where something is. */
+export async function checkConfigFiles(call: Call): Promise<number> {
+  const { problems, notes } =
+    call.operands.length === 0
+      ? await checkFolder(await existingFolder(call.text("cwd") ?? "."))
+      : await checkFiles(call.operands, openApp().home);
+  if (call.has("json")) await printJson({ problems, notes });
+  else {
+    for (const problem of problems) await print(problem);
+    for (const note of notes) remark(note);
+    if (problems.length === 0) await print("Nothing is wrong.");
+  }
+  return problems.length === 0 ? 0 : 1;
+}
+
+/** The JSON schema of configuration files, for editors and programs. */
+export async function configSchema(): Promise<number> {
+  const path = fileURLToPath(new URL("../schema/config.schema.json", import.meta.url));
+  process.stdout.write(await readFile(path, "utf8"));
+  return 0;
+}
+
+interface Checked {
+  readonly problems: readonly string[];
+  readonly notes: readonly string[];
+}
+
+async function checkFolder(folder: string): Promise<Checked> {
+  const { problems, loaded } = await openApp().projects.readConfiguration(folder);
+  return { problems, notes: loaded.notes };
+}
+
+async function checkFiles(paths: readonly string[], home: string): Promise<Checked> {
+  const checked = await Promise.all(paths.map((path) => checkFile(resolve(path), home)));
+  return {
+    problems: checked.flatMap(({ problems }) => problems),
+    notes: checked.flatMap(({ notes }) => notes),
+  };
+}
+
+async function checkFile(path: string, home: string): Promise<Checked> {
+  const read = await readConfigText(path);
+  if (read.outcome === "missing") throw new UserError(`There is no file ${path}.`);
+  if (read.outcome === "refused") return { problems: [`${path}: ${read.problem}`], notes: [] };
+  const file = parseConfigFile(path, read.text);
+  const { value, failures } = await substitute(file.value, { env: process.env, home, path });
+  const { problems, notes } = checkConfig(file, value, failures);
+  const filled = failures.map(({ path, message }) => problemAtPath(file, path, message));
+  const all = [...problemsOf(file), ...filled, ...problems];
+  return {
+    problems: all.map(({ line, column, message }) => `${path}:${line}:${column}: ${message}`),
+    notes,
+  };
+}
+
+const columns = [{ name: "setting", keepsEnd: true }, { name: "value" }, { name: "from", keepsEnd: true }];
+
+/** Files are read again: a session has no need to keep them. */
+async function readSources({ loaded }: Configuration): Promise<Map<string, ParsedFile>> {
+  const files = loaded.layers.map(async ({ source }) => {
+    const text = process.env[source] ?? (await textOf(source));
+    return [source, parseConfigFile(source, text)] as const;
+  });
+  return new Map(await Promise.all(files));
+}
+
+async function textOf(path: string): Promise<string> {
+  const read = await readConfigText(path);
+  return read.outcome === "read" ? read.text : "";
+}
+
+/** A value that may be a key is shown as it was written where that only names it, and not at all otherwise. */
+function shown({ path, value, written }: ConfigValue, secrets: Secrets): unknown {
+  if (typeof value !== "string" || !mayBeSecret(path)) return withoutKeys(value, secrets);
+  const isReference = written !== undefined && /^"(?:[\w.-]+ )?\{(?:env|file):[^{}]*\}"$/.test(written);
+  return isReference ? written.slice(1, -1) : "(hidden)";
+}
+
+/** A list may hold objects, such as the options of a plugin, and any text a password, such as an address. */
+function withoutKeys(value: unknown, secrets: Secrets): unknown {
+  if (typeof value === "string") return withoutSecretForms(secrets.redact(value));
+  if (Array.isArray(value)) return value.map((item) => withoutKeys(item, secrets));
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(([key, item]): [string, unknown] => [
+    key,
+    mayBeSecret([key]) ? "(hidden)" : withoutKeys(item, secrets),
+  ]);
+  return Object.fromEntries(entries);
+}
+
+const holdersOfSecrets: ReadonlySet<string> = new Set(["headers", "environment", "env"]);
+
+function mayBeSecret(path: readonly string[]): boolean {
+  const inHolder = path.slice(0, -1).some((key) => holdersOfSecrets.has(key));
+  return inHolder || /key|token|secret|password|auth|cookie|credential/i.test(path.at(-1) ?? "");
+}
+
+function toJson({ path, value, source, scope, line, column }: ConfigValue) {
+  return { setting: path.join("."), value, source, scope, line, column };
+}
+
+function toRow({ path, value, source, line }: ConfigValue): string[] {
+  return [path.join("."), typeof value === "string" ? value : JSON.stringify(value), place(source, line)];
+}
+
+function place(source: string, line: number): string {
+  const home = homedir();
+  return `${source.startsWith(`${home}/`) ? `~${source.slice(home.length)}` : source}:${line}`;
+}
+
+function tellRest({ problems, loaded, consent }: Configuration): void {
+  for (const problem of problems) remark(problem);
+  for (const note of loaded.notes) remark(note);
+  if (consent === undefined) return;
+  remark(`what waits until you trust ${consent.folder} is not in effect (fairlead trust add):`);
+  for (const want of consent.wants) tell(`  ${want}`);
+}

@@ -1,0 +1,153 @@
+import { lstatSync } from "node:fs";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { withoutControls } from "../../base/text/controls.ts";
+import { messageOf } from "../../base/errors.ts";
+import { makeFolder } from "../../base/files/make-folder.ts";
+import type { App } from "../../app.ts";
+import { ignoredVariables, type UserFolders } from "../../config/paths.ts";
+import type { Model } from "../../model/model.ts";
+import type { Project } from "../../conversation/project.ts";
+import type { Call } from "../command-line/command.ts";
+import { unreadableEntry } from "../compile-cache.ts";
+import type { Finding } from "./finding.ts";
+import { localApp } from "../local-app.ts";
+import { print, printJson } from "../terminal/output.ts";
+import { providerFindings, unusedFindings } from "./provider-findings.ts";
+import { damageFindings } from "./store-findings.ts";
+import { type Style, styleFor } from "../terminal/style.ts";
+import { version } from "../command-line/version.ts";
+
+/** Says what is configured, what works, and what to do. Answers 1 when something must be done first. */
+export async function doctor(call: Call): Promise<number> {
+  const { app, project } = await localApp(call.text("cwd"));
+  const findings = [
+    { what: "Fairlead", found: `${version} on Node ${process.versions.node}` },
+    folderFinding(project),
+    modelFinding(project),
+    ...(await providerFindings(project, call.has("offline"))),
+    ...(await unusedFindings(project)),
+    await storeFinding(app.folders),
+    ...(await damageFindings(app)),
+    ...(await besideFindings(app.folders)),
+    ...oddFileFindings(app),
+    ...variableFindings(),
+    ...consentFindings(project),
+    ...(await noteFindings(app, project)),
+    ...project.problems.map((problem) => ({ what: "Configuration", found: "a problem", todo: problem })),
+  ];
+  const style = styleFor(process.stdout, process.env);
+  if (call.has("json")) await printJson(findings);
+  else for (const finding of findings) await print(toLine(finding, style));
+  return findings.some(({ todo }) => todo !== undefined) ? 1 : 0;
+}
+
+function toLine({ what, found, todo, note }: Finding, style: Style): string {
+  const advice = todo ?? note;
+  const mark =
+    advice === undefined
+      ? style.green("ok  ")
+      : todo === undefined
+        ? style.yellow("note")
+        : style.red("todo");
+  const lines = advice === undefined ? "" : `\n     ${style.yellow(withoutControls(advice))}`;
+  return `${mark} ${what.padEnd(14)} ${withoutControls(found)}${lines}`;
+}
+
+function folderFinding({ workspace }: Project): Finding {
+  const git =
+    workspace.worktree === undefined ? "not in a git repository" : `git repository ${workspace.worktree}`;
+  return { what: "Folder", found: `${workspace.cwd} (${git})` };
+}
+
+function modelFinding({ models }: Project): Finding {
+  const chosen = models.defaultModel();
+  if (chosen.outcome === "none") return { what: "Model", found: "none", todo: chosen.error.message };
+  const { ref, limit } = chosen.model;
+  const context = limit.context === undefined ? "context unknown" : `${limit.context} tokens of context`;
+  return {
+    what: "Model",
+    found: `${ref.provider}/${ref.model} (${context})`,
+    ...(limit.context === undefined && { note: unknownContext(chosen.model, models) }),
+  };
+}
+
+function unknownContext(model: Model, models: Project["models"]): string {
+  const { provider, model: id } = model.ref;
+  const asked = models.mayAskWindow(model) ? "The server is asked for it at the first prompt. " : "";
+  return `${asked}While it is unknown, conversations are not compacted automatically: set limit.context for ${id} under provider.${provider}.models.`;
+}
+
+/** A project that waits works, with less; that is for the person to decide. */
+function consentFindings({ consent }: Project): Finding[] {
+  if (consent === undefined) return [];
+  const found = `${consent.wants.length} settings wait for your consent: fairlead trust add ${consent.folder}`;
+  return [{ what: "Trust", found }];
+}
+
+/** What was read and has no meaning here; nothing need be done. */
+async function noteFindings(app: App, { workspace }: Project): Promise<Finding[]> {
+  const { loaded } = await app.projects.readConfiguration(workspace.cwd);
+  return loaded.notes.map((note) => ({ what: "Note", found: note }));
+}
+
+async function storeFinding({ data }: UserFolders): Promise<Finding> {
+  const problem = await writingProblem(data);
+  if (problem === undefined) return { what: "Sessions", found: `kept in ${data}` };
+  return { what: "Sessions", found: "cannot be kept", todo: toWritable(data, "XDG_DATA_HOME", problem) };
+}
+
+/** Reports what is no regular file where the log or compiled code should be. */
+function oddFileFindings({ logPath, folders }: App): Finding[] {
+  const log = lstatSync(logPath, { throwIfNoEntry: false });
+  const isLogOdd = log !== undefined && !log.isFile() && !log.isSymbolicLink();
+  const code = unreadableEntry(join(folders.cache, "code"));
+  return [
+    ...(isLogOdd ? [oddFile("Log", "cannot be kept", logPath)] : []),
+    ...(code === undefined ? [] : [oddFile("Cache", "is not used: starts are slower", code)]),
+  ];
+}
+
+const oddFile = (what: string, found: string, path: string): Finding => ({
+  what,
+  found,
+  todo: `${path} is not a regular file. Move it away.`,
+});
+
+/** Reports variables that should name folders and are ignored. */
+function variableFindings(): Finding[] {
+  return ignoredVariables(process).map((name) => ({
+    what: "Environment",
+    found: `${name} is ignored: "${process.env[name]}" is not an absolute path`,
+    todo: `Set ${name} to an absolute path, or remove it.`,
+  }));
+}
+
+/** What else is kept, where it cannot be. */
+async function besideFindings({ state, cache }: UserFolders): Promise<Finding[]> {
+  const kept = [
+    { what: "Log", found: "cannot be kept", folder: state, variable: "XDG_STATE_HOME" },
+    { what: "Cache", found: "cannot be kept: starts are slower", folder: cache, variable: "XDG_CACHE_HOME" },
+  ];
+  const problems = await Promise.all(kept.map(({ folder }) => writingProblem(folder)));
+  return kept.flatMap(({ what, found, folder, variable }, index) => {
+    const problem = problems[index];
+    return problem === undefined ? [] : [{ what, found, todo: toWritable(folder, variable, problem) }];
+  });
+}
+
+const toWritable = (folder: string, variable: string, problem: string): string =>
+  `Make ${folder} writable, or set HOME or ${variable} to a place that is: ${problem}`;
+
+/** Why nothing can be kept in a folder, which is made if it is not there. */
+async function writingProblem(folder: string): Promise<string | undefined> {
+  const probe = join(folder, `.probe-${process.pid}`);
+  try {
+    await makeFolder(folder, 0o700);
+    await writeFile(probe, "", { mode: 0o600, flag: "wx" });
+    await rm(probe);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}

@@ -1,0 +1,79 @@
+import { spawn } from "node:child_process";
+import { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import {
+  client,
+  type ClientContext,
+  ndJsonStream,
+  RequestError,
+  type RequestPermissionRequest,
+  type RequestPermissionResponse,
+  type SessionUpdate,
+} from "@agentclientprotocol/sdk";
+import { messageOf } from "../../base/errors.ts";
+import { version } from "../command-line/version.ts";
+
+export interface EditorOptions {
+  /** For the server, beside what it inherits. */
+  env: Readonly<Record<string, string | undefined>>;
+  /** Logs everything, on stderr too. */
+  isVerbose?: boolean;
+  onUpdate(update: SessionUpdate, sessionId: string): void;
+  /** Aborts when the turn no longer waits for the answer. */
+  onPermission(request: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionResponse>;
+}
+
+/** A client of the same server that editors start, in a process of its own. */
+export interface Editor {
+  readonly agent: ClientContext;
+  /** The server's process. */
+  readonly pid: number | undefined;
+  close(): Promise<void>;
+}
+
+/** How long the server may take to end before it is killed. */
+const endLimitMs = 5_000;
+
+export async function startEditor(options: EditorOptions): Promise<Editor> {
+  const program = fileURLToPath(new URL("../bin/fairlead.js", import.meta.url));
+  const child = spawn(process.execPath, [program, "acp", ...(options.isVerbose ? ["--verbose"] : [])], {
+    stdio: ["pipe", "pipe", "inherit"],
+    env: options.env,
+    // A terminal interrupts all of its group; what an interrupt means is decided here.
+    detached: process.platform !== "win32",
+  });
+  const ended = new Promise<void>((resolve) => {
+    child.on("exit", () => resolve());
+    child.on("error", () => resolve());
+  });
+  const connection = client({ name: "fairlead" })
+    .onNotification("session/update", ({ params }) => options.onUpdate(params.update, params.sessionId))
+    .onRequest("session/request_permission", ({ params, signal }) => options.onPermission(params, signal))
+    .connect(ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout)));
+  await connection.agent.request("initialize", {
+    protocolVersion: 1,
+    clientInfo: { name: "fairlead-cli", version },
+    clientCapabilities: {},
+  });
+  return {
+    agent: connection.agent,
+    pid: child.pid,
+    close: async () => {
+      child.stdin.end();
+      const kill = setTimeout(() => child.kill("SIGKILL"), endLimitMs);
+      await ended;
+      clearTimeout(kill);
+    },
+  };
+}
+
+/** Why a request failed, in the words that are meant for a person. */
+export function reasonOf(error: unknown): string {
+  const data = error instanceof RequestError ? error.data : undefined;
+  const isDetailed = typeof data === "object" && data !== null && "details" in data;
+  const reason = isDetailed ? String(data.details) : messageOf(error);
+  return reason.replace(wordsForClients, "");
+}
+
+/** Clients go by them; they say nothing to a person. */
+const wordsForClients = /^Authentication required: /;

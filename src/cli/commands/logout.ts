@@ -1,0 +1,37 @@
+import { rm } from "node:fs/promises";
+import { organizationFile } from "../../config/load.ts";
+import { loadCredentials, saveCredential } from "../../model/keys/credentials.ts";
+import type { Call } from "../command-line/command.ts";
+import { openApp } from "../local-app.ts";
+import { print } from "../terminal/output.ts";
+import { UsageError } from "../command-line/usage.ts";
+
+/** Takes stored keys away. Those in the environment and in configuration files stay where they are. */
+export async function logout(call: Call): Promise<number> {
+  const { folders } = openApp();
+  if (call.has("organization")) {
+    await rm(organizationFile(folders.data), { force: true });
+    await print("No organisation's configuration counts any more.");
+    return 0;
+  }
+  const stored = Object.keys(await loadCredentials(folders.data));
+  if (stored.length === 0) {
+    await print("No key is stored.");
+    return 0;
+  }
+  for (const provider of chosen(call, stored)) {
+    await saveCredential(folders.data, provider, undefined);
+    await print(`The key of ${provider} is taken away.`);
+  }
+  return 0;
+}
+
+function chosen(call: Call, stored: readonly string[]): readonly string[] {
+  const [provider] = call.operands;
+  if (call.has("all")) return stored;
+  if (provider === undefined && stored.length > 1)
+    throw new UsageError(`keys of ${stored.join(", ")} are stored; name one, or --all`, "logout");
+  if (provider !== undefined && !stored.includes(provider))
+    throw new UsageError(`no key of ${provider} is stored; there are ${stored.join(", ")}`, "logout");
+  return provider === undefined ? stored : [provider];
+}

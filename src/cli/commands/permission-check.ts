@@ -1,0 +1,61 @@
+import { judge, type Authority, type Judgement } from "../../permission/judge.ts";
+import { showInvisible } from "../../permission/invisible.ts";
+import { explainShell } from "../../shell/analysis.ts";
+import type { Action, Rule } from "../../permission/rule.ts";
+import type { ShellContext } from "../../shell/part.ts";
+
+/** What is decided over one part of a command line. */
+export interface CheckedPart {
+  permission: string;
+  text: string;
+  action: Action;
+  /** Absent where none matched. */
+  rule?: Rule;
+  /** What the part does, and why it is decided so. */
+  reason: string;
+}
+
+export interface CheckedCommand {
+  command: string;
+  /** As strict as the strictest part. */
+  action: Action;
+  parts: CheckedPart[];
+}
+
+const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 };
+
+/** Decides over a command line as a running agent would before it asks anybody. Runs nothing. */
+export function checkCommand(command: string, context: ShellContext, authority: Authority): CheckedCommand {
+  const parts = explainShell(command.trim(), context).flatMap(
+    ({ permission, always, ...subject }): CheckedPart[] => {
+      const judgement = judge({ permission, subjects: [subject], always }, authority);
+      const { action, rule } = judgement;
+      if (subject.isOtherReading === true && action !== "deny") return [];
+      const part = {
+        permission,
+        text: subject.text,
+        action,
+        ...(rule && { rule }),
+        reason: `${subject.reason}; ${reasonOf(judgement)}`,
+      };
+      return [part];
+    },
+  );
+  const action = parts.reduce<Action>(
+    (strictest, part) => (strictness[part.action] > strictness[strictest] ? part.action : strictest),
+    "allow",
+  );
+  return { command, action, parts };
+}
+
+/** For a person: a line for the command and one for each part. */
+export function describeCheck({ command, action, parts }: CheckedCommand): string {
+  const lines = parts.map(
+    (part) => `  ${part.action.padEnd(5)} ${part.permission.padEnd(18)} ${part.text}  (${part.reason})`,
+  );
+  return [`${action.padEnd(5)} ${command}`, ...lines].map(showInvisible).join("\n");
+}
+
+function reasonOf({ reason, rule, by }: Judgement): string {
+  return by === "rules" && rule === undefined ? `${reason}, which asks` : reason;
+}

@@ -1,0 +1,82 @@
+import type { Approvals } from "../../permission/approvals.ts";
+import { checkCommand, describeCheck, type CheckedCommand } from "./permission-check.ts";
+import { shellContext } from "../../workspace/shell-context.ts";
+import type { Call } from "../command-line/command.ts";
+import { localApp } from "../local-app.ts";
+import { print, printJson, printTable, remark } from "../terminal/output.ts";
+import { UsageError } from "../command-line/usage.ts";
+
+/** `fairlead permissions check`: says what the rules decide over command lines. Runs none of them. */
+export async function checkCommands(call: Call): Promise<number> {
+  const check = await openCheck(call.text("cwd") ?? ".", call.text("agent"));
+  const toLine = (checked: CheckedCommand) =>
+    call.has("json") ? JSON.stringify(checked) : describeCheck(checked);
+  if (call.operands.length > 0) {
+    await print(toLine(check(call.operands.join(" "))));
+    return 0;
+  }
+  for await (const command of linesOf(process.stdin)) {
+    if (command.trim() !== "") await print(toLine(check(command)));
+  }
+  return 0;
+}
+
+/** What a person approved for good, with the numbers by which it is taken back. */
+export async function listApprovals(call: Call): Promise<number> {
+  const approvals = (await openApprovals(call)).list();
+  const rows = approvals.map(({ permission, pattern }, at) => [String(at + 1), permission, pattern]);
+  if (call.has("json"))
+    await printJson(approvals.map(({ permission, pattern }) => ({ permission, pattern })));
+  else await printTable([{ name: "no", right: true }, { name: "permission" }, { name: "pattern" }], rows);
+  if (rows.length === 0 && !call.has("json")) await print("Nothing is approved for good in this project.");
+  return 0;
+}
+
+export async function revokeApprovals(call: Call): Promise<number> {
+  const approvals = await openApprovals(call);
+  const known = approvals.list();
+  const wanted = call.operands.map((number) => {
+    const approval = /^\d+$/.test(number) ? known[Number(number) - 1] : undefined;
+    if (approval === undefined)
+      throw new UsageError(`there is no approval ${number}; fairlead permissions list shows them`, call.name);
+    return approval;
+  });
+  for (const approval of wanted) {
+    await approvals.revoke(approval);
+    await print(`Taken back: ${approval.permission} ${approval.pattern}`);
+  }
+  return 0;
+}
+
+async function openApprovals(call: Call): Promise<Approvals> {
+  const { app, project } = await localApp(call.text("cwd"));
+  return app.records.openApprovals(project.id);
+}
+
+/** With the rules, limits and approvals that a session of the folder would have. */
+async function openCheck(
+  folder: string,
+  name: string | undefined,
+): Promise<(command: string) => CheckedCommand> {
+  const { app, project } = await localApp(folder);
+  for (const problem of project.problems) remark(problem);
+  const agent = project.agents.get(name ?? project.defaultAgent);
+  if (agent === undefined)
+    throw new UsageError(`there is no agent "${name}"; there are ${[...project.agents.keys()].join(", ")}`);
+  const approvals = (await app.records.openApprovals(project.id)).rules();
+  const context = shellContext(project.workspace);
+  const authority = { rules: agent.rules, limits: agent.limits, approvals };
+  return (command) => checkCommand(command, context, authority);
+}
+
+/** Ended by a line feed alone, as a shell ends them: other ends of lines belong to the command. */
+async function* linesOf(input: NodeJS.ReadStream): AsyncIterable<string> {
+  input.setEncoding("utf8");
+  let open = "";
+  for await (const chunk of input) {
+    const lines = `${open}${String(chunk)}`.split("\n");
+    open = lines.pop() ?? "";
+    for (const line of lines) yield line.replace(/\r$/, "");
+  }
+  yield open;
+}

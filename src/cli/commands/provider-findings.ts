@@ -1,0 +1,86 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { withoutSecretForms } from "../../base/secrets/secret-forms.ts";
+import type { ModelRef } from "../../message/message.ts";
+import { presets } from "../../model/catalog/catalog.ts";
+import type { OpenModels, ProviderState, ProviderSummary } from "../../model/providers/providers.ts";
+import { isEnabled } from "../../model/catalog/usable-providers.ts";
+import type { Project } from "../../conversation/project.ts";
+import type { Finding } from "./finding.ts";
+
+/** Models of a server that are named. */
+const namedModels = 8;
+
+/** Asks each usable provider whether it works, all at once. A problem is a todo where the chosen model needs it. */
+export async function providerFindings({ models }: Project, isOffline: boolean): Promise<Finding[]> {
+  const chosen = models.defaultModel();
+  const ref = chosen.outcome === "found" ? chosen.model.ref : undefined;
+  return Promise.all(
+    models.providers().map(async (provider) => {
+      const model = ref?.provider === provider.id ? ref : undefined;
+      const found = describe(provider);
+      if (isOffline) return { what: "Provider", found: `${found} (not asked)` };
+      return {
+        what: "Provider",
+        ...judge(await models.check(provider.id, model), { provider, model, found }),
+      };
+    }),
+  );
+}
+
+function describe({ id, baseURL, keyFrom }: ProviderSummary): string {
+  const key = keyFrom === undefined ? "no key" : `key from ${keyFrom}`;
+  return `${id} at ${withoutSecretForms(baseURL)}, ${key}`;
+}
+
+interface Asked {
+  readonly provider: ProviderSummary;
+  /** The chosen model, where it is the provider's. */
+  readonly model: ModelRef | undefined;
+  readonly found: string;
+}
+
+function judge(state: ProviderState, { provider, model, found }: Asked): Omit<Finding, "what"> {
+  switch (state.outcome) {
+    case "answers":
+      return { found: `${found}: answers${state.modelCount === 0 ? ", lists no models" : ""}` };
+    case "unasked":
+      return { found: `${found} (not asked: a command prints the key)` };
+    case "failed": {
+      const message = withoutSecretForms(state.message);
+      return { found, ...(model === undefined ? { note: message } : { todo: message }) };
+    }
+    case "lacks-model": {
+      const names = state.models.slice(0, namedModels).join(", ");
+      const more = state.models.length > namedModels ? ", …" : "";
+      const lacks = `${provider.id} does not list the model ${model?.model}. It has ${names}${more}.`;
+      // Hosted providers leave out names under which they serve a model as well.
+      const isHosted = !provider.local && presets.some(({ id }) => id === provider.id);
+      if (isHosted) return { found, note: `${lacks} The model may work all the same.` };
+      const pull = provider.id === "ollama" ? ` Get it with "ollama pull ${model?.model}", or` : "";
+      return { found, todo: `${lacks}${pull} set "model" to one of these.` };
+    }
+  }
+}
+
+/** Names what is configured for other programs and cannot be used here. */
+export async function unusedFindings({ config, models, workspace }: Project): Promise<Finding[]> {
+  const usable = new Set(models.providers().map(({ id }) => id));
+  const unused = Object.keys(config.provider ?? {}).filter((id) => !usable.has(id) && isEnabled(id, config));
+  return [
+    ...(await Promise.all(unused.map((id) => unusedProvider(id, models)))),
+    ...(existsSync(join(workspace.worktree ?? workspace.cwd, ".mcp.json")) ? [mcpFile] : []),
+  ];
+}
+
+async function unusedProvider(id: string, models: OpenModels): Promise<Finding> {
+  const state = await models.check(id);
+  const note = state.outcome === "failed" ? state.message : undefined;
+  return { what: "Provider", found: `${id} is configured and cannot be used`, ...(note && { note }) };
+}
+
+const mcpFile: Finding = {
+  what: "MCP",
+  found: ".mcp.json is not read",
+  note: 'Put its servers under "mcp" in fairlead.json (docs/mcp.md).',
+};

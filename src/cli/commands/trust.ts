@@ -1,0 +1,51 @@
+import { realpath } from "node:fs/promises";
+import { resolve } from "node:path";
+import { showInvisible } from "../../permission/invisible.ts";
+import { describeConsent } from "../../session-state/consent.ts";
+import { findWorktree } from "../../workspace/worktree.ts";
+import type { Call } from "../command-line/command.ts";
+import { localApp } from "../local-app.ts";
+import { print, printJson } from "../terminal/output.ts";
+
+/** The folders whose own configuration counts. */
+export async function listTrusted(call: Call): Promise<number> {
+  const { app } = await localApp();
+  const folders = await app.records.trust.list();
+  const since = folders.map(({ folder, consents }) => {
+    return { folder, since: new Date(consents.at(-1)?.time ?? 0).toISOString() };
+  });
+  if (call.has("json")) await printJson(since);
+  else for (const one of since) await show(`${one.folder}  since ${one.since}`);
+  if (folders.length === 0 && !call.has("json")) await print("No folder is trusted.");
+  return 0;
+}
+
+export async function addTrust({ operands }: Call): Promise<number> {
+  const folder = resolve(operands[0] ?? ".");
+  const { consent } = (await localApp(folder)).project;
+  if (consent === undefined) {
+    await show(`Nothing in the configuration of ${folder} waits for trust.`);
+    return 0;
+  }
+  await consent.accept();
+  await show(describeConsent(consent));
+  await show(
+    `\n${consent.folder} is trusted as it is now; when that configuration changes you are asked again.`,
+  );
+  return 0;
+}
+
+/** A folder that is gone can be taken back too. */
+export async function revokeTrust({ operands }: Call): Promise<number> {
+  const folder = resolve(operands[0] ?? ".");
+  const { app } = await localApp();
+  const path = await realpath(folder).catch(() => folder);
+  const root = (await findWorktree(path).catch(() => undefined)) ?? path;
+  const isRevoked = await app.records.trust.revoke(root);
+  await show(isRevoked ? `${root} is not trusted any more.` : `${root} was not trusted.`);
+  return isRevoked ? 0 : 1;
+}
+
+async function show(text: string): Promise<void> {
+  await print(showInvisible(text));
+}

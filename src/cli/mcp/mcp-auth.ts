@@ -1,0 +1,100 @@
+import { createInterface } from "node:readline";
+import { UserError } from "../../base/errors.ts";
+import { authorize, type AuthorizeOutcome, type ShowAddress } from "../../mcp/oauth/oauth-flow.ts";
+import type { AuthorizationStore } from "../../mcp/oauth/oauth-store.ts";
+import type { RemoteServer } from "../../mcp/server-settings.ts";
+import { openBrowser } from "../terminal/browser.ts";
+import { styleFor } from "../terminal/style.ts";
+
+export interface TerminalFlow {
+  server: RemoteServer;
+  store: AuthorizationStore;
+  /** Whether to open a browser, not only to print the address. */
+  opensBrowser: boolean;
+}
+
+/** Authorizes a server with the person at this terminal, who gets the address on stderr. Ctrl-C ends it. */
+export async function authorizeAtTerminal({
+  server,
+  store,
+  opensBrowser,
+}: TerminalFlow): Promise<AuthorizeOutcome> {
+  const interrupted = new AbortController();
+  const interrupt = () => interrupted.abort();
+  process.once("SIGINT", interrupt);
+  const pasted = new PastedAddress();
+  const show: ShowAddress = async (address) => {
+    tell(invitation(server, address));
+    if (opensBrowser) openBrowser(address, process.platform, process.env);
+    pasted.listen(address);
+    return "shown";
+  };
+  try {
+    return await authorize(server, { store, fetch, show }, interrupted.signal);
+  } finally {
+    pasted.end();
+    process.off("SIGINT", interrupt);
+  }
+}
+
+/** Undefined where the person has what they wanted. */
+export function failureOf(outcome: AuthorizeOutcome, server: RemoteServer): UserError | undefined {
+  switch (outcome.outcome) {
+    case "authorized":
+    case "notNeeded":
+      return undefined;
+    case "declined":
+      return new UserError(`"${server.name}" was not authorized: access was denied.`);
+    case "cancelled":
+      return new UserError(`"${server.name}" was not authorized: you stopped it.`);
+    case "failed":
+      return new UserError(`"${server.name}" was not authorized: ${outcome.reason}`);
+  }
+}
+
+/** A browser on another computer cannot come back here, but the person can bring the address where it ended. */
+class PastedAddress {
+  #lines: ReturnType<typeof createInterface> | undefined;
+
+  listen(address: string): void {
+    const back = new URL(address).searchParams.get("redirect_uri") ?? "";
+    this.#lines = createInterface({ input: process.stdin });
+    this.#lines.on("line", (line) => void bringBack(line, back));
+  }
+
+  end(): void {
+    this.#lines?.close();
+    // An open terminal would keep the program waiting.
+    process.stdin.destroy();
+  }
+}
+
+/** Goes where the browser could not; only what was asked of it counts, whatever host the line names. */
+async function bringBack(line: string, back: string): Promise<void> {
+  const query = URL.parse(line.trim())?.search;
+  if (!query) return tell("That is no address. Paste the whole line of the browser's address bar.\n");
+  try {
+    const { status } = await fetch(new URL(query, back));
+    if (status >= 400) tell("That address does not belong to this authorization.\n");
+  } catch {
+    tell("That came too late: begin again.\n");
+  }
+}
+
+function invitation({ name, url }: RemoteServer, address: string): string {
+  const style = styleFor(process.stderr, process.env);
+  return [
+    `To let Fairlead use the MCP server "${name}" (${url}), open this address in your browser:`,
+    "",
+    `  ${style.bold(address)}`,
+    "",
+    style.dim(
+      "If your browser is on another computer, it ends at a page that does not load: paste its address here.",
+    ),
+    "",
+  ].join("\n");
+}
+
+function tell(text: string): void {
+  process.stderr.write(text);
+}

@@ -1,0 +1,134 @@
+import type { App } from "../../app.ts";
+import { orAfter } from "../../base/async.ts";
+import type { Server } from "../../mcp/server.ts";
+import {
+  describeSettings,
+  nothingGiven,
+  serverList,
+  type ServerSettings,
+} from "../../mcp/server-settings.ts";
+import { showInvisible } from "../../permission/invisible.ts";
+import type { Project } from "../../conversation/project.ts";
+import { remark } from "../terminal/output.ts";
+import { type Style, styleFor } from "../terminal/style.ts";
+
+/** One configured server, after it was connected to or that was given up. */
+interface ServerRow {
+  readonly name: string;
+  readonly type: "local" | "remote";
+  /** The command or the address, without what could be secret. */
+  readonly where: string;
+  readonly state: "connected" | "needs authorization" | "failed" | "disabled";
+  /** Why it is not connected, or what to do. */
+  readonly reason?: string;
+  readonly tools: readonly string[];
+  readonly prompts: readonly string[];
+  readonly resources: readonly string[];
+  /** What of its offers is left out and why. */
+  readonly notes: readonly string[];
+}
+
+/** How long a server may take; they are connected to all at once. */
+const waitMs = 20_000;
+
+/** Connects to every configured server, prints how that went, and ends them. */
+export async function listServers(app: App, project: Project, isJson: boolean): Promise<void> {
+  const { cwd, roots } = project.workspace;
+  const { servers: settings, disabled, problems } = serverList(project.config, nothingGiven, cwd);
+  const servers = app.openServers({ elicitationAbilities: () => noAbilities, visited: () => {} });
+  const user = {};
+  const connecting = settings.map((each) => connect(servers.join(each, roots, user)));
+  const rows = [...(await Promise.all(connecting)), ...disabled.map((name) => disabledRow(project, name))];
+  await app.close();
+  for (const problem of problems) remark(showInvisible(problem));
+  if (isJson) return print(JSON.stringify(rows, undefined, 2));
+  if (rows.length === 0) print('No MCP server is configured. They stand under "mcp" in fairlead.json.');
+  for (const line of toTable(rows, styleFor(process.stdout, process.env))) print(line);
+}
+
+const noAbilities = { forms: false, urls: false };
+
+async function connect(server: Server): Promise<ServerRow> {
+  server.start();
+  await orAfter(server.settled(), waitMs, undefined);
+  const { settings, offers } = server;
+  return {
+    ...describeBriefly(settings),
+    ...stateOf(server),
+    tools: offers.tools.map(({ name }) => name),
+    prompts: offers.prompts.map(({ name }) => name),
+    resources: [
+      ...offers.resources.map(({ uri }) => uri),
+      ...offers.templates.map(({ uriTemplate }) => uriTemplate),
+    ],
+    notes: offers.notes,
+  };
+}
+
+function describeBriefly(settings: ServerSettings): Pick<ServerRow, "name" | "type" | "where"> {
+  return { name: settings.name, type: settings.type, where: describeSettings(settings) };
+}
+
+function stateOf({ status, settings: { name } }: Server): Pick<ServerRow, "state" | "reason"> {
+  switch (status.state) {
+    case "connected":
+      return { state: "connected" };
+    case "needs authorization":
+      return { state: "needs authorization", reason: `fairlead mcp auth ${name}` };
+    case "failed":
+      return { state: "failed", reason: status.reason };
+    case "waiting":
+    case "connecting":
+    case "ended":
+      return { state: "failed", reason: `it did not answer within ${waitMs / 1000} s` };
+  }
+}
+
+function disabledRow({ config }: Project, name: string): ServerRow {
+  const server = config.mcp?.[name];
+  const url = server !== undefined && "url" in server ? server.url : undefined;
+  const type = url === undefined ? "local" : "remote";
+  return {
+    name,
+    type,
+    where: url ?? "",
+    state: "disabled",
+    tools: [],
+    prompts: [],
+    resources: [],
+    notes: [],
+  };
+}
+
+function toTable(rows: readonly ServerRow[], style: Style): string[] {
+  const nameWidth = Math.max(0, ...rows.map(({ name }) => name.length));
+  const stateWidth = Math.max(0, ...rows.map((row) => summaryOf(row).length));
+  return rows.flatMap((row) => {
+    const state = painted(row, summaryOf(row).padEnd(stateWidth), style);
+    const first = `${row.name.padEnd(nameWidth)}  ${state}  ${style.dim(row.where)}`;
+    const below = [...(row.reason === undefined ? [] : [row.reason]), ...row.notes];
+    return [first, ...below.map((text) => `${" ".repeat(nameWidth)}  ${style.yellow(text)}`)];
+  });
+}
+
+function summaryOf({ state, tools }: ServerRow): string {
+  if (state !== "connected") return state;
+  return `connected, ${tools.length} ${tools.length === 1 ? "tool" : "tools"}`;
+}
+
+function painted({ state }: ServerRow, text: string, style: Style): string {
+  switch (state) {
+    case "connected":
+      return style.green(text);
+    case "failed":
+      return style.red(text);
+    case "needs authorization":
+      return style.yellow(text);
+    case "disabled":
+      return style.dim(text);
+  }
+}
+
+function print(text: string): void {
+  process.stdout.write(`${showInvisible(text)}\n`);
+}

@@ -1,0 +1,94 @@
+import { UserError } from "../../base/errors.ts";
+import type { AuthorizeOutcome } from "../../mcp/oauth/oauth-flow.ts";
+import { nothingGiven, type RemoteServer, serverList } from "../../mcp/server-settings.ts";
+import { showInvisible } from "../../permission/invisible.ts";
+import type { Project } from "../../conversation/project.ts";
+import type { Call } from "../command-line/command.ts";
+import { localApp } from "../local-app.ts";
+import { print, remark } from "../terminal/output.ts";
+import { UsageError } from "../command-line/usage.ts";
+
+/** Connects to the configured servers and says how they are. */
+export async function listMcp(call: Call): Promise<number> {
+  const { app, project } = await localApp();
+  const { listServers } = await import("./mcp-list.ts");
+  await listServers(app, project, call.has("json"));
+  if (project.consent !== undefined) remark(waitingOf(project).trim());
+  return 0;
+}
+
+/** Lets the program use a remote server, in the person's browser. */
+export async function authorizeMcp(call: Call): Promise<number> {
+  const [name = ""] = call.operands;
+  const { app, project } = await localApp();
+  const server = remoteServer(project, name);
+  const { authorizeAtTerminal, failureOf } = await import("./mcp-auth.ts");
+  const opensBrowser = !call.has("no-browser") && process.stderr.isTTY;
+  const outcome = await authorizeAtTerminal({ server, store: app.authorizations, opensBrowser });
+  if (call.has("json")) await print(JSON.stringify({ name, url: server.url, ...outcome }));
+  const failure = failureOf(outcome, server);
+  if (failure !== undefined) remark(showInvisible(failure.message));
+  else if (!call.has("json")) await print(showInvisible(successOf(outcome, server)));
+  return exitCodes[outcome.outcome];
+}
+
+/** Forgets what a server gave. */
+export async function logoutMcp(call: Call): Promise<number> {
+  const [name] = call.operands;
+  if (call.has("all")) return logoutAll();
+  if (name === undefined) throw new UsageError("mcp logout needs the name of a server, or --all", call.name);
+  return logout(name);
+}
+
+const exitCodes: Readonly<Record<AuthorizeOutcome["outcome"], number>> = {
+  authorized: 0,
+  notNeeded: 0,
+  declined: 1,
+  failed: 1,
+  cancelled: 130,
+};
+
+function successOf({ outcome }: AuthorizeOutcome, { name }: RemoteServer): string {
+  return outcome === "notNeeded"
+    ? `"${name}" answers without being authorized.`
+    : `"${name}" is authorized. Sessions that are open use it after /mcp reconnect ${name}.`;
+}
+
+/** A server is named as in the configuration, or by its address, for it may have gone from there. */
+async function logout(name: string): Promise<number> {
+  const { app, project } = await localApp();
+  const url = URL.canParse(name) ? name : remoteServer(project, name).url;
+  const isForgotten = await app.authorizations.forget(url);
+  const done = isForgotten ? `The authorization of ${url} is forgotten here.` : `Nothing was kept of ${url}.`;
+  await print(showInvisible(done));
+  return 0;
+}
+
+async function logoutAll(): Promise<number> {
+  const { app } = await localApp();
+  const all = await app.authorizations.list();
+  for (const { serverUrl } of all) {
+    await app.authorizations.forget(serverUrl);
+    await print(showInvisible(`The authorization of ${serverUrl} is forgotten here.`));
+  }
+  if (all.length === 0) await print("Nothing was kept of any server.");
+  return 0;
+}
+
+function remoteServer(project: Project, name: string): RemoteServer {
+  const { servers } = serverList(project.config, nothingGiven, project.workspace.cwd);
+  const server = servers.find((one) => one.name === name);
+  if (server?.type === "remote") return server;
+  if (server?.type === "local")
+    throw new UserError(`"${name}" runs on this computer; only remote servers are authorized.`);
+  const remote = servers.filter(({ type }) => type === "remote").map((one) => one.name);
+  const known = remote.length === 0 ? "none" : remote.join(", ");
+  throw new UserError(
+    `There is no MCP server "${name}"; remote ones that are configured: ${known}.${waitingOf(project)}`,
+  );
+}
+
+function waitingOf({ consent }: Project): string {
+  if (consent === undefined) return "";
+  return ` What the project configures waits for your trust: fairlead trust add ${consent.folder}`;
+}

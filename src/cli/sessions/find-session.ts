@@ -1,0 +1,53 @@
+import { UserError } from "../../base/errors.ts";
+import { isSessionId } from "../../message/ids.ts";
+import type { SessionInfo } from "../../message/message.ts";
+import type { SessionStore } from "../../storage/session-store.ts";
+import type { Call } from "../command-line/command.ts";
+import { existingFolder } from "../local-app.ts";
+
+/** Finds the session that a command's first operand names, `last` as its flags --cwd and --all say. */
+export async function findCalledSession(store: SessionStore, call: Call): Promise<SessionInfo> {
+  return findSession(store, call.operands[0] ?? "", await folderOfLast(call));
+}
+
+/** The folder that `last` looks in: the one of --cwd, else this one; undefined with --all. */
+export async function folderOfLast(call: Call): Promise<string | undefined> {
+  return call.has("all") ? undefined : existingFolder(call.text("cwd") ?? ".");
+}
+
+/**
+ * Finds a session by its id, by an end of its id, or by `last`: the newest of the folder, or of all folders without one.
+ * Throws {@link UserError} where there is none, or more than one.
+ */
+export async function findSession(
+  store: SessionStore,
+  given: string,
+  folder: string | undefined,
+): Promise<SessionInfo> {
+  if (given === "last") return newestSession(store, folder);
+  // A table in a narrow terminal shows the end of an id like this.
+  const name = given.replace(/^…/, "");
+  const info = isSessionId(name) ? await store.load(name) : undefined;
+  if (info !== undefined) return info;
+  const ids = name.length < shortestEnd ? [] : (await store.sessionIds()).filter((id) => id.endsWith(name));
+  const [only] = ids;
+  if (ids.length > 1) throw new UserError(`Several sessions end with ${name}: ${ids.join(", ")}.`);
+  const found = only && (await store.load(only));
+  if (found === undefined)
+    throw new UserError(`There is no session ${name}. fairlead sessions list --all shows them.`);
+  return found;
+}
+
+async function newestSession(store: SessionStore, folder: string | undefined): Promise<SessionInfo> {
+  const { sessions } = await store.list({ ...(folder !== undefined && { cwd: folder }), limit: 1 });
+  const [newest] = sessions;
+  if (newest !== undefined) return newest;
+  throw new UserError(
+    folder === undefined
+      ? "There is no session yet."
+      : `There is no session in ${folder}. fairlead sessions --all lists those of other folders.`,
+  );
+}
+
+/** Letters of an id's end that name a session; ids begin alike. */
+const shortestEnd = 6;

@@ -1,0 +1,69 @@
+import { readFile, stat } from "node:fs/promises";
+import { codeOf, messageOf, UserError } from "../../base/errors.ts";
+import { describeIssue } from "../../config/files/expectation.ts";
+import { type SessionFile, sessionFileSchema } from "../../reports/session-file.ts";
+
+/** A session's file is read whole. */
+const fileLimitBytes = 256 * 1024 * 1024;
+/** Objects and lists in one another, and children of children among them: ours have a dozen. */
+const depthLimit = 200;
+/** The last moment that a date can say, in milliseconds since 1970 (ECMAScript, 21.4.1.1). */
+const lastTime = 8.64e15;
+
+/** Reads a file that `sessions export --format json` wrote. Throws {@link UserError} that says why it is none. */
+export async function readSessionFile(path: string): Promise<SessionFile> {
+  const refuse = (why: string) => new UserError(`${path} is no exported session: ${why}.`);
+  const value = parseJson(await textOf(path));
+  if (value === undefined) throw refuse("it is not JSON, or was cut off");
+  const wrong = whatIsOdd(value);
+  if (wrong !== undefined) throw refuse(wrong);
+  const parsed = sessionFileSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const { field, message } = issue
+    ? describeIssue(issue, value)
+    : { field: "", message: "it has another form" };
+  throw refuse(field === "" ? message : `${field} ${message}`);
+}
+
+async function textOf(path: string): Promise<string> {
+  try {
+    const found = await stat(path);
+    // A pipe would wait for its writer, a device never end.
+    if (!found.isFile()) throw new UserError(`${path} is not a file.`);
+    if (found.size > fileLimitBytes)
+      throw new UserError(
+        `${path} has ${found.size} bytes; sessions of up to ${fileLimitBytes} are imported.`,
+      );
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (error instanceof UserError) throw error;
+    throw new UserError(`${path} cannot be read: ${codeOf(error) ?? messageOf(error)}.`, { cause: error });
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What types do not say: how deep it goes, and times that no clock shows. Looks level by level, however deep. */
+function whatIsOdd(value: unknown): string | undefined {
+  let level = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > depthLimit) return `it nests more than ${depthLimit} levels`;
+    const records = level.filter((one) => typeof one === "object" && one !== null);
+    if (records.some((one) => "time" in one && !hasTimes(one.time))) return "it has a time that is none";
+    level = records.flatMap((one) => Object.values(one));
+  }
+  return undefined;
+}
+
+function hasTimes(time: unknown): boolean {
+  if (typeof time !== "object" || time === null) return true;
+  const numbers = Object.values(time).filter((moment) => typeof moment === "number");
+  return numbers.every((moment) => moment >= 0 && moment <= lastTime);
+}

@@ -1,0 +1,39 @@
+import { collect } from "../../base/async.ts";
+import { UserError } from "../../base/errors.ts";
+import { formatModelRef } from "../../model/catalog/catalog.ts";
+import { askAboutConversation } from "../../context/conversation-text.ts";
+import { withoutReverted } from "../../conversation/visible-messages.ts";
+import { chosenModel } from "../chosen-model.ts";
+import type { Call } from "../command-line/command.ts";
+import { findCalledSession } from "./find-session.ts";
+import { localApp } from "../local-app.ts";
+import { print, printJson, remark, shownOn, tell } from "../terminal/output.ts";
+
+const agent = "summary";
+
+/** How long a model may take. */
+const limitMs = 180_000;
+
+/** Has a model say in two or three sentences what was done in a session, as for a pull request. */
+export async function summariseSession(call: Call): Promise<number> {
+  const { app, project } = await localApp(call.text("cwd"));
+  const store = await app.store();
+  const { id, revert } = await findCalledSession(store, call);
+  const messages = await collect(withoutReverted(store.messages(id), revert));
+  if (messages.length === 0) throw new UserError(`Nothing was said in ${id} yet.`);
+  const model = chosenModel(call, project, project.agents.get(agent)?.model);
+  tell(`Asking ${formatModelRef(model.ref)} …`);
+  const signal = AbortSignal.timeout(limitMs);
+  const end = "Describe what was done.";
+  const onRetry = async ({ message }: { message: string }) => remark(message);
+  const answer = await askAboutConversation(project, { agent, model, messages, end, onRetry }, signal);
+  if (answer.outcome === "failed")
+    throw new UserError(signal.aborted ? `No answer within ${limitMs / 1000} s.` : answer.error.message);
+  const summary = answer.text.trim();
+  if (summary === "") throw new UserError("The model wrote no summary; try again, or another --model.");
+  const { tokens, cost } = answer;
+  if (call.has("json"))
+    await printJson({ session: id, model: formatModelRef(model.ref), summary, tokens, cost });
+  else await print(shownOn(process.stdout, summary));
+  return 0;
+}

@@ -1,0 +1,258 @@
+import { writeFile } from "node:fs/promises";
+import { collect } from "../../base/async.ts";
+import { codeOf, messageOf, UserError } from "../../base/errors.ts";
+import type { ModelRef, SessionInfo } from "../../message/message.ts";
+import { formatModelRef } from "../../model/catalog/catalog.ts";
+import { beginsTurn, firstWords } from "../../conversation/checkpoints.ts";
+import { importSession } from "../../reports/import-session.ts";
+import { readSession } from "../../reports/session-file.ts";
+import { sessionMarkdown } from "../../reports/session-markdown.ts";
+import { type Spending, Stats } from "../../reports/session-stats.ts";
+import { withoutReverted } from "../../conversation/visible-messages.ts";
+import type { SessionStore } from "../../storage/session-store.ts";
+import type { Call } from "../command-line/command.ts";
+import { findCalledSession, findSession, folderOfLast } from "./find-session.ts";
+import { exitCodes } from "../terminal/help.ts";
+import { existingFolder, localApp, openApp } from "../local-app.ts";
+import { print, printJson, printTable, remark, shownOn, tell, toCell } from "../terminal/output.ts";
+import { Stopped } from "../terminal/questions.ts";
+import { readSessionFile } from "./session-file.ts";
+import { UsageError } from "../command-line/usage.ts";
+
+const listedUnlessSaid = 50;
+
+/** Sessions of a folder, newest first, or of all folders. */
+export async function listSessions(call: Call): Promise<number> {
+  const store = await openApp().store();
+  const isAll = call.has("all");
+  const cwd = isAll ? undefined : await existingFolder(call.text("cwd") ?? ".");
+  const { sessions, nextCursor } = await store.list({
+    ...(cwd !== undefined && { cwd }),
+    includeArchived: call.has("archived"),
+    limit: call.number("limit") ?? listedUnlessSaid,
+  });
+  if (call.has("json")) {
+    await printJson(sessions);
+    return 0;
+  }
+  const columns = [
+    { name: "session", keepsEnd: true },
+    { name: "used" },
+    { name: "cost", right: true },
+    { name: "title" },
+  ];
+  await printTable(
+    isAll ? [...columns, { name: "folder", keepsEnd: true }] : columns,
+    sessions.map((info) => (isAll ? [...toRow(info), info.cwd] : toRow(info))),
+  );
+  if (sessions.length === 0) process.stderr.write(`${nothingListed(cwd)}\n`);
+  if (nextCursor !== undefined) process.stderr.write("There are more: --limit N shows them.\n");
+  return 0;
+}
+
+/** What a session is, and its turns. */
+export async function showSession(call: Call): Promise<number> {
+  const store = await openApp().store();
+  const info = await findCalledSession(store, call);
+  const turns: { time: string; words: string }[] = [];
+  const stats = new Stats();
+  for await (const message of withoutReverted(store.messages(info.id), info.revert)) {
+    if (beginsTurn(message))
+      turns.push({ time: timeOf(message.info.time.created), words: firstWords(message) });
+    stats.add("all", message);
+  }
+  if (info.titleCall !== undefined) stats.addCall("all", info.titleCall);
+  const { calls, tokens } = stats.total();
+  if (call.has("json")) {
+    await printJson({ ...info, turns, calls, tokens });
+    return 0;
+  }
+  const facts = [
+    ["session", info.id],
+    ["title", info.title ?? ""],
+    ["folder", info.cwd],
+    ["agent", info.agent],
+    ["model", info.model === undefined ? "" : formatModelRef(info.model)],
+    ["created", timeOf(info.time.created)],
+    ["used", timeOf(info.time.updated)],
+    ["calls", String(calls)],
+    ["cost", dollars(info.cost)],
+    ["files", describeSummary(info)],
+  ];
+  await printTable(
+    [{ name: "what" }, { name: "value" }],
+    facts.filter(([, value]) => value !== ""),
+  );
+  await print("");
+  await printTable(
+    [{ name: "turn", right: true }, { name: "began" }, { name: "message" }],
+    turns.map(({ time, words }, at) => [String(at + 1), time, words]),
+  );
+  return 0;
+}
+
+/** Writes a session as Markdown for people or as JSON for programs and `sessions import`. */
+export async function exportSession(call: Call): Promise<number> {
+  const store = await openApp().store();
+  const info = await findCalledSession(store, call);
+  const text = call.text("format") === "json" ? await asJson(store, info) : await asMarkdown(store, info);
+  const output = call.text("output");
+  if (output === undefined) {
+    process.stdout.write(shownOn(process.stdout, text));
+    return 0;
+  }
+  try {
+    await writeFile(output, text, { mode: 0o600, flag: call.has("force") ? "w" : "wx" });
+  } catch (error) {
+    const isThere = codeOf(error) === "EEXIST";
+    throw new UserError(
+      isThere ? `${output} is there already; --force replaces it.` : `${output}: ${messageOf(error)}`,
+      { cause: error },
+    );
+  }
+  process.stderr.write(`Written: ${output}\n`);
+  return 0;
+}
+
+/** Stores sessions from files that `sessions export --format json` wrote. */
+export async function importSessions(call: Call): Promise<number> {
+  const { app, project } = await localApp(call.text("cwd"));
+  const store = await app.store();
+  for (const path of call.operands) {
+    const file = await readSessionFile(path);
+    const place = { projectId: project.id, cwd: project.workspace.cwd };
+    await print(await importSession(store, file, place));
+  }
+  return 0;
+}
+
+/** Deletes sessions; asks first on a terminal, unless each id was typed in full or with --yes. */
+export async function deleteSessions(call: Call): Promise<number> {
+  const store = await openApp().store();
+  const folder = await folderOfLast(call);
+  const found = new Map<string, SessionInfo>();
+  for (const name of call.operands) found.set(name, await findSession(store, name, folder));
+  const sessions = [...new Map([...found.values()].map((info) => [info.id, info])).values()];
+  const isTyped = [...found].every(([name, { id }]) => name === id);
+  if (!isTyped && !call.has("yes") && !(await mayDelete(sessions, found.get("last")))) {
+    remark("Nothing was deleted.");
+    return exitCodes.cancelled;
+  }
+  for (const { id, title } of sessions) {
+    await store.remove(id);
+    await print(`Deleted: ${id} ${title ?? ""}`.trim());
+  }
+  return exitCodes.done;
+}
+
+/** Asks on a terminal. Without one the end of an id is enough, but `last` throws {@link UsageError}. */
+async function mayDelete(
+  sessions: readonly SessionInfo[],
+  newest: SessionInfo | undefined,
+): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    if (newest === undefined) return true;
+    throw new UsageError(`last is ${newest.id}: add --yes, or name it by its id`, "sessions delete");
+  }
+  for (const { id, title, time, cwd } of sessions)
+    tell(`  ${id}  ${timeOf(time.updated)}  ${toCell(title ?? "")}  (${toCell(cwd)})`);
+  const { lineQuestions } = await import("../terminal/line-questions.ts");
+  const questions = lineQuestions(process.stdin, process.stderr);
+  const what = sessions.length === 1 ? "this session" : `these ${sessions.length} sessions`;
+  try {
+    return await questions.confirm(`Delete ${what} with all that is stored of it?`, false);
+  } catch (error) {
+    if (!(error instanceof Stopped)) throw error;
+    remark(error.message);
+    return false;
+  } finally {
+    questions.close();
+  }
+}
+
+/** What was used and spent, by model, day, folder or session. */
+export async function sessionStats(call: Call): Promise<number> {
+  const store = await openApp().store();
+  const since = Date.now() - (call.number("days") ?? Number.POSITIVE_INFINITY) * 24 * 60 * 60 * 1000;
+  const cwd = call.has("cwd") ? await existingFolder(call.text("cwd") ?? ".") : undefined;
+  const by = call.text("by") ?? "model";
+  const stats = new Stats();
+  let sessions = 0;
+  for (const id of await store.sessionIds()) {
+    const info = await store.load(id);
+    if (info === undefined || info.time.updated < since || (cwd !== undefined && info.cwd !== cwd)) continue;
+    sessions++;
+    for await (const message of store.messages(id))
+      if (message.info.time.created >= since) {
+        const { info: said } = message;
+        const model = said.role === "assistant" ? said.model : undefined;
+        stats.add(nameFor(by, { time: said.time.created, model }, info), message);
+      }
+    const { titleCall } = info;
+    if (titleCall !== undefined && titleCall.time >= since)
+      stats.addCall(nameFor(by, titleCall, info), titleCall);
+  }
+  const rows = stats.rows();
+  const total = stats.total();
+  if (call.has("json")) {
+    await printJson({ by, sessions, rows: rows.map(({ name, spending }) => ({ name, ...spending })), total });
+    return 0;
+  }
+  const right = ["calls", "input", "cache read", "output", "reasoning", "cost"];
+  await printTable(
+    [{ name: by, keepsEnd: by !== "day" }, ...right.map((name) => ({ name, right: true }))],
+    [...rows.map(({ name, spending }) => spendingRow(name, spending)), spendingRow("total", total)],
+  );
+  return 0;
+}
+
+function nameFor(
+  by: string,
+  { time, model }: { time: number; model: ModelRef | undefined },
+  session: SessionInfo,
+): string {
+  if (by === "day") return new Date(time).toISOString().slice(0, 10);
+  if (by === "folder") return session.cwd;
+  if (by === "session") return session.id;
+  return model === undefined ? "" : formatModelRef(model);
+}
+
+function spendingRow(name: string, { calls, tokens, cost }: Spending): string[] {
+  const { input, cache, output, reasoning } = tokens;
+  return [name, ...[calls, input, cache.read, output, reasoning].map(String), dollars(cost)];
+}
+
+async function asJson(store: SessionStore, { id }: SessionInfo): Promise<string> {
+  return `${JSON.stringify(await readSession(store, id), undefined, 2)}\n`;
+}
+
+async function asMarkdown(store: SessionStore, info: SessionInfo): Promise<string> {
+  return sessionMarkdown(info, await collect(withoutReverted(store.messages(info.id), info.revert)));
+}
+
+function toRow({ id, time, cost, title }: SessionInfo): string[] {
+  const put = time.archived === undefined ? "" : "(archived) ";
+  return [id, timeOf(time.updated), dollars(cost), `${put}${title ?? ""}`];
+}
+
+function describeSummary({ summary }: SessionInfo): string {
+  if (summary === undefined) return "";
+  return `${summary.files} changed, +${summary.additions} -${summary.deletions} lines`;
+}
+
+function nothingListed(cwd: string | undefined): string {
+  return cwd === undefined
+    ? "There is no session yet."
+    : `There is no session in ${cwd}. --all shows those of all folders.`;
+}
+
+/** Local time, sortable. */
+function timeOf(ms: number): string {
+  const date = new Date(ms);
+  const local = new Date(ms - date.getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 16).replace("T", " ");
+}
+
+function dollars(cost: number): string {
+  return cost === 0 ? "" : `$${cost.toFixed(4)}`;
+}

@@ -1,0 +1,64 @@
+import { type Span, traceOf, type TurnTrace } from "../../reports/trace.ts";
+import type { Call } from "../command-line/command.ts";
+import { findCalledSession } from "./find-session.ts";
+import { openApp } from "../local-app.ts";
+import { print, printJson, toCell } from "../terminal/output.ts";
+import { type Style, styleFor } from "../terminal/style.ts";
+import { UsageError } from "../command-line/usage.ts";
+
+/** Shows the time line of a session's turns. */
+export async function trace(call: Call): Promise<number> {
+  const store = await openApp().store();
+  const { id } = await findCalledSession(store, call);
+  const turns = (await traceOf(store.messages(id))).map((turn, at) => ({ turn: at + 1, ...turn }));
+  const number = call.number("turn");
+  const wanted = number === undefined ? turns : turns.filter(({ turn }) => turn === number);
+  if (number !== undefined && wanted.length === 0)
+    throw new UsageError(`the session has ${turns.length} turns, no turn ${number}`, "trace");
+  if (call.has("json")) {
+    await printJson({ session: id, turns: wanted });
+    return 0;
+  }
+  const style = styleFor(process.stdout, process.env);
+  await print(`session ${id}`);
+  for (const turn of wanted) for (const line of linesOf(turn, style)) await print(line);
+  return 0;
+}
+
+function linesOf({ turn, ...trace }: TurnTrace & { turn: number }, style: Style): string[] {
+  const { began, words, agent, spans, lengthMs, modelMs, toolMs, waitMs, cost, end } = trace;
+  const sums = [`model ${seconds(modelMs)}`, `tools ${seconds(toolMs)}`, `waiting ${seconds(waitMs)}`];
+  const price = cost > 0 ? [`$${cost.toFixed(4)}`] : [];
+  return [
+    "",
+    style.bold(`turn ${turn}  ${new Date(began).toISOString()}  ${agent}: ${toCell(words)}`),
+    ...spans.map((span) => spanLine(span, style)),
+    style.dim(
+      `  ${seconds(lengthMs)} in all: ${[...sums, ...price].join(", ")}; ${toCell(end)} (${trace.id})`,
+    ),
+  ];
+}
+
+/** Characters of one span's name, and of its note. */
+const textLimit = 100;
+/** Columns before them. */
+const leadWidth = 33;
+
+function spanLine({ kind, what, startMs, lengthMs, note }: Span, style: Style): string {
+  const when = `+${seconds(startMs)}`.padStart(10);
+  const length = (lengthMs === undefined ? "never" : seconds(lengthMs)).padStart(9);
+  const room = (process.stdout.columns || Number.POSITIVE_INFINITY) - leadWidth;
+  const named = cut(what, room);
+  return `${when} ${length}  ${style.cyan(kind.padEnd(7))}  ${named}  ${style.dim(cut(note, room - named.length))}`;
+}
+
+/** With room for a word at least. */
+function cut(text: string, room: number): string {
+  const line = toCell(text);
+  const limit = Math.min(textLimit, Math.max(8, room));
+  return line.length <= limit ? line : `${line.slice(0, limit - 1)}…`;
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(3)} s`;
+}

@@ -1,0 +1,135 @@
+import { resolve } from "node:path";
+import type { Env } from "../../config/paths.ts";
+import type { ProviderConfig } from "../../config/schema.ts";
+import { isKnownToken } from "../../base/secrets/secret-forms.ts";
+import type { Check, Choice, Questions } from "../terminal/questions.ts";
+import type { ChosenProvider } from "./setup-provider.ts";
+import { UsageError } from "../command-line/usage.ts";
+
+/** Where a provider's key is to come from. */
+export type KeyWay =
+  | { from: "nowhere" }
+  /** Stored with the other keys, readable by this person only. */
+  | { from: "person"; key: string }
+  | { from: "variable"; name: string }
+  | { from: "file"; path: string }
+  | { from: "command"; command: readonly string[] };
+
+/** Asks, unless the flag says it already. */
+export async function chooseKey(
+  provider: ChosenProvider,
+  given: string | undefined,
+  { questions, env }: { questions: Questions; env: Env },
+): Promise<KeyWay> {
+  if (given !== undefined) return givenKey(given, questions);
+  const { name, keyVariables, isLocal } = provider;
+  const known = keyVariables.filter((variable) => env[variable]);
+  const nothing = { value: "none", label: "It needs none" };
+  const choices: Choice[] = [
+    ...(isLocal ? [nothing] : []),
+    ...known.map((variable) => ({ value: `env:${variable}`, label: `Use $${variable}`, hint: "it is set" })),
+    { value: "type", label: "Type or paste it", hint: "kept in a file that only you can read" },
+    { value: "env", label: "From an environment variable" },
+    { value: "file", label: "From a file" },
+    { value: "command", label: "From a command", hint: "such as a password manager's" },
+    ...(provider.isCustom && !isLocal ? [nothing] : []),
+  ];
+  const answer = await questions.choose(`Where does the key of ${name} come from?`, choices, {
+    ...(choices[0] !== undefined && { first: choices[0].value }),
+    accepts: isLikeKey,
+  });
+  if (choices.some(({ value }) => value === answer)) return askForKey(answer, questions);
+  return takenAsKey(answer, questions);
+}
+
+async function askForKey(way: string, questions: Questions): Promise<KeyWay> {
+  /** Takes a pasted key as such, whatever the question asks for. */
+  const ask = async (question: string, toWay: (answer: string) => KeyWay, check?: Check): Promise<KeyWay> => {
+    const answer = await questions.text(question, {
+      check: (text) => (isKnownToken(text) ? undefined : check?.(text)),
+    });
+    return isKnownToken(answer) ? takenAsKey(answer, questions) : toWay(answer);
+  };
+  switch (way) {
+    case "none":
+      return { from: "nowhere" };
+    case "type":
+      return { from: "person", key: await questions.secret("The key:", checkKey) };
+    case "env":
+      return ask("The variable's name:", (name) => ({ from: "variable", name }), checkName);
+    case "file":
+      return ask("The file's path:", (path) => ({ from: "file", path: resolve(path) }));
+    case "command":
+      return ask(
+        "The command, such as: pass show openai",
+        (text) => ({ from: "command", command: toWords(text) }),
+        checkCommand,
+      );
+    default:
+      return { from: "variable", name: way.slice("env:".length) };
+  }
+}
+
+function takenAsKey(key: string, questions: Questions): KeyWay {
+  questions.say("That looks like the key and is taken as it.");
+  return { from: "person", key };
+}
+
+/** Whether a text may be a key: a known token, or one long word of letters and digits. */
+function isLikeKey(text: string): boolean {
+  return (
+    isKnownToken(text) || (/^[\w.~+-]{20,500}={0,2}$/.test(text) && /\d/.test(text) && /[a-z]/i.test(text))
+  );
+}
+
+/** `stdin`, `none`, `env:NAME`, `file:PATH` or `command:WORDS`. */
+async function givenKey(given: string, questions: Questions): Promise<KeyWay> {
+  const [, kind = "", rest = ""] = /^(\w+):?(.*)$/s.exec(given) ?? [];
+  if (kind === "none") return { from: "nowhere" };
+  if (kind === "stdin") return { from: "person", key: await questions.secret("The key:", checkKey) };
+  if (kind === "env" && checkName(rest) === undefined) return { from: "variable", name: rest };
+  if (kind === "file" && rest !== "") return { from: "file", path: resolve(rest) };
+  if (kind === "command" && checkCommand(rest) === undefined)
+    return { from: "command", command: toWords(rest) };
+  throw new UsageError(
+    `--key-from takes stdin, env:NAME, file:PATH, "command:WORDS" or none, not "${kind === "" ? given : kind}"`,
+    "setup",
+  );
+}
+
+/** The options that lead to the key; none where it is stored, known by its variable, or not needed. */
+export function keyOptions(
+  way: KeyWay,
+  { keyVariables }: ChosenProvider,
+): NonNullable<ProviderConfig["options"]> {
+  switch (way.from) {
+    case "nowhere":
+    case "person":
+      return {};
+    case "variable":
+      return keyVariables.includes(way.name) ? {} : { apiKey: `{env:${way.name}}` };
+    case "file":
+      return { apiKey: `{file:${way.path}}` };
+    case "command":
+      return { apiKeyCommand: [...way.command] };
+  }
+}
+
+function checkKey(key: string): string | undefined {
+  return /^[!-~]+$/.test(key) ? undefined : "A key has no blanks and only ASCII characters.";
+}
+
+function checkCommand(text: string): string | undefined {
+  return toWords(text)[0] ? undefined : "A command begins with the name of a program.";
+}
+
+function checkName(name: string): string | undefined {
+  return /^[A-Za-z_]\w*$/.test(name) ? undefined : "A variable's name has letters, digits and _ only.";
+}
+
+/** Words with blanks between them, or in quotes. */
+function toWords(text: string): string[] {
+  return [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
+    ([, double, single, plain]) => double ?? single ?? plain ?? "",
+  );
+}

@@ -1,0 +1,304 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { codeOf, messageOf, UserError } from "../../base/errors.ts";
+import type { App } from "../../app.ts";
+import { isKnownToken } from "../../base/secrets/secret-forms.ts";
+import { readRegularFile } from "../../base/files/regular-file.ts";
+import { type Setting, setInFile } from "../../config/edit.ts";
+import { mergeConfigs } from "../../config/merge.ts";
+import type { Config } from "../../config/schema.ts";
+import { substitute } from "../../config/substitution.ts";
+import { newMessageId, newPartId, newSessionId } from "../../message/ids.ts";
+import type { Message } from "../../message/message.ts";
+import { loadCredentials, saveCredential } from "../../model/keys/credentials.ts";
+import { KeyCommands } from "../../model/keys/key-command.ts";
+import { Catalog } from "../../model/catalog/known-models.ts";
+import { listModels } from "../../model/catalog/list-models.ts";
+import { openModels } from "../../model/providers/providers.ts";
+import { usableProviders } from "../../model/catalog/usable-providers.ts";
+import { lockFolderOf } from "../../storage/json/lock.ts";
+import type { Call } from "../command-line/command.ts";
+import { editors, startCommand } from "./editors.ts";
+import { exitCodes } from "../terminal/help.ts";
+import { openApp } from "../local-app.ts";
+import { openQuestions } from "../terminal/open-questions.ts";
+import { joinOrganization } from "./organization.ts";
+import { remark } from "../terminal/output.ts";
+import { type Questions, Stopped } from "../terminal/questions.ts";
+import { chooseKey, keyOptions, type KeyWay } from "./setup-key.ts";
+import { type ChosenProvider, chooseProvider } from "./setup-provider.ts";
+import { UsageError } from "../command-line/usage.ts";
+
+/** Chooses a provider, its key and a model, tries them, stores them, and tells the editor. */
+export async function setup(call: Call): Promise<number> {
+  if (call.has("editor")) checkEditor(call.text("editor"));
+  const wrongName = checkModelName(call.text("model") ?? "");
+  if (wrongName !== undefined) throw new UsageError(`--model: ${wrongName}`, "setup");
+  const questions = await openQuestions();
+  try {
+    await run({ call, questions, app: openApp() });
+    return exitCodes.done;
+  } catch (error) {
+    if (!(error instanceof Stopped)) throw error;
+    remark(`setup ended: ${error.message}`);
+    return exitCodes.cancelled;
+  } finally {
+    questions.close();
+  }
+}
+
+interface Setup {
+  readonly call: Call;
+  readonly questions: Questions;
+  readonly app: App;
+}
+
+/** What is to be tried and stored. */
+interface Choices {
+  readonly provider: ChosenProvider;
+  readonly key: KeyWay;
+  readonly model: string;
+}
+
+async function run(setup: Setup): Promise<void> {
+  const organization = setup.call.text("organization");
+  if (organization !== undefined) return joinOrganization(organization, setup.app, setup.questions);
+  const choices = await choose(setup);
+  await store(setup, choices);
+  const isReady = await check(setup, choices);
+  await tellEditor(setup);
+  if (isReady) setup.questions.say('Ready. Try: fairlead run "explain this repository"');
+}
+
+async function choose(setup: Setup): Promise<Choices> {
+  const { call, questions } = setup;
+  const given = { id: call.text("provider"), baseURL: call.text("base-url") };
+  const provider = await chooseProvider(given, { questions, catalog: new Catalog(setup.app.log) });
+  for (;;) {
+    const key = await chooseKey(provider, call.text("key-from"), { questions, env: process.env });
+    const model = call.text("model") ?? (await chooseModel(setup, provider, key));
+    const choices = { provider, key, model: withoutProvider(model, provider) };
+    if (call.has("no-test")) return choices;
+    const failure = await questions.wait("Asking the model for one word", tryOut(setup, choices));
+    if (failure === undefined) {
+      questions.say("It answered.");
+      return choices;
+    }
+    questions.say(`It did not work: ${failure}`);
+    if (call.has("key-from")) throw new UserError("Nothing was stored; --no-test would store it untried.");
+    const next = await questions.choose(
+      "What now?",
+      [
+        { value: "again", label: "Choose key and model again" },
+        { value: "keep", label: "Keep it anyway" },
+        { value: "stop", label: "Stop" },
+      ],
+      { first: "again" },
+    );
+    if (next === "keep") return choices;
+    if (next === "stop") throw new Stopped("nothing was stored");
+  }
+}
+
+/** The server is asked what it has, where the catalog does not know it. */
+async function chooseModel(setup: Setup, provider: ChosenProvider, key: KeyWay): Promise<string> {
+  const { questions } = setup;
+  const known = provider.models.map(({ id, name }) => ({ value: id, label: name, hint: id }));
+  const other = { value: "another", label: "Another one" };
+  const listed = known.length > 0 ? [] : await listedModels(setup, provider, key);
+  const choices = [...known, ...listed.map((id) => ({ value: id, label: id }))];
+  const askForName = () =>
+    questions.text("What does the provider call the model?", { check: checkModelName });
+  if (choices.length === 0) return askForName();
+  const first = provider.defaultModel ?? choices[0]?.value;
+  const model = await questions.choose(
+    "Which model?",
+    [...choices, other],
+    first === undefined ? {} : { first },
+  );
+  return model === other.value ? askForName() : model;
+}
+
+async function listedModels(setup: Setup, provider: ChosenProvider, key: KeyWay): Promise<readonly string[]> {
+  const { questions } = setup;
+  const config = await configFor(setup, { provider, key, model: "" });
+  const usable = usableProviders({ config, env: process.env, credentials: {} }).get(provider.id);
+  if (usable === undefined) return [];
+  const apiKey = await keyNow(setup, provider, key);
+  const signal = AbortSignal.timeout(tryLimitMs);
+  const asking = listModels({ ...usable, apiKey }, signal);
+  const found = await questions.wait(`Asking ${provider.baseURL} for its models`, asking);
+  if (found.outcome === "listed") return found.models.map(({ id }) => id);
+  questions.say(`Its models could not be listed: ${found.message}`);
+  return [];
+}
+
+/** The key itself, as far as it can be had. */
+async function keyNow(setup: Setup, provider: ChosenProvider, key: KeyWay): Promise<string | undefined> {
+  if (key.from === "person") return key.key;
+  if (key.from === "variable") return process.env[key.name];
+  if (key.from === "command") return keyOfCommand(setup, key.command);
+  const filled = await configFor(setup, { provider, key, model: "" });
+  return filled.provider?.[provider.id]?.options?.apiKey;
+}
+
+async function keyOfCommand({ questions }: Setup, command: readonly string[]): Promise<string | undefined> {
+  try {
+    return await new KeyCommands(process.env, () => {}).keyOf(command);
+  } catch (error) {
+    questions.say(messageOf(error));
+    return undefined;
+  }
+}
+
+/** The person's configuration with the choices in it, variables and files filled in. */
+async function configFor({ app }: Setup, { provider, key, model }: Choices): Promise<Config> {
+  const { loaded } = await app.projects.readConfiguration(app.home);
+  const options = {
+    ...(provider.isCustom && { baseURL: provider.baseURL }),
+    ...keyOptions(key, provider),
+    ...(key.from === "person" && { apiKey: key.key }),
+  };
+  const place = { env: process.env, home: app.home, path: join(app.folders.config, "fairlead.json") };
+  const apiKey = await substitute(options.apiKey ?? "", place);
+  const filled = { ...options, apiKey: typeof apiKey.value === "string" ? apiKey.value : "" };
+  return mergeConfigs(loaded.config, {
+    model: `${provider.id}/${model}`,
+    provider: { [provider.id]: { options: filled } },
+  });
+}
+
+const tryLimitMs = 60_000;
+/** Tokens that the trial may cost at most. */
+const trialTokens = 64;
+
+/** One small request. Answers why it failed, if it did. */
+async function tryOut(setup: Setup, choices: Choices): Promise<string | undefined> {
+  const missing = await missingKey(choices.key);
+  if (missing !== undefined) return missing;
+  const config = await configFor(setup, choices);
+  const { log } = setup.app;
+  const models = openModels({ config, env: process.env, credentials: {}, log });
+  const model = models.find({ provider: choices.provider.id, model: choices.model });
+  if (model === undefined) return "it has no key.";
+  const signal = AbortSignal.timeout(tryLimitMs);
+  const request = {
+    model,
+    system: [],
+    messages: [oneWord()],
+    tools: [],
+    maxOutputTokens: trialTokens,
+    signal,
+  };
+  const end = await models.call(request, () => undefined);
+  if (end.type === "finish") return undefined;
+  return signal.aborted ? `no answer within ${tryLimitMs / 1000} s` : end.error.message;
+}
+
+/** Why the place that is to hold the key holds none. */
+async function missingKey(key: KeyWay): Promise<string | undefined> {
+  if (key.from === "variable" && !process.env[key.name]) return `the variable ${key.name} is not set.`;
+  if (key.from !== "file") return undefined;
+  try {
+    return (await readRegularFile(key.path)).toString("utf8").trim() === ""
+      ? `${key.path} is empty.`
+      : undefined;
+  } catch (error) {
+    return `${key.path} cannot be read: ${codeOf(error) ?? messageOf(error)}.`;
+  }
+}
+
+function oneWord(): Message {
+  const time = { created: Date.now() };
+  return {
+    info: { id: newMessageId(), sessionId: newSessionId(), role: "user", time, agent: "build" },
+    parts: [{ id: newPartId(), type: "text", text: "Answer with the one word: ready" }],
+  };
+}
+
+async function store({ app, questions }: Setup, { provider, key, model }: Choices): Promise<void> {
+  const file = configFile(app.folders.config);
+  const { loaded } = await app.projects.readConfiguration(app.home);
+  if (key.from === "person") await saveCredential(app.folders.data, provider.id, key.key);
+  const settings = settingsFor({ provider, key, model }, loaded.config);
+  await setInFile(file, settings, lockFolderOf(app.folders.data));
+  const kept = key.from === "person" ? " and the key in credentials.json, for your eyes only" : "";
+  questions.say(`Stored: the model ${provider.id}/${model} in ${file}${kept}.`);
+}
+
+function settingsFor({ provider, key, model }: Choices, config: Config): Setting[] {
+  const { id, isCustom, isLocal, baseURL, models } = provider;
+  const at = ["provider", id];
+  const known = config.provider?.[id];
+  const settings: Setting[] = [{ path: ["model"], value: `${id}/${model}` }];
+  if (isCustom) settings.push({ path: [...at, "options", "baseURL"], value: baseURL });
+  const options = keyOptions(key, provider);
+  // Another way to a key that was written before would stand above a stored one.
+  for (const name of ["apiKey", "apiKeyCommand"] as const)
+    settings.push({ path: [...at, "options", name], value: options[name] });
+  const isUnlisted = !models.some((one) => one.id === model) && known?.models?.[model] === undefined;
+  if (isUnlisted && (isCustom || isLocal)) settings.push({ path: [...at, "models", model], value: {} });
+  else if (isLocal && known === undefined) settings.push({ path: at, value: {} });
+  return settings;
+}
+
+/** The file of the person's own that is there, else the usual one. */
+function configFile(folder: string): string {
+  const names = ["fairlead.jsonc", "fairlead.json", "config.json"].map((name) => join(folder, name));
+  return names.find((path) => existsSync(path)) ?? join(folder, "fairlead.json");
+}
+
+/** What stands above what was just stored is told: a variable, or another file. Answers whether a model can be used. */
+async function check({ app, questions }: Setup, { provider, key, model }: Choices): Promise<boolean> {
+  const { loaded } = await app.projects.readConfiguration(app.home);
+  const credentials = await loadCredentials(app.folders.data);
+  const models = openModels({ config: loaded.config, env: process.env, credentials, log: app.log });
+  const chosen = models.defaultModel();
+  const wanted = `${provider.id}/${model}`;
+  const now =
+    chosen.outcome === "found" ? `${chosen.model.ref.provider}/${chosen.model.ref.model}` : undefined;
+  if (chosen.outcome === "none") questions.say(chosen.error.message);
+  else if (now !== wanted)
+    questions.say(`Something stronger chooses ${now}: see fairlead config show model, and FAIRLEAD_MODEL.`);
+  const { keyFrom } = models.providers().find(({ id }) => id === provider.id) ?? {};
+  if (key.from === "person" && keyFrom !== "credentials.json")
+    questions.say(`The key that counts comes from ${keyFrom}, which stands above the stored one.`);
+  if (key.from === "variable")
+    questions.say("An editor that is not started from a shell may not know the variable.");
+  return chosen.outcome === "found";
+}
+
+async function tellEditor({ call, questions, app }: Setup): Promise<void> {
+  const choices = editors.map(({ id, name }) => ({ value: id, label: name }));
+  const none = { value: "none", label: "None now" };
+  const id = call.text("editor") ?? (await questions.choose("Which editor do you use?", [...choices, none]));
+  const editor = editors.find((one) => one.id === id);
+  if (editor === undefined) return;
+  const start = startCommand(process.env);
+  questions.show(`For ${editor.where}:`, editor.snippet(start));
+  if (editor.settings === undefined || call.has("editor")) return;
+  const file = editor.settings.file({ home: app.home, env: process.env, platform: process.platform });
+  if (!(await questions.confirm(`Write this into ${file}?`, false))) return;
+  try {
+    await setInFile(file, editor.settings.of(start), lockFolderOf(app.folders.data));
+    questions.say(`Written. Fairlead is among the agents of ${editor.name} now.`);
+  } catch (error) {
+    questions.say(messageOf(error));
+  }
+}
+
+function checkModelName(name: string): string | undefined {
+  if (isKnownToken(name)) return "That looks like a key, not a model.";
+  return /\s/.test(name) ? "A model's name has no blanks." : undefined;
+}
+
+function checkEditor(id: string | undefined): void {
+  const ids = [...editors.map((editor) => editor.id), "none"];
+  if (id === undefined || !ids.includes(id))
+    throw new UsageError(`--editor takes ${ids.join(", ")}, not "${id}"`, "setup");
+}
+
+/** The flag may name the provider too, as everywhere else. */
+function withoutProvider(model: string, { id }: ChosenProvider): string {
+  return model.startsWith(`${id}/`) ? model.slice(id.length + 1) : model;
+}

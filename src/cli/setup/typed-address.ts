@@ -1,0 +1,36 @@
+import { isKnownToken } from "../../base/secrets/secret-forms.ts";
+
+export type TypedAddress =
+  | { outcome: "address"; url: string }
+  /** Something was missing and is filled in; to be confirmed. */
+  | { outcome: "guess"; url: string }
+  | { outcome: "none"; problem: string };
+
+/** Reads the address of an OpenAI-compatible server as people type it. */
+export function readAddress(typed: string): TypedAddress {
+  if (isKnownToken(typed)) return none("That looks like a key, not an address.");
+  if (/^https?:\/\//i.test(typed)) {
+    if (/\s/.test(typed) || !URL.canParse(typed)) return none(`Not an address. ${example}`);
+    return { outcome: "address", url: typed.replace(/\/+$/, "") };
+  }
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(typed)) return none("An address begins with http:// or https://.");
+  const [, host = "", port = "", path = ""] = hostForm.exec(typed) ?? [];
+  const scheme = isNearby(host, port) ? "http" : "https";
+  const url = `${scheme}://${host}${port}${/^\/*$/.test(path) ? "/v1" : path.replace(/\/+$/, "")}`;
+  return host === "" || !URL.canParse(url) ? none(`Not an address. ${example}`) : { outcome: "guess", url };
+}
+
+const example = "Write one such as https://models.example.com/v1.";
+
+/** A name with dots, `localhost`, an IP address, or any name with a port; then a port and a path. */
+const hostForm = /^(localhost|[\w-]+(?:\.[\w-]+)+|\[[\da-f:.]+\]|[\w-]+(?=:\d))(:\d{1,5})?(\/\S*)?$/i;
+
+/** Whether a host is on this machine or in its network, where servers of models rarely have certificates. */
+function isNearby(host: string, port: string): boolean {
+  if (!host.includes(".")) return port !== "" || host === "localhost";
+  return /^(?:127|10|192\.168|172\.(?:1[6-9]|2\d|3[01]))\.[\d.]+$|\.local$/i.test(host);
+}
+
+function none(problem: string): TypedAddress {
+  return { outcome: "none", problem };
+}

@@ -1,0 +1,185 @@
+import type {
+  ContentBlock,
+  RequestPermissionRequest,
+  SessionUpdate,
+  ToolCall,
+  ToolCallContent,
+  ToolCallUpdate,
+} from "@agentclientprotocol/sdk";
+import { structuredPatch } from "diff";
+import { withoutControls } from "../../base/text/controls.ts";
+import type { Style } from "./style.ts";
+
+/** Lines of a call's output or of a diff that are printed. */
+const mostLines = 12;
+
+export interface PrinterOptions {
+  style: Style;
+  /** The model's answer; progress goes to `progress`. */
+  answer(text: string): void;
+  progress(text: string): void;
+}
+
+/** Shows a turn in a terminal as it happens. */
+export class Printer {
+  readonly #options: PrinterOptions;
+  readonly #calls = new Map<string, ToolCallUpdate>();
+  /** What the last line belongs to, while it is not ended. */
+  #open: string | undefined;
+  #isLineEnded = false;
+
+  constructor(options: PrinterOptions) {
+    this.#options = options;
+  }
+
+  update(update: SessionUpdate): void {
+    switch (update.sessionUpdate) {
+      case "agent_message_chunk":
+        return this.#stream(
+          "answer",
+          update.content.type === "text" ? update.content.text : "",
+          update.messageId,
+        );
+      case "agent_thought_chunk":
+        return this.#stream(
+          "thought",
+          update.content.type === "text" ? update.content.text : "",
+          update.messageId,
+        );
+      case "user_message_chunk":
+        return this.line(this.#style.bold(`> ${withoutControls(said(update.content))}`));
+      case "tool_call":
+      case "tool_call_update":
+        return this.#call(update);
+      case "plan":
+        return this.#plan(update.entries);
+      case "session_info_update":
+        return update.title
+          ? this.line(this.#style.dim(`title: ${withoutControls(update.title)}`))
+          : undefined;
+      case "usage_update": {
+        const cost = update.cost ? `, $${update.cost.amount.toFixed(4)}` : "";
+        return this.line(this.#style.dim(`context: ${update.used} of ${update.size} tokens${cost}`));
+      }
+      case "current_mode_update":
+        return this.line(this.#style.dim(`mode: ${update.currentModeId}`));
+      default:
+        return undefined;
+    }
+  }
+
+  question(request: RequestPermissionRequest): void {
+    const { toolCall, options } = request;
+    this.line(this.#style.yellow(`? ${withoutControls(questionOf(toolCall))}`));
+    this.#content(toolCall.content ?? []);
+    this.line(this.#style.yellow(`  ${options.map(({ name }) => `[${name}]`).join(" ")}`));
+  }
+
+  /** A line of its own among the progress. */
+  line(text: string): void {
+    this.end();
+    this.#options.progress(`${text}\n`);
+  }
+
+  /** Ends what still streams. */
+  end(): void {
+    if (this.#open === undefined) return;
+    const isAnswer = this.#open.startsWith("answer");
+    this.#open = undefined;
+    if (this.#isLineEnded) return;
+    if (isAnswer) this.#options.answer("\n");
+    else this.#options.progress("\n");
+  }
+
+  get #style(): Style {
+    return this.#options.style;
+  }
+
+  #stream(kind: "answer" | "thought", text: string, messageId: string | null | undefined): void {
+    const key = `${kind} ${messageId ?? ""}`;
+    if (text === "") return;
+    if (this.#open !== key) this.end();
+    this.#open = key;
+    this.#isLineEnded = text.endsWith("\n");
+    if (kind === "answer") this.#options.answer(text);
+    else this.#options.progress(this.#style.dim(withoutControls(text)));
+  }
+
+  #call(update: ToolCall | ToolCallUpdate): void {
+    const known = this.#calls.get(update.toolCallId);
+    const call = { ...known, ...update };
+    this.#calls.set(update.toolCallId, call);
+    if (update.status === "in_progress") this.#head(this.#style.cyan("●"), call);
+    if (update.status === "completed") this.#finished(call, known);
+    if (update.status === "failed") {
+      this.#head(this.#style.red("✗"), call);
+      this.#content(call.content ?? []);
+    }
+    if (update.status === "completed" || update.status === "failed") this.#calls.delete(update.toolCallId);
+  }
+
+  #finished(call: ToolCallUpdate, known: ToolCallUpdate | undefined): void {
+    if (known === undefined) this.#head(this.#style.green("✓"), call);
+    this.#content(call.content ?? []);
+  }
+
+  #head(mark: string, { name, title }: ToolCallUpdate): void {
+    this.line(`${mark} ${withoutControls(name ?? "")} ${this.#style.bold(withoutControls(title ?? ""))}`);
+  }
+
+  #content(content: readonly ToolCallContent[]): void {
+    for (const item of content) {
+      if (item.type === "diff") this.#diff(item);
+      if (item.type === "content" && item.content.type === "text")
+        this.#lines(unfenced(item.content.text).split("\n"));
+    }
+  }
+
+  #diff({ path, oldText, newText }: { path: string; oldText?: string | null; newText: string }): void {
+    const patch = structuredPatch(path, path, oldText ?? "", newText, "", "", { context: 1, timeout: 500 });
+    const lines = patch?.hunks.flatMap((hunk) => hunk.lines) ?? ["(too large to show)"];
+    this.#lines(lines.filter((line) => !line.startsWith("\\")));
+  }
+
+  #lines(lines: readonly string[]): void {
+    const shown = lines.slice(0, mostLines);
+    for (const line of shown) this.line(`  ${this.#paint(withoutControls(line))}`);
+    if (lines.length > shown.length)
+      this.line(this.#style.dim(`  … ${lines.length - shown.length} more lines`));
+  }
+
+  #paint(line: string): string {
+    if (line.startsWith("+")) return this.#style.green(line);
+    if (line.startsWith("-")) return this.#style.red(line);
+    return this.#style.dim(line);
+  }
+
+  #plan(entries: readonly { content: string; status: string }[]): void {
+    const marks: Readonly<Record<string, string>> = { completed: "[x]", in_progress: "[>]", pending: "[ ]" };
+    for (const { content, status } of entries)
+      this.line(this.#style.cyan(`  ${marks[status] ?? "[ ]"} ${withoutControls(content)}`));
+  }
+}
+
+const said = (content: ContentBlock): string => (content.type === "text" ? content.text : content.type);
+
+/** What may happen, by the kind of the call. */
+const verbs: Readonly<Record<string, string>> = {
+  read: "Read",
+  edit: "Edit",
+  delete: "Delete",
+  move: "Move",
+  search: "Search for",
+  execute: "Run",
+  fetch: "Fetch",
+};
+
+function questionOf({ kind, title, toolCallId }: ToolCallUpdate): string {
+  const verb = verbs[kind ?? "other"];
+  const text = (title ?? toolCallId).replace(/\?$/, "");
+  return `${verb === undefined ? text : `${verb} ${text}`}?`;
+}
+
+function unfenced(text: string): string {
+  return text.replace(/^`{3,}[^\n]*\n/, "").replace(/\n`{3,}\s*$/, "");
+}

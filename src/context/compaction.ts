@@ -1,0 +1,229 @@
+import form from "../../prompts/compaction.md";
+import goOn from "../../prompts/reminders/compacted.md";
+import type { Room } from "../base/async.ts";
+import {
+  estimateHead,
+  estimateMessage,
+  estimateMessages,
+  type RequestHead,
+} from "../message/estimate-request.ts";
+import type { Emit } from "../message/event.ts";
+import { newPartId } from "../message/ids.ts";
+import type { AgentError, AssistantInfo, Message, UserInfo } from "../message/message.ts";
+import type { Carried, Tokens } from "../message/part.ts";
+import type { Model } from "../model/model.ts";
+import type { TodoList } from "../tool/tool.ts";
+import { addReminder } from "../conversation/add-reminder.ts";
+import { type CarryLimits, carryOver, requestTexts } from "./carry-over.ts";
+import { beginsTurn } from "../conversation/checkpoints.ts";
+import { usableWindow } from "./context-budget.ts";
+import { askAboutConversation, assumedWindow } from "./conversation-text.ts";
+import type { ModelAnswer } from "./model-answer.ts";
+import type { Project } from "../conversation/project.ts";
+import { isStep, prune, shortenStep } from "./prune.ts";
+import type { Transcript } from "../conversation/transcript.ts";
+import { noTokens } from "../conversation/turn-result.ts";
+import { compactionOf, isFinishedSummary, keptBy } from "../conversation/visible-messages.ts";
+
+/** Share of the usable window that a request may fill after a compaction. */
+const leftShare = 0.6;
+/** Share of what a compaction could win at most that it must win where the window is small. */
+const leastWonShare = 0.5;
+/** Share of the usable window that the newest messages may keep verbatim, and their most tokens. */
+const tailShare = 0.25;
+const longestTail = 15_000;
+/** Bytes that each output of the newest step keeps in any case. */
+const leastTailBytes = 2 * 1024;
+/** Tokens that a summary is expected to have: a share of the usable window, and at most. */
+const summaryShare = 0.05;
+const longestSummary = 2_000;
+/** Shares of the window for the user's earlier messages and for loaded skills. */
+const requestsShare = 0.1;
+const skillsShare = 0.1;
+/** Tokens that loaded skills may have together, however large the window is. */
+const mostSkillTokens = 25_000;
+/** Share of the free part of the window that both may have together. */
+const carriedShare = 0.5;
+
+export interface CompactionDeps {
+  project: Project;
+  transcript: Transcript;
+}
+
+export interface CompactingDeps extends CompactionDeps {
+  todos: Pick<TodoList, "read">;
+  emit: Emit;
+}
+
+/** What a compaction makes room for. */
+export interface CompactionTarget {
+  model: Model;
+  /** What every request of the conversation begins with. */
+  head: RequestHead;
+}
+
+export type CompactionOutcome =
+  /** `left` are the estimated tokens of the next request. */
+  | { outcome: "compacted"; tokens: Tokens; cost: number; left: number }
+  | { outcome: "cancelled" }
+  | { outcome: "failed"; error: AgentError };
+
+/** Writes the summary that the message asks for, and leaves only it and the newest messages visible. */
+export async function compact(
+  deps: CompactingDeps,
+  message: Message,
+  target: CompactionTarget,
+  signal: AbortSignal,
+): Promise<CompactionOutcome> {
+  const { transcript } = deps;
+  const { model } = target;
+  const plan = planOf(deps, message, target);
+  await transcript.amendParts(message.info.id, [plan.part]);
+  const { request, kept, gone } = plan;
+  const info = summaryInfo(transcript, plan.info, model);
+  await transcript.addMessage(info);
+  const { sessionId } = transcript;
+  const onText = (delta: string) =>
+    deps.emit({ sessionId, type: "summary", messageId: info.parentId, delta });
+  const material = { model, messages: gone, request, instruction: plan.part.instruction, onText };
+  const answer = await summarise(deps, material, signal);
+  if (answer.outcome === "failed") {
+    await transcript.complete({
+      ...info,
+      finish: signal.aborted ? "cancelled" : "error",
+      error: answer.error,
+    });
+    return signal.aborted ? { outcome: "cancelled" } : answer;
+  }
+  const { text, tokens, cost } = answer;
+  await transcript.putPart(info.id, { id: newPartId(), type: "text", text });
+  await transcript.complete({ ...info, finish: "stop", tokens, cost });
+  const summary = transcript.find(info.id);
+  transcript.show([message, ...(summary ? [summary] : []), ...kept]);
+  const fixed = estimateHead(target.head);
+  await shortenTail(deps, kept, fixed, plan.most);
+  if (plan.part.auto) await addReminder(transcript, plan.info, goOn.trim());
+  const left = fixed + estimateMessages(transcript.messages);
+  await transcript.amendParts(message.info.id, [{ ...plan.part, left }]);
+  return { outcome: "compacted", tokens, cost, left };
+}
+
+/** Decides what stays, what goes and what is carried over. */
+function planOf({ project, transcript, todos }: CompactingDeps, message: Message, target: CompactionTarget) {
+  const { info } = message;
+  const asked = compactionOf(message);
+  if (info.role !== "user" || asked === undefined) throw new Error("not a compaction");
+  const usable = usableWindow(target.model, project.config) ?? assumedWindow;
+  const others = transcript.messages.filter((other) => other !== message);
+  const question = asked.auto ? others.findLast(beginsTurn) : undefined;
+  const free = Math.max(0, usable - estimateHead(target.head));
+  const limits = carryLimits(target.model.limit.context ?? assumedWindow, free);
+  const { cwd } = project.workspace;
+  const carry = (kept: readonly Message[]): Carried => {
+    const gone = others.filter((other) => !kept.includes(other));
+    return carryOver({ gone, kept, todos: todos.read(), cwd }, limits);
+  };
+  const first = question === undefined ? [] : [question];
+  const carried = { ...asked, carried: carry(first) };
+  const fixed = usable - free + estimateMessages(first) + estimateMessage({ info, parts: [carried] });
+  const most = Math.max(usable * leftShare, fixed + (usable - fixed) * (1 - leastWonShare));
+  const expected = Math.min(usable * summaryShare, longestSummary);
+  const tail = Math.min(longestTail, usable * tailShare, most - fixed - expected);
+  const keepFrom = keepFromOf(others, tail, question);
+  const planned = {
+    ...asked,
+    ...(keepFrom && { keepFrom }),
+    ...(question && { question: question.info.id }),
+  };
+  const kept = keptBy({ info, parts: [planned] }, others);
+  const gone = others.filter((other) => !kept.includes(other));
+  const [request] = question === undefined ? [] : requestTexts(question);
+  return { info, part: { ...planned, carried: carry(kept) }, request, kept, gone, most };
+}
+
+function carryLimits(window: number, free: number): CarryLimits {
+  const requests = Math.min(window * requestsShare, free * carriedShare);
+  const skills = Math.min(window * skillsShare, mostSkillTokens, free * carriedShare - requests);
+  return { requests, skills };
+}
+
+/**
+ * The first of the newest messages that fit. Where all would fit, keeping them would win nothing. Under a question the
+ * newest of several steps stays in any case: the model has not seen what its calls returned.
+ */
+function keepFromOf(messages: readonly Message[], mostTokens: number, question: Message | undefined) {
+  const asked = question === undefined ? Number.POSITIVE_INFINITY : messages.indexOf(question);
+  const fitting = newestThatFit(messages, mostTokens);
+  const isAll = fitting === messages.findLastIndex(isFinishedSummary) + 1;
+  const step = messages.findLastIndex(isStep);
+  const isWorthKeeping = step > asked && messages.slice(asked + 1, step).some(isStep);
+  const from = Math.min(isAll ? messages.length : fitting, isWorthKeeping ? step : messages.length);
+  const isStart = ({ info }: Message, index: number) => info.role === "user" || index > asked;
+  return messages.find((message, index) => index >= from && isStart(message, index))?.info.id;
+}
+
+/** The index from which on the messages have at most so many tokens. An older compaction is no part of a tail. */
+function newestThatFit(messages: readonly Message[], mostTokens: number): number {
+  let size = 0;
+  const tooOld = messages.findLastIndex((message) => {
+    size += estimateMessage(message);
+    return size > mostTokens || isFinishedSummary(message);
+  });
+  return tooOld + 1;
+}
+
+/** A summary may be longer than expected: then outputs of the kept messages go, those of the newest step last. */
+async function shortenTail(
+  { transcript, project }: CompactionDeps,
+  kept: readonly Message[],
+  fixed: number,
+  most: number,
+): Promise<void> {
+  const over = () => fixed + estimateMessages(transcript.messages) - most;
+  if (over() > 0)
+    await prune(transcript, { keepTurns: 0, keepTokens: 0, leastTokens: 1, keepsNewestStep: true });
+  const step = kept.findLast(isStep);
+  if (step === undefined || over() <= 0) return;
+  const mostTokens = Math.max(0, estimateMessage(step) - over());
+  const folder = project.workspace.outputFolder;
+  await shortenStep(transcript, step, { mostTokens, leastBytes: leastTailBytes, folder });
+}
+
+function summaryInfo(transcript: Transcript, question: UserInfo, model: Model): AssistantInfo {
+  return {
+    id: transcript.newMessageId(),
+    sessionId: question.sessionId,
+    role: "assistant",
+    parentId: question.id,
+    time: { created: Date.now() },
+    agent: "compaction",
+    model: model.ref,
+    cost: 0,
+    tokens: noTokens,
+    summary: true,
+  };
+}
+
+interface Material {
+  model: Model;
+  messages: readonly Message[];
+  request: string | undefined;
+  instruction: string | undefined;
+  onText(text: string): Room;
+}
+
+async function summarise({ project }: CompactionDeps, material: Material, signal: AbortSignal) {
+  const { model, messages, request, instruction } = material;
+  const end = instruction === undefined ? form : `${form}\n\nThe user asks of this summary: ${instruction}`;
+  const onText = (text: string) => material.onText(text);
+  const asked = { agent: "compaction", model, messages, request, end, onText };
+  return nonEmpty(await askAboutConversation(project, asked, signal));
+}
+
+/** Nothing must be forgotten for an empty summary. */
+function nonEmpty(answer: ModelAnswer): ModelAnswer {
+  if (answer.outcome === "failed" || answer.text.trim() !== "") return answer;
+  const message =
+    "The model wrote no summary of the conversation. Try /compact again, perhaps with another model.";
+  return { outcome: "failed", error: { code: "invalid-response", message, retryable: false } };
+}

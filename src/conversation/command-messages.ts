@@ -1,0 +1,37 @@
+import { withoutControls } from "../base/text/controls.ts";
+import { newPartId } from "../message/ids.ts";
+import type { AssistantInfo, UserInfo } from "../message/message.ts";
+import type { Part } from "../message/part.ts";
+import type { Transcript } from "./transcript.ts";
+import { noTokens } from "./turn-result.ts";
+
+/** Puts a command as it was written into the session, for the person; the model does not see it. */
+export async function addQuestion(transcript: Transcript, question: UserInfo, text: string): Promise<void> {
+  await transcript.addMessage(question);
+  await transcript.putPart(question.id, ignoredText(text));
+  await transcript.seal(question.id);
+}
+
+/** Puts a command's answer behind it; it may tell what a server said. */
+export async function addAnswer(transcript: Transcript, question: UserInfo, text: string): Promise<void> {
+  const now = Date.now();
+  const info: AssistantInfo = {
+    id: transcript.newMessageId(),
+    sessionId: question.sessionId,
+    role: "assistant",
+    parentId: question.id,
+    time: { created: now, completed: now },
+    agent: question.agent,
+    model: { provider: "fairlead", model: "command" },
+    cost: 0,
+    tokens: noTokens,
+    finish: "stop",
+  };
+  await transcript.addMessage(info);
+  await transcript.putPart(info.id, ignoredText(withoutControls(text)));
+  await transcript.seal(info.id);
+}
+
+function ignoredText(text: string): Part {
+  return { id: newPartId(), type: "text", text, ignored: true };
+}

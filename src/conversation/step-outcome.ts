@@ -1,0 +1,12 @@
+import type { AgentError } from "../message/message.ts";
+import type { Tokens } from "../message/part.ts";
+import type { LeakedCall } from "../model/answer/leaked-call.ts";
+
+/** What one model call and its tool calls came to. */
+export type StepOutcome = { tokens: Tokens; cost: number; isEstimated: boolean } & (
+  | { end: "finished" | "empty" | "outputLimit" | "refused" | "rejected" | "cancelled" }
+  /** `hasRefusedCall`: the provider refused to pass a call on. */
+  | { end: "calls"; hasRefusedCall: boolean }
+  | { end: "leaked"; call: LeakedCall }
+  | { end: "failed"; error: AgentError }
+);

@@ -1,0 +1,76 @@
+import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { messageLimitBytes } from "./message-lines.ts";
+import { Pace } from "../../base/rate-limiter.ts";
+
+/** A server's message over the limit; trying again would bring the same. */
+export class MessageTooLong extends Error {
+  override readonly name = "MessageTooLong";
+  constructor() {
+    super(`it sent more than ${messageLimitBytes / 1024 / 1024} MiB in one message`);
+  }
+}
+
+const newline = 0x0a;
+
+/**
+ * Fetches with bodies that break off where one message, a body or an event of a stream, is longer than the limit. What
+ * a stream says too fast waits in its connection.
+ */
+export function boundedFetch(onTooLong: (error: MessageTooLong) => void): FetchLike {
+  return async (url, init) => {
+    const response = await fetch(url, init);
+    if (response.body === null) return response;
+    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") ?? false;
+    const body = response.body.pipeThrough(limitOf(isStream, onTooLong, init?.signal));
+    const { status, statusText, headers } = response;
+    return withAddress(new Response(body, { status, statusText, headers }), response);
+  };
+}
+
+/** What was fetched tells where it came from, which a response that is made does not. */
+function withAddress(made: Response, { url, redirected, type }: Response): Response {
+  for (const [name, value] of Object.entries({ url, redirected, type }))
+    Object.defineProperty(made, name, { value });
+  return made;
+}
+
+function limitOf(
+  isStream: boolean,
+  onTooLong: (error: MessageTooLong) => void,
+  signal: AbortSignal | null | undefined,
+) {
+  const pace = new Pace();
+  let bytes = 0;
+  let events = 0;
+  let isLineEmpty = true;
+  const count = (chunk: Uint8Array) => {
+    if (!isStream) {
+      bytes += chunk.length;
+      return;
+    }
+    events = 0;
+    // An empty line ends an event: the count starts anew behind the last one.
+    for (let start = 0; start < chunk.length;) {
+      const end = chunk.indexOf(newline, start);
+      const line = end === -1 ? chunk.length : end;
+      const isEmpty = line === start || (line === start + 1 && chunk[start] === 0x0d);
+      const isEnd = end !== -1 && isEmpty && isLineEmpty;
+      if (isEnd) events++;
+      bytes = isEnd ? 0 : bytes + line - start;
+      isLineEmpty = end !== -1 || (isLineEmpty && isEmpty);
+      start = line + 1;
+    }
+  };
+  return new TransformStream<Uint8Array, Uint8Array>({
+    async transform(chunk, controller) {
+      count(chunk);
+      if (bytes <= messageLimitBytes) {
+        controller.enqueue(chunk);
+        return isStream ? pace.count(events, chunk.length, signal) : undefined;
+      }
+      const error = new MessageTooLong();
+      onTooLong(error);
+      return controller.error(error);
+    },
+  });
+}

@@ -1,0 +1,87 @@
+import { Connection, type ConnectionDeps } from "./connection.ts";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { messageOf } from "../../base/errors.ts";
+import type { MessageTooLong } from "./bounded-fetch.ts";
+import type { PipedProcesses } from "../../workspace/process/piped-process.ts";
+import { causeOf, ConnectError, connectFailure } from "./failures.ts";
+import { maySpeakSse, type RemoteKind, remoteKinds, remoteTransport } from "./remote-transport.ts";
+import { offersRoots } from "./offered-roots.ts";
+import type { LocalServer, RemoteServer, ServerSettings } from "../server-settings.ts";
+import type { SignIn } from "../oauth/oauth-fetch.ts";
+import { StdioTransport } from "./stdio-transport.ts";
+
+export interface ConnectDeps extends Omit<ConnectionDeps, "offersRoots"> {
+  readonly processes: PipedProcesses;
+  readonly signIn?: SignIn | undefined;
+  onNoise(line: string): void;
+}
+
+/** Connects and learns what the server offers. Throws {@link ConnectError}. */
+export async function connect(
+  settings: ServerSettings,
+  given: ConnectDeps,
+  signal: AbortSignal,
+): Promise<Connection> {
+  const folder = folderOf(settings, given);
+  const deps = { ...given, offersRoots: await offersRoots(settings, folder) };
+  if (settings.type === "local") return connectLocal(settings, deps, signal);
+  const [first, ...others] = remoteKinds(settings);
+  if (first === undefined) throw new Error("no way to reach a server");
+  try {
+    return await connectRemote(settings, first, deps, signal);
+  } catch (error) {
+    const [second] = others;
+    if (second === undefined || !maySpeakSse(causeOf(error))) throw error;
+    return connectRemote(settings, second, deps, signal);
+  }
+}
+
+type OpeningDeps = ConnectDeps & ConnectionDeps;
+
+function folderOf(settings: ServerSettings, { roots: [first = "/"] }: ConnectDeps): string {
+  return settings.type === "local" ? (settings.cwd ?? first) : first;
+}
+
+async function connectLocal(settings: LocalServer, deps: OpeningDeps, signal: AbortSignal) {
+  const { command, args, environment } = settings;
+  const cwd = folderOf(settings, deps);
+  const transport = new StdioTransport({ command, args, cwd, env: environment }, deps);
+  const connection = new Connection(transport, deps);
+  try {
+    await connection.open(signal);
+    return connection;
+  } catch (error) {
+    await connection.end();
+    const said = transport.errorTail === "" ? "" : `; it wrote: ${transport.errorTail.slice(-500)}`;
+    throw connectFailure(error, deps.timeoutMs, said);
+  }
+}
+
+async function connectRemote(
+  settings: RemoteServer,
+  kind: RemoteKind,
+  deps: OpeningDeps,
+  signal: AbortSignal,
+): Promise<Connection> {
+  const { signIn } = deps;
+  const onTooLong = (error: MessageTooLong) => connection.break(error);
+  const onSignInNeeded = () => connection.refuse();
+  const transport = openRemote(settings, kind, { signIn, onTooLong, onSignInNeeded });
+  const connection: Connection = new Connection(transport, deps);
+  try {
+    await connection.open(signal);
+    return connection;
+  } catch (error) {
+    await connection.end();
+    if (connection.isRefused) throw new ConnectError({ kind: "unauthorized" });
+    throw connectFailure(error, deps.timeoutMs, "");
+  }
+}
+
+function openRemote(...args: Parameters<typeof remoteTransport>): Transport {
+  try {
+    return remoteTransport(...args);
+  } catch (error) {
+    throw new ConnectError({ kind: "failed", reason: messageOf(error), isPassing: false });
+  }
+}

@@ -1,0 +1,251 @@
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { SseError } from "@modelcontextprotocol/sdk/client/sse.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import {
+  type ClientCapabilities,
+  ElicitationCompleteNotificationSchema,
+  type ElicitRequest,
+  ElicitRequestSchema,
+  type ElicitResult,
+  ListRootsRequestSchema,
+  LoggingMessageNotificationSchema,
+  PromptListChangedNotificationSchema,
+  ResourceListChangedNotificationSchema,
+  type ServerCapabilities,
+  ToolListChangedNotificationSchema,
+} from "@modelcontextprotocol/sdk/types.js";
+import { basename } from "node:path";
+import { pathToFileURL } from "node:url";
+import { z } from "zod";
+import { orAfter } from "../../base/async.ts";
+import { messageOf } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import type { ElicitationAbilities } from "../../message/elicitation.ts";
+import { MessageTooLong } from "./bounded-fetch.ts";
+import { CallClock } from "./call-clock.ts";
+import { readable, requestFailure, type RequestFailure, TimedOut } from "./failures.ts";
+import { StdioTransport } from "./stdio-transport.ts";
+
+/** How long ending a session at a remote server may take. */
+const goodbyeMs = 500;
+/** More than any request takes: the time-outs are our own, which stand still while a person is asked. */
+const neverMs = 2 ** 31 - 1;
+
+export interface ConnectionDeps {
+  readonly version: string;
+  readonly log: Log;
+  /** Absolute paths; the first is the session's folder. */
+  readonly roots: readonly string[];
+  /** Whether the server may ask for these folders. */
+  readonly offersRoots: boolean;
+  readonly abilities: ElicitationAbilities;
+  readonly timeoutMs: number;
+  onElicit(params: ElicitRequest["params"], signal: AbortSignal): Promise<ElicitResult>;
+  onElicited(elicitationId: string): void;
+  /** Told once when the connection is gone. */
+  onClosed(reason: string): void;
+  onListChanged(): void;
+  onLog(level: string, text: string): void;
+}
+
+export type Requested<T> = { readonly outcome: "answered"; readonly value: T } | Failed;
+type Failed = { readonly outcome: "failed"; readonly failure: RequestFailure };
+
+export interface RequestOptions {
+  readonly clock: CallClock;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+export interface Progress {
+  readonly progress: number;
+  readonly total?: number | undefined;
+  readonly message?: string | undefined;
+}
+
+/** A server that answered, until it is gone or ended. */
+export class Connection {
+  readonly #client: Client;
+  readonly #transport: Transport;
+  readonly #deps: ConnectionDeps;
+  #state: "opening" | "open" | "ended" = "opening";
+  #broken: Error | undefined;
+  #isRefused = false;
+  #closedReason: string | undefined;
+
+  constructor(transport: Transport, deps: ConnectionDeps) {
+    this.#transport = transport;
+    this.#deps = deps;
+    const info = { name: "fairlead", title: "Fairlead", version: deps.version };
+    const capabilities = capabilitiesFor(deps);
+    this.#client = new Client(info, { capabilities });
+    this.#listen(capabilities);
+  }
+
+  get isOpen(): boolean {
+    return this.#state === "open";
+  }
+
+  /** Whether the person must authorize before the server answers. */
+  get isRefused(): boolean {
+    return this.#isRefused;
+  }
+
+  refuse(): void {
+    this.#isRefused = true;
+  }
+
+  get capabilities(): ServerCapabilities {
+    return this.#client.getServerCapabilities() ?? {};
+  }
+
+  async open(signal: AbortSignal): Promise<void> {
+    const clock = new CallClock(this.#deps.timeoutMs, signal);
+    try {
+      const opened = this.#client.connect(this.#transport, { signal: clock.signal, timeout: neverMs });
+      await Promise.race([opened, rejectionOf(clock.signal)]);
+      if (this.#state === "opening") this.#state = "open";
+    } catch (error) {
+      throw clock.isUp ? new TimedOut() : (this.#broken ?? error);
+    } finally {
+      clock.end();
+    }
+  }
+
+  /** Sends what the server says from now on as `warning` and above to `onLog`. */
+  async quieten(): Promise<void> {
+    if (this.capabilities.logging === undefined) return;
+    const clock = new CallClock(this.#deps.timeoutMs);
+    await this.request("logging/setLevel", { level: "warning" }, z.looseObject({}), { clock });
+    clock.end();
+  }
+
+  async request<T>(
+    method: string,
+    params: Record<string, unknown>,
+    answer: z.ZodType<T>,
+    { clock, onProgress }: RequestOptions,
+  ): Promise<Requested<T>> {
+    try {
+      const value = await this.#client.request({ method, params }, answer, {
+        signal: clock.signal,
+        timeout: neverMs,
+        ...(onProgress && {
+          onprogress: (progress) => {
+            clock.restart();
+            onProgress(progress);
+          },
+        }),
+      });
+      return { outcome: "answered", value };
+    } catch (error) {
+      return { outcome: "failed", failure: this.#requestFailure(error, clock) };
+    }
+  }
+
+  /** Ends a connection over which nothing useful can come any more. */
+  break(error: Error): void {
+    if (this.#state === "ended") return;
+    this.#broken = error;
+    this.#closed(messageOf(error));
+    void this.end();
+  }
+
+  /** Resolves when nothing of it is left, the server's program included. */
+  async end(): Promise<void> {
+    this.#state = "ended";
+    if (this.#transport instanceof StreamableHTTPClientTransport) {
+      // A courtesy: a server that does not take it forgets the session by itself.
+      const bye = this.#transport.terminateSession().catch(() => {});
+      await orAfter(bye, goodbyeMs, undefined);
+    }
+    // The client knows no transport before it is connected, and then closes its own.
+    for (const part of [this.#client, this.#transport]) await this.#close(part);
+  }
+
+  async #close(part: Client | Transport): Promise<void> {
+    try {
+      await part.close();
+    } catch (error) {
+      this.#deps.log.warn("an MCP connection could not be closed", { error: messageOf(error) });
+    }
+  }
+
+  #listen(capabilities: ClientCapabilities): void {
+    const client = this.#client;
+    const { roots } = this.#deps;
+    if (capabilities.roots !== undefined) {
+      client.setRequestHandler(ListRootsRequestSchema, () => ({
+        roots: roots.map((path) => ({ uri: pathToFileURL(path).href, name: basename(path) })),
+      }));
+    }
+    if (capabilities.elicitation !== undefined) {
+      client.setRequestHandler(ElicitRequestSchema, ({ params }, { signal }) =>
+        this.#deps.onElicit(params, signal),
+      );
+    }
+    for (const schema of [
+      ToolListChangedNotificationSchema,
+      PromptListChangedNotificationSchema,
+      ResourceListChangedNotificationSchema,
+    ])
+      client.setNotificationHandler(schema, () => this.#deps.onListChanged());
+    client.setNotificationHandler(ElicitationCompleteNotificationSchema, ({ params }) =>
+      this.#deps.onElicited(params.elicitationId),
+    );
+    client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params: { level, data } }) =>
+      this.#deps.onLog(level, typeof data === "string" ? data : JSON.stringify(data)),
+    );
+    // The SDK knows no other way to listen.
+    Object.assign(client, {
+      onclose: () => this.#closed(this.#whyClosed()),
+      onerror: (error: Error) => this.#noteError(error),
+    });
+  }
+
+  /** A stream of events that does not come back takes the connection with it. */
+  #noteError(error: Error): void {
+    const isGone = error instanceof SseError || error.message.startsWith("Maximum reconnection attempts");
+    if (this.isOpen && isGone) this.break(error);
+  }
+
+  #closed(reason: string): void {
+    if (this.#state !== "open") return;
+    this.#state = "ended";
+    this.#closedReason = reason;
+    this.#deps.onClosed(reason);
+  }
+
+  #whyClosed(): string {
+    const said = this.#transport instanceof StdioTransport ? this.#transport.errorTail.slice(-500) : "";
+    const what =
+      this.#transport instanceof StdioTransport ? "its program ended" : "its connection was closed";
+    return said === "" ? what : `${what}; it wrote: ${said}`;
+  }
+
+  #requestFailure(error: unknown, clock: CallClock): RequestFailure {
+    if (clock.isUp) return { kind: "timed-out" };
+    if (clock.signal.aborted) return { kind: "cancelled" };
+    if (this.#broken instanceof MessageTooLong) return { kind: "failed", reason: this.#broken.message };
+    if (this.#isRefused) return { kind: "unauthorized" };
+    const failure = requestFailure(error);
+    if (this.isOpen || failure.kind === "visit" || failure.kind === "unauthorized") return failure;
+    return { kind: "dropped", reason: this.#closedReason ?? readable(error) };
+  }
+}
+
+function capabilitiesFor({
+  offersRoots,
+  abilities: { forms, urls },
+}: Pick<ConnectionDeps, "offersRoots" | "abilities">): ClientCapabilities {
+  const elicitation = { ...(forms && { form: { applyDefaults: true } }), ...(urls && { url: {} }) };
+  return { ...(offersRoots && { roots: {} }), ...((forms || urls) && { elicitation }) };
+}
+
+function rejectionOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const fail = () => reject(new Error("cancelled"));
+    if (signal.aborted) fail();
+    else signal.addEventListener("abort", fail, { once: true });
+  });
+}

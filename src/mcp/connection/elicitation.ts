@@ -1,0 +1,53 @@
+import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/sdk/types.js";
+import { isRecord } from "../../base/text/record.ts";
+import type { Elicitation, ElicitationField, ElicitationOutcome } from "../../message/elicitation.ts";
+
+/** Fields of one form; a person who meets more is not asked but burdened. */
+const fieldsLimit = 30;
+
+/** What a server asks, as the editor is asked. */
+export function toElicitation(
+  server: string,
+  params: ElicitRequest["params"],
+  callId: string | undefined,
+): Elicitation {
+  const asked = { server, message: params.message, callId };
+  if (params.mode === "url") return { ...asked, mode: "url", url: params.url, id: params.elicitationId };
+  const { properties, required = [] } = params.requestedSchema;
+  const all = Object.entries(properties);
+  const fields = Object.fromEntries(
+    all.slice(0, fieldsLimit).map(([name, schema]) => [name, toField(schema)]),
+  );
+  const more = all.length - fieldsLimit;
+  const message =
+    more > 0 ? `${params.message}\n(It asks for ${more} more fields, which are not shown.)` : params.message;
+  const form = { fields, required: required.filter((name) => Object.hasOwn(fields, name)) };
+  return { ...asked, message, mode: "form", form };
+}
+
+/** Choices come in an older form too: values, with their names in a list beside them. */
+function toField(schema: unknown): ElicitationField {
+  if (!isRecord(schema) || typeof schema["type"] !== "string") return { type: "string" };
+  const { enumNames, ...field } = schema;
+  const type = schema["type"];
+  const values = schema["enum"];
+  if (!Array.isArray(values) || !Array.isArray(enumNames)) return { ...field, type };
+  const { enum: _, ...rest } = field;
+  const oneOf = values.map((value: unknown, index) => ({
+    const: value,
+    title: String(enumNames[index] ?? value),
+  }));
+  return { ...rest, type, oneOf };
+}
+
+export function toElicitResult(asked: ElicitationOutcome): ElicitResult {
+  switch (asked.outcome) {
+    case "accepted":
+      return { action: "accept", content: { ...asked.content } };
+    case "declined":
+      return { action: "decline" };
+    case "cancelled":
+    case "unavailable":
+      return { action: "cancel" };
+  }
+}

@@ -1,0 +1,107 @@
+import { SseError } from "@modelcontextprotocol/sdk/client/sse.js";
+import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { McpError, UrlElicitationRequiredError } from "@modelcontextprotocol/sdk/types.js";
+import { messageOf, UserError } from "../../base/errors.ts";
+import { excerpt } from "../../base/text/excerpt.ts";
+import { MessageTooLong } from "./bounded-fetch.ts";
+
+/** Characters of a server's own words about a failure. */
+const errorLength = 1_000;
+
+/** Why there is no connection. */
+export type ConnectFailure =
+  | { readonly kind: "unauthorized" }
+  /** `isPassing`: it may go better in a moment. */
+  | { readonly kind: "failed"; readonly reason: string; readonly isPassing: boolean };
+
+export class ConnectError extends Error {
+  override readonly name = "ConnectError";
+  readonly failure: ConnectFailure;
+  constructor(failure: ConnectFailure) {
+    super(failure.kind === "failed" ? failure.reason : "it wants to know who asks");
+    this.failure = failure;
+  }
+}
+
+/** What can go wrong with a request, told apart by what to do about it. */
+export type RequestFailure =
+  /** The connection is gone; the request may be tried on a new one. */
+  | { readonly kind: "dropped"; readonly reason: string }
+  | { readonly kind: "unauthorized" }
+  | { readonly kind: "timed-out" }
+  | { readonly kind: "cancelled" }
+  /** The person has to visit these addresses first. */
+  | { readonly kind: "visit"; readonly visits: readonly { id: string; url: string; message: string }[] }
+  | { readonly kind: "failed"; readonly reason: string };
+
+export class TimedOut extends Error {
+  override readonly name = "TimedOut";
+}
+
+/** A failed attempt to connect; `said` is added to the reason. */
+export function connectFailure(error: unknown, timeoutMs: number, said: string): ConnectError {
+  const failed = (reason: string, isPassing: boolean) =>
+    Object.assign(new ConnectError({ kind: "failed", reason: `${reason}${said}`, isPassing }), {
+      cause: error,
+    });
+  if (error instanceof TimedOut) return failed(`it did not answer within ${timeoutMs / 1_000} s`, false);
+  if (error instanceof StreamableHTTPError && error.code === 401)
+    return new ConnectError({ kind: "unauthorized" });
+  if (error instanceof SseError && error.code === 401) return new ConnectError({ kind: "unauthorized" });
+  if (error instanceof UserError || error instanceof MessageTooLong) return failed(messageOf(error), false);
+  if (error instanceof McpError && error.message.endsWith("Connection closed"))
+    return failed("it ended before it answered", true);
+  return failed(readable(error), isDrop(error));
+}
+
+/** What the error of a request says, where the connection holds and nobody cancelled. */
+export function requestFailure(error: unknown): RequestFailure {
+  if (error instanceof UrlElicitationRequiredError) {
+    const visits = error.elicitations.map(({ elicitationId: id, url, message }) => ({ id, url, message }));
+    return { kind: "visit", visits };
+  }
+  if (error instanceof StreamableHTTPError && error.code === 401) return { kind: "unauthorized" };
+  return { kind: isDrop(error) ? "dropped" : "failed", reason: readable(error) };
+}
+
+/** What is said of a failed request, to the model and to the person. */
+export function describeFailure(failure: RequestFailure, timeoutMs: number): string {
+  switch (failure.kind) {
+    case "dropped":
+    case "failed":
+      return failure.reason;
+    case "unauthorized":
+      return "it wants to know who asks, and nobody is signed in";
+    case "timed-out":
+      return `no answer within ${timeoutMs / 1_000} s`;
+    case "cancelled":
+      return "it was cancelled";
+    case "visit":
+      return `the person has to visit ${failure.visits.map(({ url }) => url).join(", ")} first`;
+  }
+}
+
+export function causeOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : undefined;
+}
+
+/** What a new connection may mend. 404 says that the server has forgotten the session. */
+function isDrop(error: unknown): boolean {
+  if (error instanceof StreamableHTTPError) return error.code === 404 || (error.code ?? 0) >= 500;
+  return error instanceof TypeError || messageOf(error) === "Not connected";
+}
+
+/** `fetch failed` says nothing; its cause does. */
+export function readable(error: unknown): string {
+  if (typeof error === "object" && error !== null && "issues" in error)
+    return "it gave an answer that is none of the protocol's";
+  const text = excerpt(messageOf(error).replace(/^MCP error -?\d+: /, ""), errorLength);
+  const cause = causeOf(error);
+  return error instanceof TypeError && cause instanceof Error ? `${text}: ${describeCause(cause)}` : text;
+}
+
+/** A name with several addresses fails with one error for each. */
+function describeCause(cause: Error): string {
+  if (cause instanceof AggregateError) return messageOf(cause.errors[0]);
+  return messageOf(cause);
+}

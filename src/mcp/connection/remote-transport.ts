@@ -1,0 +1,72 @@
+import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
+import {
+  StreamableHTTPClientTransport,
+  StreamableHTTPError,
+} from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { UserError } from "../../base/errors.ts";
+import { boundedFetch, type MessageTooLong } from "./bounded-fetch.ts";
+import type { RemoteServer } from "../server-settings.ts";
+import type { SignIn } from "../oauth/oauth-fetch.ts";
+
+export type RemoteKind = "http" | "sse";
+
+/** Waits between tries to get a broken stream of events back, which the server's own wish goes before. */
+const streamReconnection = {
+  initialReconnectionDelay: 1_000,
+  maxReconnectionDelay: 10_000,
+  reconnectionDelayGrowFactor: 2,
+  maxRetries: 3,
+};
+
+export interface RemoteDeps {
+  /** Without one a server that wants to know who asks cannot be used. */
+  signIn?: SignIn | undefined;
+  /** Told when the person must authorize first. */
+  onSignInNeeded(): void;
+  onTooLong(error: MessageTooLong): void;
+}
+
+export function remoteTransport(server: RemoteServer, kind: RemoteKind, deps: RemoteDeps) {
+  const url = addressOf(server);
+  const options = { requestInit: { headers: { ...server.headers } }, fetch: fetchFor(server, kind, deps) };
+  if (kind === "sse") return new SSEClientTransport(url, options);
+  return new StreamableHTTPClientTransport(url, { ...options, reconnectionOptions: streamReconnection });
+}
+
+/** The ways to try, in order. */
+export function remoteKinds({ transport }: RemoteServer): readonly RemoteKind[] {
+  return transport === undefined ? ["http", "sse"] : [transport];
+}
+
+/** Whether the server may be one that speaks the older way: it refused the request as such. */
+export function maySpeakSse(error: unknown): boolean {
+  if (!(error instanceof StreamableHTTPError)) return false;
+  const { code = 0 } = error;
+  return code === -1 || (code >= 400 && code < 500 && code !== 401 && code !== 403);
+}
+
+function fetchFor(server: RemoteServer, kind: RemoteKind, deps: RemoteDeps): FetchLike {
+  const { signIn } = deps;
+  const bounded = boundedFetch((error) => deps.onTooLong(error));
+  if (signIn === undefined || server.oauth === false) return bounded;
+  const signedIn = signIn.fetchFor(server, bounded);
+  return async (url, init) => {
+    try {
+      return await signedIn(url, init);
+    } catch (error) {
+      // A server may refuse the stream of its own messages and answer all else.
+      const isExtra = kind === "http" && init?.method === "GET";
+      if (signIn.isNeeded(error) && !isExtra) deps.onSignInNeeded();
+      throw error;
+    }
+  };
+}
+
+function addressOf({ url }: RemoteServer): URL {
+  if (!URL.canParse(url)) throw new UserError(`"${url}" is no address; write a whole one: https://host/path`);
+  const parsed = new URL(url);
+  if (parsed.protocol !== "https:" && parsed.protocol !== "http:")
+    throw new UserError(`"${parsed.protocol}" is no way to reach a server; use https:// or http://`);
+  return parsed;
+}

@@ -1,0 +1,104 @@
+import type { ElicitRequest, ElicitResult } from "@modelcontextprotocol/sdk/types.js";
+import { orWhenAborted } from "../../base/async.ts";
+import type { Elicit } from "../../message/elicitation.ts";
+import { CallClock } from "./call-clock.ts";
+import type { Progress } from "./connection.ts";
+import type { RequestFailure } from "./failures.ts";
+
+/** On whose behalf a server works. */
+export interface ServerUser {
+  readonly signal: AbortSignal;
+  /** The call that it works for, where it is one. */
+  readonly callId?: string | undefined;
+  readonly elicit: Elicit;
+  onProgress?(progress: Progress): void;
+}
+
+/** Addresses that people were brought to and whose end is waited for. */
+const visitsLimit = 100;
+
+type Visit = (RequestFailure & { kind: "visit" })["visits"][number];
+
+/** For whom one server works, and what it asks of them. */
+export class ServerQuestions {
+  readonly #server: string;
+  readonly #timeoutMs: number;
+  readonly #door: { onVisited?(elicitationId: string): void };
+  readonly #uses = new Set<{ user: ServerUser; clock: CallClock }>();
+  readonly #expected = new Map<string, () => void>();
+
+  constructor(server: string, timeoutMs: number, door: { onVisited?(elicitationId: string): void }) {
+    this.#server = server;
+    this.#timeoutMs = timeoutMs;
+    this.#door = door;
+  }
+
+  /** Runs a request for the user: what the server asks meanwhile is asked of them. */
+  async during<T>(user: ServerUser, request: (clock: CallClock) => Promise<T>): Promise<T> {
+    const clock = new CallClock(this.#timeoutMs, user.signal);
+    const use = { user, clock };
+    this.#uses.add(use);
+    try {
+      return await request(clock);
+    } finally {
+      clock.end();
+      this.#uses.delete(use);
+    }
+  }
+
+  /** Of what runs, what came last is taken for what it asks for; its time does not run while the person is asked. */
+  async ask(params: ElicitRequest["params"], signal: AbortSignal): Promise<ElicitResult> {
+    const use = [...this.#uses].at(-1);
+    if (use === undefined) return { action: "cancel" };
+    const { user, clock } = use;
+    const { toElicitation, toElicitResult } = await import("./elicitation.ts");
+    const either = AbortSignal.any([signal, user.signal]);
+    const asked = toElicitation(this.#server, params, user.callId);
+    if (asked.mode === "url" && !isWebAddress(asked.url)) return { action: "cancel" };
+    if (asked.mode === "url") this.#expect(asked.id, () => {});
+    return toElicitResult(await clock.standStill(() => user.elicit(asked, either)));
+  }
+
+  /** Whether the person went to all of the addresses, and the server says that it is done. */
+  async visit(visits: readonly Visit[], user: ServerUser): Promise<boolean> {
+    for (const visit of visits) if (!(await this.#visitOne(visit, user))) return false;
+    return true;
+  }
+
+  /** Of an address that somebody was brought to: others mean nothing. */
+  onElicited(id: string): void {
+    const onVisited = this.#expected.get(id);
+    if (onVisited === undefined) return;
+    this.#expected.delete(id);
+    onVisited();
+    this.#door.onVisited?.(id);
+  }
+
+  async #visitOne({ id, url, message }: Visit, user: ServerUser): Promise<boolean> {
+    if (!isWebAddress(url)) return false;
+    const done = new Promise<void>((resolve) => this.#expect(id, resolve));
+    const { callId } = user;
+    const asked = { server: this.#server, message, callId, mode: "url" as const, url, id };
+    const { outcome } = await user.elicit(asked, user.signal);
+    const isDone = outcome === "accepted" && (await this.#waitFor(done, user.signal));
+    this.#expected.delete(id);
+    return isDone;
+  }
+
+  #expect(id: string, onVisited: () => void): void {
+    if (this.#expected.size < visitsLimit) this.#expected.set(id, onVisited);
+  }
+
+  async #waitFor(done: Promise<void>, signal: AbortSignal): Promise<boolean> {
+    const limit = new CallClock(this.#timeoutMs, signal);
+    const isDone = done.then(() => true);
+    const waited = await orWhenAborted(isDone, limit.signal, false);
+    limit.end();
+    return waited;
+  }
+}
+
+/** Nobody is brought to a file or a script. */
+function isWebAddress(url: string): boolean {
+  return URL.canParse(url) && ["https:", "http:"].includes(new URL(url).protocol);
+}

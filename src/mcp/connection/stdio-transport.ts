@@ -1,0 +1,153 @@
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
+import { once } from "node:events";
+import { StringDecoder } from "node:string_decoder";
+import { toJson } from "../../base/text/json.ts";
+import type { PipedCommand, PipedProcess, PipedProcesses } from "../../workspace/process/piped-process.ts";
+import { answeredId, type Line, messageLimitBytes, MessageLines } from "./message-lines.ts";
+import { Pace } from "../../base/rate-limiter.ts";
+
+/** A server that leaves so much of what it is sent unread is ended. */
+const unreadLimitBytes = 64 * 1024 * 1024;
+/** While it leaves so many messages unread, answers to its questions among them, nothing more of it is read. */
+const unreadMessages = 1_000;
+/** The end of what it writes to stderr, which says why it failed. */
+const errorTailLength = 2_000;
+/** Characters of a line that is no message, where it is told. */
+const noiseLength = 200;
+
+export interface StdioDeps {
+  processes: PipedProcesses;
+  /** Told of lines that are no messages. Must not throw. */
+  onNoise(line: string): void;
+}
+
+/**
+ * Messages as lines on the pipes of a program. What the program prints beside them is ignored, what it sends too fast
+ * waits in its pipe, and its stderr is always read, so that it never blocks.
+ */
+export class StdioTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+  readonly #command: PipedCommand;
+  readonly #deps: StdioDeps;
+  readonly #closing = new AbortController();
+  #process: PipedProcess | undefined;
+  #errorTail = "";
+  /** Resolves when it has read what it was sent. */
+  #draining: Promise<unknown> | undefined;
+  #waiting = 0;
+
+  constructor(command: PipedCommand, deps: StdioDeps) {
+    this.#command = command;
+    this.#deps = deps;
+  }
+
+  /** The last that the program wrote to stderr. */
+  get errorTail(): string {
+    return this.#errorTail.trim();
+  }
+
+  async start(): Promise<void> {
+    const running = await this.#deps.processes.start(this.#command);
+    this.#process = running;
+    if (this.#closing.signal.aborted) {
+      await running.end();
+      return;
+    }
+    this.#keepErrors(running);
+    // Whatever breaks the pipe, the program's end follows or is brought about.
+    void this.#read(running).then(() => this.close());
+    void running.exited.then(() => this.close());
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    const input = this.#process?.input;
+    if (input === undefined || this.#closing.signal.aborted || !input.writable)
+      throw new Error("the server's program has ended");
+    if (input.writableLength > unreadLimitBytes) {
+      void this.close();
+      throw new Error("the server's program does not read what it is sent");
+    }
+    if (input.write(`${toJson(message)}\n`)) return;
+    this.#waiting++;
+    try {
+      await this.#drain(input);
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  /** All that is sent meanwhile waits for the same. */
+  #drain(input: PipedProcess["input"]): Promise<unknown> {
+    this.#draining ??= once(input, "drain", { signal: this.#closing.signal }).finally(() => {
+      this.#draining = undefined;
+    });
+    return this.#draining;
+  }
+
+  /** Resolves when nothing of the program is left. */
+  async close(): Promise<void> {
+    if (!this.#closing.signal.aborted) {
+      this.#closing.abort();
+      this.onclose?.();
+    }
+    await this.#process?.end();
+  }
+
+  #keepErrors({ errors }: PipedProcess): void {
+    const decoder = new StringDecoder("utf8");
+    errors.on("data", (chunk: Buffer) => {
+      this.#errorTail = (this.#errorTail + decoder.write(chunk)).slice(-errorTailLength);
+    });
+  }
+
+  async #read({ output }: PipedProcess): Promise<void> {
+    const lines = new MessageLines();
+    const pace = new Pace();
+    try {
+      for await (const chunk of output) {
+        if (!Buffer.isBuffer(chunk)) continue;
+        const found = lines.push(chunk);
+        for (const line of found) this.#take(line);
+        await pace.count(found.length, chunk.length, this.#closing.signal);
+        if (this.#waiting > unreadMessages) await this.#draining;
+      }
+    } catch (error) {
+      if (!this.#closing.signal.aborted) this.onerror?.(toError(error));
+    }
+  }
+
+  #take(line: Line): void {
+    if (this.#closing.signal.aborted) return;
+    if (line.kind === "too-long") return this.#answerTooLong(line);
+    if (line.text.trim() === "") return undefined;
+    const message = parseMessage(line.text);
+    if (message === undefined) this.#deps.onNoise(line.text.slice(0, noiseLength));
+    else this.onmessage?.(message);
+    return undefined;
+  }
+
+  /** Nobody waits for an answer that was dropped. */
+  #answerTooLong(line: Line & { kind: "too-long" }): void {
+    const limit = `more than ${messageLimitBytes / 1024 / 1024} MiB in one message, which was dropped`;
+    this.#deps.onNoise(limit);
+    const id = answeredId(line);
+    if (id === undefined) return;
+    this.onmessage?.({ jsonrpc: "2.0", id, error: { code: -32603, message: `it answered with ${limit}` } });
+  }
+}
+
+function parseMessage(text: string): JSONRPCMessage | undefined {
+  try {
+    const parsed = JSONRPCMessageSchema.safeParse(JSON.parse(text));
+    return parsed.success ? parsed.data : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}

@@ -1,0 +1,152 @@
+import type { OAuthClientProvider, OAuthDiscoveryState } from "@modelcontextprotocol/sdk/client/auth.js";
+import type {
+  OAuthClientInformationMixed,
+  OAuthClientMetadata,
+  OAuthTokens,
+} from "@modelcontextprotocol/sdk/shared/auth.js";
+import { UserError } from "../../base/errors.ts";
+import { checkEndpoint, hostOf } from "./oauth-requests.ts";
+import { oauthOf } from "./oauth-settings.ts";
+import type { AuthorizationStore, OAuthClient, StoredAuthorization } from "./oauth-store.ts";
+import { expiryOf } from "./oauth-tokens.ts";
+import type { RemoteServer } from "../server-settings.ts";
+
+export interface OAuthFlowOptions {
+  readonly server: RemoteServer;
+  readonly store: AuthorizationStore;
+  readonly redirectUrl: string;
+  readonly state: string;
+  /** What was stored before; its registration is used again where it fits. */
+  readonly stored: StoredAuthorization | undefined;
+}
+
+/** The client's side of one authorization: what the SDK asks for and hands over on the way. Lives as long as that. */
+export class OAuthFlowClient implements OAuthClientProvider {
+  readonly redirectUrl: string;
+  readonly #options: OAuthFlowOptions;
+  #client: OAuthClientInformationMixed | undefined;
+  #discovered: OAuthDiscoveryState | undefined;
+  #verifier: string | undefined;
+  #address: URL | undefined;
+
+  constructor(options: OAuthFlowOptions) {
+    this.#options = options;
+    this.redirectUrl = options.redirectUrl;
+    this.#client = configuredClient(options.server) ?? reusableClient(options);
+  }
+
+  /** Where the person gives access. */
+  get address(): URL {
+    if (this.#address === undefined) throw new Error("the authorization has no address yet");
+    return this.#address;
+  }
+
+  get clientMetadata(): OAuthClientMetadata {
+    const supported = this.#discovered?.authorizationServerMetadata?.token_endpoint_auth_methods_supported;
+    return {
+      client_name: "Fairlead",
+      redirect_uris: [this.redirectUrl],
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      token_endpoint_auth_method: authMethodFor(supported),
+    };
+  }
+
+  /** Whether an answer names another authorization server than the one that was asked. */
+  isFromElsewhere(issuer: string | undefined): boolean {
+    const asked = this.#discovered?.authorizationServerMetadata?.issuer;
+    return issuer !== undefined && asked !== undefined && issuer !== asked;
+  }
+
+  /** Whether a request went to where programs make themselves known. */
+  isRegistration(url: string | URL): boolean {
+    const endpoint = this.#discovered?.authorizationServerMetadata?.registration_endpoint;
+    return endpoint !== undefined && new URL(endpoint).href === new URL(url).href;
+  }
+
+  state(): string {
+    return this.#options.state;
+  }
+
+  clientInformation(): OAuthClientInformationMixed | undefined {
+    return this.#client;
+  }
+
+  /** Kept for the next attempt; where there are tokens of an earlier registration, only when it has replaced them. */
+  async saveClientInformation(client: OAuthClientInformationMixed): Promise<void> {
+    this.#client = client;
+    const { store, server, redirectUrl, stored } = this.#options;
+    if (stored?.tokens === undefined) await store.save(server.url, { client, redirectUrl });
+  }
+
+  /** None: what is stored is renewed elsewhere, and here the person is asked. */
+  tokens(): undefined {
+    return undefined;
+  }
+
+  async saveTokens(tokens: OAuthTokens): Promise<void> {
+    const { store, server, redirectUrl } = this.#options;
+    await store.save(server.url, {
+      client: this.#client,
+      redirectUrl,
+      tokens,
+      expiresAt: expiryOf(tokens),
+      resource: this.#discovered?.resourceMetadata?.resource,
+    });
+  }
+
+  redirectToAuthorization(address: URL): void {
+    this.#address = address;
+  }
+
+  saveCodeVerifier(verifier: string): void {
+    this.#verifier = verifier;
+  }
+
+  codeVerifier(): string {
+    if (this.#verifier === undefined) throw new Error("the authorization was not begun");
+    return this.#verifier;
+  }
+
+  /** Looked at once: the code goes to the authorization server that the person was sent to. */
+  saveDiscoveryState(found: OAuthDiscoveryState): void {
+    const { server } = this.#options;
+    const { authorizationServerUrl, authorizationServerMetadata: metadata } = found;
+    checkEndpoint(server.url, authorizationServerUrl);
+    const endpoints = [
+      metadata?.authorization_endpoint,
+      metadata?.token_endpoint,
+      metadata?.registration_endpoint,
+    ];
+    for (const endpoint of endpoints) if (endpoint !== undefined) checkEndpoint(server.url, endpoint);
+    if (metadata && metadata.registration_endpoint === undefined && this.#client === undefined)
+      throw new UserError(
+        `${hostOf(authorizationServerUrl)} lets no program register itself. Register one there by hand and set "oauth.clientId" of the server "${server.name}".`,
+      );
+    this.#discovered = found;
+  }
+
+  discoveryState(): OAuthDiscoveryState | undefined {
+    return this.#discovered;
+  }
+}
+
+function configuredClient(server: RemoteServer): OAuthClientInformationMixed | undefined {
+  const { clientId, clientSecret } = oauthOf(server) ?? {};
+  if (clientId === undefined) return undefined;
+  return { client_id: clientId, ...(clientSecret !== undefined && { client_secret: clientSecret }) };
+}
+
+/** A registration holds for one address to return to, and maybe not for ever. */
+function reusableClient({ stored, redirectUrl }: OAuthFlowOptions): OAuthClient | undefined {
+  const { client } = stored ?? {};
+  if (client === undefined || stored?.redirectUrl !== redirectUrl) return undefined;
+  const expiry = (client.client_secret_expires_at ?? 0) * 1000;
+  return expiry === 0 || expiry > Date.now() ? client : undefined;
+}
+
+/** A program on a person's computer keeps no secret; where it must have one, it takes it. */
+function authMethodFor(supported: readonly string[] | undefined): string {
+  if (supported === undefined || supported.includes("none")) return "none";
+  return supported.includes("client_secret_post") ? "client_secret_post" : "client_secret_basic";
+}

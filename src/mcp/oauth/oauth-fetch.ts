@@ -1,0 +1,58 @@
+import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { once } from "../../base/async.ts";
+import { AuthorizationNeeded, type Challenge } from "./oauth-challenge.ts";
+import type { AuthorizeOutcome, ShowAddress } from "./oauth-flow.ts";
+import type { AuthorizationStore } from "./oauth-store.ts";
+import type { RemoteServer } from "../server-settings.ts";
+
+/**
+ * Makes requests to remote servers in the person's name: with what is stored, and with the person where that is not
+ * enough. What it needs of OAuth is large, and loads with the first request.
+ */
+export class SignIn {
+  readonly #store: AuthorizationStore;
+  /** What servers said when they last refused, by address. */
+  readonly #challenges = new Map<string, Challenge>();
+  readonly #flows = new Map<string, AbortController>();
+
+  constructor(store: AuthorizationStore) {
+    this.#store = store;
+  }
+
+  /** A fetch for this server over the one that is given. Rejects with what {@link isNeeded} knows. */
+  fetchFor(server: RemoteServer, fetch: FetchLike): FetchLike {
+    const signedIn = once(async () => {
+      const { ServerTokens } = await import("./oauth-tokens.ts");
+      return new ServerTokens(server, { store: this.#store, fetch }).fetch;
+    });
+    return async (url, init) => {
+      try {
+        return await (
+          await signedIn()
+        )(url, init);
+      } catch (error) {
+        if (error instanceof AuthorizationNeeded) this.#challenges.set(server.url, error.challenge);
+        throw error;
+      }
+    };
+  }
+
+  /** Whether an error of that fetch says that the person must authorize first. */
+  isNeeded(error: unknown): boolean {
+    return error instanceof AuthorizationNeeded;
+  }
+
+  /** Has the person authorize; what is under way for the same address is cancelled. Never rejects. */
+  async authorize(server: RemoteServer, show: ShowAddress, signal: AbortSignal): Promise<AuthorizeOutcome> {
+    const { authorize } = await import("./oauth-flow.ts");
+    const flow = new AbortController();
+    this.#flows.get(server.url)?.abort();
+    this.#flows.set(server.url, flow);
+    const challenge = this.#challenges.get(server.url);
+    const either = AbortSignal.any([signal, flow.signal]);
+    const outcome = await authorize(server, { store: this.#store, fetch, show }, either, challenge);
+    if (this.#flows.get(server.url) === flow) this.#flows.delete(server.url);
+    if (outcome.outcome === "authorized") this.#challenges.delete(server.url);
+    return outcome;
+  }
+}

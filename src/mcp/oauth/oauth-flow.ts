@@ -1,0 +1,249 @@
+import { randomBytes } from "node:crypto";
+import { auth, discoverOAuthProtectedResourceMetadata } from "@modelcontextprotocol/sdk/client/auth.js";
+import { OAuthError } from "@modelcontextprotocol/sdk/server/auth/errors.js";
+import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { messageOf, UserError } from "../../base/errors.ts";
+import { showInvisible } from "../../permission/invisible.ts";
+import { type Callback, type CallbackAnswer, listenForCallback } from "./oauth-callback.ts";
+import { OAuthFlowClient } from "./oauth-client.ts";
+import { checkEndpoint, hostOf, oauthFetch, serverFetch } from "./oauth-requests.ts";
+import { callbackPlaceOf, oauthOf, timeoutOf } from "./oauth-settings.ts";
+import type { AuthorizationStore } from "./oauth-store.ts";
+import type { Challenge } from "./oauth-challenge.ts";
+import { challengeOf } from "./oauth-tokens.ts";
+import type { OAuthSettings, RemoteServer } from "../server-settings.ts";
+
+/** Brings the person to the address where access is given, or shows it. Resolves as declined when they do not want to. */
+export type ShowAddress = (address: string, signal: AbortSignal) => Promise<"shown" | "declined">;
+
+export interface AuthorizeDeps {
+  readonly store: AuthorizationStore;
+  readonly fetch: FetchLike;
+  readonly show: ShowAddress;
+  /** Milliseconds for the person to give access (5 minutes). */
+  readonly waitMs?: number;
+}
+
+export type AuthorizeOutcome =
+  | { outcome: "authorized" }
+  /** The server answers without. */
+  | { outcome: "notNeeded" }
+  | { outcome: "declined" }
+  | { outcome: "cancelled" }
+  | { outcome: "failed"; reason: string };
+
+const personWaitMs = 5 * 60_000;
+const nobodyCame = "Nobody gave access in time. Begin again when you are ready.";
+/** Characters of a reason that others gave. */
+const reasonLimit = 300;
+
+/**
+ * Has the person authorize this program at the server, and stores the tokens. Never rejects. `challenge` is what the
+ * server said when it refused; without it the server is asked.
+ */
+export async function authorize(
+  server: RemoteServer,
+  deps: AuthorizeDeps,
+  signal: AbortSignal,
+  challenge?: Challenge,
+): Promise<AuthorizeOutcome> {
+  try {
+    const config = oauthOf(server);
+    if (config === undefined) throw new UserError(withoutOAuth(server));
+    const known =
+      challenge ??
+      (await askForChallenge(server, deps, signal)) ??
+      (await offeredChallenge(server, deps, signal));
+    if (known === undefined) return { outcome: "notNeeded" };
+    return await runFlow({ server, config, challenge: known }, deps, signal);
+  } catch (thrown) {
+    if (signal.aborted) return { outcome: "cancelled" };
+    return { outcome: "failed", reason: toReason(thrown) };
+  }
+}
+
+interface Wanted {
+  server: RemoteServer;
+  config: OAuthSettings;
+  challenge: Challenge;
+}
+
+async function runFlow(wanted: Wanted, deps: AuthorizeDeps, signal: AbortSignal): Promise<AuthorizeOutcome> {
+  const { server, config } = wanted;
+  const stored = await deps.store.load(server.url);
+  const state = randomBytes(32).toString("base64url");
+  const callback = await listenForCallback(callbackPlaceOf(config, stored?.redirectUrl), state);
+  try {
+    const { redirectUrl } = callback;
+    const client = new OAuthFlowClient({ server, store: deps.store, redirectUrl, state, stored });
+    const run = stepsOf(wanted, client, deps.fetch, signal);
+    await run();
+    const answer = await askPerson(wanted, { client, callback }, deps, signal);
+    // Maybe the page said that it does not know this program: the next attempt registers it anew.
+    if (answer === "timedOut" && stored?.tokens === undefined) await deps.store.forget(server.url);
+    if (answer === "timedOut") throw new UserError(nobodyCame);
+    if (answer.outcome !== "code") return answer;
+    if (client.isFromElsewhere(answer.issuer))
+      throw new UserError(
+        `The browser came back from another authorization server than it was sent to. Nothing was sent there; begin again.`,
+      );
+    await run(answer.code);
+    return { outcome: "authorized" };
+  } finally {
+    await callback.close();
+  }
+}
+
+/** The SDK's flow: without a code up to the address, with it to the tokens. */
+function stepsOf(
+  { server, config, challenge }: Wanted,
+  client: OAuthFlowClient,
+  fetch: FetchLike,
+  signal: AbortSignal,
+): (authorizationCode?: string) => Promise<unknown> {
+  const send = oauthFetch(serverFetch(fetch, server), { timeoutMs: timeoutOf(server), signal });
+  const fetchFn: FetchLike = async (url, init) => {
+    const response = await send(url, init);
+    if (!response.ok && client.isRegistration(url)) throw await refusedRegistration(server, url, response);
+    return response;
+  };
+  // The SDK would prefer what the server offers.
+  const scope = config.scope ?? challenge.scope;
+  const { resourceMetadataUrl } = challenge;
+  return (authorizationCode) =>
+    auth(client, { serverUrl: server.url, authorizationCode, scope, resourceMetadataUrl, fetchFn });
+}
+
+type PersonAnswer = Extract<CallbackAnswer, { outcome: "code" }> | AuthorizeOutcome | "timedOut";
+
+async function askPerson(
+  { server }: Wanted,
+  { client, callback }: { client: OAuthFlowClient; callback: Callback },
+  { show, waitMs = personWaitMs }: AuthorizeDeps,
+  signal: AbortSignal,
+): Promise<PersonAnswer> {
+  const address = checkEndpoint(server.url, client.address.href).href;
+  const end = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
+  const answer = await firstOf(callback, show(address, end), end);
+  switch (answer) {
+    case "declined":
+      return { outcome: "declined" };
+    case "ended":
+      return signal.aborted ? { outcome: "cancelled" } : "timedOut";
+    default:
+      return answer.outcome === "refused" ? refusal(server, answer) : answer;
+  }
+}
+
+/** The browser's answer, the person's refusal to go there, or the end, whichever is first. */
+function firstOf(
+  callback: Callback,
+  shown: Promise<"shown" | "declined">,
+  end: AbortSignal,
+): Promise<CallbackAnswer | "declined" | "ended"> {
+  return new Promise((resolve, reject) => {
+    end.addEventListener("abort", () => resolve("ended"), { once: true });
+    if (end.aborted) resolve("ended");
+    callback.answer.then(resolve, reject);
+    shown.then((how) => {
+      if (how === "declined") resolve(how);
+    }, reject);
+  });
+}
+
+function refusal(
+  { url }: RemoteServer,
+  { error, description }: Extract<CallbackAnswer, { outcome: "refused" }>,
+): AuthorizeOutcome {
+  if (error === "access_denied") return { outcome: "declined" };
+  const reason = description === undefined ? error : `${error}: ${description}`;
+  return { outcome: "failed", reason: cut(`${hostOf(url)} gave no access: ${reason}`) };
+}
+
+/** What the server says to a request without a token; undefined where it answers. */
+async function askForChallenge(
+  server: RemoteServer,
+  { fetch }: AuthorizeDeps,
+  signal: AbortSignal,
+): Promise<Challenge | undefined> {
+  const send = oauthFetch(withoutBody(serverFetch(fetch, server)), { timeoutMs: timeoutOf(server), signal });
+  const asked = await send(server.url, { ...askRequest, redirect: "manual" });
+  if (asked.status === 401) return challengeOf(asked);
+  if (asked.ok) return undefined;
+  // Servers of the older transport take no such request.
+  const listened = await send(server.url, { headers: { accept: "text/event-stream" }, redirect: "manual" });
+  if (listened.status === 401) return challengeOf(listened);
+  if (listened.ok) return undefined;
+  throw new UserError(
+    `${hostOf(server.url)} answered with HTTP ${asked.status}; is ${server.url} the address of an MCP server?`,
+  );
+}
+
+/** A server that answers without a token may want one for its tools, and says so in its metadata. */
+async function offeredChallenge(
+  server: RemoteServer,
+  { fetch }: AuthorizeDeps,
+  signal: AbortSignal,
+): Promise<Challenge | undefined> {
+  const fetchFn = oauthFetch(serverFetch(fetch, server), { timeoutMs: timeoutOf(server), signal });
+  try {
+    await discoverOAuthProtectedResourceMetadata(server.url, undefined, fetchFn);
+    return {};
+  } catch {
+    // Most servers that need no authorization have no such metadata.
+    return undefined;
+  }
+}
+
+const askRequest = {
+  method: "POST",
+  headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+  body: JSON.stringify({
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
+    params: {
+      protocolVersion: "2025-06-18",
+      capabilities: {},
+      clientInfo: { name: "fairlead", version: "1" },
+    },
+  }),
+};
+
+/** Only status and headers count, and a stream of events has no end. */
+function withoutBody(fetch: FetchLike): FetchLike {
+  return async (url, init) => {
+    const { body, status, headers } = await fetch(url, init);
+    await body?.cancel();
+    return new Response(null, { status, headers });
+  };
+}
+
+async function refusedRegistration(
+  { name }: RemoteServer,
+  url: string | URL,
+  response: Response,
+): Promise<UserError> {
+  const said = cut(await response.text());
+  return new UserError(
+    `${hostOf(url)} did not register this program (HTTP ${response.status}${said === "" ? "" : `: ${said}`}). Register one there by hand and set "oauth.clientId" of the server "${name}".`,
+  );
+}
+
+function withoutOAuth({ name, oauth }: RemoteServer): string {
+  return oauth === false
+    ? `Authorization is switched off for the MCP server "${name}" ("oauth": false).`
+    : `The MCP server "${name}" has an Authorization header of its own in the configuration; mend that, or take it out to authorize here.`;
+}
+
+function toReason(thrown: unknown): string {
+  if (thrown instanceof OAuthError)
+    return cut(`The authorization server said ${thrown.errorCode}: ${thrown.message}`);
+  return cut(messageOf(thrown));
+}
+
+/** What others wrote, in one line that shows what is in it. */
+function cut(text: string): string {
+  const line = showInvisible(text.replaceAll(/\s+/g, " ").trim());
+  return line.length <= reasonLimit ? line : `${line.slice(0, reasonLimit)}…`;
+}

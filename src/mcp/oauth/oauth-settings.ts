@@ -1,0 +1,48 @@
+import { UserError } from "../../base/errors.ts";
+import type { CallbackPlace } from "./oauth-callback.ts";
+import type { OAuthSettings, RemoteServer } from "../server-settings.ts";
+
+/** Milliseconds for one request of an authorization where the server says nothing else. */
+const requestTimeoutMs = 15_000;
+
+const callbackPath = "/mcp/callback";
+
+/** Undefined where the server is not to be authorized: switched off, or a configured header does it. */
+export function oauthOf({ oauth, headers }: RemoteServer): OAuthSettings | undefined {
+  if (oauth === false) return undefined;
+  const hasOwn = Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
+  return hasOwn ? undefined : (oauth ?? {});
+}
+
+export function clientIdOf(server: RemoteServer): string | undefined {
+  return oauthOf(server)?.clientId;
+}
+
+export function timeoutOf({ timeoutMs }: RemoteServer): number {
+  return timeoutMs ?? requestTimeoutMs;
+}
+
+/** Where the browser returns to: as configured, else where it did before, else anywhere. */
+export function callbackPlaceOf(config: OAuthSettings, known: string | undefined): CallbackPlace {
+  if (config.redirectUri !== undefined) return { ...parseLoopback(config.redirectUri), isFixed: true };
+  const { callbackPort } = config;
+  const place = { host: "127.0.0.1", path: callbackPath };
+  if (callbackPort !== undefined) return { ...place, port: callbackPort, isFixed: true };
+  return { ...place, port: Number(URL.parse(known ?? "")?.port ?? 0), isFixed: false };
+}
+
+const loopbackHosts: readonly string[] = ["127.0.0.1", "localhost", "[::1]"];
+
+function parseLoopback(address: string): { host: string; port: number; path: string } {
+  const url = URL.parse(address);
+  if (
+    url?.protocol !== "http:" ||
+    !loopbackHosts.includes(url.hostname) ||
+    url.port === "" ||
+    url.search !== ""
+  )
+    throw new UserError(
+      `"oauth.redirectUri" must lead to this computer with a port, such as http://127.0.0.1:3118/callback, not ${address}.`,
+    );
+  return { host: url.hostname, port: Number(url.port), path: url.pathname };
+}

@@ -1,0 +1,184 @@
+import {
+  discoverAuthorizationServerMetadata,
+  extractWWWAuthenticateParams,
+  refreshAuthorization,
+} from "@modelcontextprotocol/sdk/client/auth.js";
+import {
+  InvalidClientError,
+  InvalidGrantError,
+  UnauthorizedClientError,
+} from "@modelcontextprotocol/sdk/server/auth/errors.js";
+import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { messageOf, UserError } from "../../base/errors.ts";
+import { AuthorizationNeeded, type Challenge } from "./oauth-challenge.ts";
+import { clientIdOf, oauthOf, timeoutOf } from "./oauth-settings.ts";
+import { checkEndpoint, isSameOrigin, oauthFetch, serverFetch } from "./oauth-requests.ts";
+import type { AuthorizationStore, StoredAuthorization } from "./oauth-store.ts";
+import type { RemoteServer } from "../server-settings.ts";
+
+export interface ServerTokensDeps {
+  readonly store: AuthorizationStore;
+  readonly fetch: FetchLike;
+}
+
+type StoredTokens = NonNullable<StoredAuthorization["tokens"]>;
+
+/**
+ * Speaks with one remote server in the person's name: sends its token to its origin and nowhere else, renews it when it
+ * has run out or is refused, and says when the person must authorize again.
+ */
+export class ServerTokens {
+  readonly #server: RemoteServer;
+  readonly #store: AuthorizationStore;
+  readonly #send: FetchLike;
+  #challenge: Challenge | undefined;
+  #renewing: Promise<string | undefined> | undefined;
+
+  constructor(server: RemoteServer, { store, fetch }: ServerTokensDeps) {
+    this.#server = server;
+    this.#store = store;
+    this.#send = serverFetch(fetch, server);
+  }
+
+  /** What the server asked for when it last refused; undefined while it does not refuse. */
+  get challenge(): Challenge | undefined {
+    return this.#challenge;
+  }
+
+  /** For a transport of the server. Throws {@link AuthorizationNeeded} where no token helps. */
+  readonly fetch: FetchLike = async (url, init) => {
+    if (oauthOf(this.#server) === undefined || !isSameOrigin(this.#server.url, url))
+      return this.#send(url, init);
+    const token = await this.#currentToken();
+    const response = await this.#sendWith(token, url, init);
+    if (response.status === 401) return this.#again(token, response, url, init);
+    this.#checkScope(response);
+    if (response.ok) this.#challenge = undefined;
+    return response;
+  };
+
+  /** The stored token; a new one where it is known to have run out. */
+  async #currentToken(): Promise<string | undefined> {
+    const stored = await this.#load();
+    const token = stored?.tokens?.access_token;
+    if (token === undefined) return undefined;
+    const hasRunOut = stored?.expiresAt !== undefined && stored.expiresAt <= Date.now();
+    return hasRunOut ? this.#renew(token) : token;
+  }
+
+  #sendWith(token: string | undefined, url: string | URL, init: RequestInit | undefined): Promise<Response> {
+    if (token === undefined) return this.#send(url, init);
+    const headers = new Headers(init?.headers);
+    headers.set("authorization", `Bearer ${token}`);
+    return this.#send(url, { ...init, headers });
+  }
+
+  async #again(
+    token: string | undefined,
+    refused: Response,
+    url: string | URL,
+    init: RequestInit | undefined,
+  ): Promise<Response> {
+    const challenge = challengeOf(refused);
+    await refused.body?.cancel();
+    const renewed = token === undefined ? undefined : await this.#renew(token);
+    if (renewed === undefined) throw this.#needed(challenge);
+    const response = await this.#sendWith(renewed, url, init);
+    if (response.status !== 401) return response;
+    await response.body?.cancel();
+    throw this.#needed(challengeOf(response));
+  }
+
+  #checkScope(response: Response): void {
+    if (response.status !== 403 || extractWWWAuthenticateParams(response).error !== "insufficient_scope")
+      return;
+    throw this.#needed(challengeOf(response));
+  }
+
+  #needed(challenge: Challenge): AuthorizationNeeded {
+    this.#challenge = challenge;
+    return new AuthorizationNeeded(this.#server.name, challenge);
+  }
+
+  /** Requests that are refused at the same time wait for one renewal. */
+  #renew(refused: string): Promise<string | undefined> {
+    this.#renewing ??= this.#store
+      .exclusively(this.#server.url, () => this.#renewAlone(refused))
+      .finally(() => (this.#renewing = undefined));
+    return this.#renewing;
+  }
+
+  /** Undefined where the person must authorize again. Throws, and keeps the tokens, where it may work later. */
+  async #renewAlone(refused: string): Promise<string | undefined> {
+    const stored = await this.#load();
+    const { tokens } = stored ?? {};
+    // Another process was faster.
+    if (tokens !== undefined && tokens.access_token !== refused) return tokens.access_token;
+    if (stored === undefined) return undefined;
+    try {
+      const fresh = await this.#refresh(stored);
+      if (fresh === undefined) return undefined;
+      await this.#store.save(this.#server.url, { tokens: fresh, expiresAt: expiryOf(fresh) });
+      return fresh.access_token;
+    } catch (thrown) {
+      if (thrown instanceof InvalidGrantError || isUnknownClient(thrown)) return this.#drop(thrown);
+      if (thrown instanceof UserError) throw thrown;
+      throw new UserError(
+        `The authorization of the MCP server "${this.#server.name}" could not be renewed: ${messageOf(thrown).slice(0, 300)}`,
+        { cause: thrown },
+      );
+    }
+  }
+
+  /** Asks the authorization server that gave the token, whatever the server names today. */
+  async #refresh({ client, tokens, resource }: StoredAuthorization): Promise<StoredTokens | undefined> {
+    const { url } = this.#server;
+    const { refresh_token: refreshToken, issuer } = tokens ?? {};
+    if (client === undefined || refreshToken === undefined || issuer === undefined) return undefined;
+    const fetchFn = oauthFetch(this.#send, { timeoutMs: timeoutOf(this.#server) });
+    const metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn });
+    checkEndpoint(url, metadata?.token_endpoint ?? issuer);
+    const fresh = await refreshAuthorization(issuer, {
+      metadata,
+      clientInformation: client,
+      refreshToken,
+      fetchFn,
+      ...(resource !== undefined && { resource }),
+    });
+    return { ...fresh, issuer };
+  }
+
+  /** What the authorization server does not know any more is of no use. */
+  async #drop(thrown: unknown): Promise<undefined> {
+    const isClientGone = isUnknownClient(thrown);
+    await this.#store.save(this.#server.url, {
+      tokens: undefined,
+      expiresAt: undefined,
+      ...(isClientGone && { client: undefined, redirectUrl: undefined }),
+    });
+    return undefined;
+  }
+
+  async #load(): Promise<StoredAuthorization | undefined> {
+    const stored = await this.#store.load(this.#server.url);
+    const clientId = clientIdOf(this.#server);
+    // Tokens of another client than the configured one could not be renewed by it.
+    return clientId === undefined || stored?.client?.client_id === clientId ? stored : undefined;
+  }
+}
+
+const expiryMarginMs = 5_000;
+
+/** Milliseconds since 1970 at which tokens that were given now run out, a little earlier than they were said to. */
+export function expiryOf({ expires_in: seconds }: { expires_in?: number | undefined }): number | undefined {
+  return seconds === undefined ? undefined : Date.now() + seconds * 1000 - expiryMarginMs;
+}
+
+export function challengeOf(response: Response): Challenge {
+  const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(response);
+  return { resourceMetadataUrl, scope };
+}
+
+function isUnknownClient(thrown: unknown): boolean {
+  return thrown instanceof InvalidClientError || thrown instanceof UnauthorizedClientError;
+}

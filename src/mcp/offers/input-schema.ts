@@ -1,0 +1,76 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { isRecord } from "../../base/text/record.ts";
+import type { JsonSchema } from "./offers.ts";
+import { toNewerSchema } from "./older-schema.ts";
+
+/** Characters of one tool's schema: a model reads it with every request. */
+const schemaLimit = 64 * 1024;
+const depthLimit = 40;
+
+/**
+ * Tells schemas that a provider would refuse, and with them the whole request, from those that can be used. Broken is
+ * what is no JSON schema of an object, what refers to something outside of itself, and what is too large.
+ */
+export class SchemaCheck {
+  readonly #ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
+
+  check(schema: unknown): { schema: JsonSchema } | { problem: string } {
+    if (!isRecord(schema)) return { problem: "it has no input schema" };
+    const { $schema: _, ...own } = schema;
+    if (isTooDeep(own, depthLimit)) return { problem: `its schema is nested more than ${depthLimit} levels` };
+    const { length } = JSON.stringify(own);
+    if (length > schemaLimit)
+      return { problem: `its schema has ${length} characters; ${schemaLimit} are the most` };
+    const { type = "object" } = own;
+    if (type !== "object") return { problem: "its schema does not describe an object" };
+    const newer = toNewerSchema(own);
+    const whole = { ...(isRecord(newer) && newer), type };
+    return this.#isValid(whole) && refersInside(whole)
+      ? { schema: whole }
+      : { problem: "its schema is no valid JSON schema" };
+  }
+
+  #isValid(schema: JsonSchema): boolean {
+    try {
+      return this.#ajv.validateSchema(schema) === true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+function isTooDeep(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isTooDeep(inner, levels - 1));
+}
+
+function refersInside(schema: JsonSchema): boolean {
+  const isKnown = (value: unknown): boolean => {
+    if (typeof value !== "object" || value === null) return true;
+    const ref = "$ref" in value ? value.$ref : undefined;
+    if (typeof ref === "string" && !pointsInto(schema, ref)) return false;
+    return Object.values(value).every(isKnown);
+  };
+  return isKnown(schema);
+}
+
+/** Follows a JSON pointer (RFC 6901) in a fragment. */
+function pointsInto(schema: JsonSchema, ref: string): boolean {
+  if (ref === "#") return true;
+  if (!ref.startsWith("#/")) return false;
+  let place: unknown = schema;
+  for (const step of ref.slice(2).split("/")) {
+    const key = decoded(step).replaceAll("~1", "/").replaceAll("~0", "~");
+    if (typeof place !== "object" || place === null || !Object.hasOwn(place, key)) return false;
+    place = Reflect.get(place, key);
+  }
+  return true;
+}
+
+function decoded(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
+}

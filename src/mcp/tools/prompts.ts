@@ -1,0 +1,106 @@
+import { z } from "zod";
+import type { Elicit } from "../../message/elicitation.ts";
+import type { Attachment } from "../../message/part.ts";
+import { promptAnswerSchema, readBlocks, type ReadContent } from "./content.ts";
+import type { OfferedPrompt } from "../offers/offers.ts";
+import type { Server } from "../server.ts";
+import { failureText } from "./tools.ts";
+
+/** A prompt of a server, which a person calls like a command. */
+export interface ServerPrompt {
+  /** `server:prompt`, without blanks. */
+  readonly name: string;
+  readonly description: string;
+  /** What may follow the name. */
+  readonly hint: string | undefined;
+  /** Asks the server for its text. `typed` is what stands behind the name. */
+  fill(typed: string, signal: AbortSignal): Promise<FilledPrompt>;
+}
+
+export type FilledPrompt =
+  | {
+      readonly outcome: "filled";
+      readonly text: string;
+      readonly attachments: readonly Attachment[];
+    }
+  | { readonly outcome: "cancelled" }
+  /** In words for the person. */
+  | { readonly outcome: "refused"; readonly reason: string };
+
+export function serverPrompt(server: Server, offered: OfferedPrompt, elicit: Elicit): ServerPrompt {
+  const given = offered.arguments.map(({ name, isRequired }) => (isRequired ? `<${name}>` : `[${name}]`));
+  return {
+    name: `${server.settings.name}:${offered.name}`.replaceAll(/\s+/g, "_"),
+    description: offered.description.replaceAll(/\s+/g, " ").trim(),
+    hint: given.length === 0 ? undefined : given.join(" "),
+    fill: (typed, signal) => fill(server, offered, typed, { signal, elicit }),
+  };
+}
+
+async function fill(
+  server: Server,
+  offered: OfferedPrompt,
+  typed: string,
+  user: { signal: AbortSignal; elicit: Elicit },
+): Promise<FilledPrompt> {
+  const values = parseArguments(
+    typed,
+    offered.arguments.map(({ name }) => name),
+  );
+  const missing = offered.arguments.filter(
+    ({ name, isRequired }) => isRequired && values[name] === undefined,
+  );
+  if (missing.length > 0) return { outcome: "refused", reason: describeMissing(offered, missing) };
+  const params = { name: offered.name, arguments: values };
+  const answered = await server.request("prompts/get", params, promptAnswerSchema, user);
+  if (answered.outcome === "answered")
+    return { outcome: "filled", ...(await readMessages(answered.value.messages, user.signal)) };
+  if (answered.failure.kind === "cancelled") return { outcome: "cancelled" };
+  return { outcome: "refused", reason: failureText(answered.failure, server) };
+}
+
+/** Values by name (`name=value`) or in the order of the arguments; the last takes what is left. Quotes hold words together. */
+export function parseArguments(typed: string, names: readonly string[]): Record<string, string> {
+  const words = [...typed.matchAll(/(?:[^\s"']+=)?(?:"[^"]*"|'[^']*')|\S+/g)].map(([word]) => word);
+  const values: Record<string, string> = {};
+  const inOrder: string[] = [];
+  for (const word of words) {
+    const [, name = "", value = ""] = /^([^\s"'=]+)=(.*)$/s.exec(word) ?? [];
+    if (names.includes(name)) values[name] = unquoted(value);
+    else inOrder.push(unquoted(word));
+  }
+  const open = names.filter((name) => values[name] === undefined);
+  for (const [index, name] of open.entries()) {
+    const isLast = index === open.length - 1;
+    const value = isLast ? inOrder.slice(index).join(" ") : inOrder[index];
+    if (value !== undefined && value !== "") values[name] = value;
+  }
+  return values;
+}
+
+function unquoted(word: string): string {
+  return /^(["'])(.*)\1$/s.exec(word)?.[2] ?? word;
+}
+
+function describeMissing(
+  { arguments: all }: OfferedPrompt,
+  missing: readonly { readonly name: string }[],
+): string {
+  const names = missing.map(({ name }) => name).join(", ");
+  return `It needs ${names}. Write the values behind the name, in the order ${all.map(({ name }) => name).join(", ")}, or as name=value.`;
+}
+
+const contentSchema = z.union([z.array(z.unknown()), z.unknown().transform((one) => [one])]);
+
+/** One text; where the server speaks for both sides, it says who says what. */
+async function readMessages(
+  messages: readonly { role: string; content: unknown }[],
+  signal: AbortSignal,
+): Promise<{ text: string; attachments: readonly Attachment[] }> {
+  const parts: ({ role: string } & ReadContent)[] = [];
+  for (const { role, content } of messages)
+    parts.push({ role, ...(await readBlocks(contentSchema.parse(content), signal)) });
+  const isOneSided = parts.every(({ role }) => role === "user");
+  const texts = parts.map(({ role, text }) => (isOneSided ? text : `[${role}]\n${text}`));
+  return { text: texts.join("\n\n"), attachments: parts.flatMap(({ attachments }) => attachments) };
+}

@@ -1,0 +1,120 @@
+import { z } from "zod";
+import listDescription from "../../../prompts/tools/list_mcp_resources.md";
+import readDescription from "../../../prompts/tools/read_mcp_resource.md";
+import type { Elicit } from "../../message/elicitation.ts";
+import { defineTool, type RunContext, type Tool, ToolFailure, type ToolResult } from "../../tool/tool.ts";
+import { readAnswerSchema, readContents } from "./content.ts";
+import type { Server } from "../server.ts";
+import { failureText } from "./tools.ts";
+
+const listInput = z.object({
+  server: z.string().optional().describe("Only the resources of this server; all when left out"),
+});
+
+const readInput = z.object({
+  server: z.string().describe("The server's name, as list_mcp_resources gives it"),
+  uri: z.string().max(8_000).describe("The resource's URI, or one made from a template"),
+});
+
+function schemaOf(input: z.ZodType): Record<string, unknown> {
+  const { $schema: _, ...schema } = z.toJSONSchema(input, { io: "input" });
+  return schema;
+}
+
+/** Tools for what servers offer to be read. None where no server does. */
+export function resourceTools(servers: readonly Server[], elicit: Elicit): Tool[] {
+  const having = servers.filter(({ offers }) => offers.hasResources);
+  return having.length === 0 ? [] : [listTool(having), readTool(having, elicit)];
+}
+
+function listTool(servers: readonly Server[]): Tool {
+  return defineTool({
+    name: "list_mcp_resources",
+    description: listDescription,
+    input: listInput,
+    schema: schemaOf(listInput),
+    kind: "search",
+    concurrency: "shared",
+    async prepare({ server }) {
+      const wanted = server === undefined ? servers : [serverNamed(servers, server)];
+      return {
+        title: `Resources of ${server ?? "all MCP servers"}`,
+        locations: [],
+        permissions: [
+          { permission: "list_mcp_resources", subjects: [{ text: server ?? "*" }], always: ["*"] },
+        ],
+        run: async () => ({ status: "completed", output: wanted.map(describeResources).join("\n\n") }),
+      };
+    },
+  });
+}
+
+function readTool(servers: readonly Server[], elicit: Elicit): Tool {
+  return defineTool({
+    name: "read_mcp_resource",
+    description: readDescription,
+    input: readInput,
+    schema: schemaOf(readInput),
+    asks: true,
+    kind: "read",
+    concurrency: "shared",
+    async prepare({ server: name, uri }) {
+      const server = serverNamed(servers, name);
+      const subject = { text: `${name}:${uri}`, reason: `reads ${uri} from the MCP server ${name}` };
+      return {
+        title: `${name}: ${uri}`,
+        locations: [],
+        permissions: [{ permission: "read_mcp_resource", subjects: [subject], always: [subject.text] }],
+        run: (run) => runRead(server, uri, elicit, run),
+      };
+    },
+  });
+}
+
+async function runRead(
+  server: Server,
+  uri: string,
+  elicit: Elicit,
+  { signal, callId }: RunContext,
+): Promise<ToolResult> {
+  const read = await readResource(server, uri, { signal, callId, elicit });
+  if ("problem" in read) throw new ToolFailure(read.problem);
+  return { status: "completed", output: read.text || "(no content)", attachments: read.attachments };
+}
+
+/** A resource as it is now, or why it cannot be read, in words for the model. */
+export async function readResource(
+  server: Server,
+  uri: string,
+  user: { signal: AbortSignal; callId?: string; elicit: Elicit },
+) {
+  const read = await server.request("resources/read", { uri }, readAnswerSchema, user);
+  if (read.outcome === "failed") return { problem: failureText(read.failure, server) };
+  return readContents(read.value.contents, user.signal);
+}
+
+function serverNamed(servers: readonly Server[], name: string): Server {
+  const found = servers.find(({ settings }) => settings.name === name);
+  if (found !== undefined) return found;
+  const names = servers.map(({ settings }) => settings.name).join(", ");
+  throw new ToolFailure(
+    `There is no MCP server ${JSON.stringify(name)} with resources. Use one of these: ${names}.`,
+  );
+}
+
+function describeResources({ settings, offers }: Server): string {
+  const lines = [
+    ...offers.resources.map(
+      ({ uri, name, mimeType, description }) =>
+        `- ${uri} (${name}${mimeType === undefined ? "" : `, ${mimeType}`})${about(description)}`,
+    ),
+    ...offers.templates.map(
+      ({ uriTemplate, name, description }) => `- template ${uriTemplate} (${name})${about(description)}`,
+    ),
+  ];
+  return [`${settings.name}:`, ...(lines.length === 0 ? ["(no resources)"] : lines)].join("\n");
+}
+
+function about(description: string | undefined): string {
+  return description === undefined || description === "" ? "" : `: ${description.replaceAll(/\s+/g, " ")}`;
+}

@@ -1,0 +1,93 @@
+import { isSame } from "../../base/memoize.ts";
+import type { Elicit } from "../../message/elicitation.ts";
+import type { Tool } from "../../tool/tool.ts";
+import type { Offers } from "../offers/offers.ts";
+import type { Server } from "../server.ts";
+import type { ToolNames } from "./tool-names.ts";
+
+/** Tools of servers that a model is offered, and characters of what it is told of them: providers take about 128 tools. */
+const offeredLimit = 100;
+const offeredLength = 256 * 1024;
+
+export interface ServerToolsDeps {
+  readonly elicit: Elicit;
+  report(text: string): void;
+}
+
+/** What the model can call of the servers of one session. */
+export class ServerTools {
+  readonly #deps: ServerToolsDeps;
+  readonly #tools = new Map<string, { offered: unknown; server: Server; tool: Tool }>();
+  #built: { key: readonly unknown[]; tools: readonly Tool[] } | undefined;
+  /** Tools over the limit that the person was told of. */
+  #cutReported = 0;
+
+  constructor(deps: ServerToolsDeps) {
+    this.#deps = deps;
+  }
+
+  /** The tools that the servers offer now, under names that none of `taken` has. */
+  async build(all: readonly Server[], taken: readonly string[]): Promise<readonly Tool[]> {
+    const servers = all.filter(({ offers }) => offers.tools.length > 0 || offers.hasResources);
+    if (servers.length === 0) return [];
+    const key = [taken.join(), ...servers, ...servers.map(({ offers }) => offers)];
+    if (this.#built !== undefined && isSame(this.#built.key, key)) return this.#built.tools;
+    const [{ ToolNames }, { serverTool }, { resourceTools }] = await Promise.all([
+      import("./tool-names.ts"),
+      import("./tools.ts"),
+      import("./resource-tools.ts"),
+    ]);
+    const { elicit } = this.#deps;
+    const names = new ToolNames(taken);
+    const toTool: ToTool = (name, server, offered) =>
+      this.#kept(name, server, offered, () => serverTool(name, server, offered, elicit));
+    const offered = servers.flatMap((server) => toolsOf(server, names, toTool));
+    const tools = [...resourceTools(servers, elicit), ...this.#bounded(offered)];
+    this.#built = { key, tools };
+    return tools;
+  }
+
+  forget(server: Server): void {
+    for (const [name, { server: owner }] of this.#tools) if (owner === server) this.#tools.delete(name);
+  }
+
+  /** The same one for as long as nothing of it changes, because what is made of it for models is kept by it. */
+  #kept(name: string, server: Server, offered: OfferedTool, make: () => Tool): Tool {
+    const kept = this.#tools.get(name);
+    if (kept !== undefined && kept.server === server && isAlike(kept.offered, offered)) return kept.tool;
+    const tool = make();
+    this.#tools.set(name, { offered, server, tool });
+    return tool;
+  }
+
+  #bounded(tools: readonly Tool[]): Tool[] {
+    let length = 0;
+    const kept = tools.filter((tool, index) => {
+      length += tool.name.length + tool.description.length + JSON.stringify(tool.schema).length;
+      return index < offeredLimit && length <= offeredLength;
+    });
+    const more = tools.length - kept.length;
+    if (more > 0) this.#reportCut(kept.length, more);
+    return kept;
+  }
+
+  #reportCut(kept: number, more: number): void {
+    if (this.#cutReported === more) return;
+    this.#cutReported = more;
+    this.#deps.report(
+      `The MCP servers offer ${kept + more} tools together, more than a model can be given: the first ${kept} are used. Switch servers off that you do not need ("enabled": false).`,
+    );
+  }
+}
+
+type OfferedTool = Offers["tools"][number];
+type ToTool = (name: string, server: Server, offered: OfferedTool) => Tool;
+
+function toolsOf(server: Server, names: ToolNames, toTool: ToTool): Tool[] {
+  const { offers, settings } = server;
+  return offers.tools.map((offered) => toTool(names.nameFor(settings.name, offered.name), server, offered));
+}
+
+function isAlike(one: unknown, other: unknown): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
+}

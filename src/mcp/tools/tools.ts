@@ -1,0 +1,136 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import type { Elicit } from "../../message/elicitation.ts";
+import { defineTool, type RunContext, type Tool, ToolFailure, type ToolResult } from "../../tool/tool.ts";
+import { callAnswerSchema, readAnswer } from "./content.ts";
+import type { OfferedTool } from "../offers/offers.ts";
+import type { Progress } from "../connection/connection.ts";
+import type { RequestFailure } from "../connection/failures.ts";
+import type { Server } from "../server.ts";
+import { describeSettings } from "../server-settings.ts";
+
+const inputSchema = z.record(z.string(), z.unknown());
+type Input = z.infer<typeof inputSchema>;
+
+/** Characters of a description in the question whether the tool may run. */
+const shownDescription = 600;
+/** Lines of progress that one call shows. */
+const progressLimit = 1_000;
+const progressLength = 300;
+
+/** A server's tool as one of ours. Whether it may run is asked unless the person's rules say otherwise. */
+export function serverTool(name: string, server: Server, offered: OfferedTool, elicit: Elicit): Tool {
+  // "Always" holds for the tool as it is described now: one that becomes another is asked for again.
+  const version = `${name}@${versionOf(server, offered)}`;
+  return defineTool<Input>({
+    name,
+    description: offered.description || `The tool ${offered.name} of the MCP server ${server.settings.name}.`,
+    input: inputSchema,
+    schema: offered.schema,
+    asks: true,
+    kind: "other",
+    // What reads can run beside others; that it does is the server's word, which decides about nothing else.
+    concurrency: offered.isReadOnly ? "shared" : "exclusive",
+    async prepare(input) {
+      const subject = {
+        text: version,
+        reason: `calls ${offered.name} of the MCP server ${server.settings.name}`,
+      };
+      return {
+        title: `${server.settings.name}: ${offered.name}`,
+        locations: [],
+        preview: { text: describeTool(server, offered) },
+        permissions: [{ permission: name, subjects: [subject], always: [version] }],
+        run: (run) => callTool(server, offered, input, elicit, run),
+      };
+    },
+  });
+}
+
+function versionOf({ settings }: Server, offered: OfferedTool): string {
+  const place = settings.type === "local" ? [settings.command, settings.args, settings.cwd] : [settings.url];
+  const what = [settings.name, place, offered];
+  return createHash("sha256").update(JSON.stringify(what)).digest("hex").slice(0, 12);
+}
+
+function describeTool({ settings }: Server, { description, isReadOnly }: OfferedTool): string {
+  const about = description.trim();
+  return [
+    `MCP server: ${describeSettings(settings)}`,
+    ...(about === "" ? [] : [`The server says: ${cut(about, shownDescription)}`]),
+    ...(isReadOnly ? ["The server says that it only reads."] : []),
+  ].join("\n");
+}
+
+async function callTool(
+  server: Server,
+  { name }: OfferedTool,
+  input: Input,
+  elicit: Elicit,
+  run: RunContext,
+): Promise<ToolResult> {
+  const params = { name, arguments: input };
+  const progress = new ProgressLines((line) => run.output(line));
+  const user = {
+    signal: run.signal,
+    callId: run.callId,
+    elicit,
+    onProgress: (one: Progress) => progress.add(one),
+  };
+  const called = await server.request("tools/call", params, callAnswerSchema, user);
+  await progress.shown;
+  if (called.outcome === "failed")
+    throw new ToolFailure(failureText(called.failure, server), { cause: called.failure });
+  const { text, attachments } = await readAnswer(called.value, run.signal);
+  if (called.value.isError === true)
+    return { status: "failed", error: text || `${name} failed without saying why.` };
+  return { status: "completed", output: text || "(no output)", attachments };
+}
+
+/** What the model is told of a request that failed. */
+export function failureText(failure: RequestFailure, { settings, callTimeoutMs }: Server): string {
+  const who = `The MCP server ${settings.name}`;
+  switch (failure.kind) {
+    case "timed-out":
+      return `${who} did not answer within ${callTimeoutMs / 1_000} s, so the call was given up. Whether it did something is not known. Try something smaller, or go on without it.`;
+    case "dropped":
+      return `${who} was lost during the call, and once more when it was tried again: ${failure.reason}. Go on without it; the person can look at it with /mcp.`;
+    case "unauthorized":
+      return `${who} wants the person to authorize first. Tell them to say: /mcp auth ${settings.name}`;
+    case "cancelled":
+      return "The call was cancelled.";
+    case "visit":
+      return `${who} needs the person to visit ${failure.visits.map(({ url }) => url).join(" and ")} first, which they did not do.`;
+    case "failed":
+      return `${who} refused the call: ${failure.reason}`;
+  }
+}
+
+/** What a call reports on its way, as lines that are shown while it runs. */
+class ProgressLines {
+  readonly #show: (line: string) => Promise<void>;
+  #shown: Promise<void> = Promise.resolve();
+  #count = 0;
+
+  constructor(show: (line: string) => Promise<void>) {
+    this.#show = show;
+  }
+
+  /** Resolves when all of it was shown. */
+  get shown(): Promise<void> {
+    return this.#shown;
+  }
+
+  add({ progress, total, message }: Progress): void {
+    if (++this.#count > progressLimit) return;
+    const share = total === undefined ? `${progress}` : `${progress} of ${total}`;
+    const line = message === undefined ? share : `${share}: ${cut(message, progressLength)}`;
+    this.#shown = this.#shown.then(() => this.#show(`${line}\n`));
+    // Who waits for `shown` hears of it.
+    this.#shown.catch(() => {});
+  }
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length)}…`;
+}

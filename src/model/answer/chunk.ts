@@ -1,0 +1,169 @@
+import { excerpt } from "../../base/text/excerpt.ts";
+import { parseJson } from "../../base/text/json.ts";
+import { isRecord } from "../../base/text/record.ts";
+import { fromAnswer, invalidResponse, ProviderFailure } from "../failure.ts";
+import { refusedCallIn } from "./refused-call.ts";
+
+/** A chunk of an answer, as servers send it. */
+export type Chunk = Record<string, unknown>;
+
+/** Longer ones are no signatures and are not kept. */
+const signatureLimit = 256 * 1024;
+
+/** What a delta adds to an answer; empty texts add nothing. */
+export interface DeltaContent {
+  readonly reasoning: string;
+  readonly text: string;
+  readonly refusal: string;
+  readonly calls: readonly CallPiece[];
+}
+
+/** A part of a call. Texts are empty where the server sent none. */
+export interface CallPiece {
+  readonly index: number | undefined;
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: string;
+  readonly signature: string | undefined;
+}
+
+export function parseChunk(text: string): Chunk {
+  const value = parseJson(text);
+  if (isRecord(value)) return value;
+  throw new ProviderFailure(
+    invalidResponse(`The provider sent something that is not a JSON object: ${excerpt(text, 200)}`, true),
+  );
+}
+
+export function contentOf(delta: Chunk): DeltaContent {
+  const { content, reasoning_content, reasoning, refusal } = delta;
+  const parts = Array.isArray(content) ? content.filter(isRecord) : [];
+  return {
+    reasoning:
+      textOf(reasoning_content) ||
+      textOf(reasoning) ||
+      detailsText(delta.reasoning_details) ||
+      parts.map(thoughtOfPart).join(""),
+    text: typeof content === "string" ? content : parts.map(textOfPart).join(""),
+    refusal: typeof refusal === "string" ? refusal : "",
+    calls: callsIn(delta).map(toCallPiece),
+  };
+}
+
+/** A text, or an object with one, as gateways to Bedrock send it. */
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  return isRecord(value) && typeof value.text === "string" ? value.text : "";
+}
+
+/** Some servers send their thoughts as details alone (Snowflake, MiniMax). */
+function detailsText(details: unknown): string {
+  if (!Array.isArray(details)) return "";
+  return details
+    .map((detail) => (isRecord(detail) ? textOf(detail.text) || textOf(detail.summary) : ""))
+    .join("");
+}
+
+const textOfPart = (part: Chunk): string => (isThought(part) ? "" : textOf(part));
+
+/** Mistral sends `thinking` with a list of texts, Databricks `reasoning` with a list `summary`. */
+function thoughtOfPart(part: Chunk): string {
+  if (!isThought(part)) return "";
+  const inner = part.thinking ?? part.summary ?? part.text;
+  return Array.isArray(inner) ? inner.map(textOf).join("") : textOf(inner);
+}
+
+const isThought = ({ type }: Chunk): boolean => type === "thinking" || type === "reasoning";
+
+/** Older servers know one call only, which has a field of its own. */
+function callsIn({ tool_calls, function_call }: Chunk): Chunk[] {
+  if (Array.isArray(tool_calls)) return tool_calls.filter(isRecord);
+  return isRecord(function_call) ? [{ index: 0, function: function_call }] : [];
+}
+
+function toCallPiece(call: Chunk): CallPiece {
+  const asked = isRecord(call.function) ? call.function : {};
+  const { id } = call;
+  return {
+    index: typeof call.index === "number" ? call.index : undefined,
+    id: typeof id === "string" || typeof id === "number" ? String(id) : "",
+    name: typeof asked.name === "string" ? asked.name.trim() : "",
+    arguments: argumentsText(asked.arguments),
+    signature: signatureOf(call),
+  };
+}
+
+/** Google's place for it, with the Gemini API and with Vertex. */
+function signatureOf({ extra_content: extra }: Chunk): string | undefined {
+  const vendors = isRecord(extra) ? [extra.google, extra.vertex] : [];
+  const signature = vendors.find(isRecord)?.thought_signature;
+  return typeof signature === "string" && signature !== "" && signature.length <= signatureLimit
+    ? signature
+    : undefined;
+}
+
+/** Some servers send the arguments as an object and not as text. */
+const argumentsText = (value: unknown): string =>
+  typeof value === "string" ? value : isSet(value) ? JSON.stringify(value) : "";
+
+/**
+ * The usage that a chunk reports, wherever it is: beside the choices, in a choice (Moonshot), or in a field of the
+ * vendor (`x_groq`). The timings of llama.cpp count too.
+ */
+export function usageIn(value: Chunk): Chunk | undefined {
+  if (isRecord(value.usage)) return value.usage;
+  const usage = firstChoice(value)?.usage;
+  if (isRecord(usage)) return usage;
+  for (const key in value) {
+    const field = value[key];
+    if (isRecord(field) && isRecord(field.usage)) return field.usage;
+  }
+  return isRecord(value.timings) ? usageOfTimings(value.timings) : undefined;
+}
+
+/** https://github.com/ggml-org/llama.cpp/pull/15827 */
+function usageOfTimings({
+  cache_n: cached = 0,
+  prompt_n: fresh,
+  predicted_n: predicted,
+}: Chunk): Chunk | undefined {
+  if (typeof cached !== "number" || typeof fresh !== "number") return undefined;
+  return {
+    prompt_tokens: cached + fresh,
+    completion_tokens: predicted,
+    prompt_tokens_details: { cached_tokens: cached },
+  };
+}
+
+export function failOnError(value: Chunk): void {
+  const reason = firstChoice(value)?.finish_reason;
+  const failed = isError(value.error) || value.type === "error" || reason === "error" || isOnlyWords(value);
+  if (!failed) return;
+  const body = JSON.stringify(isError(value.error) ? { error: value.error } : value);
+  const error = fromAnswer({ status: undefined, header: () => null, body, now: 0 });
+  throw new ProviderFailure(error, refusedCallIn(body));
+}
+
+/** Some servers send an empty error with each chunk. */
+const isError = (error: unknown): boolean =>
+  isRecord(error) ? Object.values(error).some((field) => Boolean(field)) : Boolean(error);
+
+/** As vLLM, servers made with FastAPI, and MiniMax put their errors. */
+function isOnlyWords({ choices, object, message, detail, base_resp: base }: Chunk): boolean {
+  if (isSet(choices)) return false;
+  const isRefusal = isRecord(base) && Boolean(base.status_code);
+  return object === "error" || isSet(message) || isSet(detail) || isRefusal;
+}
+
+export function firstChoice(value: Chunk): Chunk | undefined {
+  const first: unknown = Array.isArray(value.choices) ? value.choices[0] : undefined;
+  return isRecord(first) ? first : undefined;
+}
+
+/** Servers that do not stream send `message` where others send `delta`. */
+export function deltaOf({ delta, message }: Chunk = {}): Chunk {
+  if (isRecord(delta)) return delta;
+  return isRecord(message) ? message : {};
+}
+
+const isSet = (value: unknown): boolean => value !== undefined && value !== null;

@@ -1,0 +1,54 @@
+import { isRecord } from "../../base/text/record.ts";
+import type { Tokens } from "../../message/part.ts";
+import type { Model } from "../model.ts";
+
+/**
+ * A provider's usage as tokens. `prompt_tokens` counts the cached ones too, `input_tokens` beside cache counts of
+ * Anthropic does not. `completion_tokens` counts reasoning with most; where the total shows that it does not (xAI,
+ * Gemini), nothing is taken off. Undefined without usage.
+ */
+export function toTokens(raw: unknown): Tokens | undefined {
+  if (!isRecord(raw)) return undefined;
+  const promptDetails = firstRecord(raw.prompt_tokens_details, raw.input_tokens_details);
+  const completionDetails = firstRecord(raw.completion_tokens_details, raw.output_tokens_details);
+  const read =
+    count(promptDetails.cached_tokens) ||
+    count(raw.prompt_cache_hit_tokens) ||
+    count(raw.cache_read_input_tokens) ||
+    count(raw.cached_tokens);
+  const write = count(promptDetails.cache_write_tokens) || count(raw.cache_creation_input_tokens);
+  const isApart = raw.cache_read_input_tokens !== undefined || raw.cache_creation_input_tokens !== undefined;
+  const prompt = count(raw.prompt_tokens) || count(raw.input_tokens) + (isApart ? read + write : 0);
+  const completion = count(raw.completion_tokens) || count(raw.output_tokens);
+  if (prompt === 0 && completion === 0) return undefined;
+  const reasoning = count(completionDetails.reasoning_tokens) || count(raw.reasoning_tokens);
+  const apart = reasoning > completion || count(raw.total_tokens) === prompt + completion + reasoning;
+  return {
+    input: Math.max(0, prompt - read - write),
+    output: apart ? completion : completion - reasoning,
+    reasoning,
+    cache: { read, write },
+  };
+}
+
+const firstRecord = (...values: readonly unknown[]): Record<string, unknown> => values.find(isRecord) ?? {};
+
+/** US dollars for these tokens; reasoning costs as output, an unknown price of the cache as input. */
+export function costOf({ cost }: Model, tokens: Tokens): number {
+  if (cost === undefined) return 0;
+  const asked = tokens.input + tokens.cache.read + tokens.cache.write;
+  const rate = cost.over?.findLast((over) => asked > over.tokens) ?? cost;
+  const { input, output, cacheRead = input, cacheWrite = input } = rate;
+  const perMillion =
+    tokens.input * input +
+    (tokens.output + tokens.reasoning) * output +
+    tokens.cache.read * cacheRead +
+    tokens.cache.write * cacheWrite;
+  return perMillion / 1_000_000;
+}
+
+/** Some servers send counts as texts. */
+function count(value: unknown): number {
+  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  return typeof number === "number" && Number.isFinite(number) && number > 0 ? Math.round(number) : 0;
+}

@@ -1,0 +1,125 @@
+import type { ModelConfig } from "../../config/schema.ts";
+import type { ModelRef } from "../../message/message.ts";
+import type { KnownModel } from "./known-models.ts";
+import type { Model } from "../model.ts";
+import data from "../presets.json" with { type: "json" };
+
+/** A provider that is known without configuration. */
+export interface Preset {
+  readonly id: string;
+  readonly name: string;
+  readonly baseURL: string;
+  /** Runs on the person's machine and needs no key. */
+  readonly local?: boolean;
+  /** Command line that starts its server. */
+  readonly startCommand?: string;
+  /** Its key serves other ends too, so that the key alone does not say that the person means this provider. */
+  readonly onlyWhereNamed?: boolean;
+  /** Environment variables that may hold another base URL. */
+  readonly baseURLVariables?: readonly string[];
+  /** Environment variables that may hold the key. */
+  readonly keyVariables: readonly string[];
+  readonly defaultModel?: string;
+  /** Which way of its own it has to list its models, beside `GET /models`. */
+  readonly lists?: string;
+  /** Where the provider describes its chat completions. */
+  readonly docs: string;
+}
+
+export const presets: readonly Preset[] = data.presets;
+
+/** All environment variables in which keys of known providers stand; child processes must not inherit them. */
+export const keyVariables: readonly string[] = [
+  ...new Set(presets.flatMap(({ keyVariables }) => keyVariables)),
+];
+
+/** Names of reasoning efforts that are written behind a model: `openai/gpt-5:high`. */
+const efforts = new Set(["none", "minimal", "low", "medium", "high", "xhigh", "max"]);
+
+/**
+ * Reads `provider/model` with an optional `:variant`. The model may itself hold `/` and `:`
+ * (`openrouter/a/b:free`, `ollama/qwen3:8b`): only a known effort counts as variant. Undefined without a `/`.
+ */
+export function parseModelRef(text: string): ModelRef | undefined {
+  const slash = text.indexOf("/");
+  if (slash <= 0 || slash === text.length - 1) return undefined;
+  const provider = text.slice(0, slash);
+  const model = text.slice(slash + 1);
+  const colon = model.lastIndexOf(":");
+  const variant = colon > 0 ? model.slice(colon + 1) : "";
+  return efforts.has(variant) ? { provider, model: model.slice(0, colon), variant } : { provider, model };
+}
+
+/** The form that {@link parseModelRef} reads. */
+export function formatModelRef({ provider, model, variant }: ModelRef): string {
+  return variant === undefined ? `${provider}/${model}` : `${provider}/${model}:${variant}`;
+}
+
+/** A model from what the catalog knows of it and what the configuration says, which counts more. */
+export function describeModel(ref: ModelRef, known: KnownModel | undefined, config: ModelConfig = {}): Model {
+  const familyName = (config.family ?? ref.model).toLowerCase();
+  const family = familyOf(familyName);
+  const variants = variantsOf(known, config);
+  const cost = costFrom(config.cost) ?? known?.cost;
+  return {
+    ref,
+    name: config.name ?? known?.name ?? ref.model,
+    family,
+    editsBy: writesPatches(familyName, family) ? "patch" : "replacement",
+    limit: {
+      context: config.limit?.context || known?.context,
+      input: config.limit?.input || (config.limit?.context ? undefined : known?.input),
+      output: config.limit?.output || known?.output,
+    },
+    ...(cost && { cost }),
+    abilities: {
+      tools: config.tool_call ?? known?.tools ?? true,
+      reasoning: config.reasoning ?? known?.reasoning ?? variants.length > 0,
+      images: takes("image", known, config) ?? (known === undefined && family !== "other"),
+      pdf: takes("pdf", known, config) ?? false,
+      audio: takes("audio", known, config) ?? false,
+      temperature: config.temperature ?? known?.temperature ?? !refusesTemperature.test(ref.model),
+    },
+    variants,
+  };
+}
+
+/** The known efforts and the configured ones, without those that are switched off. */
+function variantsOf(known: KnownModel | undefined, { variants = {} }: ModelConfig): string[] {
+  const names = new Set([...(known?.variants ?? []), ...Object.keys(variants)]);
+  return [...names].filter((name) => !Object.hasOwn(variants, name) || variants[name]?.["disabled"] !== true);
+}
+
+function costFrom(cost: ModelConfig["cost"]): Model["cost"] {
+  const { input, output, cache_read: cacheRead, cache_write: cacheWrite } = cost ?? {};
+  return input === undefined || output === undefined ? undefined : { input, output, cacheRead, cacheWrite };
+}
+
+/** OpenAI's reasoning models take no temperature but their own. */
+const refusesTemperature = /(^|\/)(o[134](-|$)|gpt-[5-9])/;
+
+function takes(
+  medium: "image" | "pdf" | "audio",
+  known: KnownModel | undefined,
+  config: ModelConfig,
+): boolean | undefined {
+  if (config.modalities?.input) return config.modalities.input.includes(medium);
+  if (config.attachment === false) return false;
+  if (config.attachment === true && medium === "image") return true;
+  return known === undefined ? undefined : (known.takes?.includes(medium) ?? false);
+}
+
+/** Returns the family of a model's name in lower case. */
+function familyOf(name: string): Model["family"] {
+  if (name.includes("claude")) return "claude";
+  if (name.includes("codex")) return "codex";
+  if (name.includes("gemini")) return "gemini";
+  if (/gpt-(3|oss)/.test(name)) return "other";
+  if (/(^|\/)(gpt|o[134](-|$)|chatgpt)/.test(name)) return "gpt";
+  return "other";
+}
+
+/** OpenAI's models write patches from GPT-5 and the o-series on. */
+function writesPatches(name: string, family: Model["family"]): boolean {
+  return family === "codex" || (family === "gpt" && !name.includes("gpt-4"));
+}

@@ -1,0 +1,148 @@
+import type { Env } from "../../config/paths.ts";
+import { addressFault, writtenAddress } from "../../config/files/provider-address.ts";
+import type { Config, ProviderConfig } from "../../config/schema.ts";
+import { parseModelRef, type Preset, presets } from "./catalog.ts";
+import type { Credentials } from "../keys/credentials.ts";
+
+/** A provider that can be asked now. */
+export interface Provider {
+  readonly id: string;
+  readonly name: string;
+  readonly baseURL: string;
+  readonly local: boolean;
+  /** Is at another address than the preset's, where other models may be. */
+  readonly isCustom: boolean;
+  readonly defaultModel: string | undefined;
+  readonly apiKey: string | undefined;
+  /** Prints the key, where it has none yet. */
+  readonly keyCommand: readonly string[] | undefined;
+  readonly keyFrom: string | undefined;
+  readonly config: ProviderConfig;
+  /** Named in the environment and nowhere else. */
+  readonly extraModels: readonly string[];
+}
+
+export interface ProviderSources {
+  readonly config: Config;
+  readonly env: Env;
+  readonly credentials: Credentials;
+  /** Providers that are asked without a key of their own. */
+  readonly withoutKey?: ReadonlySet<string>;
+}
+
+/** The providers that are configured, have a key, or need none. */
+export function usableProviders(sources: ProviderSources): Map<string, Provider> {
+  const { config } = sources;
+  const ids = [...new Set([...presets.map(({ id }) => id), ...Object.keys(config.provider ?? {})])];
+  const usable = ids
+    .filter((id) => isEnabled(id, config))
+    .map((id) => toProvider(id, sources))
+    .filter((provider) => provider !== undefined);
+  return new Map(usable.map((provider) => [provider.id, provider]));
+}
+
+export function isEnabled(
+  id: string,
+  { enabled_providers: enabled, disabled_providers: disabled }: Config,
+): boolean {
+  return (enabled === undefined || enabled.includes(id)) && !disabled?.includes(id);
+}
+
+function toProvider(id: string, sources: ProviderSources): Provider | undefined {
+  const { env, credentials } = sources;
+  const hasOwnHeaders = sources.withoutKey?.has(id) === true;
+  const config = sources.config.provider?.[id];
+  const preset = presets.find((one) => one.id === id);
+  if (preset?.onlyWhereNamed && !isNamed(id, sources)) return undefined;
+  const written = config && writtenAddress(config);
+  // Never the usual address in place of one that is wrong: the person meant another.
+  if (config && addressFault(id, config)) return undefined;
+  const given = written ?? baseURLFrom(preset, env);
+  const baseURL = given ?? preset?.baseURL;
+  if (baseURL === undefined) return undefined;
+  const key = hasOwnHeaders ? noKey : keyOf(id, preset, config, env, credentials);
+  const custom = preset === undefined || (given !== undefined && hostOf(given) !== hostOf(preset.baseURL));
+  const local = preset?.local ?? false;
+  // What needs no key counts only where somebody pointed at it.
+  const hasKey = key.apiKey !== undefined || key.keyCommand !== undefined;
+  const usable = hasKey || given !== undefined || (local && config !== undefined);
+  const needsKey = !custom && !local && !hasOwnHeaders;
+  if (!usable || (needsKey && !hasKey)) return undefined;
+  return {
+    id,
+    name: config?.name ?? preset?.name ?? id,
+    baseURL,
+    local,
+    isCustom: custom,
+    defaultModel: custom ? undefined : preset?.defaultModel,
+    ...key,
+    config: config ?? {},
+    extraModels: namedInEnvironment(id, env),
+  };
+}
+
+function isNamed(id: string, { config, env, credentials }: ProviderSources): boolean {
+  const models = [config.model, config.small_model, fairleadModel(env)];
+  return (
+    config.provider?.[id] !== undefined ||
+    Object.hasOwn(credentials, id) ||
+    models.some((name) => name?.startsWith(`${id}/`))
+  );
+}
+
+function baseURLFrom(preset: Preset | undefined, env: Env): string | undefined {
+  const given = preset?.baseURLVariables?.map((name) => env[name]).find((value) => value);
+  if (given === undefined || preset === undefined) return undefined;
+  return preset.id === "ollama" ? ollamaURL(given) : given;
+}
+
+/** Ollama's variable holds a host, a port or both, and its server's own bind address. */
+function ollamaURL(given: string): string | undefined {
+  const host = given.startsWith(":") ? `localhost${given}` : given;
+  const address = /^https?:\/\//.test(host) ? host : `http://${host}`;
+  if (!URL.canParse(address)) return undefined;
+  const url = new URL(address);
+  if (url.hostname === "0.0.0.0") url.hostname = "localhost";
+  if (url.port === "" && url.protocol === "http:") url.port = "11434";
+  return url.pathname === "/" ? `${url.origin}/v1` : url.href;
+}
+
+function keyOf(
+  id: string,
+  preset: Preset | undefined,
+  config: ProviderConfig | undefined,
+  env: Env,
+  credentials: Credentials,
+): Pick<Provider, "apiKey" | "keyCommand" | "keyFrom"> {
+  const { apiKey: configured, apiKeyCommand: keyCommand } = config?.options ?? {};
+  if (configured) return { ...noKey, apiKey: configured, keyFrom: "configuration" };
+  if (keyCommand !== undefined) return { ...noKey, keyCommand, keyFrom: `the command ${keyCommand[0]}` };
+  const variable = [...(config?.env ?? []), ...(preset?.keyVariables ?? [])].find((name) => env[name]);
+  if (variable !== undefined) return { ...noKey, apiKey: env[variable], keyFrom: variable };
+  const stored = Object.hasOwn(credentials, id) ? credentials[id]?.apiKey : undefined;
+  return stored ? { ...noKey, apiKey: stored, keyFrom: "credentials.json" } : noKey;
+}
+
+const noKey = { apiKey: undefined, keyCommand: undefined, keyFrom: undefined };
+
+function namedInEnvironment(id: string, env: Env): string[] {
+  const wished = [
+    id === "openai" && env.OPENAI_MODEL ? `openai/${env.OPENAI_MODEL}` : undefined,
+    fairleadModel(env),
+  ];
+  return wished
+    .map((text) => (text === undefined ? undefined : parseModelRef(text)))
+    .filter((ref) => ref?.provider === id)
+    .map((ref) => ref?.model ?? "");
+}
+
+/** `FAIRLEAD_MODEL` names a model with its provider; with `OPENAI_BASE_URL` set, a bare id is that server's. */
+export function fairleadModel(env: Env): string | undefined {
+  const name = env.FAIRLEAD_MODEL;
+  if (!name) return undefined;
+  const provider = name.split("/", 1)[0];
+  const isKnown = name.includes("/") && (!env.OPENAI_BASE_URL || presets.some(({ id }) => id === provider));
+  return isKnown || !env.OPENAI_BASE_URL ? name : `openai/${name}`;
+}
+
+const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url);

@@ -1,0 +1,95 @@
+import { randomUUID } from "node:crypto";
+import { rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { z } from "zod";
+import { codeOf, messageOf, UserError } from "../../base/errors.ts";
+import { hasOnly } from "../../base/validator.ts";
+import { lookAt } from "../../base/files/file-stat.ts";
+import { makeFolder } from "../../base/files/make-folder.ts";
+import { readRegularFile } from "../../base/files/regular-file.ts";
+import { lockFolderOf, updateSharedFile } from "../../storage/json/lock.ts";
+
+const credentialsSchema = z.record(z.string(), z.looseObject({ apiKey: z.string().optional() }));
+
+const fileLimitBytes = 1024 * 1024;
+
+/** Keys by provider. */
+export type Credentials = z.infer<typeof credentialsSchema>;
+
+export const credentialsPath = (dataFolder: string): string => join(dataFolder, "credentials.json");
+
+/** The stored keys; none where there is no file. Throws {@link UserError} where the file is not what was written. */
+export async function loadCredentials(dataFolder: string): Promise<Credentials> {
+  const path = credentialsPath(dataFolder);
+  const text = await readIfThere(path);
+  if (text === undefined) return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    return isCredentials(value) ? value : credentialsSchema.parse(value);
+  } catch {
+    // The parser's own words quote the file, which holds keys.
+    throw new UserError(
+      `${path} is not valid: expected {"provider": {"apiKey": "…"}}. Mend or delete it, then run "fairlead setup".`,
+    );
+  }
+}
+
+/** Known at a look where it is right: the schema takes its time to be built. */
+function isCredentials(value: unknown): value is Credentials {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return Object.values(value).every(
+    (entry) => hasOnly(entry, ["apiKey"]) && typeof entry.apiKey === "string",
+  );
+}
+
+/** Stores a provider's key, or takes it away; the others stay. The file is readable by this person only. */
+export async function saveCredential(
+  dataFolder: string,
+  provider: string,
+  apiKey: string | undefined,
+): Promise<void> {
+  const path = credentialsPath(dataFolder);
+  const change = async () => {
+    const { [provider]: before, ...others } = await loadCredentials(dataFolder);
+    const credentials = apiKey === undefined ? others : { ...others, [provider]: { ...before, apiKey } };
+    await replaceFile(path, `${JSON.stringify(credentials, undefined, 2)}\n`);
+  };
+  try {
+    await updateSharedFile(path, lockFolderOf(dataFolder), change);
+  } catch (thrown) {
+    if (thrown instanceof UserError) throw thrown;
+    throw notWritable(path, thrown);
+  }
+}
+
+function notWritable(path: string, thrown: unknown): UserError {
+  return new UserError(
+    `${path} cannot be written: ${messageOf(thrown)}. Make its folder writable, or set XDG_DATA_HOME to one that is.`,
+    { cause: thrown },
+  );
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  try {
+    await makeFolder(dirname(path), 0o700);
+    await writeFile(temporary, text, { mode: 0o600, flush: true, flag: "wx" });
+    await rename(temporary, path);
+  } catch (thrown) {
+    await rm(temporary, { force: true });
+    throw thrown;
+  }
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    const found = lookAt(path);
+    if (found === undefined) return undefined;
+    // A pipe would never end, and so much is no list of keys.
+    if (!found.isFile() || found.size > fileLimitBytes) return "";
+    return (await readRegularFile(path)).toString("utf8");
+  } catch (thrown) {
+    if (codeOf(thrown) === "ENOENT") return undefined;
+    throw new UserError(`${path} cannot be read: ${codeOf(thrown) ?? "unknown reason"}.`, { cause: thrown });
+  }
+}

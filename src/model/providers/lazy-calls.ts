@@ -1,0 +1,36 @@
+import { once, type Room } from "../../base/async.ts";
+import { messageOf } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import { loadPart } from "../../base/import-module.ts";
+import type { AgentError } from "../../message/message.ts";
+import type { Endpoint } from "../client.ts";
+import type { Send } from "../http.ts";
+import type { ModelRequest, StepEnd, StepEvent } from "../model.ts";
+
+type Call = (request: ModelRequest, endpoint: Endpoint, take: (event: StepEvent) => Room) => Promise<StepEnd>;
+
+/** Loads what calls models, the SDK among it. */
+export const loadCalls = () => import("../stream.ts");
+
+/** Model calls. What makes them loads with the first one. */
+export class LateCalls {
+  readonly #load: () => Promise<Call>;
+
+  constructor({ send, log }: { send: Send; log: Log }) {
+    this.#load = once(async () => {
+      const { callModel, Clients } = await loadPart(loadCalls);
+      const clients = new Clients(send);
+      return (request, endpoint, take) => callModel(request, endpoint, { clients, log }, take);
+    });
+  }
+
+  /** Calls the model. Resolves and rejects as `call` of `Models` does. */
+  readonly call: Call = async (request, endpoint, take) => {
+    const loaded = await this.#load().catch((thrown: unknown): StepEnd => {
+      return failed({ code: "internal", message: messageOf(thrown), retryable: false });
+    });
+    return typeof loaded === "function" ? loaded(request, endpoint, take) : loaded;
+  };
+}
+
+export const failed = (error: AgentError): StepEnd => ({ type: "failed", error });

@@ -1,0 +1,126 @@
+import { join } from "node:path";
+import { UserError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import type { Secrets } from "../../base/secrets/secrets.ts";
+import type { Env } from "../../config/paths.ts";
+import type { Config } from "../../config/schema.ts";
+import { watch, type Watched } from "../../config/files/stamp.ts";
+import { lockFolderOf } from "../../storage/json/lock.ts";
+import { type Credentials, loadCredentials, saveCredential } from "../keys/credentials.ts";
+import { KeyCommands } from "../keys/key-command.ts";
+import { Catalog } from "../catalog/known-models.ts";
+import { listProblems, ModelLists } from "../catalog/model-lists.ts";
+import { type OpenModels, openModels } from "./providers.ts";
+import { RefusedMedia } from "../request/refused-media.ts";
+import { Routing } from "./routing.ts";
+import { usableProviders } from "../catalog/usable-providers.ts";
+
+export interface ModelAccessDeps {
+  /** Where the person's keys and the lists of models are kept. */
+  readonly dataFolder: string;
+  readonly env: Env;
+  readonly secrets: Secrets;
+  readonly log: Log;
+}
+
+export interface StoredKeys {
+  readonly credentials: Credentials;
+  /** Why they could not be read, for the person. */
+  readonly problems: readonly string[];
+}
+
+/** The models of a project, until a list that they were made of is another one. */
+export interface ProjectModels extends Watched {
+  readonly models: OpenModels;
+  /** What is wrong with the lists, one line each, for the person. */
+  readonly problems: readonly string[];
+}
+
+/** How a process reaches models: with which keys, at which addresses, and what is known of them. */
+export class ModelAccess {
+  /** What the editor said of providers. */
+  readonly routing = new Routing();
+  readonly #deps: ModelAccessDeps;
+  readonly #catalog: Catalog;
+  readonly #keyCommands: KeyCommands;
+  /** What servers said of their models. */
+  readonly #lists: ModelLists;
+  readonly #refusedMedia = new RefusedMedia();
+
+  constructor(deps: ModelAccessDeps) {
+    const { dataFolder, env, secrets, log } = deps;
+    this.#deps = deps;
+    this.#keyCommands = new KeyCommands(env, (key) => secrets.add([key]));
+    this.#catalog = new Catalog(log);
+    this.#lists = new ModelLists({
+      folder: join(dataFolder, "models"),
+      lockFolder: lockFolderOf(dataFolder),
+      keyCommands: this.#keyCommands,
+      log,
+    });
+  }
+
+  /** Without the stored keys a session still opens, and models whose key stands elsewhere answer. */
+  async loadKeys(): Promise<StoredKeys> {
+    try {
+      return { credentials: await loadCredentials(this.#deps.dataFolder), problems: [] };
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      return { credentials: {}, problems: [error.message] };
+    }
+  }
+
+  /** Forgets every stored key; what stands in the environment or in configuration files is not ours to take. */
+  async forgetKeys(): Promise<void> {
+    const { dataFolder } = this.#deps;
+    const credentials = await loadCredentials(dataFolder);
+    for (const provider of Object.keys(credentials)) await saveCredential(dataFolder, provider, undefined);
+  }
+
+  /** The models that a configuration gives, as far as that is known without what servers said. */
+  async open(config: Config): Promise<OpenModels> {
+    const { credentials } = await this.loadKeys();
+    return openModels({
+      ...this.#sourcesOf(config, credentials),
+      catalog: this.#catalog,
+      log: this.#deps.log,
+    });
+  }
+
+  /** The models of a project, with those that servers listed; lists that are old are asked for behind it. */
+  async openListed(config: Config, { credentials }: StoredKeys): Promise<ProjectModels> {
+    const { log } = this.#deps;
+    const sources = this.#sourcesOf(config, credentials);
+    // Where the editor sends a provider's requests nobody is asked for models.
+    const providers = [...usableProviders(sources).values()].filter(({ id }) => !sources.withoutKey.has(id));
+    await this.#lists.askLocal(providers);
+    const watched = watch({ files: this.#lists.files(providers), holders: [] });
+    const lists = await this.#lists.load(providers);
+    this.#lists.keepFresh(providers, lists);
+    const models = openModels({
+      ...sources,
+      catalog: this.#catalog,
+      lists,
+      refreshList: (provider) => this.#lists.refresh(provider),
+      log,
+    });
+    return { models, problems: listProblems(lists), hasChanged: async () => (await watched).hasChanged() };
+  }
+
+  close(): Promise<void> {
+    this.#keyCommands.close();
+    return this.#lists.close();
+  }
+
+  #sourcesOf(config: Config, credentials: Credentials) {
+    const { withoutKey } = this.routing;
+    return {
+      config: this.routing.applyTo(config),
+      env: this.#deps.env,
+      credentials,
+      withoutKey,
+      keyCommands: this.#keyCommands,
+      refusedMedia: this.#refusedMedia,
+    };
+  }
+}

@@ -1,0 +1,25 @@
+import { isRecord } from "../../base/text/record.ts";
+import { inlineReferences } from "./inline-references.ts";
+import type { Quirks } from "../quirks.ts";
+import { toMoonshotSchema } from "./moonshot-schema.ts";
+import { toOpenApiSchema } from "./openapi-schema.ts";
+
+type Json = Record<string, unknown>;
+
+/** A tool's input schema as the provider takes it. The root is always an object. */
+export function toolSchema(schema: Json, quirks: Quirks): Json {
+  const { $schema: _, ...rest } = schema;
+  const root: Json = {
+    ...rest,
+    type: "object",
+    properties: isRecord(rest.properties) ? rest.properties : {},
+  };
+  switch (quirks.schema) {
+    case "full":
+      return root;
+    case "openapi":
+      return toOpenApiSchema(inlineReferences(root));
+    case "moonshot":
+      return toMoonshotSchema(inlineReferences(root));
+  }
+}

@@ -1,0 +1,76 @@
+import { once } from "../base/async.ts";
+import { UserError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { loadPart } from "../base/import-module.ts";
+import type { Config } from "../config/schema.ts";
+import type { LanguageServers } from "../lsp/language-servers.ts";
+import type { SharedPlugins } from "../plugin/shared-plugins.ts";
+import type { Diagnose } from "../conversation/project.ts";
+import type { ChildVariables } from "../workspace/process/child-variables.ts";
+import type { NodeProgramOptions } from "../workspace/process/node-program.ts";
+import type { PipedProcesses } from "../workspace/process/piped-process.ts";
+import type { Watchdog } from "../workspace/process/watchdog.ts";
+import type { Workspace } from "../workspace/workspace.ts";
+
+export interface LatePartsDeps {
+  /** The program that runs authors' modules. */
+  readonly pluginHost: string;
+  readonly variables: ChildVariables;
+  readonly processes: PipedProcesses;
+  readonly watchdog: Watchdog;
+  readonly workspace: Pick<Workspace, "files" | "snapshots">;
+  readonly log: Log;
+  /** Tells the person. */
+  readonly warn: (text: string) => void;
+}
+
+/** What all projects of a process share, and what most sessions never need: loaded when it is first asked for. */
+export class LateParts {
+  readonly #deps: LatePartsDeps;
+  #plugins: SharedPlugins | undefined;
+  readonly #languageServers = once(() => this.#openLanguageServers());
+  #isClosing = false;
+
+  constructor(deps: LatePartsDeps) {
+    this.#deps = deps;
+  }
+
+  async openPlugins(): Promise<SharedPlugins> {
+    if (this.#isClosing) throw new UserError("The program is ending.");
+    const [{ SharedPlugins }, { NodeProgram }] = await Promise.all([
+      import("../plugin/shared-plugins.ts"),
+      import("../workspace/process/node-program.ts"),
+    ]);
+    const { pluginHost: path, variables, watchdog, log } = this.#deps;
+    const start = (options: NodeProgramOptions) =>
+      new NodeProgram({ path, env: variables.now(), watchdog }, options);
+    this.#plugins ??= new SharedPlugins({ start, log });
+    return this.#plugins;
+  }
+
+  /** The first edit loads the protocol and starts the servers that are for its files. */
+  diagnoseWith(servers: Config["lsp"], { cwd, worktree }: Workspace): Diagnose | undefined {
+    if (servers === undefined || typeof servers === "boolean") return undefined;
+    const place = { servers, root: worktree ?? cwd, cwd };
+    return async (changes, signal) => {
+      return (await this.#languageServers()).diagnose(place, changes, signal);
+    };
+  }
+
+  killAll(): void {
+    this.#plugins?.killAll();
+  }
+
+  async closeAll(): Promise<void> {
+    this.#isClosing = true;
+    await this.#plugins?.closeAll();
+  }
+
+  async #openLanguageServers(): Promise<LanguageServers> {
+    const { LanguageServers } = await loadPart(() => import("../lsp/language-servers.ts"));
+    const { processes, workspace, log, warn } = this.#deps;
+    const { snapshots, files } = workspace;
+    const read = async (path: string) => (await files.read(path)).bytes;
+    return new LanguageServers({ processes, snapshots, read, log, warn });
+  }
+}

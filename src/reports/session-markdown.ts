@@ -1,0 +1,97 @@
+import { fenced } from "../base/text/fence.ts";
+import type { Message, SessionInfo } from "../message/message.ts";
+import type { Part, ToolPart } from "../message/part.ts";
+import { isExchange } from "../conversation/checkpoints.ts";
+
+/** Characters of one call's output or input that are written; the JSON form has the whole. */
+const outputLimit = 4_000;
+
+/** A conversation as a document for people: what was said, and what each call did. Oldest message first. */
+export function sessionMarkdown(info: SessionInfo, messages: readonly Message[]): string {
+  const blocks = [headOf(info), ...messages.filter((message) => !isExchange(message)).flatMap(messageBlocks)];
+  return `${blocks.filter((block) => block !== "").join("\n\n")}\n`;
+}
+
+function headOf(info: SessionInfo): string {
+  const { id, title, cwd, cost, time, summary } = info;
+  const facts = [
+    `Session \`${id}\` in \`${cwd}\``,
+    `${new Date(time.created).toISOString()} to ${new Date(time.updated).toISOString()}`,
+    ...(cost > 0 ? [`$${cost.toFixed(4)}`] : []),
+    ...(summary === undefined
+      ? []
+      : [`${summary.files} files, +${summary.additions} −${summary.deletions} lines`]),
+  ];
+  return `# ${oneLine(title ?? "Session")}\n\n${facts.map((fact) => `- ${fact}`).join("\n")}`;
+}
+
+function messageBlocks(message: Message): string[] {
+  const { info, parts } = message;
+  const blocks = parts.map(partBlock).filter((block) => block !== "");
+  const failed =
+    info.role === "assistant" && info.error !== undefined ? [`**Failed:** ${info.error.message}`] : [];
+  if (blocks.length === 0 && failed.length === 0) return [];
+  const who =
+    info.role === "user"
+      ? info.steering === true
+        ? "You, meanwhile"
+        : "You"
+      : `${info.agent} (${info.model.provider}/${info.model.model})${info.summary === true ? ", summary" : ""}`;
+  return [`## ${who}`, ...blocks, ...failed];
+}
+
+function partBlock(part: Part): string {
+  switch (part.type) {
+    case "text":
+      return part.synthetic === true ? "" : part.text.trim();
+    case "reasoning":
+      return part.text.trim() === "" ? "" : quoted(part.text);
+    case "file":
+      return `Attached: ${oneLine(part.filename ?? part.url.slice(0, 100))}`;
+    case "tool":
+      return callBlock(part);
+    case "retry":
+      return `Tried again (${part.attempt} of ${part.attempts}) after: ${oneLine(part.error)}`;
+    case "compaction":
+      return "The conversation was summed up here.";
+    case "subtask":
+      return `Task for ${part.agent}: ${oneLine(part.description)}`;
+    case "step-start":
+    case "step-finish":
+    case "snapshot":
+    case "patch":
+    case "agent":
+      return "";
+  }
+}
+
+function callBlock({ tool, title, state }: ToolPart): string {
+  const what = `**${tool}** ${oneLine(title ?? "")}`.trim();
+  switch (state.status) {
+    case "completed":
+      return [what, ...block(state.output)].join("\n\n");
+    case "error":
+      return [`${what}: ${state.reason}`, ...block(state.error)].join("\n\n");
+    case "pending":
+    case "running":
+      return `${what}: not finished`;
+  }
+}
+
+function block(text: string): string[] {
+  if (text.trim() === "") return [];
+  const rest = text.length - outputLimit;
+  return [fenced(rest > 0 ? `${text.slice(0, outputLimit)}\n… ${rest} more characters` : text)];
+}
+
+function quoted(text: string): string {
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => `> ${line}`.trimEnd())
+    .join("\n");
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim();
+}

@@ -1,0 +1,42 @@
+import type { Agent } from "../agent/agent.ts";
+import type { AgentError, ModelRef } from "../message/message.ts";
+import type { Model } from "../model/model.ts";
+import type { Project } from "../conversation/project.ts";
+
+/** Who may say which model answers, the strongest first. */
+export interface ModelWishes {
+  /** By the person, in the editor. */
+  chosen: ModelRef | undefined;
+  /** The reasoning effort that the person chose beside the model. */
+  effort: string | undefined;
+  agent: Pick<Agent, "model" | "variant">;
+  lastUsed: ModelRef | undefined;
+}
+
+/**
+ * The first wish that is there decides, and when that model cannot be used this is an error: nothing falls back
+ * to another model silently. Without a wish it is the configured one, the last used one, or the only one there is.
+ */
+export function chooseModel({ models }: Project, wishes: ModelWishes): Model | AgentError {
+  const wish = wishes.chosen ?? wishes.agent.model;
+  const choice =
+    wish === undefined ? models.defaultModel({ lastUsed: wishes.lastUsed }) : models.choose(wish);
+  if (choice.outcome === "none") return choice.error;
+  return withEffort(choice.model, wishes);
+}
+
+/** The person's effort counts before one that was written behind the model, and that before the agent's. */
+function withEffort(model: Model, { effort, agent }: ModelWishes): Model {
+  const wished = [
+    effort !== undefined && model.variants.includes(effort) ? effort : undefined,
+    model.ref.variant,
+    agent.variant !== undefined && mayHave(model, agent.variant) ? agent.variant : undefined,
+  ];
+  const variant = wished.find((one) => one !== undefined);
+  return variant === undefined ? model : { ...model, ref: { ...model.ref, variant } };
+}
+
+/** Of a model that reasons but whose efforts are not known, any is believed. */
+export function mayHave({ variants, abilities }: Model, effort: string): boolean {
+  return variants.includes(effort) || (variants.length === 0 && abilities.reasoning);
+}

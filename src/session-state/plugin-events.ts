@@ -1,0 +1,97 @@
+import type { SessionEvent } from "../message/event.ts";
+import { newRequestId, type SessionId } from "../message/ids.ts";
+import type { AgentError, SessionInfo } from "../message/message.ts";
+import type { Advice, Answer, Ask, GateCall, Question } from "../permission/gate.ts";
+import type { PluginEvent } from "../plugin/author.ts";
+import {
+  authorEvents,
+  authorPermission,
+  authorQuestion,
+  authorSession,
+  type SessionStatus,
+} from "../plugin/plugin-type-mapping.ts";
+import type { Plugins } from "../plugin/plugins.ts";
+import type { ChangedFile } from "../conversation/session-diff.ts";
+
+/** Sends the plugins of a session what happens in it. Sends nothing while no plugin listens. */
+export class PluginEvents {
+  readonly #plugins: () => Plugins | undefined;
+  readonly #infoOf: (id: SessionId) => SessionInfo | undefined;
+
+  /** `infoOf` returns what is stored of a live session. */
+  constructor(plugins: () => Plugins | undefined, infoOf: (id: SessionId) => SessionInfo | undefined) {
+    this.#plugins = plugins;
+    this.#infoOf = infoOf;
+  }
+
+  /** Sends what a change of the session or of one of its children means to plugins. */
+  change(event: SessionEvent): void {
+    const plugins = this.#listeners();
+    if (plugins === undefined) return;
+    for (const each of authorEvents(event, this.#infoOf)) plugins.event(each);
+  }
+
+  created(info: SessionInfo): void {
+    this.#send(() => sessionEvent("session.created", info));
+  }
+
+  deleted(info: SessionInfo): void {
+    this.#send(() => sessionEvent("session.deleted", info));
+  }
+
+  status(sessionID: SessionId, status: SessionStatus): void {
+    this.#send(() => ({ type: "session.status", properties: { sessionID, status } }));
+  }
+
+  /** Sends how a turn ended, and that the session waits for the next message. */
+  idle(sessionID: SessionId, error: AgentError | undefined): void {
+    if (error !== undefined) this.#send(() => ({ type: "session.error", properties: { sessionID, error } }));
+    this.status(sessionID, { type: "idle" });
+    this.#send(() => ({ type: "session.idle", properties: { sessionID } }));
+  }
+
+  /** Sends which files the session changed since it began. */
+  diff(sessionID: SessionId, files: readonly ChangedFile[]): void {
+    this.#send(() => ({ type: "session.diff", properties: { sessionID, diff: files } }));
+  }
+
+  mcpToolsChanged(server: string): void {
+    this.#send(() => ({ type: "mcp.tools.changed", properties: { server } }));
+  }
+
+  /** Returns what plugins say of a call before the user is asked; undefined where none has the hook. */
+  advice(call: GateCall, status: "allow" | "ask", signal: AbortSignal): Promise<Advice> | undefined {
+    const plugins = this.#plugins();
+    if (!plugins?.has("permission.ask")) return undefined;
+    return plugins.permission(authorQuestion(call), status, signal);
+  }
+
+  /** Asks the user, and sends the question and its answer. */
+  async ask(ask: Ask, question: Question, signal: AbortSignal): Promise<Answer> {
+    const requestID = newRequestId();
+    this.#send(() => ({
+      type: "permission.asked",
+      properties: { ...authorPermission(question, requestID) },
+    }));
+    const answer = await ask(question, signal);
+    const { sessionId: sessionID, callId: callID } = question;
+    this.#send(() => ({
+      type: "permission.replied",
+      properties: { sessionID, requestID, callID, reply: answer.reply },
+    }));
+    return answer;
+  }
+
+  #send(make: () => PluginEvent): void {
+    this.#listeners()?.event(make());
+  }
+
+  #listeners(): Plugins | undefined {
+    const plugins = this.#plugins();
+    return plugins?.has("event") ? plugins : undefined;
+  }
+}
+
+function sessionEvent(type: "session.created" | "session.deleted", info: SessionInfo): PluginEvent {
+  return { type, properties: { sessionID: info.id, info: authorSession(info) } };
+}

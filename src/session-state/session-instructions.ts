@@ -1,0 +1,49 @@
+import { orWhenAborted } from "../base/async.ts";
+import { UserError } from "../base/errors.ts";
+import { FetchedTexts } from "../instruction/fetched-texts.ts";
+import type { Instruction } from "../instruction/instructions.ts";
+import { evaluate } from "../permission/evaluate.ts";
+import type { Choices } from "./session-settings.ts";
+import type { Project } from "../conversation/project.ts";
+
+export interface SessionInstructionsDeps {
+  project(): Project;
+  choices: Choices;
+  /** Tells the person. */
+  warn(text: string): Promise<void>;
+  /** Of the session that this one works for: a child asks for no text again, and tells nothing twice. */
+  parent: SessionInstructions | undefined;
+}
+
+/** What people want of agents in a session, read anew for each turn. */
+export class SessionInstructions {
+  readonly #deps: SessionInstructionsDeps;
+  readonly #fetched: FetchedTexts;
+  readonly #toldNotes = new Set<string>();
+
+  constructor(deps: SessionInstructionsDeps) {
+    this.#deps = deps;
+    this.#fetched = deps.parent ? deps.parent.#fetched : new FetchedTexts((url) => this.#fetchText(url));
+  }
+
+  /** As they are now. What is left out of them is told once. */
+  async load(signal: AbortSignal): Promise<readonly Instruction[]> {
+    const { parent } = this.#deps;
+    const loading = this.#deps.project().instructions(this.#fetched);
+    const loaded = await orWhenAborted(loading, signal, undefined);
+    const { instructions, notes } = loaded ?? { instructions: [], notes: [] };
+    const isNew = (note: string) => !this.#toldNotes.has(note);
+    for (const note of parent === undefined ? notes.filter(isNew) : []) {
+      this.#toldNotes.add(note);
+      await this.#deps.warn(`Instructions: ${note}`);
+    }
+    return instructions;
+  }
+
+  async #fetchText(url: string): Promise<string> {
+    const request = { permission: "webfetch", subjects: [{ text: url }], always: [] };
+    const { action, reason } = evaluate(request, this.#deps.choices.agent.rules);
+    if (action === "deny") throw new UserError(reason);
+    return this.#deps.project().fetchText(url);
+  }
+}

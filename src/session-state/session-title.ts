@@ -1,0 +1,84 @@
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Emit } from "../message/event.ts";
+import type { SessionId } from "../message/ids.ts";
+import { fallbackTitle } from "../message/title.ts";
+import type { Model } from "../model/model.ts";
+import type { Project } from "../conversation/project.ts";
+import type { SessionRecord } from "../conversation/session-info-store.ts";
+import type { Spending } from "./usage-tracker.ts";
+import { generateTitle } from "./title.ts";
+
+export interface SessionTitleDeps {
+  sessionId: SessionId;
+  record: SessionRecord;
+  spending: Spending;
+  emit: Emit;
+  log: Log;
+  project(): Project;
+  /** The model that would answer now. */
+  model(): Model | undefined;
+  /** Tells the person. */
+  warn(text: string): Promise<void>;
+}
+
+/** What a session is called, and who gave it the name. */
+export class SessionTitle {
+  readonly #deps: SessionTitleDeps;
+  readonly #closed = new AbortController();
+
+  constructor(deps: SessionTitleDeps) {
+    this.#deps = deps;
+  }
+
+  /** A person's title stays until the person gives another one. */
+  async set(title: string, source: "fallback" | "generated" | "person"): Promise<void> {
+    const { sessionId, record, emit } = this.#deps;
+    if (record.info.titleSource === "person" && source !== "person") return;
+    await record.save({ title, titleSource: source });
+    await emit({ sessionId, type: "title", title, updatedAt: record.info.time.updated });
+  }
+
+  /** A fallback at once, a better one from a model beside the turn. */
+  async give(text: string, signal: AbortSignal): Promise<void> {
+    const { sessionId, record, spending, log } = this.#deps;
+    if (record.info.title !== undefined || text === "") return;
+    await this.set(fallbackTitle(text), "fallback");
+    const { agents, models, retryPolicy } = this.#deps.project();
+    const agent = agents.get("title");
+    const model = await this.#modelForTitle();
+    if (agent === undefined || model === undefined) return;
+    const either = AbortSignal.any([signal, this.#closed.signal]);
+    void generateTitle({ models, retryPolicy, model, agent }, { sessionId, text }, either)
+      .then(async ({ title, tokens, cost }) => {
+        if (either.aborted) return;
+        await spending.countTitle({ model: model.ref, tokens, cost, time: Date.now() });
+        if (title !== undefined) await this.set(title, "generated");
+      })
+      .catch((error: unknown) => log.warn("no title", { sessionId, error: messageOf(error) }));
+  }
+
+  /** Ends what is still asked of a model. */
+  close(): void {
+    this.#closed.abort();
+  }
+
+  /** A small model that was configured is not replaced by another one: then the first words stay the title. */
+  async #modelForTitle(): Promise<Model | undefined> {
+    const { config, models } = this.#deps.project();
+    if (config.small_model === undefined) return withoutEffort(this.#deps.model());
+    const choice = models.chooseByName(config.small_model);
+    if (choice.outcome === "found") return choice.model;
+    await this.#deps.warn(
+      `No title is written. ${choice.error.message} It is "small_model" in the configuration.`,
+    );
+    return undefined;
+  }
+}
+
+/** A title is not worth the thoughts that the work is. */
+function withoutEffort(model: Model | undefined): Model | undefined {
+  if (model === undefined) return undefined;
+  const { provider, model: id } = model.ref;
+  return { ...model, ref: { provider, model: id } };
+}

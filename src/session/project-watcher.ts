@@ -1,0 +1,122 @@
+import { messageOf } from "../base/errors.ts";
+import type { Emit } from "../message/event.ts";
+import type { SessionId } from "../message/ids.ts";
+import type { Decider } from "../permission/gate.ts";
+import type { Choices } from "../session-state/session-settings.ts";
+import type { Command } from "../slash-commands/commands.ts";
+import { askConsent } from "../session-state/consent.ts";
+import type { Project } from "../conversation/project.ts";
+import type { SessionRecord } from "../conversation/session-info-store.ts";
+
+/** Problems that are told when changed files bring them; /reload lists more. */
+const newProblemsLimit = 5;
+
+export interface LiveProjectDeps {
+  sessionId: SessionId;
+  /** As it was when the session was opened. */
+  project: Project;
+  /** As it is now. */
+  reopenProject(): Promise<Project>;
+  /** Told before anybody is shown what became another. */
+  onReopened(project: Project): void;
+  record: SessionRecord;
+  choices: Choices;
+  /** What can be called with a slash now. */
+  commands(): readonly Command[];
+  gate: Decider;
+  emit: Emit;
+  /** Tells the person. */
+  warn(text: string): Promise<void>;
+}
+
+/** The project that a session works with, as its files say it from turn to turn. */
+export class LiveProject {
+  readonly #deps: LiveProjectDeps;
+  #current: Project;
+  #isConsentSettled = false;
+
+  constructor(deps: LiveProjectDeps) {
+    this.#deps = deps;
+    this.#current = deps.project;
+  }
+
+  get current(): Project {
+    return this.#current;
+  }
+
+  /** Works from here on with what the files say now, and tells what became another by it. */
+  async reload(): Promise<Project> {
+    const before = this.#shown();
+    const { consent } = this.#current;
+    this.#current = await this.#deps.reopenProject();
+    if (JSON.stringify(this.#current.consent?.wants) !== JSON.stringify(consent?.wants))
+      this.#isConsentSettled = false;
+    this.#deps.onReopened(this.#current);
+    await this.#tellChanges(before, this.#shown());
+    return this.#current;
+  }
+
+  /** Notices changed files of configuration; where they cannot be read the session goes on as it was. */
+  async refresh(): Promise<void> {
+    const known = new Set(this.#current.problems);
+    try {
+      if (!(await this.#current.hasChanged())) return;
+      const { problems } = await this.reload();
+      const brought = problems.filter((problem) => !known.has(problem));
+      for (const text of brought.slice(0, newProblemsLimit)) await this.#deps.warn(text);
+      const more = brought.length - newProblemsLimit;
+      if (more > 0)
+        await this.#deps.warn(`And ${more} more problems of the configuration: /reload lists them.`);
+    } catch (error) {
+      await this.#deps.warn(
+        `The configuration could not be read again: ${messageOf(error)}. The session goes on with what it was.`,
+      );
+    }
+  }
+
+  /**
+   * Asks once whether the project's own configuration may count, and works with it from here on where it may. Answers
+   * whether the turn goes on: an editor may answer that it is cancelled before it says so.
+   */
+  async settleConsent(signal: AbortSignal): Promise<boolean> {
+    const { consent } = this.#current;
+    if (consent === undefined || this.#isConsentSettled) return true;
+    const { sessionId, gate, emit, choices } = this.#deps;
+    const answer = await askConsent({ sessionId, gate, emit, agent: choices.agent.name }, consent, signal);
+    this.#isConsentSettled = answer === "accepted" || answer === "declined";
+    if (answer === "accepted") await this.reload();
+    return answer !== "cancelled";
+  }
+
+  async #tellChanges(before: Shown, now: Shown): Promise<void> {
+    const { sessionId, emit, record } = this.#deps;
+    if (now.agent !== before.agent) await emit({ sessionId, type: "agent", agent: now.agent });
+    else if (now.pickers !== before.pickers)
+      await emit({ sessionId, type: "model", model: record.info.model });
+    if (now.commands !== before.commands) await emit({ sessionId, type: "commands" });
+  }
+
+  #shown(): Shown {
+    const { choices } = this.#deps;
+    const { agents, models } = this.#current;
+    const listed = [...agents.values()].map(({ name, description, mode, hidden }) => {
+      return { name, description, mode, hidden };
+    });
+    const names = models.list().map(({ ref, name, variants }) => ({ ref, name, variants }));
+    const callable = this.#deps
+      .commands()
+      .map(({ name, description, hint }) => ({ name, description, hint }));
+    return {
+      agent: choices.agent.name,
+      pickers: JSON.stringify({ listed, names, model: choices.model?.ref }),
+      commands: JSON.stringify(callable),
+    };
+  }
+}
+
+/** What the editor shows of the project, to compare. */
+interface Shown {
+  agent: string;
+  pickers: string;
+  commands: string;
+}

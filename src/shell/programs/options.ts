@@ -1,0 +1,180 @@
+import type { Program } from "./program-table.ts";
+import { attachedPath } from "../syntax/paths.ts";
+import type { Argument } from "../syntax/word.ts";
+import { literalArgument, valueFrom } from "../syntax/word.ts";
+
+export interface FoundOption {
+  name: string;
+  value?: Argument;
+  /** The value stands in a word of its own and is a text in which no path is looked for. */
+  isText: boolean;
+}
+
+export interface Options {
+  found: readonly FoundOption[];
+  operands: readonly Argument[];
+  /** An argument that cannot be known may be an option. */
+  unsure: boolean;
+}
+
+/** Tells options, their values and operands apart, as getopt does with the program's table. */
+export function readOptions(args: readonly Argument[], program: Program): Options {
+  const reading = new OptionReading(args, program);
+  return reading.run();
+}
+
+class OptionReading {
+  readonly #args: readonly Argument[];
+  readonly #program: Program;
+  readonly #valued: ReadonlySet<string>;
+  readonly #texts: ReadonlySet<string>;
+  readonly #found: FoundOption[] = [];
+  readonly #operands: Argument[] = [];
+  #unsure = false;
+  #next = 0;
+
+  constructor(args: readonly Argument[], program: Program) {
+    this.#args = args;
+    this.#program = program;
+    this.#texts = words(program.texts);
+    this.#valued = new Set([
+      ...words(program.values),
+      ...this.#texts,
+      ...words(program.reads),
+      ...words(program.lists),
+      ...words(program.writes),
+      ...words(program.uploads),
+      ...words(program.fills),
+    ]);
+  }
+
+  run(): Options {
+    for (let arg = this.#take(); arg; arg = this.#take()) {
+      if (arg.text === "--") break;
+      const isOption = arg.text.startsWith("-") && arg.text !== "-";
+      if (this.#mayBeAnother(arg, isOption)) this.#unsure = true;
+      if (isOption) this.#option(arg);
+      else this.#operands.push(arg);
+      if (!isOption && this.#program.leads) break;
+    }
+    this.#operands.push(...this.#args.slice(this.#next));
+    return { found: this.#found, operands: this.#operands, unsure: this.#unsure };
+  }
+
+  /** An option that cannot be told from what is known of the word. */
+  #mayBeAnother({ values, known }: Argument, isOption: boolean): boolean {
+    if (values) return false;
+    if (!isOption) return known === "";
+    if (known.includes("=")) return false;
+    const isCluster = !known.startsWith("--") && this.#program.words !== true;
+    if (isCluster)
+      return !known
+        .slice(1)
+        .split("")
+        .some((letter) => this.#valued.has(`-${letter}`));
+    const options = [...this.#valued, ...words(this.#program.danger)];
+    return options.some((option) => option.length > known.length && option.startsWith(known));
+  }
+
+  #take(): Argument | undefined {
+    return this.#args[this.#next++];
+  }
+
+  #option(arg: Argument): void {
+    if (arg.text.startsWith("--")) return this.#long(arg);
+    if (this.#valued.has(arg.text)) return this.#named(arg.text);
+    if (this.#program.words) return this.#word(arg);
+    this.#cluster(arg);
+  }
+
+  /** `-o=a`, `-oa`, `-I/a`. */
+  #word(arg: Argument): void {
+    const equals = arg.text.indexOf("=");
+    const attached = [...this.#valued].find((name) => name.length === 2 && arg.text.startsWith(name));
+    if (attached !== undefined || attachedPath.test(arg.text)) {
+      const name = arg.text.slice(0, 2);
+      const from = arg.text[2] === "=" ? 3 : 2;
+      this.#found.push({ name, value: rest(arg, from), isText: this.#texts.has(name) });
+    }
+    this.#found.push({ name: equals === -1 ? arg.text : arg.text.slice(0, equals), isText: false });
+  }
+
+  #long(arg: Argument): void {
+    const equals = arg.text.indexOf("=");
+    if (equals === -1) return this.#named(arg.text);
+    const name = this.#fullName(arg.text.slice(0, equals));
+    this.#found.push({ name, value: rest(arg, equals + 1), isText: this.#texts.has(name) });
+  }
+
+  #cluster(arg: Argument): void {
+    const first = arg.text.slice(0, 2);
+    if (!this.#valued.has(first) && attachedPath.test(arg.text)) {
+      this.#found.push({ name: first, value: rest(arg, 2), isText: false });
+      return;
+    }
+    for (let index = 1; index < arg.text.length; index++) {
+      const name = `-${arg.text[index]}`;
+      if (!this.#valued.has(name)) {
+        this.#found.push({ name, isText: false });
+        continue;
+      }
+      if (index + 1 === arg.text.length) return this.#named(name);
+      this.#found.push({ name, value: rest(arg, index + 1), isText: this.#texts.has(name) });
+      return;
+    }
+  }
+
+  /** A shortened long option takes its word too. */
+  #fullName(name: string): string {
+    if (!name.startsWith("--") || this.#valued.has(name)) return name;
+    const full = [...this.#valued].filter((option) => option.startsWith(name));
+    return full.length === 1 && full[0] !== undefined ? full[0] : name;
+  }
+
+  #named(name: string): void {
+    const full = this.#fullName(name);
+    const value = this.#valued.has(full) ? this.#take() : undefined;
+    this.#found.push({ name: full, isText: this.#texts.has(full), ...(value && { value }) });
+    if (value?.splits && !value.values) this.#unsure = true;
+    // What looks shortened may be an option of its own, which takes no word: then that is an operand.
+    if (value && full !== name && !this.#program.leads) this.#operands.push(value);
+  }
+}
+
+/** The options of a program's table that are there, as the table spells them. */
+export function dangersIn(options: Options, list: string | undefined): string[] {
+  const dangers = words(list);
+  const hits = options.found.flatMap(({ name }) => [...dangers].filter((danger) => isSpelling(name, danger)));
+  return [...new Set(hits)];
+}
+
+export function hasOption(options: Options, list: string | undefined): boolean {
+  return dangersIn(options, list).length > 0;
+}
+
+/** Options that none of the lists has. */
+export function unknownIn(options: Options, ...lists: (string | undefined)[]): string[] {
+  const known = new Set(lists.flatMap((list) => [...words(list)]));
+  return options.found.map(({ name }) => name).filter((name) => !known.has(name) && !/^-\d$/.test(name));
+}
+
+/** Long options may be shortened to what is still theirs. */
+function isSpelling(name: string, option: string): boolean {
+  return (
+    name === option ||
+    (name.startsWith("--") && name.length > 2 && option.startsWith(name) && option.startsWith("--"))
+  );
+}
+
+export function words(list: string | undefined): ReadonlySet<string> {
+  return new Set(list ? list.split(" ") : []);
+}
+
+function rest(arg: Argument, from: number): Argument {
+  if (!arg.values) return { ...arg, text: arg.text.slice(from), known: arg.known.slice(from) };
+  const [only, ...others] = arg.values;
+  if (others.length === 0 && only?.text === arg.text && !only.glob)
+    return literalArgument(arg.text.slice(from));
+  const values = arg.values.map((value) => valueFrom(value, from));
+  return { ...arg, text: arg.text.slice(from), values, known: arg.known.slice(from) };
+}

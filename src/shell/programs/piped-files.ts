@@ -1,0 +1,229 @@
+import { basename } from "node:path";
+import { matches } from "../../permission/pattern.ts";
+import { dangersIn, hasOption, readOptions, unknownIn, words } from "./options.ts";
+import type { NameEnd, Place, Scan } from "../part.ts";
+import { isSystemProgram } from "../syntax/paths.ts";
+import { programOf } from "./program-table.ts";
+import { knownText, literalArgument } from "../syntax/word.ts";
+import type { Argument, Value } from "../syntax/word.ts";
+
+/** Files whose names one program hands to another; undefined where they cannot be known. */
+export type Handed = readonly Value[] | undefined;
+
+/** Entries below a folder that are looked at; where there are more nobody can say what is handed over. */
+const entriesLimit = 2_000;
+
+/** Programs that do no more with the files that they are given than to read them. */
+const readers = words(
+  "cat head tail wc grep egrep fgrep rg ls stat du file nl tac rev od hexdump strings cut fold sort sed awk jq diff cmp comm column paste join md5sum sha1sum sha256sum sha512sum b2sum shasum cksum basename dirname realpath readlink echo printf",
+);
+
+/** Whether the words, without what is handed over, are a command that only reads it. */
+export function isReader([program, ...args]: readonly Argument[]): boolean {
+  const written = program && knownText(program);
+  if (written === undefined || (written.includes("/") && !isSystemProgram(written))) return false;
+  const name = basename(written);
+  const known = programOf(name);
+  if (known === undefined || !readers.has(name)) return false;
+  return dangersIn(readOptions(args, known), known.danger).length === 0;
+}
+
+/** The words of a `find`: options, folders and, from the first test on, what it looks for and does. */
+export interface FindWords {
+  readonly options: readonly Argument[];
+  readonly starts: readonly Argument[];
+  readonly tests: readonly Argument[];
+}
+
+/** What `find` hands to the action at this place among its tests: only what stands before it leaves something out. */
+export function filesFound(scan: Scan, find: FindWords, action: number, place: Place): Handed {
+  const all = [...find.options, ...find.starts, ...find.tests];
+  if (all.some(({ values, splits }) => values === undefined || splits)) return undefined;
+  if (all.some(({ text }) => /^-(?:[A-Z]*[HL].*|f|follow|files0-from)$/.test(text))) return undefined;
+  const starts = find.starts.length > 0 ? find.starts : [literalArgument(".")];
+  return filesBelow(scan, starts, place, wantedBy(find.tests, action));
+}
+
+/** The files whose names a command prints, each behind such an end, where that can be told. */
+export function filesPrinted(scan: Scan, argv: readonly Argument[], place: Place, end: NameEnd): Handed {
+  const name = argv[0] && knownText(argv[0]);
+  const args = argv.slice(1);
+  switch (name) {
+    case "find":
+      return printedByFind(scan, args, place, end);
+    case "rg":
+      return printedBySearch(scan, name, args, place, end);
+    case "grep":
+      return printedBySearch(scan, name, args, place, end) ?? linesKept(name, args, place, end);
+    case "git":
+      return printedByGit(scan, args, place, end);
+    case "sort":
+    case "uniq":
+    case "head":
+    case "tail":
+      return linesKept(name, args, place, end);
+    default:
+      return undefined;
+  }
+}
+
+/** Tests and actions with which `find` prints names and nothing else. */
+const printing = /^-(?:print0?|type|i?name|i?path|maxdepth|mindepth|mtime|newer|size|not|o|prune)$/;
+
+function printedByFind(scan: Scan, args: readonly Argument[], place: Place, end: NameEnd): Handed {
+  const find = findWords(args);
+  const prints = find.tests.every(
+    ({ text }) => !text.startsWith("-") || /^-\d/.test(text) || printing.test(text),
+  );
+  const actions = find.tests.filter(({ text }) => text.startsWith("-print"));
+  const endings = actions.map(({ text }): NameEnd => (text === "-print0" ? "nul" : "line"));
+  if (!prints || [...endings, ...(endings.length === 0 ? ["line"] : [])].some((one) => one !== end))
+    return undefined;
+  const action = find.tests.findIndex(({ text }) => text.startsWith("-print"));
+  return plain(filesFound(scan, find, action, place), end);
+}
+
+export function findWords(args: readonly Argument[]): FindWords {
+  const first = args.findIndex((arg) => /^(?:-(?!(?:[EHLPXdsx]+|[DO].*)$)|[(!])/.test(arg.text));
+  const ahead = first === -1 ? args : args.slice(0, first);
+  return {
+    options: ahead.filter(({ text }) => text.startsWith("-")),
+    starts: ahead.filter(({ text }) => !text.startsWith("-")),
+    tests: first === -1 ? [] : args.slice(first),
+  };
+}
+
+/** Options of a search that change nothing of what it prints: names of files below the folders that it names. */
+const searchFlags =
+  "-l --files-with-matches --files -i -w -F -e -E -P -r -s -S -n -x -g --glob -t --type --regexp --include --exclude --exclude-dir";
+
+function printedBySearch(
+  scan: Scan,
+  name: string,
+  args: readonly Argument[],
+  place: Place,
+  end: NameEnd,
+): Handed {
+  const program = programOf(name);
+  if (program === undefined) return undefined;
+  const options = readOptions(args, program);
+  if (options.unsure || unknownIn(options, searchFlags, nulFlags[name]).length > 0) return undefined;
+  if (hasOption(options, nulFlags[name]) !== (end === "nul")) return undefined;
+  if (!hasOption(options, "-l --files-with-matches --files")) return undefined;
+  if (name === "grep" && !hasOption(options, "-r")) return undefined;
+  const folders = options.operands.slice(hasOption(options, program.instead) ? 0 : 1);
+  return below(scan, folders, place, end);
+}
+
+const nulFlags: Readonly<Record<string, string>> = { rg: "-0 --null", grep: "-Z --null" };
+
+function printedByGit(scan: Scan, args: readonly Argument[], place: Place, end: NameEnd): Handed {
+  const expected = end === "nul" ? "ls-files -z" : "ls-files";
+  return args.map(({ text }) => text).join(" ") === expected ? below(scan, [], place, end) : undefined;
+}
+
+/** Options with which a filter still lets through whole lines of what it gets, or fewer of them. */
+const filterFlags: Readonly<Record<string, string>> = {
+  grep: "-v -i -E -F -P -w -x --invert-match",
+  sort: "-r -n -u -f -V --reverse --unique",
+  uniq: "",
+  head: "-n --lines",
+  tail: "-n --lines",
+};
+
+function linesKept(name: string, args: readonly Argument[], place: Place, end: NameEnd): Handed {
+  const program = programOf(name);
+  if (program === undefined || end !== "line") return undefined;
+  const { found, operands, unsure } = readOptions(args, program);
+  const flags = words(filterFlags[name]);
+  const isFilter = !unsure && found.every((option) => flags.has(option.name) || /^-\d$/.test(option.name));
+  return isFilter && operands.length === (program.skip ?? 0) ? place.input(end) : undefined;
+}
+
+function below(scan: Scan, folders: readonly Argument[], place: Place, end: NameEnd): Handed {
+  const starts = folders.length > 0 ? folders : [literalArgument(".")];
+  return plain(filesBelow(scan, starts, place, everything), end);
+}
+
+/** As names are read from a pipe: not where one of them would become several, another, or an option. */
+function plain(files: Handed, end: NameEnd): Handed {
+  const odd = end === "nul" ? /\/-/ : /[\s'"\\]|\/-/;
+  const isOdd = (name: string) => odd.test(name);
+  return files?.some(({ names }) => names?.some(isOdd)) === true ? undefined : files;
+}
+
+interface Wanted {
+  fits(name: string): boolean;
+  /** How many folders deep. */
+  depth: number;
+}
+
+function filesBelow(scan: Scan, starts: readonly Argument[], place: Place, wanted: Wanted): Handed {
+  if (scan.isRearranged) return undefined;
+  const folders = starts.flatMap((start) => {
+    const text = knownText(start);
+    const isPlain = text !== undefined && !text.startsWith("-") && start.values?.[0]?.glob === false;
+    return (place.bases ?? []).map((base) => (isPlain ? scan.realPath(base, text) : undefined));
+  });
+  const found: Value[] = [];
+  for (const folder of folders) {
+    const names =
+      folder === undefined || /[*?]/.test(folder) ? undefined : entriesBelow(scan, folder, wanted);
+    if (names === undefined) return undefined;
+    if (names.length > 0) found.push({ text: `${folder}/*`, glob: true, names });
+  }
+  return folders.length === 0 ? undefined : found;
+}
+
+/** What a search begins with, whatever it is called, and what lies below it; links are named, not followed. */
+function entriesBelow(scan: Scan, folder: string, wanted: Wanted): string[] | undefined {
+  const { context } = scan;
+  if (context.list === undefined) return undefined;
+  const found: string[] = [];
+  let level = [folder];
+  for (let deep = 0; level.length > 0 && deep < wanted.depth; deep++) {
+    const next: string[] = [];
+    for (const path of level) {
+      if (scan.realPath("/", path) !== path) continue;
+      for (const name of context.list(path)) next.push(`${path}/${name}`);
+      if (found.length + next.length > entriesLimit) return undefined;
+    }
+    found.push(...next);
+    level = next;
+  }
+  return [folder, ...found.filter((path) => wanted.fits(basename(path)))];
+}
+
+const everything: Wanted = { fits: () => true, depth: Number.POSITIVE_INFINITY };
+
+/** What passes the tests before an action; all, where anything stands among them that may let others pass. */
+function wantedBy(tests: readonly Argument[], action: number): Wanted {
+  if (tests.some(({ text }) => /^(?:-o|-or|,|!|-not|[()])$/.test(text))) return everything;
+  const before = readTests(action === -1 ? tests : tests.slice(0, action));
+  // Wherever it stands it holds for all, and the last one counts.
+  const depths = tests.filter(({ text }) => text === "-maxdepth");
+  const depth = depths.length === 1 ? before?.get("-maxdepth")?.[0] : undefined;
+  const known = (before?.get("-name") ?? []).filter((pattern) => !/[[\\]/.test(pattern));
+  return {
+    fits: (name) => known.every((pattern) => matches(pattern, name)),
+    depth: depth !== undefined && /^\d+$/.test(depth) ? Number(depth) : everything.depth,
+  };
+}
+
+const testsWithWord =
+  /^-(?:name|iname|path|ipath|type|size|maxdepth|mindepth|newer|[acm](?:time|min|newer)|perm|user|group)$/;
+const testsAlone =
+  /^-(?:a|and|true|empty|mount|xdev|depth|daystart|readable|writable|executable|print0?|prune)$/;
+
+/** The words behind each test, by its name; undefined where it cannot be told which word is a test. */
+function readTests(words: readonly Argument[]): ReadonlyMap<string, readonly string[]> | undefined {
+  const found = new Map<string, string[]>();
+  for (let at = 0; at < words.length; at++) {
+    const name = words[at]?.text ?? "";
+    if (testsWithWord.test(name)) {
+      at++;
+      found.set(name, [...(found.get(name) ?? []), words[at]?.text ?? ""]);
+    } else if (!testsAlone.test(name)) return undefined;
+  }
+  return found;
+}

@@ -1,0 +1,154 @@
+import { basename } from "node:path";
+import type { Doubt } from "../opaque-reason.ts";
+import { addBeginning } from "./operands.ts";
+import { readOptions } from "./options.ts";
+import type { Options } from "./options.ts";
+import type { Invocation } from "../part.ts";
+import { addPath } from "../syntax/paths.ts";
+import { describeProgram, programDoubt } from "./program.ts";
+import { programOf } from "./program-table.ts";
+import type { Program } from "./program-table.ts";
+import { knownText, literalArgument, valueFrom } from "../syntax/word.ts";
+import type { Argument } from "../syntax/word.ts";
+
+/** Its operands are `if=a of=b`. */
+export function describeDd({ scan, args, place }: Invocation): undefined {
+  for (const arg of args) {
+    const [, key, file] = /^(if|of)=(.*)$/s.exec(arg.text) ?? [];
+    if (!key || file === undefined) continue;
+    const values = arg.values?.map((value) => valueFrom(value, 3));
+    addPath(scan, { ...arg, text: file, values }, { access: key === "of" ? "edit" : "read" }, place);
+  }
+}
+
+/** `--arg name text` takes two words; the second of `--slurpfile name file` is read. */
+export function describeJq(invocation: Invocation): Doubt | undefined {
+  const { scan, args, place } = invocation;
+  const rest: Argument[] = [];
+  for (let next = 0; next < args.length; next++) {
+    const arg = args[next];
+    if (!arg) break;
+    const file = args[next + 2];
+    if (/^--(?:slurpfile|rawfile|argfile)$/.test(arg.text) && file)
+      addPath(scan, file, { access: "read" }, place);
+    if (/^--(?:slurpfile|rawfile|argfile|arg|argjson)$/.test(arg.text)) next += 2;
+    else rest.push(arg);
+  }
+  const doubt = describeProgram({ ...invocation, args: rest }, programOf("jq"));
+  if (doubt || !rest.some(({ text }) => /\b(?:import|include)\s*"/.test(text))) return doubt;
+  return { reason: "it reads the modules that its program names" };
+}
+
+/** Writes files whose names begin with the second operand, or with `x`. */
+export function describeSplit(invocation: Invocation): Doubt | undefined {
+  return describePieces(invocation, "split", ({ operands }) => operands[1] ?? literalArgument("x"));
+}
+
+/** Writes files whose names begin with what stands behind `-f`, or with `xx`. */
+export function describeCsplit(invocation: Invocation): Doubt | undefined {
+  return describePieces(invocation, "csplit", ({ found }) => {
+    const prefix = found.find(({ name }) => name === "-f" || name === "--prefix");
+    return prefix?.value ?? literalArgument("xx");
+  });
+}
+
+function describePieces(
+  { scan, args, place }: Invocation,
+  name: string,
+  beginning: (options: Options) => Argument,
+): Doubt | undefined {
+  const program = programOf(name) ?? {};
+  const options = readOptions(args, program);
+  const [whole] = options.operands;
+  if (whole) addPath(scan, whole, { access: "read" }, place);
+  for (const pieces of [beginning(options), ...options.operands.filter(isPattern)])
+    addBeginning(scan, pieces, place);
+  return programDoubt(options, program);
+}
+
+/** One that may stand for several words. */
+function isPattern({ values }: Argument): boolean {
+  return values?.some(({ glob }) => glob) === true;
+}
+
+/** A mode may begin with a dash, as an option does: `chmod -w a`. */
+export function describeChmod(invocation: Invocation): Doubt | undefined {
+  const program = programOf("chmod") ?? {};
+  const isMode = ({ text }: Argument) => /^-[rwxXstugoa0-7]/.test(text);
+  const { args } = invocation;
+  if (!args.some(isMode)) return describeProgram(invocation, program);
+  return describeProgram(
+    { ...invocation, args: args.filter((arg) => !isMode(arg)) },
+    { ...program, skip: 0 },
+  );
+}
+
+/** The last letters of a template are replaced. */
+export function describeMktemp(invocation: Invocation): Doubt | undefined {
+  const args = invocation.args.map((arg) => {
+    const values = arg.values?.map((value) => {
+      const text = value.text.replace(/X{3,}/g, "*");
+      return { text, glob: value.glob || text !== value.text };
+    });
+    return { ...arg, values };
+  });
+  return describeProgram({ ...invocation, args }, programOf("mktemp"));
+}
+
+/** What stands behind the database is SQL, or commands of its shell, which run programs and write files; without it that comes from the input. */
+export function describeSqlite(invocation: Invocation): Doubt | undefined {
+  const program = programOf("sqlite3") ?? {};
+  const doubt = describeProgram(invocation, program);
+  const [, ...texts] = readOptions(invocation.args, program).operands;
+  const isRead = texts.length > 0 && texts.every((text) => isQuery(knownText(text)));
+  return doubt ?? (isRead ? undefined : { reason: "its text may run programs and write files" });
+}
+
+/** Nothing but commands of the shell that show, and no function or statement that goes beyond the database. */
+function isQuery(text: string | undefined): boolean {
+  if (text === undefined) return false;
+  const commands = [...text.matchAll(/^\s*\.(\S*)/gm)].map(([, name = ""]) => name);
+  return (
+    commands.every((name) => showing.has(name)) &&
+    !/\b(?:edit|writefile|readfile|load_extension|fsdir|attach|vacuum)\b/i.test(text)
+  );
+}
+
+/** What is shortened is not known by these: `.s` may be `.system`. */
+const showing = new Set(
+  "databases dump exit fullschema header headers help indexes mode nullvalue print quit schema separator show tables timer width".split(
+    " ",
+  ),
+);
+
+/** Only its copying names files; other words are often names with a slash. */
+export function describeAws(invocation: Invocation): Doubt | undefined {
+  const copies = invocation.args[0]?.text === "s3";
+  return describeProgram(invocation, copies ? undefined : programOf("gcloud"));
+}
+
+/** A word that is no format sets the clock. */
+export function describeDate(invocation: Invocation): Doubt | undefined {
+  const program = programOf("date") ?? {};
+  const doubt = describeProgram(invocation, program);
+  const setsClock = readOptions(invocation.args, program).operands.some(({ text }) => /^\d/.test(text));
+  return doubt ?? (setsClock ? { reason: "it sets the clock" } : undefined);
+}
+
+/** `-i` changes the files that stand behind the script, whatever else they do. */
+export function describeInPlace(invocation: Invocation): Doubt | undefined {
+  const isInPlace = invocation.args.some(({ text }) => /^-[a-zA-Z0-9]*i/.test(text));
+  return isInPlace ? describeEditor(invocation) : describeProgram(invocation, ownProgram(invocation));
+}
+
+/** It reads its files and may write them. */
+export function describeEditor(invocation: Invocation): Doubt | undefined {
+  const { scan, args, place } = invocation;
+  const program = ownProgram(invocation);
+  for (const file of readOptions(args, program).operands) addPath(scan, file, { access: "edit" }, place);
+  return describeProgram(invocation, program);
+}
+
+function ownProgram({ command }: Invocation): Program {
+  return programOf(basename(command.argv[0]?.text ?? "")) ?? {};
+}

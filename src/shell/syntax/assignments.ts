@@ -1,0 +1,37 @@
+import type { Assignment, Command, Word } from "unbash";
+import type { ShellAssignment } from "../part.ts";
+import { type Argument, knownText, type Names, toArguments } from "./word.ts";
+
+/** A word `name=value` as an assignment. */
+export function toAssignment(word: Argument): ShellAssignment {
+  const equals = word.text.indexOf("=");
+  const name = word.text.slice(0, equals).replace(/[+[].*$/, "");
+  return { name, text: word.text, value: knownText(word)?.slice(equals + 1) };
+}
+
+/** An assignment in front of a command, or by itself. */
+export function toShellAssignment(assignment: Assignment, names: Names): ShellAssignment {
+  const words = assignment.value.type === "Word" ? toArguments(assignment.value, names) : [];
+  const [only, ...others] = words;
+  const value = only && others.length === 0 ? knownText(only) : undefined;
+  return { name: assignment.name, text: assignment.text, value };
+}
+
+/** The words of a command, also those that assign (`export name=value`). */
+export function argvOf({ name, args }: Command, source: string, names: Names): Argument[] {
+  return [...(name ? [name] : []), ...args].flatMap((word) => argumentsOf(word, source, names));
+}
+
+function argumentsOf(word: Word | Assignment, source: string, names: Names): Argument[] {
+  if (word.type === "Word") return toArguments(word, names);
+  const text = source.slice(word.pos, word.end);
+  if (word.value.type !== "Word") return [{ text, raw: text, values: undefined, known: text, splits: false }];
+  const name = text.slice(0, word.value.pos - word.pos);
+  return toArguments(word.value, names).map((value) => ({
+    text: name + value.text,
+    raw: text,
+    values: value.values?.map((one) => ({ ...one, text: name + one.text })),
+    known: name + value.known,
+    splits: false,
+  }));
+}

@@ -1,0 +1,302 @@
+import { basename, dirname, isAbsolute, join, normalize, relative } from "node:path";
+import { isBelow } from "../../base/files/paths.ts";
+import { isOwnConfiguration } from "../../permission/own-configuration.ts";
+import { matches } from "../../permission/pattern.ts";
+import type { Place, Scan, ShellPart } from "../part.ts";
+import type { Argument, Value } from "./word.ts";
+
+/** What a command does with a path: `visible` is only named and must not lie outside. */
+type Access = "read" | "edit" | "visible";
+
+export interface PathUse {
+  access: Access;
+  /** The path is a folder, so that it stands for itself where the folder is asked for. */
+  folder?: boolean;
+  /** Everything below it is touched as well. */
+  below?: boolean;
+  /** What lies below it is read as well. */
+  within?: boolean;
+  /** Links that lie below it are followed. */
+  follows?: boolean;
+  /** It is gone afterwards. */
+  removes?: boolean;
+}
+
+/** Longer words and such with line breaks are texts, not paths. */
+const pathLimit = 4096;
+
+const harmlessDevice = /^\/dev\/(?:null|zero|full|random|urandom|tty|stdin|stdout|stderr|fd\/\d+)$/;
+const address = /^[a-z][a-z0-9+.-]*:\/\//i;
+const systemFolders = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin"];
+
+/** What a path through a running process leads to depends on the process that looks. */
+const throughProcess = /^\/(?:proc\/(?:self|thread-self|\d+)|dev\/fd)\//;
+
+/** Whether a program lies in a folder of the system, where nobody but its owner puts programs. */
+export function isSystemProgram(path: string): boolean {
+  return systemFolders.includes(dirname(path));
+}
+
+/** Adds what a command does with the path that an argument names. */
+export function addPath(scan: Scan, argument: Argument, use: PathUse, place: Place): void {
+  if (!argument.values)
+    return addUnknownPath(scan, argument.text, use, "its path cannot be known before it runs");
+  for (const value of argument.values) addValue(scan, value, use, place);
+}
+
+/** A file that names files which are read: which ones cannot be known. */
+export function addListed(scan: Scan, list: Argument, place: Place): void {
+  addPath(scan, list, { access: "read" }, place);
+  addUnknownPath(
+    scan,
+    list.text,
+    { access: "read" },
+    "the files that it names cannot be known before it runs",
+  );
+}
+
+/** A path that cannot be known: only a rule for everything can allow it. */
+export function addUnknownPath(scan: Scan, text: string, use: PathUse, opaque: string): void {
+  const part = { text, opaque, always: [] };
+  if (use.access !== "visible") scan.add({ ...part, permission: use.access, reason: `${verb(use)} ${text}` });
+  scan.add({ ...part, permission: "external_directory", reason: `may use a folder outside the workspace` });
+}
+
+/**
+ * Adds the paths that a word of any command names, in whatever form: `/a`, `--out=/a`, `-I/a`, `of=/a`, `@/a`,
+ * `file:///a`, `/a:/inside/of/a/container`. With `read` the command may read what looks like a file: what has a dot, a slash or a wildcard.
+ */
+export function addVisiblePaths(
+  scan: Scan,
+  argument: Argument,
+  place: Place,
+  access: "visible" | "read" = "visible",
+): void {
+  if (!argument.values) {
+    const isPath = argument.text.includes("/") && !address.test(argument.text);
+    if (isPath) addPath(scan, argument, { access: "visible" }, place);
+    return;
+  }
+  for (const value of argument.values) {
+    for (const text of pathsInWord(value.text)) {
+      const isFile = /[./]/.test(text) || value.glob;
+      addValue(scan, { ...value, text }, { access: isFile ? access : "visible" }, place);
+    }
+  }
+}
+
+/** `-I/a`: a path behind the letter of an option. */
+export const attachedPath = /^-[A-Za-z]((?:\/|\.\.\/).*)$/s;
+
+function pathsInWord(word: string): string[] {
+  if (word === "" || word.length > pathLimit || word.includes("\n")) return [];
+  const file = fileOfAddress(word);
+  if (file !== undefined) return [file];
+  if (address.test(word)) return [];
+  const assigned = /^(?:--?)?[\w.-]+=(.+)$/s.exec(word)?.[1];
+  if (assigned !== undefined) return assigned.split(/,(?=[\w-]+=)/).flatMap(pathsInWord);
+  const mounted = /^(\/[^:]*):\/[^:]*(?::[a-zA-Z,]+)?$/.exec(word)?.[1];
+  if (mounted !== undefined) return [mounted];
+  if (word.startsWith("@")) return [word.slice(1)].filter((path) => path.includes("/"));
+  const attached = attachedPath.exec(word)?.[1];
+  if (attached !== undefined) return [attached];
+  return word.startsWith("-") ? [] : [word];
+}
+
+/** The path in `file:///a` and `file:a`. */
+export function fileOfAddress(url: string): string | undefined {
+  const path = /^file:(?:\/\/[^/]*)?(.*)$/is.exec(url)?.[1];
+  return path?.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+}
+
+function addValue(scan: Scan, value: Value, use: PathUse, place: Place): void {
+  const { text } = value;
+  if (text === "" || text === "-" || text.length > pathLimit) return;
+  if (/^\/dev\/(?:tcp|udp)\//.test(text))
+    return addUnknownPath(scan, text, use, "it opens a network connection");
+  if (isAbsolute(text)) return addAt(scan, "/", value, use, place);
+  if (!place.bases) {
+    if (use.access === "visible" && !text.includes("/") && text !== "..") return;
+    return addUnknownPath(scan, text, use, "the folder it is in cannot be known before it runs");
+  }
+  for (const base of place.bases) addAt(scan, base, value, use, place);
+}
+
+function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: Place): void {
+  if (value.written !== undefined) addAt(scan, base, { text: value.written, glob: false }, use, place);
+  const written = isAbsolute(value.text) ? value.text : join(base, value.text);
+  if (!value.glob && harmlessDevice.test(normalize(written))) return;
+  if (throughProcess.test(normalize(written)))
+    return addUnknownPath(scan, value.text, use, "it leads through a running process");
+  const real = value.glob ? globPath(scan, base, value.text) : scan.realPath(base, value.text);
+  if (real === undefined)
+    return addUnknownPath(scan, value.text, use, "`..` after a wildcard may lead anywhere");
+  const also = others(real, [normalize(written), shortest(scan, normalize(written)), value.text]);
+  if (!isInRoots(scan, real)) addExternal(scan, real, value, { ...use, folder: use.folder ?? false }, also);
+  else if (use.follows) addFollowed(scan, real, value, place);
+  if (use.access === "visible") return;
+  if (use.removes && !value.glob) addRemovedLink(scan, base, value.text, real);
+  const text = shortest(scan, real);
+  if (place.widerGlobs && value.glob && value.text.includes("**"))
+    return addUnknownPath(scan, value.text, use, "`**` may lead into any folder");
+  const found = value.names ?? (value.glob ? findNames(scan, real, place.widerGlobs) : undefined);
+  for (const name of found ?? [])
+    if (scan.realPath("/", name) !== name) addAt(scan, "/", { text: name, glob: false }, use, place);
+  const names = found
+    ?.flatMap((name) => [name, scan.realPath("/", name)])
+    .flatMap((name) => [name, shortest(scan, name)]);
+  const confirm =
+    use.access === "edit" ? confirmation(scan, [real, normalize(written), ...(names ?? [])], use) : undefined;
+  scan.add({
+    permission: use.access,
+    text,
+    also: others(text, [real, ...also]),
+    ...(value.glob && { glob: true }),
+    ...(names &&
+      use.access === "read" &&
+      (value.names ?? !place.widerGlobs) && { names: [...new Set(names)] }),
+    ...(use.below && { below: true }),
+    ...(use.within && { within: true }),
+    ...(confirm && { confirm }),
+    reason: `${verb(use)} ${text}`,
+    always: confirm ? [] : narrowPattern(text, value.glob),
+  });
+}
+
+/** Where the links below a folder lead out of the workspace. */
+function addFollowed(scan: Scan, real: string, { text, glob }: Value, place: Place): void {
+  const folders = glob ? findNames(scan, real, place.widerGlobs) : [real];
+  const outside = folders && !scan.isRearranged ? linksOutside(scan, folders) : undefined;
+  if (outside === undefined)
+    return addUnknownPath(scan, text, { access: "visible" }, "links in it may lead out of the workspace");
+  for (const path of outside)
+    addExternal(scan, path, { text: path, glob: false }, { access: "visible", folder: true }, []);
+}
+
+/** Entries below folders that are looked at; where there are more nobody can say where their links lead. */
+const followedLimit = 2_000;
+
+/** What lies outside and is reached by links, from links too; undefined where there is too much to look at. */
+function linksOutside(scan: Scan, folders: readonly string[]): string[] | undefined {
+  const seen = new Set(folders);
+  const outside = new Set<string>();
+  for (const folder of seen) {
+    for (const name of scan.context.list?.(folder) ?? []) {
+      const real = scan.realPath(folder, name);
+      (isInRoots(scan, real) ? seen : outside).add(real);
+    }
+    if (seen.size + outside.size > followedLimit) return undefined;
+  }
+  return [...outside];
+}
+
+/** What removes a link removes the link itself, not what it leads to. */
+function addRemovedLink(scan: Scan, base: string, path: string, real: string): void {
+  const link = join(scan.realPath(base, dirname(path)), basename(path));
+  if (link === real || !isInRoots(scan, link) || /^\.{1,2}$/.test(basename(path))) return;
+  const confirm = confirmation(scan, [link], { access: "edit", removes: true });
+  const text = shortest(scan, link);
+  const always = confirm === undefined ? narrowPattern(text, false) : [];
+  scan.add({ permission: "edit", text, ...(confirm && { confirm }), reason: `removes ${text}`, always });
+}
+
+function addExternal(scan: Scan, real: string, value: Value, use: PathUse, also: readonly string[]): void {
+  const folder = use.folder ? real : dirname(real);
+  const part: ShellPart = {
+    permission: "external_directory",
+    text: folder,
+    also: others(folder, [real, ...also]),
+    reason: `uses ${real}, which is outside the workspace`,
+    always:
+      value.glob || dirname(folder) === folder || isBelow(scan.context.home, folder)
+        ? []
+        : folderPatterns(folder),
+  };
+  scan.add(value.glob ? { ...part, glob: true } : part);
+}
+
+/** Why a change needs a person's yes each time. */
+function confirmation(scan: Scan, paths: readonly string[], use: PathUse): string | undefined {
+  if (paths.some((path) => isOwnConfiguration(path, use.below))) {
+    return "it may change the agent's own configuration or what git runs";
+  }
+  const gone = use.removes ? paths.map((path) => (path.endsWith("/*") ? dirname(path) : path)) : [];
+  const isWhole = gone.some((path) => scan.context.roots.some((root) => isBelow(root, path)));
+  return isWhole ? "it removes the whole workspace" : undefined;
+}
+
+/** More files than this are not looked at one by one. */
+const namesLimit = 1000;
+
+/** The files that a pattern fits now, undefined where that cannot be told. Hidden ones only where it says so, or with `all`. */
+function findNames(scan: Scan, pattern: string, all: boolean): string[] | undefined {
+  const { context } = scan;
+  if (!context.list) return undefined;
+  let found = [""];
+  for (const component of pattern.split("/").slice(1)) {
+    found = /[*?]/.test(component)
+      ? found.flatMap((folder) =>
+          fitting(context.list?.(folder || "/") ?? [], component, all).map((name) => `${folder}/${name}`),
+        )
+      : found.map((folder) => `${folder}/${component}`);
+    if (found.length > namesLimit) return undefined;
+  }
+  return found;
+}
+
+function fitting(names: readonly string[], component: string, all: boolean): string[] {
+  return names.filter(
+    (name) => (all || !name.startsWith(".") || component.startsWith(".")) && matches(component, name),
+  );
+}
+
+/** Whether one of the texts of a word may begin with a dash though the word does not: by a variable, or as a name that a wildcard fits. */
+export function mayBeOption(scan: Scan, { text, values }: Argument, { bases }: Place): boolean {
+  if (text.startsWith("-") || values === undefined) return false;
+  return values.some((value) => {
+    const [first = ""] = value.text.split("/");
+    if (!value.glob || !/^[*?]/.test(first)) return value.text.startsWith("-");
+    return bases?.some((base) => listed(scan, base, first).some((name) => name.startsWith("-")));
+  });
+}
+
+function listed(scan: Scan, folder: string, component: string): string[] {
+  return fitting(scan.context.list?.(folder) ?? [], component, false);
+}
+
+function isInRoots(scan: Scan, path: string): boolean {
+  return scan.context.roots.some((root) => isBelow(path, root));
+}
+
+function folderPatterns(folder: string): string[] {
+  return /[*?]/.test(folder) ? [] : [folder, `${folder}/*`];
+}
+
+function narrowPattern(text: string, glob: boolean): string[] {
+  return glob || /[*?]/.test(text) ? [] : [text];
+}
+
+/** Links are resolved up to the first component with a wildcard; undefined where `..` comes behind one. */
+function globPath(scan: Scan, base: string, path: string): string | undefined {
+  const components = path.split("/");
+  const first = components.findIndex((component) => /[*?]/.test(component));
+  const rest = components.slice(first);
+  if (rest.includes("..")) return undefined;
+  const fixed = components.slice(0, first).join("/");
+  const folder = scan.realPath(base, fixed === "" ? (path.startsWith("/") ? "/" : ".") : fixed);
+  return join(folder, ...rest);
+}
+
+/** Relative to the start folder where it lies below it, else absolute. */
+function shortest(scan: Scan, path: string): string {
+  const cwd = scan.context.cwd;
+  return isBelow(path, cwd) ? relative(cwd, path) || "." : path;
+}
+
+function others(text: string, spellings: readonly string[]): string[] {
+  return [...new Set(spellings)].filter((spelling) => spelling !== text);
+}
+
+function verb(use: PathUse): string {
+  return use.access === "edit" ? "writes" : use.access === "read" ? "reads" : "uses";
+}

@@ -1,0 +1,181 @@
+import type { ServerPrompt } from "../mcp/tools/prompts.ts";
+import type { ModelRef, UserInfo } from "../message/message.ts";
+import type { ToolContext } from "../tool/tool.ts";
+import type { AgentCallsDeps } from "../tool-calls/agent-calls.ts";
+import type { Choices } from "../session-state/session-settings.ts";
+import {
+  type AnswerEffect,
+  type Called,
+  type Command,
+  commandsOf,
+  parseCommand,
+  type PromptEffect,
+} from "./commands.ts";
+import { estimateMessages } from "../message/estimate-request.ts";
+import { addAnswer, addQuestion } from "../conversation/command-messages.ts";
+import { mayHave } from "../session-state/model-choice.ts";
+import type { Project } from "../conversation/project.ts";
+import { type PromptBlock, type PromptInput, taskBlock, textOf } from "../conversation/prompt-input.ts";
+import { requestCompaction } from "../context/request-compaction.ts";
+import type { Transcript } from "../conversation/transcript.ts";
+import { noTokens, type TurnResult } from "../conversation/turn-result.ts";
+import type { UserMessages } from "../user-input/user-messages.ts";
+
+export interface CommandCallsDeps extends Pick<AgentCallsDeps, "gate" | "decisions" | "emit" | "log"> {
+  project(): Project;
+  /** What connected MCP servers offer to be called. */
+  prompts(): readonly ServerPrompt[];
+  /** Those that take part now. */
+  plugins(): AgentCallsDeps["plugins"];
+  choices: Choices;
+  transcript: Transcript;
+  messages: UserMessages;
+  /** Tells the person. */
+  warn(text: string): Promise<void>;
+}
+
+/** What is said to the model, and who answers where the command names somebody. */
+export interface Saying {
+  input: PromptInput;
+  agent?: string | undefined;
+  model?: ModelRef | undefined;
+}
+
+const nothingYet = "There is nothing to sum up yet.";
+
+type Template = PromptEffect & { kind: "template" };
+
+/** Carries out what a person calls with a slash. */
+export class CommandCalls {
+  readonly #deps: CommandCallsDeps;
+
+  constructor(deps: CommandCallsDeps) {
+    this.#deps = deps;
+  }
+
+  /** What can be called now. */
+  get all(): readonly Command[] {
+    return commandsOf(this.#deps.project(), this.#deps.prompts());
+  }
+
+  /** The command that a message calls, if it calls one. */
+  calledBy(input: PromptInput): Called | undefined {
+    return parseCommand(textOf(input), this.all);
+  }
+
+  /** Question and answer stand in the session for the person; the model sees neither. */
+  async answer(
+    input: PromptInput,
+    run: () => ReturnType<AnswerEffect["run"]>,
+    signal: AbortSignal,
+  ): Promise<TurnResult> {
+    const question = await this.#addQuestion(input);
+    await addAnswer(this.#deps.transcript, question, await run());
+    return { end: signal.aborted ? "cancelled" : "finished", tokens: noTokens };
+  }
+
+  /** Puts the wish to sum up the conversation into the transcript. A result where there is nothing to sum up. */
+  async compact(
+    input: PromptInput,
+    instruction: string,
+    signal: AbortSignal,
+  ): Promise<TurnResult | undefined> {
+    const { transcript, messages } = this.#deps;
+    if (estimateMessages(transcript.messages) === 0)
+      return this.answer(input, async () => nothingYet, signal);
+    const wish = { auto: false, said: textOf(input), instruction };
+    await requestCompaction(transcript, messages.infoOf(input), wish);
+    return undefined;
+  }
+
+  /**
+   * The person sees the command as it was written, the model reads what it stands for. A result where nothing is to
+   * be said to the model.
+   */
+  async fill(
+    input: PromptInput,
+    { command, typed }: Called,
+    context: ToolContext,
+  ): Promise<Saying | TurnResult> {
+    const { name } = command;
+    if (command.effect.kind === "answer" || command.effect.kind === "compact") return { input };
+    const effect = await this.#bounded(command.effect, name);
+    const prompt = await this.#prompt(effect, typed, context);
+    if (prompt.outcome === "ready") return this.#saying(input, { command, typed }, effect, prompt.blocks);
+    const question = await this.#addQuestion(input);
+    if (prompt.outcome === "cancelled") return { end: "cancelled", tokens: noTokens };
+    const answer = `The command was not carried out. ${prompt.reason}`;
+    await addAnswer(this.#deps.transcript, question, answer);
+    return { end: "finished", tokens: noTokens };
+  }
+
+  async #prompt(effect: PromptEffect, typed: string, context: ToolContext) {
+    const { commandPrompt } = await import("./command-prompt.ts");
+    const project = this.#deps.project();
+    const agent = this.#deps.choices.agentNamed(effect.kind === "template" ? effect.agent : undefined);
+    const calls = { ...this.#deps, project, context, plugins: this.#deps.plugins(), agent };
+    return commandPrompt({ ...calls, tools: await project.tools() }, effect, typed);
+  }
+
+  /** A project that nobody has trusted does not choose who answers in the place of an agent that may do less. */
+  async #bounded(effect: PromptEffect, command: string): Promise<PromptEffect> {
+    if (effect.kind !== "template" || effect.isUntrusted !== true || this.#isTask(effect)) return effect;
+    const { agent: current } = this.#deps.choices;
+    const named = this.#deps.choices.agentNamed(effect.agent);
+    const isFree = current.native && current.limits === undefined;
+    if (isFree || named.name === current.name || named.limits !== undefined) return effect;
+    await this.#deps.warn(
+      `/${command} names ${named.name}, but ${current.name} answers: the project's configuration is not trusted.`,
+    );
+    return { ...effect, agent: undefined };
+  }
+
+  async #saying(
+    input: PromptInput,
+    { command: { name }, typed }: Called,
+    effect: PromptEffect,
+    blocks: readonly PromptBlock[],
+  ): Promise<Saying> {
+    const said = withPrompt(input, [...blocks, { type: "mentions", text: typed }]);
+    if (effect.kind !== "template") return { input: said };
+    const { agent } = effect;
+    const model = effect.model ?? (await this.#withVariant(effect, name));
+    if (!this.#isTask(effect)) return { input: said, agent, model };
+    const work = { agent: agent ?? this.#deps.choices.agent.name, model, command: name };
+    const task = taskBlock(blocks, work);
+    return { input: withPrompt(input, [task, ...blocks.filter(({ type }) => type !== "text")]) };
+  }
+
+  /** The model that answers anyway, with the command's effort where it has it. */
+  async #withVariant({ agent, variant }: Template, command: string): Promise<ModelRef | undefined> {
+    if (variant === undefined) return undefined;
+    const model = this.#deps.choices.modelOf(agent);
+    if (model === undefined || mayHave(model, variant)) return model && { ...model.ref, variant };
+    const efforts = model.variants.join(", ") || "none that it knows";
+    const name = `${model.ref.provider}/${model.ref.model}`;
+    await this.#deps.warn(
+      `/${command} asks for the effort "${variant}", but ${name} has ${efforts}; it answers as it usually does.`,
+    );
+    return undefined;
+  }
+
+  /** Whether a command runs beside the conversation: where it says so, or names an agent that only does tasks. */
+  #isTask({ agent, subtask }: Template): boolean {
+    const isForTasks = agent !== undefined && this.#deps.project().agents.get(agent)?.mode === "subagent";
+    return isForTasks ? subtask !== false : subtask === true;
+  }
+
+  async #addQuestion(input: PromptInput): Promise<UserInfo> {
+    const { transcript, messages } = this.#deps;
+    const question: UserInfo = { ...messages.infoOf(input), system: undefined };
+    await addQuestion(transcript, question, textOf(input));
+    return question;
+  }
+}
+
+function withPrompt(input: PromptInput, prompt: readonly PromptBlock[]): PromptInput {
+  const blocks = input.blocks.map((block) =>
+    block.type === "text" ? { ...block, audience: "person" as const } : block,
+  );
+  return { ...input, blocks: [...blocks, ...prompt] };
+}

@@ -1,0 +1,360 @@
+import type { Agent } from "../agent/agent.ts";
+import type { Room } from "../base/async.ts";
+import { messageOf, UserError } from "../base/errors.ts";
+import type { Child, Emit } from "../message/event.ts";
+import type { SessionId } from "../message/ids.ts";
+import type { Inquire } from "../message/inquiry.ts";
+import type { Message, SessionInfo } from "../message/message.ts";
+import type { ModelRef } from "../message/model-ref.ts";
+import { type FileChange, isFinished, type Part, type ToolPart } from "../message/part.ts";
+import { permissionOf } from "../permission/evaluate.ts";
+import type { Decider, GateCall } from "../permission/gate.ts";
+import type { Rule, Ruleset } from "../permission/rule.ts";
+import {
+  type RunContext,
+  type TaskCall,
+  type TaskOutcome,
+  type TaskRequest,
+  ToolFailure,
+} from "../tool/tool.ts";
+import { beginsTurn, changesOf, fileSteps } from "../conversation/checkpoints.ts";
+import { IdleWatch } from "./idle-watch.ts";
+import type { SessionStore } from "../storage/session-store.ts";
+import type { Project } from "../conversation/project.ts";
+import type { PromptInput } from "../conversation/prompt-input.ts";
+import type { Transcript } from "../conversation/transcript.ts";
+import type { TurnResult } from "../conversation/turn-result.ts";
+
+/** Model calls that a task takes at most, where its agent sets no limit. */
+const stepLimit = 100;
+/** A task in which nothing happens for this long is ended. Waiting for the person does not count. */
+const idleLimitMs = 10 * 60_000;
+/** How deep tasks start tasks, unless the configuration says more. */
+const depthLimit = 1;
+/** Children among which the one of a call that was cut off is looked for, newest first. */
+const childrenLimit = 200;
+/** Tool calls that a task's result lists. */
+const summaryLimit = 50;
+/** Characters of a call's title in that list. */
+const summaryTitleLimit = 120;
+/** Characters of the agent's texts that are shown while it works. */
+const shownTextLimit = 400;
+
+/** The session that a task is done for, as far as its children need it. */
+export interface Parent {
+  readonly id: SessionId;
+  /** 0 for a session of the person's. */
+  readonly depth: number;
+  readonly project: Project;
+  readonly gate: Decider;
+  readonly emit: Emit;
+  readonly inquire: Inquire;
+  /** The agent that makes the call, and the model that it answers with. */
+  readonly agent: Agent;
+  readonly model: ModelRef | undefined;
+  /** Named by the command that queued the task. */
+  readonly wishedModel: ModelRef | undefined;
+  open(child: ChildSession): Promise<TaskSession>;
+}
+
+/** The child session once it is there. */
+export interface TaskSession {
+  readonly id: SessionId;
+  readonly info: SessionInfo;
+  readonly transcript: Pick<Transcript, "messages">;
+  prompt(input: PromptInput): Promise<TurnResult>;
+  cancel(): void;
+  close(): Promise<void>;
+}
+
+/** What a child session is made of. */
+export interface ChildSession {
+  /** An earlier one to go on with. */
+  readonly id: string | undefined;
+  readonly callId: string;
+  readonly title: string;
+  readonly agent: string;
+  readonly model: ModelRef | undefined;
+  readonly depth: number;
+  readonly project: Project;
+  readonly gate: Decider;
+  readonly inquire: Inquire;
+  /** Where its events go once its id is known. */
+  emitFor(child: Child): Emit;
+}
+
+/**
+ * Does a task in a child session and waits for its end. The child works within the rules of everybody it works for,
+ * asks under the session of the person, and is gone when the call is cancelled. Throws {@link ToolFailure} where it
+ * cannot begin.
+ */
+export async function runTask(parent: Parent, task: TaskRequest, run: RunContext): Promise<TaskOutcome> {
+  const agent = parent.project.agents.get(task.agent);
+  if (agent === undefined) throw new ToolFailure(`There is no agent "${task.agent}".`);
+  const depth = parent.depth + 1;
+  const project = projectFor(agent, depth, parent);
+  const work = new Work(run);
+  const idle = new IdleWatch(idleLimit(project), () => work.cutShort(idleReason(project)));
+  const gate = new ChildGate(parent, agent.name, idle);
+  const session = await openChild(parent, {
+    id: task.taskId,
+    callId: run.callId,
+    title: `${task.description} (@${agent.name})`,
+    agent: agent.name,
+    model: parent.wishedModel ?? (agent.model === undefined ? modelFor(agent, parent.model) : undefined),
+    depth,
+    project,
+    gate,
+    inquire: (inquiry, signal) => idle.paused(() => parent.inquire(inquiry, signal)),
+    emitFor: (child) => (event) => {
+      idle.touch();
+      const room = parent.emit({ sessionId: parent.id, type: "child", callId: run.callId, child, event });
+      return event.type === "part" ? work.follow(event.part, room) : room;
+    },
+  });
+  return work.done(session, task.prompt, idle);
+}
+
+async function openChild(parent: Parent, child: ChildSession): Promise<TaskSession> {
+  try {
+    return await parent.open(child);
+  } catch (error) {
+    if (error instanceof UserError) throw new ToolFailure(messageOf(error), { cause: error });
+    throw error;
+  }
+}
+
+/** One task while it is done. */
+class Work {
+  readonly #run: RunContext;
+  readonly #changes: FileChange[] = [];
+  readonly #shown = new Set<string>();
+  #cut: { session?: TaskSession; reason?: string } = {};
+  readonly #summary: TaskCall[] = [];
+  #calls = 0;
+  #refusal: string | undefined;
+
+  constructor(run: RunContext) {
+    this.#run = run;
+  }
+
+  cutShort(reason: string): void {
+    this.#cut.reason = reason;
+    this.#cut.session?.cancel();
+  }
+
+  async done(session: TaskSession, prompt: string, idle: IdleWatch): Promise<TaskOutcome> {
+    const { signal } = this.#run;
+    const cancel = () => session.cancel();
+    this.#cut.session = session;
+    signal.addEventListener("abort", cancel, { once: true });
+    const costBefore = session.info.cost;
+    try {
+      idle.start();
+      const asked = session.prompt({
+        blocks: [{ type: "text", text: prompt, audience: "both", by: "model" }],
+      });
+      if (signal.aborted) session.cancel();
+      const result = await asked;
+      return this.#outcome(session, result, session.info.cost - costBefore);
+    } finally {
+      idle.stop();
+      signal.removeEventListener("abort", cancel);
+      await session.close();
+    }
+  }
+
+  /** Keeps what the parent must know of what happens in the child, and shows it in a line each. */
+  async follow(part: Part, room: Room): Promise<void> {
+    await room;
+    if (part.type === "text" && part.time?.end !== undefined && part.synthetic !== true)
+      await this.#show(part.id, part.text);
+    if (part.type === "retry") await this.#show(part.id, part.error);
+    if (part.type !== "tool") return;
+    if (part.state.status === "running") await this.#show(part.id, `→ ${part.title ?? part.tool}`);
+    if (isFinished(part.state)) await this.#ended(part);
+  }
+
+  async #ended(part: ToolPart): Promise<void> {
+    const { state } = part;
+    this.#calls++;
+    if ("changes" in state) this.#changes.push(...(state.changes ?? []));
+    const title = part.title ?? part.tool;
+    const status = state.status === "completed" ? "completed" : "error";
+    this.#summary.push({ tool: part.tool, title: title.slice(0, summaryTitleLimit), status });
+    if (this.#summary.length > summaryLimit) this.#summary.shift();
+    if (state.status !== "error") return;
+    if (state.reason === "rejected")
+      this.#refusal ??= `The user said no to "${title}", which ended the task.`;
+    await this.#show(`${part.id} failed`, `✗ ${title}: ${state.reason}`);
+  }
+
+  async #show(key: string, text: string): Promise<void> {
+    if (this.#shown.has(key) || text.trim() === "") return;
+    this.#shown.add(key);
+    const line = text.length <= shownTextLimit ? text : `${text.slice(0, shownTextLimit)}…`;
+    await this.#run.output(`${line}\n`);
+  }
+
+  #outcome(session: TaskSession, result: TurnResult, cost: number): TaskOutcome {
+    const told = {
+      taskId: session.id,
+      text: lastText(session.transcript.messages),
+      changes: netChanges(this.#changes),
+      calls: this.#calls,
+      summary: this.#summary,
+      model: lastModel(session.transcript.messages),
+      cost,
+    };
+    if (this.#cut.reason !== undefined) return { ...told, end: "cutShort", reason: this.#cut.reason };
+    switch (result.end) {
+      case "finished":
+        return this.#refusal === undefined
+          ? { ...told, end: "finished" }
+          : { ...told, end: "stopped", reason: this.#refusal };
+      case "cancelled":
+        return { ...told, end: "cancelled", reason: "The task was cancelled." };
+      case "stepLimit":
+        return { ...told, end: "cutShort", reason: "The task was cut short: it reached its limit of steps." };
+      case "outputLimit":
+        return {
+          ...told,
+          end: "cutShort",
+          reason: "The task was cut short: its model's answer was too long.",
+        };
+      case "refused":
+        return { ...told, end: "failed", reason: "The task's model refused to answer." };
+      case "failed":
+        return { ...told, end: "failed", reason: `The task failed: ${result.error.message}` };
+    }
+  }
+}
+
+/** The gate of the parent, which hears for whom the child works. */
+class ChildGate implements Decider {
+  readonly #parent: Parent;
+  readonly #agent: string;
+  readonly #idle: IdleWatch;
+
+  constructor(parent: Parent, agent: string, idle: IdleWatch) {
+    this.#parent = parent;
+    this.#agent = agent;
+    this.#idle = idle;
+  }
+
+  decide(call: GateCall, rules: Ruleset, signal: AbortSignal) {
+    const asked = { ...call, title: `@${this.#agent}: ${call.title}`, askedUnder: this.#parent.id };
+    return this.#idle.paused(() => this.#parent.gate.decide(asked, rules, signal));
+  }
+
+  isAllowed(call: Pick<GateCall, "permissions" | "limits" | "within">, rules: Ruleset): boolean {
+    return this.#parent.gate.isAllowed(call, rules);
+  }
+
+  reconsider(): void {
+    this.#parent.gate.reconsider();
+  }
+
+  /** The parent's questions stay; the child's own are taken back by their signals. */
+  close(): void {}
+}
+
+/** The parent's project, in which the child's agent has no more than those for whom it works. */
+function projectFor(agent: Agent, depth: number, { project, agent: parent }: Parent): Project {
+  const deepest = project.config.subagent_depth ?? depthLimit;
+  const own = agent.named;
+  const denied = [
+    "plan_enter",
+    "plan_exit",
+    ...["todowrite", "todoread"].filter((name) => !own.has(name)),
+    ...(own.has("task") && depth < deepest ? [] : ["task"]),
+    ...(project.config.experimental?.primary_tools ?? []).map(permissionOf),
+  ];
+  const child: Agent = {
+    ...agent,
+    steps: agent.steps ?? stepLimit,
+    rules: [
+      ...agent.rules,
+      ...denied.map((permission): Rule => ({ permission, pattern: "*", action: "deny" })),
+    ],
+    ...boundTo(agent, parent),
+  };
+  return {
+    ...project,
+    agents: new Map([...project.agents, [agent.name, child]]),
+    consent: undefined,
+    hasChanged: async () => false,
+  };
+}
+
+/** What must allow a child's calls beside its own rules: the limits of both, and all that its parent goes by. */
+export function boundTo(
+  agent: Pick<Agent, "limits">,
+  parent: Pick<Agent, "rules" | "limits" | "within">,
+): Required<Pick<Agent, "limits" | "within">> {
+  return {
+    limits: [...(agent.limits ?? []), ...(parent.limits ?? [])],
+    within: [...(parent.within ?? []), withoutOwnTools(parent.rules)],
+  };
+}
+
+/** Whether the parent itself may ask questions or keep a list says nothing about its children. */
+function withoutOwnTools(rules: Ruleset): Ruleset {
+  const own = new Set(["question", "todowrite", "todoread", "plan_enter", "plan_exit"]);
+  return rules.filter(({ permission }) => !own.has(permission));
+}
+
+function modelFor({ variant }: Agent, model: ModelRef | undefined): ModelRef | undefined {
+  return model && (variant === undefined ? model : { ...model, variant });
+}
+
+function idleLimit({ config }: Project): number {
+  const seconds = config.subagent_idle_seconds;
+  return seconds === undefined ? idleLimitMs : seconds * 1000;
+}
+
+function idleReason(project: Project): string {
+  return `The task was cut short: nothing happened in it for ${idleLimit(project) / 1000} seconds.`;
+}
+
+function lastModel(messages: readonly Message[]): ModelRef | undefined {
+  const last = messages.findLast(({ info }) => info.role === "assistant")?.info;
+  return last?.role === "assistant" ? last.model : undefined;
+}
+
+function lastText(messages: readonly Message[]): string {
+  const last = messages.findLast(({ info }) => info.role === "assistant");
+  const texts = (last?.parts ?? []).map((part) => (part.type === "text" && !part.ignored ? part.text : ""));
+  return texts.join("\n\n").trim();
+}
+
+/** The child session that worked for a task call when the program ended, with what it changed for that call. */
+export async function findTask(
+  store: Pick<SessionStore, "list" | "messagesFromNewest">,
+  parentId: SessionId,
+  callId: string,
+): Promise<{ id: SessionId; agent: string; changes: FileChange[] } | undefined> {
+  const { sessions } = await store.list({ parentId, limit: childrenLimit });
+  const child = sessions.find(({ parentCallId }) => parentCallId === callId);
+  if (child === undefined) return undefined;
+  const messages: Message[] = [];
+  for await (const message of store.messagesFromNewest(child.id)) {
+    messages.push(message);
+    if (beginsTurn(message)) break;
+  }
+  return { id: child.id, agent: child.agent, changes: netChanges(changesOf(messages.reverse())) };
+}
+
+/** File by file, from what it was at first to what it is at last. */
+export function netChanges(changes: readonly FileChange[]): FileChange[] {
+  const files = Map.groupBy(fileSteps(changes), ({ path }) => path);
+  return [...files].flatMap(([path, steps]): FileChange[] => {
+    const before = steps[0]?.before;
+    const after = steps.at(-1)?.after;
+    if (before === after && before !== undefined) return [];
+    const operation = before === null ? "add" : after === null ? "delete" : "update";
+    const additions = steps.reduce((sum, { counts }) => sum + (counts?.additions ?? 0), 0);
+    const deletions = steps.reduce((sum, { counts }) => sum + (counts?.deletions ?? 0), 0);
+    return [{ path, operation, before, after, additions, deletions }];
+  });
+}

@@ -1,0 +1,92 @@
+import type { Emit } from "../message/event.ts";
+import type { SessionId } from "../message/ids.ts";
+import type { Inquire } from "../message/inquiry.ts";
+import type { Part } from "../message/part.ts";
+import type { Decider } from "../permission/gate.ts";
+import type { RunContext, TaskOutcome, TaskRequest, Tasks } from "../tool/tool.ts";
+import { type ChildSession, runTask, type TaskSession } from "./child-session.ts";
+import type { Choices } from "../session-state/session-settings.ts";
+import type { Project } from "../conversation/project.ts";
+import type { Transcript } from "../conversation/transcript.ts";
+
+export interface SessionTasksDeps {
+  sessionId: SessionId;
+  /** Of the session that this one works for. */
+  parent: SessionTasks | undefined;
+  project(): Project;
+  choices: Choices;
+  transcript: Pick<Transcript, "messages">;
+  gate: Decider;
+  emit: Emit;
+  inquire: Inquire;
+  /** Opens a child of the session. Throws {@link UserError} where it cannot. */
+  open(child: ChildSession): Promise<OpenedChild>;
+}
+
+interface OpenedChild extends TaskSession {
+  /** Resolves when it was closed. */
+  readonly closed: Promise<void>;
+}
+
+/** The work that goes on for a session in children of it. */
+export class SessionTasks implements Tasks {
+  readonly #deps: SessionTasksDeps;
+  readonly #children = new Set<OpenedChild>();
+  /** 0 for a session of the person's. */
+  readonly #depth: number;
+
+  constructor(deps: SessionTasksDeps) {
+    this.#deps = deps;
+    this.#depth = deps.parent === undefined ? 0 : deps.parent.#depth + 1;
+  }
+
+  get agents(): string[] {
+    const agents = [...this.#deps.project().agents.values()];
+    return agents.filter(({ mode }) => mode !== "primary").map(({ name }) => name);
+  }
+
+  isRequested(agent: string): boolean {
+    return this.#requests().some((part) => requestedBy(part) === agent);
+  }
+
+  start(task: TaskRequest, run: RunContext): Promise<TaskOutcome> {
+    const { sessionId, choices, transcript, gate, emit, inquire } = this.#deps;
+    const caller = transcript.messages.findLast(({ info }) => info.role === "assistant")?.info;
+    const queued = this.#requests().find((part) => part.type === "subtask" && part.command === task.command);
+    const parent = {
+      id: sessionId,
+      depth: this.#depth,
+      project: this.#deps.project(),
+      gate,
+      emit,
+      inquire,
+      agent: choices.agentNamed(caller?.agent),
+      model: caller?.model,
+      wishedModel: queued?.type === "subtask" ? queued.model : undefined,
+      open: (child: ChildSession) => this.#open(child),
+    };
+    return runTask(parent, task, run);
+  }
+
+  /** Resolves when all children are closed. */
+  async ended(): Promise<void> {
+    await Promise.all([...this.#children].map((child) => child.closed));
+  }
+
+  /** What the person's newest message says of tasks. */
+  #requests(): readonly Part[] {
+    return this.#deps.transcript.messages.findLast(({ info }) => info.role === "user")?.parts ?? [];
+  }
+
+  async #open(child: ChildSession): Promise<OpenedChild> {
+    const session = await this.#deps.open(child);
+    this.#children.add(session);
+    void session.closed.then(() => this.#children.delete(session));
+    return session;
+  }
+}
+
+function requestedBy(part: Part): string | undefined {
+  if (part.type === "agent") return part.name;
+  return part.type === "subtask" ? part.agent : undefined;
+}

@@ -1,0 +1,46 @@
+import type { Agent } from "../agent/agent.ts";
+import type { Log } from "../base/log.ts";
+import type { Emit } from "../message/event.ts";
+import type { Decider } from "../permission/gate.ts";
+import type { Plugins } from "../plugin/plugins.ts";
+import type { ToolContext } from "../tool/tool.ts";
+import type { Decisions } from "../conversation/decisions.ts";
+import type { OpenCalls } from "./open-calls.ts";
+import type { Project } from "../conversation/project.ts";
+import type { ToolRunnerDeps } from "./tool-runner.ts";
+
+/** What calls need of the session in which they are made, whoever makes them. */
+export interface AgentCallsDeps {
+  project: Project;
+  gate: Decider;
+  decisions: Decisions;
+  openCalls?: OpenCalls | undefined;
+  context: ToolContext;
+  emit: Emit;
+  log: Log;
+  plugins?: Plugins | undefined;
+}
+
+/** All that a runner needs but a transcript. */
+export type CallDeps = Omit<ToolRunnerDeps, "transcript">;
+
+/** What calls under an agent go by. */
+export function callDeps(deps: AgentCallsDeps, agent: Agent): CallDeps {
+  const { config, workspace, secrets, diagnose } = deps.project;
+  const limits = {
+    maxLines: config.tool_output?.max_lines,
+    maxBytes: config.tool_output?.max_bytes,
+    folder: workspace.outputFolder,
+  };
+  const context = { ...deps.context, agent: agent.name };
+  return {
+    ...deps,
+    context,
+    rules: agent.rules,
+    limitingRules: agent.limits,
+    within: agent.within,
+    secrets,
+    limits,
+    diagnose,
+  };
+}

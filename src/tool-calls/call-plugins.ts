@@ -1,0 +1,66 @@
+import { isDeepStrictEqual } from "node:util";
+import { isRecord } from "../base/text/record.ts";
+import type { Secrets } from "../base/secrets/secrets.ts";
+import { boundedFacts, shownTitle } from "../plugin/module-tool.ts";
+import type { CallName, Plugins } from "../plugin/plugins.ts";
+import { describeInputProblem } from "../tool/invalid.ts";
+import { type Tool, type ToolContext, type ToolResult, withNotes } from "../tool/tool.ts";
+import type { CallCard } from "./tool-call-record.ts";
+
+export interface CallPluginsDeps {
+  /** They look at calls before and after. */
+  plugins?: Plugins | undefined;
+  context: Pick<ToolContext, "sessionId">;
+  /** Taken out of whatever a tool returns. */
+  secrets: Secrets;
+}
+
+/** A call's input as plugins leave it, which is what is permitted and run; or why they do not let it run. */
+export async function inputOfPlugins(
+  { plugins, context }: CallPluginsDeps,
+  card: CallCard,
+  tool: Tool,
+  input: unknown,
+  signal: AbortSignal,
+): Promise<{ input: unknown } | { refused: string }> {
+  if (!plugins?.has("tool.execute.before") || !isRecord(input)) return { input };
+  const looked = await plugins.beforeCall(nameOf(card, context), input, signal);
+  if ("refused" in looked) return looked;
+  if (isDeepStrictEqual(looked.args, input)) return { input };
+  const parsed = tool.input.safeParse(looked.args);
+  if (!parsed.success)
+    return {
+      refused: `Not run. A plugin changed the arguments to some that do not fit. ${describeInputProblem(parsed.error)}`,
+    };
+  card.changeInput(parsed.data);
+  return { input: parsed.data };
+}
+
+/** A call's result as plugins leave it. They see no secrets. */
+export async function resultOfPlugins(
+  { plugins, context, secrets }: CallPluginsDeps,
+  card: CallCard,
+  result: ToolResult,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  if (result.status !== "completed" || !plugins?.has("tool.execute.after")) return result;
+  const { input } = card.part.state;
+  const call = { ...nameOf(card, context), args: isRecord(input) ? input : {} };
+  const title = result.title ?? card.part.title ?? card.part.tool;
+  const before = {
+    title,
+    output: secrets.redact(withNotes(result.output, result.notes)),
+    metadata: result.metadata ?? {},
+  };
+  const after = await plugins.afterCall(call, before, signal);
+  return {
+    ...result,
+    ...(after.output !== before.output && { output: after.output, notes: undefined }),
+    ...(after.title !== title && { title: shownTitle(after.title) }),
+    ...(!isDeepStrictEqual(after.metadata, before.metadata) && { metadata: boundedFacts(after.metadata) }),
+  };
+}
+
+function nameOf({ part }: CallCard, { sessionId }: CallPluginsDeps["context"]): CallName {
+  return { tool: part.tool, sessionID: sessionId, callID: part.callId };
+}

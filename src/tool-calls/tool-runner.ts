@@ -1,0 +1,409 @@
+import { orAfter, orWhenAborted } from "../base/async.ts";
+import { isAbort, messageOf, sentenceOf } from "../base/errors.ts";
+import { isRecord } from "../base/text/record.ts";
+import { type MessageId, newPartId } from "../message/ids.ts";
+import type { FileChange, ToolPart } from "../message/part.ts";
+import type { Decider } from "../permission/gate.ts";
+import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
+import { describeInputProblem, unknownTool } from "../tool/invalid.ts";
+import { limitOutput, outputLimitBytes, type OutputLimits } from "../tool/output-limit.ts";
+import {
+  type PreparedCall,
+  prepareCall,
+  type Tool,
+  type ToolContext,
+  ToolFailure,
+  type ToolResult,
+  withNotes,
+} from "../tool/tool.ts";
+import {
+  abandonedText,
+  CallCard,
+  type CallCardDeps,
+  type CallOutcome,
+  type Refusal,
+  refusalText,
+} from "./tool-call-record.ts";
+import { type CallPluginsDeps, inputOfPlugins, resultOfPlugins } from "./call-plugins.ts";
+import { CallSlots } from "./call-slots.ts";
+import type { Decisions } from "../conversation/decisions.ts";
+import type { OpenCalls } from "./open-calls.ts";
+import type { Diagnose } from "../conversation/project.ts";
+import { isDoomLoop, type MadeCall, madeCall, resultFingerprint } from "./doom-loop.ts";
+import {
+  leastShareBytes,
+  ResultBudget,
+  type ResultLimits,
+  type ResultShare,
+} from "../context/result-budget.ts";
+import { rulesWith } from "./tool-set.ts";
+
+/** How long a running call may take to end by itself after a cancel before it is left behind: the answer takes a second at most. */
+const cancelGraceMs = 750;
+
+/** How the rest of a long output is got at by who may hand tasks to others. */
+const taskHint =
+  "Have a task of an agent that explores look through it, or read it in parts with read, or search it with grep.";
+
+const noRoomHint =
+  "It does not fit into the context beside the other results of this step. Read a part of it with read, or search it with grep.";
+
+/** A call as the model wrote it. */
+export interface ModelCall {
+  tool: string;
+  input: unknown;
+  /** Why the call cannot be run, as a text for the model. */
+  problem?: string;
+}
+
+/**
+ * Takes calls from what the model wrote to one terminal state each, whatever happens: finds the tool, checks the
+ * input, asks for permission, runs, limits the output. One runner serves one turn.
+ */
+export class ToolRunner {
+  readonly #deps: ToolRunnerDeps;
+  #tools: ReadonlyMap<string, Tool> = new Map();
+  #rules: Ruleset;
+  #within: readonly Ruleset[] | undefined;
+  readonly #slots = new CallSlots();
+  readonly #made: MadeCall[] = [];
+  /** Loops that nobody allowed. The first refusal is a result for the model, the second ends the turn. */
+  #refusedLoops = 0;
+  #results = new ResultBudget(undefined);
+
+  constructor(deps: ToolRunnerDeps) {
+    this.#deps = deps;
+    this.#rules = deps.rules;
+  }
+
+  /** Says which tools the next step has, and how much of the window its results may take. */
+  offer(tools: readonly Tool[], results?: ResultLimits): void {
+    this.#results = new ResultBudget(results);
+    const { within } = this.#deps;
+    this.#rules = rulesWith(tools, this.#deps);
+    this.#within = within?.map((rules) => rulesWith(tools, { rules }));
+    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
+  }
+
+  /** Shows a call whose arguments the model still writes. */
+  async announce(
+    messageId: MessageId,
+    tool: string,
+    providerCallId: string,
+    signature?: string,
+  ): Promise<ToolPart> {
+    const id = newPartId();
+    const known = this.#find(tool);
+    const part: ToolPart = {
+      id,
+      type: "tool",
+      callId: id,
+      providerCallId,
+      ...(signature !== undefined && { signature }),
+      tool: known?.name ?? tool,
+      kind: known?.kind ?? "other",
+      state: { status: "pending", input: undefined },
+    };
+    this.#deps.openCalls?.add(part.callId);
+    await this.#deps.transcript.putPart(messageId, part);
+    return part;
+  }
+
+  /** Runs an announced call. Rejects for bugs of the runner only. */
+  async run(
+    messageId: MessageId,
+    announced: ToolPart,
+    call: ModelCall,
+    turn: AbortSignal,
+  ): Promise<CallOutcome> {
+    const { openCalls } = this.#deps;
+    if (openCalls === undefined) return this.#run(messageId, announced, call, turn);
+    const { result, isCancelled } = await openCalls.during(announced.callId, turn, (signal) =>
+      this.#run(messageId, announced, call, signal),
+    );
+    // Without this call the turn goes on.
+    return isCancelled && result.stop === "cancelled" ? { changes: result.changes } : result;
+  }
+
+  async #run(
+    messageId: MessageId,
+    announced: ToolPart,
+    call: ModelCall,
+    signal: AbortSignal,
+  ): Promise<CallOutcome> {
+    const card = new CallCard(this.#deps, messageId, {
+      ...announced,
+      state: { status: "pending", input: call.input },
+    });
+    const tool = this.#find(call.tool);
+    const checked = check(call, tool, [...this.#tools.keys()]);
+    if ("problem" in checked) {
+      const made = this.#count(call.tool, call.input ?? call.problem);
+      return this.#answerInvalid(card, checked.problem, made, signal);
+    }
+    const { input } = checked;
+    const made = this.#count(checked.tool.name, input);
+    const turn = this.#slots.run(checked.tool.concurrency, () =>
+      this.#take(card, checked.tool, input, made, signal),
+    );
+    return (await orWhenAborted(turn, signal, undefined)) ?? this.#afterAbort(card, turn);
+  }
+
+  /** Settles a call that never became whole. */
+  async abandon(
+    messageId: MessageId,
+    announced: ToolPart,
+    reason: "cancelled" | "interrupted",
+  ): Promise<void> {
+    this.#deps.openCalls?.remove(announced.callId);
+    await new CallCard(this.#deps, messageId, announced).abandon(reason);
+  }
+
+  #find(name: string): Tool | undefined {
+    return this.#tools.get(name) ?? this.#tools.get(name.toLowerCase());
+  }
+
+  /** Calls that cannot be run count too: a model may make them for ever. */
+  #count(tool: string, input: unknown): CountedCall {
+    const made = madeCall(tool, input);
+    this.#made.push(made);
+    return { made, isLoop: isDoomLoop(this.#made) };
+  }
+
+  /** A denied or unanswered call does not run, and the turn goes on; but a second loop ends it. */
+  async #refuse(card: CallCard, decision: Refusal, { made, isLoop }: CountedCall): Promise<CallOutcome> {
+    const isLoopRefused = isLoop && (decision.outcome === "unasked" || decision.outcome === "denied");
+    if (!isLoopRefused) {
+      const outcome = await card.refuse(decision);
+      made.result = resultFingerprint({ status: "refused", error: refusalText(decision) });
+      return outcome;
+    }
+    this.#refusedLoops++;
+    const outcome = await card.fail(decision.outcome === "denied" ? "denied" : "failed", refusedLoopText);
+    return this.#refusedLoops > 1 ? { ...outcome, stop: "looping" } : outcome;
+  }
+
+  async #answerInvalid(
+    card: CallCard,
+    problem: string,
+    counted: CountedCall,
+    signal: AbortSignal,
+  ): Promise<CallOutcome> {
+    const asked = { title: card.part.tool, locations: [], permissions: [] };
+    const decision = await this.#decide(card, asked, counted.isLoop, signal);
+    if (decision.outcome !== "allowed") return this.#refuse(card, decision, counted);
+    counted.made.result = resultFingerprint({ status: "refused", error: problem });
+    const share = this.#results.take();
+    const shown = await this.#shown(problem, share);
+    share.settle();
+    return card.fail("invalid", shown);
+  }
+
+  async #afterAbort(card: CallCard, turn: Promise<CallOutcome>): Promise<CallOutcome> {
+    const settled = await orAfter(turn, cancelGraceMs, undefined);
+    if (settled !== undefined) return settled;
+    void this.#recordLate(card, turn);
+    return card.abandon("cancelled");
+  }
+
+  /** What a call changed after nobody waited for it any more: undo has to know of it, and so has the model. */
+  async #recordLate(card: CallCard, turn: Promise<CallOutcome>): Promise<void> {
+    try {
+      await card.amend((await turn).changes);
+    } catch (error) {
+      const fields = { tool: card.part.tool, error: messageOf(error) };
+      this.#deps.log.error("what a call changed after its cancel is not stored", fields);
+    }
+  }
+
+  async #take(
+    card: CallCard,
+    tool: Tool,
+    input: unknown,
+    counted: CountedCall,
+    signal: AbortSignal,
+  ): Promise<CallOutcome> {
+    const { made } = counted;
+    if (signal.aborted) return card.abandon("cancelled");
+    const share = this.#results.take();
+    try {
+      const looked = await inputOfPlugins(this.#deps, card, tool, input, signal);
+      if ("refused" in looked) return await card.fail("denied", looked.refused);
+      const prepared = await prepareCall(tool, looked.input, this.#deps.context);
+      await card.describe(prepared);
+      const decision = await this.#decide(card, prepared, counted.isLoop, signal);
+      if (decision.outcome !== "allowed") return await this.#refuse(card, decision, counted);
+      await card.begin();
+      const result = await prepared.run({
+        callId: card.part.callId,
+        signal,
+        isAllowed: (permissions) => this.#isAllowed(permissions),
+        output: (delta) => card.output(this.#deps.secrets.redact(delta)),
+        limits: this.#limits(share),
+      });
+      made.result = resultFingerprint(result);
+      const final = await resultOfPlugins(this.#deps, card, result, signal);
+      return await this.#finish(card, final, share, signal);
+    } catch (error) {
+      made.result ??= resultFingerprint({ status: "failed", error: messageOf(error) });
+      return await this.#failed(card, tool, error, share, signal);
+    } finally {
+      share.settle();
+    }
+  }
+
+  async #decide(card: CallCard, asked: Asked, looping: boolean, signal: AbortSignal): Promise<Decision> {
+    const { part } = card;
+    const permissions = looping ? [...asked.permissions, doomLoopRequest(part.tool)] : asked.permissions;
+    const call = {
+      sessionId: this.#deps.context.sessionId,
+      callId: part.callId,
+      step: card.messageId,
+      agent: this.#deps.context.agent,
+      tool: part.tool,
+      title: asked.title,
+      kind: part.kind ?? "other",
+      locations: asked.locations,
+      preview: looping ? { ...asked.preview, text: loopText } : asked.preview,
+      input: part.state.input,
+      permissions,
+      limits: this.#deps.limitingRules,
+      within: this.#within,
+    };
+    const askedAt = Date.now();
+    const decision = await this.#deps.gate.decide(call, this.#rules, signal);
+    const taken = this.#deps.decisions.take(part.callId);
+    card.decided(taken?.by === "person" ? { ...taken, waitedMs: Date.now() - askedAt } : taken);
+    return decision;
+  }
+
+  #isAllowed(permissions: readonly PermissionRequest[]): boolean {
+    const { gate, limitingRules: limits } = this.#deps;
+    return gate.isAllowed({ permissions, limits, within: this.#within }, this.#rules);
+  }
+
+  async #finish(
+    card: CallCard,
+    result: ToolResult,
+    share: ResultShare,
+    signal: AbortSignal,
+  ): Promise<CallOutcome> {
+    const changes = result.changes ?? [];
+    const found = await this.#diagnose(changes, signal);
+    if (result.status === "failed") {
+      const reason = signal.aborted ? "cancelled" : (result.stop ?? "failed");
+      return card.fail(reason, await this.#shown(result.error + found, share, result.notes), {
+        changes,
+        metadata: result.metadata,
+      });
+    }
+    if (signal.aborted) {
+      const text = `${abandonedText("cancelled")}\n${result.output}${found}`;
+      const shown = await this.#shown(text, share, result.notes);
+      return card.fail("cancelled", shown, { changes, metadata: result.metadata });
+    }
+    return card.complete(result, await this.#shown(result.output + found, share, result.notes));
+  }
+
+  async #failed(
+    card: CallCard,
+    tool: Tool,
+    error: unknown,
+    share: ResultShare,
+    signal: AbortSignal,
+  ): Promise<CallOutcome> {
+    if (signal.aborted || isAbort(error)) return card.abandon("cancelled");
+    if (!(error instanceof ToolFailure)) {
+      this.#deps.log.error("a tool threw", { tool: tool.name, error: messageOf(error) });
+    }
+    return card.fail("failed", await this.#shown(messageOf(error), share));
+  }
+
+  /** The errors that the changes brought, as a paragraph of the result. */
+  async #diagnose(changes: readonly FileChange[], signal: AbortSignal): Promise<string> {
+    const { diagnose } = this.#deps;
+    if (diagnose === undefined || changes.length === 0 || signal.aborted) return "";
+    try {
+      const found = await diagnose(changes, signal);
+      return found === "" ? "" : `\n\n${found}`;
+    } catch (error) {
+      // The work is done by now: that nobody looked it over does not make it fail.
+      this.#deps.log.error("an edit was not looked over", { error: messageOf(error) });
+      return `\n\nWhich errors this brought is not known: ${sentenceOf(error)}`;
+    }
+  }
+
+  /** What the model is shown of a result. */
+  async #shown(output: string, share: ResultShare, notes = ""): Promise<string> {
+    const { secrets } = this.#deps;
+    const { text } = await limitOutput(secrets.redact(output), this.#limits(share));
+    const shown = withNotes(text, secrets.redact(notes));
+    share.use(shown);
+    return shown;
+  }
+
+  #limits({ bytes }: ResultShare): OutputLimits {
+    const { limits } = this.#deps;
+    const maxBytes = Math.min(limits.maxBytes ?? outputLimitBytes, bytes);
+    const hint = bytes <= leastShareBytes ? noRoomHint : this.#tools.has("task") ? taskHint : undefined;
+    return { ...limits, maxBytes, ...(hint !== undefined && { hint }) };
+  }
+}
+
+export interface ToolRunnerDeps extends CallCardDeps, CallPluginsDeps {
+  gate: Decider;
+  rules: Ruleset;
+  /** Rules that must allow a call beside `rules`. */
+  limitingRules?: readonly Ruleset[] | undefined;
+  /** Rules of those for whom the agent works. */
+  within?: readonly Ruleset[] | undefined;
+  decisions: Decisions;
+  /** Where the calls can be cancelled one by one. */
+  openCalls?: OpenCalls | undefined;
+  context: ToolContext;
+  limits: OutputLimits;
+  diagnose?: Diagnose | undefined;
+}
+
+/** What the gate needs to know of a call. */
+type Asked = Pick<PreparedCall, "title" | "locations" | "preview" | "permissions">;
+
+/** The tool with the input as it takes it, or what the model is told instead. */
+function check(
+  call: ModelCall,
+  tool: Tool | undefined,
+  available: readonly string[],
+): { tool: Tool; input: unknown } | { problem: string } {
+  if (tool === undefined) {
+    const lead = call.problem === undefined ? "" : `${call.problem}\n`;
+    return { problem: lead + unknownTool(call.tool, available) };
+  }
+  if (call.problem !== undefined) return { problem: call.problem };
+  const parsed = tool.input.safeParse(call.input);
+  if (parsed.success) return { tool, input: parsed.data };
+  const given = tool.input.safeParse(withoutNulls(call.input));
+  return given.success ? { tool, input: given.data } : { problem: describeInputProblem(parsed.error) };
+}
+
+/** Many models write null for what they leave out. */
+function withoutNulls(input: unknown): unknown {
+  if (!isRecord(input)) return input;
+  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null));
+}
+
+/** A call of the turn, and whether it closes a loop. */
+interface CountedCall {
+  readonly made: MadeCall;
+  readonly isLoop: boolean;
+}
+
+/** What the user reads about a call that closes a loop. */
+const loopText =
+  "The model has made the same calls three times, with the same results. If you refuse this one, the model is told so.";
+
+const refusedLoopText =
+  "Not run. You have made the same calls three times with the same results, and nobody allowed another round. Do something else, or finish: say what you have found and what is in the way. The turn is stopped if you repeat yourself again.";
+
+function doomLoopRequest(tool: string): PermissionRequest {
+  return { permission: "doom_loop", subjects: [{ text: tool }], always: [] };
+}

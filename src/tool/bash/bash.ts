@@ -1,0 +1,174 @@
+import { z } from "zod";
+import description from "../../../prompts/tools/bash.md";
+import type { PermissionRequest } from "../../permission/rule.ts";
+import type { ProcessOutcome } from "../../workspace/process/process.ts";
+import { BashOutput, type ShownOutput } from "./bash-output.ts";
+import { endNote, nothingPrinted } from "./command-end.ts";
+import { resolveFolder } from "../search/folder.ts";
+import { hasNoNul } from "../invalid.ts";
+import { outsideAccess } from "../paths.ts";
+import { assertSamePlace } from "../text-file.ts";
+import {
+  defineTool,
+  ToolFailure,
+  type RunContext,
+  type Tool,
+  type ToolContext,
+  type ToolResult,
+} from "../tool.ts";
+
+const DEFAULT_TIMEOUT_MS = 120_000;
+const MOST_TIMEOUT_MS = 600_000;
+
+/** Where a command line would run: what its relative paths and `~` mean, and what lies inside. */
+export interface ShellPlace {
+  /** The session's working directory, which the paths of rules are relative to; an absolute real path. */
+  cwd: string;
+  /** The folder that the command runs in; the same. */
+  start: string;
+  home: string;
+  roots: readonly string[];
+}
+
+/** Says what a command line needs permission for. */
+export type AnalyzeCommand = (
+  command: string,
+  place: ShellPlace,
+) => PermissionRequest[] | Promise<PermissionRequest[]>;
+
+const nulRefusal = "A command cannot contain a NUL character; let printf '\\0' make one";
+
+const inputSchema = z.object({
+  command: z.string().trim().min(1).refine(hasNoNul, nulRefusal).describe("The command line, for bash."),
+  description: z.string().optional().describe("What it does, in 5 to 10 words."),
+  timeout: z
+    .number()
+    .positive()
+    .optional()
+    .describe(
+      `Milliseconds until it is ended. ${DEFAULT_TIMEOUT_MS} unless given, ${MOST_TIMEOUT_MS} at most.`,
+    ),
+  workdir: z
+    .string()
+    .optional()
+    .describe("The folder to run it in, instead of cd. The working directory unless given."),
+});
+type Input = z.infer<typeof inputSchema>;
+
+export function bashTool({ analyze }: { analyze: AnalyzeCommand }): Tool {
+  return defineTool<Input>({
+    name: "bash",
+    description,
+    input: inputSchema,
+    kind: "execute",
+    concurrency: "exclusive",
+    access: ({ command, workdir }, context) => outsideAccess(context, [workdir], { title: command }),
+    prepare: async (input, context) => {
+      const folder = await resolveFolder(context, input.workdir);
+      const { cwd, home, roots } = context.workspace;
+      const place = { cwd, start: folder.path, home, roots };
+      const command = await analyze(input.command, place);
+      const isElsewhere = folder.path !== cwd;
+      return {
+        title: input.command,
+        locations: input.workdir === undefined ? [] : [{ path: folder.path }],
+        ...(isElsewhere && { preview: { text: `It runs in ${folder.title}.` } }),
+        permissions: [...folder.external, ...command],
+        run: async (run) => {
+          await assertSamePlace(context.workspace, folder.path);
+          assertCovered(await analyze(input.command, place), command, run);
+          return runCommand(input, folder.path, context, run);
+        },
+      };
+    },
+  });
+}
+
+/**
+ * Throws {@link ToolFailure} where what changed meanwhile, such as links on the way, leads the command to what is not
+ * allowed and nobody was asked about.
+ */
+function assertCovered(
+  now: readonly PermissionRequest[],
+  judged: readonly PermissionRequest[],
+  run: RunContext,
+): void {
+  const known = new Set(judged.flatMap(each).map(nameOf));
+  const other = now.flatMap(each).find((one) => !known.has(nameOf(one)) && !run.isAllowed([one]));
+  if (other === undefined) return;
+  throw new ToolFailure(
+    `Not run: the files changed meanwhile, and it would now need ${nameOf(other)}. Call it again.`,
+  );
+}
+
+/** A request for each subject. */
+function each(request: PermissionRequest): PermissionRequest[] {
+  return request.subjects.map((subject) => ({ ...request, subjects: [subject] }));
+}
+
+function nameOf({ permission, subjects }: PermissionRequest): string {
+  return `${permission} for ${subjects.map(({ text }) => text).join()}`;
+}
+
+async function runCommand(
+  input: Input,
+  cwd: string,
+  { workspace }: ToolContext,
+  run: RunContext,
+): Promise<ToolResult> {
+  const output = new BashOutput({ limits: run.limits, show: (delta) => run.output(delta) });
+  const timeoutMs = Math.min(input.timeout ?? DEFAULT_TIMEOUT_MS, MOST_TIMEOUT_MS);
+  const start = performance.now();
+  const command = { command: input.command, cwd, timeoutMs, signal: run.signal };
+  try {
+    const outcome = await workspace.processes.run({ ...command, onOutput: (text) => output.push(text) });
+    const seconds = ((performance.now() - start) / 1_000).toFixed(1);
+    const shown = await output.end();
+    const said = endNotes(outcome, { seconds, timeoutMs });
+    if (outcome.end === "timed-out" || outcome.background) await output.note(said);
+    return toResult(outcome, shown, said);
+  } finally {
+    await output.close();
+  }
+}
+
+interface Timing {
+  /** How long it ran. */
+  seconds: string;
+  timeoutMs: number;
+}
+
+function toResult(outcome: ProcessOutcome, shown: ShownOutput, said: readonly string[]): ToolResult {
+  if (outcome.end === "failed-to-start")
+    throw new ToolFailure(outcome.error ?? "The command could not be started.");
+  const output = shown.text.trimEnd() || nothingPrinted;
+  const notes = [...(shown.note === undefined ? [] : [shown.note]), ...said].join("\n\n");
+  const { exitCode, signalName } = outcome;
+  const metadata = {
+    exitCode,
+    ...(signalName !== null && { signal: signalName }),
+    truncated: shown.truncated,
+    outputPath: shown.path,
+  };
+  const result = { ...(notes !== "" && { notes }), metadata };
+  if (outcome.end === "cancelled") return { status: "failed", error: output, ...result };
+  return { status: "completed", output, ...result };
+}
+
+/** What the output itself does not say. */
+function endNotes(outcome: ProcessOutcome, timing: Timing): string[] {
+  const background = outcome.background ? ["[Processes that it started still run in the background.]"] : [];
+  return [...howItEnded(outcome, timing), ...background];
+}
+
+function howItEnded({ end, exitCode, signalName }: ProcessOutcome, { seconds, timeoutMs }: Timing): string[] {
+  if (end === "cancelled") return [`[Cancelled after ${seconds} s; above is what it had printed.]`];
+  if (end === "timed-out") {
+    const advice = `If it needs longer, give a larger timeout (${MOST_TIMEOUT_MS} at most) or run it in the background.`;
+    return [
+      `[Ended after ${seconds} s because its time of ${timeoutMs} ms was up; above is what it had printed. ${advice}]`,
+    ];
+  }
+  const note = endNote(exitCode, signalName);
+  return note === undefined ? [] : [note];
+}

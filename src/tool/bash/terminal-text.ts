@@ -1,0 +1,86 @@
+import { withoutEscapes } from "../../base/text/controls.ts";
+import { divide, type Piece, textOf } from "../../base/secrets/text-or-bytes.ts";
+
+/** A line without an end is taken as it is from this length on. */
+const LINE_LIMIT = 64 * 1024;
+/** From this share of characters that are no text on, output counts as binary. */
+const BINARY_SHARE = 0.1;
+
+/** One of these is in all that needs cleaning. Eight plain searches are three times as fast as one expression. */
+const SIGNS = ["\x1b", "\r", "\0", "\ufffd", "\b", "\x07", "\x9b", "\x7f"];
+// oxlint-disable-next-line no-control-regex -- control characters are what this looks for
+const CONTROLS = /[\x01-\x08\x0b-\x1f\x7f]/g;
+// oxlint-disable-next-line no-control-regex -- the same
+const NOT_TEXT = /[\x00-\x06\x0e-\x1a\x1c-\x1f\ufffd]/g;
+// oxlint-disable-next-line no-control-regex -- the same
+const OVERSTRUCK = /[^\n\x08]\x08/g;
+
+/**
+ * Turns what was printed for a terminal into plain text, piece by piece: escape sequences go, and of a line that
+ * was written over (a progress bar) only its last state stays. NUL is shown as ␀.
+ */
+export class TerminalText {
+  #open = "";
+  #length = 0;
+  #notText = 0;
+
+  /** Takes more output and returns what is settled by it, which is whole lines. */
+  push(piece: Piece): Piece[] {
+    this.#length += piece.length;
+    const [lines, open] = divide(piece, piece.lastIndexOf("\n") + 1);
+    const settled = lines.length === 0 ? [] : this.#settle(lines);
+    this.#open += textOf(open);
+    return this.#open.length > LINE_LIMIT ? [...settled, this.end()] : settled;
+  }
+
+  #settle(lines: Piece): Piece[] {
+    const begun = this.#open;
+    this.#open = "";
+    const isPlain = typeof lines !== "string" && isClean(lines) && isClean(begun);
+    return isPlain ? [begun, lines] : [this.#clean(begun + textOf(lines))];
+  }
+
+  /** The line that is being written, as it would stand on the screen. */
+  get openLine(): string {
+    const line = plain(this.#open);
+    const cut = line.indexOf("\x1b");
+    return cut === -1 ? line : line.slice(0, cut);
+  }
+
+  /** What is left. */
+  end(): string {
+    const rest = this.#clean(this.#open);
+    this.#open = "";
+    return rest;
+  }
+
+  get isBinary(): boolean {
+    return this.#notText > this.#length * BINARY_SHARE;
+  }
+
+  #clean(text: string): string {
+    if (isClean(text)) return text;
+    this.#notText += text.match(NOT_TEXT)?.length ?? 0;
+    return plain(text).replaceAll("\x1b", "");
+  }
+}
+
+function isClean(piece: Piece): boolean {
+  return !SIGNS.some((sign) => piece.includes(sign));
+}
+
+/** Keeps a trailing escape sequence that is not complete yet. */
+function plain(text: string): string {
+  if (isClean(text)) return text;
+  const written = withoutEscapes(text).replaceAll(/\r+\n/g, "\n");
+  const lines = written.includes("\r") ? written.split("\n").map(lastState).join("\n") : written;
+  return lines
+    .replaceAll(OVERSTRUCK, "")
+    .replaceAll("\0", "␀")
+    .replaceAll(CONTROLS, (character) => (character === "\x1b" ? character : ""));
+}
+
+/** What stands on the screen after carriage returns, but for leftovers of longer texts underneath. */
+function lastState(line: string): string {
+  return line.split("\r").findLast((state) => state !== "") ?? "";
+}

@@ -1,0 +1,208 @@
+import { z } from "zod";
+import description from "../../../prompts/tools/edit.md";
+import type { FileChange } from "../../message/part.ts";
+import type { ResolvedPath } from "../../workspace/paths.ts";
+import { compareTexts } from "../diff.ts";
+import type { Comparison } from "../diff.ts";
+import { applyEdit } from "./edit-match.ts";
+import type { Edit, EditOutcome } from "./edit-match.ts";
+import { replaceLimit, type Strategy } from "./match-strategies.ts";
+import { inMatchTime } from "./match-time.ts";
+import { missingPathMessage, pathPermissions, resolveToolPath, titleOf, outsideAccess } from "../paths.ts";
+import { loadTextFile, requireSeen, saveText, staleMessage } from "../text-file.ts";
+import type { TextFile } from "../text-file.ts";
+import { defineTool, ToolFailure } from "../tool.ts";
+import type { PreparedCall, RunContext, ToolContext, ToolResult } from "../tool.ts";
+
+export const editSchema = z.object({
+  oldString: z
+    .string()
+    .describe("The text to replace, as it stands in the file; empty only to create a new file"),
+  newString: z.string().describe("The text to put in its place"),
+  replaceAll: z
+    .boolean()
+    .optional()
+    .describe("Replace every place where the old text stands; false when left out"),
+});
+
+export const editedPathSchema = z
+  .string()
+  .describe("The file to change: absolute, relative to the working directory, or with ~");
+
+const inputSchema = editSchema.extend({ filePath: editedPathSchema });
+type Input = z.infer<typeof inputSchema>;
+
+export const editTool = defineTool<Input>({
+  name: "edit",
+  description,
+  input: inputSchema,
+  kind: "edit",
+  concurrency: "exclusive",
+  access: ({ filePath }, context) => outsideAccess(context, [filePath], { permission: "edit" }),
+  prepare: ({ filePath, ...edit }, context) => prepareEdits(context, filePath, [edit]),
+});
+
+/** Edits of one file, in order, all or nothing. Throws {@link ToolFailure} when one of them does not fit. */
+export async function prepareEdits(
+  context: ToolContext,
+  filePath: string,
+  edits: readonly Edit[],
+): Promise<PreparedCall> {
+  const resolved = await resolveToolPath(context, filePath);
+  const before = await loadBefore(context, resolved, filePath, edits);
+  const edited = editText(before?.text, edits);
+  const { path } = resolved;
+  return {
+    title: titleOf(context, resolved),
+    locations: [{ path, line: edited.comparison.firstLine }],
+    preview: { diffs: [{ path, oldText: before?.text ?? null, newText: edited.text }] },
+    permissions: pathPermissions(context, resolved, "edit"),
+    run: (run) => runEdits(context, { resolved, before, edited, edits }, run),
+  };
+}
+
+interface EditedText {
+  readonly text: string;
+  readonly comparison: Comparison;
+  /** Of each edit. */
+  readonly matches: readonly Match[];
+}
+
+interface Match {
+  readonly strategy: Strategy;
+  /** The new text was given the indentation that it had lost. */
+  readonly indented?: boolean;
+}
+
+interface PreparedEdits {
+  readonly resolved: ResolvedPath;
+  readonly before: TextFile | undefined;
+  readonly edited: EditedText;
+  readonly edits: readonly Edit[];
+}
+
+async function loadBefore(
+  context: ToolContext,
+  resolved: ResolvedPath,
+  raw: string,
+  [first]: readonly Edit[],
+): Promise<TextFile | undefined> {
+  if (resolved.kind === "directory") throw new ToolFailure(`${raw} is a folder. Give the path of a file.`);
+  if (resolved.exists) return loadSeen(context, resolved.path);
+  if (first?.oldString === "") return undefined;
+  throw new ToolFailure(await missingPathMessage(context, resolved, raw));
+}
+
+async function loadSeen({ workspace, seen }: ToolContext, path: string): Promise<TextFile> {
+  const file = await loadTextFile(workspace, path);
+  requireSeen(seen, file);
+  return file;
+}
+
+/** Undefined stands for a file that does not exist yet. */
+function editText(before: string | undefined, edits: readonly Edit[]): EditedText {
+  let text = before;
+  const matches: Match[] = [];
+  for (const [index, edit] of edits.entries()) {
+    const replaced = replaceIn(
+      text,
+      edit,
+      edits.length === 1 ? "" : `Edit ${index + 1} of ${edits.length}: `,
+    );
+    text = replaced.text;
+    matches.push(replaced);
+  }
+  if (text === undefined || text === before)
+    throw new ToolFailure("The edits leave the file as it is. Nothing was changed.");
+  return { text, comparison: compareTexts(before ?? null, text), matches };
+}
+
+function replaceIn(text: string | undefined, edit: Edit, which: string): Match & { text: string } {
+  if (edit.oldString === edit.newString)
+    throw new ToolFailure(`${which}oldString and newString are the same. ${nothingDone}`);
+  if (text === undefined) return { text: edit.newString, strategy: "exact" };
+  if (edit.oldString === "")
+    throw new ToolFailure(`${which}oldString is empty, but the file exists. ${emptyHint}`);
+  const outcome = inMatchTime(text.length, edit.oldString.length, () => applyEdit(text, edit));
+  if (outcome.outcome === "replaced") return outcome;
+  throw new ToolFailure(`${which}${problemOf(outcome, edit)} ${nothingDone}`);
+}
+
+const nothingDone = "Nothing was changed.";
+const emptyHint = "Give the text to replace, or use write to replace the whole file.";
+
+function problemOf(outcome: Exclude<EditOutcome, { outcome: "replaced" }>, edit: Edit): string {
+  if (outcome.outcome === "ambiguous") return ambiguityOf(outcome);
+  if (outcome.outcome === "tooMany")
+    return `oldString stands in more than ${replaceLimit} places. Use a command (sed, a script) instead.`;
+  if (outcome.outcome === "missing")
+    return `oldString does not stand in the file. ${missingHint(edit.oldString)}`;
+  return `oldString does not stand in the file; what comes nearest, at line ${outcome.line}, is much longer. Read the file there and give the text exactly.`;
+}
+
+function missingHint(oldString: string): string {
+  const isNumbered = oldString.split("\n").every((line) => /^\s*\d+: /.test(line));
+  if (isNumbered) return "It begins with the line numbers that read shows: leave them out.";
+  return "Read that part of the file again and copy the text exactly, with its indentation.";
+}
+
+const shownPlaces = 10;
+
+function ambiguityOf({ strategy, lines, more }: Extract<EditOutcome, { outcome: "ambiguous" }>): string {
+  const verb = strategy === "exact" ? "stands" : "nearly stands";
+  const shown = lines.slice(0, shownPlaces).join(", ");
+  const rest = more || lines.length > shownPlaces ? " and others" : "";
+  const number = more ? `more than ${lines.length}` : `${lines.length > 1 ? lines.length : "several"}`;
+  return `oldString ${verb} in ${number} places (line ${shown}${rest}). Give more of the text around the one you mean, or set replaceAll.`;
+}
+
+async function runEdits(
+  context: ToolContext,
+  prepared: PreparedEdits,
+  { signal }: RunContext,
+): Promise<ToolResult> {
+  const { path } = prepared.resolved;
+  const { change, edited, note } = await context.workspace.files.lock([path], async () => {
+    signal.throwIfAborted();
+    const current = await editsOnCurrent(context, prepared);
+    const { text, comparison } = current.edited;
+    const wanted = { path, before: current.before, text, comparison };
+    return { ...(await saveText(context, wanted)), edited: current.edited };
+  });
+  return {
+    status: "completed",
+    output: `${describeEdits(titleOf(context, prepared.resolved), change, edited)}${note && `\n\n${note}`}`,
+    changes: [change],
+  };
+}
+
+/** An earlier edit of the same step has moved the text on: then the edits are found anew in what stands there now. */
+async function editsOnCurrent(context: ToolContext, prepared: PreparedEdits): Promise<PreparedEdits> {
+  const { before, edits, resolved } = prepared;
+  if (before === undefined) return prepared;
+  const current = await loadTextFile(context.workspace, resolved.path);
+  if (current.hash === before.hash) return prepared;
+  if (context.seen.get(resolved.path) !== current.hash) throw new ToolFailure(staleMessage(resolved.path));
+  return { ...prepared, before: current, edited: editText(current.text, edits) };
+}
+
+function describeEdits(title: string, change: FileChange, { comparison, matches }: EditedText): string {
+  const summary = change.operation === "add" ? `Created ${title}` : `Changed ${title}`;
+  const counts = `+${change.additions} -${change.deletions} lines`;
+  const head = `${summary} (${counts}).${matchNotes(matches)}`;
+  return comparison.excerpt === "" ? head : `${head}\n\n${comparison.excerpt}`;
+}
+
+function matchNotes(matches: readonly Match[]): string {
+  const strategies = new Set(matches.map(({ strategy }) => strategy));
+  const tolerant = [...strategies].filter((strategy) => strategy !== "exact");
+  const notes = [
+    ...(tolerant.length === 0
+      ? []
+      : [`oldString was not there exactly; it was matched by ${tolerant.join(", ")}: check the result.`]),
+    ...(matches.some(({ indented }) => indented)
+      ? ["newString had no indentation and got that of the lines it replaces: check the result."]
+      : []),
+  ];
+  return notes.map((note) => ` ${note}`).join("");
+}

@@ -1,0 +1,27 @@
+import { z } from "zod";
+import description from "../../../prompts/tools/multiedit.md";
+import { editedPathSchema, editSchema, prepareEdits } from "./edit.ts";
+import { outsideAccess } from "../paths.ts";
+import { defineTool } from "../tool.ts";
+
+const editCountLimit = 100;
+
+const inputSchema = z.object({
+  filePath: editedPathSchema,
+  edits: z
+    .array(editSchema)
+    .min(1)
+    .max(editCountLimit)
+    .describe("The edits, each on the result of the one before"),
+});
+type Input = z.infer<typeof inputSchema>;
+
+export const multieditTool = defineTool<Input>({
+  name: "multiedit",
+  description,
+  input: inputSchema,
+  kind: "edit",
+  concurrency: "exclusive",
+  access: ({ filePath }, context) => outsideAccess(context, [filePath], { permission: "edit" }),
+  prepare: ({ filePath, edits }, context) => prepareEdits(context, filePath, edits),
+});

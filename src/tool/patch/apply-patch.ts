@@ -1,0 +1,371 @@
+import { lstat, stat } from "node:fs/promises";
+import { z } from "zod";
+import description from "../../../prompts/tools/apply_patch.md";
+import type { FileChange, Location } from "../../message/part.ts";
+import type { PermissionRequest } from "../../permission/rule.ts";
+import { sha256 } from "../../workspace/files/files.ts";
+import type { ResolvedPath } from "../../workspace/paths.ts";
+import { compareTexts } from "../diff.ts";
+import type { Comparison } from "../diff.ts";
+import { changeOf, writeBatch } from "./file-batch.ts";
+import type { FileWrite } from "./file-batch.ts";
+import { inMatchTime } from "../edit/match-time.ts";
+import { applyHunks } from "./patch-match.ts";
+import type { PatchedText } from "./patch-match.ts";
+import { parsePatch } from "./patch.ts";
+import type { FilePatch, Hunk } from "./patch.ts";
+import { missingPathMessage, pathPermissions, resolveToolPath, titleOf, outsideAccess } from "../paths.ts";
+import {
+  decodeText,
+  editLimitBytes,
+  encodeText,
+  explained,
+  loadTextFile,
+  newFileFormat,
+  requireSeen,
+} from "../text-file.ts";
+import type { TextFile, TextFormat } from "../text-file.ts";
+import { defineTool, ToolFailure } from "../tool.ts";
+import type { RunContext, ToolContext, ToolResult } from "../tool.ts";
+
+const inputSchema = z.object({
+  patchText: z.string().describe('The whole patch, from "*** Begin Patch" to "*** End Patch"'),
+});
+type Input = z.infer<typeof inputSchema>;
+
+export const applyPatchTool = defineTool<Input>({
+  name: "apply_patch",
+  description,
+  input: inputSchema,
+  kind: "edit",
+  concurrency: "exclusive",
+  access: ({ patchText }, context) =>
+    outsideAccess(context, parsePatch(patchText).flatMap(namedPaths), { permission: "edit" }),
+  async prepare({ patchText }, context) {
+    const plans: FilePlan[] = [];
+    for (const patch of parsePatch(patchText)) plans.push(...(await planFile(context, patch)));
+    assertDistinct(plans);
+    return {
+      title: titleOfPatch(context, plans),
+      locations: plans.map(locationOf),
+      preview: { diffs: plans.map(diffOf) },
+      permissions: plans.flatMap((plan) => permissionsOf(context, plan)),
+      run: (run) => runPatch(context, plans, run),
+    };
+  },
+});
+
+/** As the patch writes them. */
+function namedPaths(patch: FilePatch): string[] {
+  return patch.kind === "update" && patch.movePath !== undefined
+    ? [patch.path, patch.movePath]
+    : [patch.path];
+}
+
+/** What becomes of one file. A moved one is written to `to` and removed from `from`. */
+interface FilePlan {
+  readonly operation: FileChange["operation"];
+  readonly from?: ResolvedPath;
+  readonly to?: ResolvedPath;
+  readonly before?: TextFile & { readonly mode: number };
+  /** Undefined when the file is deleted. */
+  readonly after?: { readonly text: string; readonly bytes: Buffer };
+  readonly comparison: Comparison;
+  /** Hunks, counted from 1, that fit not exactly. */
+  readonly tolerated: readonly number[];
+}
+
+async function planFile(context: ToolContext, patch: FilePatch): Promise<FilePlan[]> {
+  switch (patch.kind) {
+    case "add":
+      return [await planAdd(context, patch.path, patch.text)];
+    case "delete":
+      return [await planDelete(context, patch.path)];
+    case "update":
+      return planUpdate(context, patch);
+  }
+}
+
+async function planAdd(context: ToolContext, path: string, text: string): Promise<FilePlan> {
+  const to = await resolveToolPath(context, path);
+  if (to.exists) return planReplace(context, path, text);
+  const after = encoded(path, text, newFileFormat);
+  return { operation: "add", to, after, comparison: compareTexts(null, text), tolerated: [] };
+}
+
+/** A file that exists gets a new text if the model knows the old one, which undo brings back. */
+async function planReplace(context: ToolContext, path: string, text: string): Promise<FilePlan> {
+  const { from, before } = await loadOld(context, path, `${path} exists already. `);
+  const lines = before.format.lineEnd === "\r\n" ? text.replaceAll(/\r?\n/g, "\r\n") : text;
+  const after = encoded(path, lines, before.format);
+  const comparison = compareTexts(before.text, lines);
+  return { operation: "update", from, to: from, before, after, comparison, tolerated: [] };
+}
+
+async function planDelete(context: ToolContext, path: string): Promise<FilePlan> {
+  const { from, before } = await loadOld(context, path);
+  await assertNoLink(context, path, from);
+  return { operation: "delete", from, before, comparison: compareTexts(before.text, ""), tolerated: [] };
+}
+
+async function planUpdate(
+  context: ToolContext,
+  { path, movePath, hunks, later = [] }: FilePatch & { kind: "update" },
+): Promise<FilePlan[]> {
+  const { from, before } = await loadOld(context, path);
+  const { text, tolerated } = naming(path, () => applySections(before, [hunks, ...later]));
+  const after = encoded(path, text, before.format);
+  const changed = { from, before, after, comparison: compareTexts(before.text, text), tolerated };
+  if (movePath !== undefined) {
+    await assertNoLink(context, path, from);
+    const to = await resolveToolPath(context, movePath);
+    if (!to.exists) return [{ ...changed, operation: "move", to }];
+    if (to.path !== from.path) return planMoveOver(context, { from, before, text, tolerated }, movePath);
+  }
+  if (text === before.text) throw new ToolFailure(`${path}: the patch leaves it as it is. ${unchanged}`);
+  return [{ ...changed, operation: "update", to: from }];
+}
+
+type Moved = Required<Pick<FilePlan, "from" | "before" | "tolerated">> & { readonly text: string };
+
+/** The file that is there gets the text, and the moved one goes. */
+async function planMoveOver(
+  context: ToolContext,
+  { from, before, text, tolerated }: Moved,
+  movePath: string,
+): Promise<FilePlan[]> {
+  const { from: to, before: replaced } = await loadOld(context, movePath, `${movePath} exists already. `);
+  const comparison = compareTexts(replaced.text, text);
+  const after = encoded(movePath, text, before.format);
+  const gone = { from, before, comparison: compareTexts(before.text, ""), tolerated: [] };
+  return [
+    { operation: "update", from: to, to, before: replaced, after, comparison, tolerated },
+    { operation: "delete", ...gone },
+  ];
+}
+
+/** Hunks are counted through all sections. */
+function applySections({ text, format }: TextFile, sections: readonly (readonly Hunk[])[]): PatchedText {
+  let patched: PatchedText = { text, tolerated: [] };
+  let count = 0;
+  for (const hunks of sections) {
+    const { text: current, tolerated } = patched;
+    const done = inMatchTime(current.length, sizeOf(hunks), () => applyHunks(current, hunks, format.lineEnd));
+    const numbers = done.tolerated.map((number) => number + count);
+    patched = { text: done.text, tolerated: [...tolerated, ...numbers] };
+    count += hunks.length;
+  }
+  return patched;
+}
+
+/** Characters that the hunks look for. */
+function sizeOf(hunks: readonly Hunk[]): number {
+  return hunks.flatMap(({ lines }) => lines).reduce((sum, { text }) => sum + text.length + 1, 0);
+}
+
+function encoded(path: string, text: string, format: TextFormat) {
+  const bytes = naming(path, () => encodeText(text, format));
+  if (bytes.byteLength <= editLimitBytes) return { text, bytes };
+  throw new ToolFailure(
+    `${path} would be larger than ${editLimitBytes} bytes. Make it with a command. ${unchanged}`,
+  );
+}
+
+const unchanged = "Nothing was changed.";
+
+/** `why` comes before what is said of a file that was not read. */
+async function loadOld(context: ToolContext, path: string, why = "") {
+  const from = await resolveToolPath(context, path);
+  if (from.kind === "directory") throw new ToolFailure(`${path} is a folder. Give the path of a file.`);
+  if (!from.exists) throw new ToolFailure(await missingPathMessage(context, from, path));
+  const before = await loadTextFile(context.workspace, from.path);
+  explaining(why, () => requireSeen(context.seen, before));
+  const { mode } = await explained(from.path, () => stat(from.path));
+  return { from, before: { ...before, mode: mode & 0o777 } };
+}
+
+/** Through a link its target would go, and the link would stay and lead nowhere. */
+async function assertNoLink(context: ToolContext, path: string, from: ResolvedPath): Promise<void> {
+  if (!(await lstat(from.asked)).isSymbolicLink()) return;
+  throw new ToolFailure(
+    `${path} is a link to ${titleOf(context, from)}. Name that file if it is meant, or see to the link with a command. ${unchanged}`,
+  );
+}
+
+/** What does not fit is said with the file that it was meant for. */
+function naming<T>(path: string, task: () => T): T {
+  return explaining(`${path}: `, task);
+}
+
+/** Puts words before what a failure says. */
+function explaining<T>(before: string, task: () => T): T {
+  try {
+    return task();
+  } catch (error) {
+    if (error instanceof ToolFailure) throw new ToolFailure(before + error.message, { cause: error });
+    throw error;
+  }
+}
+
+/** Two changes of one file would each be computed from the text without the other. */
+function assertDistinct(plans: readonly FilePlan[]): void {
+  const known = new Set<string>();
+  for (const path of plans.flatMap(pathsOf)) {
+    if (known.has(path))
+      throw new ToolFailure(
+        `The patch names ${path} more than once. Put all its changes in one section. ${unchanged}`,
+      );
+    known.add(path);
+  }
+}
+
+/** Real paths that the plan touches. */
+function pathsOf({ from, to }: Pick<FilePlan, "from" | "to">): string[] {
+  return [...new Set([from, to].flatMap((resolved) => resolved?.path ?? []))];
+}
+
+const namedFiles = 3;
+
+function titleOfPatch(context: ToolContext, plans: readonly FilePlan[]): string {
+  const names = plans.slice(0, namedFiles).map((plan) => nameOf(context, plan));
+  const more = plans.length - names.length;
+  return `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+function nameOf(context: ToolContext, { operation, from, to }: FilePlan): string {
+  const [old, fresh] = [from, to].map((resolved) => (resolved ? titleOf(context, resolved) : ""));
+  if (operation === "move") return `${old} → ${fresh}`;
+  return operation === "delete" ? `${old} (deleted)` : (fresh ?? "");
+}
+
+function locationOf(plan: FilePlan): Location {
+  const path = targetOf(plan);
+  return plan.after === undefined ? { path } : { path, line: plan.comparison.firstLine };
+}
+
+function diffOf(plan: FilePlan) {
+  return { path: targetOf(plan), oldText: plan.before?.text ?? null, newText: plan.after?.text ?? "" };
+}
+
+function targetOf({ from, to }: FilePlan): string {
+  const resolved = to ?? from;
+  if (resolved === undefined) throw new Error("a plan without a path");
+  return resolved.path;
+}
+
+function permissionsOf(context: ToolContext, { from, to }: FilePlan): PermissionRequest[] {
+  const places = from === to ? [from] : [from, to];
+  return places.flatMap((resolved) => (resolved ? pathPermissions(context, resolved, "edit") : []));
+}
+
+async function runPatch(
+  context: ToolContext,
+  plans: readonly FilePlan[],
+  { signal }: RunContext,
+): Promise<ToolResult> {
+  const { files } = context.workspace;
+  const done = await files.lock(plans.flatMap(pathsOf), async () => {
+    signal.throwIfAborted();
+    return writeBatch(context.workspace, plans.flatMap(writesOf));
+  });
+  if (done.outcome === "failed") return failure(done.error, done.left);
+  const results = plans.map((plan) => resultOf(plan, done.writes));
+  for (const { change } of results) if (change.after) context.seen.set(change.path, change.after);
+  return {
+    status: "completed",
+    output: results.map((result) => describeResult(context, result)).join("\n\n"),
+    changes: results.map(({ change }) => change),
+  };
+}
+
+/** The new place of a moved file comes first, so that its text is never nowhere. */
+function writesOf({ from, to, before, after, comparison }: FilePlan): FileWrite[] {
+  const { additions, deletions } = comparison;
+  const old = before ? { bytes: before.bytes, hash: before.hash, mode: before.mode } : null;
+  const fresh = after ? { bytes: after.bytes, hash: sha256(after.bytes) } : null;
+  const counts = { additions, deletions };
+  if (from === to || from === undefined || to === undefined)
+    return pathsOf({ from, to }).map((path) => ({ path, before: old, after: fresh, ...counts }));
+  const moved = fresh && { ...fresh, ...(before && { mode: before.mode }) };
+  return [
+    { path: to.path, before: null, after: moved, ...counts },
+    { path: from.path, before: old, after: null, ...counts },
+  ];
+}
+
+interface PlanResult {
+  readonly plan: FilePlan;
+  readonly change: FileChange;
+  /** The editor saved another text than it was given. */
+  readonly isFormatted: boolean;
+}
+
+function resultOf(plan: FilePlan, writes: readonly FileWrite[]): PlanResult {
+  const { operation, from, before } = plan;
+  const path = targetOf(plan);
+  const after = writes.find((write) => write.path === path)?.after ?? null;
+  const isFormatted = after !== null && plan.after !== undefined && !after.bytes.equals(plan.after.bytes);
+  const { additions, deletions } = isFormatted
+    ? compareTexts(before?.text ?? null, decodeText(after.bytes)?.text ?? "")
+    : plan.comparison;
+  const change: FileChange = {
+    path,
+    operation,
+    ...(operation === "move" && from && { fromPath: from.path }),
+    before: before?.hash ?? null,
+    after: after?.hash ?? null,
+    additions,
+    deletions,
+    ...keptMode(plan),
+  };
+  return { plan, change, isFormatted };
+}
+
+/** What undo has to know of a file that is gone from its place. */
+function keptMode({ operation, before }: FilePlan): Pick<FileChange, "mode"> {
+  const isGone = operation === "delete" || operation === "move";
+  const isUsual = before === undefined || usualModes.has(before.mode);
+  return isGone && !isUsual ? { mode: before.mode } : {};
+}
+
+/** What new files have on most systems. */
+const usualModes: ReadonlySet<number> = new Set([0o644, 0o664, 0o666]);
+
+function failure(error: Error, left: readonly FileWrite[]): ToolResult {
+  if (left.length === 0) throw new ToolFailure(`${error.message} ${takenBack}`, { cause: error });
+  const paths = left.map(({ path }) => path).join(", ");
+  const standing = `What was written before could not be taken back in ${paths}. Read these files before you go on.`;
+  return { status: "failed", error: `${error.message} ${standing}`, changes: left.map(changeOf) };
+}
+
+const takenBack = "The patch was taken back as a whole: all files are as they were.";
+
+const verbs: Readonly<Record<FileChange["operation"], string>> = {
+  add: "Created",
+  update: "Changed",
+  delete: "Deleted",
+  move: "Moved",
+};
+
+function describeResult(context: ToolContext, { plan, change, isFormatted }: PlanResult): string {
+  const { operation, from, to, comparison, tolerated } = plan;
+  const [old, fresh] = [from, to].map((resolved) => (resolved ? titleOf(context, resolved) : ""));
+  const name = operation === "move" ? `${old} to ${fresh}` : fresh || old;
+  const notes = [
+    ...(tolerated.length === 0 ? [] : [nearlyNote(tolerated)]),
+    ...(isFormatted ? [formattedNote] : []),
+  ];
+  const head = [
+    `${verbs[operation]} ${name} (+${change.additions} -${change.deletions} lines).`,
+    ...notes,
+  ].join(" ");
+  const isShown = comparison.excerpt !== "" && operation !== "delete" && !isFormatted;
+  return isShown ? `${head}\n${comparison.excerpt}` : head;
+}
+
+const formattedNote =
+  "The editor changed the text when it saved it, as its formatter does: read the file before you change it again.";
+
+function nearlyNote(hunks: readonly number[]): string {
+  return `The lines of hunk ${hunks.join(", ")} were not there exactly, only nearly: check the result.`;
+}

@@ -1,0 +1,350 @@
+import { placeChange, refineChange } from "../edit/match-change.ts";
+import { runsOf } from "../edit/match-runs.ts";
+import type { Hunk } from "./patch.ts";
+import { ToolFailure } from "../tool.ts";
+
+export interface PatchedText {
+  readonly text: string;
+  /** The hunks, counted from 1, whose lines differ a little from the file's. */
+  readonly tolerated: readonly number[];
+}
+
+interface Line {
+  readonly text: string;
+  /** The last line of a file may have none. */
+  readonly end: "\n" | "\r\n" | "";
+}
+
+/** Lines of the file that a hunk may stand for. */
+interface Place {
+  readonly first: number;
+  readonly count: number;
+  /** Index into {@link readings}. */
+  readonly reading: number;
+}
+
+/** How a line is compared, from strict to forgiving; lines that are equal in one reading are so in all that follow. */
+const readings: readonly ((line: string) => string)[] = [
+  (line) => line,
+  (line) => line.trimEnd(),
+  (line) => line.trim(),
+  withPlainPunctuation,
+];
+
+/**
+ * Makes the hunks' changes. A hunk must fit in one place only, alone or because of the order of the hunks; lines that
+ * are kept stay as the file has them. Throws {@link ToolFailure} for a hunk that fits nowhere or in several places.
+ */
+export function applyHunks(text: string, given: readonly Hunk[], lineEnd: "\n" | "\r\n"): PatchedText {
+  const source = new Source(text);
+  const all = given.map((hunk) => withForgottenBlanks(source, hunk));
+  const found = all.map((hunk, index) => ({
+    hunk,
+    candidates: placesOf(source, hunk, nameOf(index, all.length)),
+  }));
+  // Lines that only stay have to be there, wherever that is.
+  const changing = found.filter(({ hunk }) => hunk.lines.some(({ kind }) => kind !== "keep"));
+  const places = choosePlaces(changing.map(({ candidates }) => candidates));
+  const chosen = changing.map(({ hunk }, index) => ({ hunk, place: places[index] ?? missingPlace() }));
+  const tolerated = chosen.flatMap(({ hunk, place }) => (place.reading > 0 ? [all.indexOf(hunk) + 1] : []));
+  return { text: joined(source, replaceLines(source, chosen, lineEnd), lineEnd), tolerated };
+}
+
+/** Where lines that stay fit only with one blank more, the one that marks them was forgotten. */
+function withForgottenBlanks(source: Source, hunk: Hunk): Hunk {
+  const lines = hunk.lines.map((line) => {
+    const isPlain = line.kind !== "keep" || line.text === "";
+    return isPlain ? line : { ...line, text: ` ${line.text}` };
+  });
+  const other = { ...hunk, lines };
+  return !isThere(source, hunk) && isThere(source, other) ? other : hunk;
+}
+
+function isThere(source: Source, hunk: Hunk): boolean {
+  return runsOf(oldLines(hunk), source.read(0)).next().done !== true;
+}
+
+/** A file's lines, in each reading once it is needed. */
+class Source {
+  readonly lines: readonly Line[];
+  readonly #read: (readonly string[])[] = [];
+
+  constructor(text: string) {
+    this.lines = splitLines(text);
+  }
+
+  read(reading: number): readonly string[] {
+    return (this.#read[reading] ??= this.lines.map(({ text }) => readLine(reading, text)));
+  }
+}
+
+function readLine(reading: number, line: string): string {
+  return readings[reading]?.(line) ?? line;
+}
+
+function splitLines(text: string): Line[] {
+  const lines: Line[] = [];
+  let begin = 0;
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", begin)) {
+    const isWindows = at > begin && text[at - 1] === "\r";
+    lines.push({ text: text.slice(begin, isWindows ? at - 1 : at), end: isWindows ? "\r\n" : "\n" });
+    begin = at + 1;
+  }
+  if (begin < text.length) lines.push({ text: text.slice(begin), end: "" });
+  return lines;
+}
+
+function nameOf(index: number, count: number): string {
+  return count === 1 ? "The hunk" : `Hunk ${index + 1} of ${count}`;
+}
+
+interface Candidates {
+  readonly name: string;
+  /** In the order of the file; at least one. */
+  readonly places: readonly Place[];
+}
+
+/** Where the hunk fits, in the strictest reading in which it does. */
+function placesOf(source: Source, hunk: Hunk, name: string): Candidates {
+  const old = oldLines(hunk);
+  if (old.length === 0) return { name, places: insertionPlaces(source, hunk, name) };
+  const scopes = scopesOf(source, hunk, old, name);
+  for (const reading of readings.keys()) {
+    const wanted = old.map((line) => readLine(reading, line));
+    const places: Place[] = [];
+    for (const first of runsOf(wanted, source.read(reading))) {
+      if (!isInScope(source, hunk, first, old.length, scopes)) continue;
+      places.push({ first, count: old.length, reading });
+      if (places.length > placeLimit) throw new ToolFailure(ambiguity({ name, places }));
+    }
+    if (places.length > 0) return { name, places };
+  }
+  throw new ToolFailure(`${name} fits nowhere: ${missingReason(source, hunk, old)} ${readAgain}`);
+}
+
+const readAgain = "Read the file there and copy its lines exactly. Nothing was changed.";
+
+function missingReason(source: Source, hunk: Hunk, old: readonly string[]): string {
+  const trimmed = old.map((line) => line.trim());
+  const elsewhere: number[] = [];
+  for (const first of runsOf(trimmed, source.read(2))) if (elsewhere.push(first) > shownPlaces) break;
+  const at = shownLines(elsewhere);
+  if (elsewhere.length === 0) return `the file does not have its lines, from ${quoted(old[0] ?? "")} on.`;
+  if (hunk.atEnd) return `its lines stand at line ${at}, not at the end of the file.`;
+  return `its lines stand at line ${at}, which is not below ${hunk.anchors.map(quoted).join(" and ")}.`;
+}
+
+/** New lines without old ones go behind the line of `@@`, or to the end of the file. */
+function insertionPlaces(source: Source, hunk: Hunk, name: string): Place[] {
+  const { length } = source.lines;
+  if (hunk.atEnd || length === 0) return [{ first: length, count: 0, reading: 0 }];
+  if (hunk.anchors.length === 0)
+    throw new ToolFailure(
+      `${name} has only new lines: nothing says where they belong. Give lines around them that stay, or "*** End of File". Nothing was changed.`,
+    );
+  return anchorPlaces(source, hunk.anchors, name).map((at) => ({ first: at + 1, count: 0, reading: 0 }));
+}
+
+/** Ranges of lines, from the anchor's to the one before `end`. */
+interface Scope {
+  readonly begin: number;
+  readonly end: number;
+}
+
+function scopesOf(source: Source, { anchors }: Hunk, old: readonly string[], name: string): Scope[] {
+  if (anchors.length === 0) return [{ begin: 0, end: source.lines.length }];
+  const depth = depthOf(old.find((line) => line.trim() !== "") ?? "");
+  return anchorPlaces(source, anchors, name).map((begin) => ({ begin, end: scopeEnd(source, begin, depth) }));
+}
+
+function isInScope(
+  source: Source,
+  { atEnd }: Hunk,
+  first: number,
+  count: number,
+  scopes: readonly Scope[],
+): boolean {
+  if (atEnd && first + count !== source.lines.length) return false;
+  return scopes.some(({ begin, end }) => first >= begin && first < end);
+}
+
+/** A line that stands in more places names none of them. */
+const anchorLimit = 1000;
+
+/** The lines that the last anchor may mean, each below those that the ones before mean. */
+function anchorPlaces(source: Source, anchors: readonly string[], name: string): number[] {
+  let above: Scope[] = [{ begin: -1, end: source.lines.length }];
+  for (const anchor of anchors) {
+    const found = anchorPositions(source, anchor);
+    const below = found.filter((at) => above.some(({ begin, end }) => at > begin && at < end));
+    if (below.length === 0)
+      throw new ToolFailure(
+        `${name} fits nowhere: the file has no line ${quoted(anchor)} there. ${readAgain}`,
+      );
+    if (below.length > anchorLimit)
+      throw new ToolFailure(
+        `${name} may be in too many places: ${below.length} lines are ${quoted(anchor)}. Name one that is rarer.`,
+      );
+    above = below.map((begin) => ({ begin, end: scopeEnd(source, begin, Infinity) }));
+  }
+  return above.map(({ begin }) => begin);
+}
+
+/** A declaration may be named by its beginning. */
+function anchorPositions(source: Source, anchor: string): number[] {
+  for (const reading of readings.keys()) {
+    const found = [...runsOf([readLine(reading, anchor)], source.read(reading))];
+    if (found.length > 0) return found;
+  }
+  const beginning = anchor.trim();
+  return source.read(2).flatMap((line, at) => (line.startsWith(beginning) ? [at] : []));
+}
+
+/**
+ * Where what the anchor's line opens is over for lines of the given depth: at the next line that begins with a word
+ * and is not indented more than the anchor. What is no deeper than the anchor itself is only somewhere behind it.
+ */
+function scopeEnd({ lines }: Source, anchor: number, depth: number): number {
+  const own = depthOf(lines[anchor]?.text ?? "");
+  if (depth <= own) return lines.length;
+  const end = lines.findIndex(({ text }, at) => at > anchor && opensNext(text, own));
+  return end === -1 ? lines.length : end;
+}
+
+/** Labels and the further branches of a statement do not end what stands above them. */
+const branches =
+  /^(?:public|private|protected|case|default|else|elif|elsif|except|finally|catch|rescue|ensure)\b/;
+
+function opensNext(text: string, depth: number): boolean {
+  return /^\s*[\p{L}_@]/u.test(text) && depthOf(text) <= depth && !branches.test(text.trim());
+}
+
+/** A tab counts as a blank: what is compared is written alike. */
+function depthOf(line: string): number {
+  return line.length - line.trimStart().length;
+}
+
+/** One place for each hunk. Hunks that fit in one place only may stand in any order, others are told apart by theirs. */
+function choosePlaces(candidates: readonly Candidates[]): Place[] {
+  const single = candidates.flatMap(({ places }) => (places.length === 1 ? places : []));
+  if (single.length === candidates.length) return withoutOverlap(single);
+  const earliest = earliestPlaces(candidates);
+  const latest = latestPlaces(candidates);
+  const unsure = candidates.findIndex((_, index) => earliest[index] !== latest[index]);
+  const ambiguous = candidates[unsure];
+  if (ambiguous === undefined) return earliest;
+  throw new ToolFailure(ambiguity(ambiguous));
+}
+
+const shownPlaces = 10;
+/** A hunk that fits in more places is not told apart from others by their order. */
+const placeLimit = 2_000;
+
+/** Lines counted from 1, of many only the first. */
+function shownLines(firsts: readonly number[]): string {
+  const shown = firsts.slice(0, shownPlaces).map((first) => first + 1);
+  return `${shown.join(", ")}${firsts.length > shownPlaces ? " and others" : ""}`;
+}
+
+function ambiguity({ name, places }: Candidates): string {
+  const count = places.length > placeLimit ? `more than ${placeLimit}` : `${places.length}`;
+  return `${name} fits in ${count} places (line ${shownLines(places.map(({ first }) => first))}). Give more lines around the place you mean, or name what it is in with @@. Nothing was changed.`;
+}
+
+function withoutOverlap(places: readonly Place[]): Place[] {
+  const sorted = places.toSorted((one, other) => one.first - other.first || one.count - other.count);
+  const overlapping = sorted.some((place, index) => {
+    const next = sorted[index + 1];
+    return next !== undefined && next.first < place.first + place.count;
+  });
+  if (!overlapping) return [...places];
+  throw new ToolFailure("Two hunks change the same lines. Make one of them. Nothing was changed.");
+}
+
+function earliestPlaces(candidates: readonly Candidates[]): Place[] {
+  let from = 0;
+  return candidates.map(({ name, places }) => {
+    const place = places.find(({ first }) => first >= from) ?? outOfOrder(name);
+    from = place.first + place.count;
+    return place;
+  });
+}
+
+function latestPlaces(candidates: readonly Candidates[]): Place[] {
+  let to = Infinity;
+  const backwards = candidates.toReversed().map(({ name, places }) => {
+    const place = places.findLast(({ first, count }) => first + count <= to) ?? outOfOrder(name);
+    to = place.first;
+    return place;
+  });
+  return backwards.reverse();
+}
+
+function outOfOrder(name: string): never {
+  throw new ToolFailure(
+    `${name} does not fit in the order of the hunks. Write them in the order in which their lines stand in the file. Nothing was changed.`,
+  );
+}
+
+interface Chosen {
+  readonly hunk: Hunk;
+  readonly place: Place;
+}
+
+function replaceLines(source: Source, chosen: readonly Chosen[], lineEnd: "\n" | "\r\n"): Line[] {
+  const lines: Line[] = [];
+  let done = 0;
+  for (const { hunk, place } of chosen.toSorted((one, other) => one.place.first - other.place.first)) {
+    // One by one: so many arguments as a file has lines fit into no call.
+    for (const line of source.lines.slice(done, place.first)) lines.push(line);
+    for (const line of newLines(source, hunk, place, lineEnd)) lines.push(line);
+    done = place.first + place.count;
+  }
+  return lines.concat(source.lines.slice(done));
+}
+
+function newLines(source: Source, hunk: Hunk, place: Place, end: "\n" | "\r\n"): Line[] {
+  const found = source.lines.slice(place.first, place.first + place.count);
+  const change = refineChange(hunk.lines);
+  const placed = placeChange(
+    change,
+    found.map(({ text }) => text),
+  );
+  let at = 0;
+  return change
+    .map(({ kind }) => ({ kind, own: kind === "insert" ? undefined : found[at++] }))
+    .filter(({ kind }) => kind !== "remove")
+    .map(({ own }, index) => own ?? { text: placed[index] ?? "", end });
+}
+
+/** A file whose last line had no end keeps it so. */
+function joined(source: Source, lines: readonly Line[], lineEnd: "\n" | "\r\n"): string {
+  const isEnded = source.lines.at(-1)?.end !== "";
+  return lines
+    .map(({ text, end }, index) => {
+      if (index < lines.length - 1) return `${text}${end || lineEnd}`;
+      return isEnded ? `${text}${end || lineEnd}` : text;
+    })
+    .join("");
+}
+
+function oldLines({ lines }: Hunk): string[] {
+  return lines.flatMap(({ kind, text }) => (kind === "insert" ? [] : [text]));
+}
+
+function missingPlace(): never {
+  throw new Error("a hunk was given no place");
+}
+
+function quoted(line: string): string {
+  return JSON.stringify(line.length > 120 ? `${line.slice(0, 120)}…` : line);
+}
+
+function withPlainPunctuation(line: string): string {
+  return line
+    .trim()
+    .replaceAll(/[\u2010-\u2015\u2212]/g, "-")
+    .replaceAll(/[\u2018-\u201B]/g, "'")
+    .replaceAll(/[\u201C-\u201F]/g, '"')
+    .replaceAll(/[\u00A0\u2002-\u200A\u202F\u205F\u3000]/g, " ");
+}

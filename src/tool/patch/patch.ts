@@ -1,0 +1,267 @@
+import { ToolFailure } from "../tool.ts";
+
+/** What a patch does to one file. Paths are as the model wrote them. */
+export type FilePatch =
+  | { readonly kind: "add"; readonly path: string; readonly text: string }
+  | { readonly kind: "delete"; readonly path: string }
+  | {
+      readonly kind: "update";
+      readonly path: string;
+      readonly movePath?: string;
+      readonly hunks: readonly Hunk[];
+      /** Hunks of further sections for the same file, each made on what the ones before left. */
+      readonly later?: readonly (readonly Hunk[])[];
+    };
+
+/** One place of a file that changes. */
+export interface Hunk {
+  /** Lines (of `@@`) below which the place is, from outer to inner. */
+  readonly anchors: readonly string[];
+  readonly lines: readonly HunkLine[];
+  /** Its last line is the last of the file. */
+  readonly atEnd: boolean;
+}
+
+export interface HunkLine {
+  readonly kind: "keep" | "remove" | "insert";
+  readonly text: string;
+}
+
+/** Files in one patch. */
+export const patchFileLimit = 100;
+
+const beginMark = "*** Begin Patch";
+const endMark = "*** End Patch";
+const endOfFileMark = "*** End of File";
+const addMark = "*** Add File:";
+const updateMark = "*** Update File:";
+const deleteMark = "*** Delete File:";
+const moveMark = "*** Move to:";
+const fileMarks = [addMark, updateMark, deleteMark];
+
+/** Reads the patch format. Throws {@link ToolFailure} that names the line which is wrong. */
+export function parsePatch(patchText: string): FilePatch[] {
+  const lines = new PatchLines(patchText);
+  const patches: FilePatch[] = [];
+  skipBlankLines(lines);
+  for (; !lines.isDone(); skipBlankLines(lines)) patches.push(parseFile(lines));
+  return limited(withoutRepeats(patches));
+}
+
+/** Sections that name one file again are one: further hunks of an update, and the new text of a deleted file. */
+function withoutRepeats(patches: readonly FilePatch[]): FilePatch[] {
+  const known = new Map<string, FilePatch>();
+  const distinct: FilePatch[] = [];
+  for (const patch of patches) {
+    const before = known.get(patch.path);
+    const joined = before && join(before, patch);
+    if (before === undefined || joined === undefined) distinct.push(patch);
+    else distinct[distinct.indexOf(before)] = joined;
+    known.set(patch.path, joined ?? patch);
+  }
+  return distinct;
+}
+
+function join(first: FilePatch, second: FilePatch): FilePatch | undefined {
+  if (first.kind === "delete" && second.kind === "add") return second;
+  if (first.kind !== "update" || second.kind !== "update") return undefined;
+  if (first.movePath !== undefined || second.movePath !== undefined) return undefined;
+  return { ...first, later: [...(first.later ?? []), second.hunks] };
+}
+
+function limited(patches: FilePatch[]): FilePatch[] {
+  if (patches.length === 0) throw new ToolFailure("The patch names no file. Nothing was changed.");
+  if (patches.length <= patchFileLimit) return patches;
+  throw new ToolFailure(
+    `The patch names ${patches.length} files; one patch takes ${patchFileLimit}. Send it in parts.`,
+  );
+}
+
+/** The lines between the marks of beginning and end, with a place to read at. */
+class PatchLines {
+  readonly #lines: readonly string[];
+  readonly #end: number;
+  #at: number;
+
+  constructor(patchText: string) {
+    const lines = patchText.replaceAll("\r\n", "\n").split("\n");
+    const isMark = (mark: string) => (line: string) => line.trim() === mark;
+    const begin = lines.findIndex(isMark(beginMark));
+    if (begin === -1) throw new ToolFailure(`A patch begins with the line "${beginMark}". ${unchanged}`);
+    const end = lines.findLastIndex(isMark(endMark));
+    this.#end = end > begin ? end : endWithoutMark(lines, begin);
+    this.#lines = withoutMargin(lines, begin, this.#end);
+    this.#at = begin + 1;
+  }
+
+  isDone(): boolean {
+    return this.#at >= this.#end;
+  }
+
+  peek(): string | undefined {
+    return this.isDone() ? undefined : this.#lines[this.#at];
+  }
+
+  /** The line after the next one. */
+  peekSecond(): string | undefined {
+    return this.#at + 1 < this.#end ? this.#lines[this.#at + 1] : undefined;
+  }
+
+  take(): string {
+    return this.#lines[this.#at++] ?? "";
+  }
+
+  /** The line is the one that was taken last. */
+  fail(problem: string): never {
+    const line = this.#lines[this.#at - 1] ?? "";
+    throw new ToolFailure(`Line ${this.#at} of the patch: ${problem}: ${JSON.stringify(line)}. ${unchanged}`);
+  }
+}
+
+const unchanged = "Nothing was changed.";
+
+/** The end of the text, or of the here-document or fence around it. */
+function endWithoutMark(lines: readonly string[], begin: number): number {
+  const before = lines.slice(0, begin).join("\n");
+  const closing = /<<-?\s*["']?(\w+)/.exec(before)?.[1] ?? "```";
+  const end = lines.findLastIndex((line) => line.trim() === closing);
+  return end > begin ? end : lines.length;
+}
+
+/** The lines without the blanks that stand before all lines of the patch, as before its first. */
+function withoutMargin(lines: readonly string[], begin: number, end: number): readonly string[] {
+  const margin = /^[ \t]*/.exec(lines[begin] ?? "")?.[0] ?? "";
+  const inside = lines.slice(begin, end).filter((line) => line.trim() !== "");
+  if (margin === "" || !inside.every((line) => line.startsWith(margin))) return lines;
+  return lines.map((line) => (line.startsWith(margin) ? line.slice(margin.length) : line.trimStart()));
+}
+
+function parseFile(lines: PatchLines): FilePatch {
+  const line = lines.take().trimStart();
+  const mark = fileMarks.find((mark) => line.startsWith(mark));
+  const path = mark === undefined ? "" : line.slice(mark.length).trim();
+  if (mark === undefined)
+    return lines.fail('expected "*** Add File: path", "*** Update File: path" or "*** Delete File: path"');
+  if (path === "") return lines.fail("the path is missing");
+  if (mark === addMark) return { kind: "add", path, text: parseAdded(lines) };
+  if (mark === updateMark) return parseUpdate(lines, path);
+  skipBlankLines(lines);
+  return { kind: "delete", path };
+}
+
+function parseAdded(lines: PatchLines): string {
+  let text = "";
+  for (let next = lines.peek(); next !== undefined && !isFileMark(next.trimStart()); next = lines.peek()) {
+    const line = lines.take();
+    if (line.startsWith("+")) text += `${line.slice(1)}\n`;
+    else if (line.trim() !== "" || !isFollowedByFile(lines))
+      return lines.fail('each line of a new file begins with "+"');
+  }
+  return text;
+}
+
+/** Blank lines between two files are no part of either. */
+function isFollowedByFile(lines: PatchLines): boolean {
+  skipBlankLines(lines);
+  const next = lines.peek();
+  return next === undefined || isFileMark(next.trimStart());
+}
+
+function skipBlankLines(lines: PatchLines): void {
+  while (lines.peek()?.trim() === "") lines.take();
+}
+
+function parseUpdate(lines: PatchLines, path: string): FilePatch {
+  const movePath = parseMove(lines);
+  skipDiffHeader(lines);
+  const hunks: Hunk[] = [];
+  for (let next = lines.peek(); next !== undefined && !isFileMark(next); next = lines.peek()) {
+    const hunk = parseHunk(lines);
+    if (hunk !== undefined) hunks.push(hunk);
+  }
+  const isChange = hunks.some((hunk) => hunk.lines.some(({ kind }) => kind !== "keep"));
+  if (!isChange && movePath === undefined) return lines.fail("the update changes nothing");
+  return { kind: "update", path, hunks, ...(movePath !== undefined && { movePath }) };
+}
+
+function parseMove(lines: PatchLines): string | undefined {
+  if (!lines.peek()?.trimStart().startsWith(moveMark)) return undefined;
+  const path = lines.take().trimStart().slice(moveMark.length).trim();
+  return path === "" ? lines.fail("the path is missing") : path;
+}
+
+/** `--- a/file` and `+++ b/file`, as other formats of patches begin. */
+function skipDiffHeader(lines: PatchLines): void {
+  if (!/^--- \S/.test(lines.peek() ?? "") || !/^\+\+\+ \S/.test(lines.peekSecond() ?? "")) return;
+  lines.take();
+  lines.take();
+}
+
+/** Undefined where only blank lines were left. */
+function parseHunk(lines: PatchLines): Hunk | undefined {
+  const anchors = parseAnchors(lines);
+  const body: HunkLine[] = [];
+  let blanks = 0;
+  let atEnd = false;
+  for (let next = lines.peek(); next !== undefined && !endsHunk(next); next = lines.peek()) {
+    if (next.startsWith("\\ ")) {
+      // "\ No newline at end of file": the file keeps the end that it has.
+      lines.take();
+      continue;
+    }
+    if (next.trim() === endOfFileMark) {
+      lines.take();
+      atEnd = true;
+      break;
+    }
+    const line = parseHunkLine(lines);
+    blanks = next === "" ? blanks + 1 : 0;
+    body.push(line);
+  }
+  // Models put empty lines between two hunks; at a hunk's end they stand for nothing.
+  const meant = body.slice(0, body.length - blanks);
+  if (atEnd) skipBlankLines(lines);
+  return meant.length === 0 ? undefined : { anchors, lines: meant, atEnd };
+}
+
+function parseAnchors(lines: PatchLines): string[] {
+  const anchors: string[] = [];
+  while (lines.peek()?.startsWith("@@")) {
+    const anchor = anchorOf(lines.take());
+    if (anchor !== "") anchors.push(anchor);
+  }
+  return anchors;
+}
+
+/** Line numbers, as other formats of patches have them, say nothing here. */
+function anchorOf(line: string): string {
+  const numbered = /^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?(.*)$/.exec(line);
+  const text = (numbered?.[1] ?? line.slice(2).replace(/^ /, "")).replace(/(?:^|\s+)@@\s*$/, "");
+  return /^\s*(?:\.{3}|…)?\s*$/.test(text) ? "" : text;
+}
+
+function parseHunkLine(lines: PatchLines): HunkLine {
+  const line = lines.take();
+  const text = line.slice(1);
+  switch (line[0]) {
+    case undefined:
+      return { kind: "keep", text: "" };
+    case " ":
+      return { kind: "keep", text };
+    case "-":
+      return { kind: "remove", text };
+    case "+":
+      return { kind: "insert", text };
+    default:
+      // The blank before it was forgotten; that the line is in the file is checked anyway.
+      return { kind: "keep", text: line };
+  }
+}
+
+function endsHunk(line: string): boolean {
+  return line.startsWith("@@") || isFileMark(line);
+}
+
+function isFileMark(line: string): boolean {
+  return fileMarks.some((mark) => line.startsWith(mark));
+}

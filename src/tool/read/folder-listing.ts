@@ -1,0 +1,74 @@
+import type { Dirent } from "node:fs";
+import { opendir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Range } from "./line-window.ts";
+import { ToolFailure } from "../tool.ts";
+import type { ToolResult } from "../tool.ts";
+
+/** Of a larger folder only so many entries are held in memory and put in order. */
+const entryLimit = 20_000;
+
+/** Entries of a folder, with a note on how to go on. */
+export async function listFolder(
+  path: string,
+  { first, count, bytes }: Range,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  const { names, isComplete } = await entriesOf(path, signal);
+  if (names.length === 0) return { status: "completed", output: "(The folder is empty.)" };
+  const shown = fitting(names.slice(first - 1, first - 1 + count), bytes);
+  if (shown.length === 0) {
+    throw new ToolFailure(
+      `There is no entry ${first}: the last one is ${names.length}. Use a smaller offset.`,
+    );
+  }
+  const total = isComplete ? `${names.length}` : `more than ${entryLimit}`;
+  return {
+    status: "completed",
+    output: shown.join("\n"),
+    notes: entriesNotice(first, shown.length, names.length, total),
+  };
+}
+
+function entriesNotice(first: number, shown: number, known: number, total: string): string {
+  if (shown === known && total === `${known}`) return `(All entries: ${total}.)`;
+  const last = first + shown - 1;
+  return `(Entries ${first}-${last} of ${total}.${last < known ? ` Go on with offset ${last + 1}.` : ""})`;
+}
+
+/** Names in their order, folders with a slash; of an enormous folder only as many as are held in memory. */
+async function entriesOf(
+  path: string,
+  signal: AbortSignal,
+): Promise<{ names: string[]; isComplete: boolean }> {
+  const names: string[] = [];
+  for await (const entry of await opendir(path)) {
+    signal.throwIfAborted();
+    if (names.length === entryLimit) return { names: names.sort(), isComplete: false };
+    names.push(await shownName(path, entry));
+  }
+  return { names: names.sort(), isComplete: true };
+}
+
+async function shownName(folder: string, entry: Dirent): Promise<string> {
+  if (entry.isDirectory()) return `${entry.name}/`;
+  return entry.isSymbolicLink() && (await leadsToFolder(join(folder, entry.name)))
+    ? `${entry.name}/`
+    : entry.name;
+}
+
+async function leadsToFolder(link: string): Promise<boolean> {
+  try {
+    return (await stat(link)).isDirectory();
+  } catch {
+    // A link that leads nowhere, or where we may not look, is shown by its name.
+    return false;
+  }
+}
+
+/** The first names, as many as fit; one at least. */
+function fitting(names: readonly string[], limitBytes: number): string[] {
+  let bytes = -1;
+  const tooMany = names.findIndex((name) => (bytes += Buffer.byteLength(name) + 1) > limitBytes);
+  return tooMany === -1 ? [...names] : names.slice(0, Math.max(1, tooMany));
+}

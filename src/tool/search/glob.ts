@@ -1,0 +1,67 @@
+import { z } from "zod";
+import description from "../../../prompts/tools/glob.md";
+import { relativeTo } from "../../workspace/paths.ts";
+import { nameOf, resolveFolder } from "./folder.ts";
+import { outsideAccess, searchRequest } from "../paths.ts";
+import { assertSamePlace } from "../text-file.ts";
+import { defineTool, type Tool } from "../tool.ts";
+
+const RESULT_LIMIT = 100;
+
+const inputSchema = z.object({
+  pattern: z.string().min(1).describe("The glob that paths have to match."),
+  path: z.string().optional().describe("The folder to look in; the working directory unless given."),
+});
+
+export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
+  name: "glob",
+  description,
+  input: inputSchema,
+  kind: "search",
+  concurrency: "shared",
+  access: ({ pattern, path }, context) =>
+    outsideAccess(context, [path], {
+      title: pattern,
+      own: (found) => [searchRequest(context, "glob", pattern, found.path)],
+    }),
+  prepare: async ({ pattern, path }, context) => {
+    const folder = await resolveFolder(context, path);
+    const { cwd, search } = context.workspace;
+    return {
+      title: pattern,
+      locations: [{ path: folder.path }],
+      permissions: [searchRequest(context, "glob", pattern, folder.path), ...folder.external],
+      run: async (run) => {
+        const { signal } = run;
+        await assertSamePlace(context.workspace, folder.path);
+        const onProgress = (files: number) => run.output(`${files} files so far …\n`);
+        const query = {
+          folder: folder.path,
+          globs: [pattern],
+          limit: RESULT_LIMIT,
+          order: "newest",
+          onProgress,
+          signal,
+        } as const;
+        const { paths, truncated } = await search.files(query);
+        const lines = paths.map((found) => relativeTo(cwd, found));
+        return {
+          status: "completed",
+          output: [
+            ...(lines.length > 0 ? lines : [`No files match in ${nameOf(folder)}.`]),
+            ...more(truncated),
+          ].join("\n"),
+          metadata: { count: paths.length, truncated },
+        };
+      },
+    };
+  },
+});
+
+function more(truncated: boolean): string[] {
+  if (!truncated) return [];
+  return [
+    "",
+    `[Only the ${RESULT_LIMIT} files changed last are shown. Narrow the pattern or give a path to see others.]`,
+  ];
+}

@@ -1,0 +1,137 @@
+import { z } from "zod";
+import description from "../../../prompts/tools/grep.md";
+import { isAbort, messageOf } from "../../base/errors.ts";
+import { relativeTo } from "../../workspace/paths.ts";
+import { MOST_FILE_BYTES } from "../../workspace/search/search-engine.ts";
+import type { LineMatch, LinesQuery, Search } from "../../workspace/search/search.ts";
+import { nameOf, resolvePlace } from "./folder.ts";
+import { hasNoNul } from "../invalid.ts";
+import { outsideAccess, readRequest, searchRequest } from "../paths.ts";
+import { assertSamePlace } from "../text-file.ts";
+import { defineTool, ToolFailure, type Tool } from "../tool.ts";
+
+const RESULT_LIMIT = 100;
+/** Of a line; 100 of them fit into what a model sees of one result. */
+const LINE_LIMIT_CHARACTERS = 400;
+
+/** Files that are too large, by name in a result. */
+const NAMED_LARGE_FILES = 5;
+
+/** No system takes a much longer one for a program. */
+const PATTERN_LIMIT_CHARACTERS = 20_000;
+
+const nulRefusal = "A NUL character stands in no text file: leave it out";
+
+const inputSchema = z.object({
+  pattern: z
+    .string()
+    .min(1)
+    .max(PATTERN_LIMIT_CHARACTERS)
+    .refine(hasNoNul, nulRefusal)
+    .describe("The regular expression that lines have to match."),
+  path: z.string().optional().describe("The folder or file to look in; the working directory unless given."),
+  include: z
+    .string()
+    .min(1)
+    .refine(hasNoNul, nulRefusal)
+    .optional()
+    .describe("A glob that files have to match, such as *.ts."),
+});
+
+export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
+  name: "grep",
+  description,
+  input: inputSchema,
+  kind: "search",
+  concurrency: "shared",
+  access: ({ pattern, path }, context) =>
+    outsideAccess(context, [path], {
+      title: pattern,
+      permission: "read",
+      own: (found) => [searchRequest(context, "grep", pattern, found.path)],
+    }),
+  prepare: async ({ pattern, path, include }, context) => {
+    const place = await resolvePlace(context, path);
+    const { cwd, search } = context.workspace;
+    return {
+      title: pattern,
+      locations: [{ path: place.path }],
+      permissions: [
+        searchRequest(context, "grep", pattern, place.path),
+        // Outside, a folder needs what a file needs: the answer to it would say which of them it is.
+        ...(place.kind === "file" || place.external.length > 0 ? place.reading : []),
+      ],
+      run: async (run) => {
+        const { signal } = run;
+        await assertSamePlace(context.workspace, place.path);
+        const onProgress = (files: number) => run.output(`${files} files so far …\n`);
+        // Not even that such a file matches is said: by many patterns its text could be guessed.
+        const isShown = (found: string) =>
+          found === place.path || run.isAllowed([readRequest(context, found)]);
+        const query = {
+          folder: place.path,
+          pattern,
+          include,
+          limit: RESULT_LIMIT,
+          isShown,
+          onProgress,
+          signal,
+        };
+        const { matches, truncated, large } = await findLines(search, query);
+        const none = `No lines match in ${nameOf(place)}${include === undefined ? "" : ` (${include})`}.`;
+        return {
+          status: "completed",
+          output: [
+            matches.length === 0 ? none : showByFile(matches, cwd),
+            ...more(truncated),
+            ...notSearched(large, cwd),
+          ].join("\n\n"),
+          metadata: {
+            count: matches.length,
+            truncated,
+            ...(large.length > 0 && { notSearched: large.length }),
+          },
+        };
+      },
+    };
+  },
+});
+
+async function findLines(search: Search, query: LinesQuery): ReturnType<Search["lines"]> {
+  try {
+    return await search.lines(query);
+  } catch (error) {
+    if (query.signal.aborted || isAbort(error)) throw error;
+    throw new ToolFailure(messageOf(error), { cause: error });
+  }
+}
+
+function showByFile(matches: readonly LineMatch[], cwd: string): string {
+  const files = Map.groupBy(matches, ({ path }) => path);
+  return [...files]
+    .map(([path, lines]) => [`${relativeTo(cwd, path)}:`, ...lines.map(showLine)].join("\n"))
+    .join("\n\n");
+}
+
+function showLine({ line, text }: LineMatch): string {
+  const isLong = text.length > LINE_LIMIT_CHARACTERS;
+  return `  ${line}: ${isLong ? `${text.slice(0, LINE_LIMIT_CHARACTERS)} [… line cut]` : text}`;
+}
+
+function notSearched(large: readonly string[], cwd: string): string[] {
+  if (large.length === 0) return [];
+  const names = large.slice(0, NAMED_LARGE_FILES).map((path) => relativeTo(cwd, path));
+  const rest = large.length - names.length;
+  const files = large.length === 1 ? "1 file" : `${large.length} files`;
+  const more = rest > 0 ? ` and ${rest} more` : "";
+  return [
+    `[${files} of more than ${MOST_FILE_BYTES} bytes not searched: ${names.join(", ")}${more}. Search them with a command.]`,
+  ];
+}
+
+function more(truncated: boolean): string[] {
+  if (!truncated) return [];
+  return [
+    `[Only ${RESULT_LIMIT} lines are shown, from the files changed last. Narrow the pattern, or give include or path, to see others.]`,
+  ];
+}

@@ -1,0 +1,120 @@
+import { z } from "zod";
+import description from "../../../prompts/tools/list.md";
+import type { PermissionRequest } from "../../permission/rule.ts";
+import { isInside, relativeTo, type ResolvedPath } from "../../workspace/paths.ts";
+import { resolveFolder } from "./folder.ts";
+import { outsideAccess, titleOf } from "../paths.ts";
+import { assertSamePlace } from "../text-file.ts";
+import { defineTool, type Tool, type ToolContext } from "../tool.ts";
+
+const ENTRY_LIMIT = 100;
+/** More files are not looked at: their folders would be closed in the tree anyway. */
+const FILE_LIMIT = 20_000;
+
+const inputSchema = z.object({
+  path: z.string().optional().describe("The folder to show; the working directory unless given."),
+  ignore: z.array(z.string().min(1)).optional().describe("Globs of what to leave out."),
+});
+
+export const listTool: Tool = defineTool<z.infer<typeof inputSchema>>({
+  name: "list",
+  description,
+  input: inputSchema,
+  kind: "read",
+  concurrency: "shared",
+  access: ({ path }, context) =>
+    outsideAccess(context, [path], { own: (resolved) => [listRequest(context, resolved)] }),
+  prepare: async ({ path, ignore = [] }, context) => {
+    const folder = await resolveFolder(context, path);
+    return {
+      title: folder.title,
+      locations: [{ path: folder.path }],
+      permissions: [listRequest(context, folder.resolved), ...folder.external],
+      run: async ({ signal }) => {
+        await assertSamePlace(context.workspace, folder.path);
+        const globs = ignore.map((glob) => `!${glob}`);
+        const query = { folder: folder.path, globs, limit: FILE_LIMIT, order: "path", signal } as const;
+        const { paths, truncated } = await context.workspace.search.files(query);
+        const { lines, closed } = show(toTree(paths.map((found) => found.slice(folder.path.length + 1))));
+        const notes = toNotes(closed, truncated);
+        return {
+          status: "completed",
+          output: [`${folder.path}/`, ...(lines.length > 0 ? lines : ["  (no files)"]), ...notes].join("\n"),
+          metadata: { count: lines.length, truncated: notes.length > 0 },
+        };
+      },
+    };
+  },
+});
+
+function listRequest(context: ToolContext, resolved: ResolvedPath): PermissionRequest {
+  const { cwd, roots } = context.workspace;
+  const named = isInside(resolved.path, roots) ? {} : { named: relativeTo(cwd, resolved.asked) };
+  const text = titleOf(context, resolved);
+  return { permission: "list", subjects: [{ text, ...named }], always: ["*"] };
+}
+
+interface Folder {
+  folders: Map<string, Folder>;
+  files: string[];
+  /** Files in it at any depth. */
+  count: number;
+}
+
+const emptyFolder = (): Folder => ({ folders: new Map(), files: [], count: 0 });
+
+function toTree(paths: readonly string[]): Folder {
+  const top = emptyFolder();
+  for (const path of paths) {
+    const names = path.split(/[/\\]/);
+    const name = names.pop() ?? "";
+    let at = top;
+    at.count++;
+    for (const folderName of names) {
+      at = childFolder(at, folderName);
+      at.count++;
+    }
+    at.files.push(name);
+  }
+  return top;
+}
+
+function childFolder(parent: Folder, name: string): Folder {
+  const child = parent.folders.get(name) ?? emptyFolder();
+  parent.folders.set(name, child);
+  return child;
+}
+
+/** Opens folder after folder, from the top, as long as what is in them fits. */
+function show(top: Folder): { lines: string[]; closed: boolean } {
+  const opened = new Set([top]);
+  let left = ENTRY_LIMIT - sizeOf(top);
+  let closed = left < 0;
+  const queue = [...top.folders.values()];
+  for (const folder of queue) {
+    if (sizeOf(folder) <= left) {
+      opened.add(folder);
+      left -= sizeOf(folder);
+      queue.push(...folder.folders.values());
+    } else closed = true;
+  }
+  return { lines: [...linesOf(top, opened, "  ")].slice(0, ENTRY_LIMIT), closed };
+}
+
+const sizeOf = (folder: Folder): number => folder.folders.size + folder.files.length;
+
+function* linesOf(folder: Folder, opened: ReadonlySet<Folder>, indent: string): Generator<string> {
+  for (const [name, child] of folder.folders) {
+    yield opened.has(child) ? `${indent}${name}/` : `${indent}${name}/ (${child.count} files)`;
+    if (opened.has(child)) yield* linesOf(child, opened, `${indent}  `);
+  }
+  for (const name of folder.files) yield `${indent}${name}`;
+}
+
+function toNotes(closed: boolean, truncated: boolean): string[] {
+  const cut = truncated
+    ? [`[There are more than ${FILE_LIMIT} files; only the first in the order of their paths count.]`]
+    : [];
+  const narrow = closed ? ["[Not all of it fits. List one of the folders, or use glob, to see more.]"] : [];
+  return [...cut, ...narrow];
+}

@@ -1,0 +1,164 @@
+import { lookup as lookupName } from "node:dns/promises";
+import { request as requestPlain } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from "node:http";
+import { request as requestSecure } from "node:https";
+import { isIP, isIPv6 } from "node:net";
+import type { LookupFunction } from "node:net";
+import { pipeline } from "node:stream/promises";
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import { destroyOnAbort, orAfter } from "../../base/async.ts";
+import { codeOf, messageOf } from "../../base/errors.ts";
+import { answerTo } from "../../base/http-answer.ts";
+import { ToolFailure } from "../tool.ts";
+
+/** IP addresses of a name. */
+export type Lookup = (hostname: string) => Promise<readonly string[]>;
+
+export interface WebRequest {
+  readonly url: URL;
+  readonly method: "GET" | "POST";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** The addresses to connect to, and no others, whatever the name stands for by now. */
+  readonly addresses: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+export interface WebResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** The whole body, uncompressed. Throws {@link ToolFailure} for more than {@link bodyLimitBytes}. */
+  read(): Promise<Buffer>;
+  /** Ends the connection without reading on. */
+  discard(): void;
+}
+
+/** Of a body, as it is sent and as it is when it is uncompressed. */
+export const bodyLimitBytes = 5 * 1024 * 1024;
+const lookupLimitMs = 10_000;
+
+export const systemLookup: Lookup = async (hostname) => {
+  const found = await lookupName(hostname, { all: true });
+  return found.map(({ address }) => address);
+};
+
+/** Addresses of a URL's host. Throws {@link ToolFailure} where there are none. */
+export async function addressesOf({ hostname }: URL, lookup: Lookup): Promise<readonly string[]> {
+  const bare = hostname.replace(/^\[|\]$/g, "");
+  if (isIP(bare) !== 0) return [bare];
+  const found = await explained(hostname, () => orAfter(lookup(bare), lookupLimitMs, undefined));
+  if (found === undefined || found.length === 0)
+    throw new ToolFailure(`${hostname}: no address was found for the name. Check its spelling.`);
+  return found;
+}
+
+/** Resolves with the head of the answer. Redirects are not followed. */
+export async function sendRequest(request: WebRequest): Promise<WebResponse> {
+  const response = await explained(request.url.host, () => send(request));
+  return {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    read: () => explained(request.url.host, () => readBody(response, request.signal)),
+    discard: () => response.destroy(),
+  };
+}
+
+async function send({ url, method, headers, body, addresses, signal }: WebRequest): Promise<IncomingMessage> {
+  const options: RequestOptions = {
+    method,
+    headers: { ...headers, "accept-encoding": "gzip, deflate, br" },
+    lookup: answering(addresses),
+    // A kept connection might be one to an address that was not checked.
+    agent: false,
+  };
+  const request = url.protocol === "https:" ? requestSecure(url, options) : requestPlain(url, options);
+  destroyOnAbort(request, signal);
+  try {
+    return await answerTo(request.end(body));
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  }
+}
+
+function answering(addresses: readonly string[]): LookupFunction {
+  const found = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
+  return (_, { all }, callback) => {
+    const [first] = found;
+    if (all === true) callback(null, found);
+    else callback(null, first?.address ?? "", first?.family);
+  };
+}
+
+async function readBody(response: IncomingMessage, signal: AbortSignal): Promise<Buffer> {
+  const announced = Number(response.headers["content-length"] ?? 0);
+  if (announced > bodyLimitBytes) {
+    response.destroy();
+    throw tooLarge();
+  }
+  const chunks: Buffer[] = [];
+  const collect = async (source: AsyncIterable<Buffer>) => {
+    for await (const chunk of bounded(source)) chunks.push(chunk);
+  };
+  const decoder = decoderOf(response.headers["content-encoding"] ?? "");
+  await (decoder === undefined
+    ? pipeline(response, collect, { signal })
+    : pipeline(response, bounded, decoder, collect, { signal }));
+  return Buffer.concat(chunks);
+}
+
+/** Counts what passes, so that a small body cannot become a huge one. */
+async function* bounded(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let bytes = 0;
+  for await (const chunk of source) {
+    bytes += chunk.byteLength;
+    if (bytes > bodyLimitBytes) throw tooLarge();
+    yield chunk;
+  }
+}
+
+function decoderOf(encoding: string) {
+  switch (encoding.trim().toLowerCase()) {
+    case "gzip":
+    case "x-gzip":
+      return createGunzip();
+    case "deflate":
+      return createInflate();
+    case "br":
+      return createBrotliDecompress();
+    case "":
+    case "identity":
+      return undefined;
+    default:
+      throw new ToolFailure(`The answer is compressed as ${encoding}, which cannot be read.`);
+  }
+}
+
+function tooLarge(): ToolFailure {
+  return new ToolFailure(
+    `The answer is larger than ${bodyLimitBytes} bytes. Ask for a smaller part, or download it with a command.`,
+  );
+}
+
+/** What goes wrong on the way is for the model to mend; aborts and bugs pass. */
+async function explained<T>(host: string, task: () => Promise<T>): Promise<T> {
+  try {
+    return await task();
+  } catch (error) {
+    const code = codeOf(error);
+    if (error instanceof ToolFailure || code === undefined || code === "ABORT_ERR") throw error;
+    const problem = problems.get(code) ?? messageOf(error);
+    throw new ToolFailure(`${host}: ${problem}`, { cause: error });
+  }
+}
+
+const problems: ReadonlyMap<string, string> = new Map([
+  ["ENOTFOUND", "no address was found for the name. Check its spelling."],
+  ["EAI_AGAIN", "the name could not be looked up. There may be no network."],
+  ["ECONNREFUSED", "nothing answers there."],
+  ["ECONNRESET", "the connection was ended before the answer was complete."],
+  ["ERR_STREAM_PREMATURE_CLOSE", "the connection was ended before the answer was complete."],
+  ["EHOSTUNREACH", "there is no way to that address from here."],
+  ["ENETUNREACH", "there is no way to that address from here."],
+  ["Z_DATA_ERROR", "the answer is not compressed as it says."],
+  ["Z_BUF_ERROR", "the compressed answer is cut off."],
+]);

@@ -1,0 +1,55 @@
+import { newPartId } from "../message/ids.ts";
+import type { AssistantInfo, Message, UserInfo } from "../message/message.ts";
+import type { ModelRef } from "../message/model-ref.ts";
+import type { SubtaskPart } from "../message/part.ts";
+import type { CallOutcome } from "../tool-calls/tool-call-record.ts";
+import type { ToolRunner } from "../tool-calls/tool-runner.ts";
+import type { Transcript } from "../conversation/transcript.ts";
+import { noTokens } from "../conversation/turn-result.ts";
+
+/** Tasks that a command put into the message and that nothing answers yet. */
+export function queuedTasks({ info, parts }: Message, messages: readonly Message[]): SubtaskPart[] {
+  const isBegun = messages.some((one) => one.info.role === "assistant" && one.info.parentId === info.id);
+  return isBegun ? [] : parts.filter((part) => part.type === "subtask");
+}
+
+/** Runs them side by side as task calls in a message of their own. Answers what stopped them, if something did. */
+export async function runTasks(
+  { transcript, runner }: { transcript: Transcript; runner: ToolRunner },
+  tasks: readonly SubtaskPart[],
+  { question, agent, model }: { question: UserInfo; agent: string; model: ModelRef },
+  signal: AbortSignal,
+): Promise<NonNullable<CallOutcome["stop"]>[]> {
+  const info: AssistantInfo = {
+    id: transcript.newMessageId(),
+    sessionId: transcript.sessionId,
+    role: "assistant",
+    parentId: question.id,
+    time: { created: Date.now() },
+    agent,
+    model,
+    cost: 0,
+    tokens: noTokens,
+  };
+  await transcript.addMessage(info);
+  await transcript.putPart(info.id, { id: newPartId(), type: "step-start" });
+  const running = tasks.map(async ({ description, prompt, agent: subagent_type, command }) => {
+    const call = await runner.announce(info.id, "task", newPartId());
+    const input = { description, prompt, subagent_type, ...(command !== undefined && { command }) };
+    return runner.run(info.id, call, { tool: "task", input }, signal);
+  });
+  const outcomes = await Promise.all(running);
+  const changes = outcomes.flatMap((outcome) => outcome.changes);
+  if (changes.length > 0) await transcript.putPart(info.id, { id: newPartId(), type: "patch", changes });
+  const stops = outcomes.flatMap(({ stop }) => stop ?? []);
+  const finish = signal.aborted || stops.includes("cancelled") ? "cancelled" : "tool-calls";
+  await transcript.putPart(info.id, {
+    id: newPartId(),
+    type: "step-finish",
+    reason: finish,
+    tokens: noTokens,
+    cost: 0,
+  });
+  await transcript.complete({ ...info, finish });
+  return stops;
+}

@@ -1,0 +1,414 @@
+import { type Room, sleep } from "../base/async.ts";
+import { hasVisibleText } from "../base/text/controls.ts";
+import type { Log } from "../base/log.ts";
+import { type MessageId, newPartId } from "../message/ids.ts";
+import type { AgentError, AssistantInfo, FinishReason } from "../message/message.ts";
+import type { FileChange, ToolPart } from "../message/part.ts";
+import { findLeakedCall, type LeakedCall } from "../model/answer/leaked-call.ts";
+import type { Model, ModelRequest, Models, StepEnd, StepEvent } from "../model/model.ts";
+import { mediaIn, withoutMedia } from "../model/request/media.ts";
+import { mayRefuseMedia, type RefusedMedia, takesNone } from "../model/request/refused-media.ts";
+import { decideRetry, type RetryPolicy } from "../model/retry.ts";
+import { refusedMediaText } from "./refused-media-text.ts";
+import { type Repetition, repetitionText, TextLoop } from "./text-loop.ts";
+import { TextWriter } from "./text-writer.ts";
+import type { CallOutcome } from "../tool-calls/tool-call-record.ts";
+import type { ToolRunner } from "../tool-calls/tool-runner.ts";
+import type { Transcript } from "../conversation/transcript.ts";
+import { noTokens } from "../conversation/turn-result.ts";
+import type { StepOutcome } from "../conversation/step-outcome.ts";
+
+export interface StepDeps {
+  transcript: Transcript;
+  models: Models;
+  runner: ToolRunner;
+  retryPolicy: RetryPolicy;
+  log: Log;
+  /** Media that models refused in this session, though they may take others. */
+  refusedMedia: RefusedMedia;
+  /** Tells the person. */
+  warn(text: string): Promise<void>;
+}
+
+export interface StepInput {
+  /** The user message that this step helps to answer. */
+  parentId: MessageId;
+  agent: string;
+  model: Model;
+  request: Omit<ModelRequest, "model" | "signal">;
+  /** How often an empty answer is asked for again. */
+  emptyRetries: number;
+}
+
+/** One model call: streams it into a new assistant message and runs the calls in it while it still streams. */
+export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSignal): Promise<StepOutcome> {
+  const { transcript } = deps;
+  // As it is now: the answer that begins here is no part of what is asked, however often it is asked.
+  const request = { ...input.request, messages: [...input.request.messages] };
+  let info: AssistantInfo = {
+    id: transcript.newMessageId(),
+    sessionId: transcript.sessionId,
+    role: "assistant",
+    parentId: input.parentId,
+    time: { created: Date.now() },
+    agent: input.agent,
+    model: input.model.ref,
+    cost: 0,
+    tokens: noTokens,
+  };
+  await transcript.addMessage(info);
+  await transcript.putPart(info.id, { id: newPartId(), type: "step-start" });
+  const attempt = new Attempt(deps, info.id, signal);
+  const streamed = await streamNonEmpty(deps, { ...input, request }, attempt, signal);
+  const ms = Date.now() - info.time.created;
+  const calls = await attempt.settle(streamed.type === "failed" ? "interrupted" : "cancelled");
+
+  const tokens = streamed.type === "finish" ? streamed.tokens : noTokens;
+  const cost = deps.models.costOf(input.model, tokens) + attempt.repeatedCost;
+  const outcome = toOutcome(streamed, calls, attempt, input.request, signal);
+  const { provider, model } = input.model.ref;
+  const used = { input: tokens.input, cached: tokens.cache.read, output: tokens.output };
+  deps.log.info("a model call ended", { model: `${provider}/${model}`, ms, ...used, cost, end: outcome.end });
+  info = { ...info, tokens, cost, finish: toFinish(outcome, streamed) };
+  if (outcome.end === "failed") info.error = outcome.error;
+  const { changes } = calls;
+  if (changes.length > 0) await transcript.putPart(info.id, { id: newPartId(), type: "patch", changes });
+  const reason = info.finish ?? "unknown";
+  const { reasoningDetails } = streamed;
+  await transcript.putPart(info.id, {
+    id: newPartId(),
+    type: "step-finish",
+    reason,
+    tokens,
+    cost,
+    ...(calls.count > 0 && reasoningDetails && { reasoningDetails }),
+  });
+  await transcript.complete(info);
+  return { ...outcome, tokens, cost, isEstimated: streamed.type === "finish" && streamed.estimated === true };
+}
+
+/** Sampling becomes this much warmer with each repetition of an empty answer, so that it may come out different. */
+const warmerBy = 0.1;
+/** Some providers refuse a higher temperature. */
+const warmest = 1;
+
+/** Asks again, unchanged, while the answer is empty. Costs what all of these calls cost. */
+async function streamNonEmpty(
+  deps: StepDeps,
+  input: StepInput,
+  attempt: Attempt,
+  signal: AbortSignal,
+): Promise<StepEnd> {
+  const attempts = Math.min(deps.retryPolicy.attempts, input.emptyRetries + 1);
+  const policy = { ...deps.retryPolicy, attempts };
+  let { request } = input;
+  for (let number = 1; ; number++) {
+    const streamed = await streamTaken(deps, { ...input, request }, attempt, signal);
+    if (signal.aborted || streamed.type === "failed" || !attempt.isEmpty(streamed, request)) return streamed;
+    const decision = decideRetry(number, emptyAnswer, { random: Math.random, now: Date.now(), policy });
+    if (!decision.retry) return streamed;
+    attempt.repeatedCost += deps.models.costOf(input.model, streamed.tokens);
+    const { delayMs } = decision;
+    await announceRetry(deps, attempt.messageId, { attempt: number, attempts, error: emptyAnswer, delayMs });
+    await sleep(delayMs, signal);
+    if (signal.aborted) return streamed;
+    await attempt.restart();
+    request = warmer(request);
+  }
+}
+
+const emptyAnswer: AgentError = {
+  code: "invalid-response",
+  message: "The model's answer was empty.",
+  retryable: true,
+};
+
+function warmer(request: StepInput["request"]): StepInput["request"] {
+  const { temperature } = request;
+  if (temperature === undefined || temperature >= warmest) return request;
+  // Without the noise of binary fractions.
+  return { ...request, temperature: Math.min(warmest, Math.round((temperature + warmerBy) * 100) / 100) };
+}
+
+/** Where a request is refused that has media in it, asks once more without them. */
+async function streamTaken(
+  deps: StepDeps,
+  input: StepInput,
+  attempt: Attempt,
+  signal: AbortSignal,
+): Promise<StepEnd> {
+  const { request } = input;
+  const model = deps.refusedMedia.applyTo(input.model);
+  const streamed = await streamWithRetries(deps, { ...input, model }, attempt, signal);
+  if (streamed.type !== "failed" || signal.aborted || attempt.hasCalls) return streamed;
+  const media = mayRefuseMedia(streamed.error) ? mediaIn(request.messages, model) : [];
+  if (media.length === 0) return streamed;
+  const { code, status } = streamed.error;
+  deps.log.warn("a model refused a request with media and is asked without", { code, status });
+  await attempt.restart();
+  const second = await streamWithRetries(
+    deps,
+    { ...input, model: withoutMedia(model, media) },
+    attempt,
+    signal,
+  );
+  if (signal.aborted) return second;
+  if (second.type === "failed" && !attempt.hasCalls) return streamed;
+  const { error } = streamed;
+  if (takesNone(error)) deps.models.refuses(model, media);
+  else deps.refusedMedia.add(model, media);
+  await deps.warn(refusedMediaText(model, media, error));
+  return second;
+}
+
+async function streamWithRetries(
+  deps: StepDeps,
+  input: StepInput,
+  attempt: Attempt,
+  signal: AbortSignal,
+): Promise<StepEnd> {
+  for (let number = 1; ; number++) {
+    const request = { ...input.request, model: input.model, signal };
+    const streamed = await attempt.stream((take) => deps.models.call(request, take));
+    if (streamed.type === "finish" || signal.aborted) return streamed;
+    if (attempt.hasCalls) {
+      deps.log.warn("a model call failed behind its tool calls", { code: streamed.error.code });
+      return streamed;
+    }
+    const policy = deps.retryPolicy;
+    const decision = decideRetry(number, streamed.error, { random: Math.random, now: Date.now(), policy });
+    if (!decision.retry) return { type: "failed", error: decision.error };
+    const { delayMs } = decision;
+    const { attempts } = policy;
+    await announceRetry(deps, attempt.messageId, {
+      attempt: number,
+      attempts,
+      error: streamed.error,
+      delayMs,
+    });
+    await sleep(delayMs, signal);
+    if (signal.aborted) return streamed;
+    await attempt.restart();
+  }
+}
+
+async function announceRetry(
+  deps: StepDeps,
+  messageId: MessageId,
+  retry: { attempt: number; attempts: number; error: AgentError; delayMs: number },
+): Promise<void> {
+  const { attempt, attempts, error, delayMs } = retry;
+  deps.log.warn("a model call failed and is tried again", { attempt, code: error.code, delayMs });
+  await deps.transcript.putPart(messageId, {
+    id: newPartId(),
+    type: "retry",
+    attempt,
+    attempts,
+    error: error.message,
+    delayMs,
+    time: Date.now(),
+  });
+}
+
+/** The stream of one step: text into parts, calls to the runner. */
+class Attempt {
+  readonly messageId: MessageId;
+  readonly #deps: StepDeps;
+  readonly #signal: AbortSignal;
+  readonly #text: TextWriter;
+  readonly #announced = new Map<string, ToolPart>();
+  readonly #running: Promise<CallOutcome>[] = [];
+  /** US dollars for calls whose answers were empty. */
+  repeatedCost = 0;
+  #hasVisibleText = false;
+
+  constructor(deps: StepDeps, messageId: MessageId, signal: AbortSignal) {
+    this.#deps = deps;
+    this.messageId = messageId;
+    this.#signal = signal;
+    this.#text = new TextWriter(deps.transcript, messageId);
+  }
+
+  /** Whether a whole call was begun: then its result must stand, and the step is not streamed again. */
+  get hasCalls(): boolean {
+    return this.#running.length > 0;
+  }
+
+  /** Whether the answer ended well, but has neither text nor a call. */
+  isEmpty(streamed: StepEnd & { type: "finish" }, request: StepInput["request"]): boolean {
+    const isSilent = endsWell(streamed.reason) && !this.hasCalls && !this.#hasVisibleText;
+    return isSilent && this.findLeakedCall(request) === undefined;
+  }
+
+  /** A call that the model wrote as text, or in its thoughts where it wrote nothing else. */
+  findLeakedCall({ tools }: StepInput["request"]): LeakedCall | undefined {
+    const parts = this.#deps.transcript.find(this.messageId)?.parts ?? [];
+    const kind = this.#hasVisibleText ? "text" : "reasoning";
+    const last = parts.findLast((part) => part.type === kind);
+    return last?.type === "text" || last?.type === "reasoning" ? findLeakedCall(last.text, tools) : undefined;
+  }
+
+  /** Streams the call, which is ended where the model repeats itself. */
+  async stream(call: (take: (event: StepEvent) => Room) => Promise<StepEnd>): Promise<StepEnd> {
+    this.#hasVisibleText = false;
+    const loops = { text: new TextLoop(), reasoning: new TextLoop() };
+    try {
+      const end = await call((event) => {
+        const room = this.#signal.aborted ? undefined : this.#write(event);
+        const repetition =
+          event.type === "text-delta"
+            ? loops.text.add(event.text)
+            : event.type === "reasoning-delta"
+              ? loops.reasoning.add(event.text)
+              : undefined;
+        return repetition === undefined ? room : stop(repetition, room);
+      });
+      if (end.type === "finish") await this.#text.finish();
+      return end;
+    } catch (thrown) {
+      if (thrown instanceof Repeating) return { type: "failed", error: repeats(thrown.message) };
+      throw thrown;
+    }
+  }
+
+  async restart(): Promise<void> {
+    await this.#abandonOpenCalls("interrupted");
+    await this.#text.restart();
+  }
+
+  /** Waits for all calls; those that never became whole get their terminal state. */
+  async settle(reason: "cancelled" | "interrupted"): Promise<Settled> {
+    await this.#text.end();
+    await this.#abandonOpenCalls(reason);
+    const outcomes = await Promise.all(this.#running);
+    return {
+      count: outcomes.length,
+      stops: outcomes.flatMap(({ stop }) => stop ?? []),
+      changes: outcomes.flatMap((outcome) => outcome.changes),
+    };
+  }
+
+  #write(event: StepEvent): Room {
+    switch (event.type) {
+      case "text-start":
+      case "reasoning-start":
+        return undefined;
+      case "text-delta":
+        this.#hasVisibleText ||= hasVisibleText(event.text);
+        return this.#text.append("text", event.id, event.text);
+      case "reasoning-delta":
+        return this.#text.append("reasoning", event.id, event.text);
+      case "text-end":
+        return this.#text.end();
+      case "reasoning-end":
+        return this.#text.end(event.metadata);
+      case "call-start":
+        return this.#announce(event.tool, event.providerCallId, event.signature);
+      case "call":
+        return this.#start(event);
+    }
+  }
+
+  async #announce(tool: string, providerCallId: string, signature?: string): Promise<void> {
+    if (this.#announced.has(providerCallId)) return;
+    await this.#text.end();
+    const part = await this.#deps.runner.announce(this.messageId, tool, providerCallId, signature);
+    this.#announced.set(providerCallId, part);
+  }
+
+  async #start(call: StepEvent & { type: "call" }): Promise<void> {
+    await this.#announce(call.tool, call.providerCallId);
+    const part = this.#announced.get(call.providerCallId);
+    if (part === undefined) return;
+    this.#announced.delete(call.providerCallId);
+    const { tool, input, problem } = call;
+    const running = this.#deps.runner.run(this.messageId, part, { tool, input, problem }, this.#signal);
+    running.catch((error: unknown) => this.#deps.log.error("a call broke", { error: String(error) }));
+    this.#running.push(running);
+  }
+
+  async #abandonOpenCalls(reason: "cancelled" | "interrupted"): Promise<void> {
+    const open = [...this.#announced.values()];
+    this.#announced.clear();
+    for (const part of open) await this.#deps.runner.abandon(this.messageId, part, reason);
+  }
+}
+
+/** Ends a call whose model repeats itself, for the reason that its message gives. */
+class Repeating extends Error {}
+
+async function stop(repetition: Repetition, room: Room): Promise<never> {
+  await room;
+  throw new Repeating(repetitionText(repetition));
+}
+
+/** Trying again would cost as much and end as badly. */
+export function repeats(message: string): AgentError {
+  return { code: "invalid-response", message, retryable: false };
+}
+
+const sameCalls =
+  "The model repeats itself: it made the same calls with the same results again, although the last repetition was refused, so the turn was stopped. Ask again in other words, or choose another model.";
+
+interface Settled {
+  count: number;
+  stops: readonly NonNullable<CallOutcome["stop"]>[];
+  changes: FileChange[];
+}
+
+type End =
+  | { end: Exclude<StepOutcome["end"], "failed" | "leaked" | "calls"> }
+  | { end: "leaked"; call: LeakedCall }
+  | { end: "calls"; hasRefusedCall: boolean }
+  | { end: "failed"; error: AgentError };
+
+function toOutcome(
+  streamed: StepEnd,
+  calls: Settled,
+  attempt: Attempt,
+  request: StepInput["request"],
+  signal: AbortSignal,
+): End {
+  if (signal.aborted || calls.stops.includes("cancelled")) return { end: "cancelled" };
+  if (calls.stops.includes("rejected")) return { end: "rejected" };
+  if (calls.stops.includes("looping")) return { end: "failed", error: repeats(sameCalls) };
+  if (calls.count > 0) {
+    const hasRefusedCall = streamed.type === "finish" && streamed.refusedCall === true;
+    return { end: "calls", hasRefusedCall };
+  }
+  if (streamed.type === "failed") return { end: "failed", error: streamed.error };
+  switch (streamed.reason) {
+    case "length":
+      return { end: "outputLimit" };
+    case "content-filter":
+    case "refusal":
+      return { end: "refused" };
+    case "stop":
+    case "tool-calls":
+    case "unknown":
+    case "error":
+    case "cancelled":
+      return withoutCall(streamed, attempt, request);
+  }
+}
+
+function withoutCall(
+  streamed: StepEnd & { type: "finish" },
+  attempt: Attempt,
+  request: StepInput["request"],
+): End {
+  if (attempt.isEmpty(streamed, request)) return { end: "empty" };
+  const call = attempt.findLeakedCall(request);
+  return call === undefined ? { end: "finished" } : { end: "leaked", call };
+}
+
+/** Whether the model ended its answer itself. */
+const endsWell = (reason: FinishReason): boolean =>
+  reason !== "length" && reason !== "content-filter" && reason !== "refusal";
+
+function toFinish(outcome: End, streamed: StepEnd): FinishReason {
+  if (outcome.end === "cancelled") return "cancelled";
+  if (outcome.end === "calls" || outcome.end === "rejected") return "tool-calls";
+  if (outcome.end === "finished" || outcome.end === "empty" || outcome.end === "leaked") return "stop";
+  return streamed.type === "finish" ? streamed.reason : "error";
+}

@@ -1,0 +1,94 @@
+import { deferred, type Deferred, sleep } from "../base/async.ts";
+import type { PromptInput } from "../conversation/prompt-input.ts";
+import { noTokens, type TurnResult } from "../conversation/turn-result.ts";
+
+/** After a cancel the turn's answer comes within this time, whatever a provider or a tool does (acp.md 1). */
+const cancelLimitMs = 2_500;
+
+export interface TurnQueueDeps {
+  /** Must not reject. */
+  run(input: PromptInput, signal: AbortSignal): Promise<TurnResult>;
+  /** Told when a turn was answered, with how it ended if it did so in time after a cancel. Must not throw. */
+  onAnswered(ended: TurnResult | undefined): void;
+}
+
+/** The turns of a session: one after the other, in the order of their messages. */
+export class TurnQueue {
+  readonly #deps: TurnQueueDeps;
+  readonly #waiting: Waiting[] = [];
+  #isClosed = false;
+  #running: { abort: AbortController; ended: Promise<void> } | undefined;
+
+  constructor(deps: TurnQueueDeps) {
+    this.#deps = deps;
+  }
+
+  get isBusy(): boolean {
+    return this.#running !== undefined || this.#waiting.length > 0;
+  }
+
+  /** Whether the running turn is cancelled. */
+  get isCancelled(): boolean {
+    return this.#running?.abort.signal.aborted === true;
+  }
+
+  /** The promise is for the message's own turn. */
+  add(input: PromptInput): Promise<TurnResult> {
+    if (this.#isClosed) return Promise.resolve({ end: "cancelled", tokens: noTokens });
+    const waiting = { input, result: deferred<TurnResult>() };
+    this.#waiting.push(waiting);
+    if (this.#running === undefined) this.#runWaiting();
+    return waiting.result.promise;
+  }
+
+  /** Ends the running turn and all that wait; without one it does nothing. */
+  cancel(): void {
+    for (const { result } of this.#waiting.splice(0)) result.resolve({ end: "cancelled", tokens: noTokens });
+    this.#running?.abort.abort();
+  }
+
+  /** Ends everything, takes nothing more, and resolves when the running turn has ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.cancel();
+    await this.#running?.ended;
+  }
+
+  #runWaiting(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) return;
+    const abort = new AbortController();
+    const ended = this.#runOne(next, abort.signal).finally(() => {
+      this.#running = undefined;
+      this.#runWaiting();
+    });
+    this.#running = { abort, ended };
+  }
+
+  async #runOne({ input, result }: Waiting, signal: AbortSignal): Promise<void> {
+    const limit = afterAbort(signal, cancelLimitMs);
+    const ended = await Promise.race([this.#deps.run(input, signal), limit.promise]);
+    limit.stop();
+    result.resolve(ended ?? { end: "cancelled", tokens: noTokens });
+    this.#deps.onAnswered(ended);
+  }
+}
+
+interface Waiting {
+  input: PromptInput;
+  result: Deferred<TurnResult>;
+}
+
+/** Resolves with undefined when the limit has passed since the signal aborted. */
+function afterAbort(signal: AbortSignal, limitMs: number): { promise: Promise<undefined>; stop(): void } {
+  const stop = new AbortController();
+  const aborted = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true, signal: stop.signal });
+  });
+  const promise = aborted.then(async () => {
+    await sleep(limitMs, stop.signal);
+    return undefined;
+  });
+  return { promise, stop: () => stop.abort() };
+}

@@ -1,0 +1,108 @@
+import type { AgentError, Message, Todo } from "../message/message.ts";
+import type { ToolKind } from "../message/part.ts";
+import { announcesStep, isLeftOpen } from "../model/answer/announcement.ts";
+import type { LeakedCall } from "../model/answer/leaked-call.ts";
+import type { Model } from "../model/model.ts";
+import { announcedStepReminder, emptyAnswerReminder, leakedCallReminder } from "../conversation/reminders.ts";
+import type { StepOutcome } from "../conversation/step-outcome.ts";
+import type { TurnEnd } from "../conversation/turn-result.ts";
+
+/** How often an empty answer is asked for again before the model is reminded. */
+const emptyRetries = 2;
+/** Reminders of one kind in a turn, however much the model did between them. */
+const mostEmptyReminders = 5;
+const mostLeakReminders = 2;
+const mostAnnouncementReminders = 1;
+
+/** Calls of these kinds do something that the user can find; the others look something up. */
+const doingKinds: ReadonlySet<ToolKind> = new Set(["edit", "delete", "move", "execute"]);
+
+/** What follows a step: a reminder for the model, or the end of the turn with a notice for the user. */
+export type FollowUp = { remind: string } | { end: TurnEnd; notice?: string };
+
+/** The step and its surroundings. */
+interface Step {
+  readonly outcome: StepOutcome;
+  /** The answer with its calls. */
+  readonly message: Message | undefined;
+  readonly model: Model;
+  readonly todos: readonly Todo[];
+}
+
+/**
+ * Decides what follows answers of one turn that end it without an end: empty ones, calls that are written as text,
+ * announcements without a call.
+ */
+export class UnfinishedAnswers {
+  #empty = 0;
+  #leaks = 0;
+  #announcements = 0;
+  /** The last answer was empty too. */
+  #isReminded = false;
+  #hasDoneWork = false;
+
+  /** After a reminder the model is not asked again unchanged. */
+  get emptyRetries(): number {
+    return this.#isReminded ? 0 : emptyRetries;
+  }
+
+  /** Undefined where the answer is a usual one. */
+  followUp(step: Step): FollowUp | undefined {
+    const { outcome, message, model } = step;
+    const wasReminded = this.#isReminded;
+    this.#isReminded = outcome.end === "empty";
+    this.#hasDoneWork ||= hasDoneWork(message);
+    if (outcome.end === "empty") return this.#afterEmpty(wasReminded, model);
+    if (outcome.end === "leaked") return this.#afterLeak(outcome.call, model);
+    if (outcome.end !== "finished" || !isUnfinished(step)) return undefined;
+    return this.#announcements++ < mostAnnouncementReminders
+      ? { remind: announcedStepReminder() }
+      : undefined;
+  }
+
+  #afterEmpty(wasReminded: boolean, model: Model): FollowUp {
+    if (!wasReminded && this.#empty++ < mostEmptyReminders) return { remind: emptyAnswerReminder() };
+    if (this.#hasDoneWork) return { end: { end: "finished" }, notice: noFinalAnswer(model) };
+    return { end: { end: "failed", error: noAnswer(model) } };
+  }
+
+  #afterLeak(call: LeakedCall, model: Model): FollowUp {
+    if (this.#leaks++ < mostLeakReminders) return { remind: leakedCallReminder(call.tool) };
+    return { end: { end: "failed", error: onlyLeaks(call, model) } };
+  }
+}
+
+function hasDoneWork(message: Message | undefined): boolean {
+  return (message?.parts ?? []).some(
+    (part) =>
+      part.type === "tool" &&
+      part.state.status === "completed" &&
+      ((part.kind !== undefined && doingKinds.has(part.kind)) || (part.state.changes ?? []).length > 0),
+  );
+}
+
+/** Open models announce a step and stop; models of the large vendors mean what they write. */
+function isUnfinished({ message, model, todos }: Step): boolean {
+  if (model.family !== "other" || !todos.some(isOpen)) return false;
+  const text = (message?.parts ?? [])
+    .map((part) => (part.type === "text" && !part.ignored ? part.text : ""))
+    .join("");
+  return isLeftOpen(text) || announcesStep(text);
+}
+
+const isOpen = ({ status }: Todo): boolean => status === "pending" || status === "in_progress";
+
+const noFinalAnswer = ({ name }: Model): string =>
+  `${name} ended its work without a final answer: its last answers were empty. Check what it did, and ask it for a summary if you need one.`;
+
+const noAnswer = ({ name }: Model): AgentError => ({
+  code: "invalid-response",
+  message: `${name} gave no answer: it was asked several times, and each answer was empty. Send the prompt again, or choose another model. If the server is your own, its log may say why; often the chat template does not fit the model.`,
+  retryable: true,
+});
+
+const onlyLeaks = ({ tool, parser }: LeakedCall, { name }: Model): AgentError => ({
+  code: "invalid-response",
+  message: `${name} wrote its calls of ${tool} as text again and again, and nothing was run, because the server does not recognise them as tool calls. Start vLLM with --enable-auto-tool-choice --tool-call-parser ${parser ?? "(the parser for the model)"}, llama.cpp with --jinja; for other servers choose a model whose template supports tools, or another provider.`,
+  retryable: false,
+});

@@ -1,0 +1,121 @@
+import { codeOf, messageOf } from "../base/errors.ts";
+import { StaleFile } from "../workspace/files/files.ts";
+import { isInside, resolvePath } from "../workspace/paths.ts";
+import type { Workspace } from "../workspace/workspace.ts";
+import type { FileStep } from "../conversation/checkpoints.ts";
+
+/**
+ * How far one file can be taken back. `left` is what the agent left, `back` what comes in its place; both are
+ * content hashes, null is "no such file". An unbroken chain goes to the beginning; a broken one stops where somebody
+ * else changed the file between two changes of the agent, or where a content was too large to keep.
+ */
+export type FileRevert = { readonly path: string; readonly mode?: number } & (
+  | {
+      readonly reach: "whole" | "until-edited" | "until-not-kept";
+      readonly left: string | null;
+      readonly back: string | null;
+    }
+  | { readonly reach: "none" }
+);
+
+export type FileOutcome = "changed" | "made" | "removed" | "unchanged" | { readonly kept: string };
+
+/** What to do to each file so that the steps, given oldest first, are undone. Sorted by path. */
+export function planRevert(steps: readonly FileStep[]): FileRevert[] {
+  const byPath = Map.groupBy(steps, ({ path }) => path);
+  const reverts = [...byPath].map(([path, own]) => ({ ...revertOf(path, own), ...modeOf(own) }));
+  return reverts.sort((one, other) => (one.path < other.path ? -1 : 1));
+}
+
+/** As it was before the first of the steps that know it. */
+function modeOf(steps: readonly FileStep[]): { mode?: number } {
+  const mode = steps.find((step) => step.mode !== undefined)?.mode;
+  return mode === undefined ? {} : { mode };
+}
+
+/** The same the other way round: what was taken back comes again. */
+export function reversed(revert: FileRevert): FileRevert {
+  return revert.reach === "none" ? revert : { ...revert, left: revert.back, back: revert.left };
+}
+
+/**
+ * Puts `back` in place of `left` if the disk holds exactly `left`; where it holds `back` already there is nothing to
+ * do, so that this may be repeated. Says why where the file is kept as it is.
+ */
+export async function revertFile(
+  workspace: Workspace,
+  { path, left, back, mode }: Replacement,
+): Promise<FileOutcome> {
+  if (left === back) return "unchanged";
+  try {
+    const obstacle = await obstacleAt(workspace, path);
+    if (obstacle !== undefined) return { kept: obstacle };
+    return await workspace.files.lock([path], () => replace(workspace, { path, left, back, mode }));
+  } catch (error) {
+    return { kept: messageOf(error) };
+  }
+}
+
+interface Replacement {
+  readonly path: string;
+  readonly left: string | null;
+  readonly back: string | null;
+  /** Of a file that is made; a new one's unless given. */
+  readonly mode?: number | undefined;
+}
+
+function revertOf(path: string, steps: readonly FileStep[]): FileRevert {
+  const left = steps.at(-1)?.after;
+  if (left === undefined) return { path, reach: "none" };
+  let back = left;
+  for (const [index, { before, after }] of steps.toReversed().entries()) {
+    if (after === undefined || before === undefined)
+      return index === 0 ? { path, reach: "none" } : { path, reach: "until-not-kept", left, back };
+    if (after !== back) return { path, reach: "until-edited", left, back };
+    back = before;
+  }
+  return { path, reach: "whole", left, back };
+}
+
+/** What tools refuse too: a path that leads elsewhere by now, or out of the workspace. */
+async function obstacleAt(workspace: Workspace, path: string): Promise<string | undefined> {
+  const now = await resolvePath(path, workspace);
+  if (now.path !== path) return `the path now leads to ${now.path}`;
+  if (!isInside(path, workspace.roots)) return "it lies outside the workspace";
+  if (now.kind === "directory") return "a folder stands in its place now";
+  return now.kind === "special" ? "it is no regular file any more" : undefined;
+}
+
+async function replace(
+  { files, snapshots }: Workspace,
+  { path, left, back, mode }: Replacement,
+): Promise<FileOutcome> {
+  const done = back === null ? "removed" : left === null ? "made" : "changed";
+  try {
+    if (back === null) await files.remove(path, left ?? "");
+    else {
+      const bytes = await snapshots.load(back);
+      if (bytes === undefined) return { kept: "its content from then is no longer kept" };
+      await files.write(path, bytes, left, mode);
+    }
+    return done;
+  } catch (error) {
+    if (!(error instanceof StaleFile)) throw error;
+    const found = await contentOf(files, path);
+    return found === back ? done : { kept: staleReason(found, left) };
+  }
+}
+
+async function contentOf(files: Workspace["files"], path: string): Promise<string | null> {
+  try {
+    return (await files.read(path)).hash;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
+function staleReason(found: string | null, left: string | null): string {
+  if (found === null) return "it was deleted meanwhile";
+  return left === null ? "another file has been made there meanwhile" : "it was changed meanwhile";
+}

@@ -1,0 +1,143 @@
+import { relativeTo } from "../workspace/paths.ts";
+import type { Checkpoint } from "../conversation/checkpoints.ts";
+import { changesOf, nameOf } from "../conversation/checkpoints.ts";
+import type { FileOutcome, FileRevert } from "./revert.ts";
+
+/** What became of one undo or redo, for the person. */
+export interface Reverted {
+  readonly direction: "undo" | "redo";
+  /** The first words of each turn, newest first. */
+  readonly turns: readonly string[];
+  readonly files: readonly { readonly revert: FileRevert; readonly outcome: FileOutcome }[];
+  /** Command lines that the turns ran. */
+  readonly commands: readonly string[];
+  /** Paths of edits that were cut off. */
+  readonly interrupted: readonly string[];
+  /** Whether something is left that `/redo` would bring again. */
+  readonly canRedo: boolean;
+}
+
+/** Lines for files in one report; those that were kept come first. */
+const fileLimit = 500;
+const commandLimit = 5;
+const commandLength = 80;
+
+/** Says what happened to every file, and what is out of reach. Markdown. */
+export function reportText(reverted: Reverted, cwd: string): string {
+  const { direction, turns, canRedo } = reverted;
+  const head = direction === "undo" ? `Undone: ${turnsText(turns)}.` : `Brought again: ${turnsText(turns)}.`;
+  const sees = direction === "undo" ? "The model no longer sees it." : "The model sees it again.";
+  const again = "`/redo` brings all of this again, until you send the next message.";
+  const sections = [
+    `${head} ${sees}`,
+    filesText(reverted, cwd),
+    keptAdvice(reverted),
+    ...outOfReach(reverted, cwd),
+  ];
+  if (canRedo) sections.push(direction === "undo" ? again : "More is undone: `/redo` goes on.");
+  return sections.filter((section) => section !== "").join("\n\n");
+}
+
+/** The turns, newest first, numbered as `/undo` counts them. */
+export function checkpointsText(checkpoints: readonly Checkpoint[], more: boolean, undone: boolean): string {
+  const note = undone ? "Something is undone: `/redo` brings it again, until you send the next message." : "";
+  if (checkpoints.length === 0) return note || "There is no turn to go back to yet.";
+  const lines = checkpoints.map((checkpoint, index) => `${index + 1}. ${checkpointText(checkpoint)}`);
+  const end = more ? `Older ones: \`/checkpoints ${checkpoints.length * 2}\`.` : "";
+  const how =
+    "`/undo` takes back the newest turn, `/undo 2` the newest two, `/undo <name>` that turn and all after it.";
+  return [lines.join("\n"), end, how, note].filter((section) => section !== "").join("\n\n");
+}
+
+function turnsText(turns: readonly string[]): string {
+  return turns.length === 1 ? `the turn "${turns[0]}"` : `the last ${turns.length} turns`;
+}
+
+function checkpointText(checkpoint: Checkpoint): string {
+  const { created, words, messages } = checkpoint;
+  return `\`${nameOf(checkpoint)}\` · ${localTime(created)} · ${words} · ${changedText(messages)}`;
+}
+
+function changedText(messages: Checkpoint["messages"]): string {
+  const changes = changesOf(messages);
+  const files = new Set(changes.map(({ path }) => path)).size;
+  if (files === 0) return "no files changed";
+  const additions = changes.reduce((sum, change) => sum + change.additions, 0);
+  const deletions = changes.reduce((sum, change) => sum + change.deletions, 0);
+  return `${files} ${files === 1 ? "file" : "files"}, +${additions} -${deletions}`;
+}
+
+function filesText({ files, direction }: Reverted, cwd: string): string {
+  if (files.length === 0) return "No file was changed in it by the agent's tools.";
+  const keptFirst = files.toSorted((one, other) => Number(isKept(other)) - Number(isKept(one)));
+  const lines = keptFirst.slice(0, fileLimit).map(({ revert, outcome }) => {
+    return `- ${relativeTo(cwd, revert.path)}: ${outcomeText(outcome, revert, direction)}`;
+  });
+  const more = files.length - lines.length;
+  return [...lines, ...(more > 0 ? [`- … and ${more} more files`] : [])].join("\n");
+}
+
+function isKept({ outcome }: Reverted["files"][number]): boolean {
+  return typeof outcome === "object";
+}
+
+function outcomeText(outcome: FileOutcome, { reach }: FileRevert, direction: "undo" | "redo"): string {
+  if (typeof outcome === "object") return `left as it is, because ${outcome.kept}`;
+  const done = { undo: undoneWords, redo: redoneWords }[direction][outcome];
+  if (reach === "until-edited")
+    return `${done}, but only as far as the agent's last changes go: before them somebody else had changed it`;
+  if (reach === "until-not-kept")
+    return `${done}, but only as far as contents were kept: one before was too large`;
+  return done;
+}
+
+const undoneWords = {
+  changed: "restored",
+  made: "brought back",
+  removed: "removed, the agent had made it",
+  unchanged: "was already as before",
+};
+
+const redoneWords = {
+  changed: "changed again",
+  made: "made again",
+  removed: "deleted again",
+  unchanged: "was already as the agent left it",
+};
+
+function keptAdvice({ files, direction }: Reverted): string {
+  if (!files.some(isKept)) return "";
+  const { other, state } =
+    direction === "undo"
+      ? { other: "`/redo`, then `/undo`", state: "the agent left" }
+      : { other: "`/undo`, then `/redo`", state: "the undo left" };
+  return `What was left as it is you can edit by hand, or put back what ${state} and send ${other} to try again.`;
+}
+
+function outOfReach({ commands, interrupted }: Reverted, cwd: string): string[] {
+  const paths = interrupted.map((path) => relativeTo(cwd, path)).join(", ");
+  return [
+    commands.length === 0
+      ? ""
+      : `Commands ran in it (${commandsText(commands)}). What they changed is out of reach: look for yourself what of it should go.`,
+    paths === ""
+      ? ""
+      : `The program ended while it changed ${paths}. Whether it still did is not known: look for yourself.`,
+  ];
+}
+
+function commandsText(commands: readonly string[]): string {
+  const shown = commands.slice(0, commandLimit).map((command) => `\`${shorten(command)}\``);
+  const more = commands.length - shown.length;
+  return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(", ");
+}
+
+function shorten(command: string): string {
+  const line = command.replaceAll(/\s+/g, " ").replaceAll("`", "'");
+  return line.length <= commandLength ? line : `${line.slice(0, commandLength - 1)}…`;
+}
+
+/** `2025-11-21 14:05`, in the time zone of this machine. */
+function localTime(time: number): string {
+  return new Date(time).toLocaleString("sv-SE").slice(0, "2025-11-21 14:05".length);
+}

@@ -1,0 +1,245 @@
+import { Serial } from "../base/async.ts";
+import type { MessageId } from "../message/ids.ts";
+import { isReverted, type Message, type Revert, type SessionInfo } from "../message/message.ts";
+import type { SessionWriter } from "../storage/session-store.ts";
+import type { Workspace } from "../workspace/workspace.ts";
+import {
+  beginsTurn,
+  changesOf,
+  type Checkpoint,
+  commandsOf,
+  fileSteps,
+  firstWords,
+  hasName,
+  interruptedEditsOf,
+  readCheckpoints,
+} from "../conversation/checkpoints.ts";
+import { type FileOutcome, type FileRevert, planRevert, reversed, revertFile } from "./revert.ts";
+import type { SessionDiff } from "../conversation/session-diff.ts";
+import type { Transcript } from "../conversation/transcript.ts";
+import { checkpointsText, reportText, type Reverted } from "./undo-report.ts";
+import { loadVisible, withoutReverted } from "../conversation/visible-messages.ts";
+
+export interface UndoDeps {
+  workspace: Workspace;
+  transcript: Transcript;
+  writer: SessionWriter;
+  diff: SessionDiff;
+  /** All messages of the session from the newest back, those that are taken back among them. */
+  messagesFromNewest: () => AsyncIterable<Message>;
+  /** What is taken back now. */
+  revert(): Revert | undefined;
+  /** Changes the stored session; it is on disk when the writer was flushed. */
+  save(change: Pick<SessionInfo, "revert" | "summary">): Promise<void>;
+  /** Told when other messages count than before. */
+  onShown(): Promise<void>;
+}
+
+/** Checkpoints in one list, unless more are asked for, and at most. */
+const usualCheckpoints = 20;
+const mostCheckpoints = 500;
+
+const nothingToUndo = "There is no turn to take back.";
+const nothingToRedo =
+  "There is nothing to bring again. An undo can be taken back until the next message is sent.";
+
+/**
+ * Takes turns back and brings them again, files and messages. What is under way is stored before the first file is
+ * touched, and each of its steps may be repeated: cut off anywhere, it is completed by {@link recover}.
+ */
+export class Undo {
+  readonly #deps: UndoDeps;
+  readonly #serial = new Serial();
+
+  constructor(deps: UndoDeps) {
+    this.#deps = deps;
+  }
+
+  /** Takes back the last turn, the last few (a number), or a checkpoint (its name) and all after it. */
+  undo(target: string): Promise<string> {
+    return this.#serial.run(async () => {
+      const completed = await this.#complete();
+      if (completed !== undefined) return completed;
+      const chosen = await this.#choose(target);
+      if ("problem" in chosen) return chosen.problem;
+      const { revert } = chosen;
+      await this.#store({ revert });
+      return this.#undo(revert);
+    });
+  }
+
+  /** Brings again what the last undo took back. */
+  redo(): Promise<string> {
+    return this.#serial.run(async () => {
+      const completed = await this.#complete();
+      if (completed !== undefined) return completed;
+      const undone = this.#deps.revert();
+      if (undone === undefined) return nothingToRedo;
+      const revert: Revert = { ...undone, state: "redoing" };
+      await this.#store({ revert });
+      return this.#redo(revert);
+    });
+  }
+
+  /** The turns that can be taken back, newest first; `count` as it was typed. */
+  async checkpoints(count: string): Promise<string> {
+    if (!/^\d*$/.test(count)) return "Write how many behind the command: `/checkpoints 50`.";
+    const wanted = Math.min(Math.max(1, Number(count || usualCheckpoints)), mostCheckpoints);
+    const found: Checkpoint[] = [];
+    for await (const checkpoint of this.#visibleCheckpoints()) {
+      found.push(checkpoint);
+      if (found.length > wanted) break;
+    }
+    const isUndone = this.#deps.revert() !== undefined;
+    return checkpointsText(found.slice(0, wanted), found.length > wanted, isUndone);
+  }
+
+  /** Makes what is undone final: its messages go. Waits for what is under way. */
+  settle(): Promise<void> {
+    return this.#serial.run(async () => {
+      await this.#complete();
+      const revert = this.#deps.revert();
+      if (revert !== undefined) await this.#discard(revert);
+    });
+  }
+
+  /** Completes what a killed process began. Answers what that was, for the person. */
+  recover(): Promise<string | undefined> {
+    return this.#serial.run(() => this.#complete());
+  }
+
+  async #complete(): Promise<string | undefined> {
+    const revert = this.#deps.revert();
+    switch (revert?.state) {
+      case undefined:
+      case "undone":
+        return undefined;
+      case "undoing":
+        return `An undo was cut off and is completed now.\n\n${await this.#undo(revert)}`;
+      case "redoing":
+        return `A redo was cut off and is completed now.\n\n${await this.#redo(revert)}`;
+      case "discarding":
+        await this.#discard(revert);
+        return undefined;
+    }
+  }
+
+  async #undo(revert: Revert): Promise<string> {
+    const messages = await this.#messagesOf(revert);
+    const files = await this.#apply(planRevert(fileSteps(changesOf(messages))));
+    await this.#show({ ...revert, state: "undone" });
+    return this.#report({ direction: "undo", messages, files, canRedo: true });
+  }
+
+  async #redo(revert: Revert): Promise<string> {
+    const messages = await this.#messagesOf(revert);
+    const files = await this.#apply(planRevert(fileSteps(changesOf(messages))).map(reversed));
+    const from = revert.from.slice(0, -1);
+    const rest: Revert | undefined = from.length === 0 ? undefined : { ...revert, state: "undone", from };
+    await this.#show(rest);
+    return this.#report({ direction: "redo", messages, files, canRedo: rest !== undefined });
+  }
+
+  async #discard(revert: Revert): Promise<void> {
+    await this.#store({ revert: { ...revert, state: "discarding" } });
+    const ids: MessageId[] = [];
+    for await (const { info } of this.#deps.messagesFromNewest()) {
+      if (isReverted(info.id, revert)) ids.push(info.id);
+      if (info.id < (revert.from.at(-1) ?? "")) break;
+    }
+    await this.#deps.writer.removeMessages(ids);
+    await this.#store({ revert: undefined });
+  }
+
+  async #apply(plan: readonly FileRevert[]): Promise<{ revert: FileRevert; outcome: FileOutcome }[]> {
+    const files: { revert: FileRevert; outcome: FileOutcome }[] = [];
+    for (const revert of plan) files.push({ revert, outcome: await this.#applyOne(revert) });
+    return files;
+  }
+
+  async #applyOne(revert: FileRevert): Promise<FileOutcome> {
+    if (revert.reach === "none") return { kept: "its content was too large to be kept" };
+    return revertFile(this.#deps.workspace, revert);
+  }
+
+  /** Lets the messages count that do, for the session's diff, on disk and for the model. */
+  async #show(revert: Revert | undefined): Promise<void> {
+    const { diff, transcript } = this.#deps;
+    const summary = await diff.rebuild(withoutReverted(this.#deps.messagesFromNewest(), revert));
+    await this.#store({ revert, summary });
+    transcript.show(await loadVisible(withoutReverted(this.#deps.messagesFromNewest(), revert)));
+    await this.#deps.onShown();
+  }
+
+  /** What the newest undo took back, oldest first. */
+  async #messagesOf({ from, through }: Revert): Promise<Message[]> {
+    const first = from.at(-1) ?? "";
+    const end = from.at(-2);
+    const found: Message[] = [];
+    for await (const message of this.#deps.messagesFromNewest()) {
+      const { id } = message.info;
+      if (id < first) break;
+      if (end === undefined ? id <= through : id < end) found.push(message);
+    }
+    return found.reverse();
+  }
+
+  async #choose(target: string): Promise<{ revert: Revert } | { problem: string }> {
+    const wanted = toTarget(target);
+    if (wanted === undefined) {
+      return { problem: "Write a number of turns or a name from `/checkpoints`: `/undo 2`." };
+    }
+    const chosen: Checkpoint[] = [];
+    for await (const checkpoint of this.#visibleCheckpoints()) {
+      chosen.push(checkpoint);
+      if (wanted(checkpoint, chosen.length)) return { revert: this.#revertOf(chosen) };
+    }
+    if (chosen.length === 0) return { problem: nothingToUndo };
+    const turns = chosen.length === 1 ? "is only 1 turn" : `are ${chosen.length} turns`;
+    return {
+      problem: `There ${turns} to take back, and no "${target}" among them. \`/checkpoints\` lists them.`,
+    };
+  }
+
+  #revertOf(chosen: readonly Checkpoint[]): Revert {
+    const before = this.#deps.revert();
+    const [oldest, newest] = [chosen.at(-1), chosen[0]];
+    const last = newest?.messages.at(-1);
+    if (oldest === undefined || last === undefined) throw new Error("no checkpoint was chosen");
+    return {
+      state: "undoing",
+      from: [...(before?.from ?? []), oldest.id],
+      through: before?.through ?? last.info.id,
+    };
+  }
+
+  #visibleCheckpoints(): AsyncIterable<Checkpoint> {
+    return readCheckpoints(withoutReverted(this.#deps.messagesFromNewest(), this.#deps.revert()));
+  }
+
+  #report(done: Pick<Reverted, "direction" | "files" | "canRedo"> & { messages: Message[] }): string {
+    const { messages, ...rest } = done;
+    const { cwd } = this.#deps.workspace;
+    const turns = messages.filter(beginsTurn).map(firstWords).reverse();
+    const reverted: Reverted = {
+      ...rest,
+      turns,
+      commands: commandsOf(messages),
+      interrupted: interruptedEditsOf(messages),
+    };
+    return reportText(reverted, cwd);
+  }
+
+  async #store(change: Pick<SessionInfo, "revert" | "summary">): Promise<void> {
+    await this.#deps.save(change);
+    await this.#deps.writer.flush();
+  }
+}
+
+/** Whether a checkpoint, the n-th from the newest, is the oldest that is meant. Undefined for what means none. */
+function toTarget(text: string): ((checkpoint: Checkpoint, count: number) => boolean) | undefined {
+  const name = text.replaceAll("`", "");
+  if (name === "") return () => true;
+  if (/^\d{1,4}$/.test(name)) return Number(name) === 0 ? undefined : (_, count) => count === Number(name);
+  return /^\w+$/.test(name) ? (checkpoint) => hasName(checkpoint, name) : undefined;
+}

@@ -1,0 +1,308 @@
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { messageOf, UserError } from "../base/errors.ts";
+import { newPartId } from "../message/ids.ts";
+import type { Attachment, Part } from "../message/part.ts";
+import { evaluate } from "../permission/evaluate.ts";
+import type { Ruleset } from "../permission/rule.ts";
+import { limitOutput, outputLimitBytes } from "../tool/output-limit.ts";
+import { fitMedium, toAttachment } from "../tool/image/media.ts";
+import { readTool } from "../tool/read/read.ts";
+import { prepareCall, type ToolContext, withNotes } from "../tool/tool.ts";
+import { isInside, resolvePath } from "../workspace/paths.ts";
+import { findMentions, type Mention } from "./mentions.ts";
+import type { PromptBlock } from "../conversation/prompt-input.ts";
+
+/** A link names a file and perhaps some of its lines, counted from 1. */
+interface FileLink {
+  path: string;
+  lines?: { first: number; last: number };
+}
+
+/** Of a text that came with the message. */
+const embeddedLimits = { maxLines: 4_000, maxBytes: 128 * 1024 };
+/** Paths named with `@` that one message attaches. */
+const mentionLimit = 20;
+/** Words with `@` of one text that are looked up on the disk. */
+const candidateLimit = 200;
+
+/** What MCP servers offer to be read. */
+export interface Resources {
+  /** Whether something is offered under what a person wrote. */
+  hasResource(written: string): boolean;
+  /** Undefined where nothing is. */
+  resource(
+    written: string,
+    signal: AbortSignal,
+  ): Promise<{ text: string; attachments: readonly Attachment[] } | { problem: string } | undefined>;
+}
+
+/** What counts for the things that a message brings along. */
+export interface Attaching {
+  readonly rules: Ruleset;
+  readonly resources?: Resources | undefined;
+  /** Bytes that each text may have, so that it fits into the model's window. */
+  readonly maxBytes?: number | undefined;
+}
+
+/**
+ * Turns what the client sent into parts of a user message; linked files are read now, as the model will see them.
+ * Who links a file has agreed that it is read, unless a rule denies it.
+ */
+export async function toParts(
+  blocks: readonly PromptBlock[],
+  context: ToolContext,
+  attaching: Attaching = { rules: [] },
+): Promise<Part[]> {
+  const parts: Part[] = [];
+  for (const block of blocks) parts.push(...(await blockParts(block, context, attaching)));
+  return parts;
+}
+
+async function blockParts(block: PromptBlock, context: ToolContext, attaching: Attaching): Promise<Part[]> {
+  switch (block.type) {
+    case "text": {
+      const text: Part = {
+        id: newPartId(),
+        type: "text",
+        text: block.text,
+        ...(block.audience === "model" && { synthetic: true }),
+        ...(block.audience === "person" && { ignored: true }),
+      };
+      const mayMention = block.audience === "both" && block.by !== "model";
+      return mayMention ? [text, ...(await mentionParts(block.text, context, attaching))] : [text];
+    }
+    case "mentions":
+      return mentionParts(block.text, context, attaching);
+    case "media":
+      return mediaParts(block, context, attaching);
+    case "embedded":
+      return embeddedParts(block, context, attaching);
+    case "link":
+      return linkParts(block, context, attaching);
+    case "task":
+      return [taskPart(block)];
+  }
+}
+
+/** The beginning of a long text; the whole of it in a file that the model may read. */
+async function embeddedParts(
+  { uri, text }: { uri: string; text: string },
+  { workspace }: ToolContext,
+  { maxBytes }: Attaching,
+): Promise<Part[]> {
+  const most = Math.min(embeddedLimits.maxBytes, maxBytes ?? embeddedLimits.maxBytes);
+  const limits = { ...embeddedLimits, maxBytes: most };
+  const limited = await limitOutput(text, { ...limits, folder: workspace.outputFolder });
+  return [
+    { id: newPartId(), type: "file", mime: "text/plain", url: uri, filename: uri },
+    synthetic(`<attached uri="${uri}">\n${limited.text}\n</attached>`),
+  ];
+}
+
+/** What came is made fit, or left out in words. */
+async function mediaParts(
+  { mime, data, name }: PromptBlock & { type: "media" },
+  context: ToolContext,
+  attaching: Attaching,
+): Promise<Part[]> {
+  const medium = { bytes: Buffer.from(data, "base64"), mime, name };
+  const shownAs = name ?? mime;
+  if (isText(mime)) {
+    const text = medium.bytes.toString("utf8");
+    return embeddedParts({ uri: shownAs, text }, context, attaching);
+  }
+  const fitted = await fitMedium(medium, context.signal);
+  if (fitted.outcome === "fits") {
+    const shown: Part = { id: newPartId(), type: "file", ...fitted.attachment };
+    return fitted.note === "" ? [shown] : [shown, synthetic(`The attached ${shownAs} was ${fitted.note}.`)];
+  }
+  // The editor has shown it to the person, who looks at it with other eyes than our check.
+  if (fitted.isDamaged && medium.bytes.length > 0)
+    return [{ id: newPartId(), type: "file", ...toAttachment(medium) }];
+  return [
+    { id: newPartId(), type: "file", mime: "text/plain", url: `attachment:${shownAs}`, filename: shownAs },
+    synthetic(`The person attached ${shownAs} (${mime}), but it is left out: ${fitted.reason}`),
+  ];
+}
+
+/** Files and folders of the workspace, and agents, that the text names with `@`; the text itself stays as it is. */
+async function mentionParts(text: string, context: ToolContext, attaching: Attaching): Promise<Part[]> {
+  const links = new Map<string, PromptBlock & { type: "link" }>();
+  const agents = new Set<string>();
+  let more = 0;
+  const candidates = findMentions(text);
+  for (const readings of candidates.slice(0, candidateLimit)) {
+    const link = (await toLink(readings, context)) ?? toResourceLink(readings, attaching);
+    const agent = readings.find(({ path }) => context.tasks.agents.includes(path));
+    if (link === undefined && agent !== undefined) agents.add(agent.path);
+    if (link === undefined || links.has(link.uri)) continue;
+    if (links.size < mentionLimit) links.set(link.uri, link);
+    else more++;
+  }
+  const parts: Part[] = [...agents].flatMap(agentParts);
+  for (const link of links.values()) parts.push(...(await linkParts(link, context, attaching)));
+  if (more > 0) parts.push(synthetic(`${more} more paths that the person named with @ were not attached.`));
+  const unseen = candidates.length - candidateLimit;
+  if (unseen > 0)
+    parts.push(synthetic(`${unseen} more words with @ were not looked up: they may name files as well.`));
+  return parts;
+}
+
+/** The part says that the person wants it, so that nobody is asked; the text tells the model. */
+function agentParts(name: string): Part[] {
+  const wish = `The person named the agent ${name}: hand it what the message asks of it with the tool task (subagent_type "${name}"), with all that it must know in the prompt.`;
+  return [{ id: newPartId(), type: "agent", name }, synthetic(wish)];
+}
+
+function taskPart({ prompt, agent, model, command }: PromptBlock & { type: "task" }): Part {
+  const description = `/${command}`;
+  return { id: newPartId(), type: "subtask", prompt, description, agent, command, ...(model && { model }) };
+}
+
+/** The first reading that names something in the workspace. */
+async function toLink(
+  readings: readonly Mention[],
+  { workspace }: ToolContext,
+): Promise<(PromptBlock & { type: "link" }) | undefined> {
+  for (const { path: written, lines } of readings) {
+    const path = await pathInside(written, workspace);
+    if (path === undefined) continue;
+    const hash = lines === undefined ? "" : `#L${lines.first}:${lines.last}`;
+    return { type: "link", uri: `${pathToFileURL(path).href}${hash}`, name: written };
+  }
+  return undefined;
+}
+
+function toResourceLink(
+  readings: readonly Mention[],
+  { resources }: Attaching,
+): (PromptBlock & { type: "link" }) | undefined {
+  const found = readings.find(({ path }) => resources?.hasResource(path));
+  return found && { type: "link", uri: found.path, name: found.path };
+}
+
+/** The absolute path as it was asked for, so that rules see links too. */
+async function pathInside(written: string, workspace: ToolContext["workspace"]): Promise<string | undefined> {
+  try {
+    const { asked, path, kind } = await resolvePath(written, workspace);
+    const isThere = kind === "file" || kind === "directory";
+    return isThere && isInside(path, workspace.roots) ? asked : undefined;
+  } catch (error) {
+    // What cannot be a path is no mention.
+    if (!(error instanceof UserError)) throw error;
+    return undefined;
+  }
+}
+
+async function linkParts(
+  block: PromptBlock & { type: "link" },
+  context: ToolContext,
+  attaching: Attaching,
+): Promise<Part[]> {
+  const shown: Part = {
+    id: newPartId(),
+    type: "file",
+    mime: block.mime?.startsWith("text/") ? block.mime : "text/plain",
+    url: block.uri,
+    filename: block.name,
+  };
+  const link = parseFileLink(block.uri);
+  if (link !== undefined) return [shown, ...(await readLinked(link, block, context, attaching))];
+  const resource = await readResource(block.uri, context, attaching);
+  return [shown, ...(resource ?? [synthetic(`The person linked ${block.uri} (${block.name}).`)])];
+}
+
+/** Who names a resource has agreed that its server is asked for it, unless a rule denies it. Undefined where it is none. */
+async function readResource(
+  uri: string,
+  context: ToolContext,
+  { rules, resources, maxBytes }: Attaching,
+): Promise<Part[] | undefined> {
+  if (resources === undefined || !resources.hasResource(uri)) return undefined;
+  const request = { permission: "read_mcp_resource", subjects: [{ text: uri }], always: [] };
+  const { action, reason } = evaluate(request, rules);
+  if (action === "deny") return [synthetic(unreadable(uri, reason))];
+  const read = await resources.resource(uri, context.signal);
+  if (read === undefined) return undefined;
+  if ("problem" in read) return [synthetic(unreadable(uri, read.problem))];
+  const limited = await limitOutput(read.text, {
+    folder: context.workspace.outputFolder,
+    maxBytes: Math.min(outputLimitBytes, maxBytes ?? outputLimitBytes),
+  });
+  return [
+    synthetic(`<attached uri="${uri}">\n${limited.text}\n</attached>`),
+    ...read.attachments.map(toFilePart),
+  ];
+}
+
+function toFilePart({ mime, url, filename }: Attachment): Part {
+  return { id: newPartId(), type: "file", mime, url, ...(filename && { filename }) };
+}
+
+async function readLinked(
+  link: FileLink,
+  block: { uri: string },
+  context: ToolContext,
+  { rules, maxBytes }: Attaching,
+): Promise<Part[]> {
+  const { path, lines } = link;
+  const range = lines && { offset: lines.first, limit: lines.last - lines.first + 1 };
+  try {
+    const call = await prepareCall(readTool, { filePath: path, ...range }, context);
+    const { action, reason } = evaluate(call.permissions, rules);
+    if (action === "deny") return [synthetic(unreadable(block.uri, reason))];
+    const result = await call.run({
+      callId: newPartId(),
+      signal: context.signal,
+      isAllowed: (permissions) => evaluate(permissions, rules).action !== "deny",
+      output: async () => {},
+      limits: { folder: context.workspace.outputFolder, maxBytes },
+    });
+    if (result.status === "failed") return [synthetic(unreadable(block.uri, result.error))];
+    const media = (result.attachments ?? []).map(toFilePart);
+    return [
+      synthetic(`<attached path="${path}">\n${withNotes(result.output, result.notes)}\n</attached>`),
+      ...media,
+    ];
+  } catch (error) {
+    return [synthetic(unreadable(block.uri, messageOf(error)))];
+  }
+}
+
+/** Understands `file:///a/b.ts`, `#L10` and `#L10:20` behind it, and `zed:///…?path=/a/b.ts`. */
+export function parseFileLink(uri: string): FileLink | undefined {
+  if (!URL.canParse(uri)) return undefined;
+  const url = new URL(uri);
+  const path =
+    url.protocol === "file:"
+      ? filePathOf(url)
+      : url.protocol === "zed:"
+        ? url.searchParams.get("path")
+        : null;
+  if (path === null) return undefined;
+  const range = /^#L(\d+)(?:[:-]L?(\d+))?$/.exec(url.hash);
+  if (range === null) return { path };
+  const first = Math.max(1, Number(range[1]));
+  return { path, lines: { first, last: Math.max(first, Number(range[2] ?? range[1])) } };
+}
+
+function filePathOf(url: URL): string | null {
+  try {
+    return fileURLToPath(new URL(url.pathname, "file://"));
+  } catch {
+    return null;
+  }
+}
+
+/** Some editors send text as bytes. */
+function isText(mime: string): boolean {
+  return mime.startsWith("text/") || mime === "application/json" || mime === "image/svg+xml";
+}
+
+function synthetic(text: string): Part {
+  return { id: newPartId(), type: "text", text, synthetic: true };
+}
+
+function unreadable(uri: string, reason: string): string {
+  return `The person attached ${uri}, but it could not be read: ${reason}`;
+}

@@ -1,0 +1,129 @@
+import { newPartId } from "../message/ids.ts";
+import type { ModelRef, UserInfo } from "../message/message.ts";
+import type { Part } from "../message/part.ts";
+import { takesMedium } from "../model/request/media.ts";
+import type { SessionServers } from "../mcp/session-servers.ts";
+import type { Plugins } from "../plugin/plugins.ts";
+import type { ToolContext } from "../tool/tool.ts";
+import type { Choices } from "../session-state/session-settings.ts";
+import { largestText } from "../context/context-budget.ts";
+import type { Said } from "./message-hooks.ts";
+import type { PromptInput } from "../conversation/prompt-input.ts";
+import { handOverReminder, planReminder, steerReminder } from "../conversation/reminders.ts";
+import type { SessionRecord } from "../conversation/session-info-store.ts";
+import type { Transcript } from "../conversation/transcript.ts";
+
+export interface UserMessagesDeps {
+  transcript: Transcript;
+  record: SessionRecord;
+  choices: Choices;
+  servers: SessionServers;
+  /** Those that take part now. */
+  plugins(): Plugins | undefined;
+  /** Tells the person. */
+  warn(text: string): Promise<void>;
+}
+
+/** Who answers one message, where it is not the session's agent and model. */
+export interface Wish {
+  agent?: string | undefined;
+  model?: ModelRef | undefined;
+  effort?: string | undefined;
+}
+
+/** Makes user messages of what people say, and puts them into the transcript with what the model must know of them. */
+export class UserMessages {
+  readonly #deps: UserMessagesDeps;
+
+  constructor(deps: UserMessagesDeps) {
+    this.#deps = deps;
+  }
+
+  add(input: PromptInput, context: ToolContext, wish: Wish): Promise<void> {
+    return this.#add(input, this.infoOf(input, wish), [], context);
+  }
+
+  /** One that comes in the middle of a turn. */
+  addSteering(input: PromptInput, context: ToolContext): Promise<void> {
+    return this.#add(input, { ...this.infoOf(input), steering: true }, [steerReminder()], context);
+  }
+
+  /** A message of the program's own under the new agent, so that the transcript says who goes on. */
+  async addHandOver(): Promise<void> {
+    const { transcript } = this.#deps;
+    const last = this.#newest();
+    const info = this.infoOf({ blocks: [], ...(last?.system && { system: last.system }) });
+    await transcript.addMessage(info);
+    const reminder = handOverReminder(last?.agent ?? info.agent, info.agent);
+    await transcript.putPart(info.id, synthetic(reminder));
+    await transcript.seal(info.id);
+  }
+
+  /** A message of now, before anybody has heard it. */
+  infoOf(input: PromptInput, wish: Wish = {}): UserInfo {
+    const { transcript, choices, record } = this.#deps;
+    const model = wish.model ?? record.info.model;
+    const effort = "effort" in wish ? wish.effort : record.info.effort;
+    return {
+      id: transcript.newMessageId(),
+      sessionId: record.info.id,
+      role: "user",
+      time: { created: Date.now() },
+      agent: choices.agentNamed(wish.agent).name,
+      ...(model && { model }),
+      ...(effort !== undefined && { effort }),
+      ...(input.system && { system: input.system }),
+    };
+  }
+
+  async #add(
+    input: PromptInput,
+    info: UserInfo,
+    notes: readonly string[],
+    context: ToolContext,
+  ): Promise<void> {
+    const { transcript, record, choices, servers } = this.#deps;
+    const { toParts } = await import("./attachments.ts");
+    const { rules } = choices.agentNamed(info.agent);
+    const model = choices.modelFor(info);
+    const maxBytes = "code" in model ? undefined : largestText(model);
+    const parts = await toParts(input.blocks, context, { rules, resources: servers, maxBytes });
+    const said = await this.#heard({ info, parts }, context.signal);
+    const plan = planReminder(info.agent, this.#newest()?.agent);
+    const reminders = [...notes, ...(plan === undefined ? [] : [plan])];
+    await transcript.addMessage(said.info);
+    for (const part of [...said.parts, ...reminders.map(synthetic)]) await transcript.putPart(info.id, part);
+    await transcript.seal(info.id);
+    await record.save({});
+    await this.#tellUnseen(info, parts);
+  }
+
+  async #heard(said: Said, signal: AbortSignal): Promise<Said> {
+    const plugins = this.#deps.plugins();
+    if (!plugins?.has("chat.message")) return said;
+    const { heard } = await import("./message-hooks.ts");
+    return heard(plugins, said, signal);
+  }
+
+  /** The person should not wonder why the model knows nothing of an image. */
+  async #tellUnseen(info: UserInfo, parts: readonly Part[]): Promise<void> {
+    const model = this.#deps.choices.modelFor(info);
+    if ("code" in model) return;
+    const files = parts.filter((part) => part.type === "file");
+    const unseen = files.filter(({ url, mime }) => url.startsWith("data:") && !takesMedium(mime, model));
+    if (unseen.length === 0) return;
+    const names = unseen.map(({ filename, mime }) => filename ?? mime).join(", ");
+    await this.#deps.warn(
+      `${model.name} cannot see ${names}. Choose a model that takes such files, or describe what is in them.`,
+    );
+  }
+
+  #newest(): UserInfo | undefined {
+    const info = this.#deps.transcript.messages.findLast((message) => message.info.role === "user")?.info;
+    return info?.role === "user" ? info : undefined;
+  }
+}
+
+function synthetic(text: string): Part {
+  return { id: newPartId(), type: "text", text, synthetic: true };
+}

@@ -1,0 +1,60 @@
+import type { Stats } from "node:fs";
+import { once } from "../../base/async.ts";
+import { UserError } from "../../base/errors.ts";
+import type { DiskWrites, DiskWritesOptions } from "./disk-writes.ts";
+import { type Files, readLimitBytes, sha256, withFileAt } from "./files.ts";
+
+/** The disk, and a way to clean up what killed processes left beside files. */
+export function openFiles(options: DiskWritesOptions = {}): DiskFiles {
+  return new DiskFiles(options);
+}
+
+export class DiskFiles implements Files {
+  /** Loads with the first change. */
+  readonly #writes: () => Promise<DiskWrites>;
+
+  constructor(options: DiskWritesOptions) {
+    this.#writes = once(async () => {
+      const { DiskWrites } = await import("./disk-writes.ts");
+      return new DiskWrites(options);
+    });
+  }
+
+  /** Removes the temporary files that killed processes left. */
+  async recover(): Promise<void> {
+    await (await this.#writes()).recover();
+  }
+
+  async read(path: string): Promise<{ bytes: Buffer; hash: string }> {
+    return withFileAt(path, async (file) => {
+      assertReadable(path, await file.stat());
+      const bytes = await file.readFile();
+      return { bytes, hash: sha256(bytes) };
+    });
+  }
+
+  async write(
+    path: string,
+    bytes: Uint8Array,
+    expected: string | null,
+    newMode?: number,
+  ): Promise<{ hash: string }> {
+    return (await this.#writes()).write(path, bytes, expected, newMode);
+  }
+
+  async remove(path: string, expected: string): Promise<void> {
+    await (await this.#writes()).remove(path, expected);
+  }
+
+  async lock<T>(paths: readonly string[], task: () => Promise<T>): Promise<T> {
+    return (await this.#writes()).lock(paths, task);
+  }
+}
+
+function assertReadable(path: string, found: Stats): void {
+  if (!found.isFile()) throw new UserError(`${path} is not a regular file.`);
+  if (found.size <= readLimitBytes) return;
+  throw new UserError(
+    `${path} has ${found.size} bytes; files of up to ${readLimitBytes} bytes are read at once.`,
+  );
+}

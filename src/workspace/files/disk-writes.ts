@@ -1,0 +1,283 @@
+import { createHash, randomUUID } from "node:crypto";
+import { constants, renameSync } from "node:fs";
+import type { BigIntStats, Stats } from "node:fs";
+import { access, lstat, readFile, rename, rm, stat } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { once } from "../../base/async.ts";
+import { codeOf, isMissing, messageOf, UserError } from "../../base/errors.ts";
+import { type Log, silentLog } from "../../base/log.ts";
+import { linkSuffix, loadExchange, tryLink } from "./exchange.ts";
+import { FileLocks, type UnfinishedWrite } from "./file-locks.ts";
+import { fillAndSync, openForReading, sha256, StaleFile, temporaryName, withOpenFile } from "./files.ts";
+import { withFolder } from "./held-folder.ts";
+
+export interface DiskWritesOptions {
+  /** For locks between the processes of the program; without it they are not kept apart. */
+  lockFolder?: string;
+  /** Keeps contents that could neither stay nor be put back, and returns their name. */
+  keep?: (bytes: Buffer) => Promise<string | undefined>;
+  log?: Log;
+}
+
+const defaultMode = 0o666;
+const emptyHash = sha256(new Uint8Array());
+
+/** Changes files in one step each. A save that somebody makes at the last moment is put back. */
+export class DiskWrites {
+  readonly #keepBytes: DiskWritesOptions["keep"];
+  readonly #log: Log;
+  readonly #locks: FileLocks;
+  readonly #exchange = once(loadExchange);
+
+  constructor({ lockFolder, keep, log = silentLog }: DiskWritesOptions) {
+    this.#keepBytes = keep;
+    this.#log = log;
+    this.#locks = new FileLocks({ folder: lockFolder, log, recover: (write) => this.#cleanUp(write) });
+  }
+
+  lock<T>(paths: readonly string[], task: () => Promise<T>): Promise<T> {
+    return this.#locks.run(paths, task);
+  }
+
+  recover(): Promise<void> {
+    return this.#locks.recoverAll();
+  }
+
+  async write(
+    path: string,
+    bytes: Uint8Array,
+    expected: string | null,
+    newMode = defaultMode,
+  ): Promise<{ hash: string }> {
+    const hash = sha256(bytes);
+    await this.#change(path, expected, async (change) => {
+      const { place, temporary } = change;
+      const old = expected === null ? newMode : await writableStat(place);
+      await fillAndSync(temporary, typeof old === "number" ? old : old.mode, async (file) => {
+        await this.#locks.noteInode(path, inodeOf(await file.stat({ bigint: true })));
+        await file.writeFile(bytes);
+        if (typeof old !== "number") await keepOwnerAndMode(file, old);
+      });
+      assertExpected(path, await hashOrMissing(place), expected);
+      if (expected === null) create(path, change);
+      else await this.#replace(path, change, expected, hash);
+    });
+    return { hash };
+  }
+
+  async remove(path: string, expected: string): Promise<void> {
+    await this.#change(path, expected, async (change) => {
+      const { place, temporary } = change;
+      renameSync(place, temporary);
+      change.hasReplaced = true;
+      const problem = await problemWith(path, temporary, expected);
+      if (problem === undefined) return;
+      moveBack(temporary, place);
+      throw problem;
+    });
+  }
+
+  /** Runs the task with a path to the file and one beside it, which is cleared afterwards. */
+  async #change(
+    path: string,
+    expected: string | null,
+    task: (change: Change) => Promise<void>,
+  ): Promise<void> {
+    await inItsFolder(path, expected, async (folder) => {
+      const name = temporaryName();
+      const temporary = join(folder, name);
+      const change: Change = { place: join(folder, basename(path)), temporary, hasReplaced: false };
+      await this.#locks.note({ path, temporary: join(dirname(path), name), expected });
+      try {
+        await task(change);
+        await rm(temporary, { force: true });
+      } catch (error) {
+        await this.#clear(path, change);
+        throw error;
+      } finally {
+        await this.#locks.forget(path);
+      }
+    });
+  }
+
+  /** Puts the temporary file in place, and takes it back where that replaced something else than was expected. */
+  async #replace(path: string, change: Change, expected: string, hash: string): Promise<void> {
+    const { place, temporary } = change;
+    const exchange = await this.#exchange();
+    if (!exchange(place, temporary)) return;
+    change.hasReplaced = true;
+    const problem = await problemWith(path, temporary, expected);
+    if (problem === undefined) return;
+    exchange(place, temporary);
+    const isOurs = (await hashOfFile(temporary)) === hash;
+    // Somebody has saved over this write too: the later save counts.
+    if (!isOurs && !(await isNewer(place, temporary))) exchange(place, temporary);
+    change.hasReplaced = !isOurs;
+    throw problem;
+  }
+
+  /** Removes a temporary file after a failure, unless it has the only copy of what somebody saved. */
+  async #clear(path: string, { place, temporary, hasReplaced }: Change): Promise<void> {
+    const inode = await inodeAt(temporary);
+    if (inode === undefined) return;
+    if (hasReplaced && inode !== (await inodeAt(place))) await this.#keep(path, temporary);
+    else await rm(temporary, { force: true });
+  }
+
+  /** Keeps what somebody saved and somebody else replaced at the same moment: as a snapshot, else beside the file. */
+  async #keep(path: string, temporary: string): Promise<void> {
+    const snapshot = await this.#snapshotOf(temporary);
+    const name = `${basename(path)}.replaced-${randomUUID()}`;
+    if (snapshot === undefined) await rename(temporary, join(dirname(temporary), name));
+    else await rm(temporary, { force: true });
+    const where = snapshot === undefined ? { name } : { snapshot };
+    this.#log.warn("a save was replaced by another one and is kept", { path, ...where });
+  }
+
+  async #snapshotOf(temporary: string): Promise<string | undefined> {
+    try {
+      return await this.#keepBytes?.(await readFile(temporary));
+    } catch (error) {
+      this.#log.warn("a save could not be kept as a snapshot", { error: messageOf(error) });
+      return undefined;
+    }
+  }
+
+  /** Removes the temporary files of a killed process, but nothing that somebody else saved. */
+  async #cleanUp({ path, temporary, expected, inode }: UnfinishedWrite): Promise<void> {
+    await withFolder(dirname(path), { make: false }, async (folder) => {
+      const inPlace = await inodeAt(join(folder, basename(path)));
+      for (const name of [basename(temporary), `${basename(temporary)}${linkSuffix}`]) {
+        const left = join(folder, name);
+        const found = await inodeAt(left);
+        if (found === undefined) continue;
+        const isOurs = found === inode || found === inPlace || (await isLeftOver(left, expected));
+        if (isOurs) await rm(left, { force: true });
+        else await this.#keep(path, left);
+      }
+    });
+  }
+}
+
+/** Paths through the folder that is held open. */
+interface Change {
+  readonly place: string;
+  readonly temporary: string;
+  /** Whether the temporary file has what was in the place. */
+  hasReplaced: boolean;
+}
+
+/** A link fails where somebody made the file meanwhile; a rename would replace it. */
+function create(path: string, { place, temporary }: Change): void {
+  try {
+    if (!tryLink(temporary, place)) renameSync(temporary, place);
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") assertExpected(path, "", null);
+    throw error;
+  }
+}
+
+/** Why a file is not the expected one; undefined where it is. */
+async function problemWith(path: string, place: string, expected: string): Promise<Error | undefined> {
+  try {
+    assertExpected(path, await hashOfFile(place), expected);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error : new Error(messageOf(error));
+  }
+}
+
+/** Leaves it where somebody has made another file in its place. */
+function moveBack(temporary: string, place: string): void {
+  try {
+    if (!tryLink(temporary, place)) renameSync(temporary, place);
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
+  }
+}
+
+async function isNewer(one: string, other: string): Promise<boolean> {
+  const [first, second] = await Promise.all([one, other].map((path) => lstat(path, { bigint: true })));
+  return first !== undefined && second !== undefined && first.mtimeNs > second.mtimeNs;
+}
+
+async function inodeAt(path: string): Promise<string | undefined> {
+  try {
+    return inodeOf(await lstat(path, { bigint: true }));
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+const inodeOf = ({ dev, ino }: BigIntStats): string => `${dev}:${ino}`;
+
+/** Whether nothing is lost with a temporary file whose inode is not known: it is empty, or holds what was replaced. */
+async function isLeftOver(path: string, expected: string | null): Promise<boolean> {
+  const hash = await hashOfFile(path);
+  return hash === expected || hash === emptyHash;
+}
+
+async function keepOwnerAndMode(file: FileHandle, old: Stats): Promise<void> {
+  const fresh = await file.stat();
+  if (fresh.uid !== old.uid || fresh.gid !== old.gid) await giveBack(file, old);
+  await file.chmod(old.mode & 0o7777);
+}
+
+/** Only root may give files away; for others the file becomes theirs, as in any editor that saves by renaming. */
+async function giveBack(file: FileHandle, old: Stats): Promise<void> {
+  try {
+    await file.chown(old.uid, old.gid);
+  } catch (error) {
+    if (codeOf(error) !== "EPERM") throw error;
+  }
+}
+
+/** A rename would replace even a file that its owner made read-only. */
+async function writableStat(path: string): Promise<Stats> {
+  await access(path, constants.W_OK);
+  return stat(path);
+}
+
+/** Runs the task on a path to the file's folder that no link can lead elsewhere, where the file is as expected. */
+async function inItsFolder(
+  path: string,
+  expected: string | null,
+  task: (folder: string) => Promise<void>,
+): Promise<void> {
+  try {
+    await withFolder(dirname(path), { make: expected === null }, async (folder) => {
+      assertExpected(path, await hashOrMissing(join(folder, basename(path))), expected);
+      await task(folder);
+    });
+  } catch (error) {
+    if (codeOf(error) === "ELOOP") throw new UserError(`${path} is a link by now. Use the path it leads to.`);
+    if (expected !== null && codeOf(error) === "ENOENT") assertExpected(path, null, expected);
+    throw error;
+  }
+}
+
+function assertExpected(path: string, hash: string | null, expected: string | null): void {
+  if (hash === expected) return;
+  if (expected === null) throw new StaleFile(`${path} exists already.`);
+  throw new StaleFile(hash === null ? `${path} no longer exists.` : `${path} was changed meanwhile.`);
+}
+
+async function hashOrMissing(path: string): Promise<string | null> {
+  try {
+    return await hashOfFile(path);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
+async function hashOfFile(path: string): Promise<string> {
+  return withOpenFile(path, openForReading | (constants.O_NOFOLLOW ?? 0), async (file) => {
+    if (!(await file.stat()).isFile()) throw new UserError(`${path} is not a regular file.`);
+    const hash = createHash("sha256");
+    for await (const chunk of file.readableWebStream({ autoClose: false })) hash.update(chunk);
+    return hash.digest("hex");
+  });
+}

@@ -1,0 +1,188 @@
+import { createHash } from "node:crypto";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { KeyedSerial, sleep } from "../../base/async.ts";
+import { isMissing, messageOf, UserError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
+import { acquireLease, type Lease } from "../../storage/json/lock.ts";
+
+/** How long another process may take over one file. */
+const waitLimitMs = 10_000;
+const firstPauseMs = 2;
+const longestPauseMs = 50;
+
+const unfinishedSchema = z.object({
+  /** Absolute real path of the file that was to be changed. */
+  path: z.string(),
+  /** Absolute path of the temporary file beside it. */
+  temporary: z.string(),
+  /** SHA-256 of what the file held, in hex; null for a new file. */
+  expected: z.string().nullable(),
+  /** The inode that the temporary file was made with. */
+  inode: z.string().optional(),
+});
+
+/** A write that has a temporary file beside its target. */
+export type UnfinishedWrite = z.infer<typeof unfinishedSchema>;
+
+export interface FileLocksOptions {
+  /** Shared by the processes that must not write a file at the same time; without it they are not kept apart. */
+  folder: string | undefined;
+  log: Log;
+  /** Cleans up after a write that a killed process left unfinished. */
+  recover(write: UnfinishedWrite): Promise<void>;
+}
+
+/**
+ * Locks on files, between the tasks of this process and between processes that share a folder. Paths share 256 locks,
+ * so that the folder stays small. Beside each lock its holder notes the write that is under way.
+ */
+export class FileLocks {
+  readonly #options: FileLocksOptions;
+  readonly #queues = new KeyedSerial();
+  readonly #held = new Set<string>();
+
+  constructor(options: FileLocksOptions) {
+    this.#options = options;
+  }
+
+  /** Runs the task when no other task, here or in another process, runs on any of these files. */
+  run<T>(paths: readonly string[], task: () => Promise<T>): Promise<T> {
+    // One order for all, so that two tasks never wait for each other.
+    const [first, ...rest] = [...new Set(paths.map((path) => this.#keyOf(path)))].sort();
+    return first === undefined ? task() : this.#run(first, rest, task);
+  }
+
+  /** Notes a write of a locked file before its temporary file is made, so that it is found after a kill. */
+  note(write: UnfinishedWrite): Promise<void> {
+    return this.#note(write.path, write, "w");
+  }
+
+  /** Adds to the note which inode the temporary file has. */
+  noteInode(path: string, inode: string): Promise<void> {
+    return this.#note(path, { inode }, "a");
+  }
+
+  async forget(path: string): Promise<void> {
+    const key = this.#keyOf(path);
+    if (this.#held.has(key)) await rm(this.#notePath(key), { force: true });
+  }
+
+  /** Cleans up what killed processes left. Writes that are under way in another process stay. */
+  async recoverAll(): Promise<void> {
+    for (const key of await this.#notedKeys()) {
+      await this.#queues.run(key, async () => this.#hold(key, await this.#tryAcquire(key), async () => {}));
+    }
+  }
+
+  #run<T>(key: string, rest: readonly string[], task: () => Promise<T>): Promise<T> {
+    const [next, ...others] = rest;
+    const inner = next === undefined ? task : () => this.#run(next, others, task);
+    return this.#queues.run(key, async () => this.#hold(key, await this.#acquire(key), inner));
+  }
+
+  async #hold<T>(key: string, lease: Lease | undefined, task: () => Promise<T>): Promise<T> {
+    if (lease?.status !== "held") return task();
+    this.#held.add(key);
+    try {
+      await this.#recover(key);
+      return await task();
+    } finally {
+      this.#held.delete(key);
+      await lease.release();
+    }
+  }
+
+  /** Undefined where there is nothing to share, or where it cannot be used: then only this process is in order. */
+  async #acquire(key: string): Promise<Lease | undefined> {
+    const deadline = performance.now() + waitLimitMs;
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+      const lease = await this.#tryAcquire(key);
+      if (lease?.status !== "busy") return lease;
+      if (performance.now() >= deadline) throw new UserError(busyMessage(lease.pid));
+      await sleep(pauseMs);
+    }
+  }
+
+  async #tryAcquire(key: string): Promise<Lease | undefined> {
+    const { folder } = this.#options;
+    if (folder === undefined) return undefined;
+    try {
+      return await acquireLease(join(folder, `${key}.lock`));
+    } catch (error) {
+      this.#warn("a file is changed without the lock that processes share", error);
+      return undefined;
+    }
+  }
+
+  async #note(path: string, fields: Partial<UnfinishedWrite>, flag: "w" | "a"): Promise<void> {
+    const key = this.#keyOf(path);
+    if (!this.#held.has(key)) return;
+    try {
+      // One line for each call: a kill leaves whole lines.
+      await writeFile(this.#notePath(key), `${JSON.stringify(fields)}\n`, { mode: 0o600, flag });
+    } catch (error) {
+      this.#warn("an unfinished write could not be noted", error);
+    }
+  }
+
+  /** Cleans up what the last holder did not finish. */
+  async #recover(key: string): Promise<void> {
+    const note = this.#notePath(key);
+    const text = await readIfThere(note);
+    if (text === undefined) return;
+    try {
+      const fields = text.split("\n").flatMap((line): unknown[] => (line === "" ? [] : [JSON.parse(line)]));
+      // A note without a line is older than its temporary file.
+      if (fields.length > 0)
+        await this.#options.recover(unfinishedSchema.parse(Object.assign({}, ...fields)));
+    } catch (error) {
+      this.#warn("an unfinished write could not be cleaned up", error);
+    }
+    await rm(note, { force: true });
+  }
+
+  async #notedKeys(): Promise<string[]> {
+    const { folder } = this.#options;
+    if (folder === undefined) return [];
+    try {
+      const names = await readdir(folder);
+      return names
+        .filter((name) => name.endsWith(noteEnding))
+        .map((name) => name.slice(0, -noteEnding.length));
+    } catch (error) {
+      if (!isMissing(error)) this.#warn("unfinished writes could not be looked for", error);
+      return [];
+    }
+  }
+
+  #keyOf(path: string): string {
+    if (this.#options.folder === undefined) return path;
+    return createHash("sha256").update(path).digest("hex").slice(0, 2);
+  }
+
+  #notePath(key: string): string {
+    return join(this.#options.folder ?? "", `${key}${noteEnding}`);
+  }
+
+  #warn(message: string, error: unknown): void {
+    this.#options.log.warn(message, { error: messageOf(error) });
+  }
+}
+
+const noteEnding = ".json";
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+function busyMessage(pid: number | undefined): string {
+  const who = pid === undefined ? "Another process" : `The process ${pid}`;
+  return `${who} has been changing this file for ${waitLimitMs / 1_000} s. Nothing was changed; try again.`;
+}

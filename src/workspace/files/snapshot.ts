@@ -1,0 +1,160 @@
+import { constants } from "node:fs";
+import { access, lstat, utimes } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { codeOf, messageOf } from "../../base/errors.ts";
+import { silentLog } from "../../base/log.ts";
+import type { Log } from "../../base/log.ts";
+import { makeFolder } from "../../base/files/make-folder.ts";
+import { openForReading, sha256, withOpenFile, writeAtomically } from "./files.ts";
+
+/** Contents of files that tools changed, kept by their SHA-256, so that a change can be shown again and undone. */
+export interface Snapshots {
+  /** Keeps the bytes and returns their hash, or undefined when they are too large to keep. */
+  save(bytes: Uint8Array): Promise<string | undefined>;
+  load(hash: string): Promise<Buffer | undefined>;
+}
+
+/** Larger contents are not kept: their change can then be neither shown nor undone. */
+export const snapshotLimitBytes = 10 * 1024 * 1024;
+/** What was just saved is shown to the editor next; this much of it waits in memory. */
+const memoryLimitBytes = 16 * 1024 * 1024;
+
+/** A store in the folder: `<first two digits of the hash>/<the rest>`, compressed with zlib. */
+export function openSnapshots(folder: string, log: Log = silentLog): Snapshots {
+  return new SnapshotFolder(folder, log);
+}
+
+class SnapshotFolder implements Snapshots {
+  readonly #folder: string;
+  readonly #log: Log;
+  readonly #recent = new RecentContents(memoryLimitBytes);
+
+  constructor(folder: string, log: Log) {
+    this.#folder = folder;
+    this.#log = log;
+  }
+
+  async save(bytes: Uint8Array): Promise<string | undefined> {
+    if (bytes.byteLength > snapshotLimitBytes) return undefined;
+    const hash = sha256(bytes);
+    const path = this.#pathOf(hash);
+    await makeOwnFolder(dirname(path));
+    // What is saved again counts as new: housekeeping goes by age.
+    if (await exists(path)) await utimes(path, new Date(), new Date());
+    else await writeAtomically(path, await compress(bytes), 0o600);
+    this.#recent.add(hash, Buffer.from(bytes));
+    return hash;
+  }
+
+  async load(hash: string): Promise<Buffer | undefined> {
+    if (!/^[0-9a-f]{64}$/.test(hash)) return undefined;
+    return this.#recent.get(hash) ?? (await this.#loadFromDisk(hash));
+  }
+
+  async #loadFromDisk(hash: string): Promise<Buffer | undefined> {
+    const packed = await this.#readPacked(hash);
+    if (packed === undefined) return undefined;
+    const bytes = await this.#unpack(hash, packed);
+    if (bytes !== undefined) this.#recent.add(hash, bytes);
+    return bytes;
+  }
+
+  /** One that cannot be read counts as not kept, and hides nothing else of a session. */
+  async #readPacked(hash: string): Promise<Buffer | undefined> {
+    try {
+      return await readOwnFile(this.#pathOf(hash));
+    } catch (error) {
+      this.#log.warn("snapshot cannot be read", { hash, error: messageOf(error) });
+      return undefined;
+    }
+  }
+
+  /** A damaged snapshot counts as not kept: better no undo than one that writes something else. */
+  async #unpack(hash: string, packed: Buffer): Promise<Buffer | undefined> {
+    try {
+      const bytes = await decompress(packed);
+      if (sha256(bytes) === hash) return bytes;
+      this.#log.warn("snapshot has the wrong contents", { hash });
+    } catch (error) {
+      this.#log.warn("snapshot cannot be unpacked", { hash, error: messageOf(error) });
+    }
+    return undefined;
+  }
+
+  #pathOf(hash: string): string {
+    return join(this.#folder, hash.slice(0, 2), hash.slice(2));
+  }
+}
+
+/** The library loads with the first content, not with a session. */
+async function compress(bytes: Uint8Array): Promise<Buffer> {
+  const { deflate } = await import("node:zlib");
+  return promisify<Uint8Array, Buffer>(deflate)(bytes);
+}
+
+async function decompress(packed: Buffer): Promise<Buffer> {
+  const { inflate } = await import("node:zlib");
+  return new Promise((resolve, reject) => {
+    inflate(packed, { maxOutputLength: snapshotLimitBytes }, (error, bytes) =>
+      error === null ? resolve(bytes) : reject(error),
+    );
+  });
+}
+
+/** The contents used last, up to a number of bytes. */
+class RecentContents {
+  readonly #contents = new Map<string, Buffer>();
+  readonly #limitBytes: number;
+  #bytes = 0;
+
+  constructor(limitBytes: number) {
+    this.#limitBytes = limitBytes;
+  }
+
+  get(hash: string): Buffer | undefined {
+    const bytes = this.#contents.get(hash);
+    if (bytes === undefined) return undefined;
+    // A map keeps the order of insertion: taken out and put back, it is the youngest.
+    this.#contents.delete(hash);
+    this.#contents.set(hash, bytes);
+    return bytes;
+  }
+
+  add(hash: string, bytes: Buffer): void {
+    if (this.get(hash) !== undefined) return;
+    this.#contents.set(hash, bytes);
+    this.#bytes += bytes.byteLength;
+    for (const [oldest, old] of this.#contents) {
+      if (this.#bytes <= this.#limitBytes) return;
+      this.#contents.delete(oldest);
+      this.#bytes -= old.byteLength;
+    }
+  }
+}
+
+async function makeOwnFolder(path: string): Promise<void> {
+  await makeFolder(path, 0o700);
+  if (!(await lstat(path)).isDirectory())
+    throw new Error(`${path} is a link; snapshots are not kept behind links.`);
+}
+
+async function readOwnFile(path: string): Promise<Buffer | undefined> {
+  try {
+    if (!(await lstat(dirname(path))).isDirectory()) return undefined;
+    return await withOpenFile(path, openForReading | (constants.O_NOFOLLOW ?? 0), (file) => file.readFile());
+  } catch (error) {
+    if (codeOf(error) === "ENOENT" || codeOf(error) === "ELOOP") return undefined;
+    throw error;
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await access(path);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return false;
+    throw error;
+  }
+}

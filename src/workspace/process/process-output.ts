@@ -1,0 +1,153 @@
+import { isAscii } from "node:buffer";
+import { Duplex, type Readable } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
+import { deferred, orAfter, type Deferred } from "../../base/async.ts";
+import type { Piece } from "../../base/secrets/text-or-bytes.ts";
+
+/** Reading stops while this much waits for its reader. */
+const WAITING_LIMIT_BYTES = 256 * 1024;
+/** A chunk from this size on is handed on by itself: merging would copy it. */
+const LARGE_CHUNK_BYTES = 16 * 1024;
+/** After the shell has ended its output is complete when nothing came for this long. */
+const QUIET_MS = 150;
+/** How long output may still come after the shell's end. Waiting for the reader does not count. */
+const DRAIN_LIMIT_MS = 1_000;
+/** What a background process may print afterwards, unseen, before its pipe is closed. */
+const BACKGROUND_LIMIT_BYTES = 64 * 1024 * 1024;
+
+/** Node's pipes are sockets: a program that reads from its own output would wait for us to write into it. */
+export function endWriting(output: Readable): void {
+  if (output instanceof Duplex) output.end();
+}
+
+/**
+ * Hands a pipe's output to an awaited reader. What comes while the reader is busy is merged into one piece, and
+ * a slow reader stops the pipe, so that memory is bounded whatever is printed.
+ */
+export class ProcessOutput {
+  readonly #stream: Readable;
+  readonly #read: (piece: Piece) => Promise<void>;
+  readonly #decoder = new StringDecoder("utf8");
+  /** Whether the decoder may wait for the rest of a character. */
+  #isInCharacter = false;
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #wake: Deferred<void> = deferred();
+  #ended = false;
+  #idle: Deferred<void> | undefined;
+  #reading = false;
+  readonly #done: Promise<void>;
+
+  constructor(stream: Readable, read: (piece: Piece) => Promise<void>) {
+    this.#stream = stream;
+    this.#read = read;
+    stream.on("data", (chunk: Buffer) => this.#take(chunk));
+    stream.once("close", () => this.#end());
+    stream.once("end", () => this.#end());
+    // A broken pipe ends the output like an orderly end does.
+    stream.once("error", () => this.#end());
+    this.#done = this.#pump().catch((error: unknown) => {
+      this.abandon();
+      throw error;
+    });
+  }
+
+  /** Rejects when the reader does. Does not resolve while something holds the pipe open. */
+  get done(): Promise<void> {
+    return this.#done;
+  }
+
+  /**
+   * To be called when the shell has ended: takes what is still in the pipe, then lets go of it.
+   * Tells whether somebody else holds the pipe open.
+   */
+  async drain(): Promise<{ held: boolean }> {
+    let leftMs = DRAIN_LIMIT_MS;
+    while (leftMs > 0) {
+      await this.#readerIdle();
+      if (this.#ended) break;
+      const start = performance.now();
+      const more = this.#wake.promise.then(() => true);
+      if (!(await orAfter(more, Math.min(QUIET_MS, leftMs), false))) break;
+      leftMs -= performance.now() - start;
+    }
+    const held = !this.#ended;
+    if (held) this.#letGo();
+    await this.#done;
+    return { held };
+  }
+
+  /** Gives up: nothing more is read or handed on. */
+  abandon(): void {
+    this.#stream.destroy();
+    this.#waiting = [];
+    this.#end();
+    this.#rest();
+  }
+
+  #readerIdle(): Promise<void> {
+    if (!this.#reading && this.#waiting.length === 0) return Promise.resolve();
+    this.#idle ??= deferred();
+    return this.#idle.promise;
+  }
+
+  #take(chunk: Buffer): void {
+    if (this.#ended) return;
+    this.#waiting.push(chunk);
+    this.#waitingBytes += chunk.length;
+    if (this.#waitingBytes >= WAITING_LIMIT_BYTES) this.#stream.pause();
+    this.#wake.resolve();
+  }
+
+  #end(): void {
+    this.#ended = true;
+    this.#wake.resolve();
+  }
+
+  async #pump(): Promise<void> {
+    while (true) {
+      await this.#wake.promise;
+      if (this.#waiting.length === 0) break;
+      const piece = this.#decode(this.#takeNext());
+      this.#reading = true;
+      if (piece.length > 0) await this.#read(piece);
+      if (this.#waiting.length === 0) this.#rest();
+    }
+    const rest = this.#decoder.end();
+    if (rest !== "") await this.#read(rest);
+  }
+
+  #decode(bytes: Buffer): Piece {
+    if (!this.#isInCharacter && isAscii(bytes)) return bytes;
+    this.#isInCharacter = (bytes.at(-1) ?? 0) >= 0x80;
+    return this.#decoder.write(bytes);
+  }
+
+  /** The reader has nothing left to do for now. */
+  #rest(): void {
+    this.#reading = false;
+    this.#idle?.resolve();
+    this.#idle = undefined;
+  }
+
+  #takeNext(): Buffer {
+    const large = this.#waiting.findIndex(({ length }) => length >= LARGE_CHUNK_BYTES);
+    const taken = this.#waiting.splice(0, large === -1 ? this.#waiting.length : Math.max(1, large));
+    const bytes = taken.length === 1 && taken[0] ? taken[0] : Buffer.concat(taken);
+    this.#waitingBytes -= bytes.length;
+    if (this.#waiting.length === 0 && !this.#ended) this.#wake = deferred();
+    this.#stream.resume();
+    return bytes;
+  }
+
+  /** A process left in the background may go on printing: a closed pipe would end it, a full one would stop it. */
+  #letGo(): void {
+    this.#end();
+    let unseenBytes = 0;
+    this.#stream.on("data", (chunk: Buffer) => {
+      unseenBytes += chunk.length;
+      if (unseenBytes > BACKGROUND_LIMIT_BYTES) this.#stream.destroy();
+    });
+    if ("unref" in this.#stream && typeof this.#stream.unref === "function") this.#stream.unref();
+  }
+}
