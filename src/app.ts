@@ -17,19 +17,19 @@ import {
 import type { Config } from "./config/schema.ts";
 import { AuthorizationStore } from "./mcp/oauth/oauth-store.ts";
 import { Servers } from "./mcp/servers.ts";
-import { SignIn } from "./mcp/oauth/oauth-fetch.ts";
+import { OAuthFetch } from "./mcp/oauth/oauth-fetch.ts";
 import { loadCalls } from "./model/providers/lazy-calls.ts";
 import { warmUpAnalysis } from "./project/tools.ts";
 import { ModelAccess } from "./model/providers/model-access.ts";
 import type { OpenModels } from "./model/providers/providers.ts";
-import { LateParts } from "./project/lazy-services.ts";
+import { LazyServices } from "./project/lazy-services.ts";
 import { Projects } from "./project/projects.ts";
 import { ProjectRecords } from "./project/records.ts";
-import type { Door } from "./session/session-host.ts";
+import type { SessionHost } from "./session/session-host.ts";
 import { Housekeeping, type SessionAges } from "./reports/housekeeping.ts";
 import { Sessions } from "./session/sessions.ts";
 import { BundledSkills } from "./skill/bundled-skills.ts";
-import { LateStore } from "./storage/lazy-store.ts";
+import { LazyStore } from "./storage/lazy-store.ts";
 import type { SessionStore } from "./storage/session-store.ts";
 import { ChildVariables } from "./workspace/process/child-variables.ts";
 import { type DiskFiles, openFiles } from "./workspace/files/disk-files.ts";
@@ -40,7 +40,7 @@ import { openSnapshots } from "./workspace/files/snapshot.ts";
 import { Watchdog } from "./workspace/process/watchdog.ts";
 
 /** What the program is given of its surroundings; nothing below reads the process's own. */
-export interface Surroundings {
+export interface AppOptions {
   readonly env: Env;
   readonly platform: NodeJS.Platform;
   readonly version: string;
@@ -65,8 +65,8 @@ export class App {
   readonly models: ModelAccess;
   /** What remote MCP servers gave this program to be let in. */
   readonly authorizations: AuthorizationStore;
-  readonly #surroundings: Surroundings;
-  readonly #store: LateStore;
+  readonly #surroundings: AppOptions;
+  readonly #store: LazyStore;
   readonly #person: Home;
   readonly #secrets = new Secrets();
   readonly #watchdog: Watchdog;
@@ -74,14 +74,14 @@ export class App {
   readonly #search: Search;
   readonly #processes: Processes;
   readonly #piped: PipedProcesses;
-  readonly #parts: LateParts;
-  readonly #signIn: SignIn;
+  readonly #parts: LazyServices;
+  readonly #signIn: OAuthFetch;
   readonly #housekeeping: Housekeeping;
   #servers: Servers | undefined;
   #sessions: Sessions | undefined;
   #isClosing = false;
 
-  constructor(surroundings: Surroundings) {
+  constructor(surroundings: AppOptions) {
     const { env, platform } = surroundings;
     this.#surroundings = surroundings;
     this.home = homeFolder(surroundings);
@@ -95,12 +95,12 @@ export class App {
     this.log = log;
 
     const warn = (text: string) => this.#warn(text);
-    this.#store = new LateStore({ root: join(dataFolder, "storage"), log, onWarning: warn });
+    this.#store = new LazyStore({ root: join(dataFolder, "storage"), log, onWarning: warn });
     this.store = () => this.#store.get();
     const storedFiles = async () => (await this.store()).files;
     this.records = new ProjectRecords(storedFiles);
     this.authorizations = new AuthorizationStore({ files: storedFiles, secrets });
-    this.#signIn = new SignIn(this.authorizations);
+    this.#signIn = new OAuthFetch(this.authorizations);
 
     const variables = new ChildVariables(env, secrets);
     const watchdog = new Watchdog(env["PATH"]);
@@ -125,7 +125,7 @@ export class App {
     };
 
     this.models = new ModelAccess({ dataFolder, env, secrets, log });
-    this.#parts = new LateParts({
+    this.#parts = new LazyServices({
       pluginHost,
       variables,
       processes: this.#piped,
@@ -156,7 +156,7 @@ export class App {
   }
 
   /** The MCP servers of this process, for whoever shows the person what they ask. */
-  openServers(door: Pick<Door, "elicitationAbilities" | "visited">): Servers {
+  openServers(door: Pick<SessionHost, "elicitationAbilities" | "visited">): Servers {
     this.#servers ??= new Servers({
       version: this.#surroundings.version,
       processes: this.#piped,
@@ -169,7 +169,7 @@ export class App {
     return this.#servers;
   }
 
-  openSessions(door: Door): Sessions {
+  openSessions(door: SessionHost): Sessions {
     this.#sessions = new Sessions({
       store: this.store,
       version: this.#surroundings.version,
@@ -280,7 +280,7 @@ const bundledSkills = fileURLToPath(new URL("../skills", import.meta.url));
 /** The program that runs authors' modules, beside ours. */
 const pluginHost = fileURLToPath(new URL("./plugin-host.js", import.meta.url));
 
-function openLog(path: string, { env, verbose = false }: Surroundings, secrets: Secrets): Log {
+function openLog(path: string, { env, verbose = false }: AppOptions, secrets: Secrets): Log {
   return openFileLog(path, {
     level: verbose ? "debug" : logLevel(env["FAIRLEAD_LOG"]),
     secrets,

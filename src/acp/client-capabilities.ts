@@ -1,7 +1,7 @@
 import type { ClientCapabilities, InitializeRequest } from "@agentclientprotocol/sdk/unstable";
 
 /** What the client said it can take; what is not said is not used. */
-export interface ClientAbilities {
+export interface ClientFeatures {
   /** Draws live terminals from `_meta.terminal_*` of tool calls. */
   terminalOutput: boolean;
   notices: boolean;
@@ -35,7 +35,7 @@ export interface ClientAbilities {
   bareDetails: boolean;
 }
 
-export const noAbilities: ClientAbilities = {
+export const noAbilities: ClientFeatures = {
   terminalOutput: false,
   notices: false,
   compaction: false,
@@ -53,7 +53,7 @@ export const noAbilities: ClientAbilities = {
   bareDetails: false,
 };
 
-export function abilitiesOf(request: InitializeRequest): ClientAbilities {
+export function abilitiesOf(request: InitializeRequest): ClientFeatures {
   const capabilities: ClientCapabilities = request.clientCapabilities ?? {};
   const isZed = request.clientInfo?.name.toLowerCase() === "zed";
   return {
@@ -78,7 +78,7 @@ export function abilitiesOf(request: InitializeRequest): ClientAbilities {
 /** Clients that are known to draw calls below a call; nothing in the protocol says it. */
 const nesting = new Set(["zed", "agent-shell"]);
 
-function childWorkOf({ clientCapabilities, clientInfo }: InitializeRequest): ClientAbilities["childWork"] {
+function childWorkOf({ clientCapabilities, clientInfo }: InitializeRequest): ClientFeatures["childWork"] {
   if (isGiven(clientCapabilities?.subagents)) return "sessions";
   return nesting.has(clientInfo?.name.toLowerCase() ?? "") ? "nested" : "card";
 }

@@ -5,10 +5,10 @@ import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import type { EditorBuffers } from "../workspace/files/editor-files.ts";
 import type { Account } from "./methods/account.ts";
-import type { Asker } from "./client/client-requests.ts";
-import { type ClientAbilities, noAbilities } from "./client-capabilities.ts";
+import type { ClientRequests } from "./client/client-requests.ts";
+import { type ClientFeatures, noAbilities } from "./client-capabilities.ts";
 import { ClientPaths } from "./client-paths.ts";
-import { EarlyPrompts } from "./pending-prompts.ts";
+import { PendingPrompts } from "./pending-prompts.ts";
 import { internalError, sessionNotFound } from "./errors.ts";
 import type { Outbox } from "./transport/outbox.ts";
 import { type Channel, SessionView } from "./view/session-view.ts";
@@ -22,7 +22,7 @@ export interface ConnectionDeps {
 
 /** The client's side, in the version of the protocol that it speaks. */
 export interface Peer {
-  asker: Asker;
+  asker: ClientRequests;
   buffers(sessionId: SessionId): EditorBuffers;
   /** Says that the turns which still run are over, where their prompts' answers do not. */
   endTurns?(reason: string): Promise<void>;
@@ -38,8 +38,8 @@ export class Connection {
   readonly account: Account;
   /** One setup (load, resume, close, delete) or choice of a session at a time, in the order of arrival. */
   readonly setups = new KeyedSerial();
-  readonly earlyPrompts = new EarlyPrompts(this.setups);
-  client: ClientAbilities = noAbilities;
+  readonly earlyPrompts = new PendingPrompts(this.setups);
+  client: ClientFeatures = noAbilities;
   /** Undefined before the library is connected. */
   peer: Peer | undefined;
   /** Opens the way on which a session's updates go. */

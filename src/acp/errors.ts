@@ -2,7 +2,7 @@ import { type ErrorResponse, RequestError } from "@agentclientprotocol/sdk/unsta
 import { messageOf } from "../base/errors.ts";
 import { excerpt } from "../base/text/excerpt.ts";
 import type { AgentError } from "../message/message.ts";
-import { type ClientAbilities, noAbilities } from "./client-capabilities.ts";
+import { type ClientFeatures, noAbilities } from "./client-capabilities.ts";
 
 /** Characters of an error's message, and of its details: what a client or a provider sent may be said again in them. */
 export const messageLength = 1_000;
@@ -66,7 +66,7 @@ const kinds: Readonly<Record<AgentError["code"], string>> = {
 /** How a turn that failed is answered. Beside the words stands what a program can go by, but for who reads only them. */
 export function turnError(
   error: AgentError,
-  { bareDetails }: Pick<ClientAbilities, "bareDetails"> = noAbilities,
+  { bareDetails }: Pick<ClientFeatures, "bareDetails"> = noAbilities,
 ): RequestError {
   const { code, message, retryable, retryAfterMs } = error;
   const facts = { kind: kinds[code], retryable, ...(retryAfterMs !== undefined && { retryAfterMs }) };

@@ -1,7 +1,7 @@
 import type { KeyedSerial } from "../base/async.ts";
 
 /** Prompts that came before the setups of their session were answered: they wait for these, in their order. */
-export class EarlyPrompts {
+export class PendingPrompts {
   readonly #setups: KeyedSerial;
   readonly #waiting = new Map<string, Set<AbortController>>();
 

@@ -7,7 +7,7 @@ import { abilitiesOf } from "./client-capabilities.ts";
 import type { Connection } from "./connection.ts";
 import { errorOf, requestCancelled } from "./errors.ts";
 import { isPlainInitialize } from "./initialize.ts";
-import type { Library } from "./sdk-connection.ts";
+import type { SdkConnection } from "./sdk-connection.ts";
 import { listSessions, loadSession, newSession, resumeSession } from "./methods/lifecycle.ts";
 import {
   isPlainList,
@@ -25,7 +25,7 @@ export interface ReceptionDeps {
   wire: Wire;
   connection: Connection;
   log: Log;
-  loadLibrary: () => Promise<Library>;
+  loadLibrary: () => Promise<SdkConnection>;
   /** Loads what a first prompt needs. Must not throw. */
   warmUp: () => Promise<void>;
   /** Loads what a first call of a tool needs. Must not throw. */
@@ -47,13 +47,13 @@ const quietMs = 250;
  * protocol library, whose loading and schemas take longer than all else until a first request is with the provider.
  * Everything else is the library's, which loads behind what comes first or when something needs it.
  */
-export class Reception {
+export class RequestDispatcher {
   readonly #deps: ReceptionDeps;
   /** The requests that are answered here. */
   readonly #running = new Map<RequestId, AbortController>();
   #waiting: AnyMessage[] = [];
-  #library: Library | undefined;
-  #loading: Promise<Library | undefined> | undefined;
+  #library: SdkConnection | undefined;
+  #loading: Promise<SdkConnection | undefined> | undefined;
   #warm: Promise<void> | undefined;
   /** Whether the client was answered in the stable version, before the library. */
   #isPlainClient = false;
@@ -90,7 +90,7 @@ export class Reception {
   }
 
   /** The protocol library, for whoever asks the client; undefined where it cannot be had. */
-  library(): Promise<Library | undefined> {
+  library(): Promise<SdkConnection | undefined> {
     if (this.#library !== undefined) return Promise.resolve(this.#library);
     if (this.#isEnded && this.#loading === undefined) return Promise.resolve(undefined);
     this.#loading ??= this.#load();
@@ -98,7 +98,7 @@ export class Reception {
   }
 
   /** Plain requests cost a millisecond more by way of the library; they keep their place among the others. */
-  #takeBeside(library: Library, message: AnyMessage): void {
+  #takeBeside(library: SdkConnection, message: AnyMessage): void {
     // Who introduces itself anew may want another version.
     if ("method" in message && message.method === "initialize") this.#isPlainClient = false;
     const task = this.#isPlainClient ? this.#plainTask(message) : undefined;
@@ -206,7 +206,7 @@ export class Reception {
     this.#isSettled = true;
   }
 
-  async #load(): Promise<Library | undefined> {
+  async #load(): Promise<SdkConnection | undefined> {
     try {
       const library = await this.#deps.loadLibrary();
       this.#handOver(library);
@@ -232,7 +232,7 @@ export class Reception {
     if (this.#isEnded) this.#deps.end();
   }
 
-  #handOver(library: Library): void {
+  #handOver(library: SdkConnection): void {
     this.#library = library;
     for (const message of this.#waiting.splice(0)) library.inOrder(() => library.receive(message));
     if (this.#isEnded) library.end();

@@ -1,7 +1,7 @@
 import type { ListSessionsRequest, PromptRequest } from "@agentclientprotocol/sdk/unstable";
 import { hasOnly } from "../base/validator.ts";
 import { isTexts } from "../base/text/record.ts";
-import type { Opening } from "./methods/lifecycle.ts";
+import type { SessionParams } from "./methods/lifecycle.ts";
 
 // Requests that are known to be right at a look, for which the protocol's schemas need not be built.
 
@@ -13,7 +13,7 @@ export function isRequestId(id: unknown): id is RequestId {
 }
 
 /** A session without servers and instructions of the client. */
-export function isPlainNewSession(params: unknown): params is Opening {
+export function isPlainNewSession(params: unknown): params is SessionParams {
   if (typeof params !== "object" || params === null || "systemPrompt" in params) return false;
   if (!("cwd" in params) || typeof params.cwd !== "string") return false;
   if (!("mcpServers" in params) || !Array.isArray(params.mcpServers) || params.mcpServers.length > 0)
@@ -22,7 +22,7 @@ export function isPlainNewSession(params: unknown): params is Opening {
 }
 
 /** The same for one that is stored. */
-export function isPlainStoredSession(params: unknown): params is Opening & { sessionId: string } {
+export function isPlainStoredSession(params: unknown): params is SessionParams & { sessionId: string } {
   return isPlainNewSession(params) && "sessionId" in params && typeof params.sessionId === "string";
 }
 

@@ -2,7 +2,7 @@ import { agent, type AgentApp, type AnyMessage } from "@agentclientprotocol/sdk/
 import type { AgentConnector } from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { Door } from "../session/session-host.ts";
+import type { SessionHost } from "../session/session-host.ts";
 import { accountHandlers } from "./methods/account-handlers.ts";
 import { askerOf } from "./client/client-requests.ts";
 import { abilitiesOf } from "./client-capabilities.ts";
@@ -19,7 +19,7 @@ import { inquireClient } from "./client/questions.ts";
 import type { Wire } from "./transport/wire.ts";
 
 /** The protocol library: it checks and routes what the client sends, and asks the client. */
-export interface Library extends Pick<Door, "ask" | "inquire" | "elicit" | "visited"> {
+export interface SdkConnection extends Pick<SessionHost, "ask" | "inquire" | "elicit" | "visited"> {
   /** Takes a message, in its turn. */
   receive(message: AnyMessage): void;
   /** Runs the task once everything that was taken before is with its handler. */
@@ -40,7 +40,7 @@ export interface LibraryDeps {
   end: () => void;
 }
 
-export function connectLibrary(deps: LibraryDeps): Library {
+export function connectLibrary(deps: LibraryDeps): SdkConnection {
   const { wire, connection, program, log, withDraft, end } = deps;
   const gone = new AbortController();
   const stable = connectorOf(stableAgent(connection, program), connection, gone.signal);

@@ -1,20 +1,20 @@
 import { deferred } from "../base/async.ts";
 import type { Log } from "../base/log.ts";
-import type { Door } from "../session/session-host.ts";
+import type { SessionHost } from "../session/session-host.ts";
 import type { Sessions } from "../session/sessions.ts";
 import type { Account } from "./methods/account.ts";
 import { Connection } from "./connection.ts";
 import type { Program } from "./initialize.ts";
 import { lateBuffers } from "./client/editor-files.ts";
 import type { WithDraft } from "./sdk-connection.ts";
-import { Reception } from "./request-dispatcher.ts";
+import { RequestDispatcher } from "./request-dispatcher.ts";
 import type { Wire } from "./transport/wire.ts";
 
 export interface ServerDeps {
   wire: Wire;
   program: Program;
   log: Log;
-  openSessions(door: Door): Sessions;
+  openSessions(door: SessionHost): Sessions;
   account: Account;
   /** Adds the draft of the protocol's next version; without it only the stable one is spoken. */
   withDraft?: WithDraft;
@@ -70,7 +70,7 @@ export function serveClient(deps: ServerDeps): Served {
   });
   const connection = new Connection({ sessions, outbox: wire.outbox, account: deps.account, log });
   const closed = deferred<void>();
-  const reception = new Reception({
+  const reception = new RequestDispatcher({
     wire,
     connection,
     log,

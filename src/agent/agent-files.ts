@@ -1,7 +1,7 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { isMissing, messageOf } from "../base/errors.ts";
-import { loadPart } from "../base/import-module.ts";
+import { importModule } from "../base/import-module.ts";
 import { readRegularFile } from "../base/files/regular-file.ts";
 import { isSecretFile } from "../permission/secret-file.ts";
 
@@ -70,7 +70,7 @@ async function readAgentFile(
 ): Promise<AgentFile | undefined> {
   try {
     if (within !== undefined) await assertConfined(path, within);
-    const { parseMarkdown } = await loadPart(() => import("../config/files/markdown.ts"));
+    const { parseMarkdown } = await importModule(() => import("../config/files/markdown.ts"));
     const { settings, body, note } = parseMarkdown(await readBounded(path));
     if (note !== undefined) report(path, note);
     const raw = body === "" ? settings : { ...settings, prompt: body };

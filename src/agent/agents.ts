@@ -64,7 +64,7 @@ export async function loadAgents(sources: AgentSources): Promise<LoadedAgents> {
   const drafts = await loadDrafts(sources, problems, waiting);
   if (sources.personal !== undefined) {
     const own = await loadDrafts({ ...sources, ...sources.personal }, [], []);
-    for (const [name, draft] of drafts) drafts.set(name, asThePersonHas(draft, own.get(name), waiting));
+    for (const [name, draft] of drafts) drafts.set(name, keepUserSettings(draft, own.get(name), waiting));
   }
   const kept = withoutDisabled(drafts, problems);
   protectPlan(kept, layers);
@@ -105,7 +105,7 @@ async function loadDrafts(
  * What a project may not say of an agent that the person has: more steps, or that it cannot be chosen, for then another
  * would answer that may do more.
  */
-function asThePersonHas(draft: Draft, own: Draft | undefined, waiting: AgentProblem[]): Draft {
+function keepUserSettings(draft: Draft, own: Draft | undefined, waiting: AgentProblem[]): Draft {
   if (own === undefined) return draft;
   const { name, steps = Infinity } = draft.agent;
   const isTaken = canStart(own.agent) && !canStart(draft.agent);

@@ -2,7 +2,7 @@
  * Keeps what is made of an owner and of other things, for as long as each of those is the same one. What is kept goes
  * with its owner.
  */
-export function keptPer<Made>(): (owner: object, on: readonly unknown[], make: () => Made) => Made {
+export function memoizePer<Made>(): (owner: object, on: readonly unknown[], make: () => Made) => Made {
   const known = new WeakMap<object, { readonly on: readonly unknown[]; readonly made: Made }>();
   return (owner, on, make) => {
     const last = known.get(owner);

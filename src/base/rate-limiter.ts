@@ -5,7 +5,7 @@ const messagesPerSecond = 2_000;
 const bytesPerSecond = 64 * 1024 * 1024;
 
 /** Lets a second have only so much of what a server says: its reader waits for `count` before it reads on. */
-export class Pace {
+export class RateLimiter {
   #start = performance.now();
   #messages = 0;
   #bytes = 0;

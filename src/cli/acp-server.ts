@@ -2,7 +2,7 @@ import { serveClient, type ServerDeps } from "../acp/server.ts";
 import type { Account } from "../acp/methods/account.ts";
 import type { Program } from "../acp/initialize.ts";
 import type { Wire } from "../acp/transport/wire.ts";
-import { App, type Surroundings } from "../app.ts";
+import { App, type AppOptions } from "../app.ts";
 import { orAfter } from "../base/async.ts";
 import { messageOf } from "../base/errors.ts";
 import { keepHeapSmall } from "./heap.ts";
@@ -48,7 +48,7 @@ export async function openServer({
   wire,
   program,
   ...surroundings
-}: Omit<Surroundings, "version"> & { wire: Wire; program: Program }): Promise<RunningServer> {
+}: Omit<AppOptions, "version"> & { wire: Wire; program: Program }): Promise<RunningServer> {
   const app = new App({ ...surroundings, version: program.version });
   const served = serveClient({
     wire,

@@ -3,7 +3,7 @@ import type { Command } from "./command-line/command.ts";
 import { findCommand, parseCall, unknownCommand } from "./command-line/command-line.ts";
 import { commands } from "./command-table.ts";
 import { exitCodes, helpOn, helpOnAll, widestPage } from "./terminal/help.ts";
-import { endWithReader, remark } from "./terminal/output.ts";
+import { endWithReader, writeNotice } from "./terminal/output.ts";
 import { styleFor } from "./terminal/style.ts";
 import { UsageError } from "./command-line/usage.ts";
 import { version } from "./command-line/version.ts";
@@ -14,7 +14,7 @@ export async function runCommand(words: readonly string[]): Promise<number> {
   try {
     return await run(words, commands);
   } catch (error) {
-    remark(messageOf(error));
+    writeNotice(messageOf(error));
     if (!(error instanceof UsageError)) return exitCodes.failed;
     process.stderr.write(`Try fairlead ${error.command === undefined ? "" : `${error.command} `}--help.\n`);
     return exitCodes.usage;

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { App } from "../app.ts";
 import { codeOf, messageOf, UserError } from "../base/errors.ts";
 import type { Project } from "../conversation/project.ts";
-import { remark } from "./terminal/output.ts";
+import { writeNotice } from "./terminal/output.ts";
 import { version } from "./command-line/version.ts";
 
 /** The program's parts for a folder; the one that a command is called in unless given. */
@@ -15,7 +15,7 @@ export async function localApp(folder = "."): Promise<{ app: App; project: Proje
 
 /** The program's parts without any folder. What is wrong with the store is told on stderr. */
 export function openApp(): App {
-  return new App({ env: process.env, platform: process.platform, version, onWarning: remark });
+  return new App({ env: process.env, platform: process.platform, version, onWarning: writeNotice });
 }
 
 /** Absolute, without links. Throws {@link UserError} where there is no such folder. */

@@ -1,5 +1,5 @@
 /** A piece of a template's own text. */
-export type Piece =
+export type TemplatePart =
   | { kind: "text"; text: string }
   /** Everything that was typed behind the command's name. */
   | { kind: "arguments" }
@@ -8,7 +8,7 @@ export type Piece =
   /** A command line whose output stands here. */
   | { kind: "shell"; command: string }
   /** A file that is attached, if it is there; its path may have arguments in it. */
-  | { kind: "file"; path: readonly Piece[] };
+  | { kind: "file"; path: readonly TemplatePart[] };
 
 /** What a template becomes: words, with places to run something or to attach a file. */
 export type Filled =
@@ -26,8 +26,8 @@ const special =
  * Reads `$ARGUMENTS`, `$1`, `@file` and `` !`command` `` in a template. Only the template is read in this way, once:
  * what fills it is never looked at again.
  */
-export function parseTemplate(template: string): Piece[] {
-  const pieces: Piece[] = [];
+export function parseTemplate(template: string): TemplatePart[] {
+  const pieces: TemplatePart[] = [];
   let at = 0;
   for (const match of template.matchAll(special)) {
     const [whole, shell, number, path] = match;
@@ -50,7 +50,7 @@ export function fillTemplate(template: string, typed: string): Filled[] {
   const numbers = places.map((piece) => (piece.kind === "argument" ? piece.number : 0));
   const highest = Math.max(0, ...numbers);
   const takesArguments = highest > 0 || places.some(takesTyped);
-  const valueOf = (piece: Piece): string => {
+  const valueOf = (piece: TemplatePart): string => {
     if (piece.kind === "text") return piece.text;
     if (piece.kind === "arguments") return typed;
     if (piece.kind !== "argument") return "";
@@ -71,11 +71,11 @@ export function hasShell(template: string): boolean {
 }
 
 /** The dot that ends a sentence is no part of a path. */
-function filePieces(path: string): Piece[] {
+function filePieces(path: string): TemplatePart[] {
   const end = /[.:]+$/.exec(path)?.[0] ?? "";
   const rest = path.slice(0, path.length - end.length);
   if (rest === "") return [{ kind: "text", text: `@${path}` }];
-  const file: Piece = { kind: "file", path: parseTemplate(rest) };
+  const file: TemplatePart = { kind: "file", path: parseTemplate(rest) };
   return end === "" ? [file] : [file, { kind: "text", text: end }];
 }
 
@@ -85,7 +85,7 @@ function splitWords(typed: string): string[] {
   return [...words].map(([, double, single, plain]) => double ?? single ?? plain ?? "");
 }
 
-function takesTyped(piece: Piece): boolean {
+function takesTyped(piece: TemplatePart): boolean {
   return piece.kind === "arguments" || (piece.kind === "shell" && shellArguments.test(piece.command));
 }
 

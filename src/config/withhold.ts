@@ -5,7 +5,7 @@ import type { Action } from "../permission/rule.ts";
 import type { AgentConfig, Config, PermissionConfig, ProviderConfig } from "./schema.ts";
 
 /** What a project may set by itself, and the dotted names of what waits for the person's consent. */
-export interface Withheld {
+export interface UntrustedSettings {
   readonly config: Config;
   readonly withheld: readonly string[];
 }
@@ -77,7 +77,7 @@ export function withoutPersonal(config: Config): { config: Config; leftOut: read
  * Leaves out of a project's configuration what would run, load or redirect something or loosen a permission.
  * What remains can describe and tighten only.
  */
-export function withholdUntrusted(config: Config): Withheld {
+export function withholdUntrusted(config: Config): UntrustedSettings {
   const withheld: string[] = [];
   const kept: Config = { ...config };
 
@@ -104,7 +104,7 @@ export function withholdUntrusted(config: Config): Withheld {
 }
 
 /** Without the models that it chooses: where the person limits costs, one whose price is not known would not be counted. */
-export function withholdModels(config: Config): Withheld {
+export function withholdModels(config: Config): UntrustedSettings {
   const withheld: string[] = [];
   const withoutModel = <T extends { model?: unknown }>(value: T, name: string): T => {
     if (value.model === undefined) return value;

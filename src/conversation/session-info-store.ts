@@ -2,7 +2,7 @@ import type { SessionInfo } from "../message/message.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
 
 /** What is kept of a session beside its messages. */
-export class SessionRecord {
+export class SessionInfoStore {
   readonly #writer: Pick<SessionWriter, "saveInfo" | "noteInfo">;
   #info: SessionInfo;
 

@@ -2,7 +2,7 @@ import { realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
 import { isBelow } from "../base/files/paths.ts";
 import { isMissing, messageOf } from "../base/errors.ts";
-import { lookAt } from "../base/files/file-stat.ts";
+import { statOrUndefined } from "../base/files/file-stat.ts";
 import { openRegularFile } from "../base/files/regular-file.ts";
 import { isSecretFile } from "../permission/secret-file.ts";
 import type { FetchedTexts } from "./fetched-texts.ts";
@@ -90,7 +90,7 @@ class Collection {
   /** Whether the file is there; adds it if it is new. With `within`, a link that leads out of that folder is left out. */
   async add(path: string, within?: string): Promise<boolean> {
     try {
-      if (lookAt(path) === undefined) return false;
+      if (statOrUndefined(path) === undefined) return false;
       const real = await realpath(path);
       if (within !== undefined && !isBelow(real, await realpath(within))) {
         this.notes.push(`${path} links to a file outside of ${within} and was left out`);

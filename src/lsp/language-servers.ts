@@ -22,7 +22,7 @@ export interface LanguageServersDeps {
 }
 
 /** Where edits were made, and what is configured there. */
-export interface Place {
+export interface ServerFolders {
   readonly servers: Readonly<Record<string, LanguageServerConfig>>;
   /** Absolute real path of what the servers are for: the worktree. */
   readonly root: string;
@@ -50,7 +50,7 @@ export class LanguageServers {
   }
 
   /** The errors that the changes brought, in words for the model; empty where there are none. Never rejects. */
-  async diagnose(place: Place, changes: readonly FileChange[], signal: AbortSignal): Promise<string> {
+  async diagnose(place: ServerFolders, changes: readonly FileChange[], signal: AbortSignal): Promise<string> {
     const edited = await Promise.all(changes.flatMap((change) => this.#toEdited(change)));
     const files = edited.filter((file) => file !== undefined);
     const servers = Object.entries(place.servers).map(([name, config]) => ({ name, config, place }));
@@ -149,7 +149,7 @@ export class LanguageServers {
 interface Configured {
   readonly name: string;
   readonly config: LanguageServerConfig;
-  readonly place: Place;
+  readonly place: ServerFolders;
 }
 
 /** One server from its first use on; what is asked of it is asked one after the other. */

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { AbstractMessageReader, type DataCallback, type Disposable, type Message } from "vscode-jsonrpc/node";
 import { z } from "zod";
-import { Pace } from "../base/rate-limiter.ts";
+import { RateLimiter } from "../base/rate-limiter.ts";
 import type { CountingMessageWriter } from "./message-writer.ts";
 
 /** A message and its headers; a server that sends more is not talked to any more. */
@@ -16,7 +16,7 @@ const headerEnd = Buffer.from("\r\n\r\n");
 export class BoundedMessageReader extends AbstractMessageReader {
   readonly #stream: Readable;
   readonly #writer: Pick<CountingMessageWriter, "room">;
-  readonly #pace = new Pace();
+  readonly #pace = new RateLimiter();
   #held: Buffer[] = [];
   #heldBytes = 0;
   /** Bytes that are waited for: a header's limit, or a body's length. */

@@ -2,7 +2,7 @@ import { deferred, orWhenAborted } from "../base/async.ts";
 import type { Elicit } from "../message/elicitation.ts";
 import { authorizeInEditor, describeAuthorization } from "./editor-authorization.ts";
 import type { AuthorizeOutcome } from "./oauth/oauth-flow.ts";
-import type { Server } from "./server.ts";
+import type { McpServer } from "./server.ts";
 
 export interface AuthorizationsDeps {
   readonly elicit: Elicit;
@@ -14,7 +14,7 @@ export interface AuthorizationsDeps {
 /** The servers of one session that the person is asked to authorize. */
 export class Authorizations {
   readonly #deps: AuthorizationsDeps;
-  readonly #invited = new Set<Server>();
+  readonly #invited = new Set<McpServer>();
   readonly #closing = new AbortController();
 
   constructor(deps: AuthorizationsDeps) {
@@ -25,7 +25,7 @@ export class Authorizations {
    * Resolves with how it went; where the editor cannot bring the person to the address, at once with the address, and
    * how it went is reported later.
    */
-  ask(server: Server, signal: AbortSignal): Promise<string> {
+  ask(server: McpServer, signal: AbortSignal): Promise<string> {
     const told = deferred<string>();
     let isAnswered = false;
     const onAddress = (address: string) => {
@@ -44,7 +44,7 @@ export class Authorizations {
   }
 
   /** Once for each server that wants it, in the background, where the editor can open addresses; others are told how. */
-  invite(server: Server): void {
+  invite(server: McpServer): void {
     if (server.status.state !== "needs authorization" || !this.#deps.canVisit()) return;
     if (server.isAuthorizing || this.#invited.has(server)) return;
     this.#invited.add(server);
@@ -55,7 +55,7 @@ export class Authorizations {
   }
 
   /** It may be invited again. */
-  forget(server: Server): void {
+  forget(server: McpServer): void {
     this.#invited.delete(server);
   }
 
@@ -64,7 +64,7 @@ export class Authorizations {
   }
 
   #authorize(
-    server: Server,
+    server: McpServer,
     onAddress: (address: string) => void,
     signal: AbortSignal,
   ): Promise<AuthorizeOutcome> {
@@ -72,13 +72,13 @@ export class Authorizations {
   }
 
   /** What is cancelled was so by the person, or for another try, which says itself how it goes. */
-  #tellOutcome(server: Server, outcome: AuthorizeOutcome): void {
+  #tellOutcome(server: McpServer, outcome: AuthorizeOutcome): void {
     if (this.#closing.signal.aborted || outcome.outcome === "cancelled") return;
     const severity = outcome.outcome === "failed" ? "warning" : "info";
     this.#deps.report(describeAuthorization(server, outcome), severity);
   }
 }
 
-function whereToGo({ settings: { name } }: Server, address: string): string {
+function whereToGo({ settings: { name } }: McpServer, address: string): string {
   return `To authorize the MCP server "${name}", open this address in your browser within five minutes:\n\n${address}`;
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Elicit } from "../message/elicitation.ts";
 import type { AuthorizeOutcome, ShowAddress } from "./oauth/oauth-flow.ts";
-import type { Server } from "./server.ts";
+import type { McpServer } from "./server.ts";
 
 export interface EditorAuthorizationDeps {
   readonly elicit: Elicit;
@@ -15,7 +15,7 @@ export interface EditorAuthorizationDeps {
 
 /** Has the person authorize the server, brought to the address by the editor where it can. Never rejects. */
 export async function authorizeInEditor(
-  server: Server,
+  server: McpServer,
   deps: EditorAuthorizationDeps,
   signal: AbortSignal,
 ): Promise<AuthorizeOutcome> {
@@ -43,7 +43,10 @@ export async function authorizeInEditor(
 const message = "give Fairlead access in your browser.";
 
 /** How it went, as a sentence for the person. */
-export function describeAuthorization({ settings: { name }, status }: Server, how: AuthorizeOutcome): string {
+export function describeAuthorization(
+  { settings: { name }, status }: McpServer,
+  how: AuthorizeOutcome,
+): string {
   switch (how.outcome) {
     case "authorized":
     case "notNeeded": {

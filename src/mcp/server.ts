@@ -3,18 +3,18 @@ import { orWhenAborted, sleep } from "../base/async.ts";
 import { messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Secrets } from "../base/secrets/secrets.ts";
-import { loadPart } from "../base/import-module.ts";
+import { importModule } from "../base/import-module.ts";
 import type { ElicitationAbilities } from "../message/elicitation.ts";
 import type { PipedProcesses } from "../workspace/process/piped-process.ts";
 import type { ConnectDeps } from "./connection/connect.ts";
 import type { Connection, Requested } from "./connection/connection.ts";
 import type { ConnectFailure, RequestFailure } from "./connection/failures.ts";
 import type { AuthorizeOutcome, ShowAddress } from "./oauth/oauth-flow.ts";
-import { noOffers, type Offers } from "./offers/offers.ts";
+import { noOffers, type ServerCapabilities } from "./offers/offers.ts";
 import { ServerQuestions, type ServerUser } from "./connection/server-questions.ts";
 import type { ServerSettings } from "./server-settings.ts";
-import { ServerWords } from "./connection/server-log.ts";
-import type { SignIn } from "./oauth/oauth-fetch.ts";
+import { ServerLog } from "./connection/server-log.ts";
+import type { OAuthFetch } from "./oauth/oauth-fetch.ts";
 
 /** How a server is doing. */
 export type ServerStatus =
@@ -35,7 +35,7 @@ export interface ServerDeps {
   readonly log: Log;
   /** What is known as a key is kept out of what a server says of its failure. */
   readonly secrets: Pick<Secrets, "redact">;
-  readonly signIn?: SignIn | undefined;
+  readonly signIn?: OAuthFetch | undefined;
   /** Told when a server is done with an address that a person was brought to. Must not throw. */
   onVisited?(elicitationId: string): void;
 }
@@ -51,15 +51,15 @@ const refreshEveryMs = 1_000;
 const slowestRefreshMs = 30_000;
 
 /** One server: its connection, kept up, and what it offers. Shared by the sessions that use it. */
-export class Server {
+export class McpServer {
   readonly settings: ServerSettings;
   readonly #deps: ServerDeps;
   readonly #listeners = new Set<() => void>();
   readonly #ending = new AbortController();
   readonly #questions: ServerQuestions;
-  readonly #words: ServerWords;
+  readonly #words: ServerLog;
   #status: ServerStatus = { state: "waiting" };
-  #offers: Offers = noOffers;
+  #offers: ServerCapabilities = noOffers;
   #connection: Connection | undefined;
   #connecting: Promise<void> | undefined;
   #startedMs = 0;
@@ -76,7 +76,7 @@ export class Server {
     this.settings = settings;
     this.#deps = deps;
     this.#questions = new ServerQuestions(settings.name, this.callTimeoutMs, deps);
-    this.#words = new ServerWords(settings.name, deps.log);
+    this.#words = new ServerLog(settings.name, deps.log);
   }
 
   get status(): ServerStatus {
@@ -84,7 +84,7 @@ export class Server {
   }
 
   /** What it offers, or offered when it was last connected. */
-  get offers(): Offers {
+  get offers(): ServerCapabilities {
     return this.#offers;
   }
 
@@ -254,7 +254,7 @@ export class Server {
 
   async #open(signal: AbortSignal): Promise<void> {
     // Large, and of no use to whoever has no servers.
-    const [{ connect }, { ConnectError }] = await loadPart(() =>
+    const [{ connect }, { ConnectError }] = await importModule(() =>
       Promise.all([import("./connection/connect.ts"), import("./connection/failures.ts")]),
     );
     const changes = this.#changes;
@@ -274,7 +274,7 @@ export class Server {
   }
 
   /** Undefined when aborted. Ends the connection where listing fails as a whole. */
-  async #firstOffers(connection: Connection, signal: AbortSignal): Promise<Offers | undefined> {
+  async #firstOffers(connection: Connection, signal: AbortSignal): Promise<ServerCapabilities | undefined> {
     try {
       return await orWhenAborted(this.#offersOf(connection), signal, undefined);
     } catch (error) {
@@ -347,8 +347,8 @@ export class Server {
     this.#isRefreshing = false;
   }
 
-  async #offersOf(connection: Connection): Promise<Offers> {
-    const { listOffers } = await loadPart(() => import("./offers/list-offers.ts"));
+  async #offersOf(connection: Connection): Promise<ServerCapabilities> {
+    const { listOffers } = await importModule(() => import("./offers/list-offers.ts"));
     return listOffers(connection, this.#connectTimeoutMs);
   }
 

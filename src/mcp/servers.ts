@@ -1,4 +1,4 @@
-import { Server, type ServerDeps } from "./server.ts";
+import { McpServer, type ServerDeps } from "./server.ts";
 import { identityOf, type ServerSettings } from "./server-settings.ts";
 
 export type ServersDeps = Omit<ServerDeps, "roots" | "abilities"> & {
@@ -9,7 +9,7 @@ export type ServersDeps = Omit<ServerDeps, "roots" | "abilities"> & {
 /** All servers of this process. Sessions with the same settings share one; it ends with the last of them. */
 export class Servers {
   readonly #deps: ServersDeps;
-  readonly #shared = new Map<string, { server: Server; users: Set<object> }>();
+  readonly #shared = new Map<string, { server: McpServer; users: Set<object> }>();
   readonly #ending = new Set<Promise<void>>();
 
   constructor(deps: ServersDeps) {
@@ -17,14 +17,14 @@ export class Servers {
   }
 
   /** The server that these settings stand for; `user` has it until it leaves. */
-  join(settings: ServerSettings, roots: readonly string[], user: object): Server {
+  join(settings: ServerSettings, roots: readonly string[], user: object): McpServer {
     const key = identityOf(settings, roots);
     const shared = this.#shared.get(key) ?? this.#create(key, settings, roots);
     shared.users.add(user);
     return shared.server;
   }
 
-  leave(server: Server, user: object): void {
+  leave(server: McpServer, user: object): void {
     for (const [key, shared] of this.#shared) {
       if (shared.server !== server || !shared.users.delete(user) || shared.users.size > 0) continue;
       this.#shared.delete(key);
@@ -42,14 +42,14 @@ export class Servers {
   #create(key: string, settings: ServerSettings, roots: readonly string[]) {
     const abilities = this.#deps.abilities();
     const shared = {
-      server: new Server(settings, { ...this.#deps, roots, abilities }),
+      server: new McpServer(settings, { ...this.#deps, roots, abilities }),
       users: new Set<object>(),
     };
     this.#shared.set(key, shared);
     return shared;
   }
 
-  #end(server: Server): void {
+  #end(server: McpServer): void {
     const ended = server.end().finally(() => this.#ending.delete(ended));
     this.#ending.add(ended);
   }

@@ -6,7 +6,7 @@ import type { Attachment } from "../message/part.ts";
 import type { Tool } from "../tool/tool.ts";
 import { Authorizations } from "./authorizations.ts";
 import type { ServerPrompt } from "./tools/prompts.ts";
-import type { Server } from "./server.ts";
+import type { McpServer } from "./server.ts";
 import { describeSettings, type GivenServers, keysOf, nothingGiven, serverList } from "./server-settings.ts";
 import { ServerTools } from "./tools/server-tools.ts";
 import type { Servers } from "./servers.ts";
@@ -48,7 +48,7 @@ interface UsedServer {
 
 /** One server of a session, for those who look. */
 export type ListedServer =
-  | { readonly name: string; readonly server: Server; readonly place: string }
+  | { readonly name: string; readonly server: McpServer; readonly place: string }
   | { readonly name: string; readonly server?: undefined };
 
 /**
@@ -57,7 +57,7 @@ export type ListedServer =
  */
 export class SessionServers {
   readonly #deps: SessionServersDeps;
-  readonly #used = new Map<Server, UsedServer>();
+  readonly #used = new Map<McpServer, UsedServer>();
   #config: Pick<Config, "mcp" | "experimental"> = {};
   #given: GivenServers = nothingGiven;
   #disabled: readonly string[] = [];
@@ -149,7 +149,7 @@ export class SessionServers {
    * Has the person authorize a server. Resolves with how it went; where the editor cannot bring the person to the
    * address, at once with the address, and how it went is reported later.
    */
-  authorize(server: Server, signal: AbortSignal): Promise<string> {
+  authorize(server: McpServer, signal: AbortSignal): Promise<string> {
     return this.#authorizations.ask(server, signal);
   }
 
@@ -183,26 +183,26 @@ export class SessionServers {
     this.#note();
   }
 
-  #enter(server: Server): void {
+  #enter(server: McpServer): void {
     if (this.#used.has(server)) return;
     const forget = server.onChange(() => this.#onChange(server));
     this.#used.set(server, { forget, reported: undefined, notes: new Set(), tools: undefined });
     if (this.#isStarted) this.#begin(server);
   }
 
-  #begin(server: Server): void {
+  #begin(server: McpServer): void {
     server.start();
     this.#onChange(server);
   }
 
-  #leave(server: Server): void {
+  #leave(server: McpServer): void {
     this.#used.get(server)?.forget();
     this.#used.delete(server);
     this.#tools.forget(server);
     this.#deps.servers.leave(server, this);
   }
 
-  #onChange(server: Server): void {
+  #onChange(server: McpServer): void {
     if (server.status.state === "connected") this.#authorizations.forget(server);
     if (this.#hasPrompt) this.#authorizations.invite(server);
     this.#reportOnce(server);
@@ -210,7 +210,7 @@ export class SessionServers {
     this.#note();
   }
 
-  #noteTools(server: Server): void {
+  #noteTools(server: McpServer): void {
     const used = this.#used.get(server);
     if (used === undefined || server.status.state !== "connected") return;
     const tools = JSON.stringify(server.offers.tools.map(({ name, description }) => [name, description]));
@@ -220,7 +220,7 @@ export class SessionServers {
   }
 
   /** A failure is told once, until the server was connected again; so is each thing that is left out of its offers. */
-  #reportOnce(server: Server): void {
+  #reportOnce(server: McpServer): void {
     const used = this.#used.get(server);
     if (used === undefined || !this.#isStarted) return;
     const { status, offers, settings } = server;
@@ -253,7 +253,7 @@ export class SessionServers {
     if (isNew) this.#deps.onPrompts();
   }
 
-  #find(written: string): { server: Server; uri: string } | undefined {
+  #find(written: string): { server: McpServer; uri: string } | undefined {
     for (const server of this.#used.keys()) {
       const prefix = `${server.settings.name}:`;
       if (!server.offers.hasResources) continue;
@@ -270,7 +270,7 @@ function describePrompts(prompts: readonly ServerPrompt[]): string {
 }
 
 /** What the person is told of a server that does not work. */
-function problemOf({ status, settings: { name } }: Server, canVisit: boolean): string | undefined {
+function problemOf({ status, settings: { name } }: McpServer, canVisit: boolean): string | undefined {
   if (status.state === "needs authorization")
     return canVisit
       ? undefined
@@ -283,7 +283,7 @@ function problemOf({ status, settings: { name } }: Server, canVisit: boolean): s
 }
 
 /** Listed, or what one of the templates could stand for: it begins as that begins. */
-function isOffered({ offers: { resources, templates } }: Server, uri: string): boolean {
+function isOffered({ offers: { resources, templates } }: McpServer, uri: string): boolean {
   if (resources.some((resource) => resource.uri === uri)) return true;
   return templates.some(({ uriTemplate }) => {
     const start = uriTemplate.split("{", 1)[0] ?? "";

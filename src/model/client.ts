@@ -6,7 +6,7 @@ import type { Send } from "./http.ts";
 import { patientWithLocal } from "./catalog/local-server.ts";
 import { quirksOf, type Quirks } from "./quirks.ts";
 import { adaptBody, adaptMessages } from "./request/request-body.ts";
-import { SentMessages } from "./request/serialized-prefix-cache.ts";
+import { SerializedPrefixCache } from "./request/serialized-prefix-cache.ts";
 import { Conversions } from "./request/to-model-messages.ts";
 
 /** Where and how a model is asked. */
@@ -36,7 +36,7 @@ export interface Client {
 /** What is kept of a conversation, so that a step costs what is new in it. */
 class Conversation {
   readonly conversions = new Conversions();
-  readonly sent = new SentMessages();
+  readonly sent = new SerializedPrefixCache();
 }
 
 /** Each is known by its first message. */

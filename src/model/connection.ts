@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { keptPer } from "../base/memoize.ts";
+import { memoizePer } from "../base/memoize.ts";
 import type { StreamWatch } from "./answer/chunk-merger.ts";
 import { eventsOfAnswer, tidyEvents } from "./answer/event-stream.ts";
 import { fromAnswer, invalidResponse, isWebPage, ProviderFailure, titleOf } from "./failure.ts";
 import type { HttpAnswer, HttpRequest, Send } from "./http.ts";
-import type { Outgoing } from "./request/request-messages.ts";
+import type { RequestMessages } from "./request/request-messages.ts";
 import { refusedCallIn } from "./answer/refused-call.ts";
-import type { SentMessages } from "./request/serialized-prefix-cache.ts";
+import type { SerializedPrefixCache } from "./request/serialized-prefix-cache.ts";
 
 /** How often a provider may send a request elsewhere on its own host. */
 const redirectLimit = 3;
@@ -25,14 +25,14 @@ type Fetch = typeof globalThis.fetch;
 interface Call {
   readonly watch: StreamWatch;
   /** The conversation that it is a part of. */
-  readonly sent: SentMessages;
-  readonly outgoing: Outgoing;
+  readonly sent: SerializedPrefixCache;
+  readonly outgoing: RequestMessages;
   /** What the SDK writes the request's tools from. */
   readonly tools: object | undefined;
 }
 
 /** What goes around the SDK's making of texts. */
-interface Withheld {
+interface OmittedBody {
   readonly messages: readonly unknown[];
   readonly tools: unknown;
 }
@@ -42,8 +42,8 @@ type Adapt = (messages: readonly unknown[]) => readonly unknown[];
 /**
  * The way to one provider. Its fetch follows redirects on the same origin only, so that keys go nowhere else, and
  * hands on nothing but a tidy event stream; all else rejects with a {@link ProviderFailure}. The SDK writes those messages
- * of a request that it has not written before ({@link Outgoing}), and they go around its making of texts
- * ({@link SentMessages}), as its tools do.
+ * of a request that it has not written before ({@link RequestMessages}), and they go around its making of texts
+ * ({@link SerializedPrefixCache}), as its tools do.
  */
 export class Connection {
   readonly #send: Send;
@@ -51,8 +51,8 @@ export class Connection {
   readonly #adapt: Adapt;
   readonly #calls = new WeakMap<AbortSignal, Call>();
   /** By the word that stands in their place. */
-  readonly #withheld = new Map<string, Withheld>();
-  readonly #keptTools = keptPer<Uint8Array>();
+  readonly #withheld = new Map<string, OmittedBody>();
+  readonly #keptTools = memoizePer<Uint8Array>();
   /** Calls of which it is not known yet whether they are sent. */
   #opening = 0;
 
@@ -111,7 +111,7 @@ export class Connection {
     throw new Error("the SDK asks in another way than it did");
   }
 
-  #piecesOf(body: string, word: string, { messages, tools }: Withheld, call: Call): Uint8Array[] {
+  #piecesOf(body: string, word: string, { messages, tools }: OmittedBody, call: Call): Uint8Array[] {
     const pieces: Uint8Array[] = [];
     let text = "";
     for (const part of body.split(new RegExp(`("(?:${toolsOf("")})?${word}")`))) {

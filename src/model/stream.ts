@@ -4,19 +4,19 @@ import {
   type ToolSet,
 } from "ai";
 import { handEach, type Room } from "../base/async.ts";
-import { keptPer } from "../base/memoize.ts";
+import { memoizePer } from "../base/memoize.ts";
 import type { Log } from "../base/log.ts";
 import { estimateText } from "../message/estimate.ts";
 import { estimateRequest } from "../message/estimate-request.ts";
 import type { AgentError, FinishReason } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
-import { Arrivals, type Outcome, Stall } from "./answer/ordered-queue.ts";
+import { OrderedQueue, type Outcome, StreamTimeoutError } from "./answer/ordered-queue.ts";
 import { cancelled } from "./cancelled.ts";
 import { Clients, type Endpoint, sdkName } from "./client.ts";
 import type { StreamWatch } from "./answer/chunk-merger.ts";
 import { ProviderFailure, redact, refusedCallBy, stalled, toAgentError } from "./failure.ts";
 import type { ModelRequest, StepEnd, StepEvent } from "./model.ts";
-import { Outgoing } from "./request/request-messages.ts";
+import { RequestMessages } from "./request/request-messages.ts";
 import type { Quirks } from "./quirks.ts";
 import { StepEvents, type StreamedPart } from "./answer/step-events.ts";
 import { toModelMessages } from "./request/to-model-messages.ts";
@@ -66,7 +66,7 @@ export async function callModel(
   // Not events yet, which change with what was told before: an abort drops what waits here, and each part that came is a
   // sign of life, also where nothing is told of it.
   const limits = { signal: request.signal, silenceMs: endpoint.stallMs };
-  const arrivals = new Arrivals<StreamedPart>(limits, (part) => handEach(events.add(part), take));
+  const arrivals = new OrderedQueue<StreamedPart>(limits, (part) => handEach(events.add(part), take));
   let failure: unknown;
   const watch: StreamWatch = {
     onText: (kind, text) => arrivals.push({ type: `${kind}-delta`, text }),
@@ -123,7 +123,7 @@ async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenD
   const { model } = request;
   const { model: client, connection, quirks, conversations } = deps.clients.for(endpoint);
   const { conversions, sent } = conversations.of(request.messages);
-  const outgoing = new Outgoing(toModelMessages(request.messages, { model, quirks, conversions }));
+  const outgoing = new RequestMessages(toModelMessages(request.messages, { model, quirks, conversions }));
   const tools = toToolSet(request, quirks);
   const call = { watch: deps.watch, sent, outgoing, tools };
   const { stream } = await connection.open(deps.signal, call, () =>
@@ -141,7 +141,7 @@ async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenD
   return stream;
 }
 
-const keptToolSets = keptPer<ToolSet>();
+const keptToolSets = memoizePer<ToolSet>();
 
 /** Tools without `execute`: the SDK tells their calls and runs nothing. */
 function toToolSet({ tools }: ModelRequest, quirks: Quirks): ToolSet | undefined {
@@ -188,7 +188,7 @@ function estimate(written: string, request: ModelRequest): Tokens {
 }
 
 function errorOf(thrown: unknown, endpoint: Endpoint): AgentError {
-  if (thrown instanceof Stall) return stalled(endpoint.stallMs);
+  if (thrown instanceof StreamTimeoutError) return stalled(endpoint.stallMs);
   const error = toAgentError(thrown, endpoint);
   return { ...error, message: redact(error.message, secretsOf(endpoint)) };
 }

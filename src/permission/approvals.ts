@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { hasOnly, quickForm } from "../base/validator.ts";
+import { hasOnly, fastValidator } from "../base/validator.ts";
 import { UserError } from "../base/errors.ts";
 import type { Rule } from "./rule.ts";
 
@@ -28,7 +28,7 @@ export type StoredApprovals = z.infer<typeof storedApprovalsSchema>;
 type Entry = z.infer<typeof entrySchema>;
 
 /** The same, known at a look where it is right. */
-export const storedApprovals = quickForm(isStoredApprovals, storedApprovalsSchema);
+export const storedApprovals = fastValidator(isStoredApprovals, storedApprovalsSchema);
 
 /** More than this and the oldest of a scope is forgotten. */
 const approvalLimit = 1000;

@@ -37,7 +37,7 @@ type Hook = (...args: unknown[]) => unknown;
 /** The arguments do not fit the tool. */
 class InputError extends Error {}
 /** A module gave what it may not. */
-class Nonsense extends Error {}
+class InvalidPluginError extends Error {}
 
 class Host {
   readonly #modules = new Map<string, Module>();
@@ -47,7 +47,8 @@ class Host {
   async answer(request: HostRequest): Promise<HostAnswer> {
     try {
       const value = JSON.stringify((await this.#do(request)) ?? null);
-      if (value.length > answerLimit) throw new Nonsense(`it returned more than ${answerLimit} characters`);
+      if (value.length > answerLimit)
+        throw new InvalidPluginError(`it returned more than ${answerLimit} characters`);
       return { id: request.id, value };
     } catch (error) {
       return { id: request.id, error: { kind: kindOf(error), message: wordsOf(error) } };
@@ -139,12 +140,12 @@ async function startPlugins(
   const server: unknown =
     typeof first === "object" && first !== null ? Reflect.get(first, "server") : undefined;
   const plugins = new Set([...Object.values(exported), server].filter(isFunction));
-  if (plugins.size === 0) throw new Nonsense("it exports no function, which a plugin is");
+  if (plugins.size === 0) throw new InvalidPluginError("it exports no function, which a plugin is");
   const hooks: Hooks[] = [];
   for (const plugin of plugins) {
     const returned: unknown = await plugin(pluginInput(place), options);
     if (typeof returned !== "object" || returned === null)
-      throw new Nonsense(`it returned ${describe(returned)} instead of its hooks`);
+      throw new InvalidPluginError(`it returned ${describe(returned)} instead of its hooks`);
     hooks.push(returned);
   }
   const named = hooks.map((one) => namedHooks(one));
@@ -212,7 +213,7 @@ function toolsOf(exported: Record<string, unknown>, path: string): Map<string, T
   const named = Object.entries(exported).filter(
     ([, value]) => typeof value === "object" && value !== null && "execute" in value,
   );
-  if (named.length === 0) throw new Nonsense("it exports no tool");
+  if (named.length === 0) throw new InvalidPluginError("it exports no tool");
   return new Map(
     named.map(([name, value]) => checkedTool([name === "default" ? file : `${file}_${name}`, value])),
   );
@@ -221,7 +222,7 @@ function toolsOf(exported: Record<string, unknown>, path: string): Map<string, T
 function checkedTool([name, value]: [string, unknown]): [string, ToolDefinition] {
   const { data } = toolSchema.safeParse(value);
   if (data === undefined)
-    throw new Nonsense(
+    throw new InvalidPluginError(
       `the tool ${name} needs a description, args with schemas of zod 4 (tool.schema), and execute`,
     );
   return [name, data];
@@ -253,7 +254,7 @@ async function checkArgs({ args }: ToolDefinition, given: unknown): Promise<unkn
 function toOutput(result: unknown): ToolOutput & object {
   if (typeof result === "string") return { output: result };
   const { data } = outputSchema.safeParse(result);
-  if (data === undefined) throw new Nonsense(`it returned ${describe(result)} instead of text`);
+  if (data === undefined) throw new InvalidPluginError(`it returned ${describe(result)} instead of text`);
   return data;
 }
 
@@ -274,7 +275,7 @@ function describe(value: unknown): string {
 
 function kindOf(error: unknown): NonNullable<HostAnswer["error"]>["kind"] {
   if (error instanceof InputError) return "input";
-  if (error instanceof Nonsense || !(error instanceof Error)) return "bug";
+  if (error instanceof InvalidPluginError || !(error instanceof Error)) return "bug";
   return mistakes.has(error.name) || "code" in error ? "bug" : "refusal";
 }
 

@@ -3,7 +3,7 @@ import * as nodeModule from "node:module";
 import { sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { isBelow } from "../base/files/paths.ts";
-import type { Cover } from "./protocol.ts";
+import type { ImportAllowlist } from "./protocol.ts";
 
 /** Names by which authors import what Fairlead gives them, whether they are installed or not. */
 const authorPackages = new Set(["fairlead/plugin", "@opencode-ai/plugin", "@opencode-ai/plugin/tool"]);
@@ -17,7 +17,7 @@ const zodUrl = new URL("./plugin-zod.js", import.meta.url).href;
 type Resolve = NonNullable<nodeModule.RegisterHooksOptions["resolve"]>;
 
 /** Teaches this process how modules of authors are found. Throws where Node is too old for it. */
-export function registerImports(cover: Cover): void {
+export function registerImports(cover: ImportAllowlist): void {
   if (typeof nodeModule.registerHooks !== "function")
     throw new Error(`plugins and tools need Node 22.15 or newer; this is ${process.versions.node}`);
   nodeModule.registerHooks({
@@ -66,7 +66,7 @@ function fileMeant(specifier: string, parent: string | undefined): string | unde
 }
 
 /** Consent is to contents: a module may not bring others along that can change without being asked about. */
-function assertCovered(url: string, { root, folders, files }: Cover): void {
+function assertCovered(url: string, { root, folders, files }: ImportAllowlist): void {
   if (!url.startsWith("file:")) return;
   const path = realpathSync(fileURLToPath(url));
   if (!isBelow(path, root) || files.includes(path) || folders.some((folder) => isBelow(path, folder))) return;

@@ -12,7 +12,7 @@ import {
   toolFolderNames,
 } from "../config/files/module-files.ts";
 import { isInside } from "../workspace/paths.ts";
-import type { Cover, ModulePlace } from "./protocol.ts";
+import type { ImportAllowlist, ModulePlace } from "./protocol.ts";
 
 /** Modules of one session; further ones are reported and left out. */
 const modulesLimit = 100;
@@ -21,7 +21,7 @@ export interface FoundModules {
   /** In the order in which they are called: what the configuration lists, then files of folders, lowest first. */
   readonly modules: readonly ModulePlace[];
   readonly problems: readonly string[];
-  readonly cover: Cover;
+  readonly cover: ImportAllowlist;
 }
 
 export interface ModuleSources {

@@ -12,7 +12,7 @@ export interface ModulePlace {
 }
 
 /** Where a project's own modules may import from: of the files below `root` only these, which the person agreed to. */
-export interface Cover {
+export interface ImportAllowlist {
   readonly root: string;
   readonly folders: readonly string[];
   readonly files: readonly string[];
@@ -22,7 +22,7 @@ export interface HostPlace {
   readonly directory: string;
   readonly worktree: string;
   readonly projectId: string;
-  readonly cover: Cover;
+  readonly cover: ImportAllowlist;
 }
 
 /** What the host is asked. Each request gets one answer with its id. */

@@ -1,7 +1,7 @@
 import { once } from "../base/async.ts";
 import { UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import { loadPart } from "../base/import-module.ts";
+import { importModule } from "../base/import-module.ts";
 import type { Config } from "../config/schema.ts";
 import type { LanguageServers } from "../lsp/language-servers.ts";
 import type { SharedPlugins } from "../plugin/shared-plugins.ts";
@@ -25,7 +25,7 @@ export interface LatePartsDeps {
 }
 
 /** What all projects of a process share, and what most sessions never need: loaded when it is first asked for. */
-export class LateParts {
+export class LazyServices {
   readonly #deps: LatePartsDeps;
   #plugins: SharedPlugins | undefined;
   readonly #languageServers = once(() => this.#openLanguageServers());
@@ -67,7 +67,7 @@ export class LateParts {
   }
 
   async #openLanguageServers(): Promise<LanguageServers> {
-    const { LanguageServers } = await loadPart(() => import("../lsp/language-servers.ts"));
+    const { LanguageServers } = await importModule(() => import("../lsp/language-servers.ts"));
     const { processes, workspace, log, warn } = this.#deps;
     const { snapshots, files } = workspace;
     const read = async (path: string) => (await files.read(path)).bytes;

@@ -18,7 +18,7 @@ import type { Workspace } from "../workspace/workspace.ts";
 import { findWorktree } from "../workspace/worktree.ts";
 import { type Configured, loadConfigured, problemsOf } from "./configured.ts";
 import { fetchText } from "./fetch-text.ts";
-import type { LateParts } from "./lazy-services.ts";
+import type { LazyServices } from "./lazy-services.ts";
 import { projectTools } from "./tools.ts";
 
 export interface ProjectsDeps {
@@ -30,7 +30,7 @@ export interface ProjectsDeps {
   readonly workspace: Omit<Workspace, "cwd" | "roots" | "worktree">;
   readonly trust: Trust;
   readonly models: ModelAccess;
-  readonly parts: LateParts;
+  readonly parts: LazyServices;
   readonly variables: ChildVariables;
   readonly secrets: Secrets;
   readonly log: Log;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { hasOnly, quickForm } from "../base/validator.ts";
+import { hasOnly, fastValidator } from "../base/validator.ts";
 import { isModelRef, type ModelRef, modelRefSchema } from "../message/message.ts";
 import { Approvals, storedApprovals } from "../permission/approvals.ts";
 import { Trust, trustedFolderSchema } from "../permission/trust.ts";
@@ -64,7 +64,7 @@ const projectSchema = z.object({
   time: z.object({ created: z.number(), seen: z.number() }).optional(),
   lastUsedModel: modelRefSchema.optional(),
 });
-const storedProject = quickForm(isProject, projectSchema);
+const storedProject = fastValidator(isProject, projectSchema);
 
 function isProject(value: unknown): value is z.infer<typeof projectSchema> {
   if (!hasOnly(value, ["root", "time", "lastUsedModel"])) return false;

@@ -4,7 +4,7 @@ import type { Tokens } from "../message/part.ts";
 import { isExchange } from "../conversation/checkpoints.ts";
 
 /** What some model calls used and cost. */
-export interface Spending {
+export interface ModelUsage {
   readonly calls: number;
   readonly tokens: Tokens;
   /** US dollars; 0 where prices are unknown. */
@@ -13,7 +13,7 @@ export interface Spending {
 
 /** Adds up model calls under names. */
 export class Stats {
-  readonly #byName = new Map<string, Spending>();
+  readonly #byName = new Map<string, ModelUsage>();
 
   /** What is no answer of a model counts nothing. */
   add(name: string, { info, ...message }: Message): void {
@@ -31,14 +31,14 @@ export class Stats {
   }
 
   /** The dearest first. */
-  rows(): { name: string; spending: Spending }[] {
+  rows(): { name: string; spending: ModelUsage }[] {
     const rows = [...this.#byName].map(([name, spending]) => ({ name, spending }));
     return rows.sort(
       (one, other) => other.spending.cost - one.spending.cost || compare(one.name, other.name),
     );
   }
 
-  total(): Spending {
+  total(): ModelUsage {
     return [...this.#byName.values()].reduce(
       (sum, { calls, tokens, cost }) => ({
         calls: sum.calls + calls,
@@ -50,6 +50,6 @@ export class Stats {
   }
 }
 
-const nothing: Spending = { calls: 0, tokens: noTokens, cost: 0 };
+const nothing: ModelUsage = { calls: 0, tokens: noTokens, cost: 0 };
 
 const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);

@@ -1,4 +1,4 @@
-import { OwnCall, type OwnCallDeps } from "../tool-calls/internal-prompt.ts";
+import { InternalPrompt, type OwnCallDeps } from "../tool-calls/internal-prompt.ts";
 
 /** What the program's question about money is called on the wire. */
 export const budgetTool = "budget";
@@ -48,7 +48,7 @@ export class Budget {
     signal: AbortSignal,
   ): Promise<"yes" | "no" | "cancelled"> {
     const more = this.#limits[what] ?? 0;
-    const call = new OwnCall(deps, {
+    const call = new InternalPrompt(deps, {
       tool: budgetTool,
       title: `This ${what} has cost ${dollars(spent)}. Go on for another ${dollars(more)}?`,
       input: { spent, limit: this.#allowed[what] },

@@ -1,4 +1,4 @@
-import { OwnCall, type OwnCallDeps } from "../tool-calls/internal-prompt.ts";
+import { InternalPrompt, type OwnCallDeps } from "../tool-calls/internal-prompt.ts";
 import type { PendingConsent } from "../conversation/project.ts";
 
 /** The name under which the question goes as a call, for clients that tell calls apart. */
@@ -13,7 +13,7 @@ export async function askConsent(
   consent: PendingConsent,
   signal: AbortSignal,
 ): Promise<"accepted" | "declined" | "unasked" | "cancelled"> {
-  const call = new OwnCall(deps, {
+  const call = new InternalPrompt(deps, {
     tool: consentTool,
     title: "Trust this project's configuration?",
     input: { folder: consent.folder },

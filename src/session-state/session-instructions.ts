@@ -3,12 +3,12 @@ import { UserError } from "../base/errors.ts";
 import { FetchedTexts } from "../instruction/fetched-texts.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import { evaluate } from "../permission/evaluate.ts";
-import type { Choices } from "./session-settings.ts";
+import type { SessionSettings } from "./session-settings.ts";
 import type { Project } from "../conversation/project.ts";
 
 export interface SessionInstructionsDeps {
   project(): Project;
-  choices: Choices;
+  choices: SessionSettings;
   /** Tells the person. */
   warn(text: string): Promise<void>;
   /** Of the session that this one works for: a child asks for no text again, and tells nothing twice. */

@@ -3,7 +3,7 @@ import type { Plugins } from "../plugin/plugins.ts";
 import type { Project } from "../conversation/project.ts";
 
 /** The plugins that take part in a session, and of which state of the project they are. */
-export class JoinedPlugins {
+export class SessionPlugins {
   readonly #tell: (text: string) => void;
   #joined: { plugins: Plugins | undefined; project: Project; leave: () => void } | undefined;
 

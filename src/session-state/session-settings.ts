@@ -8,12 +8,12 @@ import type { Decider } from "../permission/gate.ts";
 import type { Ruleset } from "../permission/rule.ts";
 import { chooseModel } from "./model-choice.ts";
 import type { Project } from "../conversation/project.ts";
-import type { SessionRecord } from "../conversation/session-info-store.ts";
+import type { SessionInfoStore } from "../conversation/session-info-store.ts";
 import type { Windows } from "../context/windows.ts";
 
 export interface ChoicesDeps {
   sessionId: SessionId;
-  record: SessionRecord;
+  record: SessionInfoStore;
   gate: Pick<Decider, "reconsider">;
   emit: Emit;
   project(): Project;
@@ -24,7 +24,7 @@ export interface ChoicesDeps {
 }
 
 /** Who answers in a session and how: what the person chose, and what agents and configuration say where nothing was. */
-export class Choices {
+export class SessionSettings {
   readonly #deps: ChoicesDeps;
   /** The agent that was chosen behind the message which is answered now. */
   #chosenBehind: Agent | undefined;

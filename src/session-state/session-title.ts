@@ -5,14 +5,14 @@ import type { SessionId } from "../message/ids.ts";
 import { fallbackTitle } from "../message/title.ts";
 import type { Model } from "../model/model.ts";
 import type { Project } from "../conversation/project.ts";
-import type { SessionRecord } from "../conversation/session-info-store.ts";
-import type { Spending } from "./usage-tracker.ts";
+import type { SessionInfoStore } from "../conversation/session-info-store.ts";
+import type { UsageTracker } from "./usage-tracker.ts";
 import { generateTitle } from "./title.ts";
 
 export interface SessionTitleDeps {
   sessionId: SessionId;
-  record: SessionRecord;
-  spending: Spending;
+  record: SessionInfoStore;
+  spending: UsageTracker;
   emit: Emit;
   log: Log;
   project(): Project;

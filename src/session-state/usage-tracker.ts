@@ -7,7 +7,7 @@ import type { Model } from "../model/model.ts";
 import type { Decider } from "../permission/gate.ts";
 import { Budget, type CostLimits } from "./budget.ts";
 import { contextTokens } from "../context/context-budget.ts";
-import type { SessionRecord } from "../conversation/session-info-store.ts";
+import type { SessionInfoStore } from "../conversation/session-info-store.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { addTokens, noTokens } from "../conversation/turn-result.ts";
 import { compactionOf, isFinishedSummary } from "../conversation/visible-messages.ts";
@@ -15,7 +15,7 @@ import { compactionOf, isFinishedSummary } from "../conversation/visible-message
 export interface SpendingDeps {
   sessionId: SessionId;
   limits: CostLimits | undefined;
-  record: SessionRecord;
+  record: SessionInfoStore;
   transcript: Pick<Transcript, "messages">;
   gate: Decider;
   emit: Emit;
@@ -24,11 +24,11 @@ export interface SpendingDeps {
   /** The model that would answer now. */
   model(): Model | undefined;
   /** Of the session that this one works for: what a child uses counts there too, and its limits hold. */
-  parent: Spending | undefined;
+  parent: UsageTracker | undefined;
 }
 
 /** What a session uses of tokens and of US dollars, and whether it may use more. */
-export class Spending {
+export class UsageTracker {
   readonly #deps: SpendingDeps;
   #limits: CostLimits | undefined;
   #budget: Budget;

@@ -2,11 +2,11 @@ import { messageOf } from "../base/errors.ts";
 import type { Emit } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { Decider } from "../permission/gate.ts";
-import type { Choices } from "../session-state/session-settings.ts";
+import type { SessionSettings } from "../session-state/session-settings.ts";
 import type { Command } from "../slash-commands/commands.ts";
 import { askConsent } from "../session-state/consent.ts";
 import type { Project } from "../conversation/project.ts";
-import type { SessionRecord } from "../conversation/session-info-store.ts";
+import type { SessionInfoStore } from "../conversation/session-info-store.ts";
 
 /** Problems that are told when changed files bring them; /reload lists more. */
 const newProblemsLimit = 5;
@@ -19,8 +19,8 @@ export interface LiveProjectDeps {
   reopenProject(): Promise<Project>;
   /** Told before anybody is shown what became another. */
   onReopened(project: Project): void;
-  record: SessionRecord;
-  choices: Choices;
+  record: SessionInfoStore;
+  choices: SessionSettings;
   /** What can be called with a slash now. */
   commands(): readonly Command[];
   gate: Decider;
@@ -30,7 +30,7 @@ export interface LiveProjectDeps {
 }
 
 /** The project that a session works with, as its files say it from turn to turn. */
-export class LiveProject {
+export class ProjectWatcher {
   readonly #deps: LiveProjectDeps;
   #current: Project;
   #isConsentSettled = false;

@@ -6,7 +6,7 @@ import type { Ask } from "../permission/gate.ts";
 import type { EditorBuffers } from "../workspace/files/editor-files.ts";
 
 /** The way out of the engine: each change, each question to the person, and the editor's own texts. */
-export interface Door {
+export interface SessionHost {
   emit: Emit;
   ask: Ask;
   inquire(sessionId: SessionId, ...asked: Parameters<Inquire>): ReturnType<Inquire>;

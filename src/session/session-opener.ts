@@ -12,7 +12,7 @@ import type { SessionStore, SessionWriter } from "../storage/session-store.ts";
 import { EditorFiles } from "../workspace/files/editor-files.ts";
 import { type ChildSession, findTask } from "../tasks/child-session.ts";
 import { Decisions } from "../conversation/decisions.ts";
-import type { Door } from "./session-host.ts";
+import type { SessionHost } from "./session-host.ts";
 import { PluginEvents } from "../session-state/plugin-events.ts";
 import type { Folders, Project } from "../conversation/project.ts";
 import { recover } from "../undo/recover-session.ts";
@@ -22,7 +22,7 @@ import { Transcript } from "../conversation/transcript.ts";
 
 export interface SessionOpenerDeps {
   store(): Promise<SessionStore>;
-  door: Door;
+  door: SessionHost;
   log: Log;
   openProject(folders: Folders): Promise<Project>;
   /** The MCP servers of this process. */
@@ -145,7 +145,7 @@ export class SessionOpener {
         approvals,
         log,
         mode: () => session.info.approval ?? "ask",
-        limits: () => session.choices.limits,
+        limits: () => session.settings.limits,
         audit: (entry) => decisions.add(entry),
       });
     const { cwd, additionalDirectories = [] } = info;

@@ -7,20 +7,20 @@ import type { SessionServers } from "../mcp/session-servers.ts";
 import type { Approvals } from "../permission/approvals.ts";
 import type { Decider } from "../permission/gate.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
-import { Choices } from "../session-state/session-settings.ts";
+import { SessionSettings } from "../session-state/session-settings.ts";
 import { CommandCalls } from "../slash-commands/command-calls.ts";
 import type { Decisions } from "../conversation/decisions.ts";
-import { JoinedPlugins } from "../session-state/session-plugins.ts";
-import { LiveProject } from "./project-watcher.ts";
+import { SessionPlugins } from "../session-state/session-plugins.ts";
+import { ProjectWatcher } from "./project-watcher.ts";
 import { OpenCalls } from "../tool-calls/open-calls.ts";
 import type { PluginEvents } from "../session-state/plugin-events.ts";
 import type { Project } from "../conversation/project.ts";
 import type { SessionDiff } from "../conversation/session-diff.ts";
 import { SessionInstructions } from "../session-state/session-instructions.ts";
-import { SessionRecord } from "../conversation/session-info-store.ts";
+import { SessionInfoStore } from "../conversation/session-info-store.ts";
 import { SessionTasks, type SessionTasksDeps } from "../tasks/session-tasks.ts";
 import { SessionTitle } from "../session-state/session-title.ts";
-import { Spending } from "../session-state/usage-tracker.ts";
+import { UsageTracker } from "../session-state/usage-tracker.ts";
 import { Steering } from "../turn/steering.ts";
 import { StoredTodos } from "../conversation/stored-todos.ts";
 import type { Transcript } from "../conversation/transcript.ts";
@@ -28,7 +28,7 @@ import { Undo } from "../undo/undo.ts";
 import { UserMessages } from "../user-input/user-messages.ts";
 import { Windows } from "../context/windows.ts";
 
-export interface SessionPartsDeps {
+export interface SessionServicesDeps {
   info: SessionInfo;
   project: Project;
   writer: SessionWriter;
@@ -56,23 +56,23 @@ export interface SessionPartsDeps {
   /** All messages of the session from the newest back, those that are taken back among them. */
   messagesFromNewest: () => AsyncIterable<Message>;
   /** Of the session that this one works for, if it is a child. */
-  parent: SessionParts | undefined;
+  parent: SessionServices | undefined;
   /** Opens a child of this session. Throws {@link UserError} where it cannot. */
   open: SessionTasksDeps["open"];
 }
 
 /** What a session is made of, each with a matter of its own. */
-export interface SessionParts {
-  readonly record: SessionRecord;
+export interface SessionServices {
+  readonly infoStore: SessionInfoStore;
   /** Who answers, and how. */
-  readonly choices: Choices;
-  readonly project: LiveProject;
-  readonly plugins: JoinedPlugins;
+  readonly settings: SessionSettings;
+  readonly project: ProjectWatcher;
+  readonly plugins: SessionPlugins;
   readonly instructions: SessionInstructions;
   readonly commands: CommandCalls;
   readonly messages: UserMessages;
   readonly steering: Steering;
-  readonly spending: Spending;
+  readonly usage: UsageTracker;
   readonly tasks: SessionTasks;
   readonly title: SessionTitle;
   readonly todos: StoredTodos;
@@ -86,12 +86,12 @@ export interface SessionParts {
 }
 
 /** Puts together what a session is made of. */
-export function partsOf(deps: SessionPartsDeps): SessionParts {
+export function createSessionServices(deps: SessionServicesDeps): SessionServices {
   const { info, writer, servers, parent, emit, log } = deps;
   const warn = async (text: string) => {
     await emit({ sessionId: info.id, type: "notice", severity: "warning", text });
   };
-  const record = new SessionRecord(info, writer);
+  const record = new SessionInfoStore(info, writer);
   const now = {
     project: () => project.current,
     plugins: () => plugins.current,
@@ -99,14 +99,14 @@ export function partsOf(deps: SessionPartsDeps): SessionParts {
   };
   const windows = parent?.windows ?? new Windows();
   const own = { ...deps, ...now, sessionId: info.id, record, warn, windows };
-  const choices = new Choices(own);
-  const spending = new Spending({
+  const choices = new SessionSettings(own);
+  const spending = new UsageTracker({
     ...own,
     limits: deps.project.config.max_cost,
     agent: () => choices.agent.name,
-    parent: parent?.spending,
+    parent: parent?.usage,
   });
-  const project: LiveProject = new LiveProject({
+  const project: ProjectWatcher = new ProjectWatcher({
     ...own,
     choices,
     project: deps.project,
@@ -117,7 +117,7 @@ export function partsOf(deps: SessionPartsDeps): SessionParts {
       spending.limitTo(config.max_cost);
     },
   });
-  const plugins = new JoinedPlugins((text) => {
+  const plugins = new SessionPlugins((text) => {
     // Whom a child works for is told the same.
     if (parent !== undefined) return;
     warn(text).catch((error: unknown) => log.warn("a notice was lost", { error: messageOf(error) }));
@@ -125,15 +125,15 @@ export function partsOf(deps: SessionPartsDeps): SessionParts {
   const messages = new UserMessages({ ...own, choices });
   const commands = new CommandCalls({ ...own, choices, messages, prompts: () => servers.prompts });
   return {
-    record,
-    choices,
+    infoStore: record,
+    settings: choices,
     project,
     plugins,
     instructions: new SessionInstructions({ ...own, choices, parent: parent?.instructions }),
     commands,
     messages,
     steering: new Steering(),
-    spending,
+    usage: spending,
     tasks: new SessionTasks({ ...own, choices, parent: parent?.tasks }),
     title: new SessionTitle({ ...own, spending }),
     todos: new StoredTodos(deps.todos, own),

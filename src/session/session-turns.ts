@@ -1,20 +1,20 @@
 import { messageOf, UserError } from "../base/errors.ts";
 import type { SeenFiles, ToolContext } from "../tool/tool.ts";
 import { RefusedMedia } from "../model/request/refused-media.ts";
-import type { Called, Commanded } from "../slash-commands/commands.ts";
+import type { ParsedCommand, CommandContext } from "../slash-commands/commands.ts";
 import type { Project } from "../conversation/project.ts";
 import { type PromptInput, subjectOf } from "../conversation/prompt-input.ts";
-import type { SessionParts, SessionPartsDeps } from "./session-services.ts";
+import type { SessionServices, SessionServicesDeps } from "./session-services.ts";
 import { ShownInstructions } from "../context/shown-instructions.ts";
 import { addTokens, noTokens, type TurnResult } from "../conversation/turn-result.ts";
-import type { Wish } from "../user-input/user-messages.ts";
+import type { AgentOverride } from "../user-input/user-messages.ts";
 
 /** The way of a message through a session, from what it calls to the answer and to what came meanwhile. */
 export class SessionTurns {
-  readonly #deps: SessionPartsDeps;
-  readonly #parts: SessionParts;
+  readonly #deps: SessionServicesDeps;
+  readonly #parts: SessionServices;
   /** What commands work with. */
-  readonly #commanded: Commanded;
+  readonly #commanded: CommandContext;
   readonly #seen: SeenFiles = new Map<string, string>();
   readonly #shown = new ShownInstructions();
   readonly #refusedMedia = new RefusedMedia();
@@ -24,7 +24,7 @@ export class SessionTurns {
   /** Models whose window was checked for its size. */
   readonly #warned = new Set<string>();
 
-  constructor(deps: SessionPartsDeps, parts: SessionParts, commanded: Commanded) {
+  constructor(deps: SessionServicesDeps, parts: SessionServices, commanded: CommandContext) {
     this.#deps = deps;
     this.#parts = parts;
     this.#commanded = commanded;
@@ -37,7 +37,7 @@ export class SessionTurns {
   }
 
   async #turn(input: PromptInput, signal: AbortSignal): Promise<TurnResult> {
-    const { record, choices, project, commands } = this.#parts;
+    const { infoStore: record, settings: choices, project, commands } = this.#parts;
     // As it is now: a mode that is chosen behind the message is not meant for it, but for its limits.
     const { agent, model, effort } = record.info;
     choices.beginTurn();
@@ -82,18 +82,22 @@ export class SessionTurns {
   /** Tells plugins that the session works, and before its first turn that there is a new one. */
   #announce(): void {
     const { events, info } = this.#deps;
-    if (this.#isNew) events.created(this.#parts.record.info);
+    if (this.#isNew) events.created(this.#parts.infoStore.info);
     this.#isNew = false;
     events.status(info.id, { type: "busy" });
   }
 
   /** What a task says to its agent is no command. */
-  #called(input: PromptInput): Called | undefined {
+  #called(input: PromptInput): ParsedCommand | undefined {
     return this.#deps.parent !== undefined ? undefined : this.#parts.commands.calledBy(input);
   }
 
   /** Puts what the person wants into the transcript. A result where that ends the turn already. */
-  async #ask(input: PromptInput, context: ToolContext, chosen: Wish): Promise<TurnResult | undefined> {
+  async #ask(
+    input: PromptInput,
+    context: ToolContext,
+    chosen: AgentOverride,
+  ): Promise<TurnResult | undefined> {
     const { commands, messages, steering, title } = this.#parts;
     const called = this.#called(input);
     const effect = called?.command.effect;
@@ -114,7 +118,7 @@ export class SessionTurns {
 
   /** Runs until no message is left that came meanwhile. After any end but a good one they wait in the transcript. */
   async #runToEnd(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
-    const { messages, spending, steering } = this.#parts;
+    const { messages, usage: spending, steering } = this.#parts;
     let result: TurnResult = { end: "cancelled", tokens: noTokens };
     spending.beginTurn();
     while (!signal.aborted) {
@@ -129,7 +133,16 @@ export class SessionTurns {
 
   async #runTurn(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
     const { transcript, diff, writer, events } = this.#deps;
-    const { record, choices, plugins, instructions, messages, spending, steering, openCalls } = this.#parts;
+    const {
+      infoStore: record,
+      settings: choices,
+      plugins,
+      instructions,
+      messages,
+      usage: spending,
+      steering,
+      openCalls,
+    } = this.#parts;
     const { runTurn } = await import("../turn/turn.ts");
     const result = await runTurn(
       {
@@ -169,14 +182,14 @@ export class SessionTurns {
   /** The project with what this session sets otherwise. */
   #projectOfTurn(): Project {
     const project = this.#parts.project.current;
-    const { autoCompact } = this.#parts.record.info;
+    const { autoCompact } = this.#parts.infoStore.info;
     if (autoCompact === undefined) return project;
     const { config } = project;
     return { ...project, config: { ...config, compaction: { ...config.compaction, auto: autoCompact } } };
   }
 
   #toolContext(signal: AbortSignal): ToolContext {
-    const { project, choices, steering, tasks, todos } = this.#parts;
+    const { project, settings: choices, steering, tasks, todos } = this.#parts;
     return {
       sessionId: this.#deps.info.id,
       agent: choices.agent.name,

@@ -10,21 +10,21 @@ import type { Model } from "../model/model.ts";
 import type { Approvals } from "../permission/approvals.ts";
 import type { Plugins } from "../plugin/plugins.ts";
 import type { ChildSession } from "../tasks/child-session.ts";
-import type { Choices } from "../session-state/session-settings.ts";
+import type { SessionSettings } from "../session-state/session-settings.ts";
 import type { Command } from "../slash-commands/commands.ts";
 import type { Decisions } from "../conversation/decisions.ts";
 import type { OpenCalls } from "../tool-calls/open-calls.ts";
 import type { PluginEvents } from "../session-state/plugin-events.ts";
 import type { Project } from "../conversation/project.ts";
 import type { PromptInput } from "../conversation/prompt-input.ts";
-import { partsOf, type SessionParts, type SessionPartsDeps } from "./session-services.ts";
+import { createSessionServices, type SessionServices, type SessionServicesDeps } from "./session-services.ts";
 import { SessionTurns } from "./session-turns.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { TurnQueue } from "../turn/turn-queue.ts";
 import type { TurnResult } from "../conversation/turn-result.ts";
 import type { Undo } from "../undo/undo.ts";
 
-export interface SessionDeps extends Omit<SessionPartsDeps, "parent" | "open"> {
+export interface SessionDeps extends Omit<SessionServicesDeps, "parent" | "open"> {
   /** Told when a turn was answered. Must not throw. */
   onTurnEnd(): void;
   /** The session that this one works for, if it is a child. */
@@ -37,7 +37,7 @@ export interface SessionDeps extends Omit<SessionPartsDeps, "parent" | "open"> {
 export class Session {
   readonly id: SessionId;
   readonly #deps: SessionDeps;
-  readonly #parts: SessionParts;
+  readonly #parts: SessionServices;
   readonly #queue: TurnQueue;
   readonly #closed = deferred<void>();
 
@@ -50,7 +50,7 @@ export class Session {
     };
     this.id = deps.info.id;
     this.#deps = deps;
-    this.#parts = partsOf(own);
+    this.#parts = createSessionServices(own);
     const turns = new SessionTurns(own, this.#parts, this);
     this.#queue = new TurnQueue({
       run: (input, signal) => turns.run(input, signal),
@@ -59,7 +59,7 @@ export class Session {
   }
 
   get info(): SessionInfo {
-    return this.#parts.record.info;
+    return this.#parts.infoStore.info;
   }
 
   get project(): Project {
@@ -76,22 +76,22 @@ export class Session {
   }
 
   /** Who answers, and how. */
-  get choices(): Choices {
-    return this.#parts.choices;
+  get settings(): SessionSettings {
+    return this.#parts.settings;
   }
 
   get agent(): Agent {
-    return this.choices.agent;
+    return this.settings.agent;
   }
 
   /** The model that would answer now, if one can be chosen. */
   get model(): Model | undefined {
-    return this.choices.model;
+    return this.settings.model;
   }
 
   /** Context in use after the newest model call, with the window of the model that would answer now. */
   get usage(): Usage | undefined {
-    return this.#parts.spending.usage;
+    return this.#parts.usage.usage;
   }
 
   get todos(): readonly Todo[] {
@@ -165,12 +165,12 @@ export class Session {
 
   /** Keeps what the person allowed for this session. */
   async keepApprovals(approvals: NonNullable<SessionInfo["approvals"]>): Promise<void> {
-    await this.#parts.record.save({ approvals });
+    await this.#parts.infoStore.save({ approvals });
   }
 
   /** Has the model go by the client's instructions from the next turn on. */
   async setGivenPrompt(givenPrompt: GivenPrompt): Promise<void> {
-    await this.#parts.record.save({ givenPrompt });
+    await this.#parts.infoStore.save({ givenPrompt });
   }
 
   /** Takes the MCP servers that the editor gives from now on. */

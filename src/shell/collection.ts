@@ -1,6 +1,6 @@
 import { dirname, isAbsolute } from "node:path";
 import { addCommand } from "./command.ts";
-import type { Place, Scan, ShellContext, ShellPart, SimpleCommand } from "./part.ts";
+import type { EvalContext, Scan, ShellContext, ShellPart, SimpleCommand } from "./part.ts";
 
 /** A command line with more parts than this is asked for as a whole. */
 const partLimit = 400;
@@ -36,7 +36,7 @@ export class Collection implements Scan {
     return this.#isRearranged;
   }
 
-  addWrapped(command: SimpleCommand, place: Place): void {
+  addWrapped(command: SimpleCommand, place: EvalContext): void {
     addCommand(this, command, { ...place, depth: place.depth + 1 });
   }
 

@@ -2,11 +2,11 @@ import { basename, join, relative } from "node:path";
 import { alwaysPattern, isNamedByWords, runnerWords } from "./arity.ts";
 import { describe } from "./describe.ts";
 import { assignmentDoubt } from "./opaque-reason.ts";
-import type { Doubt } from "./opaque-reason.ts";
+import type { OpaqueReason } from "./opaque-reason.ts";
 import { cdTargets } from "./syntax/working-dirs.ts";
 import { git } from "./programs/git.ts";
 import { readOptions } from "./programs/options.ts";
-import type { Place, Scan, ShellPart, SimpleCommand } from "./part.ts";
+import type { EvalContext, Scan, ShellPart, SimpleCommand } from "./part.ts";
 import { addPath, addUnknownPath, mayBeOption } from "./syntax/paths.ts";
 import { programOf } from "./programs/program-table.ts";
 import { asGiven, asUnknown, canonicalText, knownText, literalArgument } from "./syntax/word.ts";
@@ -16,7 +16,7 @@ import type { Argument } from "./syntax/word.ts";
 const wrapLimit = 32;
 
 /** Adds everything that a simple command does, and what the command does that it wraps. */
-export function addCommand(scan: Scan, command: SimpleCommand, place: Place): void {
+export function addCommand(scan: Scan, command: SimpleCommand, place: EvalContext): void {
   if (place.depth > wrapLimit) throw new Error(`commands wrap each other more than ${wrapLimit} deep`);
   const name = commandName(command);
   if (typeof name !== "string") return addBash(scan, command, name, place);
@@ -30,7 +30,7 @@ export function addCommand(scan: Scan, command: SimpleCommand, place: Place): vo
 }
 
 /** The name without its folder, or why it cannot be known. */
-function commandName({ argv }: SimpleCommand): string | Doubt {
+function commandName({ argv }: SimpleCommand): string | OpaqueReason {
   const [word] = argv;
   const [value, ...others] = word?.values ?? [];
   if (!word || !value || others.length > 0 || value.glob || word.splits) {
@@ -49,7 +49,7 @@ function isSteering(name: string, command: SimpleCommand): boolean {
   return name === "cd" && command.argv[0]?.text === "cd" && command.assignments.length === 0;
 }
 
-function addSteering(scan: Scan, { argv, raw }: SimpleCommand, place: Place): void {
+function addSteering(scan: Scan, { argv, raw }: SimpleCommand, place: EvalContext): void {
   for (const folder of cdTargets(argv.slice(1)))
     addPath(scan, folder, { access: "visible", folder: true }, place);
   const text = canonicalText(argv);
@@ -64,7 +64,12 @@ function addSteering(scan: Scan, { argv, raw }: SimpleCommand, place: Place): vo
   });
 }
 
-function addBash(scan: Scan, command: SimpleCommand, doubt: Doubt | undefined, place: Place): void {
+function addBash(
+  scan: Scan,
+  command: SimpleCommand,
+  doubt: OpaqueReason | undefined,
+  place: EvalContext,
+): void {
   const argv = fromRulesFolder(scan, command.argv, place);
   const text = canonicalText(argv);
   const becomes = patternOf(command.argv);
@@ -84,7 +89,11 @@ function addBash(scan: Scan, command: SimpleCommand, doubt: Doubt | undefined, p
 }
 
 /** `./a` is another program in each folder: rules know it by its path from theirs. */
-function fromRulesFolder(scan: Scan, argv: readonly Argument[], { bases = [] }: Place): readonly Argument[] {
+function fromRulesFolder(
+  scan: Scan,
+  argv: readonly Argument[],
+  { bases = [] }: EvalContext,
+): readonly Argument[] {
   const [program, ...args] = argv;
   const { cwd } = scan.context;
   const base = bases.find((one) => one !== cwd);
@@ -93,7 +102,7 @@ function fromRulesFolder(scan: Scan, argv: readonly Argument[], { bases = [] }: 
   return [literalArgument(path.startsWith("..") ? join(base, program.text) : `./${path}`), ...args];
 }
 
-function folderDoubt({ argv: [program] }: SimpleCommand, { bases }: Place): Doubt | undefined {
+function folderDoubt({ argv: [program] }: SimpleCommand, { bases }: EvalContext): OpaqueReason | undefined {
   if (!program || bases || !isRelativePath(program)) return undefined;
   return { reason: "the folder of its program cannot be known before it runs" };
 }

@@ -1,5 +1,5 @@
 import { byName } from "./programs/dispatch-by-name.ts";
-import type { Doubt } from "./opaque-reason.ts";
+import type { OpaqueReason } from "./opaque-reason.ts";
 import {
   describeAlias,
   describeEval,
@@ -40,7 +40,7 @@ import { describeWrapper } from "./programs/wrappers.ts";
 import { wrapperOf } from "./programs/wrapper-table.ts";
 
 /** Adds the files of a command and what it wraps; says why it is opaque, if it is. */
-export function describe(name: string, invocation: Invocation): Doubt | undefined {
+export function describe(name: string, invocation: Invocation): OpaqueReason | undefined {
   const { scan, command, place } = invocation;
   const [program] = command.argv;
   if (program && /[/~]/.test(program.text) && !isSystemProgram(program.text))
@@ -52,7 +52,7 @@ export function describe(name: string, invocation: Invocation): Doubt | undefine
   return wrapper ? describeWrapper(invocation, wrapper) : describeProgram(invocation, programOf(name));
 }
 
-type Describe = (invocation: Invocation) => Doubt | undefined;
+type Describe = (invocation: Invocation) => OpaqueReason | undefined;
 
 /** By name; several names share an entry with blanks between. */
 const table: Record<string, Describe> = {

@@ -8,14 +8,14 @@ import type {
   WordPart,
 } from "unbash";
 import type { Scan } from "./part.ts";
-import type { Sites } from "./syntax/variable-assignments.ts";
+import type { VariableAssignments } from "./syntax/variable-assignments.ts";
 
 const numericTests = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"]);
 
 /** A script as it is written, and where its variables are set. */
 interface Written {
   readonly source: string;
-  readonly sites: Sites;
+  readonly sites: VariableAssignments;
 }
 
 /** Adds that a node (looked at alone, not below it) may evaluate a text that cannot be known, where it may. */
@@ -38,7 +38,7 @@ function addEvaluation(scan: Scan, { pos, end }: SyntaxNode, { source }: Written
   scan.add({ permission: "bash", text, opaque, reason, always: [] });
 }
 
-function hazardOf(node: SyntaxNode, sites: Sites): string | undefined {
+function hazardOf(node: SyntaxNode, sites: VariableAssignments): string | undefined {
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- other kinds evaluate nothing
   switch (node.type) {
     case "ParameterExpansion":
@@ -64,7 +64,7 @@ function hazardOf(node: SyntaxNode, sites: Sites): string | undefined {
 const printed = "the shell evaluates what a command prints";
 const subscript = "the shell evaluates what stands in [ ]";
 
-function expansionHazard(part: ParameterExpansionPart, sites: Sites): string | undefined {
+function expansionHazard(part: ParameterExpansionPart, sites: VariableAssignments): string | undefined {
   const { operation, index } = part;
   const isList = index !== undefined && /^[@*]$/.test(index.value);
   if (part.prefix === "!" && operation?.type !== "Names" && !isList)
@@ -80,7 +80,7 @@ function expansionHazard(part: ParameterExpansionPart, sites: Sites): string | u
   return index && !isList ? wordHazard(index, sites) : undefined;
 }
 
-function wordHazard(word: Word, sites: Sites): string | undefined {
+function wordHazard(word: Word, sites: VariableAssignments): string | undefined {
   return arithmeticHazard(word.value, word.parts, sites);
 }
 
@@ -88,7 +88,7 @@ function wordHazard(word: Word, sites: Sites): string | undefined {
 function arithmeticHazard(
   value: string,
   parts: readonly WordPart[] | undefined,
-  sites: Sites,
+  sites: VariableAssignments,
 ): string | undefined {
   const literal = parts ? literalText(parts) : value;
   if (/[[$`\\]/.test(literal)) return subscript;
@@ -98,7 +98,7 @@ function arithmeticHazard(
   return textual && `the shell evaluates the text in ${textual}`;
 }
 
-function printsUnknown(part: WordPart, sites: Sites): boolean {
+function printsUnknown(part: WordPart, sites: VariableAssignments): boolean {
   if (part.type === "DoubleQuoted") return part.parts.some((inner) => printsUnknown(inner, sites));
   return part.type === "CommandExpansion" && !printsNumber(part.script, sites);
 }
@@ -113,7 +113,7 @@ const counting = [
 ];
 
 /** What functions stand for is not looked up. */
-function printsNumber(script: ParsedScript | undefined, { hasFunctions }: Sites): boolean {
+function printsNumber(script: ParsedScript | undefined, { hasFunctions }: VariableAssignments): boolean {
   const [only, ...others] = script?.commands ?? [];
   if (!only || others.length > 0 || hasFunctions) return false;
   const last = only.command.type === "Pipeline" ? only.command.commands.at(-1) : only.command;

@@ -2,7 +2,7 @@ import type { SimpleCommand } from "./part.ts";
 import { isDangerousVariable } from "./syntax/variables.ts";
 
 /** What makes a command opaque. `unseen`: it runs shell text that cannot be read, which may touch any folder. */
-export interface Doubt {
+export interface OpaqueReason {
   reason: string;
   options?: readonly string[];
   unseen?: boolean;
@@ -11,7 +11,7 @@ export interface Doubt {
 }
 
 export const doubts = {
-  option: (options: readonly string[]): Doubt => ({
+  option: (options: readonly string[]): OpaqueReason => ({
     reason: `${options.join(" ")} may make it run or write something else`,
     options,
   }),
@@ -23,7 +23,7 @@ export const doubts = {
 } as const;
 
 /** Of several the one that the fewest rules can lift: one that no option explains, else all options together. */
-export function strictestDoubt(...found: readonly (Doubt | undefined)[]): Doubt | undefined {
+export function strictestDoubt(...found: readonly (OpaqueReason | undefined)[]): OpaqueReason | undefined {
   const given = found.filter((doubt) => doubt !== undefined);
   const unexplained = given.filter(({ options }) => options === undefined);
   if (unexplained.length > 0) return unexplained.find(({ unseen }) => unseen) ?? unexplained[0];
@@ -31,7 +31,7 @@ export function strictestDoubt(...found: readonly (Doubt | undefined)[]): Doubt 
 }
 
 /** `IFS` before `read` only says how it splits its line. */
-export function assignmentDoubt({ argv, assignments }: SimpleCommand): Doubt | undefined {
+export function assignmentDoubt({ argv, assignments }: SimpleCommand): OpaqueReason | undefined {
   const reads = argv[0]?.text === "read";
   const variable = assignments.find(
     ({ name, value }) => !(reads && name === "IFS") && isDangerousVariable(name, value),

@@ -48,7 +48,7 @@ export interface Scan {
   rearrange(): void;
   readonly isRearranged: boolean;
   /** Adds a command that another one runs. */
-  addWrapped(command: SimpleCommand, place: Place): void;
+  addWrapped(command: SimpleCommand, place: EvalContext): void;
   /** Real path of a path below `base`, `..` taken after links as the system does it. */
   realPath(base: string, path: string): string;
 }
@@ -57,7 +57,7 @@ export interface Scan {
 export type NameEnd = "line" | "nul";
 
 /** What is known of the shell at the place of a command. */
-export interface Place extends Names {
+export interface EvalContext extends Names {
   /** How many texts were parsed inside of each other. */
   readonly depth: number;
   /** The files whose names a command gets on its input; undefined where they cannot be known. */
@@ -74,5 +74,5 @@ export interface Invocation {
   readonly command: SimpleCommand;
   /** Its words behind the name, or those of them that are looked at. */
   readonly args: readonly Argument[];
-  readonly place: Place;
+  readonly place: EvalContext;
 }

@@ -20,12 +20,12 @@ import { addCommand } from "./command.ts";
 import { addArithmetic, addHazard } from "./hazards.ts";
 import { Collection } from "./collection.ts";
 import { movedBy, swapped, union } from "./syntax/working-dirs.ts";
-import type { Bases, Outcome } from "./syntax/working-dirs.ts";
-import { filesPrinted, type Handed } from "./programs/piped-files.ts";
-import type { NameEnd, Place, ShellContext, ShellPart } from "./part.ts";
+import type { WorkingDirs, Outcome } from "./syntax/working-dirs.ts";
+import { filesPrinted, type PipedFiles } from "./programs/piped-files.ts";
+import type { NameEnd, EvalContext, ShellContext, ShellPart } from "./part.ts";
 import { addPath, addVisiblePaths } from "./syntax/paths.ts";
 import { assignmentSites, moves } from "./syntax/variable-assignments.ts";
-import type { Sites } from "./syntax/variable-assignments.ts";
+import type { VariableAssignments } from "./syntax/variable-assignments.ts";
 import { addVariable } from "./syntax/variables.ts";
 import { quotedText, toArguments } from "./syntax/word.ts";
 import type { Argument, Value } from "./syntax/word.ts";
@@ -39,14 +39,14 @@ const fileComparison = /^-(?:nt|ot|ef)$/;
 /** What holds around a node. */
 interface Scope {
   readonly source: string;
-  readonly sites: Sites;
+  readonly sites: VariableAssignments;
   /** Values of variables that are set once and for certain. */
   readonly variables: Map<string, readonly Value[]>;
   readonly depth: number;
   /** It may not run, or run again, or run in a shell of its own: what it assigns is not certain. */
   readonly uncertain: boolean;
   /** What a command gets from the one before it in a pipe, where that is known. */
-  readonly input?: Place["input"] | undefined;
+  readonly input?: EvalContext["input"] | undefined;
 }
 
 /** Walks the syntax tree of a command line and collects what it does. Throws where that is more than can be read. */
@@ -66,7 +66,7 @@ export class ShellWalk {
   }
 
   /** Reads a whole text from the given folders. */
-  script(script: ParsedScript, source: string, bases: Bases, depth = 0): void {
+  script(script: ParsedScript, source: string, bases: WorkingDirs, depth = 0): void {
     if (depth > depthLimit) throw new Error(`shell texts are nested more than ${depthLimit} deep`);
     const sites = assignmentSites(script);
     this.#mayRename ||= sites.hasFunctions || /\balias\b/.test(source);
@@ -75,7 +75,7 @@ export class ShellWalk {
     this.#list(script, scope, sites.movesInFunctions ? undefined : bases);
   }
 
-  #list(list: ParsedScript | CompoundList, scope: Scope, bases: Bases): Outcome {
+  #list(list: ParsedScript | CompoundList, scope: Scope, bases: WorkingDirs): Outcome {
     if ("errors" in list && list.errors && list.errors.length > 0)
       throw new Error(list.errors[0]?.message ?? "syntax error");
     let current = bases;
@@ -87,13 +87,13 @@ export class ShellWalk {
     return last;
   }
 
-  #statement(statement: Statement, scope: Scope, bases: Bases): Outcome {
+  #statement(statement: Statement, scope: Scope, bases: WorkingDirs): Outcome {
     if (!statement.background) return this.#node(statement.command, scope, bases);
     this.#node(statement.command, { ...scope, uncertain: true }, bases);
     return { success: bases, failure: bases };
   }
 
-  #node(node: SyntaxNode, scope: Scope, bases: Bases): Outcome {
+  #node(node: SyntaxNode, scope: Scope, bases: WorkingDirs): Outcome {
     const unsure = { ...scope, uncertain: true };
     // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the other kinds only lead to their children
     switch (node.type) {
@@ -151,32 +151,32 @@ export class ShellWalk {
   }
 
   /** A text that is only quoted runs nothing that could do harm. */
-  #substitution(node: CommandExpansionPart, scope: Scope, bases: Bases): Outcome {
+  #substitution(node: CommandExpansionPart, scope: Scope, bases: WorkingDirs): Outcome {
     const isText = node.script && quotedText(node.script) !== undefined;
     return isText ? { success: bases, failure: bases } : this.#children(node, scope, bases);
   }
 
-  #children(node: SyntaxNode, scope: Scope, bases: Bases): Outcome {
+  #children(node: SyntaxNode, scope: Scope, bases: WorkingDirs): Outcome {
     forEachChild(node, (child) => void this.#node(child, scope, bases));
     return { success: bases, failure: bases };
   }
 
   /** What runs on a condition, later or again: where it leads is known only if it does not move. */
-  #branches(node: SyntaxNode, scope: Scope, bases: Bases): Outcome {
+  #branches(node: SyntaxNode, scope: Scope, bases: WorkingDirs): Outcome {
     const within = moves(node) ? undefined : bases;
     this.#children(node, scope, within);
     return { success: within, failure: within };
   }
 
   /** Each branch begins where the shell is, unless what decides moves it. */
-  #choice(node: If | Case, scope: Scope, bases: Bases): Outcome {
+  #choice(node: If | Case, scope: Scope, bases: WorkingDirs): Outcome {
     const within = movesBetween(node) ? undefined : bases;
     this.#children(node, scope, within);
     const after = moves(node) ? undefined : bases;
     return { success: after, failure: after };
   }
 
-  #andOr(node: AndOr, scope: Scope, bases: Bases): Outcome {
+  #andOr(node: AndOr, scope: Scope, bases: WorkingDirs): Outcome {
     let outcome: Outcome = { success: bases, failure: bases };
     for (const [index, command] of node.commands.entries()) {
       const operator = index === 0 ? undefined : node.operators[index - 1];
@@ -194,11 +194,11 @@ export class ShellWalk {
     return outcome;
   }
 
-  #pipeline(node: Pipeline, scope: Scope, bases: Bases): Outcome {
+  #pipeline(node: Pipeline, scope: Scope, bases: WorkingDirs): Outcome {
     if (node.commands.length === 1 && node.commands[0])
       return swapped(this.#node(node.commands[0], scope, bases), isNegated(node));
     const { input: _, ...inPipe } = { ...scope, uncertain: true };
-    let input: Place["input"] | undefined;
+    let input: EvalContext["input"] | undefined;
     for (const [index, command] of node.commands.entries()) {
       const piped = command.type === "Command" ? { ...inPipe, input } : inPipe;
       this.#node(command, piped, bases);
@@ -209,7 +209,7 @@ export class ShellWalk {
   }
 
   /** Names that a command of a pipe hands to the next. Its errors may go nowhere, its output only there. */
-  #printed(node: SyntaxNode, end: NameEnd, scope: Scope, bases: Bases): Handed {
+  #printed(node: SyntaxNode, end: NameEnd, scope: Scope, bases: WorkingDirs): PipedFiles {
     if (node.type !== "Command" || !node.name || node.prefix.length > 0 || this.#mayRename) return undefined;
     const goesElsewhere = node.redirects.some(
       (redirect) => redirect.type !== "Redirect" || redirect.target?.value !== "/dev/null",
@@ -220,7 +220,7 @@ export class ShellWalk {
     return filesPrinted(this.#scan, argv, place, end);
   }
 
-  #for(node: For, scope: Scope, bases: Bases): Outcome {
+  #for(node: For, scope: Scope, bases: WorkingDirs): Outcome {
     const place = this.#place(scope, bases);
     const words = node.wordlist?.flatMap((word) => toArguments(word, place));
     const values = words && wordsValues(words);
@@ -231,7 +231,7 @@ export class ShellWalk {
     return outcome;
   }
 
-  #command(node: Command, scope: Scope, bases: Bases): Outcome {
+  #command(node: Command, scope: Scope, bases: WorkingDirs): Outcome {
     const { input, ...around } = scope;
     const place = this.#place(readsPipe(node) ? { ...around, input } : around, bases);
     this.#children(node, { ...around, uncertain: true }, bases);
@@ -248,7 +248,7 @@ export class ShellWalk {
     return movedBy(argv, place, scope.sites);
   }
 
-  #assign(assignment: Assignment, scope: Scope, place: Place): void {
+  #assign(assignment: Assignment, scope: Scope, place: EvalContext): void {
     addVariable(this.#scan, toShellAssignment(assignment, place));
     if (scope.uncertain || scope.sites.count(assignment.name) !== 1) return;
     if (assignment.append || assignment.index || assignment.value.type !== "Word") return;
@@ -258,7 +258,7 @@ export class ShellWalk {
     }
   }
 
-  #redirect(node: Redirect, scope: Scope, bases: Bases): void {
+  #redirect(node: Redirect, scope: Scope, bases: WorkingDirs): void {
     const { operator, target } = node;
     if (!target) throw new Error("a redirection has no target");
     const duplicates = operator === "<&" || operator === ">&";
@@ -273,13 +273,13 @@ export class ShellWalk {
   }
 
   /** Files that `[[ -f … ]]` asks for, as `[ -f … ]` does. */
-  #tested(words: readonly Word[], scope: Scope, bases: Bases): void {
+  #tested(words: readonly Word[], scope: Scope, bases: WorkingDirs): void {
     const place = this.#place(scope, bases);
     for (const word of words)
       for (const file of toArguments(word, place)) addVisiblePaths(this.#scan, file, place);
   }
 
-  #place(scope: Scope, bases: Bases): Place {
+  #place(scope: Scope, bases: WorkingDirs): EvalContext {
     const { home } = this.#context;
     return {
       home,

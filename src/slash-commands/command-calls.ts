@@ -2,10 +2,10 @@ import type { ServerPrompt } from "../mcp/tools/prompts.ts";
 import type { ModelRef, UserInfo } from "../message/message.ts";
 import type { ToolContext } from "../tool/tool.ts";
 import type { AgentCallsDeps } from "../tool-calls/agent-calls.ts";
-import type { Choices } from "../session-state/session-settings.ts";
+import type { SessionSettings } from "../session-state/session-settings.ts";
 import {
   type AnswerEffect,
-  type Called,
+  type ParsedCommand,
   type Command,
   commandsOf,
   parseCommand,
@@ -27,7 +27,7 @@ export interface CommandCallsDeps extends Pick<AgentCallsDeps, "gate" | "decisio
   prompts(): readonly ServerPrompt[];
   /** Those that take part now. */
   plugins(): AgentCallsDeps["plugins"];
-  choices: Choices;
+  choices: SessionSettings;
   transcript: Transcript;
   messages: UserMessages;
   /** Tells the person. */
@@ -59,7 +59,7 @@ export class CommandCalls {
   }
 
   /** The command that a message calls, if it calls one. */
-  calledBy(input: PromptInput): Called | undefined {
+  calledBy(input: PromptInput): ParsedCommand | undefined {
     return parseCommand(textOf(input), this.all);
   }
 
@@ -94,7 +94,7 @@ export class CommandCalls {
    */
   async fill(
     input: PromptInput,
-    { command, typed }: Called,
+    { command, typed }: ParsedCommand,
     context: ToolContext,
   ): Promise<Saying | TurnResult> {
     const { name } = command;
@@ -132,7 +132,7 @@ export class CommandCalls {
 
   async #saying(
     input: PromptInput,
-    { command: { name }, typed }: Called,
+    { command: { name }, typed }: ParsedCommand,
     effect: PromptEffect,
     blocks: readonly PromptBlock[],
   ): Promise<Saying> {

@@ -8,7 +8,7 @@ import { resolvePath } from "../workspace/paths.ts";
 import { type AgentCallsDeps, type CallDeps, callDeps } from "../tool-calls/agent-calls.ts";
 import type { PromptBlock } from "../conversation/prompt-input.ts";
 import type { PromptEffect } from "./commands.ts";
-import { type FinishedState, UnstoredCalls } from "../tool-calls/ephemeral-tool-calls.ts";
+import { type FinishedState, EphemeralToolCalls } from "../tool-calls/ephemeral-tool-calls.ts";
 
 /** What a command says to the model, or why it says nothing. */
 export type CommandPrompt =
@@ -77,7 +77,7 @@ async function templatePrompt(deps: RunDeps, template: string, typed: string): P
   const filled = await withKnownFiles(fillTemplate(template, typed), deps.context);
   if (filled.filter(({ kind }) => kind !== "text").length > callsLimit)
     return { outcome: "refused", reason: `It runs and attaches more than ${callsLimit} things.` };
-  const calls = new UnstoredCalls(deps, deps.tools);
+  const calls = new EphemeralToolCalls(deps, deps.tools);
   const texts: string[] = [];
   const attached: PromptBlock[] = [];
   for (const piece of filled) {
@@ -97,7 +97,7 @@ async function templatePrompt(deps: RunDeps, template: string, typed: string): P
 
 /** Loads a skill, as the model would. */
 async function skillPrompt(deps: RunDeps, name: string, typed: string): Promise<CommandPrompt> {
-  const state = await new UnstoredCalls(deps, deps.tools).run("skill", { name }, deps.signal);
+  const state = await new EphemeralToolCalls(deps, deps.tools).run("skill", { name }, deps.signal);
   const refusal = refusalOf(state);
   if (refusal !== undefined) return refusal;
   if (state.status === "error") return { outcome: "refused", reason: state.error };

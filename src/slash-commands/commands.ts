@@ -38,7 +38,7 @@ export type PromptEffect =
   | { readonly kind: "server-prompt"; readonly prompt: ServerPrompt };
 
 /** A command with what was typed behind its name. */
-export interface Called {
+export interface ParsedCommand {
   readonly command: Command;
   readonly typed: string;
 }
@@ -46,11 +46,11 @@ export interface Called {
 /** Done at once without a model; the text is the answer. */
 export interface AnswerEffect {
   readonly kind: "answer";
-  run(session: Commanded, rest: string, signal: AbortSignal): Promise<string>;
+  run(session: CommandContext, rest: string, signal: AbortSignal): Promise<string>;
 }
 
 /** What commands may use of a session. */
-export interface Commanded extends Permitted {
+export interface CommandContext extends Permitted {
   readonly usage: Usage | undefined;
   readonly info: SessionInfo;
   readonly servers: ServersSeen;
@@ -168,7 +168,7 @@ export function commandsOf(
 }
 
 /** The command that a message calls. Text that merely begins with a slash is text. */
-export function parseCommand(text: string, commands: readonly Command[]): Called | undefined {
+export function parseCommand(text: string, commands: readonly Command[]): ParsedCommand | undefined {
   const match = /^\/(\S+)(?:\s+([\s\S]*))?$/.exec(text.trim());
   const command = commands.find(({ name }) => name === match?.[1]);
   return command && { command, typed: match?.[2]?.trim() ?? "" };
@@ -187,7 +187,7 @@ function shorten(description: string): string {
   return description.length <= descriptionLimit ? description : `${description.slice(0, descriptionLimit)}…`;
 }
 
-async function reload(session: Commanded): Promise<string> {
+async function reload(session: CommandContext): Promise<string> {
   const { agents, commands, skills, problems } = await session.reload();
   const counts = `${agents.size} agents, ${commands.length} commands, ${skills.length} skills`;
   const shown = problems.slice(0, problemsLimit).map((problem) => `- ${problem}`);
@@ -199,14 +199,14 @@ async function reload(session: Commanded): Promise<string> {
   ].join("\n");
 }
 
-async function rename(session: Commanded, typed: string): Promise<string> {
+async function rename(session: CommandContext, typed: string): Promise<string> {
   const title = ownTitle(typed);
   if (title === "") return "Write the new title behind the command: `/rename My title`.";
   await session.setTitle(title, "person");
   return `This session is now called "${title}".`;
 }
 
-function cost(session: Commanded): string {
+function cost(session: CommandContext): string {
   const { usage, info } = session;
   if (usage === undefined) return "Nothing has been used yet.";
   const size = usage.size === undefined ? "" : ` of ${usage.size.toLocaleString("en")}`;

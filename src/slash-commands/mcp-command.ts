@@ -1,11 +1,11 @@
 import { orWhenAborted } from "../base/async.ts";
-import type { Server } from "../mcp/server.ts";
+import type { McpServer } from "../mcp/server.ts";
 import type { ListedServer } from "../mcp/session-servers.ts";
 
 /** The servers of a session, for who looks at them. */
 export interface ServersSeen {
   list(): readonly ListedServer[];
-  authorize(server: Server, signal: AbortSignal): Promise<string>;
+  authorize(server: McpServer, signal: AbortSignal): Promise<string>;
 }
 
 /** Tools, prompts and resources of one server that are listed. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { hasOnly, quickForm } from "../base/validator.ts";
+import { hasOnly, fastValidator } from "../base/validator.ts";
 import { messageIdSchema, partIdSchema, type MessageId } from "../message/ids.ts";
 import { type Message, messageInfoSchema, messageSchema, sessionInfoSchema } from "../message/message.ts";
 import { type Part, partSchema } from "../message/part.ts";
@@ -26,13 +26,13 @@ const changeSchema = z.discriminatedUnion("type", [
 ]);
 export type Change = z.infer<typeof changeSchema>;
 /** The journal of a session that was closed has nothing but its first line and the session itself. */
-export const storedChange = quickForm<Change>(isPlainChange, changeSchema);
+export const storedChange = fastValidator<Change>(isPlainChange, changeSchema);
 type MessageChange = Extract<Change, { type: "message" }>;
 type PartChange = Extract<Change, { type: "part" | "delta" }>;
 
 /** A message's file: the message with every change up to and including `seq`. */
 const storedMessageSchema = messageSchema.extend({ seq: seqSchema });
-export const storedMessage = quickForm(isPlainMessage, storedMessageSchema);
+export const storedMessage = fastValidator(isPlainMessage, storedMessageSchema);
 export type StoredMessage = Message & { seq: number };
 
 function isPlainChange(value: unknown): value is Extract<Change, { type: "start" | "session" }> {

@@ -1,7 +1,7 @@
 import { SessionStore } from "./session-store.ts";
 
 /** A store that is opened when it is first asked for. */
-export class LateStore {
+export class LazyStore {
   readonly #options: Parameters<typeof SessionStore.open>[0];
   #store: Promise<SessionStore> | undefined;
 

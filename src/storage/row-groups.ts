@@ -1,5 +1,5 @@
 import type { Stats } from "node:fs";
-import type { Form } from "../base/validator.ts";
+import type { Validator } from "../base/validator.ts";
 import { isRecord, isTexts } from "../base/text/record.ts";
 import { isSessionId } from "../message/ids.ts";
 import type { SessionRow } from "./session-list.ts";
@@ -87,7 +87,7 @@ export function toRows(groups: readonly RowGroup[]): StampedRow[] {
 }
 
 /** Groups of at most so many rows. */
-export function groupsForm(limit: number): Form<RowGroup[]> {
+export function groupsForm(limit: number): Validator<RowGroup[]> {
   return {
     safeParse: (value) =>
       Array.isArray(value) && value.every(isGroup) && countOf(value) <= limit

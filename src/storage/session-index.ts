@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { sep } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
-import { quickForm } from "../base/validator.ts";
+import { fastValidator } from "../base/validator.ts";
 import type { Log } from "../base/log.ts";
 import { isSessionId, type SessionId } from "../message/ids.ts";
 import { type SessionInfo, sessionInfoSchema } from "../message/message.ts";
@@ -271,7 +271,7 @@ export class SessionIndex {
   }
 }
 
-const infoForm = quickForm(isPlainSession, sessionInfoSchema);
+const infoForm = fastValidator(isPlainSession, sessionInfoSchema);
 
 function toRow(info: SessionInfo): SessionRow {
   return {

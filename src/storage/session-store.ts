@@ -8,7 +8,7 @@ import { type Message, type SessionInfo, type Todo, todoSchema } from "../messag
 import { withStoreErrors } from "./json/disk-error.ts";
 import { Journal } from "./journal.ts";
 import { JsonStore } from "./json/json-store.ts";
-import { type HeldLease, LateLease } from "./json/lazy-lease.ts";
+import { type HeldLease, LazyLease } from "./json/lazy-lease.ts";
 import { acquireStoreLease } from "./json/lock.ts";
 import { migrate } from "./json/migrations.ts";
 import type { SessionPlace } from "./rebuilt-session.ts";
@@ -89,7 +89,7 @@ export class SessionStore {
   async begin(info: SessionInfo): Promise<SessionWriter> {
     await this.create(info);
     const { id } = info;
-    const lease = new LateLease(() => this.#leaseOfBegun(id));
+    const lease = new LazyLease(() => this.#leaseOfBegun(id));
     const journal = this.#journalOf(id, 0, lease);
     return this.#writerOf({ info, journal, seq: 0, lease });
   }
@@ -181,7 +181,7 @@ export class SessionStore {
 
   async #openWriter(stored: SessionInfo, held: HeldLease) {
     const { id } = stored;
-    const lease = LateLease.of(held);
+    const lease = LazyLease.of(held);
     const rebuilt = this.#index.rebuilt(id);
     const { seq, isCut, session } = await this.#messages.recover(id);
     const info = session ?? stored;
@@ -197,7 +197,7 @@ export class SessionStore {
     return new SessionWriter({ ...session, store: this.files, log: this.#log, saveInfo });
   }
 
-  #journalOf(id: SessionId, startSeq: number, lease: LateLease): Journal {
+  #journalOf(id: SessionId, startSeq: number, lease: LazyLease): Journal {
     return new Journal({
       path: this.#messages.journalPath(id),
       temporaryFolder: this.files.temporaryFolder,

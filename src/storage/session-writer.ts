@@ -6,7 +6,7 @@ import { Background } from "./json/background.ts";
 import { type Change, Draft, storedMessage } from "./change.ts";
 import type { Journal } from "./journal.ts";
 import type { JsonStore } from "./json/json-store.ts";
-import type { LateLease } from "./json/lazy-lease.ts";
+import type { LazyLease } from "./json/lazy-lease.ts";
 
 /** Below this a journal is not worth rewriting while its session is open. */
 const journalLimitBytes = 64 * 1024;
@@ -35,7 +35,7 @@ export interface SessionWriterOptions {
   readonly journal: Journal;
   /** The highest change number that the session has. */
   readonly seq: number;
-  readonly lease: LateLease;
+  readonly lease: LazyLease;
 }
 
 /**
@@ -47,7 +47,7 @@ export class SessionWriter {
   readonly #store: JsonStore;
   readonly #log: Log;
   readonly #journal: Journal;
-  readonly #lease: LateLease;
+  readonly #lease: LazyLease;
   readonly #live = new Map<MessageId, Draft>();
   readonly #settlements: Settlement[] = [];
   readonly #settling: Background;

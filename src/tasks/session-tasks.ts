@@ -5,7 +5,7 @@ import type { Part } from "../message/part.ts";
 import type { Decider } from "../permission/gate.ts";
 import type { RunContext, TaskOutcome, TaskRequest, Tasks } from "../tool/tool.ts";
 import { type ChildSession, runTask, type TaskSession } from "./child-session.ts";
-import type { Choices } from "../session-state/session-settings.ts";
+import type { SessionSettings } from "../session-state/session-settings.ts";
 import type { Project } from "../conversation/project.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 
@@ -14,7 +14,7 @@ export interface SessionTasksDeps {
   /** Of the session that this one works for. */
   parent: SessionTasks | undefined;
   project(): Project;
-  choices: Choices;
+  choices: SessionSettings;
   transcript: Pick<Transcript, "messages">;
   gate: Decider;
   emit: Emit;

@@ -5,7 +5,7 @@ import { boundedFacts, shownTitle } from "../plugin/module-tool.ts";
 import type { CallName, Plugins } from "../plugin/plugins.ts";
 import { describeInputProblem } from "../tool/invalid.ts";
 import { type Tool, type ToolContext, type ToolResult, withNotes } from "../tool/tool.ts";
-import type { CallCard } from "./tool-call-record.ts";
+import type { ToolCallRecord } from "./tool-call-record.ts";
 
 export interface CallPluginsDeps {
   /** They look at calls before and after. */
@@ -18,7 +18,7 @@ export interface CallPluginsDeps {
 /** A call's input as plugins leave it, which is what is permitted and run; or why they do not let it run. */
 export async function inputOfPlugins(
   { plugins, context }: CallPluginsDeps,
-  card: CallCard,
+  card: ToolCallRecord,
   tool: Tool,
   input: unknown,
   signal: AbortSignal,
@@ -39,7 +39,7 @@ export async function inputOfPlugins(
 /** A call's result as plugins leave it. They see no secrets. */
 export async function resultOfPlugins(
   { plugins, context, secrets }: CallPluginsDeps,
-  card: CallCard,
+  card: ToolCallRecord,
   result: ToolResult,
   signal: AbortSignal,
 ): Promise<ToolResult> {
@@ -61,6 +61,6 @@ export async function resultOfPlugins(
   };
 }
 
-function nameOf({ part }: CallCard, { sessionId }: CallPluginsDeps["context"]): CallName {
+function nameOf({ part }: ToolCallRecord, { sessionId }: CallPluginsDeps["context"]): CallName {
   return { tool: part.tool, sessionID: sessionId, callID: part.callId };
 }

@@ -11,7 +11,7 @@ export type FinishedState = Extract<ToolState, { status: "completed" | "error" }
  * Calls of the program's own that go the way of the model's: checked, permitted, shown, limited. They are not stored:
  * what they found stands in the message that they were made for.
  */
-export class UnstoredCalls {
+export class EphemeralToolCalls {
   readonly #runner: ToolRunner;
   readonly #messageId = newMessageId();
   readonly #newest = new Map<string, ToolPart>();

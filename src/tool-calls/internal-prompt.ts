@@ -28,7 +28,7 @@ export interface OwnQuestion {
  * A question of the program's own, shown as a call, because editors ask about calls only. It is not stored: it is no
  * part of the conversation.
  */
-export class OwnCall {
+export class InternalPrompt {
   readonly #deps: OwnCallDeps;
   readonly #question: OwnQuestion;
   readonly #messageId = newMessageId();

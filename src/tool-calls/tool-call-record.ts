@@ -23,7 +23,7 @@ export interface CallCardDeps {
 const printedLimitCharacters = 4_000;
 
 /** One call's part while it runs; the first terminal state counts, what comes after it is dropped. */
-export class CallCard {
+export class ToolCallRecord {
   part: ToolPart;
   readonly #deps: CallCardDeps;
   readonly messageId: MessageId;

@@ -18,7 +18,7 @@ import {
 } from "../tool/tool.ts";
 import {
   abandonedText,
-  CallCard,
+  ToolCallRecord,
   type CallCardDeps,
   type CallOutcome,
   type Refusal,
@@ -131,7 +131,7 @@ export class ToolRunner {
     call: ModelCall,
     signal: AbortSignal,
   ): Promise<CallOutcome> {
-    const card = new CallCard(this.#deps, messageId, {
+    const card = new ToolCallRecord(this.#deps, messageId, {
       ...announced,
       state: { status: "pending", input: call.input },
     });
@@ -156,7 +156,7 @@ export class ToolRunner {
     reason: "cancelled" | "interrupted",
   ): Promise<void> {
     this.#deps.openCalls?.remove(announced.callId);
-    await new CallCard(this.#deps, messageId, announced).abandon(reason);
+    await new ToolCallRecord(this.#deps, messageId, announced).abandon(reason);
   }
 
   #find(name: string): Tool | undefined {
@@ -171,7 +171,11 @@ export class ToolRunner {
   }
 
   /** A denied or unanswered call does not run, and the turn goes on; but a second loop ends it. */
-  async #refuse(card: CallCard, decision: Refusal, { made, isLoop }: CountedCall): Promise<CallOutcome> {
+  async #refuse(
+    card: ToolCallRecord,
+    decision: Refusal,
+    { made, isLoop }: CountedCall,
+  ): Promise<CallOutcome> {
     const isLoopRefused = isLoop && (decision.outcome === "unasked" || decision.outcome === "denied");
     if (!isLoopRefused) {
       const outcome = await card.refuse(decision);
@@ -184,7 +188,7 @@ export class ToolRunner {
   }
 
   async #answerInvalid(
-    card: CallCard,
+    card: ToolCallRecord,
     problem: string,
     counted: CountedCall,
     signal: AbortSignal,
@@ -199,7 +203,7 @@ export class ToolRunner {
     return card.fail("invalid", shown);
   }
 
-  async #afterAbort(card: CallCard, turn: Promise<CallOutcome>): Promise<CallOutcome> {
+  async #afterAbort(card: ToolCallRecord, turn: Promise<CallOutcome>): Promise<CallOutcome> {
     const settled = await orAfter(turn, cancelGraceMs, undefined);
     if (settled !== undefined) return settled;
     void this.#recordLate(card, turn);
@@ -207,7 +211,7 @@ export class ToolRunner {
   }
 
   /** What a call changed after nobody waited for it any more: undo has to know of it, and so has the model. */
-  async #recordLate(card: CallCard, turn: Promise<CallOutcome>): Promise<void> {
+  async #recordLate(card: ToolCallRecord, turn: Promise<CallOutcome>): Promise<void> {
     try {
       await card.amend((await turn).changes);
     } catch (error) {
@@ -217,7 +221,7 @@ export class ToolRunner {
   }
 
   async #take(
-    card: CallCard,
+    card: ToolCallRecord,
     tool: Tool,
     input: unknown,
     counted: CountedCall,
@@ -252,7 +256,12 @@ export class ToolRunner {
     }
   }
 
-  async #decide(card: CallCard, asked: Asked, looping: boolean, signal: AbortSignal): Promise<Decision> {
+  async #decide(
+    card: ToolCallRecord,
+    asked: Asked,
+    looping: boolean,
+    signal: AbortSignal,
+  ): Promise<Decision> {
     const { part } = card;
     const permissions = looping ? [...asked.permissions, doomLoopRequest(part.tool)] : asked.permissions;
     const call = {
@@ -283,7 +292,7 @@ export class ToolRunner {
   }
 
   async #finish(
-    card: CallCard,
+    card: ToolCallRecord,
     result: ToolResult,
     share: ResultShare,
     signal: AbortSignal,
@@ -306,7 +315,7 @@ export class ToolRunner {
   }
 
   async #failed(
-    card: CallCard,
+    card: ToolCallRecord,
     tool: Tool,
     error: unknown,
     share: ResultShare,

@@ -1,6 +1,6 @@
 import builtInSchemas from "../../schema/tools.json" with { type: "json" };
 import type { Agent } from "../agent/agent.ts";
-import { keptPer } from "../base/memoize.ts";
+import { memoizePer } from "../base/memoize.ts";
 import type { UserInfo } from "../message/message.ts";
 import type { Model, ToolSpec } from "../model/model.ts";
 import { evaluate, isHidden, permissionOf } from "../permission/evaluate.ts";
@@ -20,9 +20,9 @@ const editTools: ReadonlyMap<string, Model["editsBy"]> = new Map([
 type Ruled = Pick<Agent, "rules" | "limits" | "within">;
 
 // An agent is the same one until its configuration is read anew, and is asked for in each step.
-const keptTools = keptPer<readonly Tool[]>();
-const keptSpecs = keptPer<readonly ToolSpec[]>();
-const keptSkills = keptPer<readonly Skill[]>();
+const keptTools = memoizePer<readonly Tool[]>();
+const keptSpecs = memoizePer<readonly ToolSpec[]>();
+const keptSkills = memoizePer<readonly Skill[]>();
 
 /** The tools that this agent may use with this model for this message, ordered by name so that caches hit. */
 export function offeredTools(

@@ -266,7 +266,7 @@ class Attempt {
       if (end.type === "finish") await this.#text.finish();
       return end;
     } catch (thrown) {
-      if (thrown instanceof Repeating) return { type: "failed", error: repeats(thrown.message) };
+      if (thrown instanceof RepeatedTextError) return { type: "failed", error: repeats(thrown.message) };
       throw thrown;
     }
   }
@@ -335,11 +335,11 @@ class Attempt {
 }
 
 /** Ends a call whose model repeats itself, for the reason that its message gives. */
-class Repeating extends Error {}
+class RepeatedTextError extends Error {}
 
 async function stop(repetition: Repetition, room: Room): Promise<never> {
   await room;
-  throw new Repeating(repetitionText(repetition));
+  throw new RepeatedTextError(repetitionText(repetition));
 }
 
 /** Trying again would cost as much and end as badly. */

@@ -4,7 +4,7 @@ import gemini from "../../prompts/families/gemini.md";
 import gpt from "../../prompts/families/gpt.md";
 import other from "../../prompts/families/other.md";
 import type { Agent } from "../agent/agent.ts";
-import { keptPer } from "../base/memoize.ts";
+import { memoizePer } from "../base/memoize.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import type { GivenPrompt } from "../message/message.ts";
 import type { Model } from "../model/model.ts";
@@ -76,7 +76,7 @@ function environmentBlock(environment: Environment): string {
   return lines.join("\n");
 }
 
-const keptBlocks = keptPer<string>();
+const keptBlocks = memoizePer<string>();
 
 function skillsBlock(skills: SystemPromptInput["skills"]): string {
   return skills.length === 0 ? "" : keptBlocks(skills, [], () => listSkills(skills));

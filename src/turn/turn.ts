@@ -1,5 +1,5 @@
 import { type Agent, isCallable } from "../agent/agent.ts";
-import { keptPer } from "../base/memoize.ts";
+import { memoizePer } from "../base/memoize.ts";
 import { type LogFields, withFields } from "../base/log.ts";
 import type { Instruction } from "../instruction/instructions.ts";
 import { estimateRequest, type RequestHead } from "../message/estimate-request.ts";
@@ -84,7 +84,7 @@ function whyOf({ code, status }: AgentError): LogFields {
   return { code, status };
 }
 
-const keptTasks = keptPer<readonly Tool[]>();
+const keptTasks = memoizePer<readonly Tool[]>();
 
 class Turn {
   readonly #deps: TurnDeps;

@@ -12,7 +12,11 @@ export interface Said {
 }
 
 /** The message as plugins leave it: texts changed, left out or added; further system text; tools switched off. */
-export async function heard(plugins: Plugins, { info, parts }: Said, signal: AbortSignal): Promise<Said> {
+export async function applyMessageHooks(
+  plugins: Plugins,
+  { info, parts }: Said,
+  signal: AbortSignal,
+): Promise<Said> {
   const { id, sessionId, agent, model } = info;
   const input = { sessionID: sessionId, messageID: id, agent, ...(model && { model: authorModel(model) }) };
   const words = parts.map((part) => authorPart(part, sessionId, id));

@@ -5,18 +5,18 @@ import { takesMedium } from "../model/request/media.ts";
 import type { SessionServers } from "../mcp/session-servers.ts";
 import type { Plugins } from "../plugin/plugins.ts";
 import type { ToolContext } from "../tool/tool.ts";
-import type { Choices } from "../session-state/session-settings.ts";
+import type { SessionSettings } from "../session-state/session-settings.ts";
 import { largestText } from "../context/context-budget.ts";
 import type { Said } from "./message-hooks.ts";
 import type { PromptInput } from "../conversation/prompt-input.ts";
 import { handOverReminder, planReminder, steerReminder } from "../conversation/reminders.ts";
-import type { SessionRecord } from "../conversation/session-info-store.ts";
+import type { SessionInfoStore } from "../conversation/session-info-store.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 
 export interface UserMessagesDeps {
   transcript: Transcript;
-  record: SessionRecord;
-  choices: Choices;
+  record: SessionInfoStore;
+  choices: SessionSettings;
   servers: SessionServers;
   /** Those that take part now. */
   plugins(): Plugins | undefined;
@@ -25,7 +25,7 @@ export interface UserMessagesDeps {
 }
 
 /** Who answers one message, where it is not the session's agent and model. */
-export interface Wish {
+export interface AgentOverride {
   agent?: string | undefined;
   model?: ModelRef | undefined;
   effort?: string | undefined;
@@ -39,7 +39,7 @@ export class UserMessages {
     this.#deps = deps;
   }
 
-  add(input: PromptInput, context: ToolContext, wish: Wish): Promise<void> {
+  add(input: PromptInput, context: ToolContext, wish: AgentOverride): Promise<void> {
     return this.#add(input, this.infoOf(input, wish), [], context);
   }
 
@@ -60,7 +60,7 @@ export class UserMessages {
   }
 
   /** A message of now, before anybody has heard it. */
-  infoOf(input: PromptInput, wish: Wish = {}): UserInfo {
+  infoOf(input: PromptInput, wish: AgentOverride = {}): UserInfo {
     const { transcript, choices, record } = this.#deps;
     const model = wish.model ?? record.info.model;
     const effort = "effort" in wish ? wish.effort : record.info.effort;
@@ -101,8 +101,8 @@ export class UserMessages {
   async #heard(said: Said, signal: AbortSignal): Promise<Said> {
     const plugins = this.#deps.plugins();
     if (!plugins?.has("chat.message")) return said;
-    const { heard } = await import("./message-hooks.ts");
-    return heard(plugins, said, signal);
+    const { applyMessageHooks } = await import("./message-hooks.ts");
+    return applyMessageHooks(plugins, said, signal);
   }
 
   /** The person should not wonder why the model knows nothing of an image. */

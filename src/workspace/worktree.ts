@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import { lookAt } from "../base/files/file-stat.ts";
+import { statOrUndefined } from "../base/files/file-stat.ts";
 
 /**
  * The root of the git worktree that holds `cwd`: the nearest folder with a `.git` in it, which is a folder in a
@@ -14,7 +14,7 @@ export async function findWorktree(cwd: string): Promise<string | undefined> {
 
 function exists(path: string): boolean {
   try {
-    const found = lookAt(path);
+    const found = statOrUndefined(path);
     return found !== undefined && (found.isDirectory() || found.isFile());
   } catch {
     return false;

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { SentMessages } from "../../src/model/request/serialized-prefix-cache.ts";
+import { SerializedPrefixCache } from "../../src/model/request/serialized-prefix-cache.ts";
 
 const message = fc.record(
   {
@@ -21,7 +21,7 @@ const change = fc.record({ kept: fc.nat({ max: 6 }), added: fc.array(message, { 
 test("what is sent is what the messages are as JSON, and stays that for who has not sent it yet", () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 8 }), (changes) => {
-      const sent = new SentMessages();
+      const sent = new SerializedPrefixCache();
       const requests: { bytes: Uint8Array; text: string }[] = [];
       let messages: unknown[] = [];
       for (const { kept, added } of changes) {
@@ -35,7 +35,7 @@ test("what is sent is what the messages are as JSON, and stays that for who has 
 });
 
 test("a conversation beyond the limit is sent all the same, and again", () => {
-  const sent = new SentMessages();
+  const sent = new SerializedPrefixCache();
   const image = { role: "user", content: "é".repeat(5 * 1024 * 1024) };
   for (let round = 0; round < 2; round++) {
     const messages = [{ role: "system", content: "s" }, image, { role: "user", content: `${round}` }];

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { deferred, type Room } from "../../src/base/async.ts";
-import { Arrivals, Stall } from "../../src/model/answer/ordered-queue.ts";
+import { OrderedQueue, StreamTimeoutError } from "../../src/model/answer/ordered-queue.ts";
 
 const { signal } = new AbortController();
 const patient = { signal, silenceMs: 10_000 };
@@ -24,7 +24,7 @@ function slowTaker() {
 
 test("what comes while nobody works is taken before whoever brought it goes on", async () => {
   const { taken, take } = slowTaker();
-  const arrivals = new Arrivals(patient, take);
+  const arrivals = new OrderedQueue(patient, take);
   expect(arrivals.push(0)).toBeUndefined();
   expect(taken).toEqual([0]);
   arrivals.end({ by: "all" });
@@ -35,7 +35,7 @@ test("what comes while nobody works is taken before whoever brought it goes on",
 
 test("everything is taken in order and one at a time, and an error comes behind what was there", async () => {
   const { taken, take, goOn } = slowTaker();
-  const arrivals = new Arrivals(patient, take);
+  const arrivals = new OrderedQueue(patient, take);
   for (const arrival of [1, 0, -1, 2, 3]) void arrivals.push(arrival);
   arrivals.end({ by: "bringer", thrown: "broken" });
   arrivals.end({ by: "all" });
@@ -55,7 +55,7 @@ test("whoever brings more than fits waits until some of it is taken, or nobody t
   for (const ends of [false, true]) {
     const controller = new AbortController();
     const { take, goOn } = slowTaker();
-    const arrivals = new Arrivals({ signal: controller.signal, silenceMs: 10_000 }, take);
+    const arrivals = new OrderedQueue({ signal: controller.signal, silenceMs: 10_000 }, take);
     let count = 0;
     let room: Room;
     while (room === undefined) room = arrivals.push(++count);
@@ -73,7 +73,7 @@ test("whoever brings more than fits waits until some of it is taken, or nobody t
 
 test("what came at once over the room is taken before there is room again", async () => {
   const { taken, take, goOn } = slowTaker();
-  const arrivals = new Arrivals(patient, take);
+  const arrivals = new OrderedQueue(patient, take);
   const pushed = Array.from({ length: 100 }, (_, index) => arrivals.push(index + 1));
   let isFree = false;
   void pushed.at(-1)?.then(() => (isFree = true));
@@ -88,7 +88,7 @@ test("what came at once over the room is taken before there is room again", asyn
 
 test("silence is counted while nobody works, each time anew", async () => {
   const { taken, take, goOn } = slowTaker();
-  const arrivals = new Arrivals({ signal, silenceMs: 100 }, take);
+  const arrivals = new OrderedQueue({ signal, silenceMs: 100 }, take);
   for (let index = 0; index < 3; index++) {
     await sleep(40);
     void arrivals.push(0);
@@ -99,15 +99,15 @@ test("silence is counted while nobody works, each time anew", async () => {
   await sleep(40);
   void arrivals.push(0);
   expect(taken).toEqual([0, 0, 0, 1, 0]);
-  expect(await arrivals.over).toMatchObject({ by: "bringer", thrown: expect.any(Stall) });
+  expect(await arrivals.over).toMatchObject({ by: "bringer", thrown: expect.any(StreamTimeoutError) });
 });
 
 test("an abort ends it at once, or behind what is worked on, whatever else is there", async () => {
   const controller = new AbortController();
   const limits = { signal: controller.signal, silenceMs: 10_000 };
-  const idle = new Arrivals<number>(limits, () => undefined);
+  const idle = new OrderedQueue<number>(limits, () => undefined);
   const { taken, take, goOn } = slowTaker();
-  const busy = new Arrivals(limits, take);
+  const busy = new OrderedQueue(limits, take);
   void busy.push(1);
   void busy.push(2);
   controller.abort("enough");
@@ -119,17 +119,17 @@ test("an abort ends it at once, or behind what is worked on, whatever else is th
   await goOn();
   expect(await busy.over).toEqual({ by: "bringer", thrown: "enough" });
   expect(taken).toEqual([1]);
-  expect(await new Arrivals<number>(limits, () => undefined).over).toMatchObject({ thrown: "enough" });
+  expect(await new OrderedQueue<number>(limits, () => undefined).over).toMatchObject({ thrown: "enough" });
 });
 
 test("what whoever takes throws ends it, at once or later", async () => {
-  const throwing = new Arrivals<number>(patient, () => {
+  const throwing = new OrderedQueue<number>(patient, () => {
     throw new Error("full");
   });
   expect(throwing.push(1)).toBeUndefined();
   expect(await throwing.over).toEqual({ by: "taker", thrown: new Error("full") });
 
-  const rejecting = new Arrivals<number>(patient, () => Promise.reject(new Error("full")));
+  const rejecting = new OrderedQueue<number>(patient, () => Promise.reject(new Error("full")));
   void rejecting.push(1);
   void rejecting.push(2);
   expect(await rejecting.over).toEqual({ by: "taker", thrown: new Error("full") });

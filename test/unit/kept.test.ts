@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { keptPer } from "../../src/base/memoize.ts";
+import { memoizePer } from "../../src/base/memoize.ts";
 
 test("what was made is kept for its owner as long as all it was made of is the same", () => {
-  const kept = keptPer<string>();
+  const kept = memoizePer<string>();
   const made: string[] = [];
   const [owner, other] = [{}, {}];
   const make = (what: string) => () => {

@@ -3,7 +3,7 @@ import { silentLog } from "../../src/base/log.ts";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
 import { describeModel } from "../../src/model/catalog/catalog.ts";
-import { LateCalls } from "../../src/model/providers/lazy-calls.ts";
+import { LazyCalls } from "../../src/model/providers/lazy-calls.ts";
 
 const question: Message = {
   info: { id: newMessageId(), sessionId: newSessionId(), role: "user", time: { created: 1 }, agent: "build" },
@@ -22,7 +22,7 @@ const endpoint = { provider: "test", baseURL, headers: {}, modelId: "m", options
 test("what makes calls is loaded for all that ask at once, and again where that failed", async () => {
   let asked = 0;
   const send = () => Promise.reject(new Error(`refused ${++asked}`));
-  const calls = new LateCalls({ send, log: silentLog });
+  const calls = new LazyCalls({ send, log: silentLog });
   const call = () => calls.call(request, endpoint, () => undefined);
   expect(await Promise.all([call(), call()])).toMatchObject([{ type: "failed" }, { type: "failed" }]);
   expect(asked).toBe(2);

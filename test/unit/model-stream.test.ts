@@ -17,8 +17,8 @@ import { Connection } from "../../src/model/connection.ts";
 import type { StreamWatch } from "../../src/model/answer/chunk-merger.ts";
 import { tidyEvents } from "../../src/model/answer/event-stream.ts";
 import { type HttpAnswer, sendHttp } from "../../src/model/http.ts";
-import { Outgoing } from "../../src/model/request/request-messages.ts";
-import { SentMessages } from "../../src/model/request/serialized-prefix-cache.ts";
+import { RequestMessages } from "../../src/model/request/request-messages.ts";
+import { SerializedPrefixCache } from "../../src/model/request/serialized-prefix-cache.ts";
 import { callModel } from "../../src/model/stream.ts";
 import { listen } from "../support/listen.ts";
 import { type Told, told } from "../support/told.ts";
@@ -883,7 +883,12 @@ test("of a call that is never sent no message is kept", async () => {
     () => Promise.reject(new Error("nothing is sent")),
     (messages) => messages,
   );
-  const call = { watch: unwatched, sent: new SentMessages(), outgoing: new Outgoing([]), tools: undefined };
+  const call = {
+    watch: unwatched,
+    sent: new SerializedPrefixCache(),
+    outgoing: new RequestMessages([]),
+    tools: undefined,
+  };
   // Made here, because an error holds what the functions that it came through hold.
   const refusal = new Error("an odd header");
   const withheld = () => {

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { once } from "../../src/base/async.ts";
 import { UserError } from "../../src/base/errors.ts";
-import { loadPart } from "../../src/base/import-module.ts";
+import { importModule } from "../../src/base/import-module.ts";
 import { toAgentError } from "../../src/model/failure.ts";
 
 const missing = () => Promise.reject(new Error("Cannot find module './sdk-1.cjs'\nRequire stack:\n- /x"));
 
 test("a part that cannot be loaded is told in a line that says what to do, and no provider is blamed", async () => {
-  const thrown: unknown = await loadPart(missing).catch((error: unknown) => error);
+  const thrown: unknown = await importModule(missing).catch((error: unknown) => error);
   const message =
     "A part of the program could not be loaded: Cannot find module './sdk-1.cjs'. It may have been updated or removed while it ran: start the agent again, and if that stays so, install Fairlead anew.";
   expect(thrown).toBeInstanceOf(UserError);

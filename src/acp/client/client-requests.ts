@@ -6,7 +6,7 @@ import type {
 } from "@agentclientprotocol/sdk/unstable";
 
 /** How the client is asked, whatever version of the protocol it speaks. What it answers is not trusted yet. */
-export interface Asker {
+export interface ClientRequests {
   permission(request: RequestPermissionRequest, signal: AbortSignal): Promise<unknown>;
   /** A form, or an address to be visited. */
   elicit(request: SessionElicitation, signal: AbortSignal): Promise<unknown>;
@@ -19,7 +19,7 @@ export interface Asker {
 /** What is asked in a session. */
 export type SessionElicitation = CreateElicitationRequest & { sessionId: string };
 
-export function askerOf(client: AgentContext): Asker {
+export function askerOf(client: AgentContext): ClientRequests {
   return {
     permission: (request, signal) =>
       client.request("session/request_permission", request, waitingFor(signal)),

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { SessionId } from "../../message/ids.ts";
 import type { EditorBuffers } from "../../workspace/files/editor-files.ts";
 import { waitingFor } from "./client-requests.ts";
-import type { ClientAbilities } from "../client-capabilities.ts";
+import type { ClientFeatures } from "../client-capabilities.ts";
 
 const readSchema = z.looseObject({ content: z.string() });
 /** Some clients answer a write that failed with a text instead of an error. */
@@ -20,7 +20,7 @@ interface EditorDeps {
 /** The client's file methods, as far as it has them, with paths as it knows them. Their parameters hold nothing extra: some clients refuse that. */
 export function editorBuffers(
   { client, gone, sessionId, pathOf }: EditorDeps,
-  { readFiles, writeFiles }: Pick<ClientAbilities, "readFiles" | "writeFiles">,
+  { readFiles, writeFiles }: Pick<ClientFeatures, "readFiles" | "writeFiles">,
 ): EditorBuffers {
   const until = (signal: AbortSignal) => waitingFor(AbortSignal.any([signal, gone]));
   const read = async (real: string, signal: AbortSignal) => {
@@ -37,7 +37,7 @@ export function editorBuffers(
 
 /** The same before there is a way to ask, which is opened with the first question. */
 export function lateBuffers(
-  { readFiles, writeFiles }: Pick<ClientAbilities, "readFiles" | "writeFiles">,
+  { readFiles, writeFiles }: Pick<ClientFeatures, "readFiles" | "writeFiles">,
   open: () => Promise<EditorBuffers>,
 ): EditorBuffers {
   const read = async (path: string, signal: AbortSignal) => {

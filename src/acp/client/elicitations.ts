@@ -5,12 +5,12 @@ import type { Log } from "../../base/log.ts";
 import type { Elicitation, ElicitationField, ElicitationOutcome } from "../../message/elicitation.ts";
 import type { SessionId } from "../../message/ids.ts";
 import { showInvisible } from "../../permission/invisible.ts";
-import type { Asker, SessionElicitation } from "./client-requests.ts";
-import type { ClientAbilities } from "../client-capabilities.ts";
+import type { ClientRequests, SessionElicitation } from "./client-requests.ts";
+import type { ClientFeatures } from "../client-capabilities.ts";
 
 export interface ElicitationDeps {
-  asker: Asker;
-  abilities: Pick<ClientAbilities, "forms" | "urls">;
+  asker: ClientRequests;
+  abilities: Pick<ClientFeatures, "forms" | "urls">;
   log: Log;
 }
 

@@ -7,8 +7,8 @@ import { z } from "zod";
 import type { Answer, Question } from "../../permission/gate.ts";
 import { showInvisible } from "../../permission/invisible.ts";
 import type { ApprovalScope } from "../../permission/approvals.ts";
-import type { Asker } from "./client-requests.ts";
-import type { ClientAbilities } from "../client-capabilities.ts";
+import type { ClientRequests } from "./client-requests.ts";
+import type { ClientFeatures } from "../client-capabilities.ts";
 import type { ClientPaths } from "../client-paths.ts";
 import { shownTitle } from "../view/titles.ts";
 import { textContent } from "../view/tool-calls.ts";
@@ -27,9 +27,9 @@ const patternsLength = 400;
 
 /** Asks through the editor's own prompt. Rejects where the answer is none of those offered. */
 export async function askClient(
-  asker: Asker,
+  asker: ClientRequests,
   question: Question,
-  { abilities, paths }: { abilities: ClientAbilities; paths: ClientPaths },
+  { abilities, paths }: { abilities: ClientFeatures; paths: ClientPaths },
   signal: AbortSignal,
 ): Promise<Answer> {
   const scopes = scopesFor(question, abilities);
@@ -38,7 +38,7 @@ export async function askClient(
 }
 
 /** A client that keeps one option of a kind is offered the shorter time. What nobody can read is allowed once only. */
-function scopesFor({ always, scopes }: Question, abilities: ClientAbilities): readonly ApprovalScope[] {
+function scopesFor({ always, scopes }: Question, abilities: ClientFeatures): readonly ApprovalScope[] {
   if (always.length === 0 || always.join(", ").length > patternsLength) return [];
   return abilities.optionsOfOneKind ? scopes : scopes.slice(0, 1);
 }
@@ -46,7 +46,7 @@ function scopesFor({ always, scopes }: Question, abilities: ClientAbilities): re
 function toRequest(
   question: Question,
   scopes: readonly ApprovalScope[],
-  abilities: ClientAbilities,
+  abilities: ClientFeatures,
   paths: ClientPaths,
 ): RequestPermissionRequest {
   const { sessionId, askedUnder = sessionId } = question;

@@ -6,13 +6,13 @@ import type { Log } from "../../base/log.ts";
 import type { Inquiry, InquiryAnswer, InquiryOutcome, InquiryQuestion } from "../../message/inquiry.ts";
 import type { SessionId } from "../../message/ids.ts";
 import { showInvisible } from "../../permission/invisible.ts";
-import type { Asker, SessionElicitation } from "./client-requests.ts";
-import type { ClientAbilities } from "../client-capabilities.ts";
+import type { ClientRequests, SessionElicitation } from "./client-requests.ts";
+import type { ClientFeatures } from "../client-capabilities.ts";
 import { textContent } from "../view/tool-calls.ts";
 
 export interface QuestionDeps {
-  asker: Asker;
-  abilities: Pick<ClientAbilities, "forms">;
+  asker: ClientRequests;
+  abilities: Pick<ClientFeatures, "forms">;
   log: Log;
 }
 
@@ -56,7 +56,7 @@ const formResponseSchema = z.looseObject({
 });
 
 async function askByForm(
-  asker: Asker,
+  asker: ClientRequests,
   sessionId: SessionId,
   inquiry: Inquiry,
   signal: AbortSignal,
@@ -145,7 +145,7 @@ const promptResponseSchema = z.looseObject({
 });
 
 async function askByPrompt(
-  asker: Asker,
+  asker: ClientRequests,
   asked: { sessionId: SessionId; callId: string; question: InquiryQuestion },
   signal: AbortSignal,
 ): Promise<InquiryOutcome> {

@@ -11,13 +11,13 @@ interface SentPrompt {
 }
 
 /** The part of a setup's parameters that speaks of it. The first is unstable. */
-export interface GivingParams {
+export interface ClientPromptParams {
   systemPrompt?: SentPrompt | null | undefined;
   _meta?: Record<string, unknown> | null | undefined;
 }
 
 /** What a client says of the model's instructions, if it does. Throws for what cannot be done. */
-export function givenPromptOf(params: GivingParams): GivenPrompt | undefined {
+export function givenPromptOf(params: ClientPromptParams): GivenPrompt | undefined {
   const { systemPrompt, _meta } = params;
   return systemPrompt ? toGivenPrompt(systemPrompt) : toOlderPrompt(_meta?.["systemPrompt"]);
 }

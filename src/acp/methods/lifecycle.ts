@@ -16,7 +16,7 @@ import type { SessionView } from "../view/session-view.ts";
 import { internalError, invalidParams, sessionNotFound } from "../errors.ts";
 import { ClientPaths } from "../client-paths.ts";
 import type { Connection } from "../connection.ts";
-import { type GivingParams, givenPromptOf } from "./client-prompt.ts";
+import { type ClientPromptParams, givenPromptOf } from "./client-prompt.ts";
 import { toServers } from "./mcp-servers.ts";
 import { parseSessionId } from "./params.ts";
 import { optionsFor, pickersOf, setMode, setOption } from "../view/config-options.ts";
@@ -59,7 +59,7 @@ export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
 }
 
 /** What a client says to have a session before it. */
-export interface Opening extends GivingParams {
+export interface SessionParams extends ClientPromptParams {
   cwd: string;
   additionalDirectories?: string[];
   mcpServers?: McpServer[];
@@ -70,7 +70,7 @@ export type RequestId = string | number | null;
 /** A new session, of which the client hears behind the answer. */
 export async function newSession(
   connection: Connection,
-  params: Opening,
+  params: SessionParams,
   requestId: RequestId,
 ): Promise<Session> {
   const given = givenPromptOf(params);
@@ -80,14 +80,14 @@ export async function newSession(
   session.setServers(toServers(params.mcpServers ?? []));
   const view = connection.addView(session, paths);
   connection.holdUntilAnswered(view, requestId, () => session.servers.start());
-  await greet(view, session, notices);
+  await sendInitialUpdates(view, session, notices);
   return session;
 }
 
 /** Shows the whole conversation before the answer; behind it comes nothing until the client asks for something. */
 export function loadSession(
   connection: Connection,
-  params: Opening & { sessionId: string },
+  params: SessionParams & { sessionId: string },
   requestId: RequestId,
   signal: AbortSignal,
 ): Promise<Session> {
@@ -99,7 +99,7 @@ export function loadSession(
     connection.outbox.afterResponse(requestId, () => session.servers.start());
     view.updates.release();
     await view.replay(connection.sessions.history(session.id), signal);
-    await greet(view, session, notices);
+    await sendInitialUpdates(view, session, notices);
     await view.tell();
     view.updates.release();
     if (!session.isBusy) view.updates.hold();
@@ -110,7 +110,7 @@ export function loadSession(
 /** Opens the session again; the client has its conversation already. */
 export function resumeSession(
   connection: Connection,
-  params: Opening & { sessionId: string },
+  params: SessionParams & { sessionId: string },
   requestId: RequestId,
 ): Promise<Session> {
   return connection.setups.run(params.sessionId, async () => {
@@ -118,7 +118,7 @@ export function resumeSession(
     if (params.mcpServers) session.setServers(toServers(params.mcpServers));
     const view = connection.viewOf(session, paths);
     connection.holdUntilAnswered(view, requestId, () => session.servers.start());
-    await greet(view, session, notices);
+    await sendInitialUpdates(view, session, notices);
     return session;
   });
 }
@@ -238,7 +238,7 @@ async function removeIfKnown(connection: Connection, sessionId: string): Promise
 
 async function open(
   connection: Connection,
-  params: Opening & { sessionId: string },
+  params: SessionParams & { sessionId: string },
 ): Promise<{ session: Session; notices: string[]; paths: ClientPaths }> {
   const id = parseSessionId(params.sessionId);
   const given = givenPromptOf(params);
@@ -287,7 +287,11 @@ async function isFolder(name: string, path: string): Promise<boolean> {
 }
 
 /** What a client is told of a session beside the answer itself. */
-export async function greet(view: SessionView, session: Session, notices: readonly string[]): Promise<void> {
+export async function sendInitialUpdates(
+  view: SessionView,
+  session: Session,
+  notices: readonly string[],
+): Promise<void> {
   await view.sendCommands();
   await view.introduce();
   for (const problem of [...session.project.problems, ...notices]) await view.notice("warning", problem);

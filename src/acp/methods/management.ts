@@ -10,8 +10,8 @@ import { givenPromptOf } from "./client-prompt.ts";
 import {
   changeOption,
   checkedFolders,
-  greet,
-  type Opening,
+  sendInitialUpdates,
+  type SessionParams,
   type RequestId,
   whenStored,
 } from "./lifecycle.ts";
@@ -45,7 +45,7 @@ export function managementHandlers(app: AgentApp, connection: Connection): void 
 /** A new session with what was said in this one; `_meta.messageId` says up to where. */
 export function forkSession(
   connection: Connection,
-  params: Opening & { sessionId: string },
+  params: SessionParams & { sessionId: string },
   requestId: RequestId,
 ): Promise<Session> {
   const { sessions, setups } = connection;
@@ -64,7 +64,7 @@ export function forkSession(
     session.setServers(toServers(params.mcpServers ?? []));
     const view = connection.addView(session, paths);
     connection.holdUntilAnswered(view, requestId, () => session.servers.start());
-    await greet(view, session, notices);
+    await sendInitialUpdates(view, session, notices);
     return session;
   });
 }

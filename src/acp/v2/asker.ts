@@ -1,7 +1,7 @@
 import type { AgentContext } from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type { RequestPermissionRequest } from "@agentclientprotocol/sdk/unstable";
-import { type Asker, waitingFor } from "../client/client-requests.ts";
+import { type ClientRequests, waitingFor } from "../client/client-requests.ts";
 import { toToolCall } from "./convert.ts";
 import type { Turns } from "./turns.ts";
 
@@ -17,7 +17,7 @@ export interface AskedSession {
 }
 
 /** Asks in the form of version 2, and says meanwhile that the person is waited for. */
-export function draftAsker(client: AgentContext, find: (sessionId: string) => AskedSession): Asker {
+export function draftAsker(client: AgentContext, find: (sessionId: string) => AskedSession): ClientRequests {
   return {
     permission: (request, signal) => {
       const { cwd, turns } = find(request.sessionId);

@@ -23,7 +23,7 @@ import {
   listSessions,
   loadSession,
   newSession,
-  type Opening,
+  type SessionParams,
   resumeSession,
   whenStored,
 } from "../methods/lifecycle.ts";
@@ -240,7 +240,7 @@ class DraftSession {
   }
 }
 
-function toOpening(params: draft.NewSessionRequest): Opening {
+function toOpening(params: draft.NewSessionRequest): SessionParams {
   const { cwd, additionalDirectories, mcpServers, systemPrompt, _meta } = params;
   return {
     cwd,

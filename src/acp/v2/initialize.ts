@@ -3,7 +3,7 @@ import type {
   ClientCapabilities,
   InitializeResponse,
 } from "@agentclientprotocol/sdk/experimental/v2/unstable";
-import { type ClientAbilities, noAbilities } from "../client-capabilities.ts";
+import { type ClientFeatures, noAbilities } from "../client-capabilities.ts";
 import { initializeResult, type Program } from "../initialize.ts";
 
 /** The answer of version 1 in the form of version 2, so that both say the same of the program. */
@@ -44,7 +44,7 @@ export function draftInitializeResult(
 }
 
 /** What is optional in version 1 belongs to every client of version 2. */
-export function draftAbilities(client: ClientCapabilities | undefined): ClientAbilities {
+export function draftAbilities(client: ClientCapabilities | undefined): ClientFeatures {
   return {
     ...noAbilities,
     terminalOutput: true,

@@ -3,7 +3,7 @@ import type { Room } from "../../base/async.ts";
 import { beginningOf } from "../../base/text/excerpt.ts";
 import type { AgentError } from "../../message/message.ts";
 import type { Log } from "../../base/log.ts";
-import type { ClientAbilities } from "../client-capabilities.ts";
+import type { ClientFeatures } from "../client-capabilities.ts";
 
 /** Characters of a summary that are shown; the model has all of it. */
 const summaryLength = 60_000;
@@ -13,14 +13,14 @@ const summaryLength = 60_000;
  * call. The summary itself is never shown as an answer.
  */
 export class Compactions {
-  readonly #client: ClientAbilities;
+  readonly #client: ClientFeatures;
   readonly #send: (update: SessionUpdate) => Room;
   readonly #log: Log;
   readonly #open = new Set<string>();
   /** Those of the open ones that are not shown yet. */
   readonly #held = new Set<string>();
 
-  constructor(deps: { client: ClientAbilities; log: Log; send(update: SessionUpdate): Room }) {
+  constructor(deps: { client: ClientFeatures; log: Log; send(update: SessionUpdate): Room }) {
     this.#client = deps.client;
     this.#log = deps.log;
     this.#send = (update) => deps.send(update);

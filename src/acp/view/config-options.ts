@@ -7,7 +7,7 @@ import { type Agent, noDescription } from "../../agent/agent.ts";
 import { approvalModeSchema, type ModelRef } from "../../message/message.ts";
 import type { Model } from "../../model/model.ts";
 import type { Session } from "../../session/session.ts";
-import type { ClientAbilities } from "../client-capabilities.ts";
+import type { ClientFeatures } from "../client-capabilities.ts";
 import { invalidParams } from "../errors.ts";
 import { byProvider, toSwitch, withoutSwitches } from "./option-forms.ts";
 
@@ -24,7 +24,7 @@ const noModel: SessionConfigSelectOption = { value: "none", name: "Choose a mode
 const listLimit = 20;
 
 /** The pickers as they stand, for the answers that carry them: as modes for clients that know no options, and as options. */
-export function pickersOf(session: Session, client: ClientAbilities) {
+export function pickersOf(session: Session, client: ClientFeatures) {
   return { modes: modesOf(session), configOptions: optionsFor(session, client) };
 }
 
@@ -36,7 +36,7 @@ function modesOf(session: Session): SessionModeState {
 }
 
 /** The options in the form that the client has for them. */
-export function optionsFor(session: Session, { switches }: ClientAbilities): SessionConfigOption[] {
+export function optionsFor(session: Session, { switches }: ClientFeatures): SessionConfigOption[] {
   const options = optionsOf(session);
   return switches ? options : withoutSwitches(options);
 }
@@ -68,11 +68,11 @@ export async function setOption(session: Session, optionId: string, value: unkno
     throw invalidParams(
       `The option "${optionId}" has no value ${JSON.stringify(value)}. Values: ${listed(values)}.`,
     );
-  if (optionId === modeOption) return session.choices.setAgent(value);
-  if (optionId === effortOption) return session.choices.setEffort(value === usualEffort ? undefined : value);
-  if (optionId === approvalOption) return session.choices.setApproval(approvalModeSchema.parse(value));
+  if (optionId === modeOption) return session.settings.setAgent(value);
+  if (optionId === effortOption) return session.settings.setEffort(value === usualEffort ? undefined : value);
+  if (optionId === approvalOption) return session.settings.setApproval(approvalModeSchema.parse(value));
   const model = session.project.models.list().find((candidate) => modelValue(candidate.ref) === value);
-  if (model !== undefined) await session.choices.setModel(model.ref);
+  if (model !== undefined) await session.settings.setModel(model.ref);
 }
 
 async function setSwitch(session: Session, optionId: string, value: unknown): Promise<void> {
@@ -81,13 +81,13 @@ async function setSwitch(session: Session, optionId: string, value: unknown): Pr
     throw invalidParams(
       `The option "${optionId}" has no value ${JSON.stringify(value)}. Values: "on", "off", true, false.`,
     );
-  await session.choices.setAutoCompact(isOn);
+  await session.settings.setAutoCompact(isOn);
 }
 
 export async function setMode(session: Session, name: string): Promise<void> {
   const known = primaryAgents(session).map((agent) => agent.name);
   if (!known.includes(name)) throw invalidParams(`There is no mode "${name}". Modes: ${listed(known)}.`);
-  await session.choices.setAgent(name);
+  await session.settings.setAgent(name);
 }
 
 function modelSelect(session: Session): SessionConfigOption | undefined {
@@ -109,7 +109,7 @@ function modelSelect(session: Session): SessionConfigOption | undefined {
 
 /** How much the current model may think; nothing where it has no choice. */
 function effortSelect(session: Session): SessionConfigOption | undefined {
-  const { model, effort } = session.choices;
+  const { model, effort } = session.settings;
   if (model === undefined || model.variants.length === 0) return undefined;
   const names = model.variants.filter((name) => name !== usualEffort);
   const isListed = effort === undefined || names.includes(effort);
@@ -146,7 +146,7 @@ function compactionSwitch(session: Session): SessionConfigOption {
     name: "Automatic compaction",
     description: "Sums the conversation up by itself when the model's context is full.",
     category: "model_config",
-    currentValue: session.choices.autoCompact,
+    currentValue: session.settings.autoCompact,
   };
 }
 

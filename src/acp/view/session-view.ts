@@ -7,14 +7,14 @@ import { type MessageId, newPartId, type PartId, type SessionId } from "../../me
 import type { Message, MessageInfo } from "../../message/message.ts";
 import { isFinished, type Part, type ToolPart } from "../../message/part.ts";
 import type { Session } from "../../session/session.ts";
-import type { ClientAbilities } from "../client-capabilities.ts";
+import type { ClientFeatures } from "../client-capabilities.ts";
 import type { ClientPaths } from "../client-paths.ts";
 import { Compactions } from "./compactions.ts";
 import { optionsFor } from "./config-options.ts";
 import { userUpdates } from "./content.ts";
-import { HeldUpdates } from "./update-queue.ts";
+import { UpdateQueue } from "./update-queue.ts";
 import { planDocuments } from "./plan-documents.ts";
-import { SaidTexts } from "./streamed-text.ts";
+import { StreamedText } from "./streamed-text.ts";
 import { Subagents } from "./subagents.ts";
 import { cutOff, ToolCalls } from "./tool-calls.ts";
 import { commandsOf, planUpdate, retryUpdate, textChunk, titleUpdate, usageUpdate } from "./updates.ts";
@@ -35,16 +35,16 @@ export interface Channel {
  */
 export class SessionView {
   readonly session: Session;
-  readonly updates = new HeldUpdates();
+  readonly updates = new UpdateQueue();
   /** How the client names the session's files. */
   paths: ClientPaths;
   readonly #channel: Channel;
-  readonly #client: ClientAbilities;
+  readonly #client: ClientFeatures;
   readonly #calls: ToolCalls;
   readonly #subagents: Subagents;
   readonly #compactions: Compactions;
   /** Of the running turn's text parts. */
-  readonly #said = new SaidTexts();
+  readonly #said = new StreamedText();
   /** Notices for a client that has no place for them outside of turns. */
   readonly #untold = new Set<string>();
   /** Those that are not answered, in the order of their messages: the first one runs. */
@@ -58,7 +58,7 @@ export class SessionView {
     session: Session;
     paths: ClientPaths;
     channel: Channel;
-    client: ClientAbilities;
+    client: ClientFeatures;
     log: Log;
     /** What was said in a child session. */
     history(child: SessionId): AsyncIterable<Message>;
@@ -308,7 +308,7 @@ export class SessionView {
 
   async #text(part: Part & { type: "text" | "reasoning" }): Promise<void> {
     if (part.type === "text" && part.synthetic === true) return;
-    const said = this.#turns.size > 0 ? this.#said : new SaidTexts();
+    const said = this.#turns.size > 0 ? this.#said : new StreamedText();
     await this.#say(part.type, part.id, said.complete(part.id, part.text));
   }
 

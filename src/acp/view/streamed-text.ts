@@ -6,7 +6,7 @@ interface Said {
 }
 
 /** How much of the model's texts a client was shown. Blanks wait for a word: alone they would be an empty message. */
-export class SaidTexts {
+export class StreamedText {
   readonly #parts = new Map<string, Said>();
 
   /** Takes more of a part's text. Returns what is to be shown now. */

@@ -4,14 +4,14 @@ import type { Child, SessionEvent } from "../../message/event.ts";
 import { isSessionId, type MessageId, type SessionId } from "../../message/ids.ts";
 import type { Message } from "../../message/message.ts";
 import { isFinished, type Part, type ToolPart } from "../../message/part.ts";
-import type { ClientAbilities } from "../client-capabilities.ts";
-import { SaidTexts } from "./streamed-text.ts";
+import type { ClientFeatures } from "../client-capabilities.ts";
+import { StreamedText } from "./streamed-text.ts";
 import { shownTitle } from "./titles.ts";
 import { cutOff, ToolCalls, type ToolCallsDeps } from "./tool-calls.ts";
 import { textChunk } from "./updates.ts";
 
 export interface SubagentsDeps extends Omit<ToolCallsDeps, "send"> {
-  client: ClientAbilities;
+  client: ClientFeatures;
   /** Sends an update under the session that the client opened. */
   send(update: SessionUpdate): Room;
   /** Sends an update under a child session, for clients that know them. */
@@ -88,7 +88,7 @@ class Task {
   /** The newest of each call that has not ended. */
   readonly #open = new Map<string, ToolPart>();
   readonly #shown = new Set<string>();
-  readonly #said = new SaidTexts();
+  readonly #said = new StreamedText();
   /** The messages that the child was told: they stand on the task's card. */
   readonly #briefs = new Set<MessageId>();
   #hasEnded = false;

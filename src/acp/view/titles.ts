@@ -1,7 +1,7 @@
 import type { ToolKind } from "../../message/part.ts";
 import { showInvisible } from "../../permission/invisible.ts";
 import { cut } from "./card-limits.ts";
-import type { ClientAbilities } from "../client-capabilities.ts";
+import type { ClientFeatures } from "../client-capabilities.ts";
 
 /** Characters of a card's title, which may be a whole command. */
 const titleLength = 20_000;
@@ -13,7 +13,7 @@ const plainKinds: ReadonlySet<ToolKind> = new Set(["execute", "edit"]);
 export function shownTitle(
   title: string,
   kind: ToolKind,
-  { markdownTitles }: Pick<ClientAbilities, "markdownTitles">,
+  { markdownTitles }: Pick<ClientFeatures, "markdownTitles">,
 ): string {
   const shown = cut(showInvisible(title), titleLength);
   return markdownTitles && !plainKinds.has(kind) ? escaped(shown) : shown;

@@ -5,7 +5,7 @@ import type {
   ToolCallUpdate,
 } from "@agentclientprotocol/sdk/unstable";
 import { isFinished, type FileChange, type ToolKind, type ToolPart } from "../../message/part.ts";
-import type { ClientAbilities } from "../client-capabilities.ts";
+import type { ClientFeatures } from "../client-capabilities.ts";
 import { cut, limitContent, limitInput, limitName } from "./card-limits.ts";
 import { withoutControls } from "../../base/text/controls.ts";
 import { printedOf } from "../../tool/bash/command-end.ts";
@@ -24,7 +24,7 @@ const tailLength = 2_000;
 const cardLength = 60_000;
 
 export interface ToolCallsDeps {
-  client: ClientAbilities;
+  client: ClientFeatures;
   cwd: string;
   loadSnapshot(hash: string): Promise<Buffer | undefined>;
   send(update: SessionUpdate): Room;

@@ -6,7 +6,7 @@ interface Held {
 }
 
 /** What of a session must not be sent yet: all that comes while something is held back waits, in order. */
-export class HeldUpdates {
+export class UpdateQueue {
   #held: Held[] | undefined;
   #hasEnded = false;
   /** Requests whose answers it waits for. */

@@ -5,14 +5,14 @@ import { type Stats, statSync } from "node:fs";
  * Synchronous on purpose: before each prompt some ninety places are looked at, at a few microseconds each; by way of
  * the thread pool that took longer than all else.
  */
-export function lookAt(path: string): Stats | undefined {
+export function statOrUndefined(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
 }
 
 /** Whether a folder stands there; not where nobody may look. */
 export function isFolder(path: string): boolean {
   try {
-    return lookAt(path)?.isDirectory() === true;
+    return statOrUndefined(path)?.isDirectory() === true;
   } catch {
     return false;
   }

@@ -1,4 +1,4 @@
-import { divide, type Piece, textOf } from "./text-or-bytes.ts";
+import { divide, type TextOrBytes, textOf } from "./text-or-bytes.ts";
 
 /** A secret has at least this many characters, or {@link shortestMixed} with letters and digits; words are none. */
 const shortestPlain = 16;
@@ -15,7 +15,7 @@ export class Secrets {
     for (const value of values) if (isSecret(value)) this.#values.add(value);
   }
 
-  isIn(piece: Piece): boolean {
+  isIn(piece: TextOrBytes): boolean {
     return [...this.#values].some((value) => piece.includes(value));
   }
 
@@ -44,7 +44,7 @@ export class Secrets {
   }
 
   /** Length of the longest end of the piece with which a key begins. */
-  #openEnd(piece: Piece): number {
+  #openEnd(piece: TextOrBytes): number {
     let longest = 0;
     for (const value of this.#values) {
       const most = Math.min(value.length - 1, piece.length);
@@ -58,7 +58,7 @@ export class Secrets {
 }
 
 export interface RedactedStream {
-  push(piece: Piece): Piece;
+  push(piece: TextOrBytes): TextOrBytes;
   /** What was still held back. */
   end(): string;
 }

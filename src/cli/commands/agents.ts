@@ -17,13 +17,13 @@ import type { Call } from "../command-line/command.ts";
 import { localApp } from "../local-app.ts";
 import { nearest } from "../../base/text/nearest.ts";
 import { openQuestions } from "../terminal/open-questions.ts";
-import { print, printJson, printTable, remark, shownOn, tell } from "../terminal/output.ts";
+import { print, printJson, printTable, writeNotice, shownOn, tell } from "../terminal/output.ts";
 import { UsageError } from "../command-line/usage.ts";
 
 /** The agents of a folder; hidden ones do their work behind the scenes. */
 export async function listAgents(call: Call): Promise<number> {
   const { project } = await localApp(call.text("cwd"));
-  for (const problem of project.problems) remark(problem);
+  for (const problem of project.problems) writeNotice(problem);
   const agents = [...project.agents.values()].filter(({ hidden }) => call.has("all") || !hidden);
   if (call.has("json")) {
     await printJson(agents.map((agent) => toJson(agent, project)));
@@ -150,7 +150,7 @@ async function write(
     signal,
   };
   const answer = await askModel(
-    { models, retryPolicy, onRetry: async (error) => remark(error.message) },
+    { models, retryPolicy, onRetry: async (error) => writeNotice(error.message) },
     request,
   );
   if (answer.outcome === "failed")

@@ -18,7 +18,7 @@ import { type ConfigValue, originsOf } from "../../config/origins.ts";
 import { substitute } from "../../config/substitution.ts";
 import type { Call } from "../command-line/command.ts";
 import { existingFolder, openApp } from "../local-app.ts";
-import { print, printJson, printTable, remark, tell } from "../terminal/output.ts";
+import { print, printJson, printTable, writeNotice, tell } from "../terminal/output.ts";
 
 /** Every value that counts with the file and line that it comes from; keys are not shown. */
 export async function showConfig(call: Call): Promise<number> {
@@ -36,9 +36,9 @@ export async function showConfig(call: Call): Promise<number> {
     tellRest(read);
   }
   if (values.length === 0 && wanted.length === 0)
-    remark("nothing is configured; fairlead setup does the first steps");
+    writeNotice("nothing is configured; fairlead setup does the first steps");
   if (values.length > 0 || wanted.length === 0) return 0;
-  remark(`nothing is set under ${wanted.join(".")}`);
+  writeNotice(`nothing is set under ${wanted.join(".")}`);
   return 1;
 }
 
@@ -81,7 +81,7 @@ export async function checkConfigFiles(call: Call): Promise<number> {
   if (call.has("json")) await printJson({ problems, notes });
   else {
     for (const problem of problems) await print(problem);
-    for (const note of notes) remark(note);
+    for (const note of notes) writeNotice(note);
     if (problems.length === 0) await print("Nothing is wrong.");
   }
   return problems.length === 0 ? 0 : 1;
@@ -183,9 +183,9 @@ function place(source: string, line: number): string {
 }
 
 function tellRest({ problems, loaded, consent }: Configuration): void {
-  for (const problem of problems) remark(problem);
-  for (const note of loaded.notes) remark(note);
+  for (const problem of problems) writeNotice(problem);
+  for (const note of loaded.notes) writeNotice(note);
   if (consent === undefined) return;
-  remark(`what waits until you trust ${consent.folder} is not in effect (fairlead trust add):`);
+  writeNotice(`what waits until you trust ${consent.folder} is not in effect (fairlead trust add):`);
   for (const want of consent.wants) tell(`  ${want}`);
 }

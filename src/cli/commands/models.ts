@@ -2,7 +2,7 @@ import type { Model } from "../../model/model.ts";
 import type { Call } from "../command-line/command.ts";
 import { discoverModels } from "./discover.ts";
 import { localApp } from "../local-app.ts";
-import { printJson, printTable, remark } from "../terminal/output.ts";
+import { printJson, printTable, writeNotice } from "../terminal/output.ts";
 
 /** Prints the models that can be used now; with --discover the providers are asked for theirs before. */
 export async function models(call: Call): Promise<number> {
@@ -17,8 +17,9 @@ export async function models(call: Call): Promise<number> {
   else await printTable(columns, known.map(toRow));
   if (known.length > 0) return areListed ? 0 : 1;
   const chosen = project.models.defaultModel();
-  if (all.length > 0) remark(`the provider ${provider} has no models here; there are ${providersOf(all)}`);
-  else remark(chosen.outcome === "none" ? chosen.error.message : "No model is listed.");
+  if (all.length > 0)
+    writeNotice(`the provider ${provider} has no models here; there are ${providersOf(all)}`);
+  else writeNotice(chosen.outcome === "none" ? chosen.error.message : "No model is listed.");
   return 1;
 }
 

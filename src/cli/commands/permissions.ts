@@ -3,7 +3,7 @@ import { checkCommand, describeCheck, type CheckedCommand } from "./permission-c
 import { shellContext } from "../../workspace/shell-context.ts";
 import type { Call } from "../command-line/command.ts";
 import { localApp } from "../local-app.ts";
-import { print, printJson, printTable, remark } from "../terminal/output.ts";
+import { print, printJson, printTable, writeNotice } from "../terminal/output.ts";
 import { UsageError } from "../command-line/usage.ts";
 
 /** `fairlead permissions check`: says what the rules decide over command lines. Runs none of them. */
@@ -59,7 +59,7 @@ async function openCheck(
   name: string | undefined,
 ): Promise<(command: string) => CheckedCommand> {
   const { app, project } = await localApp(folder);
-  for (const problem of project.problems) remark(problem);
+  for (const problem of project.problems) writeNotice(problem);
   const agent = project.agents.get(name ?? project.defaultAgent);
   if (agent === undefined)
     throw new UsageError(`there is no agent "${name}"; there are ${[...project.agents.keys()].join(", ")}`);

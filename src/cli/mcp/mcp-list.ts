@@ -1,6 +1,6 @@
 import type { App } from "../../app.ts";
 import { orAfter } from "../../base/async.ts";
-import type { Server } from "../../mcp/server.ts";
+import type { McpServer } from "../../mcp/server.ts";
 import {
   describeSettings,
   nothingGiven,
@@ -9,7 +9,7 @@ import {
 } from "../../mcp/server-settings.ts";
 import { showInvisible } from "../../permission/invisible.ts";
 import type { Project } from "../../conversation/project.ts";
-import { remark } from "../terminal/output.ts";
+import { writeNotice } from "../terminal/output.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 
 /** One configured server, after it was connected to or that was given up. */
@@ -40,7 +40,7 @@ export async function listServers(app: App, project: Project, isJson: boolean): 
   const connecting = settings.map((each) => connect(servers.join(each, roots, user)));
   const rows = [...(await Promise.all(connecting)), ...disabled.map((name) => disabledRow(project, name))];
   await app.close();
-  for (const problem of problems) remark(showInvisible(problem));
+  for (const problem of problems) writeNotice(showInvisible(problem));
   if (isJson) return print(JSON.stringify(rows, undefined, 2));
   if (rows.length === 0) print('No MCP server is configured. They stand under "mcp" in fairlead.json.');
   for (const line of toTable(rows, styleFor(process.stdout, process.env))) print(line);
@@ -48,7 +48,7 @@ export async function listServers(app: App, project: Project, isJson: boolean): 
 
 const noAbilities = { forms: false, urls: false };
 
-async function connect(server: Server): Promise<ServerRow> {
+async function connect(server: McpServer): Promise<ServerRow> {
   server.start();
   await orAfter(server.settled(), waitMs, undefined);
   const { settings, offers } = server;
@@ -69,7 +69,7 @@ function describeBriefly(settings: ServerSettings): Pick<ServerRow, "name" | "ty
   return { name: settings.name, type: settings.type, where: describeSettings(settings) };
 }
 
-function stateOf({ status, settings: { name } }: Server): Pick<ServerRow, "state" | "reason"> {
+function stateOf({ status, settings: { name } }: McpServer): Pick<ServerRow, "state" | "reason"> {
   switch (status.state) {
     case "connected":
       return { state: "connected" };

@@ -5,7 +5,7 @@ import { showInvisible } from "../../permission/invisible.ts";
 import type { Project } from "../../conversation/project.ts";
 import type { Call } from "../command-line/command.ts";
 import { localApp } from "../local-app.ts";
-import { print, remark } from "../terminal/output.ts";
+import { print, writeNotice } from "../terminal/output.ts";
 import { UsageError } from "../command-line/usage.ts";
 
 /** Connects to the configured servers and says how they are. */
@@ -13,7 +13,7 @@ export async function listMcp(call: Call): Promise<number> {
   const { app, project } = await localApp();
   const { listServers } = await import("./mcp-list.ts");
   await listServers(app, project, call.has("json"));
-  if (project.consent !== undefined) remark(waitingOf(project).trim());
+  if (project.consent !== undefined) writeNotice(waitingOf(project).trim());
   return 0;
 }
 
@@ -27,7 +27,7 @@ export async function authorizeMcp(call: Call): Promise<number> {
   const outcome = await authorizeAtTerminal({ server, store: app.authorizations, opensBrowser });
   if (call.has("json")) await print(JSON.stringify({ name, url: server.url, ...outcome }));
   const failure = failureOf(outcome, server);
-  if (failure !== undefined) remark(showInvisible(failure.message));
+  if (failure !== undefined) writeNotice(showInvisible(failure.message));
   else if (!call.has("json")) await print(showInvisible(successOf(outcome, server)));
   return exitCodes[outcome.outcome];
 }

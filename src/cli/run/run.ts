@@ -4,7 +4,7 @@ import { type Editor, reasonOf, startEditor } from "../commands/editor.ts";
 import type { Call } from "../command-line/command.ts";
 import { exitCodes } from "../terminal/help.ts";
 import { localApp, openApp } from "../local-app.ts";
-import { remark, shownOn } from "../terminal/output.ts";
+import { writeNotice, shownOn } from "../terminal/output.ts";
 import { Printer } from "../terminal/printer.ts";
 import { answerFor, describeRefused, type RefusedCall } from "./run-answers.ts";
 import { choose } from "./run-choices.ts";
@@ -97,7 +97,7 @@ class TextReport implements Report {
 
   failed(reason: string): void {
     this.printer.end();
-    remark(reason);
+    writeNotice(reason);
   }
 }
 
@@ -114,7 +114,7 @@ class JsonReport implements Report {
   }
 
   note(text: string): void {
-    remark(text);
+    writeNotice(text);
   }
 
   stopped({ stopReason, sessionId, usage, refused }: Stopped): void {
@@ -124,7 +124,7 @@ class JsonReport implements Report {
 
   failed(reason: string): void {
     this.update({ sessionUpdate: "error", message: reason });
-    remark(reason);
+    writeNotice(reason);
   }
 }
 

@@ -15,7 +15,7 @@ export async function readSessionFile(path: string): Promise<SessionFile> {
   const refuse = (why: string) => new UserError(`${path} is no exported session: ${why}.`);
   const value = parseJson(await textOf(path));
   if (value === undefined) throw refuse("it is not JSON, or was cut off");
-  const wrong = whatIsOdd(value);
+  const wrong = invalidReason(value);
   if (wrong !== undefined) throw refuse(wrong);
   const parsed = sessionFileSchema.safeParse(value);
   if (parsed.success) return parsed.data;
@@ -51,7 +51,7 @@ function parseJson(text: string): unknown {
 }
 
 /** What types do not say: how deep it goes, and times that no clock shows. Looks level by level, however deep. */
-function whatIsOdd(value: unknown): string | undefined {
+function invalidReason(value: unknown): string | undefined {
   let level = [value];
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > depthLimit) return `it nests more than ${depthLimit} levels`;

@@ -7,7 +7,7 @@ import { chosenModel } from "../chosen-model.ts";
 import type { Call } from "../command-line/command.ts";
 import { findCalledSession } from "./find-session.ts";
 import { localApp } from "../local-app.ts";
-import { print, printJson, remark, shownOn, tell } from "../terminal/output.ts";
+import { print, printJson, writeNotice, shownOn, tell } from "../terminal/output.ts";
 
 const agent = "summary";
 
@@ -25,7 +25,7 @@ export async function summariseSession(call: Call): Promise<number> {
   tell(`Asking ${formatModelRef(model.ref)} …`);
   const signal = AbortSignal.timeout(limitMs);
   const end = "Describe what was done.";
-  const onRetry = async ({ message }: { message: string }) => remark(message);
+  const onRetry = async ({ message }: { message: string }) => writeNotice(message);
   const answer = await askAboutConversation(project, { agent, model, messages, end, onRetry }, signal);
   if (answer.outcome === "failed")
     throw new UserError(signal.aborted ? `No answer within ${limitMs / 1000} s.` : answer.error.message);

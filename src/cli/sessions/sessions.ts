@@ -7,15 +7,15 @@ import { beginsTurn, firstWords } from "../../conversation/checkpoints.ts";
 import { importSession } from "../../reports/import-session.ts";
 import { readSession } from "../../reports/session-file.ts";
 import { sessionMarkdown } from "../../reports/session-markdown.ts";
-import { type Spending, Stats } from "../../reports/session-stats.ts";
+import { type ModelUsage, Stats } from "../../reports/session-stats.ts";
 import { withoutReverted } from "../../conversation/visible-messages.ts";
 import type { SessionStore } from "../../storage/session-store.ts";
 import type { Call } from "../command-line/command.ts";
 import { findCalledSession, findSession, folderOfLast } from "./find-session.ts";
 import { exitCodes } from "../terminal/help.ts";
 import { existingFolder, localApp, openApp } from "../local-app.ts";
-import { print, printJson, printTable, remark, shownOn, tell, toCell } from "../terminal/output.ts";
-import { Stopped } from "../terminal/questions.ts";
+import { print, printJson, printTable, writeNotice, shownOn, tell, toCell } from "../terminal/output.ts";
+import { QuestionsCancelledError } from "../terminal/questions.ts";
 import { readSessionFile } from "./session-file.ts";
 import { UsageError } from "../command-line/usage.ts";
 
@@ -135,7 +135,7 @@ export async function deleteSessions(call: Call): Promise<number> {
   const sessions = [...new Map([...found.values()].map((info) => [info.id, info])).values()];
   const isTyped = [...found].every(([name, { id }]) => name === id);
   if (!isTyped && !call.has("yes") && !(await mayDelete(sessions, found.get("last")))) {
-    remark("Nothing was deleted.");
+    writeNotice("Nothing was deleted.");
     return exitCodes.cancelled;
   }
   for (const { id, title } of sessions) {
@@ -162,8 +162,8 @@ async function mayDelete(
   try {
     return await questions.confirm(`Delete ${what} with all that is stored of it?`, false);
   } catch (error) {
-    if (!(error instanceof Stopped)) throw error;
-    remark(error.message);
+    if (!(error instanceof QuestionsCancelledError)) throw error;
+    writeNotice(error.message);
     return false;
   } finally {
     questions.close();
@@ -217,7 +217,7 @@ function nameFor(
   return model === undefined ? "" : formatModelRef(model);
 }
 
-function spendingRow(name: string, { calls, tokens, cost }: Spending): string[] {
+function spendingRow(name: string, { calls, tokens, cost }: ModelUsage): string[] {
   const { input, cache, output, reasoning } = tokens;
   return [name, ...[calls, input, cache.read, output, reasoning].map(String), dollars(cost)];
 }

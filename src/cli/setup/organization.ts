@@ -6,7 +6,7 @@ import { setInFile } from "../../config/edit.ts";
 import { organizationFile } from "../../config/load.ts";
 import type { App } from "../../app.ts";
 import { lockFolderOf } from "../../storage/json/lock.ts";
-import { type Questions, Stopped } from "../terminal/questions.ts";
+import { type Questions, QuestionsCancelledError } from "../terminal/questions.ts";
 import { UsageError } from "../command-line/usage.ts";
 
 /** Where an organisation's server tells its configuration, the first that is there. */
@@ -23,7 +23,7 @@ export async function joinOrganization(address: string, app: App, questions: Que
   const config = configIn(from, text);
   questions.show(`${from} says:`, JSON.stringify(config, undefined, 2));
   if (!(await questions.confirm("Use this beneath your own configuration?", false)))
-    throw new Stopped("nothing was stored");
+    throw new QuestionsCancelledError("nothing was stored");
   const path = organizationFile(app.folders.data);
   await rm(path, { force: true });
   await setInFile(

@@ -23,8 +23,8 @@ import { exitCodes } from "../terminal/help.ts";
 import { openApp } from "../local-app.ts";
 import { openQuestions } from "../terminal/open-questions.ts";
 import { joinOrganization } from "./organization.ts";
-import { remark } from "../terminal/output.ts";
-import { type Questions, Stopped } from "../terminal/questions.ts";
+import { writeNotice } from "../terminal/output.ts";
+import { type Questions, QuestionsCancelledError } from "../terminal/questions.ts";
 import { chooseKey, keyOptions, type KeyWay } from "./setup-key.ts";
 import { type ChosenProvider, chooseProvider } from "./setup-provider.ts";
 import { UsageError } from "../command-line/usage.ts";
@@ -39,8 +39,8 @@ export async function setup(call: Call): Promise<number> {
     await run({ call, questions, app: openApp() });
     return exitCodes.done;
   } catch (error) {
-    if (!(error instanceof Stopped)) throw error;
-    remark(`setup ended: ${error.message}`);
+    if (!(error instanceof QuestionsCancelledError)) throw error;
+    writeNotice(`setup ended: ${error.message}`);
     return exitCodes.cancelled;
   } finally {
     questions.close();
@@ -96,7 +96,7 @@ async function choose(setup: Setup): Promise<Choices> {
       { first: "again" },
     );
     if (next === "keep") return choices;
-    if (next === "stop") throw new Stopped("nothing was stored");
+    if (next === "stop") throw new QuestionsCancelledError("nothing was stored");
   }
 }
 

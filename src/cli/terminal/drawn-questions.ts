@@ -7,7 +7,7 @@ import {
   type ChooseOptions,
   lineProblem,
   type Questions,
-  Stopped,
+  QuestionsCancelledError,
 } from "./questions.ts";
 
 /** Choices that are shown at once. */
@@ -123,6 +123,6 @@ function answerProblem(answer: string, check: Check | undefined): string | undef
 }
 
 function answered<Value>(answer: Value | typeof prompts.CANCEL_SYMBOL): Value {
-  if (prompts.isCancel(answer)) throw new Stopped("broken off");
+  if (prompts.isCancel(answer)) throw new QuestionsCancelledError("broken off");
   return answer;
 }

@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import { type Readable, Writable } from "node:stream";
 import { describeMiss, findChoice, isFound } from "./choices.ts";
-import { type Choice, lineProblem, type Questions, Stopped } from "./questions.ts";
+import { type Choice, lineProblem, type Questions, QuestionsCancelledError } from "./questions.ts";
 
 /** Choices that are listed; the others can be written too. */
 const shownChoices = 40;
@@ -17,7 +17,7 @@ export function lineQuestions(
     for (;;) {
       const line = await lines.ask(`${question} `);
       // Who goes away agrees to nothing, not even to what is suggested.
-      if (line === undefined) throw new Stopped(`no answer to: ${question}`);
+      if (line === undefined) throw new QuestionsCancelledError(`no answer to: ${question}`);
       const answer = line.trim();
       const problem = lineProblem(answer);
       const found = problem === undefined ? read(answer) : { problem };

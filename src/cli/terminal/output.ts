@@ -15,7 +15,7 @@ export async function printJson(value: unknown): Promise<void> {
 }
 
 /** Tells the person something beside the answer, in the program's name. */
-export function remark(text: string): void {
+export function writeNotice(text: string): void {
   tell(`fairlead: ${text}`);
 }
 
@@ -31,7 +31,7 @@ export function tell(text: string): void {
 export function endWithReader(): void {
   process.stdout.on("error", (error) => {
     if (codeOf(error) === "EPIPE") process.exit(exitCodes.closedPipe);
-    remark(`the output cannot be written: ${messageOf(error)}`);
+    writeNotice(`the output cannot be written: ${messageOf(error)}`);
     process.exit(exitCodes.failed);
   });
   // Where nobody reads remarks there is nobody to tell that.

@@ -1,6 +1,6 @@
 import { fstatSync } from "node:fs";
 import { orAfter } from "../../base/async.ts";
-import { remark } from "./output.ts";
+import { writeNotice } from "./output.ts";
 
 /** Silence after which a pipe of another program that sends nothing is taken for none. */
 const silenceMs = 1_000;
@@ -34,10 +34,12 @@ export async function pipedText(
   );
   if (early === "begun") return text;
   if (isShellPipe) {
-    remark("waiting for stdin to end (where nothing is to come, start with < /dev/null)");
+    writeNotice("waiting for stdin to end (where nothing is to come, start with < /dev/null)");
     return text;
   }
-  remark("stdin is open and nothing comes; going on without it (a - behind the prompt would wait for it)");
+  writeNotice(
+    "stdin is open and nothing comes; going on without it (a - behind the prompt would wait for it)",
+  );
   // Nobody waits for it any more: what `destroy` breaks off is nothing.
   text.catch(() => {});
   input.destroy();
@@ -51,7 +53,7 @@ async function readAll(input: NodeJS.ReadStream): Promise<string> {
     chunks.push(Buffer.from(chunk));
     bytes += chunks.at(-1)?.length ?? 0;
     if (bytes <= limitBytes) continue;
-    remark(`stdin has more than ${limitBytes / 1024 / 1024} MB; the rest is not read`);
+    writeNotice(`stdin has more than ${limitBytes / 1024 / 1024} MB; the rest is not read`);
     break;
   }
   return Buffer.concat(chunks).subarray(0, limitBytes).toString("utf8");

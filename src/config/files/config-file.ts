@@ -182,13 +182,13 @@ function offsetOf(root: Node | undefined, path: Path): number {
   return root.offset;
 }
 
-interface Place {
+interface ConfigPlace {
   readonly path: Path;
   readonly message: string;
 }
 
 /** `config` is the value in which the issue was found. */
-function placesOf(issue: z.core.$ZodIssue, config: unknown, around: Path = []): Place[] {
+function placesOf(issue: z.core.$ZodIssue, config: unknown, around: Path = []): ConfigPlace[] {
   const path = [...around, ...keysOf(issue.path)];
   if (issue.code === "unrecognized_keys")
     return issue.keys.map((key) => ({ path: [...path, key], message: unknownSetting(path, key) }));

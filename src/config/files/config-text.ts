@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { isMissing, messageOf } from "../../base/errors.ts";
-import { lookAt } from "../../base/files/file-stat.ts";
+import { statOrUndefined } from "../../base/files/file-stat.ts";
 import { readRegularFile } from "../../base/files/regular-file.ts";
 
 /** Largest configuration file that is read, in bytes. */
@@ -16,7 +16,7 @@ export type ConfigText =
 /** Reads a configuration file, if it is one; never rejects. */
 export async function readConfigText(path: string): Promise<ConfigText> {
   try {
-    const found = lookAt(path);
+    const found = statOrUndefined(path);
     if (found === undefined) return { outcome: "missing" };
     // A pipe would wait for its writer, a device never end.
     if (!found.isFile()) return refused("it is not a file; it is not read");

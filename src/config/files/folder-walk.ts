@@ -2,7 +2,7 @@ import { readdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { isBelow } from "../../base/files/paths.ts";
 import { codeOf, isMissing, messageOf } from "../../base/errors.ts";
-import { lookAt } from "../../base/files/file-stat.ts";
+import { statOrUndefined } from "../../base/files/file-stat.ts";
 import { isSecretFile } from "../../permission/secret-file.ts";
 
 /** Entries that one walk looks at, and folders that it goes down; what lies beyond is reported and left out. */
@@ -89,7 +89,7 @@ class FolderWalk {
 
 function kindOf(path: string): "file" | "folder" | "other" | "missing" {
   try {
-    const found = lookAt(path);
+    const found = statOrUndefined(path);
     if (found === undefined) return "missing";
     if (found.isDirectory()) return "folder";
     return found.isFile() ? "file" : "other";

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { UserError } from "../../base/errors.ts";
-import { loadPart } from "../../base/import-module.ts";
+import { importModule } from "../../base/import-module.ts";
 import { readRegularFile } from "../../base/files/regular-file.ts";
 import type { MarkdownFile } from "./markdown.ts";
 
@@ -14,6 +14,6 @@ export async function readMarkdownFile(path: string): Promise<MarkdownFile> {
   if (!found.isFile()) throw new UserError("is not a file");
   if (found.size > fileLimitBytes)
     throw new UserError(`has ${found.size} bytes, ${fileLimitBytes} are read at most. Make it shorter.`);
-  const { parseMarkdown } = await loadPart(() => import("./markdown.ts"));
+  const { parseMarkdown } = await importModule(() => import("./markdown.ts"));
   return parseMarkdown((await readRegularFile(path)).toString("utf8"));
 }

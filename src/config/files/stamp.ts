@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf } from "../../base/errors.ts";
-import { lookAt } from "../../base/files/file-stat.ts";
+import { statOrUndefined } from "../../base/files/file-stat.ts";
 import { filesBelow } from "./folder-walk.ts";
 import { isModuleFile, pluginFolderNames, toolFolderNames } from "./module-files.ts";
 
@@ -62,7 +62,7 @@ interface HeldFolder {
 
 function foldersIn(holder: string): HeldFolder[] {
   try {
-    if (lookAt(holder) === undefined) return [];
+    if (statOrUndefined(holder) === undefined) return [];
     return readdirSync(holder)
       .filter((name) => markdownFolders.has(name) || moduleFolders.has(name))
       .map((name) => ({ path: join(holder, name), isCode: moduleFolders.has(name) }));
@@ -74,7 +74,7 @@ function foldersIn(holder: string): HeldFolder[] {
 
 function stateOf(path: string): string {
   try {
-    const found = lookAt(path);
+    const found = statOrUndefined(path);
     return found ? [found.mtimeMs, found.ctimeMs, found.size, found.ino].join(" ") : "missing";
   } catch (thrown) {
     const code = codeOf(thrown);

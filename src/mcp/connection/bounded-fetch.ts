@@ -1,6 +1,6 @@
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { messageLimitBytes } from "./message-lines.ts";
-import { Pace } from "../../base/rate-limiter.ts";
+import { RateLimiter } from "../../base/rate-limiter.ts";
 
 /** A server's message over the limit; trying again would bring the same. */
 export class MessageTooLong extends Error {
@@ -39,7 +39,7 @@ function limitOf(
   onTooLong: (error: MessageTooLong) => void,
   signal: AbortSignal | null | undefined,
 ) {
-  const pace = new Pace();
+  const pace = new RateLimiter();
   let bytes = 0;
   let events = 0;
   let isLineEmpty = true;

@@ -7,12 +7,12 @@ import { causeOf, ConnectError, connectFailure } from "./failures.ts";
 import { maySpeakSse, type RemoteKind, remoteKinds, remoteTransport } from "./remote-transport.ts";
 import { offersRoots } from "./offered-roots.ts";
 import type { LocalServer, RemoteServer, ServerSettings } from "../server-settings.ts";
-import type { SignIn } from "../oauth/oauth-fetch.ts";
+import type { OAuthFetch } from "../oauth/oauth-fetch.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
 export interface ConnectDeps extends Omit<ConnectionDeps, "offersRoots"> {
   readonly processes: PipedProcesses;
-  readonly signIn?: SignIn | undefined;
+  readonly signIn?: OAuthFetch | undefined;
   onNoise(line: string): void;
 }
 

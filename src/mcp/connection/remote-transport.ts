@@ -7,7 +7,7 @@ import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { UserError } from "../../base/errors.ts";
 import { boundedFetch, type MessageTooLong } from "./bounded-fetch.ts";
 import type { RemoteServer } from "../server-settings.ts";
-import type { SignIn } from "../oauth/oauth-fetch.ts";
+import type { OAuthFetch } from "../oauth/oauth-fetch.ts";
 
 export type RemoteKind = "http" | "sse";
 
@@ -21,7 +21,7 @@ const streamReconnection = {
 
 export interface RemoteDeps {
   /** Without one a server that wants to know who asks cannot be used. */
-  signIn?: SignIn | undefined;
+  signIn?: OAuthFetch | undefined;
   /** Told when the person must authorize first. */
   onSignInNeeded(): void;
   onTooLong(error: MessageTooLong): void;

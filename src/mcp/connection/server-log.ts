@@ -8,7 +8,7 @@ const lineLength = 500;
 const loggedLimit = 200;
 
 /** What a server said for people; the first lines also go into the program's log. */
-export class ServerWords {
+export class ServerLog {
   readonly #server: string;
   readonly #log: Log;
   #lines: readonly string[] = [];

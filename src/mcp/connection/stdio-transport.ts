@@ -5,7 +5,7 @@ import { StringDecoder } from "node:string_decoder";
 import { toJson } from "../../base/text/json.ts";
 import type { PipedCommand, PipedProcess, PipedProcesses } from "../../workspace/process/piped-process.ts";
 import { answeredId, type Line, messageLimitBytes, MessageLines } from "./message-lines.ts";
-import { Pace } from "../../base/rate-limiter.ts";
+import { RateLimiter } from "../../base/rate-limiter.ts";
 
 /** A server that leaves so much of what it is sent unread is ended. */
 const unreadLimitBytes = 64 * 1024 * 1024;
@@ -105,7 +105,7 @@ export class StdioTransport implements Transport {
 
   async #read({ output }: PipedProcess): Promise<void> {
     const lines = new MessageLines();
-    const pace = new Pace();
+    const pace = new RateLimiter();
     try {
       for await (const chunk of output) {
         if (!Buffer.isBuffer(chunk)) continue;

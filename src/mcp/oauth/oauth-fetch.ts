@@ -9,7 +9,7 @@ import type { RemoteServer } from "../server-settings.ts";
  * Makes requests to remote servers in the person's name: with what is stored, and with the person where that is not
  * enough. What it needs of OAuth is large, and loads with the first request.
  */
-export class SignIn {
+export class OAuthFetch {
   readonly #store: AuthorizationStore;
   /** What servers said when they last refused, by address. */
   readonly #challenges = new Map<string, Challenge>();

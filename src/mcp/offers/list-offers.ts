@@ -2,7 +2,7 @@ import { z } from "zod";
 import { CallClock } from "../connection/call-clock.ts";
 import type { Connection } from "../connection/connection.ts";
 import { ConnectError, describeFailure } from "../connection/failures.ts";
-import type { Offers } from "./offers.ts";
+import type { ServerCapabilities } from "./offers.ts";
 import {
   type GivenList,
   offerLimit,
@@ -21,7 +21,7 @@ type Lister = Pick<Connection, "capabilities" | "request">;
  * Everything that the server offers now. What cannot be listed is noted and missing. Throws {@link ConnectError} where
  * the user must authorize first.
  */
-export async function listOffers(connection: Lister, timeoutMs: number): Promise<Offers> {
+export async function listOffers(connection: Lister, timeoutMs: number): Promise<ServerCapabilities> {
   const { capabilities } = connection;
   const none: GivenList = { items: [], isCut: false };
   const problems: string[] = [];

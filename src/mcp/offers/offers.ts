@@ -1,7 +1,7 @@
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** What a server offers, as far as it can be used. */
-export interface Offers {
+export interface ServerCapabilities {
   readonly tools: readonly OfferedTool[];
   readonly prompts: readonly OfferedPrompt[];
   readonly resources: readonly OfferedResource[];
@@ -12,7 +12,7 @@ export interface Offers {
   readonly notes: readonly string[];
 }
 
-export const noOffers: Offers = {
+export const noOffers: ServerCapabilities = {
   tools: [],
   prompts: [],
   resources: [],

@@ -3,7 +3,7 @@ import type { Elicit } from "../../message/elicitation.ts";
 import type { Attachment } from "../../message/part.ts";
 import { promptAnswerSchema, readBlocks, type ReadContent } from "./content.ts";
 import type { OfferedPrompt } from "../offers/offers.ts";
-import type { Server } from "../server.ts";
+import type { McpServer } from "../server.ts";
 import { failureText } from "./tools.ts";
 
 /** A prompt of a server, which a person calls like a command. */
@@ -27,7 +27,7 @@ export type FilledPrompt =
   /** In words for the person. */
   | { readonly outcome: "refused"; readonly reason: string };
 
-export function serverPrompt(server: Server, offered: OfferedPrompt, elicit: Elicit): ServerPrompt {
+export function serverPrompt(server: McpServer, offered: OfferedPrompt, elicit: Elicit): ServerPrompt {
   const given = offered.arguments.map(({ name, isRequired }) => (isRequired ? `<${name}>` : `[${name}]`));
   return {
     name: `${server.settings.name}:${offered.name}`.replaceAll(/\s+/g, "_"),
@@ -38,7 +38,7 @@ export function serverPrompt(server: Server, offered: OfferedPrompt, elicit: Eli
 }
 
 async function fill(
-  server: Server,
+  server: McpServer,
   offered: OfferedPrompt,
   typed: string,
   user: { signal: AbortSignal; elicit: Elicit },

@@ -4,7 +4,7 @@ import readDescription from "../../../prompts/tools/read_mcp_resource.md";
 import type { Elicit } from "../../message/elicitation.ts";
 import { defineTool, type RunContext, type Tool, ToolFailure, type ToolResult } from "../../tool/tool.ts";
 import { readAnswerSchema, readContents } from "./content.ts";
-import type { Server } from "../server.ts";
+import type { McpServer } from "../server.ts";
 import { failureText } from "./tools.ts";
 
 const listInput = z.object({
@@ -22,12 +22,12 @@ function schemaOf(input: z.ZodType): Record<string, unknown> {
 }
 
 /** Tools for what servers offer to be read. None where no server does. */
-export function resourceTools(servers: readonly Server[], elicit: Elicit): Tool[] {
+export function resourceTools(servers: readonly McpServer[], elicit: Elicit): Tool[] {
   const having = servers.filter(({ offers }) => offers.hasResources);
   return having.length === 0 ? [] : [listTool(having), readTool(having, elicit)];
 }
 
-function listTool(servers: readonly Server[]): Tool {
+function listTool(servers: readonly McpServer[]): Tool {
   return defineTool({
     name: "list_mcp_resources",
     description: listDescription,
@@ -49,7 +49,7 @@ function listTool(servers: readonly Server[]): Tool {
   });
 }
 
-function readTool(servers: readonly Server[], elicit: Elicit): Tool {
+function readTool(servers: readonly McpServer[], elicit: Elicit): Tool {
   return defineTool({
     name: "read_mcp_resource",
     description: readDescription,
@@ -72,7 +72,7 @@ function readTool(servers: readonly Server[], elicit: Elicit): Tool {
 }
 
 async function runRead(
-  server: Server,
+  server: McpServer,
   uri: string,
   elicit: Elicit,
   { signal, callId }: RunContext,
@@ -84,7 +84,7 @@ async function runRead(
 
 /** A resource as it is now, or why it cannot be read, in words for the model. */
 export async function readResource(
-  server: Server,
+  server: McpServer,
   uri: string,
   user: { signal: AbortSignal; callId?: string; elicit: Elicit },
 ) {
@@ -93,7 +93,7 @@ export async function readResource(
   return readContents(read.value.contents, user.signal);
 }
 
-function serverNamed(servers: readonly Server[], name: string): Server {
+function serverNamed(servers: readonly McpServer[], name: string): McpServer {
   const found = servers.find(({ settings }) => settings.name === name);
   if (found !== undefined) return found;
   const names = servers.map(({ settings }) => settings.name).join(", ");
@@ -102,7 +102,7 @@ function serverNamed(servers: readonly Server[], name: string): Server {
   );
 }
 
-function describeResources({ settings, offers }: Server): string {
+function describeResources({ settings, offers }: McpServer): string {
   const lines = [
     ...offers.resources.map(
       ({ uri, name, mimeType, description }) =>

@@ -1,8 +1,8 @@
 import { isSame } from "../../base/memoize.ts";
 import type { Elicit } from "../../message/elicitation.ts";
 import type { Tool } from "../../tool/tool.ts";
-import type { Offers } from "../offers/offers.ts";
-import type { Server } from "../server.ts";
+import type { ServerCapabilities } from "../offers/offers.ts";
+import type { McpServer } from "../server.ts";
 import type { ToolNames } from "./tool-names.ts";
 
 /** Tools of servers that a model is offered, and characters of what it is told of them: providers take about 128 tools. */
@@ -17,7 +17,7 @@ export interface ServerToolsDeps {
 /** What the model can call of the servers of one session. */
 export class ServerTools {
   readonly #deps: ServerToolsDeps;
-  readonly #tools = new Map<string, { offered: unknown; server: Server; tool: Tool }>();
+  readonly #tools = new Map<string, { offered: unknown; server: McpServer; tool: Tool }>();
   #built: { key: readonly unknown[]; tools: readonly Tool[] } | undefined;
   /** Tools over the limit that the person was told of. */
   #cutReported = 0;
@@ -27,7 +27,7 @@ export class ServerTools {
   }
 
   /** The tools that the servers offer now, under names that none of `taken` has. */
-  async build(all: readonly Server[], taken: readonly string[]): Promise<readonly Tool[]> {
+  async build(all: readonly McpServer[], taken: readonly string[]): Promise<readonly Tool[]> {
     const servers = all.filter(({ offers }) => offers.tools.length > 0 || offers.hasResources);
     if (servers.length === 0) return [];
     const key = [taken.join(), ...servers, ...servers.map(({ offers }) => offers)];
@@ -47,12 +47,12 @@ export class ServerTools {
     return tools;
   }
 
-  forget(server: Server): void {
+  forget(server: McpServer): void {
     for (const [name, { server: owner }] of this.#tools) if (owner === server) this.#tools.delete(name);
   }
 
   /** The same one for as long as nothing of it changes, because what is made of it for models is kept by it. */
-  #kept(name: string, server: Server, offered: OfferedTool, make: () => Tool): Tool {
+  #kept(name: string, server: McpServer, offered: OfferedTool, make: () => Tool): Tool {
     const kept = this.#tools.get(name);
     if (kept !== undefined && kept.server === server && isAlike(kept.offered, offered)) return kept.tool;
     const tool = make();
@@ -80,10 +80,10 @@ export class ServerTools {
   }
 }
 
-type OfferedTool = Offers["tools"][number];
-type ToTool = (name: string, server: Server, offered: OfferedTool) => Tool;
+type OfferedTool = ServerCapabilities["tools"][number];
+type ToTool = (name: string, server: McpServer, offered: OfferedTool) => Tool;
 
-function toolsOf(server: Server, names: ToolNames, toTool: ToTool): Tool[] {
+function toolsOf(server: McpServer, names: ToolNames, toTool: ToTool): Tool[] {
   const { offers, settings } = server;
   return offers.tools.map((offered) => toTool(names.nameFor(settings.name, offered.name), server, offered));
 }

@@ -6,7 +6,7 @@ import { callAnswerSchema, readAnswer } from "./content.ts";
 import type { OfferedTool } from "../offers/offers.ts";
 import type { Progress } from "../connection/connection.ts";
 import type { RequestFailure } from "../connection/failures.ts";
-import type { Server } from "../server.ts";
+import type { McpServer } from "../server.ts";
 import { describeSettings } from "../server-settings.ts";
 
 const inputSchema = z.record(z.string(), z.unknown());
@@ -19,7 +19,7 @@ const progressLimit = 1_000;
 const progressLength = 300;
 
 /** A server's tool as one of ours. Whether it may run is asked unless the person's rules say otherwise. */
-export function serverTool(name: string, server: Server, offered: OfferedTool, elicit: Elicit): Tool {
+export function serverTool(name: string, server: McpServer, offered: OfferedTool, elicit: Elicit): Tool {
   // "Always" holds for the tool as it is described now: one that becomes another is asked for again.
   const version = `${name}@${versionOf(server, offered)}`;
   return defineTool<Input>({
@@ -47,13 +47,13 @@ export function serverTool(name: string, server: Server, offered: OfferedTool, e
   });
 }
 
-function versionOf({ settings }: Server, offered: OfferedTool): string {
+function versionOf({ settings }: McpServer, offered: OfferedTool): string {
   const place = settings.type === "local" ? [settings.command, settings.args, settings.cwd] : [settings.url];
   const what = [settings.name, place, offered];
   return createHash("sha256").update(JSON.stringify(what)).digest("hex").slice(0, 12);
 }
 
-function describeTool({ settings }: Server, { description, isReadOnly }: OfferedTool): string {
+function describeTool({ settings }: McpServer, { description, isReadOnly }: OfferedTool): string {
   const about = description.trim();
   return [
     `MCP server: ${describeSettings(settings)}`,
@@ -63,7 +63,7 @@ function describeTool({ settings }: Server, { description, isReadOnly }: Offered
 }
 
 async function callTool(
-  server: Server,
+  server: McpServer,
   { name }: OfferedTool,
   input: Input,
   elicit: Elicit,
@@ -88,7 +88,7 @@ async function callTool(
 }
 
 /** What the model is told of a request that failed. */
-export function failureText(failure: RequestFailure, { settings, callTimeoutMs }: Server): string {
+export function failureText(failure: RequestFailure, { settings, callTimeoutMs }: McpServer): string {
   const who = `The MCP server ${settings.name}`;
   switch (failure.kind) {
     case "timed-out":

@@ -1,7 +1,7 @@
 import { type Deferred, deferred, type Room } from "../../base/async.ts";
 
 /** Thrown after too long a silence. */
-export class Stall extends Error {}
+export class StreamTimeoutError extends Error {}
 
 /** So much may wait for whoever takes it; beyond it, whoever brings more waits. */
 const mostWaiting = 16;
@@ -14,7 +14,7 @@ export type Outcome = { readonly by: "all" } | { readonly by: "bringer" | "taker
  * before is handed on before `push` returns: a delta that comes alone waits for nobody. It ends as soon as the signal
  * aborts or nothing has come for too long, whatever those who bring it do. One timer and one listener serve for all.
  */
-export class Arrivals<T> {
+export class OrderedQueue<T> {
   readonly #signal: AbortSignal;
   readonly #take: (arrival: T) => Room;
   readonly #waiting: T[] = [];
@@ -112,6 +112,6 @@ export class Arrivals<T> {
   readonly #listen = (): void => {
     const restMs = this.#isTaking ? this.#silenceMs : this.#heardAt + this.#silenceMs - performance.now();
     if (restMs > 0) this.#silence = setTimeout(this.#listen, Math.ceil(restMs));
-    else this.#settle({ by: "bringer", thrown: new Stall() });
+    else this.#settle({ by: "bringer", thrown: new StreamTimeoutError() });
   };
 }

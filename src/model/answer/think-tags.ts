@@ -4,7 +4,7 @@ const tags: readonly { open: string; close: string }[] = [
   { open: "[THINK]", close: "[/THINK]" },
 ];
 
-interface Piece {
+interface TaggedText {
   readonly kind: "text" | "reasoning";
   readonly text: string;
 }
@@ -21,7 +21,7 @@ export class ThinkTags {
     return this.#state === "text";
   }
 
-  add(text: string): Piece[] {
+  add(text: string): TaggedText[] {
     if (this.#state === "text") return [{ kind: "text", text }];
     const whole = this.#held + text;
     this.#held = "";
@@ -30,13 +30,13 @@ export class ThinkTags {
   }
 
   /** What was held back when the answer ends. */
-  end(): Piece[] {
+  end(): TaggedText[] {
     const text = this.#held;
     this.#held = "";
     return text === "" ? [] : [{ kind: this.#state === "inside" ? "reasoning" : "text", text }];
   }
 
-  #start(whole: string): Piece[] {
+  #start(whole: string): TaggedText[] {
     const begun = whole.trimStart();
     if (tags.some(({ open }) => open.startsWith(begun))) return this.#hold(whole);
     const tag = tags.find(({ open }) => begun.startsWith(open));
@@ -46,7 +46,7 @@ export class ThinkTags {
     return this.#inside(begun.slice(tag.open.length));
   }
 
-  #inside(whole: string): Piece[] {
+  #inside(whole: string): TaggedText[] {
     const end = whole.indexOf(this.#close);
     if (end < 0) {
       const safe = whole.length - beginningAtEnd(whole, this.#close);
@@ -61,17 +61,17 @@ export class ThinkTags {
   }
 
   /** Empty lines part the thoughts from the text. */
-  #between(whole: string): Piece[] {
+  #between(whole: string): TaggedText[] {
     const text = whole.trimStart();
     return text === "" ? [] : this.#text(text);
   }
 
-  #text(text: string): Piece[] {
+  #text(text: string): TaggedText[] {
     this.#state = "text";
     return [{ kind: "text", text }];
   }
 
-  #hold(text: string): Piece[] {
+  #hold(text: string): TaggedText[] {
     this.#held = text;
     return [];
   }

@@ -6,7 +6,7 @@ import { deferred } from "../../base/async.ts";
 import { codeOf, messageOf, UserError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { isLoopback } from "../../base/loopback.ts";
-import { lookAt } from "../../base/files/file-stat.ts";
+import { statOrUndefined } from "../../base/files/file-stat.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
 import { readRegularFile } from "../../base/files/regular-file.ts";
 import { updateSharedFile } from "../../storage/json/lock.ts";
@@ -155,7 +155,7 @@ export class ModelLists {
   async #read(provider: Provider): Promise<ModelList | undefined> {
     const path = this.#pathOf(provider);
     try {
-      if (lookAt(path) === undefined) return undefined;
+      if (statOrUndefined(path) === undefined) return undefined;
       const text = (await readRegularFile(path)).toString("utf8");
       const list = modelListSchema.parse(JSON.parse(text));
       return list.provider === provider.id && list.baseURL === provider.baseURL ? list : undefined;

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { z } from "zod";
 import { codeOf, messageOf, UserError } from "../../base/errors.ts";
 import { hasOnly } from "../../base/validator.ts";
-import { lookAt } from "../../base/files/file-stat.ts";
+import { statOrUndefined } from "../../base/files/file-stat.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
 import { readRegularFile } from "../../base/files/regular-file.ts";
 import { lockFolderOf, updateSharedFile } from "../../storage/json/lock.ts";
@@ -83,7 +83,7 @@ async function replaceFile(path: string, text: string): Promise<void> {
 
 async function readIfThere(path: string): Promise<string | undefined> {
   try {
-    const found = lookAt(path);
+    const found = statOrUndefined(path);
     if (found === undefined) return undefined;
     // A pipe would never end, and so much is no list of keys.
     if (!found.isFile() || found.size > fileLimitBytes) return "";

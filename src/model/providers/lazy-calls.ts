@@ -1,7 +1,7 @@
 import { once, type Room } from "../../base/async.ts";
 import { messageOf } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
-import { loadPart } from "../../base/import-module.ts";
+import { importModule } from "../../base/import-module.ts";
 import type { AgentError } from "../../message/message.ts";
 import type { Endpoint } from "../client.ts";
 import type { Send } from "../http.ts";
@@ -13,12 +13,12 @@ type Call = (request: ModelRequest, endpoint: Endpoint, take: (event: StepEvent)
 export const loadCalls = () => import("../stream.ts");
 
 /** Model calls. What makes them loads with the first one. */
-export class LateCalls {
+export class LazyCalls {
   readonly #load: () => Promise<Call>;
 
   constructor({ send, log }: { send: Send; log: Log }) {
     this.#load = once(async () => {
-      const { callModel, Clients } = await loadPart(loadCalls);
+      const { callModel, Clients } = await importModule(loadCalls);
       const clients = new Clients(send);
       return (request, endpoint, take) => callModel(request, endpoint, { clients, log }, take);
     });

@@ -13,7 +13,7 @@ import { cancelled } from "../cancelled.ts";
 import { Catalog, type KnownModel } from "../catalog/known-models.ts";
 import type { ListedModels } from "../catalog/list-models.ts";
 import { type Send, sendHttp } from "../http.ts";
-import { failed, LateCalls } from "./lazy-calls.ts";
+import { failed, LazyCalls } from "./lazy-calls.ts";
 import { KeyCommands } from "../keys/key-command.ts";
 import type { Model, Models, StepEnd } from "../model.ts";
 import type { ModelList } from "../catalog/model-lists.ts";
@@ -100,7 +100,7 @@ export function openModels({
   const known = new KnownModels(catalog, lists);
   let listed: readonly Model[] | undefined;
   const list = () => (listed ??= [...providers.values()].flatMap((provider) => listModels(provider, known)));
-  const calls = new LateCalls({ send, log });
+  const calls = new LazyCalls({ send, log });
   const stallMs = config.retry?.stall_ms;
 
   // Where the editor sends a provider's requests it answers them itself.

@@ -5,7 +5,7 @@ import type { Converted } from "./to-model-messages.ts";
  * The messages of one request. The SDK writes each by itself, whatever stands around it: what it wrote for an earlier
  * request of the conversation is taken as it is, so that a step costs what is new in it.
  */
-export class Outgoing {
+export class RequestMessages {
   readonly #all: readonly Converted[];
   readonly #fresh: readonly Converted[];
 

@@ -9,7 +9,7 @@ const smallestBytes = 16 * 1024;
  * The messages of one conversation as they were last sent. Each step sends all of them again: what was sent before is
  * bytes already, so that a step costs what is new in it and not what its conversation is long.
  */
-export class SentMessages {
+export class SerializedPrefixCache {
   #messages: unknown[] = [];
   /** Where each of them ends. */
   #ends: number[] = [];

@@ -1,5 +1,5 @@
 import { assignmentDoubt, doubts } from "../opaque-reason.ts";
-import type { Doubt } from "../opaque-reason.ts";
+import type { OpaqueReason } from "../opaque-reason.ts";
 import { toAssignment } from "../syntax/assignments.ts";
 import type { Invocation } from "../part.ts";
 import { addVisiblePaths } from "../syntax/paths.ts";
@@ -7,7 +7,7 @@ import { describeProgram } from "./program.ts";
 import { programOf } from "./program-table.ts";
 import type { Argument } from "../syntax/word.ts";
 
-export function describeDeclaration(invocation: Invocation): Doubt | undefined {
+export function describeDeclaration(invocation: Invocation): OpaqueReason | undefined {
   const { scan, args, command, place } = invocation;
   const assignments = args.filter((arg) => /^\w+\+?=/.test(arg.text)).map(toAssignment);
   for (const arg of args) addVisiblePaths(scan, arg, place);
@@ -18,12 +18,12 @@ export function describeDeclaration(invocation: Invocation): Doubt | undefined {
   return assignmentDoubt({ ...command, assignments }) ?? describeSubscripts(invocation);
 }
 
-export function describeTest(invocation: Invocation): Doubt | undefined {
+export function describeTest(invocation: Invocation): OpaqueReason | undefined {
   return describeSubscripts(invocation) ?? describeProgram(invocation, programOf("test"));
 }
 
 /** These evaluate the text in `name[…]`, which may run a command. */
-export function describeSubscripts({ args, command: { argv } }: Invocation): Doubt | undefined {
+export function describeSubscripts({ args, command: { argv } }: Invocation): OpaqueReason | undefined {
   const inner = argv[0]?.text === "[" ? args.slice(0, -1) : args;
   const names = /^(?:test|\[)$/.test(argv[0]?.text ?? "") ? namesTested(inner) : inner;
   const evaluates =
@@ -37,13 +37,13 @@ function namesTested(args: readonly Argument[]): Argument[] {
   return args.filter((_, index) => /^-[vR]$/.test(args[index - 1]?.text ?? ""));
 }
 
-export function describePrintf(invocation: Invocation): Doubt | undefined {
+export function describePrintf(invocation: Invocation): OpaqueReason | undefined {
   const [first, second] = invocation.args;
   if (first?.text === "-v") return describeSubscripts({ ...invocation, args: second ? [second] : [] });
   return first?.text.startsWith("-v") ? doubts.subscript : undefined;
 }
 
-export function describeMapfile(invocation: Invocation): Doubt | undefined {
+export function describeMapfile(invocation: Invocation): OpaqueReason | undefined {
   const runs = invocation.args.some((arg) => arg.text.startsWith("-C"));
   return runs ? doubts.unseen : describeSubscripts(invocation);
 }

@@ -1,8 +1,8 @@
 import { doubts } from "../opaque-reason.ts";
-import type { Doubt } from "../opaque-reason.ts";
-import { filesFound, type FindWords, findWords, type Handed, isReader } from "./piped-files.ts";
+import type { OpaqueReason } from "../opaque-reason.ts";
+import { filesFound, type FindWords, findWords, type PipedFiles, isReader } from "./piped-files.ts";
 import { addFolders } from "./operands.ts";
-import type { Invocation, Place, Scan, SimpleCommand } from "../part.ts";
+import type { Invocation, EvalContext, Scan, SimpleCommand } from "../part.ts";
 import { addListed, addPath } from "../syntax/paths.ts";
 import { describeProgram } from "./program.ts";
 import { programOf } from "./program-table.ts";
@@ -13,7 +13,7 @@ import type { Argument } from "../syntax/word.ts";
 const findRuns = new Set(["-exec", "-execdir", "-ok", "-okdir"]);
 const findWrites = new Set(["-fprint", "-fprint0", "-fprintf", "-fls"]);
 
-export function describeFind({ scan, args, command, place }: Invocation): Doubt | undefined {
+export function describeFind({ scan, args, command, place }: Invocation): OpaqueReason | undefined {
   const words = findWords(args);
   const { starts, tests } = words;
   addFolders(scan, starts, followsLinks(words), place);
@@ -42,7 +42,7 @@ function followsLinks({ options, tests }: FindWords): boolean {
 }
 
 /** What stands behind `-x` is a command that gets what was found. */
-export function describeFd(invocation: Invocation): Doubt | undefined {
+export function describeFd(invocation: Invocation): OpaqueReason | undefined {
   const { scan, args, command, place } = invocation;
   const runs = args.findIndex(({ text }) => /^(?:-[xX]|--exec(?:-batch)?)$/.test(text));
   if (runs === -1) return describeProgram(invocation, programOf("fd"));
@@ -55,7 +55,7 @@ export function describeFd(invocation: Invocation): Doubt | undefined {
 function findCommand(
   written: readonly Argument[],
   command: SimpleCommand,
-  handed?: () => Handed,
+  handed?: () => PipedFiles,
 ): SimpleCommand {
   const files = isReader(written) ? handed?.() : undefined;
   const argv = written.map((word) => (word.text.includes("{}") ? inPlaceOfBraces(word, files) : word));
@@ -71,12 +71,12 @@ function commandWords(action: string, words: readonly Argument[]): readonly Argu
   return end === -1 ? words : words.slice(0, end);
 }
 
-function inPlaceOfBraces(word: Argument, files: Handed): Argument {
+function inPlaceOfBraces(word: Argument, files: PipedFiles): Argument {
   if (word.text === "{}" && files !== undefined) return { ...word, values: files, known: "" };
   return { ...word, values: undefined, known: word.text.startsWith("{}") ? "./" : word.text };
 }
 
-function inFoundFolder(option: string, place: Place): Place {
+function inFoundFolder(option: string, place: EvalContext): EvalContext {
   return option.endsWith("dir") ? { ...place, bases: undefined } : place;
 }
 
@@ -87,7 +87,7 @@ function isNarrowing({ text }: Argument): boolean {
   );
 }
 
-function addDeletions(scan: Scan, starts: readonly Argument[], removes: boolean, place: Place): void {
+function addDeletions(scan: Scan, starts: readonly Argument[], removes: boolean, place: EvalContext): void {
   const folders = starts.length > 0 ? starts : [literalArgument(".")];
   for (const folder of folders)
     addPath(scan, folder, { access: "edit", folder: true, below: true, removes }, place);

@@ -1,10 +1,10 @@
 import { doubts, strictestDoubt } from "../opaque-reason.ts";
-import type { Doubt } from "../opaque-reason.ts";
+import type { OpaqueReason } from "../opaque-reason.ts";
 import { addOptionFiles } from "./operands.ts";
 import { dangersIn, readOptions, words } from "./options.ts";
 import type { Options } from "./options.ts";
 import { inFolder } from "../syntax/working-dirs.ts";
-import type { Invocation, Place, Scan } from "../part.ts";
+import type { Invocation, EvalContext, Scan } from "../part.ts";
 import { addPath, addUnknownPath } from "../syntax/paths.ts";
 import { describeProgram } from "./program.ts";
 import { interactive } from "./program-table.ts";
@@ -101,7 +101,7 @@ const configReading = /^(?:get|list)$/;
 /** With one of these it changes something though it is given one word. */
 const configChanges = /^(?:--(?:unset|rem|ren|ed|add|rep).*|-\w*e\w*|edit)$/;
 
-export function describeGit(invocation: Invocation): Doubt | undefined {
+export function describeGit(invocation: Invocation): OpaqueReason | undefined {
   const { scan, args, place } = invocation;
   const before = readOptions(args, git);
   addOptionFiles(scan, before, git, place);
@@ -118,7 +118,7 @@ function describeSubcommand(
   name: string,
   args: readonly Argument[],
   invocation: Invocation,
-): Doubt | undefined {
+): OpaqueReason | undefined {
   const { scan, place } = invocation;
   const program = commandOf(name);
   if (name === "checkout") addCheckedOut(scan, args, place);
@@ -137,7 +137,7 @@ function describeSubcommand(
 }
 
 /** `git worktree add a` fills the folder `a`. */
-function addWorktree(scan: Scan, args: readonly Argument[], program: Program, place: Place): void {
+function addWorktree(scan: Scan, args: readonly Argument[], program: Program, place: EvalContext): void {
   const [folder] = readOptions(args, program).operands;
   if (folder) addPath(scan, folder, { access: "edit", folder: true, below: true }, place);
 }
@@ -149,7 +149,7 @@ const printing = words(
 const packing = words("archive bundle fast-export");
 
 /** `git show HEAD~1:a` and `git log -p -- a` print `a`. */
-function addPrinted(scan: Scan, args: readonly Argument[], place: Place): void {
+function addPrinted(scan: Scan, args: readonly Argument[], place: EvalContext): void {
   const dashes = args.findIndex(({ text }) => text === "--");
   const revisions = dashes === -1 ? args : args.slice(0, dashes);
   const paths = dashes === -1 ? [] : args.slice(dashes + 1);
@@ -180,7 +180,7 @@ function withoutRange(arg: Argument, index: number, args: readonly Argument[]): 
 }
 
 /** `git diff --no-index` compares any files. */
-function addCompared(scan: Scan, args: readonly Argument[], place: Place): void {
+function addCompared(scan: Scan, args: readonly Argument[], place: EvalContext): void {
   for (const file of args.filter(({ text }) => !text.startsWith("-")))
     addPath(scan, file, { access: "read", within: true }, place);
 }
@@ -191,20 +191,24 @@ const unknownFile = "the file that it prints cannot be known before it runs";
 const inRevision = /^(?!-)(?:[^:{]|\{[^}]*\})*:(?:[0-3]:)?(?!\/)(.+)$/s;
 
 /** Each `-C` leads on from the one before. */
-function inFolders({ found }: Options, place: Place): Place {
+function inFolders({ found }: Options, place: EvalContext): EvalContext {
   const folders = found.flatMap(({ name, value }) => (name === "-C" && value ? [value] : []));
   return folders.reduce(inFolder, place);
 }
 
 /** `git checkout -- a` overwrites `a`. */
-function addCheckedOut(scan: Scan, args: readonly Argument[], place: Place): void {
+function addCheckedOut(scan: Scan, args: readonly Argument[], place: EvalContext): void {
   const dashes = args.findIndex(({ text }) => text === "--");
   const files = dashes === -1 ? [] : args.slice(dashes + 1);
   for (const file of files) addPath(scan, file, { access: "edit", below: true }, place);
 }
 
 /** Words that are no options and yet make git run something. */
-function wordDoubt(subcommand: string, rest: readonly Argument[], program: Program): Doubt | undefined {
+function wordDoubt(
+  subcommand: string,
+  rest: readonly Argument[],
+  program: Program,
+): OpaqueReason | undefined {
   const named = rest.find((arg) => words(program.danger).has(arg.text));
   if (named && !named.text.startsWith("-")) return doubts.option([named.text]);
   if (rest.some((arg) => /^(?:ext|fd)::/.test(arg.text)))

@@ -1,7 +1,7 @@
 import { basename, extname, isAbsolute } from "node:path";
 import { hasOption, words } from "./options.ts";
 import type { Options } from "./options.ts";
-import type { Place, Scan } from "../part.ts";
+import type { EvalContext, Scan } from "../part.ts";
 import { addListed, addPath, addVisiblePaths, fileOfAddress } from "../syntax/paths.ts";
 import type { PathUse } from "../syntax/paths.ts";
 import type { Program } from "./program-table.ts";
@@ -9,7 +9,7 @@ import { literalArgument } from "../syntax/word.ts";
 import type { Argument, Value } from "../syntax/word.ts";
 
 /** Adds the files that the options of a program name. */
-export function addOptionFiles(scan: Scan, options: Options, program: Program, place: Place): void {
+export function addOptionFiles(scan: Scan, options: Options, program: Program, place: EvalContext): void {
   const [reads, writes, uploads] = [words(program.reads), words(program.writes), words(program.uploads)];
   const [fills, lists] = [words(program.fills), words(program.lists)];
   for (const { name, value, isText } of options.found) {
@@ -31,7 +31,7 @@ export function addOptionFiles(scan: Scan, options: Options, program: Program, p
 }
 
 /** Adds the files that the operands of a program name. */
-export function addOperands(scan: Scan, options: Options, program: Program, place: Place): void {
+export function addOperands(scan: Scan, options: Options, program: Program, place: EvalContext): void {
   const skipped = program.skip && !hasOption(options, program.instead) ? program.skip : 0;
   const operands = options.operands.slice(skipped);
   const below = program.below === "*" || hasOption(options, program.below);
@@ -71,19 +71,24 @@ export function addOperands(scan: Scan, options: Options, program: Program, plac
 }
 
 /** Without one it is the folder that it runs in. */
-export function addFolders(scan: Scan, folders: readonly Argument[], follows: boolean, place: Place): void {
+export function addFolders(
+  scan: Scan,
+  folders: readonly Argument[],
+  follows: boolean,
+  place: EvalContext,
+): void {
   const all = folders.length === 0 && follows ? [literalArgument(".")] : folders;
   for (const folder of all) addPath(scan, folder, { access: "visible", folder: true, follows }, place);
 }
 
 /** Files below the folder, named by what the program reads. */
-export function addUnseenWrites(scan: Scan, place: Place): void {
+export function addUnseenWrites(scan: Scan, place: EvalContext): void {
   scan.rearrange();
   addPath(scan, literalArgument("."), { access: "edit", folder: true, below: true }, place);
 }
 
 /** A folder gets files with the names of the sources, or with such as nobody names here. */
-function addFilled(scan: Scan, folder: Argument, sources: readonly Argument[], place: Place): void {
+function addFilled(scan: Scan, folder: Argument, sources: readonly Argument[], place: EvalContext): void {
   scan.rearrange();
   addPath(scan, folder, { access: "edit", folder: true, below: true }, place);
   for (const source of sources)
@@ -92,7 +97,7 @@ function addFilled(scan: Scan, folder: Argument, sources: readonly Argument[], p
 }
 
 /** `@file`, `<file` or `name=@file;type=…`; another text is sent as it is. */
-function addUpload(scan: Scan, value: Argument, place: Place): void {
+function addUpload(scan: Scan, value: Argument, place: EvalContext): void {
   if (!value.values)
     return /[@<]/.test(value.known) || value.known === ""
       ? addPath(scan, value, { access: "read" }, place)
@@ -104,7 +109,7 @@ function addUpload(scan: Scan, value: Argument, place: Place): void {
 }
 
 /** The result has another ending. */
-function addChange(scan: Scan, file: Argument, edit: PathUse, place: Place): void {
+function addChange(scan: Scan, file: Argument, edit: PathUse, place: EvalContext): void {
   addPath(scan, file, { access: "read" }, place);
   addPath(scan, file, edit, place);
   addPath(scan, mapText(file, withoutEnding), edit, place);
@@ -120,7 +125,7 @@ function withoutEnding(path: string): string {
 }
 
 /** What is packed is gone afterwards. */
-function addTaken(scan: Scan, members: readonly Argument[], place: Place): void {
+function addTaken(scan: Scan, members: readonly Argument[], place: EvalContext): void {
   for (const member of members) addPath(scan, member, { access: "edit", below: true, removes: true }, place);
 }
 
@@ -130,7 +135,7 @@ function addPacked(
   [archive, ...members]: readonly Argument[],
   read: PathUse,
   edit: PathUse,
-  place: Place,
+  place: EvalContext,
 ): void {
   if (archive) addPath(scan, archive, edit, place);
   if (archive)
@@ -144,7 +149,7 @@ function addPacked(
 }
 
 /** Files whose names begin with the word. */
-export function addBeginning(scan: Scan, beginning: Argument, place: Place): void {
+export function addBeginning(scan: Scan, beginning: Argument, place: EvalContext): void {
   const values = beginning.values?.map(({ text }) => ({ text: `${text}*`, glob: true }));
   addPath(scan, { ...beginning, values }, { access: "edit" }, place);
 }
@@ -160,7 +165,7 @@ function savesFiles(options: Options, program: Program): boolean {
 }
 
 /** A file's address is read; what is fetched may be saved under the last name of its address. */
-function addAddresses(scan: Scan, addresses: readonly Argument[], saves: boolean, place: Place): void {
+function addAddresses(scan: Scan, addresses: readonly Argument[], saves: boolean, place: EvalContext): void {
   for (const address of addresses) {
     const { values = [], known } = address;
     if (address.values === undefined && /^(?:file:|$)/i.test(known) && address.text.includes("file:"))
@@ -175,7 +180,7 @@ function addAddresses(scan: Scan, addresses: readonly Argument[], saves: boolean
 }
 
 /** The folder that is named, or one with the name of what is cloned. */
-function addClone(scan: Scan, [from, to]: readonly Argument[], place: Place): void {
+function addClone(scan: Scan, [from, to]: readonly Argument[], place: EvalContext): void {
   scan.rearrange();
   if (from) addVisiblePaths(scan, from, place);
   const folders = to ? [to] : (from?.values ?? []).map(({ text }) => literalArgument(clonedName(text)));
@@ -196,7 +201,7 @@ function addReads(
   operands: readonly Argument[],
   program: Program,
   read: PathUse,
-  place: Place,
+  place: EvalContext,
 ): void {
   for (const [index, file] of operands.entries()) {
     if (program.leads && index > 0) addVisiblePaths(scan, file, place);
@@ -213,7 +218,7 @@ function addCopies(
   program: Program,
   options: Options,
   uses: { read: PathUse; edit: PathUse },
-  place: Place,
+  place: EvalContext,
 ): void {
   scan.rearrange();
   const target = targetOf(operands, program, options);
@@ -237,7 +242,7 @@ function addCopies(
 }
 
 /** What is overwritten is kept under a longer name, or under a numbered one. */
-function addSpareCopy(scan: Scan, file: Argument, suffix: string, place: Place): void {
+function addSpareCopy(scan: Scan, file: Argument, suffix: string, place: EvalContext): void {
   addPath(
     scan,
     mapText(file, (text) => text + suffix),
@@ -261,7 +266,7 @@ function targetOf(operands: readonly Argument[], program: Program, options: Opti
 }
 
 /** `cp x/.env folder` may write `folder/.env`; `cp -r x/. folder` and `cp x/* folder` what lies in `x` now. */
-function namesInside(scan: Scan, target: Argument, source: Argument, place: Place): Argument[] {
+function namesInside(scan: Scan, target: Argument, source: Argument, place: EvalContext): Argument[] {
   if (!target.values) return [];
   const names = (source.values ?? [{ text: "*", glob: true }]).flatMap((value) => [
     { text: basename(value.text), glob: value.glob },
@@ -276,7 +281,7 @@ function namesInside(scan: Scan, target: Argument, source: Argument, place: Plac
 }
 
 /** Names in a folder that is copied with what it holds (`x/`, `x/.`, `x/*`). */
-function namesBelow(scan: Scan, { text }: Value, { bases }: Place): readonly string[] {
+function namesBelow(scan: Scan, { text }: Value, { bases }: EvalContext): readonly string[] {
   const folder = /^(.*?)\/+(?:\.|\*|)$/s.exec(text)?.[1];
   if (folder === undefined || /[*?]/.test(folder)) return [];
   const from = isAbsolute(text) ? ["/"] : (bases ?? []);

@@ -1,14 +1,14 @@
 import { basename } from "node:path";
 import { matches } from "../../permission/pattern.ts";
 import { dangersIn, hasOption, readOptions, unknownIn, words } from "./options.ts";
-import type { NameEnd, Place, Scan } from "../part.ts";
+import type { NameEnd, EvalContext, Scan } from "../part.ts";
 import { isSystemProgram } from "../syntax/paths.ts";
 import { programOf } from "./program-table.ts";
 import { knownText, literalArgument } from "../syntax/word.ts";
 import type { Argument, Value } from "../syntax/word.ts";
 
 /** Files whose names one program hands to another; undefined where they cannot be known. */
-export type Handed = readonly Value[] | undefined;
+export type PipedFiles = readonly Value[] | undefined;
 
 /** Entries below a folder that are looked at; where there are more nobody can say what is handed over. */
 const entriesLimit = 2_000;
@@ -36,7 +36,7 @@ export interface FindWords {
 }
 
 /** What `find` hands to the action at this place among its tests: only what stands before it leaves something out. */
-export function filesFound(scan: Scan, find: FindWords, action: number, place: Place): Handed {
+export function filesFound(scan: Scan, find: FindWords, action: number, place: EvalContext): PipedFiles {
   const all = [...find.options, ...find.starts, ...find.tests];
   if (all.some(({ values, splits }) => values === undefined || splits)) return undefined;
   if (all.some(({ text }) => /^-(?:[A-Z]*[HL].*|f|follow|files0-from)$/.test(text))) return undefined;
@@ -45,7 +45,12 @@ export function filesFound(scan: Scan, find: FindWords, action: number, place: P
 }
 
 /** The files whose names a command prints, each behind such an end, where that can be told. */
-export function filesPrinted(scan: Scan, argv: readonly Argument[], place: Place, end: NameEnd): Handed {
+export function filesPrinted(
+  scan: Scan,
+  argv: readonly Argument[],
+  place: EvalContext,
+  end: NameEnd,
+): PipedFiles {
   const name = argv[0] && knownText(argv[0]);
   const args = argv.slice(1);
   switch (name) {
@@ -70,7 +75,7 @@ export function filesPrinted(scan: Scan, argv: readonly Argument[], place: Place
 /** Tests and actions with which `find` prints names and nothing else. */
 const printing = /^-(?:print0?|type|i?name|i?path|maxdepth|mindepth|mtime|newer|size|not|o|prune)$/;
 
-function printedByFind(scan: Scan, args: readonly Argument[], place: Place, end: NameEnd): Handed {
+function printedByFind(scan: Scan, args: readonly Argument[], place: EvalContext, end: NameEnd): PipedFiles {
   const find = findWords(args);
   const prints = find.tests.every(
     ({ text }) => !text.startsWith("-") || /^-\d/.test(text) || printing.test(text),
@@ -101,9 +106,9 @@ function printedBySearch(
   scan: Scan,
   name: string,
   args: readonly Argument[],
-  place: Place,
+  place: EvalContext,
   end: NameEnd,
-): Handed {
+): PipedFiles {
   const program = programOf(name);
   if (program === undefined) return undefined;
   const options = readOptions(args, program);
@@ -117,7 +122,7 @@ function printedBySearch(
 
 const nulFlags: Readonly<Record<string, string>> = { rg: "-0 --null", grep: "-Z --null" };
 
-function printedByGit(scan: Scan, args: readonly Argument[], place: Place, end: NameEnd): Handed {
+function printedByGit(scan: Scan, args: readonly Argument[], place: EvalContext, end: NameEnd): PipedFiles {
   const expected = end === "nul" ? "ls-files -z" : "ls-files";
   return args.map(({ text }) => text).join(" ") === expected ? below(scan, [], place, end) : undefined;
 }
@@ -131,7 +136,7 @@ const filterFlags: Readonly<Record<string, string>> = {
   tail: "-n --lines",
 };
 
-function linesKept(name: string, args: readonly Argument[], place: Place, end: NameEnd): Handed {
+function linesKept(name: string, args: readonly Argument[], place: EvalContext, end: NameEnd): PipedFiles {
   const program = programOf(name);
   if (program === undefined || end !== "line") return undefined;
   const { found, operands, unsure } = readOptions(args, program);
@@ -140,13 +145,13 @@ function linesKept(name: string, args: readonly Argument[], place: Place, end: N
   return isFilter && operands.length === (program.skip ?? 0) ? place.input(end) : undefined;
 }
 
-function below(scan: Scan, folders: readonly Argument[], place: Place, end: NameEnd): Handed {
+function below(scan: Scan, folders: readonly Argument[], place: EvalContext, end: NameEnd): PipedFiles {
   const starts = folders.length > 0 ? folders : [literalArgument(".")];
   return plain(filesBelow(scan, starts, place, everything), end);
 }
 
 /** As names are read from a pipe: not where one of them would become several, another, or an option. */
-function plain(files: Handed, end: NameEnd): Handed {
+function plain(files: PipedFiles, end: NameEnd): PipedFiles {
   const odd = end === "nul" ? /\/-/ : /[\s'"\\]|\/-/;
   const isOdd = (name: string) => odd.test(name);
   return files?.some(({ names }) => names?.some(isOdd)) === true ? undefined : files;
@@ -158,7 +163,7 @@ interface Wanted {
   depth: number;
 }
 
-function filesBelow(scan: Scan, starts: readonly Argument[], place: Place, wanted: Wanted): Handed {
+function filesBelow(scan: Scan, starts: readonly Argument[], place: EvalContext, wanted: Wanted): PipedFiles {
   if (scan.isRearranged) return undefined;
   const folders = starts.flatMap((start) => {
     const text = knownText(start);

@@ -1,5 +1,5 @@
 import { doubts } from "../opaque-reason.ts";
-import type { Doubt } from "../opaque-reason.ts";
+import type { OpaqueReason } from "../opaque-reason.ts";
 import { addOperands, addOptionFiles, addUnseenWrites } from "./operands.ts";
 import { dangersIn, hasOption, readOptions, words } from "./options.ts";
 import type { Options } from "./options.ts";
@@ -12,7 +12,7 @@ import type { Argument } from "../syntax/word.ts";
 export function describeProgram(
   { scan, args, place }: Invocation,
   program: Program | undefined,
-): Doubt | undefined {
+): OpaqueReason | undefined {
   if (!program) {
     for (const arg of args) addVisiblePaths(scan, arg, place, "read");
     return undefined;
@@ -26,7 +26,7 @@ export function describeProgram(
 }
 
 /** Why the options and words of a program make it opaque. */
-export function programDoubt(options: Options, program: Program): Doubt | undefined {
+export function programDoubt(options: Options, program: Program): OpaqueReason | undefined {
   if (program.opaque) return { reason: program.opaque };
   const dangers = dangersIn(options, program.danger);
   if (options.unsure && program.danger) return doubts.unsure;

@@ -4,15 +4,15 @@ import { addOperands, addOptionFiles } from "./operands.ts";
 import { hasOption, readOptions } from "./options.ts";
 import type { Options } from "./options.ts";
 import { strictestDoubt } from "../opaque-reason.ts";
-import type { Doubt } from "../opaque-reason.ts";
-import type { Invocation, Place, Scan } from "../part.ts";
+import type { OpaqueReason } from "../opaque-reason.ts";
+import type { Invocation, EvalContext, Scan } from "../part.ts";
 import { addPath } from "../syntax/paths.ts";
 import { programOf } from "./program-table.ts";
 import type { Program } from "./program-table.ts";
 import { knownText, literalArgument } from "../syntax/word.ts";
 import type { Argument } from "../syntax/word.ts";
 
-export function describeSed({ scan, args, place }: Invocation): Doubt | undefined {
+export function describeSed({ scan, args, place }: Invocation): OpaqueReason | undefined {
   const program: Program = programOf("sed") ?? {};
   const options = readOptions(args.map(withoutSuffix), program);
   const inPlace = hasOption(options, "-i --in-place");
@@ -32,7 +32,7 @@ function withoutSuffix(arg: Argument): Argument {
 }
 
 /** What a file was is kept under a name that the suffix makes; `*` in it stands for the name. */
-function addSpareCopies(scan: Scan, files: readonly Argument[], suffix: string, place: Place): void {
+function addSpareCopies(scan: Scan, files: readonly Argument[], suffix: string, place: EvalContext): void {
   for (const { text } of files.flatMap(({ values = [] }) => values)) {
     const name = suffix.includes("*") ? suffix.replaceAll("*", basename(text)) : basename(text) + suffix;
     addPath(
@@ -44,7 +44,12 @@ function addSpareCopies(scan: Scan, files: readonly Argument[], suffix: string, 
   }
 }
 
-function sedDoubt(scan: Scan, options: Options, program: Program, place: Place): Doubt | undefined {
+function sedDoubt(
+  scan: Scan,
+  options: Options,
+  program: Program,
+  place: EvalContext,
+): OpaqueReason | undefined {
   for (const script of sedScripts(options, program)) {
     const text = knownText(script);
     if (text === undefined) return { reason: "sed's script cannot be known before it runs" };
@@ -63,14 +68,14 @@ function sedScripts(options: Options, program: Program): Argument[] {
   return options.operands.slice(0, options.operands[0]?.text === "" ? 2 : 1);
 }
 
-export function describeAwk(invocation: Invocation): Doubt | undefined {
+export function describeAwk(invocation: Invocation): OpaqueReason | undefined {
   const program: Program = programOf("awk") ?? {};
   const doubt = describeProgram(invocation, program);
   const options = readOptions(invocation.args, program);
   return hasOption(options, program.instead) ? doubt : strictestDoubt(awkDoubt(options), doubt);
 }
 
-function awkDoubt({ operands: [script] }: Options): Doubt | undefined {
+function awkDoubt({ operands: [script] }: Options): OpaqueReason | undefined {
   const text = script && knownText(script);
   const reason = text === undefined ? "awk's program cannot be known before it runs" : opaqueAwk(text);
   return reason === undefined ? undefined : { reason };

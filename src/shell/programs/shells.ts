@@ -1,7 +1,7 @@
 import { doubts } from "../opaque-reason.ts";
-import type { Doubt } from "../opaque-reason.ts";
+import type { OpaqueReason } from "../opaque-reason.ts";
 import { dangersIn, hasOption, readOptions } from "./options.ts";
-import type { Invocation, Place } from "../part.ts";
+import type { Invocation, EvalContext } from "../part.ts";
 import { addPath, addVisiblePaths } from "../syntax/paths.ts";
 import { isInput } from "./program.ts";
 import { knownText, literalArgument } from "../syntax/word.ts";
@@ -15,7 +15,7 @@ export function isShell(name: string): boolean {
   return shells.has(name.replace(/\.exe$/i, ""));
 }
 
-export function describeShell({ scan, args, place }: Invocation): Doubt | undefined {
+export function describeShell({ scan, args, place }: Invocation): OpaqueReason | undefined {
   const options = readOptions(args.map(withDash), {
     leads: true,
     values: "-O -o --rcfile --init-file",
@@ -40,7 +40,7 @@ function withDash(arg: Argument): Argument {
 }
 
 /** The text of `-c` is the first word that is no option, wherever `-c` stood. */
-function runShellText(args: readonly Argument[], place: Place): Doubt | undefined {
+function runShellText(args: readonly Argument[], place: EvalContext): OpaqueReason | undefined {
   let next = 0;
   while (/^[-+]/.test(args[next]?.text ?? ""))
     next += /^[-+][A-Za-z]*[oO]$/.test(args[next]?.text ?? "") ? 2 : 1;
@@ -49,26 +49,26 @@ function runShellText(args: readonly Argument[], place: Place): Doubt | undefine
 }
 
 /** What it runs is judged by its words too where the text is not known. */
-export function describeEval({ scan, args, command, place }: Invocation): Doubt | undefined {
+export function describeEval({ scan, args, command, place }: Invocation): OpaqueReason | undefined {
   const doubt = runTexts(args, place);
   if (doubt && args.length > 0)
     scan.addWrapped({ argv: args, raw: command.raw, assignments: command.assignments }, place);
   return doubt;
 }
 
-export function describeTrap({ args, place }: Invocation): Doubt | undefined {
+export function describeTrap({ args, place }: Invocation): OpaqueReason | undefined {
   const [action] = args.filter((arg) => arg.text !== "--");
   return !action || /^-[lp]?$/.test(action.text) ? undefined : runTexts([action], place);
 }
 
-export function describeSource({ scan, args, place }: Invocation): Doubt {
+export function describeSource({ scan, args, place }: Invocation): OpaqueReason {
   const [file] = args;
   if (file) addPath(scan, file, { access: "read" }, place);
   return { reason: "it runs the shell text of a file", unseen: true };
 }
 
 /** A shell that knows aliases runs their text where the name stands next. */
-export function describeAlias({ args, place }: Invocation): Doubt | undefined {
+export function describeAlias({ args, place }: Invocation): OpaqueReason | undefined {
   for (const arg of args.filter(({ text }) => text.includes("="))) {
     const [value, ...others] = arg.values ?? [];
     if (!value || others.length > 0) return doubts.unseen;
@@ -78,7 +78,7 @@ export function describeAlias({ args, place }: Invocation): Doubt | undefined {
 }
 
 /** Joined by blanks and read as shell text, where all of it is known. */
-export function runTexts(args: readonly Argument[], place: Place): Doubt | undefined {
+export function runTexts(args: readonly Argument[], place: EvalContext): OpaqueReason | undefined {
   const texts = args.map((arg) => (arg.splits ? undefined : knownText(arg)));
   if (!texts.every((text) => text !== undefined)) return doubts.unseen;
   place.runText(texts.join(" "));

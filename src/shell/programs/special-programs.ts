@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import type { Doubt } from "../opaque-reason.ts";
+import type { OpaqueReason } from "../opaque-reason.ts";
 import { addBeginning } from "./operands.ts";
 import { readOptions } from "./options.ts";
 import type { Options } from "./options.ts";
@@ -22,7 +22,7 @@ export function describeDd({ scan, args, place }: Invocation): undefined {
 }
 
 /** `--arg name text` takes two words; the second of `--slurpfile name file` is read. */
-export function describeJq(invocation: Invocation): Doubt | undefined {
+export function describeJq(invocation: Invocation): OpaqueReason | undefined {
   const { scan, args, place } = invocation;
   const rest: Argument[] = [];
   for (let next = 0; next < args.length; next++) {
@@ -40,12 +40,12 @@ export function describeJq(invocation: Invocation): Doubt | undefined {
 }
 
 /** Writes files whose names begin with the second operand, or with `x`. */
-export function describeSplit(invocation: Invocation): Doubt | undefined {
+export function describeSplit(invocation: Invocation): OpaqueReason | undefined {
   return describePieces(invocation, "split", ({ operands }) => operands[1] ?? literalArgument("x"));
 }
 
 /** Writes files whose names begin with what stands behind `-f`, or with `xx`. */
-export function describeCsplit(invocation: Invocation): Doubt | undefined {
+export function describeCsplit(invocation: Invocation): OpaqueReason | undefined {
   return describePieces(invocation, "csplit", ({ found }) => {
     const prefix = found.find(({ name }) => name === "-f" || name === "--prefix");
     return prefix?.value ?? literalArgument("xx");
@@ -56,7 +56,7 @@ function describePieces(
   { scan, args, place }: Invocation,
   name: string,
   beginning: (options: Options) => Argument,
-): Doubt | undefined {
+): OpaqueReason | undefined {
   const program = programOf(name) ?? {};
   const options = readOptions(args, program);
   const [whole] = options.operands;
@@ -72,7 +72,7 @@ function isPattern({ values }: Argument): boolean {
 }
 
 /** A mode may begin with a dash, as an option does: `chmod -w a`. */
-export function describeChmod(invocation: Invocation): Doubt | undefined {
+export function describeChmod(invocation: Invocation): OpaqueReason | undefined {
   const program = programOf("chmod") ?? {};
   const isMode = ({ text }: Argument) => /^-[rwxXstugoa0-7]/.test(text);
   const { args } = invocation;
@@ -84,7 +84,7 @@ export function describeChmod(invocation: Invocation): Doubt | undefined {
 }
 
 /** The last letters of a template are replaced. */
-export function describeMktemp(invocation: Invocation): Doubt | undefined {
+export function describeMktemp(invocation: Invocation): OpaqueReason | undefined {
   const args = invocation.args.map((arg) => {
     const values = arg.values?.map((value) => {
       const text = value.text.replace(/X{3,}/g, "*");
@@ -96,7 +96,7 @@ export function describeMktemp(invocation: Invocation): Doubt | undefined {
 }
 
 /** What stands behind the database is SQL, or commands of its shell, which run programs and write files; without it that comes from the input. */
-export function describeSqlite(invocation: Invocation): Doubt | undefined {
+export function describeSqlite(invocation: Invocation): OpaqueReason | undefined {
   const program = programOf("sqlite3") ?? {};
   const doubt = describeProgram(invocation, program);
   const [, ...texts] = readOptions(invocation.args, program).operands;
@@ -122,13 +122,13 @@ const showing = new Set(
 );
 
 /** Only its copying names files; other words are often names with a slash. */
-export function describeAws(invocation: Invocation): Doubt | undefined {
+export function describeAws(invocation: Invocation): OpaqueReason | undefined {
   const copies = invocation.args[0]?.text === "s3";
   return describeProgram(invocation, copies ? undefined : programOf("gcloud"));
 }
 
 /** A word that is no format sets the clock. */
-export function describeDate(invocation: Invocation): Doubt | undefined {
+export function describeDate(invocation: Invocation): OpaqueReason | undefined {
   const program = programOf("date") ?? {};
   const doubt = describeProgram(invocation, program);
   const setsClock = readOptions(invocation.args, program).operands.some(({ text }) => /^\d/.test(text));
@@ -136,13 +136,13 @@ export function describeDate(invocation: Invocation): Doubt | undefined {
 }
 
 /** `-i` changes the files that stand behind the script, whatever else they do. */
-export function describeInPlace(invocation: Invocation): Doubt | undefined {
+export function describeInPlace(invocation: Invocation): OpaqueReason | undefined {
   const isInPlace = invocation.args.some(({ text }) => /^-[a-zA-Z0-9]*i/.test(text));
   return isInPlace ? describeEditor(invocation) : describeProgram(invocation, ownProgram(invocation));
 }
 
 /** It reads its files and may write them. */
-export function describeEditor(invocation: Invocation): Doubt | undefined {
+export function describeEditor(invocation: Invocation): OpaqueReason | undefined {
   const { scan, args, place } = invocation;
   const program = ownProgram(invocation);
   for (const file of readOptions(args, program).operands) addPath(scan, file, { access: "edit" }, place);

@@ -1,9 +1,9 @@
-import type { Doubt } from "../opaque-reason.ts";
+import type { OpaqueReason } from "../opaque-reason.ts";
 import { addOptionFiles, addUnseenWrites } from "./operands.ts";
 import { inFolder } from "../syntax/working-dirs.ts";
 import { hasOption, readOptions, words } from "./options.ts";
 import type { Options } from "./options.ts";
-import type { Invocation, Place } from "../part.ts";
+import type { Invocation, EvalContext } from "../part.ts";
 import { addPath } from "../syntax/paths.ts";
 import type { PathUse } from "../syntax/paths.ts";
 import { programDoubt } from "./program.ts";
@@ -13,7 +13,7 @@ import { literalArgument } from "../syntax/word.ts";
 import type { Argument } from "../syntax/word.ts";
 
 /** Its first word may be options without a dash; extracting writes below the folder it runs in. */
-export function describeTar({ scan, args, place }: Invocation): Doubt | undefined {
+export function describeTar({ scan, args, place }: Invocation): OpaqueReason | undefined {
   const program: Program = { ...programOf("tar"), texts: `${programOf("tar")?.texts ?? ""} -f --file` };
   const options = readOptions(unbundled(args, program), program);
   addOptionFiles(scan, options, program, place);
@@ -34,7 +34,7 @@ export function describeTar({ scan, args, place }: Invocation): Doubt | undefine
 }
 
 /** Where the members of a new archive may be: each `-C` counts for what stands behind it. */
-function memberFolders({ found }: Options, place: Place): Place[] {
+function memberFolders({ found }: Options, place: EvalContext): EvalContext[] {
   const folders = found.flatMap(({ name, value }) =>
     /^-(?:C|-directory)$/.test(name) && value ? [value] : [],
   );

@@ -1,6 +1,6 @@
 import { assignmentDoubt, doubts } from "../opaque-reason.ts";
-import type { Doubt } from "../opaque-reason.ts";
-import { type Handed, isReader } from "./piped-files.ts";
+import type { OpaqueReason } from "../opaque-reason.ts";
+import { type PipedFiles, isReader } from "./piped-files.ts";
 import { dangersIn, hasOption, readOptions, unknownIn } from "./options.ts";
 import { toAssignment } from "../syntax/assignments.ts";
 import type { Invocation, ShellAssignment, SimpleCommand } from "../part.ts";
@@ -13,7 +13,7 @@ import type { Wrapper } from "./wrapper-table.ts";
 export function describeWrapper(
   { scan, args, command, place }: Invocation,
   wrapper: Wrapper,
-): Doubt | undefined {
+): OpaqueReason | undefined {
   const options = readOptions(args, { ...wrapper, leads: true });
   for (const { name, value } of options.found) {
     if (value && wrapper.appends && /^-(?:a|-arg-file)$/.test(name))
@@ -49,7 +49,7 @@ export function describeWrapper(
 function wrappedCommand(
   operands: readonly Argument[],
   wrapper: Wrapper,
-  added: { marks: readonly string[]; input: () => Handed },
+  added: { marks: readonly string[]; input: () => PipedFiles },
   command: SimpleCommand,
 ): SimpleCommand {
   let rest = operands.slice(wrapper.skip ?? 0);
@@ -66,14 +66,14 @@ function wrappedCommand(
 /** With the arguments from the input, which are known files where the program only reads them. */
 function withAdded(
   rest: readonly Argument[],
-  { marks, input }: { marks: readonly string[]; input: () => Handed },
+  { marks, input }: { marks: readonly string[]; input: () => PipedFiles },
 ): Argument[] {
   const values = isReader(rest) ? input() : undefined;
   return [...rest.map((word) => replaced(word, marks, values)), { ...unknownArguments, values }];
 }
 
 /** A word in which the wrapper puts what it reads. */
-function replaced(word: Argument, marks: readonly string[], values: Handed): Argument {
+function replaced(word: Argument, marks: readonly string[], values: PipedFiles): Argument {
   const mark = marks.find((mark) => word.text.includes(mark));
   if (mark === undefined) return word;
   if (mark === word.text && values !== undefined) return { ...word, values, known: "" };

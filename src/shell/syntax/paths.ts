@@ -2,7 +2,7 @@ import { basename, dirname, isAbsolute, join, normalize, relative } from "node:p
 import { isBelow } from "../../base/files/paths.ts";
 import { isOwnConfiguration } from "../../permission/own-configuration.ts";
 import { matches } from "../../permission/pattern.ts";
-import type { Place, Scan, ShellPart } from "../part.ts";
+import type { EvalContext, Scan, ShellPart } from "../part.ts";
 import type { Argument, Value } from "./word.ts";
 
 /** What a command does with a path: `visible` is only named and must not lie outside. */
@@ -38,14 +38,14 @@ export function isSystemProgram(path: string): boolean {
 }
 
 /** Adds what a command does with the path that an argument names. */
-export function addPath(scan: Scan, argument: Argument, use: PathUse, place: Place): void {
+export function addPath(scan: Scan, argument: Argument, use: PathUse, place: EvalContext): void {
   if (!argument.values)
     return addUnknownPath(scan, argument.text, use, "its path cannot be known before it runs");
   for (const value of argument.values) addValue(scan, value, use, place);
 }
 
 /** A file that names files which are read: which ones cannot be known. */
-export function addListed(scan: Scan, list: Argument, place: Place): void {
+export function addListed(scan: Scan, list: Argument, place: EvalContext): void {
   addPath(scan, list, { access: "read" }, place);
   addUnknownPath(
     scan,
@@ -69,7 +69,7 @@ export function addUnknownPath(scan: Scan, text: string, use: PathUse, opaque: s
 export function addVisiblePaths(
   scan: Scan,
   argument: Argument,
-  place: Place,
+  place: EvalContext,
   access: "visible" | "read" = "visible",
 ): void {
   if (!argument.values) {
@@ -109,7 +109,7 @@ export function fileOfAddress(url: string): string | undefined {
   return path?.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
-function addValue(scan: Scan, value: Value, use: PathUse, place: Place): void {
+function addValue(scan: Scan, value: Value, use: PathUse, place: EvalContext): void {
   const { text } = value;
   if (text === "" || text === "-" || text.length > pathLimit) return;
   if (/^\/dev\/(?:tcp|udp)\//.test(text))
@@ -122,7 +122,7 @@ function addValue(scan: Scan, value: Value, use: PathUse, place: Place): void {
   for (const base of place.bases) addAt(scan, base, value, use, place);
 }
 
-function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: Place): void {
+function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: EvalContext): void {
   if (value.written !== undefined) addAt(scan, base, { text: value.written, glob: false }, use, place);
   const written = isAbsolute(value.text) ? value.text : join(base, value.text);
   if (!value.glob && harmlessDevice.test(normalize(written))) return;
@@ -164,7 +164,7 @@ function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: Plac
 }
 
 /** Where the links below a folder lead out of the workspace. */
-function addFollowed(scan: Scan, real: string, { text, glob }: Value, place: Place): void {
+function addFollowed(scan: Scan, real: string, { text, glob }: Value, place: EvalContext): void {
   const folders = glob ? findNames(scan, real, place.widerGlobs) : [real];
   const outside = folders && !scan.isRearranged ? linksOutside(scan, folders) : undefined;
   if (outside === undefined)
@@ -251,7 +251,7 @@ function fitting(names: readonly string[], component: string, all: boolean): str
 }
 
 /** Whether one of the texts of a word may begin with a dash though the word does not: by a variable, or as a name that a wildcard fits. */
-export function mayBeOption(scan: Scan, { text, values }: Argument, { bases }: Place): boolean {
+export function mayBeOption(scan: Scan, { text, values }: Argument, { bases }: EvalContext): boolean {
   if (text.startsWith("-") || values === undefined) return false;
   return values.some((value) => {
     const [first = ""] = value.text.split("/");

@@ -2,7 +2,7 @@ import { forEachChild } from "unbash";
 import type { Assignment, Command, SyntaxNode, Word } from "unbash";
 
 /** Where the variables of a script are set, and whether functions may change its folder. */
-export interface Sites {
+export interface VariableAssignments {
   /** In how many places a variable may be set. */
   count(name: string): number;
   /** Whether a variable can only hold numbers, or comes from the environment. */
@@ -39,7 +39,7 @@ const setByShell = new Set(
 const expansions = /\$\{[^}]*\}|\$\([^)]*\)|\$[\w@*#?!-]|`[^`]*`/g;
 
 /** Collects the sites of a script and of all scripts inside of it. */
-export function assignmentSites(script: SyntaxNode): Sites {
+export function assignmentSites(script: SyntaxNode): VariableAssignments {
   const survey = new Survey();
   survey.visit(script);
   return survey;
@@ -52,7 +52,7 @@ export function moves(node: SyntaxNode): boolean {
   return survey.moves;
 }
 
-class Survey implements Sites {
+class Survey implements VariableAssignments {
   readonly indirect: string[] = [];
   moves = false;
   widensGlobs = false;

@@ -1,26 +1,26 @@
 import { isAbsolute, resolve } from "node:path";
-import type { Place } from "../part.ts";
-import type { Sites } from "./variable-assignments.ts";
+import type { EvalContext } from "../part.ts";
+import type { VariableAssignments } from "./variable-assignments.ts";
 import { asGiven, knownText } from "./word.ts";
 import type { Argument, Names } from "./word.ts";
 
 /** The folders that the shell may be in; undefined where that cannot be known. */
-export type Bases = readonly string[] | undefined;
+export type WorkingDirs = readonly string[] | undefined;
 
 /** Where the shell may be after a command that succeeded, and after one that failed. */
 export interface Outcome {
-  success: Bases;
-  failure: Bases;
+  success: WorkingDirs;
+  failure: WorkingDirs;
 }
 
 /** Folders that the shell may be in before it counts as unknown. */
 const baseLimit = 8;
 
-export function union(left: Bases, right: Bases): Bases {
+export function union(left: WorkingDirs, right: WorkingDirs): WorkingDirs {
   return left && right && limited([...left, ...right]);
 }
 
-function limited(bases: readonly string[]): Bases {
+function limited(bases: readonly string[]): WorkingDirs {
   const unique = [...new Set(bases)];
   return unique.length > baseLimit ? undefined : unique;
 }
@@ -36,7 +36,7 @@ export function cdTargets(args: readonly Argument[]): readonly Argument[] {
 }
 
 /** Where the shell may be after a command that ran at this place. */
-export function movedBy(written: readonly Argument[], place: Names, sites: Sites): Outcome {
+export function movedBy(written: readonly Argument[], place: Names, sites: VariableAssignments): Outcome {
   const { bases } = place;
   const argv = written.map(asGiven);
   if (argv[0]?.values?.length !== 1) return { success: undefined, failure: undefined };
@@ -59,7 +59,7 @@ export function movedBy(written: readonly Argument[], place: Names, sites: Sites
   }
 }
 
-function movedByText(args: readonly Argument[], bases: Bases): Outcome {
+function movedByText(args: readonly Argument[], bases: WorkingDirs): Outcome {
   const isHarmless = args.every(
     (arg) => arg.values && !/\b(?:cd|pushd|popd|source)\b|(?:^|\s)\.\s/.test(arg.text),
   );
@@ -67,7 +67,7 @@ function movedByText(args: readonly Argument[], bases: Bases): Outcome {
   return { success: after, failure: after };
 }
 
-function cdBases(args: readonly Argument[], { home, bases }: Names, sites: Sites): Bases {
+function cdBases(args: readonly Argument[], { home, bases }: Names, sites: VariableAssignments): WorkingDirs {
   const [target] = cdTargets(args);
   if (!target) return sites.count("HOME") === 0 ? [home] : undefined;
   if (!target.values || target.text === "-" || target.values.some((value) => value.glob)) return undefined;
@@ -78,7 +78,7 @@ function cdBases(args: readonly Argument[], { home, bases }: Names, sites: Sites
 }
 
 /** As it is for a program that first goes to the folder. */
-export function inFolder(place: Place, folder: Argument): Place {
+export function inFolder(place: EvalContext, folder: Argument): EvalContext {
   const text = knownText(folder);
   if (text === undefined) return { ...place, bases: undefined };
   if (isAbsolute(text)) return { ...place, bases: [text] };

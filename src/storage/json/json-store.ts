@@ -5,7 +5,7 @@ import { setImmediate as breathe } from "node:timers/promises";
 import { Low } from "lowdb";
 import { Serial } from "../../base/async.ts";
 import { codeOf, messageOf } from "../../base/errors.ts";
-import type { Form } from "../../base/validator.ts";
+import type { Validator } from "../../base/validator.ts";
 import type { Log } from "../../base/log.ts";
 import { toStoreError, withStoreErrors } from "./disk-error.ts";
 import {
@@ -77,7 +77,7 @@ export class JsonStore {
     return existsSync(asidePath(this.pathOf(key), 1));
   }
 
-  async read<T>(key: string[], schema: Form<T>): Promise<T | undefined> {
+  async read<T>(key: string[], schema: Validator<T>): Promise<T | undefined> {
     const path = this.pathOf(key);
     return this.#use(path, (file) => file.run((low) => this.#load(key, low, schema)));
   }
@@ -94,7 +94,7 @@ export class JsonStore {
    */
   async update<T>(
     key: string[],
-    schema: Form<T>,
+    schema: Validator<T>,
     fn: (value: T | undefined) => T | undefined,
   ): Promise<T | undefined> {
     const path = this.pathOf(key);
@@ -195,7 +195,7 @@ export class JsonStore {
   async *readEach<T, Name extends string>(
     prefix: string[],
     names: Iterable<Name>,
-    schema: Form<T>,
+    schema: Validator<T>,
   ): AsyncGenerator<{ name: Name; value: T | undefined }> {
     await this.#checkFolders([...prefix, ""]);
     let count = 0;
@@ -206,7 +206,7 @@ export class JsonStore {
   }
 
   /** What stands at a path of {@link pathOf}, at once; undefined where {@link readOrSkip} has something to tell. */
-  peek<T>(path: string, form: Form<T>): Held<T> | undefined {
+  peek<T>(path: string, form: Validator<T>): Held<T> | undefined {
     try {
       return readAs(path, form);
     } catch {
@@ -215,7 +215,7 @@ export class JsonStore {
   }
 
   /** For reading many: an unreadable file is skipped with a warning and hides no others. */
-  async readOrSkip<T>(key: string[], schema: Form<T>): Promise<Held<T> | undefined> {
+  async readOrSkip<T>(key: string[], schema: Validator<T>): Promise<Held<T> | undefined> {
     const path = this.pathOf(key);
     try {
       return readAs(path, schema);
@@ -261,7 +261,7 @@ export class JsonStore {
     });
   }
 
-  async #load<T>(key: string[], low: Low<Box>, schema: Form<T>): Promise<T | undefined> {
+  async #load<T>(key: string[], low: Low<Box>, schema: Validator<T>): Promise<T | undefined> {
     const path = this.pathOf(key);
     await this.#checkFolders(key);
     low.data = { value: undefined };
@@ -350,12 +350,12 @@ class StoredFile {
   }
 }
 
-function readAs<T>(path: string, form: Form<T>): Held<T> | undefined {
+function readAs<T>(path: string, form: Validator<T>): Held<T> | undefined {
   const read = readJson(path);
   return read && { value: parse(read.value, form), stat: read.stat };
 }
 
-function parse<T>(value: unknown, schema: Form<T>): T {
+function parse<T>(value: unknown, schema: Validator<T>): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];

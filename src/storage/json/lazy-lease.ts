@@ -3,7 +3,7 @@ import type { Lease } from "./lock.ts";
 export type HeldLease = Extract<Lease, { status: "held" }>;
 
 /** A lease that is taken when it is first needed, and given back once. */
-export class LateLease {
+export class LazyLease {
   readonly #acquire: () => Promise<HeldLease>;
   #held: Promise<HeldLease> | undefined;
   #isReleased = false;
@@ -12,8 +12,8 @@ export class LateLease {
     this.#acquire = acquire;
   }
 
-  static of(held: HeldLease): LateLease {
-    const lease = new LateLease(async () => held);
+  static of(held: HeldLease): LazyLease {
+    const lease = new LazyLease(async () => held);
     lease.#held = Promise.resolve(held);
     return lease;
   }

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { sleep } from "../../base/async.ts";
 import { UserError } from "../../base/errors.ts";
-import type { Form } from "../../base/validator.ts";
+import type { Validator } from "../../base/validator.ts";
 import type { Log } from "../../base/log.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
 import { isRecord, isTexts } from "../../base/text/record.ts";
@@ -56,7 +56,7 @@ interface StoredVersion {
  * Accepts the version of a store that this program or a later one wrote. Anything else is damage, moved aside and said
  * to the person: every migration may run again, so that the store opens as it is.
  */
-function versionForm(migrations: readonly Migration[]): Form<StoredVersion> {
+function versionForm(migrations: readonly Migration[]): Validator<StoredVersion> {
   return {
     safeParse(value) {
       if (isBareVersion(value)) return { success: true, data: { version: value, isFramed: false } };

@@ -3,7 +3,7 @@ import { open, rm, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "../../base/errors.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
-import { byteLengthOf, bytesOf, type Piece, textOf } from "../../base/secrets/text-or-bytes.ts";
+import { byteLengthOf, bytesOf, type TextOrBytes, textOf } from "../../base/secrets/text-or-bytes.ts";
 import {
   countLines,
   cutText,
@@ -50,7 +50,7 @@ export class BashOutput {
     this.#kept = new KeptOutput(limits);
   }
 
-  async push(piece: Piece): Promise<void> {
+  async push(piece: TextOrBytes): Promise<void> {
     this.#characters += piece.length;
     const settled = this.#terminal.push(piece);
     for (const one of settled) await this.#kept.push(one);
@@ -97,14 +97,14 @@ class LiveOutput {
   #sent = 0;
   #skipped = 0;
   /** The end of what was skipped, beside the line that is being written. */
-  #newest: Piece[] = [];
+  #newest: TextOrBytes[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   constructor(show: (delta: string) => Promise<void>) {
     this.#show = show;
   }
 
-  async push(settled: readonly Piece[], openLine: string): Promise<void> {
+  async push(settled: readonly TextOrBytes[], openLine: string): Promise<void> {
     const room = this.#room();
     const length = lengthOf(settled) + openLine.length;
     if (room < LIVE_LEAST_CHARACTERS) this.#skipped += Math.max(0, length - this.#shownLine.length);
@@ -173,7 +173,7 @@ class LiveOutput {
     await this.#show(text);
   }
 
-  #wait(settled: readonly Piece[]): void {
+  #wait(settled: readonly TextOrBytes[]): void {
     const newest = [...this.#newest, ...settled];
     while (lengthOf(newest) - (newest[0]?.length ?? Infinity) >= LIVE_LEAST_CHARACTERS) newest.shift();
     this.#newest = newest;
@@ -193,7 +193,7 @@ class LiveOutput {
   }
 }
 
-function lengthOf(pieces: readonly Piece[]): number {
+function lengthOf(pieces: readonly TextOrBytes[]): number {
   return pieces.reduce((sum, { length }) => sum + length, 0);
 }
 
@@ -203,14 +203,14 @@ class KeptOutput {
   readonly #mostLines: number;
   readonly #mostBytes: number;
   readonly #hint: string;
-  #pieces: Piece[] = [];
+  #pieces: TextOrBytes[] = [];
   #heldCharacters = 0;
   /** That have ended, counted as long as it is short. */
   #endedLines = 0;
   #isLineOpen = false;
   #bytes = 0;
   #file: { path: string; handle: FileHandle; bytes: number } | undefined;
-  #unwritten: Piece[] = [];
+  #unwritten: TextOrBytes[] = [];
   #unwrittenBytes = 0;
   /** One write goes on while more output comes. */
   #writing: Promise<void> = Promise.resolve();
@@ -224,7 +224,7 @@ class KeptOutput {
     this.#hint = limits.hint ?? defaultHint;
   }
 
-  async push(piece: Piece): Promise<void> {
+  async push(piece: TextOrBytes): Promise<void> {
     if (piece.length === 0) return;
     const wasShort = this.#isShort();
     this.#bytes += byteLengthOf(piece);
@@ -282,7 +282,7 @@ class KeptOutput {
     }
   }
 
-  async #keep(pieces: readonly Piece[]): Promise<void> {
+  async #keep(pieces: readonly TextOrBytes[]): Promise<void> {
     if (this.#problem !== undefined) return;
     for (const piece of pieces) {
       this.#unwritten.push(piece);

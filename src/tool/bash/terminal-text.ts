@@ -1,5 +1,5 @@
 import { withoutEscapes } from "../../base/text/controls.ts";
-import { divide, type Piece, textOf } from "../../base/secrets/text-or-bytes.ts";
+import { divide, type TextOrBytes, textOf } from "../../base/secrets/text-or-bytes.ts";
 
 /** A line without an end is taken as it is from this length on. */
 const LINE_LIMIT = 64 * 1024;
@@ -25,7 +25,7 @@ export class TerminalText {
   #notText = 0;
 
   /** Takes more output and returns what is settled by it, which is whole lines. */
-  push(piece: Piece): Piece[] {
+  push(piece: TextOrBytes): TextOrBytes[] {
     this.#length += piece.length;
     const [lines, open] = divide(piece, piece.lastIndexOf("\n") + 1);
     const settled = lines.length === 0 ? [] : this.#settle(lines);
@@ -33,7 +33,7 @@ export class TerminalText {
     return this.#open.length > LINE_LIMIT ? [...settled, this.end()] : settled;
   }
 
-  #settle(lines: Piece): Piece[] {
+  #settle(lines: TextOrBytes): TextOrBytes[] {
     const begun = this.#open;
     this.#open = "";
     const isPlain = typeof lines !== "string" && isClean(lines) && isClean(begun);
@@ -65,7 +65,7 @@ export class TerminalText {
   }
 }
 
-function isClean(piece: Piece): boolean {
+function isClean(piece: TextOrBytes): boolean {
   return !SIGNS.some((sign) => piece.includes(sign));
 }
 

@@ -1,6 +1,6 @@
 import { wantedEdit } from "./match-place.ts";
 import { linesOf, Source, withoutReturns } from "./match-source.ts";
-import type { Place, Span, Wanted } from "./match-source.ts";
+import type { MatchPlace, Span, Wanted } from "./match-source.ts";
 import { placeLimit, replaceLimit, strategies } from "./match-strategies.ts";
 import type { Strategy } from "./match-strategies.ts";
 
@@ -31,7 +31,7 @@ export function applyEdit(text: string, edit: Edit): EditOutcome {
   const source = new Source(text);
   const all = edit.replaceAll === true;
   const wanted = wantedEdit(withoutReturns(edit.oldString), withoutReturns(edit.newString), all);
-  let oversized: Place | undefined;
+  let oversized: MatchPlace | undefined;
   for (const { strategy, find } of strategies) {
     const found = find(source, wanted);
     const fitting = found.filter((place) => !isOversized(source, place, wanted.needle));
@@ -46,7 +46,7 @@ function conclude(
   source: Source,
   { all }: Wanted,
   strategy: Strategy,
-  places: readonly Place[],
+  places: readonly MatchPlace[],
 ): EditOutcome {
   const [first] = places;
   const several = places.length > 1 && (!all || places.some(({ similar }) => similar));
@@ -59,7 +59,7 @@ function conclude(
   return { outcome: "replaced", text: source.replace(apart), strategy, spans, ...(indented && { indented }) };
 }
 
-function ambiguous(source: Source, strategy: Strategy, places: readonly Place[]): EditOutcome {
+function ambiguous(source: Source, strategy: Strategy, places: readonly MatchPlace[]): EditOutcome {
   const shown = places.slice(0, placeLimit);
   const lines = [...new Set(shown.map(({ start }) => source.lineAt(start) + 1))];
   return { outcome: "ambiguous", strategy, lines, more: places.length > placeLimit };
@@ -73,8 +73,8 @@ function isOversized(source: Source, { start, end }: Span, needle: string): bool
   return end - start > Math.max(needle.length + 500, needle.length * 4);
 }
 
-function withoutOverlaps(places: readonly Place[]): Place[] {
-  const apart: Place[] = [];
+function withoutOverlaps(places: readonly MatchPlace[]): MatchPlace[] {
+  const apart: MatchPlace[] = [];
   for (const place of places) {
     if (place.start >= (apart.at(-1)?.end ?? 0)) apart.push(place);
   }

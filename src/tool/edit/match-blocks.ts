@@ -1,7 +1,7 @@
 import { distance } from "fastest-levenshtein";
 import { linesPlace } from "./match-place.ts";
 import { linesOf } from "./match-source.ts";
-import type { Place, Source, Wanted } from "./match-source.ts";
+import type { MatchPlace, Source, Wanted } from "./match-source.ts";
 
 const sizeTolerance = 0.25;
 const leastLikeness = 0.65;
@@ -15,7 +15,7 @@ const comparedLength = 20_000;
 const comparedPairs = 4_000_000_000;
 
 /** First and last line are there, the size is near, and what is between is much alike. */
-export function findBlocks(source: Source, wanted: Wanted): Place[] {
+export function findBlocks(source: Source, wanted: Wanted): MatchPlace[] {
   const needle = linesOf(wanted.needle).map((line) => line.trim());
   if (!hasAnchors(needle)) return [];
   const slack = Math.max(1, Math.floor(needle.length * sizeTolerance));
@@ -34,7 +34,7 @@ export function findBlocks(source: Source, wanted: Wanted): Place[] {
 }
 
 /** First and last line are there, and at least half of the lines between are the same. */
-export function findByContext(source: Source, wanted: Wanted): Place[] {
+export function findByContext(source: Source, wanted: Wanted): MatchPlace[] {
   const needle = linesOf(wanted.needle).map((line) => line.trim());
   if (!hasAnchors(needle)) return [];
   return anchoredBlocks(source, needle, 0)

@@ -1,7 +1,7 @@
 import { lazy } from "../../base/lazy.ts";
 import { compareLines, completeIndents, pairEqualLines, placeChange } from "./match-change.ts";
 import { linesOf } from "./match-source.ts";
-import type { Place, Source, Span, Wanted } from "./match-source.ts";
+import type { MatchPlace, Source, Span, Wanted } from "./match-source.ts";
 
 export function wantedEdit(needle: string, replacement: string, all: boolean): Wanted {
   return {
@@ -31,7 +31,7 @@ function blanksBefore(lines: readonly string[]): number {
 }
 
 /** Whole lines as a place; the new text gets the indentation that the lines have. */
-export function linesPlace(source: Source, wanted: Wanted, first: number, count: number): Place {
+export function linesPlace(source: Source, wanted: Wanted, first: number, count: number): MatchPlace {
   const span = source.linesSpan(first, count, wanted.needle.endsWith("\n"));
   const found = pairEqualLines(linesOf(wanted.needle), source.lines.slice(first, first + count));
   return { ...span, replacement: joined(placeChange(wanted.change(), found), wanted) };
@@ -43,7 +43,7 @@ function joined(lines: readonly string[], { replacement }: Wanted): string {
 }
 
 /** Text that was found as written. New lines without any indentation get that of the lines they replace. */
-export function exactPlace(source: Source, wanted: Wanted, start: number): Place {
+export function exactPlace(source: Source, wanted: Wanted, start: number): MatchPlace {
   const span = { start, end: start + wanted.needle.length };
   const place = { ...span, replacement: wanted.replacement };
   if (!wanted.needle.includes("\n")) return place;
@@ -66,7 +66,7 @@ function beginning(source: Source, start: number) {
 }
 
 /** The old text's words, broken into other lines. Where they begin a line, new lines get the file's indentation. */
-export function wordsPlace(source: Source, wanted: Wanted, span: Span): Place {
+export function wordsPlace(source: Source, wanted: Wanted, span: Span): MatchPlace {
   const { begin, indent } = beginning(source, span.start);
   const replacement = withoutSharedBoundary(wanted);
   if (indent.trim() !== "" || !replacement.includes("\n")) return { ...span, replacement };

@@ -14,7 +14,7 @@ export interface Wanted {
 }
 
 /** A span of the text with `\n` only, and what stands there afterwards. */
-export interface Place extends Span {
+export interface MatchPlace extends Span {
   readonly replacement: string;
   /** Found by likeness: several of these are never replaced at once. */
   readonly similar?: boolean;
@@ -30,7 +30,7 @@ export interface ChangedLine {
   readonly like?: number;
 }
 
-export type Find = (source: Source, wanted: Wanted) => Place[];
+export type Find = (source: Source, wanted: Wanted) => MatchPlace[];
 
 /** The text with `\n` only, cut into lines once, and the way back to the text as it is. */
 export class Source {
@@ -79,7 +79,7 @@ export class Source {
   }
 
   /** Puts the replacements in; the places are in order and do not overlap. */
-  replace(places: readonly Place[]): string {
+  replace(places: readonly MatchPlace[]): string {
     const pieces: string[] = [];
     let done = 0;
     for (const place of places) {

@@ -3,7 +3,7 @@ import { commonIndent } from "./match-indent.ts";
 import { exactPlace, linesPlace, withoutBlankLines, wordsPlace } from "./match-place.ts";
 import { runsOf } from "./match-runs.ts";
 import { collapsed, linesOf } from "./match-source.ts";
-import type { Find, Place, Source, Span, Wanted } from "./match-source.ts";
+import type { Find, MatchPlace, Source, Span, Wanted } from "./match-source.ts";
 
 /** How the old text was recognised, from the strictest to the most tolerant. */
 export type Strategy =
@@ -39,7 +39,7 @@ export const strategies: readonly { strategy: Strategy; find: Find }[] = [
   { strategy: "context", find: tolerant(findByContext) },
 ];
 
-function findExact(source: Source, wanted: Wanted): Place[] {
+function findExact(source: Source, wanted: Wanted): MatchPlace[] {
   // Places that overlap count as several: which of them was meant cannot be known.
   return occurrences(source.text, wanted.needle, wanted.all).map((start) =>
     exactPlace(source, wanted, start),
@@ -52,7 +52,7 @@ function tolerant(find: Find): Find {
 }
 
 /** The block stands deeper or less deep, with the same shape; blanks at line ends do not count. */
-function findIndented(source: Source, wanted: Wanted): Place[] {
+function findIndented(source: Source, wanted: Wanted): MatchPlace[] {
   const needle = linesOf(wanted.needle).map((line) => line.trimEnd());
   const shift = commonIndent(needle);
   const bare = needle.map((line) => line.slice(shift.length));
@@ -66,13 +66,13 @@ function hasShape(source: Source, first: number, bare: readonly string[]): boole
   return lines.every((line, index) => line.slice(shift.length) === bare[index]);
 }
 
-function findTrimmedLines(source: Source, wanted: Wanted): Place[] {
+function findTrimmedLines(source: Source, wanted: Wanted): MatchPlace[] {
   const needle = linesOf(wanted.needle).map((line) => line.trim());
   return linePlaces(source, wanted, needle, source.trimmed);
 }
 
 /** The needle has blank lines or blanks around it that the text has not. */
-function findTrimmedBoundary(source: Source, wanted: Wanted): Place[] {
+function findTrimmedBoundary(source: Source, wanted: Wanted): MatchPlace[] {
   const core = wanted.needle.trim();
   if (core === wanted.needle) return [];
   const inLines = findCoreLines(source, wanted);
@@ -82,14 +82,14 @@ function findTrimmedBoundary(source: Source, wanted: Wanted): Place[] {
     .filter((span) => isWhole(source.text, span));
 }
 
-function findCoreLines(source: Source, wanted: Wanted): Place[] {
+function findCoreLines(source: Source, wanted: Wanted): MatchPlace[] {
   const core = withoutBlankLines(wanted);
   const indented = findIndented(source, core);
   return indented.length > 0 ? indented : findTrimmedLines(source, core);
 }
 
 /** Runs of blanks and newlines count as one blank. */
-function findWhitespace(source: Source, wanted: Wanted): Place[] {
+function findWhitespace(source: Source, wanted: Wanted): MatchPlace[] {
   const core = withoutBlankLines(wanted);
   for (const lines of [wanted, core]) {
     const inLines = linePlaces(source, lines, linesOf(lines.needle).map(collapsed), source.collapsed);
@@ -105,8 +105,8 @@ function linePlaces(
   needle: readonly string[],
   lines: readonly string[],
   fits: (first: number) => boolean = () => true,
-): Place[] {
-  const places: Place[] = [];
+): MatchPlace[] {
+  const places: MatchPlace[] = [];
   let free = 0;
   let lookedAt = 0;
   for (const first of runsOf(needle, lines)) {
@@ -121,11 +121,11 @@ function linePlaces(
   return places;
 }
 
-function findWords(source: Source, wanted: Wanted): Place[] {
+function findWords(source: Source, wanted: Wanted): MatchPlace[] {
   const { text } = source;
   const words = wanted.needle.trim().split(/\s+/);
   if (words.length < 2 || words.length > wordLimit || isTooOften(text, words)) return [];
-  const places: Place[] = [];
+  const places: MatchPlace[] = [];
   for (const match of text.matchAll(new RegExp(words.map(literal).join("\\s+"), "g"))) {
     const span = { start: match.index, end: match.index + match[0].length };
     if (isWhole(text, span)) places.push(wordsPlace(source, wanted, span));
@@ -143,7 +143,7 @@ function isTooOften(text: string, [first = "", ...others]: readonly string[]): b
 }
 
 /** The needle has `\n`, `\"` and the like where the text has the character itself. */
-function findEscaped({ text }: Source, { needle, replacement, all }: Wanted): Place[] {
+function findEscaped({ text }: Source, { needle, replacement, all }: Wanted): MatchPlace[] {
   const kinds = new Set(needle.match(escapes));
   if (kinds.size === 0) return [];
   const plain = unescaped(needle, kinds);

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { orAfter, orWhenAborted } from "../../base/async.ts";
 import { codeOf, messageOf, UserError } from "../../base/errors.ts";
-import { isFolder, lookAt } from "../../base/files/file-stat.ts";
+import { isFolder, statOrUndefined } from "../../base/files/file-stat.ts";
 import { type Environment, findProgram } from "./find-program.ts";
 import { endWriting } from "./process-output.ts";
 import { endTree, killGroup, PROCESS_MARK } from "./process-tree.ts";
@@ -153,7 +153,7 @@ async function spawnPiped(command: PipedCommand, env: NodeJS.ProcessEnv): Promis
 const isWindows = process.platform === "win32";
 
 function onWindows({ command, args, cwd }: PipedCommand, env: Environment): SpawnedCommand {
-  const isFile = (path: string) => lookAt(path)?.isFile() ?? false;
+  const isFile = (path: string) => statOrUndefined(path)?.isFile() ?? false;
   return windowsCommand(command, args, { env, cwd, isFile });
 }
 

@@ -2,7 +2,7 @@ import { isAscii } from "node:buffer";
 import { Duplex, type Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { deferred, orAfter, type Deferred } from "../../base/async.ts";
-import type { Piece } from "../../base/secrets/text-or-bytes.ts";
+import type { TextOrBytes } from "../../base/secrets/text-or-bytes.ts";
 
 /** Reading stops while this much waits for its reader. */
 const WAITING_LIMIT_BYTES = 256 * 1024;
@@ -26,7 +26,7 @@ export function endWriting(output: Readable): void {
  */
 export class ProcessOutput {
   readonly #stream: Readable;
-  readonly #read: (piece: Piece) => Promise<void>;
+  readonly #read: (piece: TextOrBytes) => Promise<void>;
   readonly #decoder = new StringDecoder("utf8");
   /** Whether the decoder may wait for the rest of a character. */
   #isInCharacter = false;
@@ -38,7 +38,7 @@ export class ProcessOutput {
   #reading = false;
   readonly #done: Promise<void>;
 
-  constructor(stream: Readable, read: (piece: Piece) => Promise<void>) {
+  constructor(stream: Readable, read: (piece: TextOrBytes) => Promise<void>) {
     this.#stream = stream;
     this.#read = read;
     stream.on("data", (chunk: Buffer) => this.#take(chunk));
@@ -117,7 +117,7 @@ export class ProcessOutput {
     if (rest !== "") await this.#read(rest);
   }
 
-  #decode(bytes: Buffer): Piece {
+  #decode(bytes: Buffer): TextOrBytes {
     if (!this.#isInCharacter && isAscii(bytes)) return bytes;
     this.#isInCharacter = (bytes.at(-1) ?? 0) >= 0x80;
     return this.#decoder.write(bytes);

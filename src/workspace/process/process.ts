@@ -5,7 +5,7 @@ import type { Readable } from "node:stream";
 import { deferred, orAfter } from "../../base/async.ts";
 import { codeOf, messageOf } from "../../base/errors.ts";
 import { isFolder } from "../../base/files/file-stat.ts";
-import type { Piece } from "../../base/secrets/text-or-bytes.ts";
+import type { TextOrBytes } from "../../base/secrets/text-or-bytes.ts";
 import { Secrets } from "../../base/secrets/secrets.ts";
 import { type Environment, findProgram } from "./find-program.ts";
 import { endWriting, ProcessOutput } from "./process-output.ts";
@@ -29,7 +29,7 @@ export interface ShellCommand {
   timeoutMs: number;
   signal: AbortSignal;
   /** Output as it comes, stdout and stderr in order of arrival, as valid text. Awaited: that is the back-pressure. */
-  onOutput(piece: Piece): Promise<void>;
+  onOutput(piece: TextOrBytes): Promise<void>;
 }
 
 export interface ProcessOutcome {
@@ -115,7 +115,7 @@ class ShellProcesses implements Processes {
 
   async #runRedacted(command: ShellCommand): Promise<ProcessOutcome> {
     const redacted = this.#secrets.redactStream();
-    const show = async (piece: Piece) => {
+    const show = async (piece: TextOrBytes) => {
       if (piece.length > 0) await command.onOutput(piece);
     };
     const ended = await this.#start({ ...command, onOutput: (piece) => show(redacted.push(piece)) });
