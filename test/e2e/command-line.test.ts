@@ -157,7 +157,7 @@ describe("fairlead run", () => {
       const value = await run(["run", "--format", "xml", "Hi"]);
       expect([value.code, value.stderr]).toEqual([2, expect.stringContaining("text, json")]);
       const mode = await run(["run", "--mode", "fly", "Hi"]);
-      expect([mode.code, mode.stderr]).toEqual([1, expect.stringContaining('There is no mode "fly"')]);
+      expect([mode.code, mode.stderr]).toEqual([1, expect.stringContaining('There is no agent "fly"')]);
       const listed = await run(["sessions", "list", "--json"]);
       expect(JSON.parse(listed.stdout), "nothing is left to be continued").toEqual([]);
     });

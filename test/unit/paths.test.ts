@@ -105,10 +105,12 @@ test("a new file in a linked folder whose target is outside is outside", async (
   const also = [place.path("link/new.txt"), "link/new.txt"];
   const path = join(target, "new.txt");
   expect(pathPermissions(place.context, resolved, "edit")).toEqual([
-    { permission: "edit", subjects: [{ text: path, also }], always: [path] },
+    { permission: "edit", subjects: [{ text: path, also, named: "link/new.txt" }], always: [path] },
     {
       permission: "external_directory",
-      subjects: [{ text: target, also: [path, place.path("link/new.txt")] }],
+      subjects: [
+        { text: target, also: [path, place.path("link/new.txt")], named: place.path("link/new.txt") },
+      ],
       always: [target, `${target}/*`],
     },
   ]);
