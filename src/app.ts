@@ -1,7 +1,7 @@
+import { errorFields } from "./base/error-fields.ts";
 import { join } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { messageOf } from "./base/errors.ts";
 import { type LogLevel, openFileLog } from "./base/file-log.ts";
 import type { Log } from "./base/log.ts";
 import { Secrets } from "./base/secrets/secrets.ts";
@@ -207,7 +207,7 @@ export class App {
         await breathe();
       }
     } catch (error) {
-      this.log.error("a part of the program did not load", { error: messageOf(error) });
+      this.log.error("a part of the program did not load", errorFields(error));
     }
   }
 
@@ -270,7 +270,7 @@ export class App {
     if (this.#sessions === undefined) this.#surroundings.onWarning?.(text);
     this.#sessions
       ?.warn(text)
-      .catch((error: unknown) => this.log.error("nobody was told", { error: messageOf(error) }));
+      .catch((error: unknown) => this.log.error("nobody was told", errorFields(error)));
   }
 }
 

@@ -1,6 +1,7 @@
+import { errorFields } from "../base/error-fields.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
-import { messageOf, partProblem, UserError } from "../base/errors.ts";
+import { partProblem, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Session } from "../session/session.ts";
 import { abilitiesOf } from "./client-capabilities.ts";
@@ -221,7 +222,7 @@ export class RequestDispatcher {
   /** A file of the program that cannot be read now may be there for the next request. */
   #fail(reason: unknown): void {
     const { wire, log } = this.#deps;
-    log.error("the protocol library did not load", { error: messageOf(reason) });
+    log.error("the protocol library did not load", errorFields(reason));
     this.#problem = new UserError(partProblem(reason), { cause: reason });
     this.#loading = undefined;
     const refused = this.#waiting.filter((message) => !wire.hasAnswered(message));

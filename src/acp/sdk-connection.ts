@@ -1,6 +1,6 @@
+import { errorFields } from "../base/error-fields.ts";
 import { agent, type AgentApp, type AnyMessage } from "@agentclientprotocol/sdk/unstable";
 import type { AgentConnector } from "@agentclientprotocol/sdk/experimental/v2/unstable";
-import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { SessionHost } from "../session/session-host.ts";
 import { accountHandlers } from "./methods/account-handlers.ts";
@@ -74,7 +74,7 @@ export function connectLibrary(deps: LibraryDeps): SdkConnection {
     visited: (elicitationId) => {
       connection.peer?.asker
         .visited(elicitationId)
-        .catch((error: unknown) => log.warn("nobody was told", { error: messageOf(error) }));
+        .catch((error: unknown) => log.warn("nobody was told", errorFields(error)));
     },
   };
 }

@@ -55,8 +55,9 @@ function cut(text: string): string {
 }
 
 function toText(level: LogLevel, message: string, fields: LogFields): string {
-  const told = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return [level, message, ...told.map(([name, value]) => `${name}=${value}`)].join(" ");
+  // Stacks are for the file; in a terminal they would bury the message.
+  const shown = Object.entries(fields).filter(([name, value]) => value !== undefined && name !== "stack");
+  return [level, message, ...shown.map(([name, value]) => `${name}=${value}`)].join(" ");
 }
 
 /** A log of this size is put aside; with {@link oldLogs} before it that is all that stays. */

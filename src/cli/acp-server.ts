@@ -1,10 +1,10 @@
+import { errorFields } from "../base/error-fields.ts";
 import { serveClient, type ServerDeps } from "../acp/server.ts";
 import type { Account } from "../acp/methods/account.ts";
 import type { Program } from "../acp/initialize.ts";
 import type { Wire } from "../acp/transport/wire.ts";
 import { App, type AppOptions } from "../app.ts";
 import { orAfter } from "../base/async.ts";
-import { messageOf } from "../base/errors.ts";
 import { keepHeapSmall } from "./heap.ts";
 
 export interface RunningServer {
@@ -75,6 +75,6 @@ export async function openServer({
       wire.abandon(reason);
       await orAfter(wire.outbox.flush(), cutOffLimitMs, undefined);
     },
-    report: (what, error) => app.log.error(what, { error: messageOf(error) }),
+    report: (what, error) => app.log.error(what, errorFields(error)),
   };
 }

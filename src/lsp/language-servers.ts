@@ -1,3 +1,4 @@
+import { errorFields } from "../base/error-fields.ts";
 import { orAfter, orWhenAborted, Serial } from "../base/async.ts";
 import { messageOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -78,7 +79,7 @@ export class LanguageServers {
       entry.accept();
       return found.length === 0 ? "" : describeProblems(name, found, place.cwd);
     } catch (error) {
-      this.#deps.log.info("no errors from a language server", { name, error: messageOf(error) });
+      this.#deps.log.info("no errors from a language server", { name, ...errorFields(error) });
       return "";
     }
   }

@@ -1,6 +1,7 @@
+import { errorFields } from "../base/error-fields.ts";
 import { z } from "zod";
 import { type Deferred, deferred } from "../base/async.ts";
-import { messageOf, sentenceOf } from "../base/errors.ts";
+import { sentenceOf } from "../base/errors.ts";
 import { type Log, silentLog } from "../base/log.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { Location, ToolKind } from "../message/part.ts";
@@ -297,7 +298,7 @@ export class Gate {
       await saved;
     } catch (error) {
       this.#log.error("an approval could not be saved and holds for this session only", {
-        problem: messageOf(error),
+        ...errorFields(error),
       });
     }
   }

@@ -1,3 +1,4 @@
+import { errorFields } from "../base/error-fields.ts";
 import { deferred, type Deferred, orAfter } from "../base/async.ts";
 import { excerpt } from "../base/text/excerpt.ts";
 import type { Log } from "../base/log.ts";
@@ -140,7 +141,7 @@ export class PluginHost {
     // Told first: who waits for an answer asks next whose fault it was.
     this.#options.onLost(why, suspect);
     void this.end("quickly").catch((error: unknown) =>
-      this.#options.log.error("the process of plugins did not end", { error: String(error) }),
+      this.#options.log.error("the process of plugins did not end", errorFields(error)),
     );
   }
 

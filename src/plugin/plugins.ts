@@ -1,6 +1,6 @@
+import { errorFields } from "../base/error-fields.ts";
 import { z } from "zod";
 import { orAfter } from "../base/async.ts";
-import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Tool } from "../tool/tool.ts";
 import type {
@@ -159,7 +159,7 @@ export class Plugins {
         const asked = await this.#hook(module, "event", { event });
         if (asked.outcome !== "value") this.#modules.blame(module, "event", asked);
       });
-      told.catch((error: unknown) => this.#log.error("an event broke", { error: messageOf(error) }));
+      told.catch((error: unknown) => this.#log.error("an event broke", errorFields(error)));
     }
   }
 

@@ -1,3 +1,4 @@
+import { errorFields } from "../base/error-fields.ts";
 import type { Log } from "../base/log.ts";
 import type { FoundModules } from "./modules.ts";
 import type { StartHost } from "./plugin-host.ts";
@@ -61,7 +62,7 @@ export class SharedPlugins {
     try {
       await plugins.close("gently");
     } catch (error) {
-      this.#options.log.warn("plugins did not end", { error: String(error) });
+      this.#options.log.warn("plugins did not end", errorFields(error));
     }
     this.#closing.delete(plugins);
   }

@@ -1,6 +1,6 @@
+import { errorFields } from "../base/error-fields.ts";
 import { isCallable } from "../agent/agent.ts";
 import { type LoadedAgents, loadAgents } from "../agent/agents.ts";
-import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { type LoadedCommands, loadCommands } from "../command/commands.ts";
 import { readConsentContent } from "../config/consent.ts";
@@ -173,7 +173,7 @@ async function checkTrust(root: string, hash: string, { trust, log }: Configured
   try {
     return await trust.check(root, hash);
   } catch (error) {
-    log.warn("what is trusted could not be read", { error: messageOf(error) });
+    log.warn("what is trusted could not be read", errorFields(error));
     return "new";
   }
 }

@@ -1,9 +1,10 @@
+import { errorFields } from "../base/error-fields.ts";
 import type { Dirent } from "node:fs";
 import { lstat, readdir, rm, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
 import { z } from "zod";
-import { codeOf, messageOf, UserError } from "../base/errors.ts";
+import { codeOf, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { SessionId } from "../message/ids.ts";
 import type { SessionInfo } from "../message/message.ts";
@@ -100,7 +101,7 @@ export class Housekeeping {
     try {
       await this.runIfDue();
     } catch (thrown) {
-      this.#deps.log.warn("housekeeping failed", { reason: messageOf(thrown) });
+      this.#deps.log.warn("housekeeping failed", errorFields(thrown));
     }
   }
 

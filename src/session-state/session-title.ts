@@ -1,4 +1,4 @@
-import { messageOf } from "../base/errors.ts";
+import { errorFields } from "../base/error-fields.ts";
 import type { Log } from "../base/log.ts";
 import type { Emit } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
@@ -55,7 +55,7 @@ export class SessionTitle {
         await spending.countTitle({ model: model.ref, tokens, cost, time: Date.now() });
         if (title !== undefined) await this.set(title, "generated");
       })
-      .catch((error: unknown) => log.warn("no title", { sessionId, error: messageOf(error) }));
+      .catch((error: unknown) => log.warn("no title", { sessionId, ...errorFields(error) }));
   }
 
   /** Ends what is still asked of a model. */

@@ -1,4 +1,4 @@
-import { messageOf } from "../base/errors.ts";
+import { errorFields } from "../base/error-fields.ts";
 import { type Log, withFields } from "../base/log.ts";
 import { expectSpareFiles } from "../base/files/spare-files.ts";
 import type { SessionEvent } from "../message/event.ts";
@@ -215,7 +215,7 @@ export class SessionOpener {
       try {
         await door.emit(event);
       } catch (error) {
-        log.warn("nobody was told of an MCP server", { error: messageOf(error) });
+        log.warn("nobody was told of an MCP server", errorFields(error));
       }
     };
     return new SessionServers({

@@ -1,4 +1,4 @@
-import { messageOf } from "../base/errors.ts";
+import { errorFields } from "../base/error-fields.ts";
 import type { Log } from "../base/log.ts";
 import type { Emit } from "../message/event.ts";
 import type { Inquire } from "../message/inquiry.ts";
@@ -120,7 +120,7 @@ export function createSessionServices(deps: SessionServicesDeps): SessionService
   const plugins = new SessionPlugins((text) => {
     // Whom a child works for is told the same.
     if (parent !== undefined) return;
-    warn(text).catch((error: unknown) => log.warn("a notice was lost", { error: messageOf(error) }));
+    warn(text).catch((error: unknown) => log.warn("a notice was lost", errorFields(error)));
   });
   const messages = new UserMessages({ ...own, choices });
   const commands = new CommandCalls({ ...own, choices, messages, prompts: () => servers.prompts });

@@ -1,3 +1,4 @@
+import { errorFields } from "../base/error-fields.ts";
 import { messageOf, UserError } from "../base/errors.ts";
 import type { SeenFiles, ToolContext } from "../tool/tool.ts";
 import { RefusedMedia } from "../model/request/refused-media.ts";
@@ -62,7 +63,7 @@ export class SessionTurns {
     try {
       await this.#deps.noteSeen();
     } catch (error) {
-      this.#deps.log.warn("project not noted as seen", { error: messageOf(error) });
+      this.#deps.log.warn("project not noted as seen", errorFields(error));
     }
   }
 
@@ -213,7 +214,7 @@ export class SessionTurns {
   #broken(error: unknown): TurnResult {
     this.#parts.steering.close();
     const code = error instanceof UserError ? "storage" : "internal";
-    this.#deps.log.error("a turn broke", { sessionId: this.#deps.info.id, error: messageOf(error) });
+    this.#deps.log.error("a turn broke", { sessionId: this.#deps.info.id, ...errorFields(error) });
     return { end: "failed", error: { code, message: messageOf(error), retryable: false }, tokens: noTokens };
   }
 }

@@ -1,5 +1,5 @@
+import { errorFields } from "../base/error-fields.ts";
 import { deferred } from "../base/async.ts";
-import { messageOf } from "../base/errors.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { Usage } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
@@ -190,9 +190,7 @@ export class Session {
   /** Takes a new session for this process, which was put off until its id is told. What is lost then, the next write tells. */
   claim(): void {
     const { writer, log } = this.#deps;
-    writer
-      .claim()
-      .catch((error: unknown) => log.warn("a new session is not ours", { error: messageOf(error) }));
+    writer.claim().catch((error: unknown) => log.warn("a new session is not ours", errorFields(error)));
   }
 
   /** Resolves when everything so far is on disk. */

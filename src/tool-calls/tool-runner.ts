@@ -1,3 +1,4 @@
+import { errorFields } from "../base/error-fields.ts";
 import { orAfter, orWhenAborted } from "../base/async.ts";
 import { isAbort, messageOf, sentenceOf } from "../base/errors.ts";
 import { isRecord } from "../base/text/record.ts";
@@ -323,7 +324,7 @@ export class ToolRunner {
   ): Promise<CallOutcome> {
     if (signal.aborted || isAbort(error)) return card.abandon("cancelled");
     if (!(error instanceof ToolFailure)) {
-      this.#deps.log.error("a tool threw", { tool: tool.name, error: messageOf(error) });
+      this.#deps.log.error("a tool threw", { tool: tool.name, ...errorFields(error) });
     }
     return card.fail("failed", await this.#shown(messageOf(error), share));
   }
@@ -337,7 +338,7 @@ export class ToolRunner {
       return found === "" ? "" : `\n\n${found}`;
     } catch (error) {
       // The work is done by now: that nobody looked it over does not make it fail.
-      this.#deps.log.error("an edit was not looked over", { error: messageOf(error) });
+      this.#deps.log.error("an edit was not looked over", errorFields(error));
       return `\n\nWhich errors this brought is not known: ${sentenceOf(error)}`;
     }
   }

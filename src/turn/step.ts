@@ -1,3 +1,4 @@
+import { errorFields } from "../base/error-fields.ts";
 import { type Room, sleep } from "../base/async.ts";
 import { hasVisibleText } from "../base/text/controls.ts";
 import type { Log } from "../base/log.ts";
@@ -323,7 +324,7 @@ class Attempt {
     this.#announced.delete(call.providerCallId);
     const { tool, input, problem } = call;
     const running = this.#deps.runner.run(this.messageId, part, { tool, input, problem }, this.#signal);
-    running.catch((error: unknown) => this.#deps.log.error("a call broke", { error: String(error) }));
+    running.catch((error: unknown) => this.#deps.log.error("a call broke", errorFields(error)));
     this.#running.push(running);
   }
 

@@ -1,3 +1,4 @@
+import { errorFields } from "../base/error-fields.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Message, SessionInfo } from "../message/message.ts";
@@ -79,7 +80,7 @@ async function recoverUndo(undo: Undo, transcript: Transcript, log: Log): Promis
     if (report !== undefined && question?.role === "user") await addAnswer(transcript, question, report);
     return report;
   } catch (error) {
-    log.error("an undo that was cut off could not be completed", { error: messageOf(error) });
+    log.error("an undo that was cut off could not be completed", errorFields(error));
     return `An undo was cut off and could not be completed: ${messageOf(error)} Send /undo to try again.`;
   }
 }

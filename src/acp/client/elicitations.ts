@@ -1,6 +1,6 @@
+import { errorFields } from "../../base/error-fields.ts";
 import type { ElicitationPropertySchema } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
-import { messageOf } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { Elicitation, ElicitationField, ElicitationOutcome } from "../../message/elicitation.ts";
 import type { SessionId } from "../../message/ids.ts";
@@ -36,7 +36,7 @@ export async function elicitFromClient(
     return toOutcome(responseSchema.parse(response), elicitation);
   } catch (error) {
     if (signal.aborted) return { outcome: "cancelled" };
-    log.warn("an MCP server's question could not be asked", { sessionId, problem: messageOf(error) });
+    log.warn("an MCP server's question could not be asked", { sessionId, ...errorFields(error) });
     return { outcome: "unavailable" };
   }
 }

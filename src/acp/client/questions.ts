@@ -1,6 +1,7 @@
+import { errorFields } from "../../base/error-fields.ts";
 import type { ElicitationPropertySchema, RequestPermissionRequest } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
-import { messageOf, sentenceOf } from "../../base/errors.ts";
+import { sentenceOf } from "../../base/errors.ts";
 import { excerpt } from "../../base/text/excerpt.ts";
 import type { Log } from "../../base/log.ts";
 import type { Inquiry, InquiryAnswer, InquiryOutcome, InquiryQuestion } from "../../message/inquiry.ts";
@@ -45,7 +46,7 @@ export async function inquireClient(
     return await askByPrompt(deps.asker, { sessionId, callId: inquiry.callId, question }, signal);
   } catch (error) {
     if (signal.aborted) return { outcome: "cancelled" };
-    deps.log.warn("a question could not be asked", { sessionId, problem: messageOf(error) });
+    deps.log.warn("a question could not be asked", { sessionId, ...errorFields(error) });
     return { outcome: "unavailable", problem: sentenceOf(error) };
   }
 }

@@ -1,3 +1,4 @@
+import { errorFields } from "../../base/error-fields.ts";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { SseError } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -167,7 +168,7 @@ export class Connection {
     try {
       await part.close();
     } catch (error) {
-      this.#deps.log.warn("an MCP connection could not be closed", { error: messageOf(error) });
+      this.#deps.log.warn("an MCP connection could not be closed", errorFields(error));
     }
   }
 

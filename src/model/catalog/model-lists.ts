@@ -1,9 +1,10 @@
+import { errorFields } from "../../base/error-fields.ts";
 import { createHash, randomUUID } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { deferred } from "../../base/async.ts";
-import { codeOf, messageOf, UserError } from "../../base/errors.ts";
+import { codeOf, UserError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { statOrUndefined } from "../../base/files/file-stat.ts";
@@ -140,7 +141,7 @@ export class ModelLists {
     if (running !== undefined) return running;
     const asking = ask()
       .catch((error: unknown) =>
-        this.#deps.log.warn("a list of models could not be kept", { reason: messageOf(error) }),
+        this.#deps.log.warn("a list of models could not be kept", errorFields(error)),
       )
       .finally(() => this.#running.delete(path));
     this.#running.set(path, asking);

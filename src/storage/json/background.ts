@@ -1,5 +1,5 @@
+import { errorFields } from "../../base/error-fields.ts";
 import { Serial } from "../../base/async.ts";
-import { messageOf } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 
 /**
@@ -56,8 +56,7 @@ export class Background {
   }
 
   #fail(thrown: unknown): void {
-    if (!this.#isFailing)
-      this.#log.warn(`${this.#name} failed, will be tried again`, { reason: messageOf(thrown) });
+    if (!this.#isFailing) this.#log.warn(`${this.#name} failed, will be tried again`, errorFields(thrown));
     this.#isFailing = true;
   }
 }

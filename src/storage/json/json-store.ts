@@ -1,10 +1,11 @@
+import { errorFields } from "../../base/error-fields.ts";
 import { existsSync, lstatSync } from "node:fs";
 import { lstat, readdir, rm } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
 import { Low } from "lowdb";
 import { Serial } from "../../base/async.ts";
-import { codeOf, messageOf } from "../../base/errors.ts";
+import { codeOf } from "../../base/errors.ts";
 import type { Validator } from "../../base/validator.ts";
 import type { Log } from "../../base/log.ts";
 import { toStoreError, withStoreErrors } from "./disk-error.ts";
@@ -221,7 +222,7 @@ export class JsonStore {
       return readAs(path, schema);
     } catch (thrown) {
       if (thrown instanceof CorruptFile) await this.quarantine(path, thrown.message);
-      else this.#log.warn("skipped a stored file", { path, reason: messageOf(thrown) });
+      else this.#log.warn("skipped a stored file", { path, ...errorFields(thrown) });
       return undefined;
     }
   }

@@ -1,3 +1,4 @@
+import { errorFields } from "../../base/error-fields.ts";
 import { createHash, randomUUID } from "node:crypto";
 import { constants, renameSync } from "node:fs";
 import type { BigIntStats, Stats } from "node:fs";
@@ -139,7 +140,7 @@ export class DiskWrites {
     try {
       return await this.#keepBytes?.(await readFile(temporary));
     } catch (error) {
-      this.#log.warn("a save could not be kept as a snapshot", { error: messageOf(error) });
+      this.#log.warn("a save could not be kept as a snapshot", errorFields(error));
       return undefined;
     }
   }

@@ -1,7 +1,8 @@
+import { errorFields } from "../../base/error-fields.ts";
 import { lstat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { orAfter } from "../../base/async.ts";
-import { codeOf, messageOf, UserError } from "../../base/errors.ts";
+import { codeOf, UserError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { type Files, sha256, StaleFile } from "./files.ts";
 import { withFolder } from "./held-folder.ts";
@@ -198,7 +199,7 @@ export class EditorFiles implements Files {
       return given;
     } catch (error) {
       this.#silences = 0;
-      log.info("the editor refused a file, the disk is used", { problem: messageOf(error) });
+      log.info("the editor refused a file, the disk is used", errorFields(error));
       return undefined;
     }
   }

@@ -1,9 +1,10 @@
+import { errorFields } from "../../base/error-fields.ts";
 import { createHash } from "node:crypto";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { KeyedSerial, sleep } from "../../base/async.ts";
-import { isMissing, messageOf, UserError } from "../../base/errors.ts";
+import { isMissing, UserError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { acquireLease, type Lease } from "../../storage/json/lock.ts";
 
@@ -167,7 +168,7 @@ export class FileLocks {
   }
 
   #warn(message: string, error: unknown): void {
-    this.#options.log.warn(message, { error: messageOf(error) });
+    this.#options.log.warn(message, errorFields(error));
   }
 }
 

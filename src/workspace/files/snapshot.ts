@@ -1,8 +1,9 @@
+import { errorFields } from "../../base/error-fields.ts";
 import { constants } from "node:fs";
 import { access, lstat, utimes } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { codeOf, messageOf } from "../../base/errors.ts";
+import { codeOf } from "../../base/errors.ts";
 import { silentLog } from "../../base/log.ts";
 import type { Log } from "../../base/log.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
@@ -65,7 +66,7 @@ class SnapshotFolder implements Snapshots {
     try {
       return await readOwnFile(this.#pathOf(hash));
     } catch (error) {
-      this.#log.warn("snapshot cannot be read", { hash, error: messageOf(error) });
+      this.#log.warn("snapshot cannot be read", { hash, ...errorFields(error) });
       return undefined;
     }
   }
@@ -77,7 +78,7 @@ class SnapshotFolder implements Snapshots {
       if (sha256(bytes) === hash) return bytes;
       this.#log.warn("snapshot has the wrong contents", { hash });
     } catch (error) {
-      this.#log.warn("snapshot cannot be unpacked", { hash, error: messageOf(error) });
+      this.#log.warn("snapshot cannot be unpacked", { hash, ...errorFields(error) });
     }
     return undefined;
   }
