@@ -16,6 +16,7 @@ function stackOf(thrown: unknown): string | undefined {
     stacks.push(current.stack ?? `${current.name}: ${current.message}`);
     current = current.cause;
   }
-  if (current !== undefined && !(current instanceof Error) && stacks.length > 0) stacks.push(String(current));
+  if (current !== undefined && !(current instanceof Error) && stacks.length > 0)
+    stacks.push(messageOf(current));
   return stacks.length === 0 ? undefined : stacks.join("\nCaused by: ");
 }
