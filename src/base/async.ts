@@ -10,25 +10,29 @@ export function deferred<T>(): Deferred<T> {
 }
 
 /**
- * What whoever brings more has to wait for; undefined where it is taken and there is room for more, as it is for nearly
- * each delta: then no promise is made on its whole way, and a caller that is not async makes none either.
+ * A promise to await before sending more; undefined when the consumer is ready. It is nearly always undefined, so the
+ * path of a delta creates no promises unless the consumer is slow.
  */
-export type Room = Promise<void> | undefined;
+export type Backpressure = Promise<void> | undefined;
 
-/** Hands on one after the other, each when there is room behind the one before. */
-export function handEach<T>(items: readonly T[], take: (item: T) => Room): Room {
-  let taken = 0;
+/** Sends items in order, awaiting the backpressure of each before the next. */
+export function sendEach<T>(items: readonly T[], send: (item: T) => Backpressure): Backpressure {
+  let sent = 0;
   for (const item of items) {
-    const room = take(item);
-    taken++;
-    if (room !== undefined) return handRest(items.slice(taken), take, room);
+    const backpressure = send(item);
+    sent++;
+    if (backpressure !== undefined) return sendRest(items.slice(sent), send, backpressure);
   }
   return undefined;
 }
 
-async function handRest<T>(items: readonly T[], take: (item: T) => Room, room: Room): Promise<void> {
-  await room;
-  for (const item of items) await take(item);
+async function sendRest<T>(
+  items: readonly T[],
+  send: (item: T) => Backpressure,
+  backpressure: Backpressure,
+): Promise<void> {
+  await backpressure;
+  for (const item of items) await send(item);
 }
 
 /** Runs tasks one after the other, in the order in which they were given. A failed task does not stop the next. */

@@ -1,6 +1,6 @@
 import form from "../../prompts/compaction.md";
 import goOn from "../../prompts/reminders/compacted.md";
-import type { Room } from "../base/async.ts";
+import type { Backpressure } from "../base/async.ts";
 import {
   estimateHead,
   estimateMessage,
@@ -209,7 +209,7 @@ interface Material {
   messages: readonly Message[];
   request: string | undefined;
   instruction: string | undefined;
-  onText(text: string): Room;
+  onText(text: string): Backpressure;
 }
 
 async function summarise({ project }: CompactionDeps, material: Material, signal: AbortSignal) {

@@ -1,4 +1,4 @@
-import type { Room } from "../base/async.ts";
+import type { Backpressure } from "../base/async.ts";
 import { newMessageId, newPartId } from "../message/ids.ts";
 import type { AgentError, Message } from "../message/message.ts";
 import type { Part } from "../message/part.ts";
@@ -36,7 +36,7 @@ export interface AboutConversation {
   request?: string | undefined;
   /** What the model is asked, after the conversation. */
   end: string;
-  onText?: (text: string) => Room;
+  onText?: (text: string) => Backpressure;
   onRetry?: (error: AgentError) => Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-import { sleep, type Room } from "../base/async.ts";
+import { sleep, type Backpressure } from "../base/async.ts";
 import type { AgentError } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
 import type { ModelRequest, Models } from "../model/model.ts";
@@ -15,7 +15,7 @@ export async function askModel(
     models: Models;
     retryPolicy: RetryPolicy;
     /** Gets the text as it comes, of the first attempt only: what a later one says begins anew. */
-    onText?: ((text: string) => Room) | undefined;
+    onText?: ((text: string) => Backpressure) | undefined;
     onRetry?(error: AgentError, attempt: number, delayMs: number): Promise<void>;
   },
   request: ModelRequest,
@@ -37,7 +37,7 @@ export async function askModel(
 async function askOnce(
   models: Models,
   request: ModelRequest,
-  onText: ((text: string) => Room) | undefined,
+  onText: ((text: string) => Backpressure) | undefined,
 ): Promise<ModelAnswer> {
   let text = "";
   const end = await models.call(request, (event) => {

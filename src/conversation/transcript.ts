@@ -1,4 +1,4 @@
-import type { Room } from "../base/async.ts";
+import type { Backpressure } from "../base/async.ts";
 import type { Emit } from "../message/event.ts";
 import { type MessageId, messageIdAfter, newMessageId, type PartId, type SessionId } from "../message/ids.ts";
 import type { AssistantInfo, Message, MessageInfo } from "../message/message.ts";
@@ -90,7 +90,7 @@ export class Transcript {
   }
 
   /** Appends to a text or reasoning part; costs what the delta costs, however long the part is. */
-  append(messageId: MessageId, partId: PartId, delta: string): Room {
+  append(messageId: MessageId, partId: PartId, delta: string): Backpressure {
     const part = this.#message(messageId).parts.findLast((other) => other.id === partId);
     if (part?.type !== "text" && part?.type !== "reasoning") throw new Error(`no text part ${partId}`);
     part.text += delta;

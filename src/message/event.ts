@@ -1,4 +1,4 @@
-import type { Room } from "../base/async.ts";
+import type { Backpressure } from "../base/async.ts";
 import type { MessageId, PartId, SessionId } from "./ids.ts";
 import type { ApprovalMode, MessageInfo, ModelRef, Todo } from "./message.ts";
 import type { Part } from "./part.ts";
@@ -42,5 +42,5 @@ export interface Usage {
   cost: number | undefined;
 }
 
-/** Tells an event. The turn waits for the room that whoever receives it says it needs. */
-export type Emit = (event: SessionEvent) => Room;
+/** Emits an event; await the result to respect backpressure. */
+export type Emit = (event: SessionEvent) => Backpressure;

@@ -1,4 +1,4 @@
-import type { Room } from "../base/async.ts";
+import type { Backpressure } from "../base/async.ts";
 import type { Message, AgentError, FinishReason, ModelRef } from "../message/message.ts";
 import type { ReasoningDetail, Tokens } from "../message/part.ts";
 
@@ -101,7 +101,7 @@ export interface Models {
    * Calls the model. `take` gets what it tells, one at a time and in order; what follows waits for the room that it asks
    * for. Resolves with how the call ended when all was taken. Rejects only with what `take` threw, which ends the call.
    */
-  call(request: ModelRequest, take: (event: StepEvent) => Room): Promise<StepEnd>;
+  call(request: ModelRequest, take: (event: StepEvent) => Backpressure): Promise<StepEnd>;
   /** The model refused media of these kinds: from now on it is not sent any. */
   refuses(model: Model, media: readonly Medium[]): void;
   /** US dollars for these tokens; 0 where prices are unknown. */

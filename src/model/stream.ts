@@ -3,7 +3,7 @@ import {
   experimental_streamLanguageModelCall as streamLanguageModelCall,
   type ToolSet,
 } from "ai";
-import { handEach, type Room } from "../base/async.ts";
+import { sendEach, type Backpressure } from "../base/async.ts";
 import { memoizePer } from "../base/memoize.ts";
 import type { Log } from "../base/log.ts";
 import { estimateText } from "../message/estimate.ts";
@@ -57,7 +57,7 @@ export async function callModel(
   request: ModelRequest,
   endpoint: Endpoint,
   deps: StreamDeps,
-  take: (event: StepEvent) => Room,
+  take: (event: StepEvent) => Backpressure,
 ): Promise<StepEnd> {
   const connection = new AbortController();
   const forward = () => connection.abort();
@@ -66,7 +66,7 @@ export async function callModel(
   // Not events yet, which change with what was told before: an abort drops what waits here, and each part that came is a
   // sign of life, also where nothing is told of it.
   const limits = { signal: request.signal, silenceMs: endpoint.stallMs };
-  const arrivals = new OrderedQueue<StreamedPart>(limits, (part) => handEach(events.add(part), take));
+  const arrivals = new OrderedQueue<StreamedPart>(limits, (part) => sendEach(events.add(part), take));
   let failure: unknown;
   const watch: StreamWatch = {
     onText: (kind, text) => arrivals.push({ type: `${kind}-delta`, text }),
@@ -92,11 +92,11 @@ export async function callModel(
   request.signal.removeEventListener("abort", forward);
   if (events.endReason === undefined) connection.abort();
   if (outcome.by === "taker") throw outcome.thrown;
-  await handEach(events.close(), take);
+  await sendEach(events.close(), take);
   const refused = "thrown" in outcome ? refusedCallBy(outcome.thrown) : undefined;
   if (refused !== undefined && request.returnsRefusedCalls !== false && !request.signal.aborted) {
     deps.log.debug("provider refused a call", { provider: endpoint.provider, tool: refused.tool });
-    await handEach(events.refuse(refused), take);
+    await sendEach(events.refuse(refused), take);
     return { ...finishOf("tool-calls", events, request), refusedCall: true };
   }
   return endOf(outcome, events, request).catch((thrown: unknown) => {

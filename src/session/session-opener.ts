@@ -127,8 +127,8 @@ export class SessionOpener {
     const emit =
       parent?.child.emitFor({ id, agent: info.agent, title }) ??
       ((event: SessionEvent) => {
-        const room = door.emit(event);
-        if (room !== undefined) return room.then(() => events.change(event));
+        const backpressure = door.emit(event);
+        if (backpressure !== undefined) return backpressure.then(() => events.change(event));
         events.change(event);
         return undefined;
       });

@@ -1,5 +1,5 @@
 import type { Agent } from "../agent/agent.ts";
-import type { Room } from "../base/async.ts";
+import type { Backpressure } from "../base/async.ts";
 import { messageOf, UserError } from "../base/errors.ts";
 import type { Child, Emit } from "../message/event.ts";
 import type { SessionId } from "../message/ids.ts";
@@ -108,8 +108,14 @@ export async function runTask(parent: Parent, task: TaskRequest, run: RunContext
     inquire: (inquiry, signal) => idle.paused(() => parent.inquire(inquiry, signal)),
     emitFor: (child) => (event) => {
       idle.touch();
-      const room = parent.emit({ sessionId: parent.id, type: "child", callId: run.callId, child, event });
-      return event.type === "part" ? work.follow(event.part, room) : room;
+      const backpressure = parent.emit({
+        sessionId: parent.id,
+        type: "child",
+        callId: run.callId,
+        child,
+        event,
+      });
+      return event.type === "part" ? work.follow(event.part, backpressure) : backpressure;
     },
   });
   return work.done(session, task.prompt, idle);
@@ -165,8 +171,8 @@ class Work {
   }
 
   /** Keeps what the parent must know of what happens in the child, and shows it in a line each. */
-  async follow(part: Part, room: Room): Promise<void> {
-    await room;
+  async follow(part: Part, backpressure: Backpressure): Promise<void> {
+    await backpressure;
     if (part.type === "text" && part.time?.end !== undefined && part.synthetic !== true)
       await this.#show(part.id, part.text);
     if (part.type === "retry") await this.#show(part.id, part.error);

@@ -1,5 +1,5 @@
 import { errorFields } from "../base/error-fields.ts";
-import { type Room, sleep } from "../base/async.ts";
+import { type Backpressure, sleep } from "../base/async.ts";
 import { hasVisibleText } from "../base/text/controls.ts";
 import type { Log } from "../base/log.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
@@ -250,19 +250,19 @@ class Attempt {
   }
 
   /** Streams the call, which is ended where the model repeats itself. */
-  async stream(call: (take: (event: StepEvent) => Room) => Promise<StepEnd>): Promise<StepEnd> {
+  async stream(call: (take: (event: StepEvent) => Backpressure) => Promise<StepEnd>): Promise<StepEnd> {
     this.#hasVisibleText = false;
     const loops = { text: new TextLoop(), reasoning: new TextLoop() };
     try {
       const end = await call((event) => {
-        const room = this.#signal.aborted ? undefined : this.#write(event);
+        const backpressure = this.#signal.aborted ? undefined : this.#write(event);
         const repetition =
           event.type === "text-delta"
             ? loops.text.add(event.text)
             : event.type === "reasoning-delta"
               ? loops.reasoning.add(event.text)
               : undefined;
-        return repetition === undefined ? room : stop(repetition, room);
+        return repetition === undefined ? backpressure : stop(repetition, backpressure);
       });
       if (end.type === "finish") await this.#text.finish();
       return end;
@@ -289,7 +289,7 @@ class Attempt {
     };
   }
 
-  #write(event: StepEvent): Room {
+  #write(event: StepEvent): Backpressure {
     switch (event.type) {
       case "text-start":
       case "reasoning-start":
@@ -338,8 +338,8 @@ class Attempt {
 /** Ends a call whose model repeats itself, for the reason that its message gives. */
 class RepeatedTextError extends Error {}
 
-async function stop(repetition: Repetition, room: Room): Promise<never> {
-  await room;
+async function stop(repetition: Repetition, backpressure: Backpressure): Promise<never> {
+  await backpressure;
   throw new RepeatedTextError(repetitionText(repetition));
 }
 

@@ -1,4 +1,4 @@
-import type { Room } from "../base/async.ts";
+import type { Backpressure } from "../base/async.ts";
 import { type MessageId, newPartId } from "../message/ids.ts";
 import type { ReasoningPart, TextPart } from "../message/part.ts";
 import type { Transcript } from "../conversation/transcript.ts";
@@ -22,7 +22,7 @@ export class TextWriter {
     this.#messageId = messageId;
   }
 
-  append(kind: Kind, streamId: string, text: string): Room {
+  append(kind: Kind, streamId: string, text: string): Backpressure {
     if (text === "") return undefined;
     const open = this.#open;
     return open?.streamId === streamId && open.kind === kind
@@ -64,7 +64,7 @@ export class TextWriter {
     return index === -1 ? undefined : this.#earlier.splice(index, 1)[0];
   }
 
-  #grow(open: Open, text: string): Room {
+  #grow(open: Open, text: string): Backpressure {
     return open.part === undefined
       ? this.#growBeginning(open, text)
       : this.#transcript.append(this.#messageId, open.part.id, text);

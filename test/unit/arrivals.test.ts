@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { deferred, type Room } from "../../src/base/async.ts";
+import { deferred, type Backpressure } from "../../src/base/async.ts";
 import { OrderedQueue, StreamTimeoutError } from "../../src/model/answer/ordered-queue.ts";
 
 const { signal } = new AbortController();
@@ -10,7 +10,7 @@ const patient = { signal, silenceMs: 10_000 };
 function slowTaker() {
   const taken: number[] = [];
   let work = deferred<void>();
-  const take = (arrival: number): Room => {
+  const take = (arrival: number): Backpressure => {
     taken.push(arrival);
     work = deferred<void>();
     return arrival > 0 ? work.promise : undefined;
@@ -57,16 +57,16 @@ test("whoever brings more than fits waits until some of it is taken, or nobody t
     const { take, goOn } = slowTaker();
     const arrivals = new OrderedQueue({ signal: controller.signal, silenceMs: 10_000 }, take);
     let count = 0;
-    let room: Room;
-    while (room === undefined) room = arrivals.push(++count);
+    let backpressure: Backpressure;
+    while (backpressure === undefined) backpressure = arrivals.push(++count);
     expect(count).toBeLessThan(100);
     let isFree = false;
-    void room.then(() => (isFree = true));
+    void backpressure.then(() => (isFree = true));
     await sleep(1);
     expect(isFree).toBe(false);
     if (ends) controller.abort();
     await goOn();
-    await room;
+    await backpressure;
     arrivals.end({ by: "all" });
   }
 });

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, expect, test, vi } from "vitest";
-import type { Room } from "../../src/base/async.ts";
+import type { Backpressure } from "../../src/base/async.ts";
 import { silentLog } from "../../src/base/log.ts";
 import { newMessageId, newPartId, newSessionId } from "../../src/message/ids.ts";
 import type { Message } from "../../src/message/message.ts";
@@ -52,7 +52,7 @@ const tool = (name: string) => ({ name, description: name, schema: { type: "obje
 function ask(
   baseURL: string,
   { endpoint = {}, ...request }: Partial<ModelRequest> & { endpoint?: Partial<Endpoint> } = {},
-  take?: (event: StepEvent) => Room,
+  take?: (event: StepEvent) => Backpressure,
 ): Promise<Told[]> {
   const asked = [
     {

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import type { AnyMessage, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
-import { type Deferred, deferred, type Room, sleep } from "../../base/async.ts";
+import { type Deferred, deferred, type Backpressure, sleep } from "../../base/async.ts";
 import { beginningOf } from "../../base/text/excerpt.ts";
 import { writeDirectly } from "./direct-write.ts";
 import { toWireJson } from "./sanitize-output.ts";
@@ -40,30 +40,32 @@ export class Outbox {
   }
 
   /** Sends a message of the connection. */
-  send(message: AnyMessage): Room {
-    const room = this.#push({ line: toLine(message) });
+  send(message: AnyMessage): Backpressure {
+    const backpressure = this.#push({ line: toLine(message) });
     this.#runAfterResponse(message);
-    return room;
+    return backpressure;
   }
 
   /** Sends the answers to a batch, as one line. */
-  sendAll(messages: readonly AnyMessage[]): Room {
-    const room = this.#push({ line: `[${messages.map((message) => toLine(message).trimEnd()).join()}]\n` });
+  sendAll(messages: readonly AnyMessage[]): Backpressure {
+    const backpressure = this.#push({
+      line: `[${messages.map((message) => toLine(message).trimEnd()).join()}]\n`,
+    });
     for (const message of messages) this.#runAfterResponse(message);
-    return room;
+    return backpressure;
   }
 
   /** Sends a `session/update`; text that continues the one before it may be merged with it, long text is cut. */
-  update(sessionId: string, update: WireUpdate): Room {
+  update(sessionId: string, update: WireUpdate): Backpressure {
     if (!isTextChunk(update)) return this.#push({ line: toUpdateLine(sessionId, update) });
     const pieces = piecesOf(update.content.text);
-    const rooms = pieces.map((text) =>
+    const pending = pieces.map((text) =>
       this.#text(sessionId, { ...update, content: { ...update.content, text } }),
     );
-    return rooms.at(-1);
+    return pending.at(-1);
   }
 
-  #text(sessionId: string, update: TextChunk): Room {
+  #text(sessionId: string, update: TextChunk): Backpressure {
     const last = this.#queue.at(-1);
     if (
       last === undefined ||
@@ -75,7 +77,7 @@ export class Outbox {
     }
     last.update.content.text += update.content.text;
     this.#queuedBytes += update.content.text.length;
-    return this.#room();
+    return this.#backpressure();
   }
 
   /** Runs the task directly behind the response to this request, before anything else is sent. */
@@ -113,15 +115,15 @@ export class Outbox {
     this.#closed.resolve();
   }
 
-  #push(entry: Entry): Room {
+  #push(entry: Entry): Backpressure {
     if (this.#isClosed || this.#isSealed) return undefined;
     this.#queue.push(entry);
     this.#queuedBytes += "line" in entry ? entry.line.length : entry.update.content.text.length;
     this.#pump();
-    return this.#room();
+    return this.#backpressure();
   }
 
-  #room(): Room {
+  #backpressure(): Backpressure {
     if (this.#queuedBytes < highWaterBytes || this.#isClosed) return undefined;
     this.#drained ??= deferred<void>();
     return this.#drained.promise;

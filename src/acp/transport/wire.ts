@@ -1,6 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
-import { deferred, type Deferred, type Room } from "../../base/async.ts";
+import { deferred, type Deferred, type Backpressure } from "../../base/async.ts";
 import { Batches, longestBatch, sortBatch } from "./batches.ts";
 import { idOf, readMessages } from "./inbox.ts";
 import { initializeResult, isPlainInitialize, type Program, withVersion } from "../initialize.ts";
@@ -61,12 +61,12 @@ export class Wire {
   }
 
   /** Sends an answer or a request. */
-  send(message: AnyMessage): Room {
+  send(message: AnyMessage): Backpressure {
     return isAnswer(message) ? this.#answer(message) : this.outbox.send(message);
   }
 
   /** The same for the library, whose answer to an `initialize` that is answered goes nowhere. */
-  relay(message: AnyMessage): Room {
+  relay(message: AnyMessage): Backpressure {
     const isSecond =
       this.#answered !== undefined && isAnswer(message) && JSON.stringify(message.id) === this.#answered;
     if (!isSecond) return this.send(message);
@@ -74,7 +74,7 @@ export class Wire {
     return undefined;
   }
 
-  #answer(message: Answer): Room {
+  #answer(message: Answer): Backpressure {
     const { id } = message;
     this.#markAnswered(id);
     this.#hasBatches ||= saysVersionTwo(message);
@@ -116,7 +116,7 @@ export class Wire {
     return `A batch may have at most ${longestBatch} messages, not ${entries.length}.`;
   }
 
-  #sendAll(answers: readonly AnyMessage[]): Room {
+  #sendAll(answers: readonly AnyMessage[]): Backpressure {
     return answers.length === 0 ? undefined : this.outbox.sendAll(answers);
   }
 

@@ -1,5 +1,5 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
-import type { Room } from "../../base/async.ts";
+import type { Backpressure } from "../../base/async.ts";
 import type { MessageId } from "../../message/ids.ts";
 import type { Outbox } from "../transport/outbox.ts";
 import type { Channel } from "../view/session-view.ts";
@@ -36,16 +36,16 @@ export class DraftChannel implements Channel {
   }
 
   /** All of it goes out at once: what waits behind it must not come in between. */
-  send(update: SessionUpdate): Room {
-    const rooms = toDraftUpdates(update, this.#cwd).flatMap((next) => [
+  send(update: SessionUpdate): Backpressure {
+    const pending = toDraftUpdates(update, this.#cwd).flatMap((next) => [
       this.#tellCommand(next),
       this.tell(this.cancellable.mark(next)),
     ]);
-    return rooms.findLast((room) => room !== undefined);
+    return pending.findLast((backpressure) => backpressure !== undefined);
   }
 
   /** Sends an update of version 2, unless the client knows all of it. */
-  tell(update: DraftUpdate): Room {
+  tell(update: DraftUpdate): Backpressure {
     return this.#isKnown(update) ? undefined : this.#outbox.update(this.#id, update);
   }
 
@@ -63,7 +63,7 @@ export class DraftChannel implements Channel {
   }
 
   /** What runs in a terminal is known when the model has written it, which is behind the terminal's beginning. */
-  #tellCommand(update: DraftUpdate): Room {
+  #tellCommand(update: DraftUpdate): Backpressure {
     if (
       update.sessionUpdate === "terminal_update" &&
       update.cwd !== undefined &&

@@ -1,7 +1,7 @@
 import { RequestError } from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type { Usage } from "@agentclientprotocol/sdk/unstable";
-import { type Deferred, deferred, type Room } from "../../base/async.ts";
+import { type Deferred, deferred, type Backpressure } from "../../base/async.ts";
 import type { MessageId } from "../../message/ids.ts";
 import type { PromptBlock } from "../../conversation/prompt-input.ts";
 import type { TurnResult } from "../../conversation/turn-result.ts";
@@ -19,7 +19,7 @@ interface Asked {
 
 /** The turns of one session: the answer to a prompt is a receipt, and states tell how it goes on. */
 export class Turns {
-  readonly #tell: (update: DraftUpdate) => Room;
+  readonly #tell: (update: DraftUpdate) => Backpressure;
   /** In the order of their turns; the first one runs. */
   readonly #asked: Asked[] = [];
   /** What was said into turns and has no place yet, in order. */
@@ -28,7 +28,7 @@ export class Turns {
   /** Of the newest prompt. */
   #view: SessionView | undefined;
 
-  constructor(tell: (update: DraftUpdate) => Room) {
+  constructor(tell: (update: DraftUpdate) => Backpressure) {
     this.#tell = tell;
   }
 

@@ -1,5 +1,5 @@
 import type { SessionUpdate, ToolCall } from "@agentclientprotocol/sdk/unstable";
-import type { Room } from "../../base/async.ts";
+import type { Backpressure } from "../../base/async.ts";
 import { beginningOf } from "../../base/text/excerpt.ts";
 import type { AgentError } from "../../message/message.ts";
 import type { Log } from "../../base/log.ts";
@@ -14,13 +14,13 @@ const summaryLength = 60_000;
  */
 export class Compactions {
   readonly #client: ClientFeatures;
-  readonly #send: (update: SessionUpdate) => Room;
+  readonly #send: (update: SessionUpdate) => Backpressure;
   readonly #log: Log;
   readonly #open = new Set<string>();
   /** Those of the open ones that are not shown yet. */
   readonly #held = new Set<string>();
 
-  constructor(deps: { client: ClientFeatures; log: Log; send(update: SessionUpdate): Room }) {
+  constructor(deps: { client: ClientFeatures; log: Log; send(update: SessionUpdate): Backpressure }) {
     this.#client = deps.client;
     this.#log = deps.log;
     this.#send = (update) => deps.send(update);
@@ -55,7 +55,7 @@ export class Compactions {
     this.#held.clear();
   }
 
-  #sendBeginning(id: string): Room {
+  #sendBeginning(id: string): Backpressure {
     return this.#send(
       this.#client.compaction
         ? { sessionUpdate: "compaction_update", compactionId: id, status: "in_progress" }

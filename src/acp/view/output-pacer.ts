@@ -1,4 +1,4 @@
-import type { Room } from "../../base/async.ts";
+import type { Backpressure } from "../../base/async.ts";
 
 /**
  * Sends growing output at most once per interval: the first piece at once, what follows together. A timer runs only
@@ -8,7 +8,7 @@ export class OutputPacer {
   readonly #intervalMs: number;
   /** "all" sends each character once; a number sends the newest so many characters every time. */
   readonly #keep: "all" | number;
-  readonly #send: (text: string) => Room;
+  readonly #send: (text: string) => Backpressure;
   #text = "";
   #dropped = false;
   #isNew = false;
@@ -16,13 +16,13 @@ export class OutputPacer {
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> = Promise.resolve();
 
-  constructor(pace: { intervalMs: number; keep: "all" | number }, send: (text: string) => Room) {
+  constructor(pace: { intervalMs: number; keep: "all" | number }, send: (text: string) => Backpressure) {
     this.#intervalMs = pace.intervalMs;
     this.#keep = pace.keep;
     this.#send = send;
   }
 
-  /** Resolves when the client has room for more. */
+  /** Resolves when the client is ready for more. */
   async add(delta: string): Promise<void> {
     this.#text += delta;
     this.#isNew = true;

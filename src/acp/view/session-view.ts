@@ -1,5 +1,5 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
-import { deferred, type Room } from "../../base/async.ts";
+import { deferred, type Backpressure } from "../../base/async.ts";
 import { withoutControls } from "../../base/text/controls.ts";
 import type { Log } from "../../base/log.ts";
 import type { SessionEvent } from "../../message/event.ts";
@@ -22,7 +22,7 @@ import { commandsOf, planUpdate, retryUpdate, textChunk, titleUpdate, usageUpdat
 /** Where one session's updates go, in the form of the protocol's version that the client speaks. */
 export interface Channel {
   /** `under` is the session, or one of its child sessions. */
-  send(update: SessionUpdate, under: SessionId): Room;
+  send(update: SessionUpdate, under: SessionId): Backpressure;
   /** The conversation is shown from its beginning again. */
   beginReplay(): void;
   /** A message of the person has its place in the conversation; a steering one was said into a running turn. */
@@ -124,13 +124,13 @@ export class SessionView {
     await this.#compactions.cutOff(compactions);
   }
 
-  receive(event: SessionEvent): Room {
+  receive(event: SessionEvent): Backpressure {
     if (this.#missed === undefined || !ofTurn.has(event.type)) return this.#show(event);
     this.#missed.push(event);
     return undefined;
   }
 
-  #show(event: SessionEvent): Room {
+  #show(event: SessionEvent): Backpressure {
     switch (event.type) {
       case "message":
         return this.#message(event.info);
@@ -263,8 +263,8 @@ export class SessionView {
   async tell(): Promise<void> {
     const texts = [...this.#untold];
     this.#untold.clear();
-    const rooms = texts.map((text) => this.#send(textChunk("reasoning", newPartId(), `${text}\n\n`)));
-    for (const room of rooms) await room;
+    const pending = texts.map((text) => this.#send(textChunk("reasoning", newPartId(), `${text}\n\n`)));
+    for (const backpressure of pending) await backpressure;
   }
 
   async #replayMessage(message: Message): Promise<void> {
@@ -312,7 +312,7 @@ export class SessionView {
     await this.#say(part.type, part.id, said.complete(part.id, part.text));
   }
 
-  #say(kind: "text" | "reasoning", partId: PartId, text: string): Room {
+  #say(kind: "text" | "reasoning", partId: PartId, text: string): Backpressure {
     return text === "" ? undefined : this.#sendOfTurn(textChunk(kind, partId, text));
   }
 
@@ -328,7 +328,7 @@ export class SessionView {
     this.#calls.forgetEnded();
   }
 
-  #sendOfTurn(update: SessionUpdate, under: SessionId = this.session.id): Room {
+  #sendOfTurn(update: SessionUpdate, under: SessionId = this.session.id): Backpressure {
     if (this.#turns.size === 0 && !this.#replaying) return undefined;
     return this.updates.whenReleased(
       () => this.#channel.send(this.paths.inUpdate(update), under),
@@ -341,7 +341,7 @@ export class SessionView {
     return this.#turns.size > 0 && !this.#replaying;
   }
 
-  #send(update: SessionUpdate): Room {
+  #send(update: SessionUpdate): Backpressure {
     return this.updates.whenReleased(() => this.#channel.send(this.paths.inUpdate(update), this.session.id));
   }
 }

@@ -1,5 +1,5 @@
 import type { SessionUpdate, SubagentUpdate } from "@agentclientprotocol/sdk/unstable";
-import type { Room } from "../../base/async.ts";
+import type { Backpressure } from "../../base/async.ts";
 import type { Child, SessionEvent } from "../../message/event.ts";
 import { isSessionId, type MessageId, type SessionId } from "../../message/ids.ts";
 import type { Message } from "../../message/message.ts";
@@ -13,9 +13,9 @@ import { textChunk } from "./updates.ts";
 export interface SubagentsDeps extends Omit<ToolCallsDeps, "send"> {
   client: ClientFeatures;
   /** Sends an update under the session that the client opened. */
-  send(update: SessionUpdate): Room;
+  send(update: SessionUpdate): Backpressure;
   /** Sends an update under a child session, for clients that know them. */
-  sendFrom(child: SessionId, update: SessionUpdate): Room;
+  sendFrom(child: SessionId, update: SessionUpdate): Backpressure;
   /** What was said in a child session, oldest first. */
   history(child: SessionId): AsyncIterable<Message>;
 }

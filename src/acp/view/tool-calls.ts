@@ -11,7 +11,7 @@ import { withoutControls } from "../../base/text/controls.ts";
 import { printedOf } from "../../tool/bash/command-end.ts";
 import { fenced } from "../../base/text/fence.ts";
 import { isRecord } from "../../base/text/record.ts";
-import { Serial, type Room } from "../../base/async.ts";
+import { Serial, type Backpressure } from "../../base/async.ts";
 import { OutputPacer } from "./output-pacer.ts";
 import { shownTitle } from "./titles.ts";
 
@@ -27,7 +27,7 @@ export interface ToolCallsDeps {
   client: ClientFeatures;
   cwd: string;
   loadSnapshot(hash: string): Promise<Buffer | undefined>;
-  send(update: SessionUpdate): Room;
+  send(update: SessionUpdate): Backpressure;
 }
 
 /**

@@ -1,7 +1,7 @@
-import type { Room } from "../../base/async.ts";
+import type { Backpressure } from "../../base/async.ts";
 
 interface Held {
-  task: () => Room;
+  task: () => Backpressure;
   isOfTurn: boolean;
 }
 
@@ -40,7 +40,7 @@ export class UpdateQueue {
     if (this.#held === undefined) return;
     const ofTurn = this.#held.filter(({ isOfTurn }) => isOfTurn);
     this.#held = this.#held.filter(({ isOfTurn }) => !isOfTurn);
-    for (const room of ofTurn.map(({ task }) => task())) await room;
+    for (const backpressure of ofTurn.map(({ task }) => task())) await backpressure;
   }
 
   /** The client closed the session: nothing is sent any more. */
@@ -50,7 +50,7 @@ export class UpdateQueue {
   }
 
   /** Runs the task when nothing is held back, behind what is; what is of a turn, before the turn's answer at the latest. */
-  whenReleased(task: () => Room, isOfTurn = false): Room {
+  whenReleased(task: () => Backpressure, isOfTurn = false): Backpressure {
     if (this.#hasEnded) return undefined;
     if (this.#held === undefined) return task();
     this.#held.push({ task, isOfTurn });

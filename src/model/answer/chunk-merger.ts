@@ -1,4 +1,4 @@
-import type { Room } from "../../base/async.ts";
+import type { Backpressure } from "../../base/async.ts";
 import { isRecord } from "../../base/text/record.ts";
 import {
   type CallPiece,
@@ -17,7 +17,7 @@ import { StreamedCalls } from "./streamed-calls.ts";
 /** Whoever reads a stream beside the SDK. */
 export interface StreamWatch {
   /** Text that goes around the SDK. Reading on waits for the room that it asks for. */
-  readonly onText: (kind: "text" | "reasoning", text: string) => Room;
+  readonly onText: (kind: "text" | "reasoning", text: string) => Backpressure;
   /** What goes wrong inside the stream. */
   readonly onFailure: (thrown: unknown) => void;
   /** The thought signature of a call, told before the call itself. */
@@ -43,7 +43,7 @@ export class ChunkMerger {
   #texts: string[] = [];
   /** Whether something went to the SDK that text must not overtake. */
   #isThroughSdk = false;
-  #room: Room;
+  #backpressure: Backpressure;
   /** Whether the choice came that is the answer where there are several. */
   #hasFirstChoice = false;
   #hasDelta = false;
@@ -56,10 +56,10 @@ export class ChunkMerger {
   }
 
   /** What the text that was told since the last call asks for. */
-  takeRoom(): Room {
-    const room = this.#room;
-    this.#room = undefined;
-    return room;
+  takeBackpressure(): Backpressure {
+    const backpressure = this.#backpressure;
+    this.#backpressure = undefined;
+    return backpressure;
   }
 
   push(data: string): void {
@@ -166,7 +166,8 @@ export class ChunkMerger {
     this.#field = undefined;
     this.#texts = [];
     if (!this.#isThroughSdk && (field === "content" || field === "reasoning")) {
-      this.#room = this.#watch.onText(field === "content" ? "text" : "reasoning", text) ?? this.#room;
+      this.#backpressure =
+        this.#watch.onText(field === "content" ? "text" : "reasoning", text) ?? this.#backpressure;
       return;
     }
     const delta =

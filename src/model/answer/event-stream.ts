@@ -142,18 +142,18 @@ class EventRelay {
     const output = this.#chunks.take();
     if (output !== "") this.#controller?.enqueue(encoder.encode(output));
     if (this.#isOver) return this.#controller?.close();
-    const room = this.#chunks.takeRoom();
-    if (room !== undefined) this.#waitFor(room);
+    const backpressure = this.#chunks.takeBackpressure();
+    if (backpressure !== undefined) this.#waitFor(backpressure);
     if ((this.#controller?.desiredSize ?? 0) >= 0) return;
     this.#asked ??= deferred<void>();
     this.#waitFor(this.#asked.promise);
   }
 
-  #waitFor(room: Promise<void>): void {
+  #waitFor(backpressure: Promise<void>): void {
     const { body } = this.#answer;
     this.#waits++;
     body.pause();
-    void room.then(() => {
+    void backpressure.then(() => {
       if (--this.#waits === 0) body.resume();
     });
   }

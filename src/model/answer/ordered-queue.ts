@@ -1,4 +1,4 @@
-import { type Deferred, deferred, type Room } from "../../base/async.ts";
+import { type Deferred, deferred, type Backpressure } from "../../base/async.ts";
 
 /** Thrown after too long a silence. */
 export class StreamTimeoutError extends Error {}
@@ -16,7 +16,7 @@ export type Outcome = { readonly by: "all" } | { readonly by: "bringer" | "taker
  */
 export class OrderedQueue<T> {
   readonly #signal: AbortSignal;
-  readonly #take: (arrival: T) => Room;
+  readonly #take: (arrival: T) => Backpressure;
   readonly #waiting: T[] = [];
   readonly #over: Deferred<Outcome> = deferred<Outcome>();
   readonly #silenceMs: number;
@@ -24,11 +24,11 @@ export class OrderedQueue<T> {
   /** When somebody brought or finished something last. */
   #heardAt = performance.now();
   #isTaking = false;
-  #room: Deferred<void> | undefined;
+  #drained: Deferred<void> | undefined;
   #end: Outcome | undefined;
   #isOver = false;
 
-  constructor(limits: { signal: AbortSignal; silenceMs: number }, take: (arrival: T) => Room) {
+  constructor(limits: { signal: AbortSignal; silenceMs: number }, take: (arrival: T) => Backpressure) {
     this.#signal = limits.signal;
     this.#take = take;
     this.#silenceMs = limits.silenceMs;
@@ -43,7 +43,7 @@ export class OrderedQueue<T> {
   }
 
   /** Returns a promise where whoever brings more must wait for it. */
-  push(arrival: T): Room {
+  push(arrival: T): Backpressure {
     if (this.#isOver || this.#end !== undefined) return undefined;
     if (!this.#isTaking) {
       this.#heardAt = performance.now();
@@ -52,8 +52,8 @@ export class OrderedQueue<T> {
     }
     this.#waiting.push(arrival);
     if (this.#waiting.length < mostWaiting) return undefined;
-    this.#room ??= deferred<void>();
-    return this.#room.promise;
+    this.#drained ??= deferred<void>();
+    return this.#drained.promise;
   }
 
   /** Nothing more comes; what came before is still handed on. */
@@ -64,10 +64,10 @@ export class OrderedQueue<T> {
 
   #hand(arrival: T): void {
     try {
-      const room = this.#take(arrival);
-      if (room === undefined) return;
+      const backpressure = this.#take(arrival);
+      if (backpressure === undefined) return;
       this.#isTaking = true;
-      room.then(this.#goOn, this.#refuse);
+      backpressure.then(this.#goOn, this.#refuse);
     } catch (thrown) {
       this.#refuse(thrown);
     }
@@ -81,15 +81,15 @@ export class OrderedQueue<T> {
       if (next === undefined) break;
       this.#hand(next);
     }
-    if (this.#waiting.length < mostWaiting) this.#makeRoom();
+    if (this.#waiting.length < mostWaiting) this.#resume();
     if (this.#isTaking || this.#isOver) return;
     if (this.#end === undefined) this.#heardAt = performance.now();
     else this.#settle(this.#end);
   };
 
-  #makeRoom(): void {
-    this.#room?.resolve();
-    this.#room = undefined;
+  #resume(): void {
+    this.#drained?.resolve();
+    this.#drained = undefined;
   }
 
   #settle(outcome: Outcome): void {
@@ -97,7 +97,7 @@ export class OrderedQueue<T> {
     this.#waiting.length = 0;
     clearTimeout(this.#silence);
     this.#signal.removeEventListener("abort", this.#abort);
-    this.#makeRoom();
+    this.#resume();
     this.#over.resolve(outcome);
   }
 

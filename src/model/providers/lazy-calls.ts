@@ -1,4 +1,4 @@
-import { once, type Room } from "../../base/async.ts";
+import { once, type Backpressure } from "../../base/async.ts";
 import { messageOf } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { importModule } from "../../base/import-module.ts";
@@ -7,7 +7,11 @@ import type { Endpoint } from "../client.ts";
 import type { Send } from "../http.ts";
 import type { ModelRequest, StepEnd, StepEvent } from "../model.ts";
 
-type Call = (request: ModelRequest, endpoint: Endpoint, take: (event: StepEvent) => Room) => Promise<StepEnd>;
+type Call = (
+  request: ModelRequest,
+  endpoint: Endpoint,
+  take: (event: StepEvent) => Backpressure,
+) => Promise<StepEnd>;
 
 /** Loads what calls models, the SDK among it. */
 export const loadCalls = () => import("../stream.ts");
