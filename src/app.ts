@@ -1,6 +1,6 @@
 import { errorFields } from "./base/error-fields.ts";
 import { join } from "node:path";
-import { setImmediate as breathe } from "node:timers/promises";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type LogLevel, openFileLog } from "./base/file-log.ts";
 import type { Log } from "./base/log.ts";
@@ -39,59 +39,59 @@ import { openSearch, type Search } from "./workspace/search/search.ts";
 import { openSnapshots } from "./workspace/files/snapshot.ts";
 import { Watchdog } from "./workspace/process/watchdog.ts";
 
-/** What the program is given of its surroundings; nothing below reads the process's own. */
+/** The program's environment. Nothing below this level reads `process.env` or `process.platform`. */
 export interface AppOptions {
   readonly env: Env;
   readonly platform: NodeJS.Platform;
   readonly version: string;
-  /** Also prints what is logged, and logs everything. */
+  /** Logs at debug level, and mirrors the log to stderr. */
   readonly verbose?: boolean;
-  /** Told what a person should know while there is no session to tell it in. */
+  /** Receives warnings for the user while no session can show them. */
   onWarning?(text: string): void;
 }
 
-/** Everything of one process, built once. */
+/** All services of one process, built once. */
 export class App {
   readonly home: string;
   readonly folders: UserFolders;
   readonly logPath: string;
   readonly log: Log;
-  /** What is stored of all sessions and projects. */
+  /** The store of all sessions and projects. */
   readonly store: () => Promise<SessionStore>;
-  /** What is remembered of projects. */
+  /** Stored facts about projects: trust, approvals, last used models. */
   readonly records: ProjectRecords;
   readonly projects: Projects;
-  /** Keys, routes and lists of models. */
+  /** Model keys, routes and lists. */
   readonly models: ModelAccess;
-  /** What remote MCP servers gave this program to be let in. */
+  /** OAuth tokens of remote MCP servers. */
   readonly authorizations: AuthorizationStore;
-  readonly #surroundings: AppOptions;
+  readonly #options: AppOptions;
   readonly #store: LazyStore;
-  readonly #person: Home;
+  readonly #user: Home;
   readonly #secrets = new Secrets();
   readonly #watchdog: Watchdog;
   readonly #files: DiskFiles;
   readonly #search: Search;
   readonly #processes: Processes;
   readonly #piped: PipedProcesses;
-  readonly #parts: LazyServices;
-  readonly #signIn: OAuthFetch;
+  readonly #lazyServices: LazyServices;
+  readonly #oauthFetch: OAuthFetch;
   readonly #housekeeping: Housekeeping;
   #servers: Servers | undefined;
   #sessions: Sessions | undefined;
   #isClosing = false;
 
-  constructor(surroundings: AppOptions) {
-    const { env, platform } = surroundings;
-    this.#surroundings = surroundings;
-    this.home = homeFolder(surroundings);
-    this.#person = { env, home: this.home, platform };
-    this.folders = userFolders(this.#person);
+  constructor(options: AppOptions) {
+    const { env, platform } = options;
+    this.#options = options;
+    this.home = homeFolder(options);
+    this.#user = { env, home: this.home, platform };
+    this.folders = userFolders(this.#user);
     const { config: configFolder, data: dataFolder, state: stateFolder } = this.folders;
     const secrets = this.#secrets;
 
     this.logPath = join(stateFolder, "fairlead.log");
-    const log = openLog(this.logPath, surroundings, secrets);
+    const log = openLog(this.logPath, options, secrets);
     this.log = log;
 
     const warn = (text: string) => this.#warn(text);
@@ -100,7 +100,7 @@ export class App {
     const storedFiles = async () => (await this.store()).files;
     this.records = new ProjectRecords(storedFiles);
     this.authorizations = new AuthorizationStore({ files: storedFiles, secrets });
-    this.#signIn = new OAuthFetch(this.authorizations);
+    this.#oauthFetch = new OAuthFetch(this.authorizations);
 
     const variables = new ChildVariables(env, secrets);
     const watchdog = new Watchdog(env["PATH"]);
@@ -125,7 +125,7 @@ export class App {
     };
 
     this.models = new ModelAccess({ dataFolder, env, secrets, log });
-    this.#parts = new LazyServices({
+    this.#lazyServices = new LazyServices({
       pluginHost,
       variables,
       processes: this.#piped,
@@ -135,13 +135,13 @@ export class App {
       warn,
     });
     this.projects = new Projects({
-      person: this.#person,
-      configFolders: [configFolder, join(configHome(this.#person), "opencode")],
+      user: this.#user,
+      configFolders: [configFolder, join(configHome(this.#user), "opencode")],
       bundledSkills: new BundledSkills(bundledSkills),
       workspace,
       trust: this.records.trust,
       models: this.models,
-      parts: this.#parts,
+      lazyServices: this.#lazyServices,
       variables,
       secrets,
       log,
@@ -155,28 +155,28 @@ export class App {
     });
   }
 
-  /** The MCP servers of this process, for whoever shows the person what they ask. */
-  openServers(door: Pick<SessionHost, "elicitationAbilities" | "visited">): Servers {
+  /** The MCP servers of this process. `host` shows their questions to the user. */
+  openServers(host: Pick<SessionHost, "elicitationAbilities" | "visited">): Servers {
     this.#servers ??= new Servers({
-      version: this.#surroundings.version,
+      version: this.#options.version,
       processes: this.#piped,
       log: this.log,
       secrets: this.#secrets,
-      signIn: this.#signIn,
-      abilities: () => door.elicitationAbilities(),
-      onVisited: (id) => door.visited(id),
+      signIn: this.#oauthFetch,
+      abilities: () => host.elicitationAbilities(),
+      onVisited: (id) => host.visited(id),
     });
     return this.#servers;
   }
 
-  openSessions(door: SessionHost): Sessions {
+  openSessions(host: SessionHost): Sessions {
     this.#sessions = new Sessions({
       store: this.store,
-      version: this.#surroundings.version,
-      door,
+      version: this.#options.version,
+      door: host,
       log: this.log,
       openProject: (folders) => this.projects.open(folders),
-      servers: this.openServers(door),
+      servers: this.openServers(host),
       openApprovals: (id) => this.records.openApprovals(id),
       onTurnEnd: () => this.#housekeeping.onTurnEnd(),
       memory: this.records,
@@ -184,7 +184,7 @@ export class App {
     return this.#sessions;
   }
 
-  /** Loads what a first prompt needs, a part at a time, so that what comes meanwhile is not kept waiting. */
+  /** Loads the modules of a first prompt one by one, so that incoming requests are not blocked. */
   warmUp(): Promise<void> {
     return this.#load([
       () => import("./turn/turn.ts"),
@@ -194,34 +194,34 @@ export class App {
     ]);
   }
 
-  /** The same for a first command, the grammar of whose shell is large, and a first search. */
+  /** Loads the modules of a first shell command (the grammar is large) and a first search. */
   warmUpCalls(): Promise<void> {
     return this.#load([warmUpAnalysis, () => this.#processes.warmUp(), () => this.#search.warmUp()]);
   }
 
-  async #load(parts: readonly (() => Promise<unknown>)[]): Promise<void> {
+  async #load(loaders: readonly (() => Promise<unknown>)[]): Promise<void> {
     try {
-      for (const load of parts) {
+      for (const load of loaders) {
         if (this.#isClosing) return;
         await load();
-        await breathe();
+        await yieldToEventLoop();
       }
     } catch (error) {
-      this.log.error("a part of the program did not load", errorFields(error));
+      this.log.error("warm-up failed", errorFields(error));
     }
   }
 
-  /** Kills what still runs, for a program that cannot wait any longer. */
+  /** Kills all running processes without waiting. */
   abandon(): void {
     this.#processes.killAll();
-    this.#parts.killAll();
+    this.#lazyServices.killAll();
     this.#piped.killAll();
   }
 
-  /** Ends every session and every process. */
+  /** Ends all sessions and processes, and waits until they have ended. */
   async close(): Promise<void> {
     this.#isClosing = true;
-    const ended = [this.#processes.endAll(), this.#piped.endAll(), this.#parts.closeAll()];
+    const ended = [this.#processes.endAll(), this.#piped.endAll(), this.#lazyServices.closeAll()];
     await this.#sessions?.closeAll();
     const closed = [this.#servers?.endAll(), this.#housekeeping.close(), this.models.close()];
     await Promise.all([...ended, ...closed]);
@@ -229,55 +229,55 @@ export class App {
     this.#watchdog.dismiss();
   }
 
-  /** The models of the person's own configuration. */
+  /** The models of the user's own configuration. */
   async personalModels(): Promise<OpenModels> {
     return this.models.open(await this.#personalConfig());
   }
 
-  /** Why no model could be asked by somebody without a project, in words for the person. */
+  /** Explains to the user why no model is usable outside projects; undefined when one is. */
   async missingModel(): Promise<string | undefined> {
     const chosen = (await this.personalModels()).defaultModel();
     return chosen.outcome === "none" ? chosen.error.message : undefined;
   }
 
-  /** Forgets every stored key, also in sessions that are open. */
+  /** Removes all stored keys and reloads the open sessions. */
   async forgetKeys(): Promise<void> {
     await this.models.forgetKeys();
     await this.#sessions?.reloadAll();
   }
 
-  /** After the routing changed. */
+  /** Reloads the open sessions after a routing change. */
   async reroute(): Promise<void> {
     await this.#sessions?.reloadAll();
   }
 
-  /** Whether the person switched the draft of the protocol's next version on. */
+  /** Whether the user enabled the draft of the protocol's next version. */
   async isProtocolDraftOn(): Promise<boolean> {
     return (await this.#personalConfig()).experimental?.acp_v2 === true;
   }
 
-  /** Only the person's own configuration says what is deleted, no project's. */
+  /** Reads the ages from the user's own configuration only: projects must not delete sessions. */
   async #sessionAges(): Promise<SessionAges> {
     const { sessions = {} } = await this.#personalConfig();
     return { archiveAfterDays: sessions.archive_after_days, removeAfterDays: sessions.remove_after_days };
   }
 
   async #personalConfig(): Promise<Config> {
-    return (await loadConfig({ cwd: this.home, ...this.#person })).config;
+    return (await loadConfig({ cwd: this.home, ...this.#user })).config;
   }
 
   #warn(text: string): void {
-    if (this.#sessions === undefined) this.#surroundings.onWarning?.(text);
+    if (this.#sessions === undefined) this.#options.onWarning?.(text);
     this.#sessions
       ?.warn(text)
-      .catch((error: unknown) => this.log.error("nobody was told", errorFields(error)));
+      .catch((error: unknown) => this.log.error("warning dropped", errorFields(error)));
   }
 }
 
-/** The skills that come with the program, beside its code. */
+/** The skills bundled with the program. */
 const bundledSkills = fileURLToPath(new URL("../skills", import.meta.url));
 
-/** The program that runs authors' modules, beside ours. */
+/** The child program that runs plugin modules. */
 const pluginHost = fileURLToPath(new URL("./plugin-host.js", import.meta.url));
 
 function openLog(path: string, { env, verbose = false }: AppOptions, secrets: Secrets): Log {

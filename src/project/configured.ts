@@ -20,16 +20,16 @@ import { type LoadedSkills, loadSkills } from "../skill/skills.ts";
 import { isInside } from "../workspace/paths.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
-/** What was read for a folder. */
+/** The configuration, agents, skills and commands of a folder. */
 export interface Configured {
   readonly loaded: LoadedConfig;
   readonly agents: LoadedAgents;
   readonly skills: LoadedSkills;
   readonly commands: LoadedCommands;
-  /** Whether the project's own configuration counts in full. */
+  /** Whether the project's own configuration applies in full. */
   readonly isTrusted: boolean;
   readonly consent?: PendingConsent;
-  /** Why it cannot be trusted at all. */
+  /** Why the project's configuration cannot be trusted. */
   readonly problem?: string;
 }
 
@@ -41,7 +41,7 @@ export interface ConfiguredDeps {
 }
 
 /**
- * Configuration and what stands in files beside it, in full where the person agreed to just what they are now.
+ * Loads configuration, agents, skills and commands; in full only if the user trusts their current content.
  * `roots` are the folders of the session, absolute real paths.
  */
 export async function loadConfigured(
@@ -52,13 +52,13 @@ export async function loadConfigured(
   const root = options.worktree ?? options.cwd;
   const given = await loadAll(options, roots, deps);
   const { hash, wants } = await readConsent(root, given, options.home);
-  // Where nothing waits there is no code either.
+  // Nothing needs consent, so there is no code to load either.
   if (wants.length === 0) return given;
-  if (hash === undefined) return { ...given, problem: tooMuchToTrust(root) };
+  if (hash === undefined) return { ...given, problem: describeOversized(root) };
   const known = await checkTrust(root, hash, deps);
   if (known === "trusted") {
     const full = await loadAll({ ...options, trusted: true }, roots, deps);
-    // What was changed while it was read is not what was agreed to.
+    // The files may have changed while they were read: then the trust does not cover them.
     const after = await readConsentContent(root, given.loaded, options.home);
     if (after.hash === hash) return full;
   }
@@ -66,8 +66,8 @@ export async function loadConfigured(
   return { ...given, consent: { folder: root, wants, hasChanged: known !== "new", accept } };
 }
 
-/** What is wrong in its files, one line each, for the person. */
-export function problemsOf({ loaded, agents, skills, commands }: Configured): string[] {
+/** Describes the problems of the files to the user, one line each. */
+export function getProblems({ loaded, agents, skills, commands }: Configured): string[] {
   const others: { path?: string; message: string }[] = [
     ...agents.problems,
     ...skills.problems,
@@ -75,15 +75,15 @@ export function problemsOf({ loaded, agents, skills, commands }: Configured): st
   ];
   return [
     ...loaded.problems.map(({ path, line, column, message }) => `${path}:${line}:${column}: ${message}`),
-    ...onePerKind(others),
+    ...groupProblems(others),
   ];
 }
 
-/** Files that are named with a problem that several have. */
+/** Paths listed per problem that several files have. */
 const namedFiles = 3;
 
-/** Problems that differ only in names and numbers are one line, which names the first files. */
-function onePerKind(problems: readonly { path?: string; message: string }[]): string[] {
+/** Merges problems that differ only in names and numbers into one line, which names the first files. */
+function groupProblems(problems: readonly { path?: string; message: string }[]): string[] {
   const kinds = new Map<string, { message: string; paths: string[] }>();
   const single: string[] = [];
   for (const { path, message } of problems) {
@@ -105,7 +105,7 @@ function describeKind({ message, paths }: { message: string; paths: readonly str
   const rest = paths.length - namedFiles;
   const named = others.slice(0, namedFiles - 1).join(", ");
   const more = rest > 0 ? `${named} and ${rest} more` : named;
-  return `${first}: ${message} (the like in ${more})`;
+  return `${first}: ${message} (also in ${more})`;
 }
 
 async function loadAll(
@@ -124,12 +124,12 @@ async function loadAll(
     config,
     folders: folders.map(({ path }) => path),
     otherFolders: otherFolders.map(({ path }) => path),
-    untrusted: trusted ? [] : projectFolders(folders),
+    untrusted: trusted ? [] : selectProjectFolders(folders),
     withoutModels,
-    ...(!trusted && hasProjectAgents(loaded) && { personal: personalSources(loaded) }),
-    confined: { folders: projectFolders([...folders, ...otherFolders]), root },
+    ...(!trusted && hasProjectAgents(loaded) && { personal: selectPersonalSources(loaded) }),
+    confined: { folders: selectProjectFolders([...folders, ...otherFolders]), root },
     outputFolder: workspace.outputFolder,
-    skillFolders: foldersOutside([...roots, bundledSkills.folder], skills.skills),
+    skillFolders: selectFoldersOutside([...roots, bundledSkills.folder], skills.skills),
     home,
   });
   const commands = await loadCommands({
@@ -137,7 +137,7 @@ async function loadAll(
     folders: [...otherFolders, ...folders],
     isTrusted: trusted,
     withoutModels,
-    ...(!trusted && { untrusted: projectCommands(loaded) }),
+    ...(!trusted && { untrusted: getProjectCommands(loaded) }),
     root,
     agents: new Set([...agents.agents.values()].filter(isCallable).map(({ name }) => name)),
     reserved: reservedNames,
@@ -145,49 +145,49 @@ async function loadAll(
   return { loaded, skills, agents, commands, isTrusted: trusted };
 }
 
-function projectCommands({ layers }: LoadedConfig): ReadonlySet<string> {
+function getProjectCommands({ layers }: LoadedConfig): ReadonlySet<string> {
   const values = layers.filter(({ scope }) => scope === "project").map(({ value }) => value);
   return new Set(values.flatMap(({ command = {} }) => Object.keys(command)));
 }
 
 function hasProjectAgents({ layers, folders, otherFolders }: LoadedConfig): boolean {
-  const isSaid = layers.some(({ scope, value }) => scope === "project" && (value.agent ?? value.mode));
-  return isSaid || projectFolders([...folders, ...otherFolders]).length > 0;
+  const isConfigured = layers.some(({ scope, value }) => scope === "project" && (value.agent ?? value.mode));
+  return isConfigured || selectProjectFolders([...folders, ...otherFolders]).length > 0;
 }
 
-function personalSources({ personal, folders, otherFolders }: LoadedConfig) {
+function selectPersonalSources({ personal, folders, otherFolders }: LoadedConfig) {
   const own = (sources: readonly ConfigSource[]) =>
     sources.filter(({ scope }) => scope !== "project").map(({ path }) => path);
   return { config: personal, folders: own(folders), otherFolders: own(otherFolders) };
 }
 
-/** What waits for the person's consent, one line each, and the hash of its content unless that is too large. */
+/** Lists settings that wait for the user's consent, one line each. The hash is undefined when they are too large. */
 async function readConsent(root: string, { loaded, agents }: Configured, home: string) {
   const content = await readConsentContent(root, loaded, home);
   const waiting = agents.waiting.map(({ path, message }) => `${path ?? "an agent"}: ${message}`);
   return { hash: content.hash, wants: [...content.wants, ...waiting] };
 }
 
-/** Without a readable record nothing is trusted. */
+/** Treats the folder as new when its trust record cannot be read. */
 async function checkTrust(root: string, hash: string, { trust, log }: ConfiguredDeps) {
   try {
     return await trust.check(root, hash);
   } catch (error) {
-    log.warn("what is trusted could not be read", errorFields(error));
+    log.warn("trust record not readable", errorFields(error));
     return "new";
   }
 }
 
-/** Folders of skills that could not be read without asking; there is nothing in the program's own. A name with signs of patterns would open others too. */
-function foldersOutside(roots: readonly string[], skills: readonly Skill[]): string[] {
+/** Skill folders outside the roots, which agents may read without asking. Skips names with wildcards: as a rule they would match other folders too. */
+function selectFoldersOutside(roots: readonly string[], skills: readonly Skill[]): string[] {
   const folders = skills.map(({ folder }) => folder);
   return folders.filter((folder) => !isInside(folder, roots) && !/[*?]/.test(folder));
 }
 
-function projectFolders(folders: readonly ConfigSource[]): string[] {
+function selectProjectFolders(folders: readonly ConfigSource[]): string[] {
   return folders.filter(({ scope }) => scope === "project").map(({ path }) => path);
 }
 
-function tooMuchToTrust(root: string): string {
-  return `The configuration in ${root} is too large to be looked at and trusted. What it would run, load, redirect or allow is not used.`;
+function describeOversized(root: string): string {
+  return `The configuration in ${root} is too large to review and trust. Settings that run, load, redirect or allow something are not used.`;
 }

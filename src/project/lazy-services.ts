@@ -12,31 +12,31 @@ import type { PipedProcesses } from "../workspace/process/piped-process.ts";
 import type { Watchdog } from "../workspace/process/watchdog.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
-export interface LatePartsDeps {
-  /** The program that runs authors' modules. */
+export interface LazyServicesDeps {
+  /** Path of the child program that runs plugin modules. */
   readonly pluginHost: string;
   readonly variables: ChildVariables;
   readonly processes: PipedProcesses;
   readonly watchdog: Watchdog;
   readonly workspace: Pick<Workspace, "files" | "snapshots">;
   readonly log: Log;
-  /** Tells the person. */
+  /** Shows a warning to the user. */
   readonly warn: (text: string) => void;
 }
 
-/** What all projects of a process share, and what most sessions never need: loaded when it is first asked for. */
+/** Plugins and language servers, shared by all projects and loaded on first use: most sessions need neither. */
 export class LazyServices {
-  readonly #deps: LatePartsDeps;
+  readonly #deps: LazyServicesDeps;
   #plugins: SharedPlugins | undefined;
   readonly #languageServers = once(() => this.#openLanguageServers());
   #isClosing = false;
 
-  constructor(deps: LatePartsDeps) {
+  constructor(deps: LazyServicesDeps) {
     this.#deps = deps;
   }
 
   async openPlugins(): Promise<SharedPlugins> {
-    if (this.#isClosing) throw new UserError("The program is ending.");
+    if (this.#isClosing) throw new UserError("The program is shutting down.");
     const [{ SharedPlugins }, { NodeProgram }] = await Promise.all([
       import("../plugin/shared-plugins.ts"),
       import("../workspace/process/node-program.ts"),
@@ -48,7 +48,7 @@ export class LazyServices {
     return this.#plugins;
   }
 
-  /** The first edit loads the protocol and starts the servers that are for its files. */
+  /** Returns undefined when no servers are configured. The first edit loads the code and starts the matching servers. */
   diagnoseWith(servers: Config["lsp"], { cwd, worktree }: Workspace): Diagnose | undefined {
     if (servers === undefined || typeof servers === "boolean") return undefined;
     const place = { servers, root: worktree ?? cwd, cwd };

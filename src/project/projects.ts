@@ -16,37 +16,37 @@ import { projectIdOf } from "../storage/project-id.ts";
 import type { ChildVariables } from "../workspace/process/child-variables.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 import { findWorktree } from "../workspace/worktree.ts";
-import { type Configured, loadConfigured, problemsOf } from "./configured.ts";
+import { type Configured, loadConfigured, getProblems } from "./configured.ts";
 import { fetchText } from "./fetch-text.ts";
 import type { LazyServices } from "./lazy-services.ts";
-import { projectTools } from "./tools.ts";
+import { createProjectTools } from "./tools.ts";
 
 export interface ProjectsDeps {
-  readonly person: Home;
-  /** The person's own configuration folders, the one that counts first. */
+  readonly user: Home;
+  /** The user's own configuration folders, highest precedence first. */
   readonly configFolders: readonly string[];
   readonly bundledSkills: BundledSkills;
-  /** The doors that all folders have in common. */
+  /** The services that all folders share. */
   readonly workspace: Omit<Workspace, "cwd" | "roots" | "worktree">;
   readonly trust: Trust;
   readonly models: ModelAccess;
-  readonly parts: LazyServices;
+  readonly lazyServices: LazyServices;
   readonly variables: ChildVariables;
   readonly secrets: Secrets;
   readonly log: Log;
 }
 
-/** What a folder is configured with, and from where. */
+/** The configuration of a folder with its sources. */
 export interface Configuration {
   readonly loaded: LoadedConfig;
-  /** Every file that is looked for, lowest first. */
-  readonly places: readonly string[];
+  /** Paths of all possible configuration files, lowest precedence first. */
+  readonly files: readonly string[];
   readonly problems: readonly string[];
   readonly consent: PendingConsent | undefined;
   readonly secrets: Secrets;
 }
 
-/** Reads what sessions of a folder work with. */
+/** Opens projects: loads the configuration, models, agents and tools of a folder. */
 export class Projects {
   readonly #deps: ProjectsDeps;
 
@@ -54,7 +54,7 @@ export class Projects {
     this.#deps = deps;
   }
 
-  /** Never rejects for what stands in configuration files. */
+  /** Opens a folder's project. Must not reject because of invalid configuration files. */
   async open({ cwd, additionalDirectories }: Folders): Promise<Project> {
     const [folder, ...others] = await Promise.all(
       [cwd, ...additionalDirectories].map((path) => realpath(path)),
@@ -66,8 +66,8 @@ export class Projects {
       watch(placesOf(options)),
       this.#read(options, roots),
     ]);
-    // Nobody waits for it before the next turn asks.
-    const watchedFurther = watch(furtherPlaces(configured, options.home));
+    // Not awaited here: the next turn needs it first.
+    const watchedFurther = watch(getSkillAndPluginPlaces(configured, options.home));
     const { models, ...lists } = await this.#deps.models.openListed(configured.loaded.config, keys);
     return this.#toProject({
       configured,
@@ -76,35 +76,35 @@ export class Projects {
       hasChanged: async () =>
         (await watched.hasChanged()) || (await (await watchedFurther).hasChanged()) || lists.hasChanged(),
       problems: [
-        ...problemsOf(configured),
-        ...trustProblems(configured),
+        ...getProblems(configured),
+        ...getTrustProblems(configured),
         ...keys.problems,
         ...lists.problems,
       ],
     });
   }
 
-  /** A folder's configuration with where it comes from, as its sessions have it. */
+  /** Reads a folder's configuration with its sources, as its sessions see it. */
   async readConfiguration(folder: string): Promise<Configuration> {
     const options = await this.#optionsFor(await realpath(folder));
     const { configured, keys } = await this.#read(options, [options.cwd]);
     return {
       loaded: configured.loaded,
-      places: placesOf(options).files,
-      problems: [...problemsOf(configured), ...trustProblems(configured), ...keys.problems],
+      files: placesOf(options).files,
+      problems: [...getProblems(configured), ...getTrustProblems(configured), ...keys.problems],
       consent: configured.consent,
       secrets: this.#deps.secrets,
     };
   }
 
   async #optionsFor(cwd: string): Promise<LoadConfigOptions> {
-    const { home, env, platform } = this.#deps.person;
+    const { home, env, platform } = this.#deps.user;
     return { cwd, worktree: await findWorktree(cwd), home, env, platform };
   }
 
-  /** From here on the keys in it are kept out of whatever is handed on. */
+  /** Loads configuration and keys, and registers the keys for redaction. */
   async #read(options: LoadConfigOptions, roots: readonly string[]) {
-    const { models, secrets, person, variables } = this.#deps;
+    const { models, secrets, user: person, variables } = this.#deps;
     const [configured, keys] = await Promise.all([
       loadConfigured(options, roots, this.#deps),
       models.loadKeys(),
@@ -121,13 +121,13 @@ export class Projects {
     return {
       ...given,
       ...this.#toolsOf(opened),
-      id: projectIdOf(rootOf(given.workspace)),
+      id: projectIdOf(getRoot(given.workspace)),
       config,
       agents: agents.agents,
       defaultAgent: agents.default,
       commands: commands.commands,
       skills: skills.skills,
-      diagnose: this.#deps.parts.diagnoseWith(config.lsp, given.workspace),
+      diagnose: this.#deps.lazyServices.diagnoseWith(config.lsp, given.workspace),
       consent,
       secrets: this.#deps.secrets,
       retryPolicy: toRetryPolicy(config.retry),
@@ -138,13 +138,13 @@ export class Projects {
 
   #toolsOf({ configured, workspace, hasChanged }: OpenedProject): Pick<Project, "tools" | "plugins"> {
     const { loaded, skills, isTrusted } = configured;
-    const root = rootOf(workspace);
-    return projectTools({
+    const root = getRoot(workspace);
+    return createProjectTools({
       skills: skills.skills,
       search: loaded.config.search,
       sources: { loaded, isTrusted, root, home: workspace.home },
       place: { directory: workspace.cwd, worktree: root, projectId: projectIdOf(root) },
-      openPlugins: () => this.#deps.parts.openPlugins(),
+      openPlugins: () => this.#deps.lazyServices.openPlugins(),
       hasChanged,
     });
   }
@@ -155,7 +155,7 @@ export class Projects {
       const { loadInstructions } = await import("../instruction/instructions.ts");
       return loadInstructions({
         cwd,
-        root: rootOf(workspace),
+        root: getRoot(workspace),
         additionalDirectories: roots.slice(1),
         configFolders: this.#deps.configFolders,
         home,
@@ -170,8 +170,8 @@ interface OpenedProject extends Pick<Project, "workspace" | "models" | "hasChang
   readonly configured: Configured;
 }
 
-/** Skills and plugins that stand elsewhere, as the configuration names them. */
-function furtherPlaces({ loaded, skills }: Configured, home: string): WatchedPlaces {
+/** Locations of skills and plugins outside the configuration folders. */
+function getSkillAndPluginPlaces({ loaded, skills }: Configured, home: string): WatchedPlaces {
   const named = loaded.layers.flatMap(({ source, value }) =>
     (value.plugin ?? [])
       .flatMap((entry) => pluginEntry(entry)?.name ?? [])
@@ -181,10 +181,10 @@ function furtherPlaces({ loaded, skills }: Configured, home: string): WatchedPla
   return { files, holders: [], folders: skills.places };
 }
 
-function trustProblems({ problem }: Configured): string[] {
+function getTrustProblems({ problem }: Configured): string[] {
   return problem === undefined ? [] : [problem];
 }
 
-function rootOf({ worktree, cwd }: Pick<Workspace, "worktree" | "cwd">): string {
+function getRoot({ worktree, cwd }: Pick<Workspace, "worktree" | "cwd">): string {
   return worktree ?? cwd;
 }

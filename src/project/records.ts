@@ -5,9 +5,9 @@ import { Approvals, storedApprovals } from "../permission/approvals.ts";
 import { Trust, trustedFolderSchema } from "../permission/trust.ts";
 import type { JsonStore } from "../storage/json/json-store.ts";
 
-/** What is remembered of projects between sessions. */
+/** Stored facts about projects. */
 export class ProjectRecords {
-  /** The folders whose own configuration the person agreed to. */
+  /** The folders whose own configuration the user trusts. */
   readonly trust: Trust;
   readonly #files: () => Promise<JsonStore>;
 
@@ -16,7 +16,7 @@ export class ProjectRecords {
     this.trust = openTrust(files);
   }
 
-  /** What was approved for good in a project. */
+  /** Permanent approvals in a project. */
   async openApprovals(projectId: string): Promise<Approvals> {
     const files = await this.#files();
     const key = ["permission", projectId];
@@ -36,7 +36,7 @@ export class ProjectRecords {
     await files.update(["project", projectId], storedProject, (known) => ({ ...known, lastUsedModel }));
   }
 
-  /** Stores what the project is and that a session worked in it now. `root` is the folder that its id stands for. */
+  /** Stores the project's root folder and the current time as its last use. */
   async noteSeen(projectId: string, root: string): Promise<void> {
     const files = await this.#files();
     const seen = Date.now();
@@ -58,9 +58,9 @@ function openTrust(files: () => Promise<JsonStore>): Trust {
 }
 
 const projectSchema = z.object({
-  /** The folder that the project's id stands for: the repository's root, outside git the session's folder. */
+  /** The repository's root, or the session's folder outside git. The project id is derived from it. */
   root: z.string().optional(),
-  /** Milliseconds since 1970: the first and the newest session with a turn. */
+  /** Times of the first and the newest session with a turn, in milliseconds since 1970. */
   time: z.object({ created: z.number(), seen: z.number() }).optional(),
   lastUsedModel: modelRefSchema.optional(),
 });
@@ -71,11 +71,11 @@ function isProject(value: unknown): value is z.infer<typeof projectSchema> {
   const { root, time, lastUsedModel } = value;
   return (
     (root === undefined || typeof root === "string") &&
-    (time === undefined || isSpan(time)) &&
+    (time === undefined || isTimeRange(time)) &&
     (lastUsedModel === undefined || isModelRef(lastUsedModel))
   );
 }
 
-function isSpan(value: unknown): boolean {
+function isTimeRange(value: unknown): boolean {
   return hasOnly(value, ["created", "seen"]) && Number.isFinite(value.created) && Number.isFinite(value.seen);
 }

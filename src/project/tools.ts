@@ -13,32 +13,32 @@ import { shellContext } from "../workspace/shell-context.ts";
 export interface ProjectToolsOptions {
   readonly skills: readonly Skill[];
   readonly search: Config["search"];
-  /** Where plugins and tools of authors are looked for. */
+  /** Search locations of plugins and custom tools. */
   readonly sources: ModuleSources;
   readonly place: WantedPlugins["place"];
   openPlugins(): Promise<SharedPlugins>;
-  /** Whether what the project was made of is another one now. */
+  /** Whether a source of the project has changed since it was opened. */
   hasChanged(): Promise<boolean>;
 }
 
-/** Names of tools that are not always there and stay theirs. */
-const namesOfSometimes = ["task", "websearch", "codesearch", "lsp", "invalid", "batch"];
+/** Reserved names of built-in tools that are not always available. */
+const conditionalToolNames = ["task", "websearch", "codesearch", "lsp", "invalid", "batch"];
 
-/** The tools of a project and the plugins that bring some; nothing is loaded or looked for before it is asked for. */
-export function projectTools(options: ProjectToolsOptions): Pick<Project, "tools" | "plugins"> {
+/** Creates a project's tools and plugins. Loads and searches nothing before the first use. */
+export function createProjectTools(options: ProjectToolsOptions): Pick<Project, "tools" | "plugins"> {
   const builtIn = once(() => loadBuiltIn(options));
   const modules = once(() => loadModules(options.sources));
   const plugins = async () => {
-    const known = await modules();
-    if (known === undefined) return undefined;
-    const reserved = new Set([...(await builtIn()).map(({ name }) => name), ...namesOfSometimes]);
+    const loaded = await modules();
+    if (loaded === undefined) return undefined;
+    const reserved = new Set([...(await builtIn()).map(({ name }) => name), ...conditionalToolNames]);
     const isUnchanged = async () => !(await options.hasChanged());
-    return (await options.openPlugins()).get({ ...known, place: options.place, reserved, isUnchanged });
+    return (await options.openPlugins()).get({ ...loaded, place: options.place, reserved, isUnchanged });
   };
   return { plugins, tools: async () => [...(await builtIn()), ...((await plugins())?.tools ?? [])] };
 }
 
-/** Tools and the grammar of the shell are large: they load behind the first answers, not before. */
+/** Loads the built-in tools lazily: they and the shell grammar are large. */
 async function loadBuiltIn({ skills, search }: ProjectToolsOptions): Promise<readonly Tool[]> {
   const { builtInTools } = await import("../tool/registry.ts");
   return builtInTools({ analyze, skills, search });
@@ -46,21 +46,21 @@ async function loadBuiltIn({ skills, search }: ProjectToolsOptions): Promise<rea
 
 const loadAnalysis = () => import("../shell/analysis.ts");
 
-/** Loads the grammar of the shell, and reads a line by it, for code takes a third of the time when it has run before. */
+/** Loads the shell grammar and parses one line, which makes the next parse three times as fast. */
 export async function warmUpAnalysis(): Promise<void> {
   const { analyzeShell } = await loadAnalysis();
   const place = { cwd: "/", roots: ["/"], home: "/", resolve: (path: string) => path, list: () => [] };
-  analyzeShell(anyLine, place);
+  analyzeShell(sampleCommand, place);
 }
 
-const anyLine = 'cd src && git log --oneline -- "$1" | head -n 5 > out.txt; ls *.md';
+const sampleCommand = 'cd src && git log --oneline -- "$1" | head -n 5 > out.txt; ls *.md';
 
 async function analyze(command: string, place: ShellPlace) {
   const { analyzeShell } = await loadAnalysis();
   return analyzeShell(command, shellContext(place));
 }
 
-/** With what tells them from other ones later; undefined where there are none. */
+/** Finds plugin modules, with a stamp that changes when they do. Returns undefined when there are none. */
 async function loadModules(
   sources: ModuleSources,
 ): Promise<{ found: FoundModules; stamp: string } | undefined> {

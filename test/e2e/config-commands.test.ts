@@ -174,7 +174,7 @@ describe("fairlead config check", () => {
       },
     });
     const { exitCode, stdout } = await at.run(["config", "check"]);
-    expect([exitCode, stdout]).toEqual([1, expect.stringContaining("too large to be looked at and trusted")]);
+    expect([exitCode, stdout]).toEqual([1, expect.stringContaining("too large to review and trust")]);
   });
 });
 

@@ -45,7 +45,7 @@ export async function showConfig(call: Call): Promise<number> {
 /** Which files are read, in the order in which the later beat the earlier, and where else things are kept. */
 export async function configPaths(call: Call): Promise<number> {
   const app = openApp();
-  const { loaded, places } = await app.projects.readConfiguration(
+  const { loaded, files: places } = await app.projects.readConfiguration(
     await existingFolder(call.text("cwd") ?? "."),
   );
   const scopes = new Map(loaded.sources.map(({ path, scope }) => [path, scope]));
