@@ -11,22 +11,33 @@ const markdownAsText = {
   },
 };
 
-/** What repeats the same many times: kills, damages, generated cases, hundreds of turns. */
-const longTests = [
+/** Tests of parts that need no build. The others start the program. */
+const unit = ["test/{unit,tool,session,property,streams}/**/*.test.ts"];
+const unitThatStartsProgram = ["test/property/client-calls.test.ts", "test/session/housekeeping.test.ts"];
+const program = ["test/{e2e,crash}/**/*.test.ts", ...unitThatStartsProgram];
+
+/** Kills, damaged files, generated cases, hundreds of turns: `--mode long` runs each of these in full. */
+const longUnit = ["test/{property,streams}/*.test.ts", "test/unit/session-store.test.ts"];
+const longProgram = [
   "test/crash/*.test.ts",
-  "test/property/*.test.ts",
-  "test/streams/*.test.ts",
   "test/e2e/{compaction,context,lifecycle,order}.test.ts",
-  "test/unit/session-store.test.ts",
+  "test/property/client-calls.test.ts",
 ];
 
-/** With `--mode long`, the tests that repeat much do so in full; otherwise every test runs, and those in part. */
+/** Unit tests that wait for deadlines, write or compute much: `--mode quick` leaves them out. */
+const slowUnit = [
+  "test/unit/{image,language-servers,layers,local-server,lock,mcp-oauth,model-stream}.test.ts",
+  "test/unit/{process,search,session-store}.test.ts",
+  "test/tool/{bash,webfetch}.test.ts",
+  "test/streams/*.test.ts",
+];
+
+/** Modes: `long` (only what repeats much, in full), `quick` (fewer generated cases); by default every test. */
 export default defineConfig(({ mode }) => ({
   plugins: [markdownAsText],
   test: {
     setupFiles: ["test/support/seed.ts"],
-    include: mode === "long" ? longTests : ["test/**/*.test.ts"],
-    provide: { isLong: mode === "long" },
+    provide: { runLength: mode === "long" || mode === "quick" ? mode : "usual" },
     pool: "forks",
     isolate: false,
     // Stories wait for other processes most of their time.
@@ -35,5 +46,23 @@ export default defineConfig(({ mode }) => ({
     hookTimeout: 30_000,
     allowOnly: false,
     passWithNoTests: false,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "unit",
+          include: mode === "long" ? longUnit : unit,
+          exclude: [...unitThatStartsProgram, ...(mode === "quick" ? slowUnit : [])],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "program",
+          include: mode === "long" ? longProgram : program,
+          globalSetup: "scripts/build-if-stale.ts",
+        },
+      },
+    ],
   },
 }));

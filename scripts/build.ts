@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, renameSync, rmSync, utimesSync } from "node:fs";
 import { createRequire } from "node:module";
 import { build, type BuildOptions, type OutputOptions, type Plugin } from "rolldown";
 import { lateNodeParts } from "./late-node-parts.ts";
@@ -45,6 +45,7 @@ function toEscape(unit: string): string {
 
 // Bundles the program into dist/: a small first file, and the rest in parts that load when they are needed.
 // The folder is replaced at once, so that a program that starts meanwhile finds a whole one.
+const startedAt = new Date();
 const fresh = `dist-new-${process.pid}`;
 const bundled = {
   plugins: [lazySchemas(), leanSdk, nativeLock, wordlessSchema, lateNodeParts, asciiOnly],
@@ -103,6 +104,8 @@ copyFileSync(
   createRequire(import.meta.url).resolve("@silvia-odwyer/photon-node/photon_rs_bg.wasm"),
   `${fresh}/photon_rs_bg.wasm`,
 );
+// isBundleStale() compares this time with the sources.
+utimesSync(fresh, startedAt, startedAt);
 const old = `dist-old-${process.pid}`;
 if (existsSync("dist")) renameSync("dist", old);
 renameSync(fresh, "dist");
