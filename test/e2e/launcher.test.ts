@@ -1,10 +1,10 @@
-import { chmod, mkdir, readFile, readlink, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, readlink, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
 import ts from "typescript-classic";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type Files, temporaryFolder } from "../support/temp.ts";
+import { type Files, type TemporaryFolder, temporaryFolder } from "../support/temp.ts";
 
 const root = join(import.meta.dirname, "../..");
 const launcher = await readFile(join(root, "bin/fairlead.js"), "utf8");
@@ -120,27 +120,68 @@ describe("the script that starts the build", () => {
     });
     const { exitCode, stdout, stderr } = await execa(process.execPath, [join(place.path, startBuild)], {
       reject: false,
-      env,
+      env: { npm_node_execpath: "", ...env },
     });
     return { exitCode, stdout, stderr, place };
   };
   const tools = { "scripts/build.ts": "console.log('built');", "node_modules/rolldown/package.json": "{}" };
   const build = { ...tools, "node_modules/@rolldown/binding-linux-x64-gnu/package.json": "{}" };
 
-  test("builds with the Node of the development dependencies, and links it where npm left that out", async () => {
-    const brought = `node_modules/${nodePackage}/bin/node`;
+  /** Starts the build as if the installed Node had the version; the checkout brings another one. */
+  async function startWithBrought(version: string, place: TemporaryFolder) {
+    const asVersion = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${version}" } });`;
+    await place.write({
+      [startBuild]: await readFile(join(root, startBuild), "utf8"),
+      ...build,
+      "as-version.cjs": asVersion,
+      [brought]: '#!/bin/sh\necho "brought $(basename "$1")"\n',
+    });
+    await chmod(join(place.path, brought), 0o755);
+    const { stdout } = await execa(process.execPath, [join(place.path, startBuild)], {
+      env: { npm_node_execpath: "", NODE_OPTIONS: `--require=${join(place.path, "as-version.cjs")}` },
+    });
+    return stdout;
+  }
+  const brought = `node_modules/${nodePackage}/bin/node`;
+  const link = "node_modules/.bin/node";
+
+  test.each(["20.20.2", "22.17.1", "23.11.0"])(
+    "builds with the Node that the checkout brings on Node %s, and links it for npm's scripts",
+    async (version) => {
+      await using place = await temporaryFolder({ "node_modules/.bin/other": "" });
+      for (const _ of ["as npm 10 leaves it", "again"]) {
+        expect(await startWithBrought(version, place)).toBe("brought build.ts");
+        expect(await readlink(join(place.path, link))).toBe(`../${nodePackage}/bin/node`);
+      }
+    },
+  );
+
+  test.each(["22.18.0", "24.0.0", "26.10.0"])(
+    "builds with the installed Node %s, and removes the link to the other",
+    async (version) => {
+      await using place = await temporaryFolder({ "node_modules/.bin/other": "" });
+      await symlink(`../${nodePackage}/bin/node`, join(place.path, link));
+      for (const _ of ["as npm 11 leaves it", "again"]) {
+        expect(await startWithBrought(version, place)).toBe("built");
+        expect(await readdir(join(place.path, "node_modules/.bin"))).toEqual(["other"]);
+      }
+    },
+  );
+
+  test("says which Node to install where the installed one is too old and none is brought", async () => {
     await using place = await temporaryFolder({
       [startBuild]: await readFile(join(root, startBuild), "utf8"),
       ...build,
-      [brought]: '#!/bin/sh\necho "brought $(basename "$1")"\n',
-      "node_modules/.bin/other": "",
+      "as-version.cjs":
+        'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "22.17.1" } });',
     });
-    await chmod(join(place.path, brought), 0o755);
-    for (const _ of ["as npm 10 leaves it", "again"]) {
-      const { stdout } = await execa(process.execPath, [join(place.path, startBuild)]);
-      expect(stdout).toBe("brought build.ts");
-      expect(await readlink(join(place.path, "node_modules/.bin/node"))).toBe(`../${nodePackage}/bin/node`);
-    }
+    const { exitCode, stdout, stderr } = await execa(process.execPath, [join(place.path, startBuild)], {
+      reject: false,
+      env: { npm_node_execpath: "", NODE_OPTIONS: `--require=${join(place.path, "as-version.cjs")}` },
+    });
+    expect([exitCode, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain("the build needs Node 22.18 or newer, and this is Node 22.17.1.");
+    expect(stderr).toContain(".nvmrc");
   });
 
   test("builds with the Node it runs on where none is brought", async () => {
