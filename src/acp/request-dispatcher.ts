@@ -1,7 +1,7 @@
 import { errorFields } from "../base/error-fields.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
-import { partProblem, UserError } from "../base/errors.ts";
+import { importProblem, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Session } from "../session/session.ts";
 import { abilitiesOf } from "./client-capabilities.ts";
@@ -223,7 +223,7 @@ export class RequestDispatcher {
   #fail(reason: unknown): void {
     const { wire, log } = this.#deps;
     log.error("the protocol library did not load", errorFields(reason));
-    this.#problem = new UserError(partProblem(reason), { cause: reason });
+    this.#problem = new UserError(importProblem(reason), { cause: reason });
     this.#loading = undefined;
     const refused = this.#waiting.filter((message) => !wire.hasAnswered(message));
     this.#waiting = this.#waiting.filter((message) => wire.hasAnswered(message));

@@ -1,6 +1,6 @@
 import type { ListSessionsRequest, PromptRequest } from "@agentclientprotocol/sdk/unstable";
 import { hasOnly } from "../base/validator.ts";
-import { isTexts } from "../base/text/record.ts";
+import { isStringArray } from "../base/text/record.ts";
 import type { SessionParams } from "./methods/lifecycle.ts";
 
 // Requests that are known to be right at a look, for which the protocol's schemas need not be built.
@@ -18,7 +18,7 @@ export function isPlainNewSession(params: unknown): params is SessionParams {
   if (!("cwd" in params) || typeof params.cwd !== "string") return false;
   if (!("mcpServers" in params) || !Array.isArray(params.mcpServers) || params.mcpServers.length > 0)
     return false;
-  return !("additionalDirectories" in params) || isTexts(params.additionalDirectories);
+  return !("additionalDirectories" in params) || isStringArray(params.additionalDirectories);
 }
 
 /** The same for one that is stored. */

@@ -1,4 +1,4 @@
-/** A promise with its two ends in reach. */
+/** A promise with its resolve and reject functions. */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
   resolve(value: T): void;
@@ -35,7 +35,7 @@ async function sendRest<T>(
   for (const item of items) await send(item);
 }
 
-/** Runs tasks one after the other, in the order in which they were given. A failed task does not stop the next. */
+/** Runs tasks one at a time, in the order given. A failed task does not stop the next one. */
 export class Serial {
   #last: Promise<unknown> = Promise.resolve();
 
@@ -45,13 +45,13 @@ export class Serial {
     return next;
   }
 
-  /** Resolves when everything given so far has ended. */
+  /** Resolves when all tasks given so far have ended. */
   idle(): Promise<void> {
     return this.#last.then(ignore);
   }
 }
 
-/** One {@link Serial} per key, forgotten when it is idle. */
+/** One {@link Serial} per key, dropped when idle. */
 export class KeyedSerial {
   readonly #queues = new Map<string, { queue: Serial; users: number }>();
 
@@ -72,7 +72,7 @@ export class KeyedSerial {
   }
 }
 
-/** Resolves after the delay, or at once when the signal aborts. Never rejects. */
+/** Resolves after the delay, or immediately when the signal aborts. Never rejects. */
 export function sleep(delayMs: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve();
   return new Promise((resolve) => {
@@ -86,7 +86,7 @@ export function sleep(delayMs: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** The promise's value, or `fallback` when the signal aborts first. The promise goes on by itself. */
+/** Returns the promise's value, or `fallback` when the signal aborts first. Does not cancel the promise. */
 export function orWhenAborted<T, F>(promise: Promise<T>, signal: AbortSignal, fallback: F): Promise<T | F> {
   if (signal.aborted) {
     promise.catch(ignore);
@@ -99,7 +99,7 @@ export function orWhenAborted<T, F>(promise: Promise<T>, signal: AbortSignal, fa
   });
 }
 
-/** The promise's value, or `fallback` after the delay. The promise goes on by itself. */
+/** Returns the promise's value, or `fallback` after the delay. Does not cancel the promise. */
 export function orAfter<T, F>(promise: Promise<T>, delayMs: number, fallback: F): Promise<T | F> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve(fallback), delayMs);
@@ -108,8 +108,9 @@ export function orAfter<T, F>(promise: Promise<T>, delayMs: number, fallback: F)
 }
 
 /**
- * Ends a stream or request when the signal aborts, without an error of its own. The `signal` of Node's requests errs
- * where nobody listens, and so ends the program, when it aborts between an answer's last byte and its being read.
+ * Destroys a stream or request when the signal aborts, without emitting an error. Node's own `signal` option for
+ * requests emits an error when it aborts after the last byte arrived and before it was read; with no listener, that
+ * error ends the process.
  */
 export function destroyOnAbort(stream: Destroyable, signal: AbortSignal): void {
   const destroy = () => stream.destroy();
@@ -123,7 +124,7 @@ interface Destroyable {
   once(event: "close", listener: () => void): unknown;
 }
 
-/** All that comes, in order. */
+/** Collects all items into a list. */
 export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const collected: T[] = [];
   for await (const item of items) collected.push(item);
@@ -132,7 +133,7 @@ export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
 
 function ignore(): void {}
 
-/** Loads once for all that ask; what failed is tried again, for a file that is not there now may be later. */
+/** Returns a function that loads once and shares the result. A failed load is retried on the next call. */
 export function once<T>(load: () => Promise<T>): () => Promise<T> {
   let loaded: Promise<T> | undefined;
   return async () => {

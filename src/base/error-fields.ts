@@ -1,10 +1,10 @@
 import { messageOf } from "./errors.ts";
 import type { LogFields } from "./log.ts";
 
-/** Causes of causes that a log line follows. */
+/** Maximum depth of nested causes in a log line. */
 const causeLimit = 5;
 
-/** Returns the fields of a log line for something that was thrown: its message, and its stack with the stacks of its causes. */
+/** Returns log fields for a thrown value: its message, and its stack with the stacks of its causes. */
 export function errorFields(thrown: unknown): LogFields {
   return { error: messageOf(thrown), stack: stackOf(thrown) };
 }

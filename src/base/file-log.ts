@@ -4,7 +4,7 @@ import type { DestinationStream, Logger } from "pino";
 import type { Log, LogFields } from "./log.ts";
 import { makeFolder } from "./files/make-folder.ts";
 import { openRegularFileSync } from "./files/regular-file.ts";
-import { withoutSecretForms } from "./secrets/secret-forms.ts";
+import { removeSecretForms } from "./secrets/secret-forms.ts";
 import { Secrets } from "./secrets/secrets.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
@@ -12,17 +12,20 @@ export type LogLevel = "debug" | "info" | "warn" | "error";
 export interface FileLogOptions {
   readonly level: LogLevel;
   readonly secrets?: Secrets;
-  /** Gets each line too, for a person. */
+  /** Also receives each line, for display in a terminal. */
   readonly mirror?: ((line: string) => void) | undefined;
 }
 
-/** Writes JSON lines, without the secrets, to a file that only this person can read. Nothing is loaded or opened before the first line. */
+/**
+ * Returns a log that writes JSON lines, with secrets removed, to a file with mode 0600. Loads and opens nothing
+ * before the first line.
+ */
 export function openFileLog(path: string, options: FileLogOptions): Log {
   const { level, secrets = new Secrets(), mirror } = options;
   let logger: Promise<Logger> | undefined;
   const write = (line: LogLevel, message: string, fields: LogFields = {}) => {
     if (levels.indexOf(line) < levels.indexOf(level)) return;
-    const redact = (text: string) => withoutSecretForms(cut(secrets.redact(text)));
+    const redact = (text: string) => removeSecretForms(cut(secrets.redact(text)));
     const clean = { text: redact(message), fields: mapTexts(fields, redact) };
     mirror?.(toText(line, clean.text, clean.fields));
     logger ??= openLogger(path, level);
@@ -46,39 +49,39 @@ function mapTexts(fields: LogFields, map: (text: string) => string): LogFields {
   return Object.fromEntries(mapped);
 }
 
-/** Characters of one text in a line. */
-const longestText = 4_000;
+/** Longest text in a line, in characters. */
+const textLimit = 4_000;
 
 function cut(text: string): string {
-  const over = text.length - longestText;
-  return over <= 0 ? text : `${text.slice(0, longestText)} … ${over} more characters`;
+  const over = text.length - textLimit;
+  return over <= 0 ? text : `${text.slice(0, textLimit)} … ${over} more characters`;
 }
 
 function toText(level: LogLevel, message: string, fields: LogFields): string {
-  // Stacks are for the file; in a terminal they would bury the message.
+  // In a terminal a stack would hide the message.
   const shown = Object.entries(fields).filter(([name, value]) => value !== undefined && name !== "stack");
   return [level, message, ...shown.map(([name, value]) => `${name}=${value}`)].join(" ");
 }
 
-/** A log of this size is put aside; with {@link oldLogs} before it that is all that stays. */
-const longestLogBytes = 10 * 1024 * 1024;
-const oldLogs = 3;
+/** A log of this size is rotated. {@link oldLogCount} older files are kept on disk. */
+const logLimitBytes = 10 * 1024 * 1024;
+const oldLogCount = 3;
 
 const levels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
 async function openLogger(path: string, level: LogLevel): Promise<Logger> {
   const { pino } = await import("pino");
   await makeFolder(dirname(path), 0o700);
-  if (sizeOf(path) > longestLogBytes) putAside(path);
+  if (sizeOf(path) > logLimitBytes) rotate(path);
   let file = openLogFile(path);
   let bytes = sizeOf(path);
   const rotating: DestinationStream = {
     write(line) {
       bytes += Buffer.byteLength(line);
       writeAll(file, line);
-      if (bytes <= longestLogBytes) return;
-      // Another process may have put it aside already.
-      if (sizeOf(path) > longestLogBytes) putAside(path);
+      if (bytes <= logLimitBytes) return;
+      // Another process may have rotated it already.
+      if (sizeOf(path) > logLimitBytes) rotate(path);
       closeSync(file);
       file = openLogFile(path);
       bytes = sizeOf(path);
@@ -91,16 +94,16 @@ function openLogFile(path: string): number {
   return openRegularFileSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT, 0o600);
 }
 
-/** The system may take a part only, when the disk is nearly full. */
+/** Writes in a loop, because a nearly full disk may accept only a part. */
 function writeAll(file: number, line: string): void {
   const bytes = Buffer.from(line);
   for (let done = 0; done < bytes.length;) done += writeSync(file, bytes, done);
 }
 
-/** `x.log` becomes `x.log.1`, that one `x.log.2`, and the oldest goes. */
-function putAside(path: string): void {
-  rmSync(`${path}.${oldLogs}`, { force: true });
-  for (let number = oldLogs - 1; number >= 0; number--) {
+/** Renames `x.log` to `x.log.1`, that one to `x.log.2`, and deletes the oldest. */
+function rotate(path: string): void {
+  rmSync(`${path}.${oldLogCount}`, { force: true });
+  for (let number = oldLogCount - 1; number >= 0; number--) {
     const from = number === 0 ? path : `${path}.${number}`;
     if (statSync(from, { throwIfNoEntry: false })) renameSync(from, `${path}.${number + 1}`);
   }

@@ -1,11 +1,11 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 
-/** The head of the answer to a request; rejects where none comes, however the connection ends. */
-export function answerTo(sent: ClientRequest): Promise<IncomingMessage> {
+/** Waits for the response head. Rejects when none arrives, however the connection ends. */
+export function waitForResponse(request: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    sent.on("response", resolve);
-    sent.on("error", reject);
-    // An answer of another protocol (101) ends it without an error.
-    sent.on("close", () => reject(new Error("The server ended the connection without an answer.")));
+    request.on("response", resolve);
+    request.on("error", reject);
+    // A protocol switch (101) closes the connection without an error.
+    request.on("close", () => reject(new Error("The server ended the connection without an answer.")));
   });
 }

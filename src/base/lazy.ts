@@ -1,4 +1,4 @@
-/** Made when it is first asked for, and one and the same from then on: for what is constant, but not needed by each start. */
+/** Creates a value on first use and returns the same value from then on. */
 export function lazy<T extends object>(make: () => T): () => T {
   let made: T | undefined;
   return () => (made ??= make());

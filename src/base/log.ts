@@ -1,4 +1,4 @@
-/** Where the program says what happened to whoever repairs it. Never receives keys or the text of conversations. */
+/** Log for developers. Never receives keys or the text of conversations. */
 export interface Log {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
@@ -8,7 +8,7 @@ export interface Log {
 
 export type LogFields = Record<string, string | number | boolean | undefined>;
 
-/** The log with fields that each of its lines has, such as a session's id. */
+/** Returns a log that adds fields, such as a session's id, to each line. */
 export function withFields(log: Log, fields: LogFields): Log {
   return {
     debug: (message, more) => log.debug(message, { ...fields, ...more }),
@@ -18,5 +18,5 @@ export function withFields(log: Log, fields: LogFields): Log {
   };
 }
 
-/** For tests and for callers that have nobody to tell. */
+/** Discards all lines. */
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };

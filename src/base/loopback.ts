@@ -1,4 +1,4 @@
-/** Whether the address is on this machine. */
+/** True when the URL's host is this machine. */
 export function isLoopback(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { hostname } = new URL(url);

@@ -1,19 +1,20 @@
-/**
- * Keeps what is made of an owner and of other things, for as long as each of those is the same one. What is kept goes
- * with its owner.
- */
-export function memoizePer<Made>(): (owner: object, on: readonly unknown[], make: () => Made) => Made {
-  const known = new WeakMap<object, { readonly on: readonly unknown[]; readonly made: Made }>();
-  return (owner, on, make) => {
-    const last = known.get(owner);
-    if (last !== undefined && isSame(last.on, on)) return last.made;
-    const made = make();
-    known.set(owner, { on, made });
-    return made;
+/** Memoizes one value per owner; recomputed when a dependency changes. Dropped together with its owner. */
+export function memoizePer<Value>(): (
+  owner: object,
+  dependencies: readonly unknown[],
+  create: () => Value,
+) => Value {
+  const cache = new WeakMap<object, { readonly dependencies: readonly unknown[]; readonly value: Value }>();
+  return (owner, dependencies, create) => {
+    const last = cache.get(owner);
+    if (last !== undefined && isSame(last.dependencies, dependencies)) return last.value;
+    const value = create();
+    cache.set(owner, { dependencies, value });
+    return value;
   };
 }
 
-/** Whether both have the same things in the same order. */
+/** True when both lists have identical items in the same order. */
 export function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
   return one.length === other.length && one.every((item, index) => item === other[index]);
 }

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Who says more than this within a second waits until the second is over. */
+/** Limits per second. A sender that exceeds one waits until the second is over. */
 const messagesPerSecond = 2_000;
 const bytesPerSecond = 64 * 1024 * 1024;
 
-/** Lets a second have only so much of what a server says: its reader waits for `count` before it reads on. */
+/** Limits how much of a server's output is read per second: the reader awaits `count` before it reads on. */
 export class RateLimiter {
   #start = performance.now();
   #messages = 0;

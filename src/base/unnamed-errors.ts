@@ -1,6 +1,6 @@
 import { constants } from "node:os";
 
-/** Errors of files that Node reports without a name, on every system that has them. */
+/** File errors that Node reports without a name, with their meaning. */
 const meanings: Readonly<Record<string, string>> = {
   EDQUOT: "disk quota exceeded",
   ESTALE: "the file is gone from its server",
@@ -13,7 +13,7 @@ const meanings: Readonly<Record<string, string>> = {
   EKEYEXPIRED: "the key of the encrypted folder has expired",
 };
 
-/** Numbers that Node's own constants do not have; they are Linux's. */
+/** Linux error numbers that Node's constants lack. */
 const linuxNumbers: Readonly<Record<string, number>> = {
   EUCLEAN: 117,
   ENOMEDIUM: 123,
@@ -21,7 +21,7 @@ const linuxNumbers: Readonly<Record<string, number>> = {
   EKEYEXPIRED: 127,
 };
 
-/** The code and words of a system error that Node has no name for ("UNKNOWN", "Unknown system error -122"). */
+/** Returns code and message of a system error that Node has no name for ("UNKNOWN", "Unknown system error -122"). */
 export function unnamedError(thrown: object): { code: string; message: string } | undefined {
   if (!("errno" in thrown) || typeof thrown.errno !== "number") return undefined;
   if ("code" in thrown && typeof thrown.code === "string" && /^E[A-Z0-9]+$/.test(thrown.code))

@@ -1,23 +1,23 @@
-/** What checks a value: a schema, or something quicker. */
+/** Checks a value: a schema, or a faster check with the same result. */
 export interface Validator<T> {
-  safeParse(value: unknown): { success: true; data: T } | { success: false; error: FormError };
+  safeParse(value: unknown): { success: true; data: T } | { success: false; error: ValidationError };
 }
 
-interface FormError {
+interface ValidationError {
   issues: readonly { path: readonly PropertyKey[]; message: string }[];
 }
 
-/** A form whose right values are known at a look; the schema, which takes its time to be built, is asked about others. */
+/** Returns a validator that tries a quick check first. The schema, which is slow to build, decides about the rest. */
 export function fastValidator<T>(
-  isRight: (value: unknown) => value is T,
+  isValid: (value: unknown) => value is T,
   schema: Validator<T>,
 ): Validator<T> {
   return {
-    safeParse: (value) => (isRight(value) ? { success: true, data: value } : schema.safeParse(value)),
+    safeParse: (value) => (isValid(value) ? { success: true, data: value } : schema.safeParse(value)),
   };
 }
 
-/** Whether it is an object with no other fields than these. */
+/** True for an object that has no other fields than these. */
 export function hasOnly<Key extends string>(
   value: unknown,
   keys: readonly Key[],

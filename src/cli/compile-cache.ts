@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { enableCompileCache, flushCompileCache } from "node:module";
 import { join } from "node:path";
 import { isFolder } from "../base/files/file-stat.ts";
-import { makeFolderNow } from "../base/files/make-folder.ts";
+import { makeFolderSync } from "../base/files/make-folder.ts";
 
 /** When the compiled code of what was loaded so far is written: a client may kill us without warning. */
 const flushDelayMs = 250;
@@ -10,7 +10,7 @@ const flushDelayMs = 250;
 /** Caches compiled code in a folder. Where that is not possible the program only starts slower, which `fairlead doctor` tells. */
 export function cacheCompiledCode(folder: string): void {
   try {
-    makeFolderNow(folder, 0o700);
+    makeFolderSync(folder, 0o700);
     if (unreadableEntry(folder) !== undefined) return;
   } catch {
     return;

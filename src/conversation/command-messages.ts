@@ -1,4 +1,4 @@
-import { withoutControls } from "../base/text/controls.ts";
+import { removeControls } from "../base/text/controls.ts";
 import { newPartId } from "../message/ids.ts";
 import type { AssistantInfo, UserInfo } from "../message/message.ts";
 import type { Part } from "../message/part.ts";
@@ -28,7 +28,7 @@ export async function addAnswer(transcript: Transcript, question: UserInfo, text
     finish: "stop",
   };
   await transcript.addMessage(info);
-  await transcript.putPart(info.id, ignoredText(withoutControls(text)));
+  await transcript.putPart(info.id, ignoredText(removeControls(text)));
   await transcript.seal(info.id);
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
-import { withoutSecretForms } from "../base/secrets/secret-forms.ts";
+import { removeSecretForms } from "../base/secrets/secret-forms.ts";
 import type { Config } from "../config/schema.ts";
 import { isCredential } from "../workspace/process/environment.ts";
 
@@ -166,7 +166,7 @@ export function identityOf(settings: ServerSettings, roots: readonly string[]): 
 
 /** For people: where it is, without what could be secret. */
 export function describeSettings(settings: ServerSettings): string {
-  if (settings.type === "local") return withoutSecretForms([settings.command, ...settings.args].join(" "));
+  if (settings.type === "local") return removeSecretForms([settings.command, ...settings.args].join(" "));
   if (!URL.canParse(settings.url)) return settings.url;
   const { protocol, host, pathname } = new URL(settings.url);
   return `${protocol}//${host}${pathname}`;

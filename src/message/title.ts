@@ -1,4 +1,4 @@
-import { withoutControls } from "../base/text/controls.ts";
+import { removeControls } from "../base/text/controls.ts";
 
 /** Characters, for the fallback and for what a model writes (system.md 7). */
 const longestTitle = 50;
@@ -10,7 +10,7 @@ export function fallbackTitle(text: string): string {
 
 /** One line without control characters, cut to the longest title. */
 export function shortenTitle(text: string): string {
-  const line = withoutControls(text.replace(/\s/g, " ")).replace(/ +/g, " ").trim();
+  const line = removeControls(text.replace(/\s/g, " ")).replace(/ +/g, " ").trim();
   const characters = Array.from(line);
   return characters.length <= longestTitle
     ? line

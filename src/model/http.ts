@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { destroyOnAbort } from "../base/async.ts";
 import { codeOf } from "../base/errors.ts";
-import { answerTo } from "../base/http-answer.ts";
+import { waitForResponse } from "../base/http-answer.ts";
 
 export interface HttpRequest {
   readonly method?: "GET" | "POST";
@@ -48,7 +48,7 @@ export const sendHttp: Send = async (url, request) => {
     limitConnecting(sent, url.protocol === "https:" ? "secureConnect" : "connect", connectMs);
     try {
       for (const piece of body) sent.write(piece);
-      return await toAnswer(await answerTo(sent.end()));
+      return await toAnswer(await waitForResponse(sent.end()));
     } catch (error) {
       request.signal.throwIfAborted();
       if (attempt > staleConnectionsLimit || !isStale(sent, error)) throw error;

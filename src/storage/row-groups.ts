@@ -1,6 +1,6 @@
 import type { Stats } from "node:fs";
 import type { Validator } from "../base/validator.ts";
-import { isRecord, isTexts } from "../base/text/record.ts";
+import { isRecord, isStringArray } from "../base/text/record.ts";
 import { isSessionId } from "../message/ids.ts";
 import type { SessionRow } from "./session-list.ts";
 
@@ -108,7 +108,7 @@ function isGroup(value: unknown): value is RowGroup {
     typeof projectId === "string" &&
     (parentId === undefined || isSessionId(parentId)) &&
     typeof cwd === "string" &&
-    isTexts(additionalDirectories) &&
+    isStringArray(additionalDirectories) &&
     typeof isArchived === "boolean" &&
     [ids, titles, updated, inos, sizes, ctimes].every(Array.isArray)
   );

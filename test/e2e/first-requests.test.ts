@@ -59,7 +59,7 @@ test("where the protocol library cannot be loaded, nobody said no: model, person
     model.reply("I could not ask you.");
     expect(await editor.prompt(sessionId, "Go")).toMatchObject({ stopReason: "end_turn" });
     const told = expect.stringMatching(
-      /^Not run\. The user could not be asked, so nobody said yes or no: A part of the program could not be loaded: Cannot find module .*\. It may have been updated or removed while it ran: start the agent again, and if that stays so, install Fairlead anew\. Go on without it\. Do not look for a way around it/,
+      /^Not run\. The user could not be asked, so nobody said yes or no: A module of the program could not be loaded: Cannot find module .*\. It may have been updated or removed while it ran: start the agent again\. If that does not help, reinstall Fairlead\. Go on without it\. Do not look for a way around it/,
     );
     expect(model.requests[1]?.toolResults).toEqual([told]);
     expect(toolCalls(editor.updates(sessionId))).toEqual([
@@ -69,7 +69,7 @@ test("where the protocol library cannot be loaded, nobody said no: model, person
       }),
     ]);
     expect(await readFile(join(home.path, ".local/state/fairlead/fairlead.log"), "utf8")).toMatch(
-      /A part of the program could not be loaded[^\n]*a permission question got no valid answer/,
+      /A module of the program could not be loaded[^\n]*a permission question got no valid answer/,
     );
 
     // The third time closes a loop; going on after its refusal ends the turn.
@@ -121,7 +121,7 @@ test("where what calls models cannot be loaded the turn says so, and the next on
     const { sessionId } = await editor.newSession();
     expect(await failureOf(editor.prompt(sessionId, "Hello"))).toMatchObject({
       message: expect.stringMatching(
-        /A part of the program could not be loaded: Cannot find module .*start the agent again/,
+        /A module of the program could not be loaded: Cannot find module .*start the agent again/,
       ),
     });
     expect(model.requests).toEqual([]);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { openFileLog } from "../../src/base/file-log.ts";
 import { withFields } from "../../src/base/log.ts";
-import { withoutSecretForms } from "../../src/base/secrets/secret-forms.ts";
+import { removeSecretForms } from "../../src/base/secrets/secret-forms.ts";
 import { Secrets } from "../../src/base/secrets/secrets.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
@@ -57,7 +57,7 @@ test.for([
   ["DB_PASSWORD=correct-horse, HOME=/home/me", "DB_PASSWORD=[key], HOME=/home/me"],
   ["-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----", "[key]"],
 ])("in a log %s reads %s", ([text, clean]) => {
-  expect(withoutSecretForms(text ?? "")).toBe(clean);
+  expect(removeSecretForms(text ?? "")).toBe(clean);
 });
 
 test.for([
@@ -66,7 +66,7 @@ test.for([
   "context: 1020 of 100000 tokens, risk-assessment-of-a-long-name",
   "https://example.com/a@b/c?page=2",
 ])("a log says %s as it is", (text) => {
-  expect(withoutSecretForms(text)).toBe(text);
+  expect(removeSecretForms(text)).toBe(text);
 });
 
 test("a long text is cut in a line, and what it says is no way around the redaction", async () => {

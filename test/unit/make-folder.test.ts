@@ -1,7 +1,7 @@
 import { stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { makeFolder, makeFolderNow } from "../../src/base/files/make-folder.ts";
+import { makeFolder, makeFolderSync } from "../../src/base/files/make-folder.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
 test("a folder is made with those above it, by several at once, and one that is there is left as it is", async () => {
@@ -12,8 +12,8 @@ test("a folder is made with those above it, by several at once, and one that is 
     for (const made of [join(place.path, "a"), deep]) expect((await stat(made)).mode & 0o777).toBe(0o700);
   await symlink(deep, join(place.path, "link"));
   await makeFolder(join(place.path, "link"));
-  makeFolderNow(join(place.path, "link/d/e"));
-  makeFolderNow(join(deep, "d/e"));
+  makeFolderSync(join(place.path, "link/d/e"));
+  makeFolderSync(join(deep, "d/e"));
   expect((await stat(join(deep, "d/e"))).isDirectory()).toBe(true);
 });
 
@@ -27,6 +27,6 @@ test("where none can be made, the system's reason comes back at once", async () 
   for (const path of impossible) {
     const code = expect.stringMatching(/^(EEXIST|ENOTDIR|ENOENT)$/);
     await expect(makeFolder(path)).rejects.toMatchObject({ code });
-    expect(() => makeFolderNow(path)).toThrow(expect.objectContaining({ code }));
+    expect(() => makeFolderSync(path)).toThrow(expect.objectContaining({ code }));
   }
 });

@@ -9,7 +9,7 @@ const missing = () => Promise.reject(new Error("Cannot find module './sdk-1.cjs'
 test("a part that cannot be loaded is told in a line that says what to do, and no provider is blamed", async () => {
   const thrown: unknown = await importModule(missing).catch((error: unknown) => error);
   const message =
-    "A part of the program could not be loaded: Cannot find module './sdk-1.cjs'. It may have been updated or removed while it ran: start the agent again, and if that stays so, install Fairlead anew.";
+    "A module of the program could not be loaded: Cannot find module './sdk-1.cjs'. It may have been updated or removed while it ran: start the agent again. If that does not help, reinstall Fairlead.";
   expect(thrown).toBeInstanceOf(UserError);
   const to = { provider: "work", baseURL: "https://api.example/v1" };
   expect(toAgentError(new Error("the call failed", { cause: thrown }), to)).toEqual({

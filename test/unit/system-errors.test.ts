@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { codeOf, messageOf, partProblem, UserError } from "../../src/base/errors.ts";
+import { codeOf, messageOf, importProblem, UserError } from "../../src/base/errors.ts";
 import { toStoreError } from "../../src/storage/json/disk-error.ts";
 
 /** A system error as Node reports it when it has no name for its number: synchronous calls, then promises. */
@@ -35,9 +35,9 @@ test("a part of the program that cannot be opened for want of files is not said 
     code: "EMFILE",
     path,
   });
-  for (const told of [messageOf(error), partProblem(error)]) {
+  for (const told of [messageOf(error), importProblem(error)]) {
     expect(told).toMatch(
-      /^A part of the program could not be loaded: too many files are open \(EMFILE\)\. Close/,
+      /^A module of the program could not be loaded: too many files are open \(EMFILE\)\. Close/,
     );
     expect(told).not.toMatch(/updated|removed|install/);
   }

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { withoutControls } from "../../src/base/text/controls.ts";
+import { removeControls } from "../../src/base/text/controls.ts";
 import { lineQuestions } from "../../src/cli/terminal/line-questions.ts";
 import { shownOn } from "../../src/cli/terminal/output.ts";
 import { Printer } from "../../src/cli/terminal/printer.ts";
@@ -64,7 +64,7 @@ test("what a terminal obeys is found in a moment, however often it begins and ne
   ]) {
     const text = `plain${beginning.repeat(200_000)}`;
     let left = "";
-    expect(processorMs(() => (left = withoutControls(text)))).toBeLessThan(1_000);
+    expect(processorMs(() => (left = removeControls(text)))).toBeLessThan(1_000);
     expect(left).toMatch(/^plain[[1;(]*$/);
   }
 });

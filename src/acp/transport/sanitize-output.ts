@@ -1,4 +1,4 @@
-import { withoutControls } from "../../base/text/controls.ts";
+import { removeControls } from "../../base/text/controls.ts";
 import { toJson } from "../../base/text/json.ts";
 
 /** Fields in which the client is told something in our words, whoever chose them: providers, servers, models, projects. */
@@ -21,7 +21,7 @@ export function toWireJson(value: unknown): string {
 
 function cleaned(value: unknown, field: string | undefined, isError: boolean): unknown {
   if (typeof value === "string")
-    return isError || (field !== undefined && said.has(field)) ? withoutControls(value) : value;
+    return isError || (field !== undefined && said.has(field)) ? removeControls(value) : value;
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map((one) => cleaned(one, undefined, isError));
   const fields = Object.entries(value).map(([key, one]) => [

@@ -1,6 +1,6 @@
 import type { SessionUpdate } from "@agentclientprotocol/sdk/unstable";
 import { deferred, type Backpressure } from "../../base/async.ts";
-import { withoutControls } from "../../base/text/controls.ts";
+import { removeControls } from "../../base/text/controls.ts";
 import type { Log } from "../../base/log.ts";
 import type { SessionEvent } from "../../message/event.ts";
 import { type MessageId, newPartId, type PartId, type SessionId } from "../../message/ids.ts";
@@ -255,7 +255,7 @@ export class SessionView {
   /** As a notice where the client takes them, else as a thought, which waits for the next turn if none runs. */
   async notice(severity: "info" | "warning" | "error", text: string): Promise<void> {
     if (this.#client.notices) return this.#send({ sessionUpdate: "notice", severity, title: text });
-    this.#untold.add(withoutControls(text));
+    this.#untold.add(removeControls(text));
     if (this.#turns.size > 0) await this.tell();
   }
 

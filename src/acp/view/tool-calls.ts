@@ -7,7 +7,7 @@ import type {
 import { isFinished, type FileChange, type ToolKind, type ToolPart } from "../../message/part.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import { cut, limitContent, limitInput, limitName } from "./card-limits.ts";
-import { withoutControls } from "../../base/text/controls.ts";
+import { removeControls } from "../../base/text/controls.ts";
 import { printedOf } from "../../tool/bash/command-end.ts";
 import { fenced } from "../../base/text/fence.ts";
 import { isRecord } from "../../base/text/record.ts";
@@ -253,7 +253,7 @@ const subjectFields = ["command", "filePath", "path", "pattern", "url", "query",
 /** What a command printed before its end is no Markdown. */
 function errorText({ error, metadata }: ToolPart["state"] & { status: "error" }): string {
   const isPrinted = metadata !== undefined && "exitCode" in metadata;
-  return isPrinted ? fenced(cut(error, cardLength)) : withoutControls(error);
+  return isPrinted ? fenced(cut(error, cardLength)) : removeControls(error);
 }
 
 function imageContent({ mime, url }: { mime: string; url: string }): ToolCallContent[] {

@@ -1,5 +1,5 @@
 import type { AvailableCommand, SessionUpdate } from "@agentclientprotocol/sdk/unstable";
-import { withoutControls } from "../../base/text/controls.ts";
+import { removeControls } from "../../base/text/controls.ts";
 import type { Todo } from "../../message/message.ts";
 import type { Part } from "../../message/part.ts";
 import type { Session } from "../../session/session.ts";
@@ -13,13 +13,13 @@ export function textChunk(kind: "text" | "reasoning", messageId: string, text: s
 /** That a model call failed and is tried again. */
 export function retryUpdate(retry: Part & { type: "retry" }): SessionUpdate {
   const seconds = Math.max(1, Math.round(retry.delayMs / 1000));
-  const text = `${withoutControls(retry.error)}\nTrying again in ${seconds} s (attempt ${retry.attempt} of ${retry.attempts}).\n\n`;
+  const text = `${removeControls(retry.error)}\nTrying again in ${seconds} s (attempt ${retry.attempt} of ${retry.attempts}).\n\n`;
   return textChunk("reasoning", retry.id, text);
 }
 
 export function planUpdate(todos: readonly Todo[]): SessionUpdate {
   const entries = todos.map(({ content, priority, status }) => ({
-    content: withoutControls(content),
+    content: removeControls(content),
     priority,
     status: status === "cancelled" ? ("completed" as const) : status,
   }));

@@ -1,15 +1,15 @@
 import { type Stats, statSync } from "node:fs";
 
 /**
- * What stands at a path, links followed; undefined where there is nothing. Throws system errors such as EACCES.
- * Synchronous on purpose: before each prompt some ninety places are looked at, at a few microseconds each; by way of
- * the thread pool that took longer than all else.
+ * Returns the stat of a path, following links; undefined when nothing is there. Throws system errors such as EACCES.
+ * Synchronous on purpose: about ninety paths are checked before each prompt, at a few microseconds each. Going
+ * through the thread pool took longer than all other work.
  */
 export function statOrUndefined(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
 }
 
-/** Whether a folder stands there; not where nobody may look. */
+/** True for a folder; false when nothing is there or access is denied. */
 export function isFolder(path: string): boolean {
   try {
     return statOrUndefined(path)?.isDirectory() === true;

@@ -5,9 +5,8 @@ import { codeOf } from "../errors.ts";
 import { isFolder } from "./file-stat.ts";
 
 /**
- * Makes a folder and those above it, with these rights; one that is there stays as it is. Rejects with the system's
- * error. Node's own `recursive` never ends where a folder that exists says that there is none, as /proc does
- * (libuv's ENOENT is answered by making the parent, which is there, for ever).
+ * Creates a folder and its parents with this mode; an existing folder is not changed. Rejects with the system error.
+ * Node's `recursive` option loops forever where an existing folder reports ENOENT, as /proc does.
  */
 export async function makeFolder(path: string, mode?: number): Promise<void> {
   try {
@@ -27,14 +26,14 @@ async function mkdirAgain(path: string, mode: number | undefined): Promise<void>
   }
 }
 
-/** {@link makeFolder} for where nothing can be waited for. */
-export function makeFolderNow(path: string, mode?: number): void {
+/** Synchronous {@link makeFolder}. */
+export function makeFolderSync(path: string, mode?: number): void {
   if (isFolder(path)) return;
-  if (dirname(path) !== path) makeFolderNow(dirname(path), mode);
+  if (dirname(path) !== path) makeFolderSync(dirname(path), mode);
   try {
     mkdirSync(path, { mode });
   } catch (error) {
-    // Another process may have made it in between.
+    // Another process may have created it in the meantime.
     if (!isFolder(path)) throw error;
   }
 }

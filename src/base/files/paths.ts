@@ -1,7 +1,7 @@
 import { isAbsolute, relative, sep } from "node:path";
 
-/** Whether the path is the folder or lies under it. Both are absolute. */
+/** True when the path is the folder or lies in it. Both are absolute. */
 export function isBelow(path: string, folder: string): boolean {
-  const way = relative(folder, path);
-  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+  const route = relative(folder, path);
+  return route !== ".." && !route.startsWith(`..${sep}`) && !isAbsolute(route);
 }

@@ -2,12 +2,13 @@ import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { UserError } from "../errors.ts";
 
-/** Opening a pipe with it does not wait for the other end. Windows has no such flag. */
+/** With this flag, opening a pipe does not wait for the other end. Windows does not have it. */
 const nonBlocking = constants.O_NONBLOCK ?? 0;
 
 /**
- * Opens a file, links followed. Rejects with a {@link UserError} for a pipe, a device or a folder, without waiting for
- * its other end, and with the system's error otherwise.
+ * Opens a file, following links.
+ * - Rejects with a {@link UserError} for a pipe, a device or a folder, without waiting for its other end.
+ * - Rejects with the system error otherwise.
  */
 export async function openRegularFile(path: string, flags = constants.O_RDONLY): Promise<FileHandle> {
   const file = await open(path, flags | nonBlocking);
@@ -20,7 +21,7 @@ export async function openRegularFile(path: string, flags = constants.O_RDONLY):
   }
 }
 
-/** {@link openRegularFile} for where nothing can be waited for. */
+/** Synchronous {@link openRegularFile}. */
 export function openRegularFileSync(path: string, flags: number, mode: number): number {
   const file = openSync(path, flags | nonBlocking, mode);
   try {

@@ -3,19 +3,19 @@ import { devNull } from "node:os";
 import { codeOf, UserError } from "../errors.ts";
 
 /**
- * Files that can still be opened when the last session was: for parts of the program that load late, stored files, and
- * the pipes and connections of a few turns at once.
+ * File descriptors to leave free for modules that load late, stored files, and the pipes and connections of a few
+ * turns.
  */
-const spareFiles = 40;
+const spareFileCount = 40;
 
 /**
- * Checks that enough files can be opened for one more session. Opening them is the only way to know on every system:
- * the limit may be the process's or the machine's. Throws {@link UserError}.
+ * Checks that enough files can be opened for another session. Throws {@link UserError}.
+ * Opens them to find out: the limit may belong to the process or to the machine, and no portable call reports it.
  */
 export function expectSpareFiles(): void {
   const opened: number[] = [];
   try {
-    while (opened.length < spareFiles) opened.push(openSync(devNull, "r"));
+    while (opened.length < spareFileCount) opened.push(openSync(devNull, "r"));
   } catch (error) {
     if (!isOutOfFiles(error)) throw error;
     throw new UserError(
@@ -27,7 +27,6 @@ export function expectSpareFiles(): void {
   }
 }
 
-/** Whether the process or the machine has no files left to open. */
 function isOutOfFiles(error: unknown): boolean {
   return codeOf(error) === "EMFILE" || codeOf(error) === "ENFILE";
 }

@@ -1,7 +1,7 @@
 /**
- * Beginnings by which well-known services make their tokens recognizable, each with how much follows at least: OpenAI
- * and its like, GitHub, GitLab, Slack, AWS, Google, Hugging Face, npm, Groq, xAI, Perplexity, Replicate, Stripe,
- * SendGrid, PyPI, DigitalOcean, and JSON web tokens.
+ * Token prefixes of well-known services, each with the minimum length of the rest: OpenAI and similar, GitHub,
+ * GitLab, Slack, AWS, Google, Hugging Face, npm, Groq, xAI, Perplexity, Replicate, Stripe, SendGrid, PyPI,
+ * DigitalOcean, and JSON web tokens.
  */
 const tokens = [
   String.raw`(?:sk|pk|rk)-[\w-]{16,}`,
@@ -27,15 +27,15 @@ const tokens = [
 
 const wholeToken = new RegExp(`^(?:${tokens})$`);
 
-/** Whether a text is nothing but a token of a well-known service. */
+/** True when the text consists of one token of a well-known service. */
 export const isKnownToken = (text: string): boolean => wholeToken.test(text);
 
-/** What gives a secret away by what stands around it, and what of it stays. */
+/** Patterns that reveal a secret by its surroundings, each with its replacement. */
 const forms: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g, "[key]"],
-  // A name and a password in an address.
+  // User name and password in a URL.
   [/\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/@"']{1,400}@/gi, "$1[key]@"],
-  // A header's value.
+  // A header value.
   [/\b(Bearer|Basic|Token)\s+[\w.~+/=-]{8,}/gi, "$1 [key]"],
   // `?api_key=…`, `"apiKey": "…"`, `x-api-key: …`, `PASSWORD=…`
   [
@@ -45,7 +45,7 @@ const forms: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`(?<![\\w-])(?:${tokens})`, "g"), "[key]"],
 ];
 
-/** The text without whatever looks like a secret, known or not. Words are lost now and then: for logs only. */
-export function withoutSecretForms(text: string): string {
+/** Removes everything that looks like a secret, known or not. May remove ordinary words: use it for logs only. */
+export function removeSecretForms(text: string): string {
   return forms.reduce((clean, [form, rest]) => clean.replaceAll(form, rest), text);
 }

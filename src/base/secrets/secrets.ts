@@ -1,37 +1,40 @@
-import { divide, type TextOrBytes, textOf } from "./text-or-bytes.ts";
+import { splitAt, type TextOrBytes, textOf } from "./text-or-bytes.ts";
 
-/** A secret has at least this many characters, or {@link shortestMixed} with letters and digits; words are none. */
-const shortestPlain = 16;
-const shortestMixed = 8;
+/**
+ * Minimum length of a secret; {@link minMixedLength} applies when it has both letters and digits. Shorter values may
+ * be ordinary words.
+ */
+const minPlainLength = 16;
+const minMixedLength = 8;
 
 const replacement = "[key]";
 
-/** The keys that this process knows, to be kept out of whatever it hands on. */
+/** The keys that this process knows, to be removed from its output. */
 export class Secrets {
   readonly #values = new Set<string>();
 
-  /** Values too short or too plain to be keys are left out: they would be found anywhere. */
+  /** Ignores values that are too short or plain to be keys: they would match ordinary text. */
   add(values: Iterable<string>): void {
     for (const value of values) if (isSecret(value)) this.#values.add(value);
   }
 
-  isIn(piece: TextOrBytes): boolean {
-    return [...this.#values].some((value) => piece.includes(value));
+  isIn(chunk: TextOrBytes): boolean {
+    return [...this.#values].some((value) => chunk.includes(value));
   }
 
   redact(text: string): string {
-    // Of two keys of which one begins like the other, the longer one first: nothing of it must stay.
+    // The longer key first: when one key is a prefix of another, nothing of the longer one may remain.
     const values = [...this.#values].sort((one, other) => other.length - one.length);
     return values.reduce((clean, value) => clean.replaceAll(value, replacement), text);
   }
 
-  /** For a text that comes in pieces: what may be the beginning of a key waits for the next piece. */
+  /** Redacts streamed text. Holds back an end that may be the start of a key until the next chunk. */
   redactStream(): RedactedStream {
     let held = "";
     return {
-      push: (piece) => {
-        const clean = held === "" && !this.isIn(piece) ? piece : this.redact(held + textOf(piece));
-        const [settled, open] = divide(clean, clean.length - this.#openEnd(clean));
+      push: (chunk) => {
+        const clean = held === "" && !this.isIn(chunk) ? chunk : this.redact(held + textOf(chunk));
+        const [settled, open] = splitAt(clean, clean.length - this.#partialKeyLength(clean));
         held = textOf(open);
         return settled;
       },
@@ -43,12 +46,12 @@ export class Secrets {
     };
   }
 
-  /** Length of the longest end of the piece with which a key begins. */
-  #openEnd(piece: TextOrBytes): number {
+  /** Length of the longest suffix of the chunk that is a prefix of a key. */
+  #partialKeyLength(chunk: TextOrBytes): number {
     let longest = 0;
     for (const value of this.#values) {
-      const most = Math.min(value.length - 1, piece.length);
-      const end = textOf(divide(piece, piece.length - most)[1]);
+      const most = Math.min(value.length - 1, chunk.length);
+      const end = textOf(splitAt(chunk, chunk.length - most)[1]);
       for (let length = most; length > longest; length--) {
         if (end.endsWith(value.slice(0, length))) longest = length;
       }
@@ -58,12 +61,12 @@ export class Secrets {
 }
 
 export interface RedactedStream {
-  push(piece: TextOrBytes): TextOrBytes;
-  /** What was still held back. */
+  push(chunk: TextOrBytes): TextOrBytes;
+  /** Returns the text that was still held back. */
   end(): string;
 }
 
 function isSecret(value: string): boolean {
-  if (value.length >= shortestPlain) return true;
-  return value.length >= shortestMixed && /\d/.test(value) && /[A-Za-z]/.test(value);
+  if (value.length >= minPlainLength) return true;
+  return value.length >= minMixedLength && /\d/.test(value) && /[A-Za-z]/.test(value);
 }

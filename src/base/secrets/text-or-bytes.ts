@@ -1,21 +1,21 @@
 /**
- * A piece of what a program prints: text, or bytes that are ASCII, of which each is one character. What comes fast
- * stays bytes for as long as nobody looks at it as text: V8 takes long to collect text by the megabyte.
+ * A chunk of program output: text, or ASCII bytes (one character each). Fast output stays bytes until it is needed
+ * as text, because V8 collects megabytes of text slowly.
  */
 export type TextOrBytes = string | Buffer;
 
-export const textOf = (piece: TextOrBytes): string =>
-  typeof piece === "string" ? piece : piece.toString("latin1");
+export const textOf = (chunk: TextOrBytes): string =>
+  typeof chunk === "string" ? chunk : chunk.toString("latin1");
 
-export const bytesOf = (piece: TextOrBytes): Buffer =>
-  typeof piece === "string" ? Buffer.from(piece) : piece;
+export const bytesOf = (chunk: TextOrBytes): Buffer =>
+  typeof chunk === "string" ? Buffer.from(chunk) : chunk;
 
-/** How many bytes of UTF-8 it is. */
-export const byteLengthOf = (piece: TextOrBytes): number =>
-  typeof piece === "string" ? Buffer.byteLength(piece) : piece.length;
+/** Returns the length in UTF-8 bytes. */
+export const byteLengthOf = (chunk: TextOrBytes): number =>
+  typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length;
 
-/** What stands before a character and what from there on; bytes are not copied. */
-export const divide = (piece: TextOrBytes, at: number): [TextOrBytes, TextOrBytes] =>
-  typeof piece === "string"
-    ? [piece.slice(0, at), piece.slice(at)]
-    : [piece.subarray(0, at), piece.subarray(at)];
+/** Splits at a character. Bytes are not copied. */
+export const splitAt = (chunk: TextOrBytes, at: number): [TextOrBytes, TextOrBytes] =>
+  typeof chunk === "string"
+    ? [chunk.slice(0, at), chunk.slice(at)]
+    : [chunk.subarray(0, at), chunk.subarray(at)];

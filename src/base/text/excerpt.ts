@@ -1,13 +1,13 @@
-/** The beginning of a text, which says how much is missing where it is longer; `length` counts characters. */
+/** Returns the start of a text with the number of omitted characters; `length` counts UTF-16 units. */
 export function excerpt(text: string, length: number): string {
   const more = text.length - length;
   return more <= 0 ? text : `${beginningOf(text, length)}… (${more} characters more)`;
 }
 
-/** So many characters of a text at most; one that takes two of them is not cut into halves. */
+/** Returns at most `length` UTF-16 units. Does not split a surrogate pair. */
 export function beginningOf(text: string, length: number): string {
-  return text.slice(0, isHalf(text.charCodeAt(length - 1)) ? length - 1 : length);
+  return text.slice(0, isHighSurrogate(text.charCodeAt(length - 1)) ? length - 1 : length);
 }
 
-/** Whether a code unit is the first one of a pair. */
-export const isHalf = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
+/** True for the first unit of a surrogate pair. */
+export const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;

@@ -1,4 +1,4 @@
-/** Text as a Markdown block that shows it unchanged, whatever fences it holds itself. */
+/** Wraps text in a Markdown code fence that is longer than any fence in the text. */
 export function fenced(text: string, language = ""): string {
   const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);

@@ -1,29 +1,29 @@
-/** In a JSON text that may hold half of a surrogate pair. */
-const sign = /\\u[dD]/;
+/** Matches the JSON escape of a possible lone surrogate. */
+const surrogateEscape = /\\u[dD]/;
 
 /**
- * JSON that strict readers take. Half of a surrogate pair, which a text can hold that was cut or that came in pieces,
- * is written by JavaScript as an escape for which parsers of other languages refuse the whole line: it becomes U+FFFD.
+ * Serializes to JSON that strict parsers accept. A lone surrogate, which cut or streamed text can contain, is
+ * escaped by `JSON.stringify` in a form that parsers of other languages reject; it becomes U+FFFD.
  */
 export function toJson(value: unknown): string {
   const text = JSON.stringify(value);
-  return sign.test(text) ? JSON.stringify(value, withWholeCharacters) : text;
+  return surrogateEscape.test(text) ? JSON.stringify(value, replaceLoneSurrogates) : text;
 }
 
-/** The value of a JSON text, with no half of a surrogate pair in it. Throws as `JSON.parse` does. */
+/** Parses JSON and replaces lone surrogates. Throws as `JSON.parse` does. */
 export function fromJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
-  return sign.test(text) || !text.isWellFormed() ? JSON.parse(toJson(value)) : value;
+  return surrogateEscape.test(text) || !text.isWellFormed() ? JSON.parse(toJson(value)) : value;
 }
 
-function withWholeCharacters(_key: string, value: unknown): unknown {
+function replaceLoneSurrogates(_key: string, value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed();
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   if (Object.keys(value).every((key) => key.isWellFormed())) return value;
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key.toWellFormed(), field]));
 }
 
-/** Whether lists and objects of a JSON text stand in more than `limit` others: what is written by recursion has its end. */
+/** True when arrays and objects in a JSON text nest deeper than `limit`, which could overflow recursive code. */
 export function nestsDeeper(limit: number, text: string): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
@@ -36,7 +36,7 @@ export function nestsDeeper(limit: number, text: string): boolean {
   return false;
 }
 
-/** Where the quote stands that ends it. No expression: one that steps over what is escaped has no room for a long string. */
+/** Returns the index of the closing quote. Not a regular expression, which overflows the stack on long strings. */
 function endOfString(text: string, from: number): number {
   let end = text.indexOf('"', from);
   while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
@@ -49,7 +49,7 @@ function isEscaped(text: string, at: number): boolean {
   return (at - first) % 2 === 1;
 }
 
-/** Undefined for a text that is not JSON. */
+/** Parses JSON; returns undefined when the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Configuration } from "../../project/projects.ts";
 import { UserError } from "../../base/errors.ts";
-import { withoutSecretForms } from "../../base/secrets/secret-forms.ts";
+import { removeSecretForms } from "../../base/secrets/secret-forms.ts";
 import type { Secrets } from "../../base/secrets/secrets.ts";
 import {
   checkConfig,
@@ -152,7 +152,7 @@ function shown({ path, value, written }: ConfigValue, secrets: Secrets): unknown
 
 /** A list may hold objects, such as the options of a plugin, and any text a password, such as an address. */
 function withoutKeys(value: unknown, secrets: Secrets): unknown {
-  if (typeof value === "string") return withoutSecretForms(secrets.redact(value));
+  if (typeof value === "string") return removeSecretForms(secrets.redact(value));
   if (Array.isArray(value)) return value.map((item) => withoutKeys(item, secrets));
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value).map(([key, item]): [string, unknown] => [

@@ -1,7 +1,7 @@
 import { lstatSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { withoutControls } from "../../base/text/controls.ts";
+import { removeControls } from "../../base/text/controls.ts";
 import { messageOf } from "../../base/errors.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
 import type { App } from "../../app.ts";
@@ -50,8 +50,8 @@ function toLine({ what, found, todo, note }: Finding, style: Style): string {
       : todo === undefined
         ? style.yellow("note")
         : style.red("todo");
-  const lines = advice === undefined ? "" : `\n     ${style.yellow(withoutControls(advice))}`;
-  return `${mark} ${what.padEnd(14)} ${withoutControls(found)}${lines}`;
+  const lines = advice === undefined ? "" : `\n     ${style.yellow(removeControls(advice))}`;
+  return `${mark} ${what.padEnd(14)} ${removeControls(found)}${lines}`;
 }
 
 function folderFinding({ workspace }: Project): Finding {

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { withoutSecretForms } from "../../base/secrets/secret-forms.ts";
+import { removeSecretForms } from "../../base/secrets/secret-forms.ts";
 import type { ModelRef } from "../../message/message.ts";
 import { presets } from "../../model/catalog/catalog.ts";
 import type { OpenModels, ProviderState, ProviderSummary } from "../../model/providers/providers.ts";
@@ -30,7 +30,7 @@ export async function providerFindings({ models }: Project, isOffline: boolean):
 
 function describe({ id, baseURL, keyFrom }: ProviderSummary): string {
   const key = keyFrom === undefined ? "no key" : `key from ${keyFrom}`;
-  return `${id} at ${withoutSecretForms(baseURL)}, ${key}`;
+  return `${id} at ${removeSecretForms(baseURL)}, ${key}`;
 }
 
 interface Asked {
@@ -47,7 +47,7 @@ function judge(state: ProviderState, { provider, model, found }: Asked): Omit<Fi
     case "unasked":
       return { found: `${found} (not asked: a command prints the key)` };
     case "failed": {
-      const message = withoutSecretForms(state.message);
+      const message = removeSecretForms(state.message);
       return { found, ...(model === undefined ? { note: message } : { todo: message }) };
     }
     case "lacks-model": {

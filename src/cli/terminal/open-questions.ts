@@ -1,4 +1,4 @@
-import { withoutControls } from "../../base/text/controls.ts";
+import { removeControls } from "../../base/text/controls.ts";
 import { readOnWhenTakenUp } from "./job-control.ts";
 import type { Choice, Questions } from "./questions.ts";
 
@@ -9,7 +9,7 @@ export async function openQuestions(): Promise<Questions> {
   return {
     ...questions,
     // Servers name their models, and say what went wrong.
-    say: (text) => questions.say(withoutControls(text)),
+    say: (text) => questions.say(removeControls(text)),
     choose: (question, choices, options) => questions.choose(question, choices.map(readable), options),
     close: () => {
       questions.close();
@@ -19,7 +19,7 @@ export async function openQuestions(): Promise<Questions> {
 }
 
 function readable({ value, label, hint }: Choice): Choice {
-  return { value, label: withoutControls(label), ...(hint !== undefined && { hint: withoutControls(hint) }) };
+  return { value, label: removeControls(label), ...(hint !== undefined && { hint: removeControls(hint) }) };
 }
 
 async function questionsForTerminal(): Promise<Questions> {

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { withoutControls, withoutEscapes } from "../../base/text/controls.ts";
+import { removeControls, removeEscapes } from "../../base/text/controls.ts";
 import { codeOf, messageOf } from "../../base/errors.ts";
 import { showInvisible } from "../../permission/invisible.ts";
 import { exitCodes } from "./help.ts";
@@ -21,7 +21,7 @@ export function writeNotice(text: string): void {
 
 /** The same in nobody's name. */
 export function tell(text: string): void {
-  process.stderr.write(`${withoutControls(text)}\n`);
+  process.stderr.write(`${removeControls(text)}\n`);
 }
 
 /**
@@ -40,7 +40,7 @@ export function endWithReader(): void {
 
 /** The text without anything that a terminal would obey; in a pipe and in a file as it is. */
 export function shownOn(stream: { isTTY?: boolean }, text: string): string {
-  return stream.isTTY === true ? withoutControls(text) : text;
+  return stream.isTTY === true ? removeControls(text) : text;
 }
 
 export interface Column {
@@ -99,7 +99,7 @@ const leastWidth = 12;
 
 /** One line, without anything that a terminal would obey. */
 export function toCell(text: string): string {
-  return showInvisible(withoutEscapes(text).replaceAll(/\s+/g, " ").trim());
+  return showInvisible(removeEscapes(text).replaceAll(/\s+/g, " ").trim());
 }
 
 function toWidth(text: string, width: number, { right, keepsEnd }: Partial<Column> = {}): string {

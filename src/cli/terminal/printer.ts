@@ -7,7 +7,7 @@ import type {
   ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
 import { structuredPatch } from "diff";
-import { withoutControls } from "../../base/text/controls.ts";
+import { removeControls } from "../../base/text/controls.ts";
 import type { Style } from "./style.ts";
 
 /** Lines of a call's output or of a diff that are printed. */
@@ -47,7 +47,7 @@ export class Printer {
           update.messageId,
         );
       case "user_message_chunk":
-        return this.line(this.#style.bold(`> ${withoutControls(said(update.content))}`));
+        return this.line(this.#style.bold(`> ${removeControls(said(update.content))}`));
       case "tool_call":
       case "tool_call_update":
         return this.#call(update);
@@ -55,7 +55,7 @@ export class Printer {
         return this.#plan(update.entries);
       case "session_info_update":
         return update.title
-          ? this.line(this.#style.dim(`title: ${withoutControls(update.title)}`))
+          ? this.line(this.#style.dim(`title: ${removeControls(update.title)}`))
           : undefined;
       case "usage_update": {
         const cost = update.cost ? `, $${update.cost.amount.toFixed(4)}` : "";
@@ -70,7 +70,7 @@ export class Printer {
 
   question(request: RequestPermissionRequest): void {
     const { toolCall, options } = request;
-    this.line(this.#style.yellow(`? ${withoutControls(questionOf(toolCall))}`));
+    this.line(this.#style.yellow(`? ${removeControls(questionOf(toolCall))}`));
     this.#content(toolCall.content ?? []);
     this.line(this.#style.yellow(`  ${options.map(({ name }) => `[${name}]`).join(" ")}`));
   }
@@ -102,7 +102,7 @@ export class Printer {
     this.#open = key;
     this.#isLineEnded = text.endsWith("\n");
     if (kind === "answer") this.#options.answer(text);
-    else this.#options.progress(this.#style.dim(withoutControls(text)));
+    else this.#options.progress(this.#style.dim(removeControls(text)));
   }
 
   #call(update: ToolCall | ToolCallUpdate): void {
@@ -124,7 +124,7 @@ export class Printer {
   }
 
   #head(mark: string, { name, title }: ToolCallUpdate): void {
-    this.line(`${mark} ${withoutControls(name ?? "")} ${this.#style.bold(withoutControls(title ?? ""))}`);
+    this.line(`${mark} ${removeControls(name ?? "")} ${this.#style.bold(removeControls(title ?? ""))}`);
   }
 
   #content(content: readonly ToolCallContent[]): void {
@@ -143,7 +143,7 @@ export class Printer {
 
   #lines(lines: readonly string[]): void {
     const shown = lines.slice(0, mostLines);
-    for (const line of shown) this.line(`  ${this.#paint(withoutControls(line))}`);
+    for (const line of shown) this.line(`  ${this.#paint(removeControls(line))}`);
     if (lines.length > shown.length)
       this.line(this.#style.dim(`  … ${lines.length - shown.length} more lines`));
   }
@@ -157,7 +157,7 @@ export class Printer {
   #plan(entries: readonly { content: string; status: string }[]): void {
     const marks: Readonly<Record<string, string>> = { completed: "[x]", in_progress: "[>]", pending: "[ ]" };
     for (const { content, status } of entries)
-      this.line(this.#style.cyan(`  ${marks[status] ?? "[ ]"} ${withoutControls(content)}`));
+      this.line(this.#style.cyan(`  ${marks[status] ?? "[ ]"} ${removeControls(content)}`));
   }
 }
 

@@ -1,4 +1,4 @@
-import { withoutControls } from "../../base/text/controls.ts";
+import { removeControls } from "../../base/text/controls.ts";
 
 /** One of several answers. */
 export interface Choice {
@@ -45,7 +45,7 @@ const answerLimit = 8_000;
 /** Why a line cannot be an answer to any question. */
 export function lineProblem(answer: string): string | undefined {
   if (answer.length > answerLimit) return "That is too long.";
-  return withoutControls(answer) === answer && !/[\t\n]/.test(answer)
+  return removeControls(answer) === answer && !/[\t\n]/.test(answer)
     ? undefined
     : "That contains control characters.";
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { LanguageModelStreamPart } from "ai";
-import { isHalf } from "../../base/text/excerpt.ts";
+import { isHighSurrogate } from "../../base/text/excerpt.ts";
 import type { FinishReason } from "../../message/message.ts";
 import type { Tokens } from "../../message/part.ts";
 import { CallArguments, parseArguments } from "./call-arguments.ts";
@@ -103,7 +103,7 @@ export class StepEvents {
   /** Text in pieces, of which one may end in the midst of a character. */
   #text(kind: "text" | "reasoning", piece: string): StepEvent[] {
     const joined = (this.#halfKind === kind ? this.#half : "") + piece;
-    const text = isHalf(joined.charCodeAt(joined.length - 1)) ? joined.slice(0, -1) : joined;
+    const text = isHighSurrogate(joined.charCodeAt(joined.length - 1)) ? joined.slice(0, -1) : joined;
     this.#half = joined.slice(text.length);
     this.#halfKind = kind;
     const mayHoldTags = kind === "text" && !this.#tags.isOver;

@@ -4,7 +4,7 @@ import { UserError } from "../../base/errors.ts";
 import type { Validator } from "../../base/validator.ts";
 import type { Log } from "../../base/log.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
-import { isRecord, isTexts } from "../../base/text/record.ts";
+import { isRecord, isStringArray } from "../../base/text/record.ts";
 import { withStoreErrors } from "./disk-error.ts";
 import type { JsonStore } from "./json-store.ts";
 import { acquireFileLease, acquireStoreLease } from "./lock.ts";
@@ -60,7 +60,7 @@ function versionForm(migrations: readonly Migration[]): Validator<StoredVersion>
   return {
     safeParse(value) {
       if (isBareVersion(value)) return { success: true, data: { version: value, isFramed: false } };
-      const names = isRecord(value) && isTexts(value["migrations"]) ? value["migrations"] : [];
+      const names = isRecord(value) && isStringArray(value["migrations"]) ? value["migrations"] : [];
       const isPlausible =
         isRecord(value) &&
         value["version"] === names.length &&

@@ -1,5 +1,5 @@
-import { withoutEscapes } from "../../base/text/controls.ts";
-import { divide, type TextOrBytes, textOf } from "../../base/secrets/text-or-bytes.ts";
+import { removeEscapes } from "../../base/text/controls.ts";
+import { splitAt, type TextOrBytes, textOf } from "../../base/secrets/text-or-bytes.ts";
 
 /** A line without an end is taken as it is from this length on. */
 const LINE_LIMIT = 64 * 1024;
@@ -27,7 +27,7 @@ export class TerminalText {
   /** Takes more output and returns what is settled by it, which is whole lines. */
   push(piece: TextOrBytes): TextOrBytes[] {
     this.#length += piece.length;
-    const [lines, open] = divide(piece, piece.lastIndexOf("\n") + 1);
+    const [lines, open] = splitAt(piece, piece.lastIndexOf("\n") + 1);
     const settled = lines.length === 0 ? [] : this.#settle(lines);
     this.#open += textOf(open);
     return this.#open.length > LINE_LIMIT ? [...settled, this.end()] : settled;
@@ -72,7 +72,7 @@ function isClean(piece: TextOrBytes): boolean {
 /** Keeps a trailing escape sequence that is not complete yet. */
 function plain(text: string): string {
   if (isClean(text)) return text;
-  const written = withoutEscapes(text).replaceAll(/\r+\n/g, "\n");
+  const written = removeEscapes(text).replaceAll(/\r+\n/g, "\n");
   const lines = written.includes("\r") ? written.split("\n").map(lastState).join("\n") : written;
   return lines
     .replaceAll(OVERSTRUCK, "")

@@ -8,7 +8,7 @@ import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { destroyOnAbort, orAfter } from "../../base/async.ts";
 import { codeOf, messageOf } from "../../base/errors.ts";
-import { answerTo } from "../../base/http-answer.ts";
+import { waitForResponse } from "../../base/http-answer.ts";
 import { ToolFailure } from "../tool.ts";
 
 /** IP addresses of a name. */
@@ -74,7 +74,7 @@ async function send({ url, method, headers, body, addresses, signal }: WebReques
   const request = url.protocol === "https:" ? requestSecure(url, options) : requestPlain(url, options);
   destroyOnAbort(request, signal);
   try {
-    return await answerTo(request.end(body));
+    return await waitForResponse(request.end(body));
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
   }
