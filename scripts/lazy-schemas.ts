@@ -4,28 +4,9 @@ import { fileURLToPath } from "node:url";
 import type { Plugin, PluginContext } from "rolldown";
 import * as zod from "zod";
 
-/** Folders whose schemas check what is read. */
-const folders = [
-  "acp",
-  "agent",
-  "command",
-  "config",
-  "instruction",
-  "lsp",
-  "mcp",
-  "message",
-  "model",
-  "permission",
-  "plugin",
-  "project",
-  "session",
-  "skill",
-  "storage",
-  "tool",
-  "workspace",
-];
 const source = fileURLToPath(new URL("../src", import.meta.url));
-const places = folders.map((folder) => join(source, folder, "/"));
+/** Commands load the schema library when they need it; a start does not. */
+const commandLine = join(source, "cli", "/");
 const modelLibrary = fileURLToPath(import.meta.resolve("@ai-sdk/openai-compatible"));
 const modelLibraryZod = fileURLToPath(new URL("lean-sdk-zod.js", import.meta.url));
 const runtime = fileURLToPath(new URL("lazy-schemas-runtime.js", import.meta.url));
@@ -75,7 +56,7 @@ function calledNames(): string[] {
 }
 
 function isOurs(id: string): boolean {
-  return places.some((place) => id.startsWith(place));
+  return id.startsWith(join(source, "/")) && !id.startsWith(commandLine);
 }
 
 /** The protocol library's schemas, hundreds in one file, of which a session needs a few. */
