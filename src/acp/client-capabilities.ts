@@ -8,7 +8,7 @@ export interface ClientFeatures {
   /** Shows compactions of its own. */
   compaction: boolean;
   /** Shows two options of the same kind beside each other; many clients keep one of a kind. */
-  optionsOfOneKind: boolean;
+  duplicateOptionKinds: boolean;
   /** Reads the titles of calls as Markdown. */
   markdownTitles: boolean;
   /** Shows forms (elicitation). */
@@ -30,16 +30,16 @@ export interface ClientFeatures {
   /** Tells calls that were cancelled from those that failed. */
   cancelledCalls: boolean;
   /** Has switches among the options of a session. */
-  switches: boolean;
+  booleanOptions: boolean;
   /** Shows the details of an internal error only where nothing stands beside them. */
-  bareDetails: boolean;
+  errorDetailsOnly: boolean;
 }
 
-export const noAbilities: ClientFeatures = {
+export const noFeatures: ClientFeatures = {
   terminalOutput: false,
   notices: false,
   compaction: false,
-  optionsOfOneKind: false,
+  duplicateOptionKinds: false,
   markdownTitles: false,
   forms: false,
   urls: false,
@@ -49,40 +49,40 @@ export const noAbilities: ClientFeatures = {
   planDocuments: false,
   turnUsage: false,
   cancelledCalls: false,
-  switches: false,
-  bareDetails: false,
+  booleanOptions: false,
+  errorDetailsOnly: false,
 };
 
-export function abilitiesOf(request: InitializeRequest): ClientFeatures {
+export function parseClientFeatures(request: InitializeRequest): ClientFeatures {
   const capabilities: ClientCapabilities = request.clientCapabilities ?? {};
   const isZed = request.clientInfo?.name.toLowerCase() === "zed";
   return {
     terminalOutput: capabilities._meta?.["terminal_output"] === true,
-    notices: isGiven(capabilities.session?.notices),
-    compaction: isGiven(capabilities.session?.compaction),
-    optionsOfOneKind: isZed,
+    notices: isSupported(capabilities.session?.notices),
+    compaction: isSupported(capabilities.session?.compaction),
+    duplicateOptionKinds: isZed,
     markdownTitles: isZed,
-    forms: isGiven(capabilities.elicitation?.form),
-    urls: isGiven(capabilities.elicitation?.url),
+    forms: isSupported(capabilities.elicitation?.form),
+    urls: isSupported(capabilities.elicitation?.url),
     readFiles: capabilities.fs?.readTextFile === true,
     writeFiles: capabilities.fs?.writeTextFile === true,
-    childWork: childWorkOf(request),
-    planDocuments: isGiven(capabilities.plan),
-    turnUsage: isGiven(capabilities.plan) || isGiven(capabilities.subagents),
+    childWork: getChildWork(request),
+    planDocuments: isSupported(capabilities.plan),
+    turnUsage: isSupported(capabilities.plan) || isSupported(capabilities.subagents),
     cancelledCalls: false,
-    switches: isGiven(capabilities.session?.configOptions?.boolean),
-    bareDetails: isZed,
+    booleanOptions: isSupported(capabilities.session?.configOptions?.boolean),
+    errorDetailsOnly: isZed,
   };
 }
 
 /** Clients that are known to draw calls below a call; nothing in the protocol says it. */
-const nesting = new Set(["zed", "agent-shell"]);
+const nestingClients = new Set(["zed", "agent-shell"]);
 
-function childWorkOf({ clientCapabilities, clientInfo }: InitializeRequest): ClientFeatures["childWork"] {
-  if (isGiven(clientCapabilities?.subagents)) return "sessions";
-  return nesting.has(clientInfo?.name.toLowerCase() ?? "") ? "nested" : "card";
+function getChildWork({ clientCapabilities, clientInfo }: InitializeRequest): ClientFeatures["childWork"] {
+  if (isSupported(clientCapabilities?.subagents)) return "sessions";
+  return nestingClients.has(clientInfo?.name.toLowerCase() ?? "") ? "nested" : "card";
 }
 
-function isGiven(capability: unknown): boolean {
+function isSupported(capability: unknown): boolean {
   return capability !== undefined && capability !== null && capability !== false;
 }

@@ -24,8 +24,13 @@ export class ClientPaths {
   readonly #folders: readonly NamedFolder[];
 
   /** Of the folders that a client names for a session, which must be there. */
-  static async of(params: { cwd: string; additionalDirectories?: readonly string[] }): Promise<ClientPaths> {
-    const given = [params.cwd, ...(params.additionalDirectories ?? [])].map((path) => resolve(path));
+  static async create(params: {
+    cwd: string;
+    additionalDirectories?: readonly string[];
+  }): Promise<ClientPaths> {
+    const given = [params.cwd, ...(params.additionalDirectories ?? [])].map((toClientPath) =>
+      resolve(toClientPath),
+    );
     return new ClientPaths(
       await Promise.all(given.map(async (path) => ({ given: path, real: await realpath(path) }))),
     );
@@ -36,45 +41,45 @@ export class ClientPaths {
   }
 
   path(path: string): string {
-    const folder = this.#folderOf(path);
+    const folder = this.#findFolder(path);
     return folder === undefined ? path : join(folder.given, relative(folder.real, path));
   }
 
   /** The same for a file that is read or written by that name: not where the link leads elsewhere by now. */
   async pathToOpen(path: string): Promise<string> {
-    const folder = this.#folderOf(path);
+    const folder = this.#findFolder(path);
     const real = folder && (await realpath(folder.given).catch(() => undefined));
     return real === folder?.real ? this.path(path) : path;
   }
 
-  inUpdate(update: SessionUpdate): SessionUpdate {
+  mapUpdate(update: SessionUpdate): SessionUpdate {
     if (this.#folders.length === 0) return update;
     if (update.sessionUpdate === "plan_update" && update.plan.type === "file") {
       const uri = pathToFileURL(this.path(fileURLToPath(update.plan.uri))).href;
       return { ...update, plan: { ...update.plan, uri } };
     }
     return update.sessionUpdate === "tool_call" || update.sessionUpdate === "tool_call_update"
-      ? this.inCall(update)
+      ? this.mapCall(update)
       : update;
   }
 
-  inCall<Call extends CallPaths>(call: Call): Call {
+  mapCall<Call extends CallPaths>(call: Call): Call {
     const { locations, content } = call;
     return {
       ...call,
       ...(locations && { locations: locations.map((item) => ({ ...item, path: this.path(item.path) })) }),
-      ...(content && { content: content.map((item) => this.#inContent(item)) }),
+      ...(content && { content: content.map((item) => this.#mapContent(item)) }),
     };
   }
 
   /** The one that lies deepest. */
-  #folderOf(path: string): NamedFolder | undefined {
+  #findFolder(path: string): NamedFolder | undefined {
     return this.#folders
       .filter(({ real }) => isInside(path, [real]))
       .sort((one, other) => other.real.length - one.real.length)[0];
   }
 
-  #inContent(item: ToolCallContent): ToolCallContent {
+  #mapContent(item: ToolCallContent): ToolCallContent {
     return item.type === "diff" ? { ...item, path: this.path(item.path) } : item;
   }
 }

@@ -6,7 +6,7 @@ import type { Sessions } from "../session/sessions.ts";
 import type { EditorBuffers } from "../workspace/files/editor-files.ts";
 import type { Account } from "./methods/account.ts";
 import type { ClientRequests } from "./client/client-requests.ts";
-import { type ClientFeatures, noAbilities } from "./client-capabilities.ts";
+import { type ClientFeatures, noFeatures } from "./client-capabilities.ts";
 import { ClientPaths } from "./client-paths.ts";
 import { PendingPrompts } from "./pending-prompts.ts";
 import { internalError, sessionNotFound } from "./errors.ts";
@@ -22,38 +22,38 @@ export interface ConnectionDeps {
 
 /** The client's side, in the version of the protocol that it speaks. */
 export interface Peer {
-  asker: ClientRequests;
+  requests: ClientRequests;
   buffers(sessionId: SessionId): EditorBuffers;
   /** Says that the turns which still run are over, where their prompts' answers do not. */
   endTurns?(reason: string): Promise<void>;
 }
 
-const isReopened =
+const reopeningMessage =
   "The session is being opened anew with other folders. Send this again when that is answered.";
 
 /** What the handlers of one client's requests share: its abilities, and its views of sessions. */
-export class Connection {
+export class AcpConnection {
   readonly sessions: Sessions;
   readonly outbox: Outbox;
   readonly account: Account;
   /** One setup (load, resume, close, delete) or choice of a session at a time, in the order of arrival. */
-  readonly setups = new KeyedSerial();
-  readonly earlyPrompts = new PendingPrompts(this.setups);
-  client: ClientFeatures = noAbilities;
+  readonly setupQueue = new KeyedSerial();
+  readonly pendingPrompts = new PendingPrompts(this.setupQueue);
+  client: ClientFeatures = noFeatures;
   /** Undefined before the library is connected. */
   peer: Peer | undefined;
   /** Opens the way on which a session's updates go. */
-  openChannel: (session: Session) => Channel;
+  createChannel: (session: Session) => Channel;
   readonly #log: Log;
   readonly #views = new Map<string, SessionView>();
-  readonly #leaving = new WeakSet<SessionView>();
+  readonly #closingViews = new WeakSet<SessionView>();
 
   constructor(deps: ConnectionDeps) {
     this.sessions = deps.sessions;
     this.outbox = deps.outbox;
     this.account = deps.account;
     this.#log = deps.log;
-    this.openChannel = () => ({
+    this.createChannel = () => ({
       send: (update, under) => deps.outbox.update(under, update),
       beginReplay: () => {},
       userMessage: () => {},
@@ -61,36 +61,36 @@ export class Connection {
   }
 
   /** The view of a session that this client opened. Throws when it did not, closes it, or opens it anew just now. */
-  view(sessionId: string): SessionView {
-    const view = this.openView(sessionId);
+  getView(sessionId: string): SessionView {
+    const view = this.findOpenView(sessionId);
     if (view === undefined) throw sessionNotFound(sessionId);
     // What is given to the one before would be lost.
-    if (this.sessions.live(view.session.id) !== view.session) throw internalError(isReopened);
+    if (this.sessions.live(view.session.id) !== view.session) throw internalError(reopeningMessage);
     return view;
   }
 
   /** Whether a prompt has to wait until the session is as earlier requests will leave it. */
   isBeingSetUp(sessionId: string): boolean {
-    if (!this.setups.isBusy(sessionId)) return false;
-    const session = this.openView(sessionId)?.session;
+    if (!this.setupQueue.isBusy(sessionId)) return false;
+    const session = this.findOpenView(sessionId)?.session;
     const isReady = session !== undefined && this.sessions.live(session.id) === session;
-    return !isReady || this.earlyPrompts.has(sessionId);
+    return !isReady || this.pendingPrompts.has(sessionId);
   }
 
   /** The same, undefined where there is none. */
-  openView(sessionId: string): SessionView | undefined {
+  findOpenView(sessionId: string): SessionView | undefined {
     const view = this.#views.get(sessionId);
-    return view === undefined || this.#leaving.has(view) ? undefined : view;
+    return view === undefined || this.#closingViews.has(view) ? undefined : view;
   }
 
   /** Closes the session's view by what ends the session: nothing more is asked of it, but its end is still shown. */
-  async leave(sessionId: string, end: () => Promise<void>): Promise<void> {
+  async closeView(sessionId: string, end: () => Promise<void>): Promise<void> {
     const mark = () => {
       const view = this.#views.get(sessionId);
-      if (view !== undefined) this.#leaving.add(view);
+      if (view !== undefined) this.#closingViews.add(view);
     };
     mark();
-    await this.setups.run(sessionId, async () => {
+    await this.setupQueue.run(sessionId, async () => {
       // Loads that came before this have made another one.
       mark();
       try {
@@ -113,13 +113,13 @@ export class Connection {
   }
 
   /** Ends on the wire what runs in any session, for a program that cannot wait. */
-  async cutOff(reason: string): Promise<void> {
-    await Promise.all([...this.#views.values()].map((view) => view.cutOff()));
+  async abortTurns(reason: string): Promise<void> {
+    await Promise.all([...this.#views.values()].map((view) => view.abortTurn()));
     await this.peer?.endTurns?.(reason);
   }
 
   /** How the client names the files of a session, or of one that works for it. */
-  pathsOf(sessionId: string): ClientPaths {
+  getPaths(sessionId: string): ClientPaths {
     return this.findView(sessionId)?.paths ?? new ClientPaths();
   }
 
@@ -129,7 +129,7 @@ export class Connection {
   }
 
   /** The view that the client has of this session, or a new one; with the names that the client gives its files now. */
-  viewOf(session: Session, paths: ClientPaths): SessionView {
+  getOrAddView(session: Session, paths: ClientPaths): SessionView {
     const view = this.#views.get(session.id);
     if (view?.session !== session) return this.addView(session, paths);
     view.paths = paths;
@@ -140,7 +140,7 @@ export class Connection {
     const view = new SessionView({
       session,
       paths,
-      channel: this.openChannel(session),
+      channel: this.createChannel(session),
       client: this.client,
       log: this.#log,
       history: (child) => this.sessions.history(child),
@@ -153,7 +153,7 @@ export class Connection {
   holdUntilAnswered(view: SessionView, requestId: string | number | null, then?: () => void): void {
     view.updates.holdUntilAnswered();
     this.outbox.afterResponse(requestId, () => {
-      view.updates.answered();
+      view.updates.responded();
       view.session.claim();
       then?.();
     });

@@ -2,14 +2,14 @@ import { type ErrorResponse, RequestError } from "@agentclientprotocol/sdk/unsta
 import { messageOf } from "../base/errors.ts";
 import { excerpt } from "../base/text/excerpt.ts";
 import type { AgentError } from "../message/message.ts";
-import { type ClientFeatures, noAbilities } from "./client-capabilities.ts";
+import { type ClientFeatures, noFeatures } from "./client-capabilities.ts";
 
 /** Characters of an error's message, and of its details: what a client or a provider sent may be said again in them. */
 export const messageLength = 1_000;
 const detailsLength = 10_000;
 
 /** What a program can go by beside the words. */
-interface Facts {
+interface ErrorFacts {
   readonly kind?: string;
   /** Whether the same may go well when it is tried again. */
   readonly retryable?: boolean;
@@ -18,17 +18,17 @@ interface Facts {
 }
 
 /** One line for the message, the same in `details`, where several clients look for it. */
-export function internalError(message: string, facts: Facts = {}): RequestError {
-  return worded(-32603, message, facts);
+export function internalError(message: string, facts: ErrorFacts = {}): RequestError {
+  return createError(-32603, message, facts);
 }
 
 export function invalidParams(message: string): RequestError {
-  return worded(-32602, message);
+  return createError(-32602, message);
 }
 
 export function sessionNotFound(id: string): RequestError {
   const sessionId = excerpt(id, messageLength);
-  return new RequestError(-32002, `Session not found: ${oneLine(id)}`, {
+  return new RequestError(-32002, `Session not found: ${toOneLine(id)}`, {
     sessionId,
     details: "Session not found",
   });
@@ -39,12 +39,12 @@ export function requestCancelled(requestId: unknown): RequestError {
 }
 
 /** Clients that retry a sign-in look for these first words. */
-export function authRequired(message: string, facts: Facts = {}): RequestError {
-  return worded(-32000, `Authentication required: ${message}`, facts);
+export function authRequired(message: string, facts: ErrorFacts = {}): RequestError {
+  return createError(-32000, `Authentication required: ${message}`, facts);
 }
 
 /** What kind of failure it is, in words that programs compare. */
-const kinds: Readonly<Record<AgentError["code"], string>> = {
+const errorKinds: Readonly<Record<AgentError["code"], string>> = {
   auth: "auth",
   "no-model": "config",
   "rate-limit": "rate_limit",
@@ -66,23 +66,23 @@ const kinds: Readonly<Record<AgentError["code"], string>> = {
 /** How a turn that failed is answered. Beside the words stands what a program can go by, but for who reads only them. */
 export function turnError(
   error: AgentError,
-  { bareDetails }: Pick<ClientFeatures, "bareDetails"> = noAbilities,
+  { errorDetailsOnly }: Pick<ClientFeatures, "errorDetailsOnly"> = noFeatures,
 ): RequestError {
   const { code, message, retryable, retryAfterMs } = error;
-  const facts = { kind: kinds[code], retryable, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+  const facts = { kind: errorKinds[code], retryable, ...(retryAfterMs !== undefined && { retryAfterMs }) };
   if (code === "auth" || code === "no-model") return authRequired(message, facts);
-  return internalError(message, bareDetails ? {} : facts);
+  return internalError(message, errorDetailsOnly ? {} : facts);
 }
 
 /** What a request is answered with when this was thrown. */
-export function errorOf(thrown: unknown): ErrorResponse {
+export function toErrorResponse(thrown: unknown): ErrorResponse {
   return (thrown instanceof RequestError ? thrown : internalError(messageOf(thrown))).toErrorResponse();
 }
 
-function worded(code: number, text: string, facts: Facts = {}): RequestError {
-  return new RequestError(code, oneLine(text), { details: excerpt(text, detailsLength), ...facts });
+function createError(code: number, text: string, facts: ErrorFacts = {}): RequestError {
+  return new RequestError(code, toOneLine(text), { details: excerpt(text, detailsLength), ...facts });
 }
 
-export function oneLine(text: string): string {
+export function toOneLine(text: string): string {
   return excerpt(text.replace(/\s*\n\s*/g, " ").trim(), messageLength);
 }

@@ -7,7 +7,7 @@ export const authMethodId = "fairlead";
 export const setupMethodId = "fairlead-setup";
 
 /** What the program knows of itself before anything else. */
-export interface Program {
+export interface ProgramInfo {
   version: string;
   /** The command line that starts it, without the command's name: what older clients run in a terminal. */
   launch: readonly string[];
@@ -18,7 +18,10 @@ export interface Program {
  * is loaded, and again when the protocol library has been, and both answers must be equal. `params` are the client's,
  * checked or not.
  */
-export function initializeResult({ version, launch }: Program, params: unknown): InitializeResponse {
+export function createInitializeResult(
+  { version, launch }: ProgramInfo,
+  params: unknown,
+): InitializeResponse {
   return {
     protocolVersion,
     agentInfo: { name: "fairlead", title: "Fairlead", version },
@@ -41,28 +44,28 @@ export function initializeResult({ version, launch }: Program, params: unknown):
       auth: { logout: {}, status: {} },
       providers: {},
     },
-    authMethods: authMethods(launch, valueIn(params, "clientCapabilities")),
+    authMethods: createAuthMethods(launch, getProperty(params, "clientCapabilities")),
     _meta: { steering: { supported: true } },
   };
 }
 
 /** The first one always works without a question where a model can be used: some clients always call it. */
-function authMethods(launch: readonly string[], capabilities: unknown): AuthMethod[] {
+function createAuthMethods(launch: readonly string[], capabilities: unknown): AuthMethod[] {
   const agentMethod: AuthMethod = {
     id: authMethodId,
     name: "Model provider",
     description:
       "Uses the key that is set in the environment (such as OPENAI_API_KEY) or in fairlead.json. Nothing else is asked.",
   };
-  const setup = setupMethod(launch, {
-    typed: valueIn(valueIn(capabilities, "auth"), "terminal") === true,
-    byMeta: valueIn(valueIn(capabilities, "_meta"), "terminal-auth") === true,
+  const setup = createSetupMethod(launch, {
+    typed: getProperty(getProperty(capabilities, "auth"), "terminal") === true,
+    byMeta: getProperty(getProperty(capabilities, "_meta"), "terminal-auth") === true,
   });
   return setup === undefined ? [agentMethod] : [agentMethod, setup];
 }
 
 /** Asks in a terminal. Older clients know such a method by its `_meta` and need the whole command line. */
-function setupMethod(
+function createSetupMethod(
   launch: readonly string[],
   { typed, byMeta }: { typed: boolean; byMeta: boolean },
 ): AuthMethod | undefined {
@@ -78,7 +81,7 @@ function setupMethod(
   return typed ? { ...method, type: "terminal", args: ["setup"] } : method;
 }
 
-function valueIn(object: unknown, key: string): unknown {
+function getProperty(object: unknown, key: string): unknown {
   if (typeof object !== "object" || object === null) return undefined;
   return Object.entries(object).find(([name]) => name === key)?.[1];
 }
@@ -90,10 +93,10 @@ const highestVersion = 65_535;
  * The params with a version in them that the protocol has: where none can be read the client gets the one that is
  * spoken, as for any that is not.
  */
-export function withVersion(params: unknown): unknown {
+export function normalizeVersion(params: unknown): unknown {
   const given = params ?? {};
   if (typeof given !== "object" || Array.isArray(given)) return params;
-  const version = valueIn(given, "protocolVersion");
+  const version = getProperty(given, "protocolVersion");
   return isVersion(version) ? params : { ...given, protocolVersion: nearestVersion(version) };
 }
 
@@ -111,11 +114,11 @@ function isVersion(version: unknown): boolean {
 export function isPlainInitialize(params: unknown): params is InitializeRequest {
   if (typeof params !== "object" || params === null || !("protocolVersion" in params)) return false;
   if (!isVersion(params.protocolVersion)) return false;
-  if ("clientInfo" in params && !isNamed(params.clientInfo)) return false;
+  if ("clientInfo" in params && !hasName(params.clientInfo)) return false;
   if (!("clientCapabilities" in params)) return true;
   return typeof params.clientCapabilities === "object" && params.clientCapabilities !== null;
 }
 
-function isNamed(info: unknown): boolean {
+function hasName(info: unknown): boolean {
   return typeof info === "object" && info !== null && "name" in info && typeof info.name === "string";
 }

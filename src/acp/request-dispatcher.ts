@@ -4,9 +4,9 @@ import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
 import { importProblem, UserError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Session } from "../session/session.ts";
-import { abilitiesOf } from "./client-capabilities.ts";
-import type { Connection } from "./connection.ts";
-import { errorOf, requestCancelled } from "./errors.ts";
+import { parseClientFeatures } from "./client-capabilities.ts";
+import type { AcpConnection } from "./connection.ts";
+import { toErrorResponse, requestCancelled } from "./errors.ts";
 import { isPlainInitialize } from "./initialize.ts";
 import type { SdkConnection } from "./sdk-connection.ts";
 import { listSessions, loadSession, newSession, resumeSession } from "./methods/lifecycle.ts";
@@ -19,14 +19,14 @@ import {
   type RequestId,
 } from "./request-guards.ts";
 import { cancelTurn, promptTurn } from "./methods/prompt-turn.ts";
-import { pickersOf } from "./view/config-options.ts";
+import { createPickers } from "./view/config-options.ts";
 import type { Wire } from "./transport/wire.ts";
 
-export interface ReceptionDeps {
+export interface DispatcherDeps {
   wire: Wire;
-  connection: Connection;
+  connection: AcpConnection;
   log: Log;
-  loadLibrary: () => Promise<SdkConnection>;
+  loadSdk: () => Promise<SdkConnection>;
   /** Loads what a first prompt needs. Must not throw. */
   warmUp: () => Promise<void>;
   /** Loads what a first call of a tool needs. Must not throw. */
@@ -49,82 +49,82 @@ const quietMs = 250;
  * Everything else is the library's, which loads behind what comes first or when something needs it.
  */
 export class RequestDispatcher {
-  readonly #deps: ReceptionDeps;
+  readonly #deps: DispatcherDeps;
   /** The requests that are answered here. */
   readonly #running = new Map<RequestId, AbortController>();
   #waiting: AnyMessage[] = [];
-  #library: SdkConnection | undefined;
+  #sdk: SdkConnection | undefined;
   #loading: Promise<SdkConnection | undefined> | undefined;
-  #warm: Promise<void> | undefined;
+  #warmingUp: Promise<void> | undefined;
   /** Whether the client was answered in the stable version, before the library. */
   #isPlainClient = false;
   #isEnded = false;
   #isSettled = false;
-  #isReady = false;
-  #problem = new Error("The client is gone.");
+  #isPrepared = false;
+  #loadError = new Error("The client is gone.");
 
-  constructor(deps: ReceptionDeps) {
+  constructor(deps: DispatcherDeps) {
     this.#deps = deps;
   }
 
   receive(message: AnyMessage): void {
-    if (this.#library !== undefined) return this.#takeBeside(this.#library, message);
+    if (this.#sdk !== undefined) return this.#receiveWithSdk(this.#sdk, message);
     if (this.#abort(message)) return;
-    const isFirst = this.#isFirst();
+    const isFirst = this.#isBeforeSdkRequests();
     if (isFirst && this.#cancel(message)) return;
-    const task = isFirst ? this.#plainTask(message) : undefined;
+    const task = isFirst ? this.#createPlainTask(message) : undefined;
     if (task !== undefined) return void this.#answer(task);
     // The library must see it too, or it would refuse what comes next.
     this.#waiting.push(message);
-    if (!this.#takeInitialize(message)) void this.library();
+    if (!this.#applyInitialize(message)) void this.sdk();
   }
 
   end(): void {
     this.#isEnded = true;
-    if (this.#library !== undefined) this.#library.end();
+    if (this.#sdk !== undefined) this.#sdk.end();
     else if (this.#loading === undefined) this.#deps.end();
   }
 
-  /** Why there is no {@link library}, for whoever wanted to ask the client; a {@link UserError} where that is our own fault. */
-  get problem(): Error {
-    return this.#problem;
+  /** Why there is no {@link sdk}, for whoever wanted to ask the client; a {@link UserError} where that is our own fault. */
+  get loadError(): Error {
+    return this.#loadError;
   }
 
   /** The protocol library, for whoever asks the client; undefined where it cannot be had. */
-  library(): Promise<SdkConnection | undefined> {
-    if (this.#library !== undefined) return Promise.resolve(this.#library);
+  sdk(): Promise<SdkConnection | undefined> {
+    if (this.#sdk !== undefined) return Promise.resolve(this.#sdk);
     if (this.#isEnded && this.#loading === undefined) return Promise.resolve(undefined);
     this.#loading ??= this.#load();
     return this.#loading;
   }
 
   /** Plain requests cost a millisecond more by way of the library; they keep their place among the others. */
-  #takeBeside(library: SdkConnection, message: AnyMessage): void {
+  #receiveWithSdk(sdk: SdkConnection, message: AnyMessage): void {
     // Who introduces itself anew may want another version.
     if ("method" in message && message.method === "initialize") this.#isPlainClient = false;
-    const task = this.#isPlainClient ? this.#plainTask(message) : undefined;
-    library.inOrder(() => {
+    const task = this.#isPlainClient ? this.#createPlainTask(message) : undefined;
+    sdk.runInOrder(() => {
       if (task !== undefined) void this.#answer(task);
-      else if (!this.#abort(message)) library.receive(message);
+      else if (!this.#abort(message)) sdk.receive(message);
     });
   }
 
   /** Whether nothing waits for the library but an `initialize` that is answered. */
-  #isFirst(): boolean {
+  #isBeforeSdkRequests(): boolean {
     return this.#waiting.length > 0 && this.#waiting.every((message) => this.#deps.wire.hasAnswered(message));
   }
 
   /** Whether this is the `initialize` that was answered already; what it says of the client counts from now on. */
-  #takeInitialize(message: AnyMessage): boolean {
+  #applyInitialize(message: AnyMessage): boolean {
     const { wire, connection } = this.#deps;
     if (!wire.hasAnswered(message) || !("params" in message) || !isPlainInitialize(message.params))
       return false;
-    connection.client = abilitiesOf(message.params);
+    connection.client = parseClientFeatures(message.params);
     this.#isPlainClient = true;
     return true;
   }
 
-  #plainTask(message: AnyMessage): PlainTask | undefined {
+  #createPlainTask(message: AnyMessage): PlainTask | undefined {
     if (!("method" in message) || !("id" in message) || !isRequestId(message.id)) return undefined;
     const { id, method, params } = message;
     const { connection } = this.#deps;
@@ -132,8 +132,8 @@ export class RequestDispatcher {
       return { id, run: () => listSessions(connection, params) };
     if (method === "session/prompt" && isPlainPrompt(params))
       return { id, run: (signal) => promptTurn(connection, params, signal), after: () => this.#settle() };
-    const opening = (run: PlainTask["run"]) => ({ id, run, after: () => this.#getReady() });
-    const pickers = (session: Session) => pickersOf(session, connection.client);
+    const opening = (run: PlainTask["run"]) => ({ id, run, after: () => this.#prepare() });
+    const pickers = (session: Session) => createPickers(session, connection.client);
     if (method === "session/new" && isPlainNewSession(params))
       return opening(async () => {
         const session = await newSession(connection, params, id);
@@ -153,7 +153,7 @@ export class RequestDispatcher {
     try {
       await wire.send({ jsonrpc: "2.0", id, result: await run(controller.signal) });
     } catch (error) {
-      await wire.send({ jsonrpc: "2.0", id, error: errorOf(error) });
+      await wire.send({ jsonrpc: "2.0", id, error: toErrorResponse(error) });
     }
     if (this.#running.get(id) === controller) this.#running.delete(id);
     await after?.();
@@ -182,23 +182,23 @@ export class RequestDispatcher {
   }
 
   /** Behind the answer to a first session. */
-  async #getReady(): Promise<void> {
+  async #prepare(): Promise<void> {
     await this.#deps.wire.outbox.flush();
-    if (this.#isEnded || this.#isReady) return;
+    if (this.#isEnded || this.#isPrepared) return;
     const { outbox } = this.#deps.wire;
     await this.#warmUp();
-    await outbox.quiet(quietMs);
-    this.#isReady = (await this.library()) !== undefined;
-    await outbox.quiet(quietMs);
+    await outbox.waitUntilIdle(quietMs);
+    this.#isPrepared = (await this.sdk()) !== undefined;
+    await outbox.waitUntilIdle(quietMs);
     if (!this.#isEnded) await this.#deps.warmUpCalls();
   }
 
   #warmUp(): Promise<void> {
-    this.#warm ??= this.#deps
+    this.#warmingUp ??= this.#deps
       .warmUp()
       .then(() => sleep(quietMs))
       .then(() => this.#settle());
-    return this.#warm;
+    return this.#warmingUp;
   }
 
   /** Behind a first turn, which is made of loading, or when it has had its time. */
@@ -209,10 +209,10 @@ export class RequestDispatcher {
 
   async #load(): Promise<SdkConnection | undefined> {
     try {
-      const library = await this.#deps.loadLibrary();
-      this.#handOver(library);
+      const sdk = await this.#deps.loadSdk();
+      this.#handOver(sdk);
       void this.#warmUp();
-      return library;
+      return sdk;
     } catch (error) {
       this.#fail(error);
       return undefined;
@@ -223,20 +223,20 @@ export class RequestDispatcher {
   #fail(reason: unknown): void {
     const { wire, log } = this.#deps;
     log.error("the protocol library did not load", errorFields(reason));
-    this.#problem = new UserError(importProblem(reason), { cause: reason });
+    this.#loadError = new UserError(importProblem(reason), { cause: reason });
     this.#loading = undefined;
     const refused = this.#waiting.filter((message) => !wire.hasAnswered(message));
     this.#waiting = this.#waiting.filter((message) => wire.hasAnswered(message));
-    const error = errorOf(this.#problem);
+    const error = toErrorResponse(this.#loadError);
     for (const message of refused)
       if ("method" in message && "id" in message) void wire.send({ jsonrpc: "2.0", id: message.id, error });
     if (this.#isEnded) this.#deps.end();
   }
 
-  #handOver(library: SdkConnection): void {
-    this.#library = library;
-    for (const message of this.#waiting.splice(0)) library.inOrder(() => library.receive(message));
-    if (this.#isEnded) library.end();
+  #handOver(sdk: SdkConnection): void {
+    this.#sdk = sdk;
+    for (const message of this.#waiting.splice(0)) sdk.runInOrder(() => sdk.receive(message));
+    if (this.#isEnded) sdk.end();
   }
 }
 

@@ -4,18 +4,18 @@ import type { AgentConnector } from "@agentclientprotocol/sdk/experimental/v2/un
 import type { Log } from "../base/log.ts";
 import type { SessionHost } from "../session/session-host.ts";
 import { accountHandlers } from "./methods/account-handlers.ts";
-import { askerOf } from "./client/client-requests.ts";
-import { abilitiesOf } from "./client-capabilities.ts";
-import type { Connection, Peer } from "./connection.ts";
+import { createClientRequests } from "./client/client-requests.ts";
+import { parseClientFeatures } from "./client-capabilities.ts";
+import type { AcpConnection, Peer } from "./connection.ts";
 import { editorBuffers } from "./client/editor-files.ts";
 import { elicitFromClient } from "./client/elicitations.ts";
-import { initializeResult, type Program } from "./initialize.ts";
-import { withHumanMessage } from "./sdk-errors.ts";
+import { createInitializeResult, type ProgramInfo } from "./initialize.ts";
+import { clarifyError } from "./sdk-errors.ts";
 import { lifecycleHandlers } from "./methods/lifecycle.ts";
 import { managementHandlers } from "./methods/management.ts";
-import { askClient } from "./client/permissions.ts";
+import { requestPermission } from "./client/permissions.ts";
 import { promptHandlers } from "./methods/prompt.ts";
-import { inquireClient } from "./client/questions.ts";
+import { askQuestions } from "./client/questions.ts";
 import type { Wire } from "./transport/wire.ts";
 
 /** The protocol library: it checks and routes what the client sends, and asks the client. */
@@ -23,34 +23,38 @@ export interface SdkConnection extends Pick<SessionHost, "ask" | "inquire" | "el
   /** Takes a message, in its turn. */
   receive(message: AnyMessage): void;
   /** Runs the task once everything that was taken before is with its handler. */
-  inOrder(task: () => void): void;
+  runInOrder(task: () => void): void;
   /** Calls back once everything that was taken before is with its handler. */
   end(): void;
 }
 
 /** Puts the draft of the protocol's next version beside the stable one. */
-export type WithDraft = (stable: AgentConnector, connection: Connection, program: Program) => AgentConnector;
+export type AddDraftVersion = (
+  stable: AgentConnector,
+  connection: AcpConnection,
+  program: ProgramInfo,
+) => AgentConnector;
 
-export interface LibraryDeps {
+export interface SdkDeps {
   wire: Wire;
-  connection: Connection;
-  program: Program;
+  connection: AcpConnection;
+  program: ProgramInfo;
   log: Log;
-  withDraft: WithDraft | undefined;
+  addDraftVersion: AddDraftVersion | undefined;
   end: () => void;
 }
 
-export function connectLibrary(deps: LibraryDeps): SdkConnection {
-  const { wire, connection, program, log, withDraft, end } = deps;
+export function connectSdk(deps: SdkDeps): SdkConnection {
+  const { wire, connection, program, log, addDraftVersion, end } = deps;
   const gone = new AbortController();
-  const stable = connectorOf(stableAgent(connection, program), connection, gone.signal);
-  const { stream, receive } = streamTo(wire);
-  (withDraft?.(stable, connection, program) ?? stable).connect(stream);
-  const inOrder = oneByOne();
-  const asking = (peer: Peer) => ({ asker: peer.asker, abilities: connection.client, log });
+  const stable = createConnector(createStableAgent(connection, program), connection, gone.signal);
+  const { stream, receive } = createStream(wire);
+  (addDraftVersion?.(stable, connection, program) ?? stable).connect(stream);
+  const inOrder = createOrderedRunner();
+  const asking = (peer: Peer) => ({ requests: peer.requests, features: connection.client, log });
   return {
     receive,
-    inOrder,
+    runInOrder: inOrder,
     end: () =>
       inOrder(() => {
         gone.abort();
@@ -59,12 +63,12 @@ export function connectLibrary(deps: LibraryDeps): SdkConnection {
     ask: async (question, signal) => {
       const { peer, client } = connection;
       if (peer === undefined) throw new Error("The client is gone.");
-      const paths = connection.pathsOf(question.askedUnder ?? question.sessionId);
-      return askClient(peer.asker, question, { abilities: client, paths }, signal);
+      const paths = connection.getPaths(question.askedUnder ?? question.sessionId);
+      return requestPermission(peer.requests, question, { features: client, paths }, signal);
     },
     inquire: async (sessionId, inquiry, signal) => {
       const { peer } = connection;
-      return peer ? inquireClient(asking(peer), sessionId, inquiry, signal) : { outcome: "unavailable" };
+      return peer ? askQuestions(asking(peer), sessionId, inquiry, signal) : { outcome: "unavailable" };
     },
     elicit: async (sessionId, elicitation, signal) => {
       const { peer } = connection;
@@ -72,18 +76,18 @@ export function connectLibrary(deps: LibraryDeps): SdkConnection {
       return elicitFromClient(asking(peer), sessionId, elicitation, signal);
     },
     visited: (elicitationId) => {
-      connection.peer?.asker
-        .visited(elicitationId)
+      connection.peer?.requests
+        .completeElicitation(elicitationId)
         .catch((error: unknown) => log.warn("nobody was told", errorFields(error)));
     },
   };
 }
 
-function stableAgent(connection: Connection, program: Program): AgentApp {
+function createStableAgent(connection: AcpConnection, program: ProgramInfo): AgentApp {
   const app = agent({ name: "fairlead" });
   app.onRequest("initialize", ({ params }) => {
-    connection.client = abilitiesOf(params);
-    return initializeResult(program, params);
+    connection.client = parseClientFeatures(params);
+    return createInitializeResult(program, params);
   });
   accountHandlers(app, connection);
   lifecycleHandlers(app, connection);
@@ -93,14 +97,14 @@ function stableAgent(connection: Connection, program: Program): AgentApp {
 }
 
 /** Once the client is `gone` it is not waited for. */
-function connectorOf(app: AgentApp, connection: Connection, gone: AbortSignal): AgentConnector {
+function createConnector(app: AgentApp, connection: AcpConnection, gone: AbortSignal): AgentConnector {
   return {
     connect(stream) {
       const open = app.connect(stream);
       connection.peer = {
-        asker: askerOf(open.client),
+        requests: createClientRequests(open.client),
         buffers: (sessionId) => {
-          const pathOf = (path: string) => connection.pathsOf(sessionId).pathToOpen(path);
+          const pathOf = (path: string) => connection.getPaths(sessionId).pathToOpen(path);
           return editorBuffers({ client: open.client, gone, sessionId, pathOf }, connection.client);
         },
       };
@@ -113,7 +117,7 @@ function connectorOf(app: AgentApp, connection: Connection, gone: AbortSignal): 
  * Runs one task in each round of the event loop. The library takes a message to its handler over a number of promises
  * that differs from method to method, so that of two messages at once the later one could be first.
  */
-function oneByOne(): (task: () => void) => void {
+function createOrderedRunner(): (task: () => void) => void {
   const waiting: (() => void)[] = [];
   let isRunning = false;
   const runNext = () => {
@@ -130,7 +134,7 @@ function oneByOne(): (task: () => void) => void {
 }
 
 /** The stream stays open when the client's input ended: the library would forget the requests that still run. */
-function streamTo(wire: Wire) {
+function createStream(wire: Wire) {
   let receive: (message: AnyMessage) => void = () => undefined;
   const readable = new ReadableStream<AnyMessage>({
     start: (controller) => {
@@ -138,7 +142,7 @@ function streamTo(wire: Wire) {
     },
   });
   const writable = new WritableStream<AnyMessage>({
-    write: (message) => wire.relay(withHumanMessage(message)),
+    write: (message) => wire.sendFromSdk(clarifyError(message)),
   });
   return { stream: { readable, writable }, receive };
 }

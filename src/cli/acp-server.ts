@@ -1,7 +1,7 @@
 import { errorFields } from "../base/error-fields.ts";
 import { serveClient, type ServerDeps } from "../acp/server.ts";
 import type { Account } from "../acp/methods/account.ts";
-import type { Program } from "../acp/initialize.ts";
+import type { ProgramInfo } from "../acp/initialize.ts";
 import type { Wire } from "../acp/transport/wire.ts";
 import { App, type AppOptions } from "../app.ts";
 import { orAfter } from "../base/async.ts";
@@ -25,7 +25,7 @@ function accountOf(app: App): Account {
   return {
     missingModel: () => app.missingModel(),
     providers,
-    forgetKeys: () => app.forgetKeys(),
+    removeKeys: () => app.forgetKeys(),
     route: async (id, route) => {
       app.models.routing.set(id, route);
       await app.reroute();
@@ -38,8 +38,8 @@ function accountOf(app: App): Account {
 }
 
 /** The draft of the protocol's next version, where the client asks for it and the person wants it. */
-async function draftFor(app: App, wire: Wire): Promise<Pick<ServerDeps, "withDraft">> {
-  if (!wire.asksForNewer || !(await app.isProtocolDraftOn())) return {};
+async function draftFor(app: App, wire: Wire): Promise<Pick<ServerDeps, "addDraftVersion">> {
+  if (!wire.requestsNewerVersion || !(await app.isProtocolDraftOn())) return {};
   return import("../acp/v2/draft.ts");
 }
 
@@ -48,7 +48,7 @@ export async function openServer({
   wire,
   program,
   ...surroundings
-}: Omit<AppOptions, "version"> & { wire: Wire; program: Program }): Promise<RunningServer> {
+}: Omit<AppOptions, "version"> & { wire: Wire; program: ProgramInfo }): Promise<RunningServer> {
   const app = new App({ ...surroundings, version: program.version });
   const served = serveClient({
     wire,
@@ -71,8 +71,8 @@ export async function openServer({
     abandon: async (reason) => {
       app.abandon();
       // A client that does not read would be waited for here.
-      await orAfter(served.cutOff(reason), cutOffLimitMs, undefined);
-      wire.abandon(reason);
+      await orAfter(served.abortTurns(reason), cutOffLimitMs, undefined);
+      wire.failUnanswered(reason);
       await orAfter(wire.outbox.flush(), cutOffLimitMs, undefined);
     },
     report: (what, error) => app.log.error(what, errorFields(error)),

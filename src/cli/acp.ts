@@ -22,7 +22,7 @@ export async function serveEditor(args: readonly string[]): Promise<void> {
   if (process.stdin.isTTY)
     process.stderr.write("Editors start this. To work in a terminal, use: fairlead run\n");
   // Loading blocks this thread: it waits until the first answer is out.
-  await wire.begun;
+  await wire.started;
   const { openServer } = await import("./acp-server.ts");
   const server = await openServer({ wire, program, env: process.env, platform: process.platform, verbose });
   const { promise: over, resolve: end } = Promise.withResolvers<Ending>();

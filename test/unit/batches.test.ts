@@ -4,10 +4,10 @@ import { Batches, sortBatch } from "../../src/acp/transport/batches.ts";
 const list = (id: number) => ({ jsonrpc: "2.0" as const, id, method: "session/list" });
 const answer = (id: number) => ({ jsonrpc: "2.0" as const, id, result: {} });
 
-test("an id that is in use, in the batch or outside of it, is refused and the other request stands", () => {
-  const { messages, requests, refused } = sortBatch([list(1), list(1), list(2)], new Set([2]));
+test("an id that is in use, in the batch or outside of it, is errors and the other request stands", () => {
+  const { messages, requests, errors } = sortBatch([list(1), list(1), list(2)], new Set([2]));
   expect({ messages, requests }).toEqual({ messages: [list(1)], requests: [1] });
-  expect(refused).toEqual(
+  expect(errors).toEqual(
     [1, 2].map((id) => ({
       jsonrpc: "2.0",
       id: null,

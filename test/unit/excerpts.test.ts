@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { inquireClient } from "../../src/acp/client/questions.ts";
+import { askQuestions } from "../../src/acp/client/questions.ts";
 import { excerpt } from "../../src/base/text/excerpt.ts";
 import { silentLog } from "../../src/base/log.ts";
 import { toErrors, toProblems } from "../../src/lsp/problems.ts";
@@ -16,16 +16,16 @@ test("a text that is shown in part says how much is missing, another one stays a
 
 test("a person's long answer reaches the model with what was cut off it", async () => {
   const answer = { action: "accept", content: { question_1: "", question_1_custom: long } };
-  const asker = {
+  const requests = {
     elicit: async () => answer,
     permission: async () => undefined,
-    visited: async () => {},
+    completeElicitation: async () => {},
     authStatus: async () => {},
   };
   const question = { question: "Which?", header: "Which", multiple: false, options: [] };
-  const deps = { asker, abilities: { forms: true }, log: silentLog };
+  const deps = { requests, features: { forms: true }, log: silentLog };
   const inquiry = { callId: "1", questions: [question] };
-  expect(await inquireClient(deps, newSessionId(), inquiry, new AbortController().signal)).toEqual({
+  expect(await askQuestions(deps, newSessionId(), inquiry, new AbortController().signal)).toEqual({
     outcome: "answered",
     answers: [{ chosen: [], custom: excerpt(long, 10_000) }],
   });

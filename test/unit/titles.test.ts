@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { shownTitle } from "../../src/acp/view/titles.ts";
+import { formatTitle } from "../../src/acp/view/titles.ts";
 
 const markdown = { markdownTitles: true };
 const plain = { markdownTitles: false };
@@ -14,10 +14,10 @@ test.each([
   ["https://example.org/a-b?c=d#e", "https://example.org/a-b?c=d#e"],
   ["größe_ändern", "größe_ändern"],
 ])("the title %j is %j where titles are Markdown", (title, shown) => {
-  expect(shownTitle(title, "search", markdown)).toBe(shown);
-  expect(shownTitle(title, "search", plain)).toBe(title);
+  expect(formatTitle(title, "search", markdown)).toBe(shown);
+  expect(formatTitle(title, "search", plain)).toBe(title);
 });
 
 test.each(["execute", "edit"] as const)("the title of a call of the kind %s is plain everywhere", (kind) => {
-  expect(shownTitle("rm *_x `y`", kind, markdown)).toBe("rm *_x `y`");
+  expect(formatTitle("rm *_x `y`", kind, markdown)).toBe("rm *_x `y`");
 });

@@ -11,7 +11,7 @@ export interface ClientRequests {
   /** A form, or an address to be visited. */
   elicit(request: SessionElicitation, signal: AbortSignal): Promise<unknown>;
   /** Tells that the address of an elicitation was visited. */
-  visited(elicitationId: string): Promise<void>;
+  completeElicitation(elicitationId: string): Promise<void>;
   /** Tells that it is another one now. Unstable. */
   authStatus(status: AuthStatusResponse): Promise<void>;
 }
@@ -19,17 +19,17 @@ export interface ClientRequests {
 /** What is asked in a session. */
 export type SessionElicitation = CreateElicitationRequest & { sessionId: string };
 
-export function askerOf(client: AgentContext): ClientRequests {
+export function createClientRequests(client: AgentContext): ClientRequests {
   return {
     permission: (request, signal) =>
-      client.request("session/request_permission", request, waitingFor(signal)),
-    elicit: (request, signal) => client.request("elicitation/create", request, waitingFor(signal)),
-    visited: (elicitationId) => client.notify("elicitation/complete", { elicitationId }),
+      client.request("session/request_permission", request, cancelOptions(signal)),
+    elicit: (request, signal) => client.request("elicitation/create", request, cancelOptions(signal)),
+    completeElicitation: (elicitationId) => client.notify("elicitation/complete", { elicitationId }),
     authStatus: (status) => client.notify("auth/status_update", status),
   };
 }
 
 /** A client that never answers must not hold up a cancel. */
-export function waitingFor(signal: AbortSignal) {
+export function cancelOptions(signal: AbortSignal) {
   return { cancellationSignal: signal, stopWaitingOnCancel: true } as const;
 }

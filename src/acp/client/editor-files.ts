@@ -2,7 +2,7 @@ import type { AgentContext } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
 import type { SessionId } from "../../message/ids.ts";
 import type { EditorBuffers } from "../../workspace/files/editor-files.ts";
-import { waitingFor } from "./client-requests.ts";
+import { cancelOptions } from "./client-requests.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 
 const readSchema = z.looseObject({ content: z.string() });
@@ -22,7 +22,7 @@ export function editorBuffers(
   { client, gone, sessionId, pathOf }: EditorDeps,
   { readFiles, writeFiles }: Pick<ClientFeatures, "readFiles" | "writeFiles">,
 ): EditorBuffers {
-  const until = (signal: AbortSignal) => waitingFor(AbortSignal.any([signal, gone]));
+  const until = (signal: AbortSignal) => cancelOptions(AbortSignal.any([signal, gone]));
   const read = async (real: string, signal: AbortSignal) => {
     const request = { sessionId, path: await pathOf(real) };
     const answer = await client.request("fs/read_text_file", request, until(signal));
@@ -36,7 +36,7 @@ export function editorBuffers(
 }
 
 /** The same before there is a way to ask, which is opened with the first question. */
-export function lateBuffers(
+export function lazyBuffers(
   { readFiles, writeFiles }: Pick<ClientFeatures, "readFiles" | "writeFiles">,
   open: () => Promise<EditorBuffers>,
 ): EditorBuffers {

@@ -9,8 +9,8 @@ import type { ClientRequests, SessionElicitation } from "./client-requests.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 
 export interface ElicitationDeps {
-  asker: ClientRequests;
-  abilities: Pick<ClientFeatures, "forms" | "urls">;
+  requests: ClientRequests;
+  features: Pick<ClientFeatures, "forms" | "urls">;
   log: Log;
 }
 
@@ -25,14 +25,14 @@ const responseSchema = z.looseObject({
  * signal as cancelled.
  */
 export async function elicitFromClient(
-  { asker, abilities, log }: ElicitationDeps,
+  { requests, features, log }: ElicitationDeps,
   sessionId: SessionId,
   elicitation: Elicitation,
   signal: AbortSignal,
 ): Promise<ElicitationOutcome> {
-  if (!(elicitation.mode === "form" ? abilities.forms : abilities.urls)) return { outcome: "unavailable" };
+  if (!(elicitation.mode === "form" ? features.forms : features.urls)) return { outcome: "unavailable" };
   try {
-    const response = await asker.elicit(toRequest(sessionId, elicitation), signal);
+    const response = await requests.elicit(toRequest(sessionId, elicitation), signal);
     return toOutcome(responseSchema.parse(response), elicitation);
   } catch (error) {
     if (signal.aborted) return { outcome: "cancelled" };
@@ -73,7 +73,7 @@ function toOutcome(
 ): ElicitationOutcome {
   switch (action) {
     case "accept":
-      return { outcome: "accepted", content: contentFor(elicitation, content ?? {}) };
+      return { outcome: "accepted", content: filterContent(elicitation, content ?? {}) };
     case "decline":
       return { outcome: "declined" };
     case "cancel":
@@ -84,7 +84,7 @@ function toOutcome(
 }
 
 /** What was asked for, and nothing else. */
-function contentFor(
+function filterContent(
   elicitation: Elicitation,
   content: Record<string, z.output<typeof valueSchema> | null | undefined>,
 ) {

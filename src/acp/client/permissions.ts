@@ -10,7 +10,7 @@ import type { ApprovalScope } from "../../permission/approvals.ts";
 import type { ClientRequests } from "./client-requests.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import type { ClientPaths } from "../client-paths.ts";
-import { shownTitle } from "../view/titles.ts";
+import { formatTitle } from "../view/titles.ts";
 import { textContent } from "../view/tool-calls.ts";
 import { limitContent, limitInput, limitName } from "../view/card-limits.ts";
 import { fenced } from "../../base/text/fence.ts";
@@ -26,55 +26,55 @@ const rejectOnce = "reject_once";
 const patternsLength = 400;
 
 /** Asks through the editor's own prompt. Rejects where the answer is none of those offered. */
-export async function askClient(
-  asker: ClientRequests,
+export async function requestPermission(
+  requests: ClientRequests,
   question: Question,
-  { abilities, paths }: { abilities: ClientFeatures; paths: ClientPaths },
+  { features, paths }: { features: ClientFeatures; paths: ClientPaths },
   signal: AbortSignal,
 ): Promise<Answer> {
-  const scopes = scopesFor(question, abilities);
-  const request = toRequest(question, scopes, abilities, paths);
-  return toAnswer(await asker.permission(request, signal), scopes);
+  const scopes = getScopes(question, features);
+  const request = toRequest(question, scopes, features, paths);
+  return toAnswer(await requests.permission(request, signal), scopes);
 }
 
 /** A client that keeps one option of a kind is offered the shorter time. What nobody can read is allowed once only. */
-function scopesFor({ always, scopes }: Question, abilities: ClientFeatures): readonly ApprovalScope[] {
+function getScopes({ always, scopes }: Question, features: ClientFeatures): readonly ApprovalScope[] {
   if (always.length === 0 || always.join(", ").length > patternsLength) return [];
-  return abilities.optionsOfOneKind ? scopes : scopes.slice(0, 1);
+  return features.duplicateOptionKinds ? scopes : scopes.slice(0, 1);
 }
 
 function toRequest(
   question: Question,
   scopes: readonly ApprovalScope[],
-  abilities: ClientFeatures,
+  features: ClientFeatures,
   paths: ClientPaths,
 ): RequestPermissionRequest {
   const { sessionId, askedUnder = sessionId } = question;
   return {
     // A client that does not know child sessions would never answer for one.
-    sessionId: abilities.childWork === "sessions" ? sessionId : askedUnder,
-    toolCall: paths.inCall({
+    sessionId: features.childWork === "sessions" ? sessionId : askedUnder,
+    toolCall: paths.mapCall({
       toolCallId: question.callId,
-      title: shownTitle(question.title, question.kind, abilities),
+      title: formatTitle(question.title, question.kind, features),
       kind: question.kind,
       status: "pending",
       rawInput: limitInput(question.input),
       locations: [...question.locations],
-      content: limitContent(previewContent(question)),
-      ...(question.tool && { _meta: metaOf(question.tool, question) }),
+      content: limitContent(createPreview(question)),
+      ...(question.tool && { _meta: createMeta(question.tool, question) }),
     }),
-    options: optionsFor(question, scopes),
+    options: createOptions(question, scopes),
   };
 }
 
 /** For clients that answer by themselves: which tool it is, and whether the model repeats itself. */
-function metaOf(tool: string, { permissions }: Question): Record<string, unknown> {
+function createMeta(tool: string, { permissions }: Question): Record<string, unknown> {
   const isLoop = permissions.some(({ permission }) => permission === "doom_loop");
   return { tool_name: limitName(tool), ...(isLoop && { loop: true }) };
 }
 
-function optionsFor({ always: patterns }: Question, scopes: readonly ApprovalScope[]): PermissionOption[] {
-  const always = scopes.map((scope) => alwaysOption(patterns, scope));
+function createOptions({ always: patterns }: Question, scopes: readonly ApprovalScope[]): PermissionOption[] {
+  const always = scopes.map((scope) => createAlwaysOption(patterns, scope));
   return [
     { optionId: allowOnce, name: "Allow once", kind: "allow_once" },
     ...always,
@@ -82,7 +82,7 @@ function optionsFor({ always: patterns }: Question, scopes: readonly ApprovalSco
   ];
 }
 
-function alwaysOption(patterns: readonly string[], scope: ApprovalScope): PermissionOption {
+function createAlwaysOption(patterns: readonly string[], scope: ApprovalScope): PermissionOption {
   const list = patterns.map((pattern) => `\`${showInvisible(pattern)}\``).join(", ");
   return {
     optionId: allowAlways[scope],
@@ -91,7 +91,7 @@ function alwaysOption(patterns: readonly string[], scope: ApprovalScope): Permis
   };
 }
 
-function previewContent({ preview, reason }: Question): ToolCallContent[] {
+function createPreview({ preview, reason }: Question): ToolCallContent[] {
   const diffs = (preview?.diffs ?? []).map(({ path, oldText, newText }): ToolCallContent => ({
     type: "diff",
     path,

@@ -12,8 +12,8 @@ import type { ClientFeatures } from "../client-capabilities.ts";
 import { textContent } from "../view/tool-calls.ts";
 
 export interface QuestionDeps {
-  asker: ClientRequests;
-  abilities: Pick<ClientFeatures, "forms">;
+  requests: ClientRequests;
+  features: Pick<ClientFeatures, "forms">;
   log: Log;
 }
 
@@ -23,7 +23,7 @@ const promptOptionLimit = 4;
 const customLimit = 10_000;
 const skip = "skip";
 /** Nobody knows what the person meant, if they were asked. */
-const noAnswer: InquiryOutcome = {
+const invalidAnswer: InquiryOutcome = {
   outcome: "unavailable",
   problem: "The editor's answer was none of those offered.",
 };
@@ -32,18 +32,18 @@ const noAnswer: InquiryOutcome = {
  * Asks in the best way that the client has: a form, or its permission prompt for one single choice. Never rejects:
  * what went wrong counts as not asked, an aborted signal as cancelled.
  */
-export async function inquireClient(
+export async function askQuestions(
   deps: QuestionDeps,
   sessionId: SessionId,
   inquiry: Inquiry,
   signal: AbortSignal,
 ): Promise<InquiryOutcome> {
   try {
-    if (deps.abilities.forms) return await askByForm(deps.asker, sessionId, inquiry, signal);
+    if (deps.features.forms) return await askByForm(deps.requests, sessionId, inquiry, signal);
     const [question, ...others] = inquiry.questions;
     if (question === undefined || others.length > 0 || !fitsPrompt(question))
       return { outcome: "unavailable" };
-    return await askByPrompt(deps.asker, { sessionId, callId: inquiry.callId, question }, signal);
+    return await askByPrompt(deps.requests, { sessionId, callId: inquiry.callId, question }, signal);
   } catch (error) {
     if (signal.aborted) return { outcome: "cancelled" };
     deps.log.warn("a question could not be asked", { sessionId, ...errorFields(error) });
@@ -57,12 +57,12 @@ const formResponseSchema = z.looseObject({
 });
 
 async function askByForm(
-  asker: ClientRequests,
+  requests: ClientRequests,
   sessionId: SessionId,
   inquiry: Inquiry,
   signal: AbortSignal,
 ): Promise<InquiryOutcome> {
-  const response = formResponseSchema.safeParse(await asker.elicit(toForm(sessionId, inquiry), signal));
+  const response = formResponseSchema.safeParse(await requests.elicit(toForm(sessionId, inquiry), signal));
   switch (response.data?.action) {
     case "accept":
       return { outcome: "answered", answers: toAnswers(inquiry.questions, response.data.content ?? {}) };
@@ -71,7 +71,7 @@ async function askByForm(
     case "cancel":
       return { outcome: "closed" };
     default:
-      return noAnswer;
+      return invalidAnswer;
   }
 }
 
@@ -83,15 +83,15 @@ function toForm(sessionId: SessionId, { callId, questions }: Inquiry): SessionEl
     mode: "form",
     toolCallId: callId,
     message: showInvisible(message),
-    requestedSchema: { type: "object", properties: Object.assign({}, ...questions.map(fieldsOf)) },
+    requestedSchema: { type: "object", properties: Object.assign({}, ...questions.map(createFields)) },
   };
 }
 
 /** One field to choose in and one to write in; nothing is required, so that each can be left alone. */
-function fieldsOf(question: InquiryQuestion, index: number): Record<string, ElicitationPropertySchema> {
+function createFields(question: InquiryQuestion, index: number): Record<string, ElicitationPropertySchema> {
   const name = fieldName(index);
   return {
-    [name]: choiceField(question),
+    [name]: createChoiceField(question),
     [`${name}_custom`]: {
       type: "string",
       title: `${showInvisible(question.header)}: another answer`,
@@ -101,7 +101,12 @@ function fieldsOf(question: InquiryQuestion, index: number): Record<string, Elic
   };
 }
 
-function choiceField({ question, header, options, multiple }: InquiryQuestion): ElicitationPropertySchema {
+function createChoiceField({
+  question,
+  header,
+  options,
+  multiple,
+}: InquiryQuestion): ElicitationPropertySchema {
   const shown = { title: showInvisible(header), description: showInvisible(question) };
   const choices = options.map(({ label, description }) => ({
     const: label,
@@ -146,17 +151,17 @@ const promptResponseSchema = z.looseObject({
 });
 
 async function askByPrompt(
-  asker: ClientRequests,
+  requests: ClientRequests,
   asked: { sessionId: SessionId; callId: string; question: InquiryQuestion },
   signal: AbortSignal,
 ): Promise<InquiryOutcome> {
-  const response = promptResponseSchema.safeParse(await asker.permission(toPrompt(asked), signal));
+  const response = promptResponseSchema.safeParse(await requests.permission(toPrompt(asked), signal));
   const outcome = response.data?.outcome;
   if (outcome?.outcome === "cancelled") return { outcome: "cancelled" };
-  if (outcome?.outcome !== "selected") return noAnswer;
+  if (outcome?.outcome !== "selected") return invalidAnswer;
   const chosen = asked.question.options.find((_, index) => optionId(index) === outcome.optionId);
   if (chosen !== undefined) return { outcome: "answered", answers: [{ chosen: [chosen.label] }] };
-  return outcome.optionId === skip ? { outcome: "declined" } : noAnswer;
+  return outcome.optionId === skip ? { outcome: "declined" } : invalidAnswer;
 }
 
 function toPrompt({

@@ -9,7 +9,7 @@ export interface Account {
   /** The providers that can be asked now. */
   providers(): Promise<readonly { id: string; name: string; baseURL: string; keyFrom: string | undefined }[]>;
   /** Takes every stored key away. */
-  forgetKeys(): Promise<void>;
+  removeKeys(): Promise<void>;
   /** Sends a provider's requests somewhere else, with these headers and no key of ours, until the process ends. */
   route(id: string, route: { baseURL: string; headers: Record<string, string> }): Promise<void>;
   /** Does not use a provider any more until the process ends. */
@@ -20,7 +20,7 @@ export interface Account {
 const apiType = "openai";
 
 export async function logOut(account: Account): Promise<Record<string, never>> {
-  await account.forgetKeys();
+  await account.removeKeys();
   return {};
 }
 

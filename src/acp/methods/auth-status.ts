@@ -6,36 +6,36 @@ import type { Peer } from "../connection.ts";
 export class AuthStatus {
   readonly #connection: { account: Account; peer: Peer | undefined };
   /** Undefined for a client that never asked, which may not know the update. */
-  #told: string | undefined;
+  #lastSent: string | undefined;
 
   constructor(connection: { account: Account; peer: Peer | undefined }) {
     this.#connection = connection;
   }
 
-  async answer(): Promise<AuthStatusResponse> {
-    const status = await statusOf(this.#connection.account);
-    this.#told = JSON.stringify(status);
+  async get(): Promise<AuthStatusResponse> {
+    const status = await loadStatus(this.#connection.account);
+    this.#lastSent = JSON.stringify(status);
     return status;
   }
 
   /** Does what may change it, and tells the client if it did. */
-  async through<T>(change: () => Promise<T>): Promise<T> {
+  async runAndNotify<T>(change: () => Promise<T>): Promise<T> {
     try {
       return await change();
     } finally {
-      await this.#tellIfChanged();
+      await this.#notifyIfChanged();
     }
   }
 
-  async #tellIfChanged(): Promise<void> {
-    const before = this.#told;
+  async #notifyIfChanged(): Promise<void> {
+    const before = this.#lastSent;
     if (before === undefined) return;
-    const status = await this.answer();
-    if (this.#told !== before) await this.#connection.peer?.asker.authStatus(status);
+    const status = await this.get();
+    if (this.#lastSent !== before) await this.#connection.peer?.requests.authStatus(status);
   }
 }
 
-async function statusOf(account: Account): Promise<AuthStatusResponse> {
+async function loadStatus(account: Account): Promise<AuthStatusResponse> {
   const [problem, providers] = await Promise.all([account.missingModel(), account.providers()]);
   return {
     state: problem === undefined ? "authenticated" : "unauthenticated",

@@ -2,7 +2,7 @@ import type { GivenPrompt } from "../../message/message.ts";
 import { invalidParams } from "../errors.ts";
 
 /** Characters of the instructions that a client may give; they are sent with each model call. */
-const longestPrompt = 100_000;
+const promptLimit = 100_000;
 
 /** The instructions of a client as it sends them, in the form of either version of the protocol. */
 interface SentPrompt {
@@ -17,13 +17,13 @@ export interface ClientPromptParams {
 }
 
 /** What a client says of the model's instructions, if it does. Throws for what cannot be done. */
-export function givenPromptOf(params: ClientPromptParams): GivenPrompt | undefined {
+export function parseClientPrompt(params: ClientPromptParams): GivenPrompt | undefined {
   const { systemPrompt, _meta } = params;
-  return systemPrompt ? toGivenPrompt(systemPrompt) : toOlderPrompt(_meta?.["systemPrompt"]);
+  return systemPrompt ? toGivenPrompt(systemPrompt) : parseLegacyPrompt(_meta?.["systemPrompt"]);
 }
 
 /** Before the protocol had a place for it, clients said it so: a text replaces, an object with `append` adds. */
-function toOlderPrompt(sent: unknown): GivenPrompt | undefined {
+function parseLegacyPrompt(sent: unknown): GivenPrompt | undefined {
   if (typeof sent === "string" && sent.trim() !== "")
     return toGivenPrompt({ mode: "override", content: [{ type: "text", text: sent }] });
   if (typeof sent !== "object" || sent === null || !("append" in sent)) return undefined;
@@ -38,8 +38,8 @@ function toGivenPrompt(sent: SentPrompt): GivenPrompt {
     throw invalidParams(`systemPrompt.mode must be "append" or "override", not "${mode}".`);
   const text = sent.content.map(toText).join("\n\n");
   if (text.trim() === "") throw invalidParams("systemPrompt.content has no text.");
-  if (text.length > longestPrompt)
-    throw invalidParams(`systemPrompt.content may have ${longestPrompt} characters, not ${text.length}.`);
+  if (text.length > promptLimit)
+    throw invalidParams(`systemPrompt.content may have ${promptLimit} characters, not ${text.length}.`);
   return { mode, text };
 }
 

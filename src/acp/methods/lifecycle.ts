@@ -15,28 +15,28 @@ import { InvalidCursor } from "../../storage/session-store.ts";
 import type { SessionView } from "../view/session-view.ts";
 import { internalError, invalidParams, sessionNotFound } from "../errors.ts";
 import { ClientPaths } from "../client-paths.ts";
-import type { Connection } from "../connection.ts";
-import { type ClientPromptParams, givenPromptOf } from "./client-prompt.ts";
+import type { AcpConnection } from "../connection.ts";
+import { type ClientPromptParams, parseClientPrompt } from "./client-prompt.ts";
 import { toServers } from "./mcp-servers.ts";
 import { parseSessionId } from "./params.ts";
-import { optionsFor, pickersOf, setMode, setOption } from "../view/config-options.ts";
+import { createClientOptions, createPickers, setMode, setOption } from "../view/config-options.ts";
 
 /** Sessions on one page of a list. */
 const pageSize = 100;
 
 /** Everything a client does with sessions beside talking in them. */
-export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
+export function lifecycleHandlers(app: AgentApp, connection: AcpConnection): void {
   app.onRequest("session/new", async ({ params, requestId }) => {
     const session = await newSession(connection, params, requestId);
-    return { sessionId: session.id, ...pickersOf(session, connection.client) };
+    return { sessionId: session.id, ...createPickers(session, connection.client) };
   });
 
   app.onRequest("session/load", async ({ params, signal, requestId }) =>
-    pickersOf(await loadSession(connection, params, requestId, signal), connection.client),
+    createPickers(await loadSession(connection, params, requestId, signal), connection.client),
   );
 
   app.onRequest("session/resume", async ({ params, requestId }) =>
-    pickersOf(await resumeSession(connection, params, requestId), connection.client),
+    createPickers(await resumeSession(connection, params, requestId), connection.client),
   );
 
   app.onRequest("session/list", ({ params }) => listSessions(connection, params));
@@ -49,12 +49,12 @@ export function lifecycleHandlers(app: AgentApp, connection: Connection): void {
     const { session } = await changeSession(connection, params.sessionId, requestId, (session) =>
       setMode(session, params.modeId),
     );
-    return whenStored(session, {});
+    return afterStored(session, {});
   });
 
   app.onRequest("session/set_config_option", async ({ params, requestId }) => {
     const { session } = await changeOption(connection, params, requestId);
-    return whenStored(session, { configOptions: optionsFor(session, connection.client) });
+    return afterStored(session, { configOptions: createClientOptions(session, connection.client) });
   });
 }
 
@@ -69,13 +69,13 @@ export type RequestId = string | number | null;
 
 /** A new session, of which the client hears behind the answer. */
 export async function newSession(
-  connection: Connection,
+  connection: AcpConnection,
   params: SessionParams,
   requestId: RequestId,
 ): Promise<Session> {
-  const given = givenPromptOf(params);
-  const { folders, notices } = await checkedFolders(params);
-  const paths = await ClientPaths.of(folders);
+  const given = parseClientPrompt(params);
+  const { folders, notices } = await checkFolders(params);
+  const paths = await ClientPaths.create(folders);
   const session = await connection.sessions.create(folders, given);
   session.setServers(toServers(params.mcpServers ?? []));
   const view = connection.addView(session, paths);
@@ -86,21 +86,21 @@ export async function newSession(
 
 /** Shows the whole conversation before the answer; behind it comes nothing until the client asks for something. */
 export function loadSession(
-  connection: Connection,
+  connection: AcpConnection,
   params: SessionParams & { sessionId: string },
   requestId: RequestId,
   signal: AbortSignal,
 ): Promise<Session> {
-  return connection.setups.run(params.sessionId, async () => {
+  return connection.setupQueue.run(params.sessionId, async () => {
     signal.throwIfAborted();
     const { session, notices, paths } = await open(connection, params);
     session.setServers(toServers(params.mcpServers ?? []));
-    const view = connection.viewOf(session, paths);
+    const view = connection.getOrAddView(session, paths);
     connection.outbox.afterResponse(requestId, () => session.servers.start());
     view.updates.release();
     await view.replay(connection.sessions.history(session.id), signal);
     await sendInitialUpdates(view, session, notices);
-    await view.tell();
+    await view.sendPendingNotices();
     view.updates.release();
     if (!session.isBusy) view.updates.hold();
     return session;
@@ -109,14 +109,14 @@ export function loadSession(
 
 /** Opens the session again; the client has its conversation already. */
 export function resumeSession(
-  connection: Connection,
+  connection: AcpConnection,
   params: SessionParams & { sessionId: string },
   requestId: RequestId,
 ): Promise<Session> {
-  return connection.setups.run(params.sessionId, async () => {
+  return connection.setupQueue.run(params.sessionId, async () => {
     const { session, notices, paths } = await open(connection, params);
     if (params.mcpServers) session.setServers(toServers(params.mcpServers));
-    const view = connection.viewOf(session, paths);
+    const view = connection.getOrAddView(session, paths);
     connection.holdUntilAnswered(view, requestId, () => session.servers.start());
     await sendInitialUpdates(view, session, notices);
     return session;
@@ -124,19 +124,19 @@ export function resumeSession(
 }
 
 export async function listSessions(
-  { sessions }: Connection,
+  { sessions }: AcpConnection,
   params: ListSessionsRequest,
 ): Promise<ListSessionsResponse> {
   const { cwd, cursor } = params;
   if (cwd !== undefined && cwd !== null && !isAbsolute(cwd))
     throw invalidParams(`cwd must be an absolute path, not "${cwd}".`);
-  const folder = cwd ? { cwd: await realFolder(cwd) } : {};
+  const folder = cwd ? { cwd: await resolveRealPath(cwd) } : {};
   const query = { limit: pageSize, ...toArchiveFilter(params.archived), ...folder };
   try {
     const page = await sessions.list({ ...query, ...(cursor && { cursor }) });
     return {
       // Under the name that the client has for the folder, by which it may look for them once more.
-      sessions: page.sessions.map((row) => ({ ...toListed(row), ...(cwd && { cwd }) })),
+      sessions: page.sessions.map((row) => ({ ...toSessionInfo(row), ...(cwd && { cwd }) })),
       ...(page.nextCursor && { nextCursor: page.nextCursor }),
     };
   } catch (error) {
@@ -146,11 +146,11 @@ export async function listSessions(
 }
 
 /** Sessions are stored with the folder's real path; of one that is not there any more the path is all that is known. */
-async function realFolder(path: string): Promise<string> {
+async function resolveRealPath(path: string): Promise<string> {
   return realpath(path).catch(() => resolve(path));
 }
 
-function toListed(row: SessionRow): SessionInfo {
+function toSessionInfo(row: SessionRow): SessionInfo {
   const { additionalDirectories } = row;
   return {
     sessionId: row.id,
@@ -164,10 +164,10 @@ function toListed(row: SessionRow): SessionInfo {
 
 /** Ends what runs in it; also for a session that is closed or unknown. */
 export async function closeSession(
-  connection: Connection,
+  connection: AcpConnection,
   sessionId: string,
 ): Promise<Record<string, never>> {
-  await connection.leave(sessionId, async () => {
+  await connection.closeView(sessionId, async () => {
     if (isSessionId(sessionId)) await connection.sessions.close(sessionId);
   });
   return {};
@@ -175,22 +175,22 @@ export async function closeSession(
 
 /** Silent for a session that is not there. */
 export async function deleteSession(
-  connection: Connection,
+  connection: AcpConnection,
   sessionId: string,
 ): Promise<Record<string, never>> {
-  await connection.leave(sessionId, () => removeIfKnown(connection, sessionId));
+  await connection.closeView(sessionId, () => removeIfKnown(connection, sessionId));
   return {};
 }
 
 /** What the person chose is on disk before it is answered; the answer is of the moment of the choice. */
-export async function whenStored<Answer>(session: Session, answer: Answer): Promise<Answer> {
+export async function afterStored<Answer>(session: Session, answer: Answer): Promise<Answer> {
   await session.stored();
   return answer;
 }
 
 /** Changes the state behind an option. */
 export function changeOption(
-  connection: Connection,
+  connection: AcpConnection,
   { sessionId, configId, value }: { sessionId: string; configId: string; value: unknown },
   requestId: RequestId,
 ): Promise<SessionView> {
@@ -199,13 +199,13 @@ export function changeOption(
 
 /** What else changes by it is told behind the answer. In order with setups, by which the session may be another one. */
 export function changeSession(
-  connection: Connection,
+  connection: AcpConnection,
   sessionId: string,
   requestId: RequestId,
   change: (session: Session) => Promise<void>,
 ): Promise<SessionView> {
-  return connection.setups.run(sessionId, async () => {
-    const view = connection.view(sessionId);
+  return connection.setupQueue.run(sessionId, async () => {
+    const view = connection.getView(sessionId);
     connection.holdUntilAnswered(view, requestId);
     await change(view.session);
     return view;
@@ -228,7 +228,7 @@ function toArchiveFilter(archived: string | null | undefined) {
   }
 }
 
-async function removeIfKnown(connection: Connection, sessionId: string): Promise<void> {
+async function removeIfKnown(connection: AcpConnection, sessionId: string): Promise<void> {
   try {
     await connection.sessions.remove(parseSessionId(sessionId));
   } catch (error) {
@@ -237,13 +237,13 @@ async function removeIfKnown(connection: Connection, sessionId: string): Promise
 }
 
 async function open(
-  connection: Connection,
+  connection: AcpConnection,
   params: SessionParams & { sessionId: string },
 ): Promise<{ session: Session; notices: string[]; paths: ClientPaths }> {
   const id = parseSessionId(params.sessionId);
-  const given = givenPromptOf(params);
-  const { folders, notices } = await checkedFolders(params);
-  const paths = await ClientPaths.of(folders);
+  const given = parseClientPrompt(params);
+  const { folders, notices } = await checkFolders(params);
+  const paths = await ClientPaths.create(folders);
   const opened = await connection.sessions.open(id, folders);
   switch (opened.status) {
     case "opened":
@@ -263,7 +263,7 @@ async function open(
  * The folders of a setup, which must be absolute, with what to tell of them. A further folder that is gone is left out:
  * an editor that keeps it in its list could not open the session any more.
  */
-export async function checkedFolders(params: {
+export async function checkFolders(params: {
   cwd: string;
   additionalDirectories?: string[] | null;
 }): Promise<{ folders: Folders; notices: string[] }> {
@@ -293,6 +293,6 @@ export async function sendInitialUpdates(
   notices: readonly string[],
 ): Promise<void> {
   await view.sendCommands();
-  await view.introduce();
+  await view.sendSessionInfo();
   for (const problem of [...session.project.problems, ...notices]) await view.notice("warning", problem);
 }

@@ -3,17 +3,17 @@ import { z } from "zod";
 import type { Session } from "../../session/session.ts";
 import { ownTitle } from "../../session-state/title.ts";
 import { ClientPaths } from "../client-paths.ts";
-import type { Connection } from "../connection.ts";
-import { pickersOf } from "../view/config-options.ts";
+import type { AcpConnection } from "../connection.ts";
+import { createPickers } from "../view/config-options.ts";
 import { invalidParams, sessionNotFound } from "../errors.ts";
-import { givenPromptOf } from "./client-prompt.ts";
+import { parseClientPrompt } from "./client-prompt.ts";
 import {
   changeOption,
-  checkedFolders,
+  checkFolders,
   sendInitialUpdates,
   type SessionParams,
   type RequestId,
-  whenStored,
+  afterStored,
 } from "./lifecycle.ts";
 import { toServers } from "./mcp-servers.ts";
 import { extensionParams, parseSessionId } from "./params.ts";
@@ -24,37 +24,37 @@ const forkMetaSchema = z.looseObject({ messageId: z.string().optional() });
 const setModelParams = extensionParams(z.object({ sessionId: z.string(), modelId: z.string() }));
 
 /** What the protocol's unstable part has to manage sessions, and one method that is gone from it. */
-export function managementHandlers(app: AgentApp, connection: Connection): void {
+export function managementHandlers(app: AgentApp, connection: AcpConnection): void {
   app.onRequest("session/fork", async ({ params, requestId }) => {
     const session = await forkSession(connection, params, requestId);
-    return { sessionId: session.id, ...pickersOf(session, connection.client) };
+    return { sessionId: session.id, ...createPickers(session, connection.client) };
   });
   app.onRequest("session/set_title", ({ params, requestId }) => setTitle(connection, params, requestId));
   app.onRequest("session/archive", ({ params }) => setArchived(connection, params.sessionId, true));
   app.onRequest("session/unarchive", ({ params }) => setArchived(connection, params.sessionId, false));
-  app.onRequest("session/status", ({ params }) => statusOf(connection, params.sessionId));
+  app.onRequest("session/status", ({ params }) => getStatus(connection, params.sessionId));
 
   // Gone from the protocol; older clients still choose models by it.
   app.onRequest("session/set_model", setModelParams, async ({ params, requestId }) => {
     const { sessionId, modelId: value } = params;
     const { session } = await changeOption(connection, { sessionId, configId: "model", value }, requestId);
-    return whenStored(session, {});
+    return afterStored(session, {});
   });
 }
 
 /** A new session with what was said in this one; `_meta.messageId` says up to where. */
 export function forkSession(
-  connection: Connection,
+  connection: AcpConnection,
   params: SessionParams & { sessionId: string },
   requestId: RequestId,
 ): Promise<Session> {
-  const { sessions, setups } = connection;
+  const { sessions, setupQueue: setups } = connection;
   return setups.run(params.sessionId, async () => {
     const id = parseSessionId(params.sessionId);
-    const point = forkPointOf(params._meta);
-    const given = givenPromptOf(params);
-    const { folders, notices } = await checkedFolders(params);
-    const paths = await ClientPaths.of(folders);
+    const point = parseForkPoint(params._meta);
+    const given = parseClientPrompt(params);
+    const { folders, notices } = await checkFolders(params);
+    const paths = await ClientPaths.create(folders);
     const forked = await sessions.fork(id, folders, point);
     if (forked.status === "missing") throw sessionNotFound(id);
     if (forked.status === "no such message")
@@ -70,13 +70,13 @@ export function forkSession(
 }
 
 export async function setTitle(
-  connection: Connection,
+  connection: AcpConnection,
   params: { sessionId: string; title: string },
   requestId: RequestId,
 ): Promise<{ title: string }> {
   const id = parseSessionId(params.sessionId);
   const title = toTitle(params.title);
-  const view = connection.openView(id);
+  const view = connection.findOpenView(id);
   if (view !== undefined) connection.holdUntilAnswered(view, requestId);
   if (!(await connection.sessions.setTitle(id, title))) throw sessionNotFound(id);
   return { title };
@@ -84,7 +84,7 @@ export async function setTitle(
 
 /** Puts a session away, closing it, or brings it back. */
 export async function setArchived(
-  connection: Connection,
+  connection: AcpConnection,
   sessionId: string,
   isArchived: boolean,
 ): Promise<Record<string, never>> {
@@ -92,13 +92,13 @@ export async function setArchived(
   const change = async () => {
     if (!(await connection.sessions.setArchived(id, isArchived))) throw sessionNotFound(id);
   };
-  if (isArchived) await connection.leave(sessionId, change);
-  else await connection.setups.run(sessionId, change);
+  if (isArchived) await connection.closeView(sessionId, change);
+  else await connection.setupQueue.run(sessionId, change);
   return {};
 }
 
-export async function statusOf(
-  { sessions }: Connection,
+export async function getStatus(
+  { sessions }: AcpConnection,
   sessionId: string,
 ): Promise<{ status: "open" | "saved" }> {
   const id = parseSessionId(sessionId);
@@ -107,7 +107,7 @@ export async function statusOf(
   throw sessionNotFound(id);
 }
 
-function forkPointOf(meta: unknown): string | undefined {
+function parseForkPoint(meta: unknown): string | undefined {
   if (meta === undefined || meta === null) return undefined;
   const parsed = forkMetaSchema.safeParse(meta);
   if (!parsed.success) throw invalidParams("_meta.messageId must be the id of a message.");

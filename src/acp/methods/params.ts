@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isSessionId, type SessionId } from "../../message/ids.ts";
 import { invalidParams, sessionNotFound } from "../errors.ts";
-import { wordsForFaults } from "../param-faults.ts";
+import { formatParamFaults } from "../param-faults.ts";
 
 /** An id that we cannot have given names no session. */
 export function parseSessionId(id: string): SessionId {
@@ -13,7 +13,8 @@ export function parseSessionId(id: string): SessionId {
 export function extensionParams<Shape extends z.ZodType>(schema: Shape): (params: unknown) => z.infer<Shape> {
   return (params) => {
     const parsed = schema.safeParse(params);
-    if (!parsed.success) throw invalidParams(wordsForFaults(z.formatError(parsed.error)) ?? "Invalid params");
+    if (!parsed.success)
+      throw invalidParams(formatParamFaults(z.formatError(parsed.error)) ?? "Invalid params");
     return parsed.data;
   };
 }

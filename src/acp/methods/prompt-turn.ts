@@ -1,28 +1,28 @@
 import type { PromptRequest, PromptResponse, StopReason, Usage } from "@agentclientprotocol/sdk/unstable";
 import type { PromptBlock } from "../../conversation/prompt-input.ts";
 import { noTokens, type TurnResult } from "../../conversation/turn-result.ts";
-import type { Connection } from "../connection.ts";
+import type { AcpConnection } from "../connection.ts";
 import { toPromptBlocks } from "../view/content.ts";
 import { turnError } from "../errors.ts";
 import type { SessionView } from "../view/session-view.ts";
 
 /** Asks in a session and waits for the end of the turn. */
 export async function promptTurn(
-  connection: Connection,
+  connection: AcpConnection,
   { sessionId, prompt }: Pick<PromptRequest, "sessionId" | "prompt">,
   signal: AbortSignal,
 ): Promise<PromptResponse> {
   if (connection.isBeingSetUp(sessionId)) {
-    const isWanted = await connection.earlyPrompts.wait(sessionId);
-    if (!isWanted || signal.aborted) return cancelledEarly();
+    const isWanted = await connection.pendingPrompts.wait(sessionId);
+    if (!isWanted || signal.aborted) return cancelledResponse();
   }
-  const view = connection.view(sessionId);
-  return answer(connection, view, await runTurn(view, toPromptBlocks(prompt), signal));
+  const view = connection.getView(sessionId);
+  return toResponse(connection, view, await runTurn(view, toPromptBlocks(prompt), signal));
 }
 
 /** Ends the turn that runs in a session, or in one that works for it. */
-export function cancelTurn(connection: Connection, sessionId: string): void {
-  connection.earlyPrompts.cancel(sessionId);
+export function cancelTurn(connection: AcpConnection, sessionId: string): void {
+  connection.pendingPrompts.cancel(sessionId);
   const session = connection.findView(sessionId)?.session ?? connection.findChild(sessionId);
   session?.cancel();
 }
@@ -37,27 +37,27 @@ async function runTurn(view: SessionView, blocks: PromptBlock[], signal: AbortSi
 }
 
 /** What is answered to a prompt that was cancelled before its session was there. */
-function cancelledEarly(): PromptResponse {
-  return { stopReason: "cancelled", _meta: { usage: usageOf({ end: "cancelled", tokens: noTokens }) } };
+function cancelledResponse(): PromptResponse {
+  return { stopReason: "cancelled", _meta: { usage: toUsage({ end: "cancelled", tokens: noTokens }) } };
 }
 
-async function answer(
-  connection: Connection,
+async function toResponse(
+  connection: AcpConnection,
   view: SessionView,
   result: TurnResult,
 ): Promise<PromptResponse> {
   if (result.end === "failed") throw turnError(result.error, connection.client);
   if (result.end === "cancelled") view.endCancelled();
-  const usage = usageOf(result);
+  const usage = toUsage(result);
   return {
-    stopReason: stopReason(result.end),
+    stopReason: toStopReason(result.end),
     ...(connection.client.turnUsage && { usage }),
     _meta: { usage },
   };
 }
 
 /** What a turn used of the model, tasks included. */
-export function usageOf({ tokens }: TurnResult): Usage {
+export function toUsage({ tokens }: TurnResult): Usage {
   const { input, output, reasoning, cache } = tokens;
   return {
     inputTokens: input,
@@ -69,7 +69,7 @@ export function usageOf({ tokens }: TurnResult): Usage {
   };
 }
 
-export function stopReason(end: Exclude<TurnResult["end"], "failed">): StopReason {
+export function toStopReason(end: Exclude<TurnResult["end"], "failed">): StopReason {
   switch (end) {
     case "finished":
       return "end_turn";

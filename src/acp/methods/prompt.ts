@@ -1,21 +1,21 @@
 import type { AgentApp } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
 import { toPromptBlocks } from "../view/content.ts";
-import type { Connection } from "../connection.ts";
+import type { AcpConnection } from "../connection.ts";
 import { extensionParams } from "./params.ts";
 import { parseContent } from "./parse-content.ts";
 import { cancelTurn, promptTurn } from "./prompt-turn.ts";
 
-const steeringShape = extensionParams(z.object({ sessionId: z.string(), prompt: z.array(z.unknown()) }));
+const parseSteering = extensionParams(z.object({ sessionId: z.string(), prompt: z.array(z.unknown()) }));
 
 /** What is said into a running turn. */
 export function steeringParams(params: unknown) {
-  const { sessionId, prompt } = steeringShape(params);
+  const { sessionId, prompt } = parseSteering(params);
   return { sessionId, prompt: parseContent(prompt) };
 }
 
 /** Talking in a session: prompt, cancel, steering. */
-export function promptHandlers(app: AgentApp, connection: Connection): void {
+export function promptHandlers(app: AgentApp, connection: AcpConnection): void {
   app.onRequest("session/prompt", ({ params, signal }) => promptTurn(connection, params, signal));
 
   app.onNotification("session/cancel", ({ params }) => cancelTurn(connection, params.sessionId));
@@ -24,8 +24,8 @@ export function promptHandlers(app: AgentApp, connection: Connection): void {
 }
 
 /** Says something into the turn that runs, if one does. */
-export function steer(connection: Connection, params: ReturnType<typeof steeringParams>) {
-  const { session } = connection.view(params.sessionId);
+export function steer(connection: AcpConnection, params: ReturnType<typeof steeringParams>) {
+  const { session } = connection.getView(params.sessionId);
   if (session.steer({ blocks: toPromptBlocks(params.prompt) })) return { outcome: "injected" };
   return { outcome: "promptRequired", reason: "noRunningTurn" };
 }

@@ -1,8 +1,8 @@
 import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
-import { idOf, isMessage, notAMessage } from "./inbox.ts";
+import { getId, isMessage, notAMessageError } from "./inbox.ts";
 
 /** Messages of one batch; whoever sends more is told to send several. */
-export const longestBatch = 100;
+export const batchLimit = 100;
 
 type RequestId = string | number;
 
@@ -44,7 +44,7 @@ export interface SortedBatch {
   /** Of those of the messages that must be answered. */
   requests: RequestId[];
   /** The answers to whatever is no message. */
-  refused: AnyMessage[];
+  errors: AnyMessage[];
 }
 
 /** `unanswered` are the ids that are in use, which no other request may have. */
@@ -52,16 +52,16 @@ export function sortBatch(
   entries: readonly unknown[],
   unanswered: ReadonlySet<string | number>,
 ): SortedBatch {
-  const sorted: SortedBatch = { messages: [], requests: [], refused: [] };
+  const sorted: SortedBatch = { messages: [], requests: [], errors: [] };
   const used = new Set(unanswered);
   for (const entry of entries) {
-    const id = idOf(entry);
-    if (!isMessage(entry) || !isWhole(entry)) sorted.refused.push(refusal(id, notAMessage));
+    const id = getId(entry);
+    if (!isMessage(entry) || !isComplete(entry)) sorted.errors.push(createError(id, notAMessageError));
     else if (!isRequest(entry)) sorted.messages.push(entry);
     else if (id === null)
-      sorted.refused.push(refusal(null, "Invalid request: an id is a text or a whole number."));
+      sorted.errors.push(createError(null, "Invalid request: an id is a text or a whole number."));
     else if (used.has(id))
-      sorted.refused.push(refusal(null, `Invalid request: the id ${JSON.stringify(id)} is in use.`));
+      sorted.errors.push(createError(null, `Invalid request: the id ${JSON.stringify(id)} is in use.`));
     else {
       used.add(id);
       sorted.requests.push(id);
@@ -72,7 +72,7 @@ export function sortBatch(
 }
 
 /** A call, or the answer to one. */
-function isWhole(message: AnyMessage): boolean {
+function isComplete(message: AnyMessage): boolean {
   return "method" in message || ("id" in message && ("result" in message || "error" in message));
 }
 
@@ -80,6 +80,6 @@ function isRequest(message: AnyMessage): boolean {
   return "method" in message && "id" in message;
 }
 
-function refusal(id: RequestId | null, message: string): AnyMessage {
+function createError(id: RequestId | null, message: string): AnyMessage {
   return { jsonrpc: "2.0", id, error: { code: -32600, message } };
 }

@@ -2,7 +2,7 @@ import { writeSync } from "node:fs";
 import type { Writable } from "node:stream";
 
 /** Longer texts go to the stream: what the system takes of them at once is little. */
-const longestDirect = 16 * 1024;
+const directWriteLimit = 16 * 1024;
 
 /**
  * Gives a short text to the system without the stream before it, which costs as much again as the writing. Only where
@@ -14,7 +14,8 @@ export function writeDirectly(
   text: string,
 ): string | Uint8Array | undefined {
   const { fd, isTTY } = output;
-  if (fd === undefined || isTTY || text.length > longestDirect || process.platform === "win32") return text;
+  if (fd === undefined || isTTY || text.length > directWriteLimit || process.platform === "win32")
+    return text;
   const bytes = Buffer.from(text);
   try {
     const written = writeSync(fd, bytes);

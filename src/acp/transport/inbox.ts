@@ -3,7 +3,7 @@ import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
 import { isRecord } from "../../base/text/record.ts";
 
 /** A line may hold images in base64; a longer one is answered with an error and skipped, not kept. */
-const longestLineBytes = 256 * 1024 * 1024;
+const lineLimitBytes = 256 * 1024 * 1024;
 
 const newline = 0x0a;
 const byteOrderMark = "\uFEFF";
@@ -13,7 +13,7 @@ type MessageId = string | number | null;
 export interface InboxHandlers {
   message(message: AnyMessage): void;
   /** A line that is no message, with what to answer; the id is null where none can be known. */
-  bad(id: MessageId, code: number, reason: string): void;
+  invalid(id: MessageId, code: number, reason: string): void;
   /** An array with something in it, of which anything may be a message or not. */
   batch(entries: readonly unknown[]): void;
   end(): void;
@@ -26,51 +26,51 @@ export function readMessages(input: Readable, handlers: InboxHandlers): void {
     let start = 0;
     for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
       line.add(chunk.subarray(start, end));
-      takeLine(line, handlers);
+      handleLine(line, handlers);
       start = end + 1;
     }
     line.add(chunk.subarray(start));
   });
   input.on("end", () => {
-    takeLine(line, handlers);
+    handleLine(line, handlers);
     handlers.end();
   });
   input.on("error", () => handlers.end());
 }
 
-function takeLine(line: LineBuffer, handlers: InboxHandlers): void {
+function handleLine(line: LineBuffer, handlers: InboxHandlers): void {
   if (line.isTooLong) {
     line.clear();
-    handlers.bad(null, -32600, `A message may have at most ${longestLineBytes} bytes.`);
+    handlers.invalid(null, -32600, `A message may have at most ${lineLimitBytes} bytes.`);
     return;
   }
   const text = line.take().trim();
   if (text === "" || text === byteOrderMark) return;
   const parsed = parse(text.startsWith(byteOrderMark) ? text.slice(1) : text);
-  if (parsed === undefined) handlers.bad(null, -32700, "Parse error: the line is not valid JSON.");
-  else if (Array.isArray(parsed.value)) takeArray(parsed.value, handlers);
-  else if (!isMessage(parsed.value)) handlers.bad(idOf(parsed.value), -32600, notAMessage);
+  if (parsed === undefined) handlers.invalid(null, -32700, "Parse error: the line is not valid JSON.");
+  else if (Array.isArray(parsed.value)) handleArray(parsed.value, handlers);
+  else if (!isMessage(parsed.value)) handlers.invalid(getId(parsed.value), -32600, notAMessageError);
   else handlers.message(parsed.value);
 }
 
-function takeArray(entries: readonly unknown[], handlers: InboxHandlers): void {
-  if (entries.length === 0) handlers.bad(null, -32600, "Invalid request: the array is empty.");
+function handleArray(entries: readonly unknown[], handlers: InboxHandlers): void {
+  if (entries.length === 0) handlers.invalid(null, -32600, "Invalid request: the array is empty.");
   else handlers.batch(entries);
 }
 
-export const notAMessage = "Invalid request: a message is a JSON-RPC 2.0 object.";
+export const notAMessageError = "Invalid request: a message is a JSON-RPC 2.0 object.";
 
 function parse(text: string): { value: unknown } | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return { value: Array.isArray(value) ? value.map(withoutNull) : withoutNull(value) };
+    return { value: Array.isArray(value) ? value.map(removeNullField) : removeNullField(value) };
   } catch {
     return undefined;
   }
 }
 
 /** Some clients write the half that an answer lacks as null, which would be taken for an answer of its own. */
-function withoutNull(value: unknown): unknown {
+function removeNullField(value: unknown): unknown {
   if (!isRecord(value) || !("result" in value) || !("error" in value)) return value;
   const { result, error, ...rest } = value;
   if (error === null) return { ...rest, result };
@@ -83,7 +83,7 @@ export function isMessage(value: unknown): value is AnyMessage {
   return value.jsonrpc === "2.0" && (!("method" in value) || typeof value.method === "string");
 }
 
-export function idOf(value: unknown): MessageId {
+export function getId(value: unknown): MessageId {
   if (typeof value !== "object" || value === null || !("id" in value)) return null;
   const { id } = value;
   return typeof id === "string" || (typeof id === "number" && Number.isInteger(id)) ? id : null;
@@ -94,7 +94,7 @@ class LineBuffer {
   #bytes = 0;
 
   get isTooLong(): boolean {
-    return this.#bytes > longestLineBytes;
+    return this.#bytes > lineLimitBytes;
   }
 
   add(chunk: Buffer): void {

@@ -58,14 +58,14 @@ export class Outbox {
   /** Sends a `session/update`; text that continues the one before it may be merged with it, long text is cut. */
   update(sessionId: string, update: WireUpdate): Backpressure {
     if (!isTextChunk(update)) return this.#push({ line: toUpdateLine(sessionId, update) });
-    const pieces = piecesOf(update.content.text);
+    const pieces = splitText(update.content.text);
     const pending = pieces.map((text) =>
-      this.#text(sessionId, { ...update, content: { ...update.content, text } }),
+      this.#sendText(sessionId, { ...update, content: { ...update.content, text } }),
     );
     return pending.at(-1);
   }
 
-  #text(sessionId: string, update: TextChunk): Backpressure {
+  #sendText(sessionId: string, update: TextChunk): Backpressure {
     const last = this.#queue.at(-1);
     if (
       last === undefined ||
@@ -94,7 +94,7 @@ export class Outbox {
   }
 
   /** Resolves when nothing was sent for so long, as no text streams then that work could hold up. */
-  async quiet(ms: number): Promise<void> {
+  async waitUntilIdle(ms: number): Promise<void> {
     for (;;) {
       const restMs = this.#lastWrite + ms - performance.now();
       if (restMs <= 0 || this.#isClosed) return;
@@ -205,7 +205,7 @@ function ownerOf(update: TextChunk): string | null | undefined {
 }
 
 /** No longer than a chunk may be, and never cut inside of a character. */
-function piecesOf(text: string): string[] {
+function splitText(text: string): string[] {
   if (text.length <= chunkLength) return [text];
   const pieces: string[] = [];
   for (let start = 0; start < text.length;) {

@@ -1,9 +1,14 @@
 import type { Readable, Writable } from "node:stream";
 import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
 import { deferred, type Deferred, type Backpressure } from "../../base/async.ts";
-import { Batches, longestBatch, sortBatch } from "./batches.ts";
-import { idOf, readMessages } from "./inbox.ts";
-import { initializeResult, isPlainInitialize, type Program, withVersion } from "../initialize.ts";
+import { Batches, batchLimit, sortBatch } from "./batches.ts";
+import { getId, readMessages } from "./inbox.ts";
+import {
+  createInitializeResult,
+  isPlainInitialize,
+  type ProgramInfo,
+  normalizeVersion,
+} from "../initialize.ts";
 import { Outbox } from "./outbox.ts";
 
 /**
@@ -13,15 +18,15 @@ import { Outbox } from "./outbox.ts";
 export class Wire {
   readonly outbox: Outbox;
   /** Resolves with the first message, answered if it is `initialize`; also when the client goes without a word. */
-  readonly begun: Promise<void>;
+  readonly started: Promise<void>;
   readonly #waiting: AnyMessage[] = [];
   #receive: ((message: AnyMessage) => void) | undefined;
   #isFirst = true;
-  #begin: () => void = () => undefined;
+  #start: () => void = () => undefined;
   #isEnded = false;
   #onEnd: (() => void) | undefined;
   #answered: string | undefined;
-  #asksForNewer = false;
+  #requestsNewerVersion = false;
   /** Ids of the client's requests that the library has not answered yet. */
   readonly #unanswered = new Set<string | number>();
   #settled: Deferred<void> | undefined;
@@ -29,21 +34,21 @@ export class Wire {
   /** Version 2 has batches, and it is spoken when an answer to `initialize` said so. */
   #hasBatches = false;
 
-  constructor(streams: { input: Readable; output: Writable; program: Program }) {
+  constructor(streams: { input: Readable; output: Writable; program: ProgramInfo }) {
     this.outbox = new Outbox(streams.output);
-    this.begun = new Promise((resolve) => (this.#begin = resolve));
+    this.started = new Promise((resolve) => (this.#start = resolve));
     readMessages(streams.input, {
-      message: (message) => this.#take(message, streams.program),
-      bad: (id, code, message) => void this.outbox.send(toError(id, code, message)),
-      batch: (entries) => this.#takeBatch(entries, streams.program),
+      message: (message) => this.#receiveMessage(message, streams.program),
+      invalid: (id, code, message) => void this.outbox.send(toError(id, code, message)),
+      batch: (entries) => this.#receiveBatch(entries, streams.program),
       end: () => this.#end(),
     });
     void this.outbox.closed.then(() => this.#end());
   }
 
   /** Whether the client, which has begun, asks for a newer version of the protocol than the stable one. */
-  get asksForNewer(): boolean {
-    return this.#asksForNewer;
+  get requestsNewerVersion(): boolean {
+    return this.#requestsNewerVersion;
   }
 
   /** Hands over what came so far and all that comes. `end` is called once, when the client is gone. */
@@ -66,7 +71,7 @@ export class Wire {
   }
 
   /** The same for the library, whose answer to an `initialize` that is answered goes nowhere. */
-  relay(message: AnyMessage): Backpressure {
+  sendFromSdk(message: AnyMessage): Backpressure {
     const isSecond =
       this.#answered !== undefined && isAnswer(message) && JSON.stringify(message.id) === this.#answered;
     if (!isSecond) return this.send(message);
@@ -77,7 +82,7 @@ export class Wire {
   #answer(message: Answer): Backpressure {
     const { id } = message;
     this.#markAnswered(id);
-    this.#hasBatches ||= saysVersionTwo(message);
+    this.#hasBatches ||= selectsVersionTwo(message);
     if (!this.#batches.has(id)) return this.outbox.send(message);
     return this.#sendAll(this.#batches.collect(id, message));
   }
@@ -90,7 +95,7 @@ export class Wire {
   }
 
   /** Answers every request that is still open with an error, as its last words: the program cannot wait any longer. */
-  abandon(reason: string): void {
+  failUnanswered(reason: string): void {
     const error = { code: -32603, message: reason, data: { details: reason } };
     for (const id of this.#unanswered) void this.send({ jsonrpc: "2.0", id, error });
     this.outbox.seal();
@@ -102,56 +107,56 @@ export class Wire {
   }
 
   /** Each entry is taken as if it had come alone; only the answers wait for each other. */
-  #takeBatch(entries: readonly unknown[], program: Program): void {
-    const refusal = this.#refusalOf(entries);
+  #receiveBatch(entries: readonly unknown[], program: ProgramInfo): void {
+    const refusal = this.#checkBatch(entries);
     if (refusal !== undefined) return void this.outbox.send(toError(null, -32600, refusal));
-    const { messages, requests, refused } = sortBatch(entries, this.#unanswered);
+    const { messages, requests, errors: refused } = sortBatch(entries, this.#unanswered);
     void this.#sendAll(this.#batches.begin(requests, refused));
-    for (const message of messages) this.#take(message, program);
+    for (const message of messages) this.#receiveMessage(message, program);
   }
 
-  #refusalOf(entries: readonly unknown[]): string | undefined {
+  #checkBatch(entries: readonly unknown[]): string | undefined {
     if (!this.#hasBatches) return "JSON-RPC batches are spoken in version 2 of the protocol only.";
-    if (entries.length <= longestBatch) return undefined;
-    return `A batch may have at most ${longestBatch} messages, not ${entries.length}.`;
+    if (entries.length <= batchLimit) return undefined;
+    return `A batch may have at most ${batchLimit} messages, not ${entries.length}.`;
   }
 
   #sendAll(answers: readonly AnyMessage[]): Backpressure {
     return answers.length === 0 ? undefined : this.outbox.sendAll(answers);
   }
 
-  #take(given: AnyMessage, program: Program): void {
-    const message = isInitialize(given) ? { ...given, params: withVersion(given.params) } : given;
-    const id = "method" in message ? idOf(message) : null;
+  #receiveMessage(given: AnyMessage, program: ProgramInfo): void {
+    const message = isInitialize(given) ? { ...given, params: normalizeVersion(given.params) } : given;
+    const id = "method" in message ? getId(message) : null;
     if (id !== null) this.#unanswered.add(id);
     if (this.#isFirst) this.#answerInitialize(message, program);
     this.#isFirst = false;
     if (this.#receive === undefined) this.#waiting.push(message);
     else this.#receive(message);
-    this.#begin();
+    this.#start();
   }
 
   /** Anything unusual is left to the library, which checks it against the schema. */
-  #answerInitialize(message: AnyMessage, program: Program): void {
+  #answerInitialize(message: AnyMessage, program: ProgramInfo): void {
     if (!isInitialize(message) || !("id" in message)) return;
     if (!isPlainInitialize(message.params)) return;
-    this.#asksForNewer = message.params.protocolVersion > stableVersion;
+    this.#requestsNewerVersion = message.params.protocolVersion > stableVersion;
     // Whether a newer one is spoken is a setting, which is not read yet.
-    if (this.#asksForNewer) return;
+    if (this.#requestsNewerVersion) return;
     if (typeof message.id !== "string" && !Number.isInteger(message.id)) return;
     this.#answered = JSON.stringify(message.id);
     this.#markAnswered(message.id);
     void this.outbox.send({
       jsonrpc: "2.0",
       id: message.id,
-      result: initializeResult(program, message.params),
+      result: createInitializeResult(program, message.params),
     });
   }
 
   #end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#begin();
+    this.#start();
     this.#onEnd?.();
   }
 }
@@ -168,7 +173,7 @@ function isAnswer(message: AnyMessage): message is Answer {
   return "id" in message && !("method" in message);
 }
 
-function saysVersionTwo(answer: Answer): boolean {
+function selectsVersionTwo(answer: Answer): boolean {
   if (!("result" in answer) || typeof answer.result !== "object" || answer.result === null) return false;
   return "protocolVersion" in answer.result && answer.result.protocolVersion === 2;
 }

@@ -22,7 +22,7 @@ export class Cancellable {
   }
 
   /** Adds whether what the update speaks of can be cancelled, where that changes by it. */
-  mark(update: DraftUpdate): DraftUpdate {
+  addCapabilities(update: DraftUpdate): DraftUpdate {
     switch (update.sessionUpdate) {
       case "tool_call_update":
         return { ...update, ...this.#change(this.#calls, update.toolCallId, endStates.has(update.status)) };

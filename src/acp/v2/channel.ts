@@ -4,7 +4,7 @@ import type { MessageId } from "../../message/ids.ts";
 import type { Outbox } from "../transport/outbox.ts";
 import type { Channel } from "../view/session-view.ts";
 import { Cancellable } from "./cancellable.ts";
-import { commandOf, type DraftUpdate, toDraftUpdates } from "./convert.ts";
+import { getCommand, type DraftUpdate, toDraftUpdates } from "./convert.ts";
 
 /** One session's updates in the form of version 2. */
 export class DraftChannel implements Channel {
@@ -14,11 +14,11 @@ export class DraftChannel implements Channel {
   readonly #onUserMessage: (id: MessageId, isSteering: boolean) => void;
   readonly cancellable: Cancellable;
   /** Terminals whose command the client has not heard of. */
-  readonly #unnamed = new Set<string>();
+  readonly #withoutCommand = new Set<string>();
   /** Messages that the client has heard of. */
   #known = new Set<string>();
   /** What was told of commands and options, so that only what changed is told again. */
-  readonly #told = new Map<string, string>();
+  readonly #lastSent = new Map<string, string>();
 
   constructor(deps: {
     id: string;
@@ -38,19 +38,19 @@ export class DraftChannel implements Channel {
   /** All of it goes out at once: what waits behind it must not come in between. */
   send(update: SessionUpdate): Backpressure {
     const pending = toDraftUpdates(update, this.#cwd).flatMap((next) => [
-      this.#tellCommand(next),
-      this.tell(this.cancellable.mark(next)),
+      this.#sendCommand(next),
+      this.sendDraft(this.cancellable.addCapabilities(next)),
     ]);
     return pending.findLast((backpressure) => backpressure !== undefined);
   }
 
   /** Sends an update of version 2, unless the client knows all of it. */
-  tell(update: DraftUpdate): Backpressure {
+  sendDraft(update: DraftUpdate): Backpressure {
     return this.#isKnown(update) ? undefined : this.#outbox.update(this.#id, update);
   }
 
   /** What an answer carries need not be told behind it. */
-  note(update: DraftUpdate): void {
+  markKnown(update: DraftUpdate): void {
     this.#isKnown(update);
   }
 
@@ -63,17 +63,17 @@ export class DraftChannel implements Channel {
   }
 
   /** What runs in a terminal is known when the model has written it, which is behind the terminal's beginning. */
-  #tellCommand(update: DraftUpdate): Backpressure {
+  #sendCommand(update: DraftUpdate): Backpressure {
     if (
       update.sessionUpdate === "terminal_update" &&
       update.cwd !== undefined &&
       update.command === undefined
     )
-      this.#unnamed.add(update.terminalId);
+      this.#withoutCommand.add(update.terminalId);
     if (update.sessionUpdate !== "tool_call_update") return undefined;
-    const command = commandOf(update.rawInput);
-    if (command === undefined || !this.#unnamed.delete(update.toolCallId)) return undefined;
-    return this.tell({ sessionUpdate: "terminal_update", terminalId: update.toolCallId, command });
+    const command = getCommand(update.rawInput);
+    if (command === undefined || !this.#withoutCommand.delete(update.toolCallId)) return undefined;
+    return this.sendDraft({ sessionUpdate: "terminal_update", terminalId: update.toolCallId, command });
   }
 
   #isKnown(update: DraftUpdate): boolean {
@@ -85,8 +85,8 @@ export class DraftChannel implements Channel {
       case "available_commands_update":
       case "config_option_update": {
         const text = JSON.stringify(update);
-        const isSame = this.#told.get(update.sessionUpdate) === text;
-        this.#told.set(update.sessionUpdate, text);
+        const isSame = this.#lastSent.get(update.sessionUpdate) === text;
+        this.#lastSent.set(update.sessionUpdate, text);
         return isSame;
       }
       default:

@@ -14,19 +14,19 @@ const planId = "todos";
 type ChunkKind = "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk";
 
 /** What the client must have heard of before: a message before its chunks. */
-const wholeOf = {
+const messageUpdates = {
   user_message_chunk: "user_message",
   agent_message_chunk: "agent_message",
   agent_thought_chunk: "agent_thought",
 } as const satisfies Record<ChunkKind, string>;
-type Whole = (typeof wholeOf)[ChunkKind];
+type MessageUpdate = (typeof messageUpdates)[ChunkKind];
 
 type Meta = Record<string, unknown>;
 
 /** The updates of version 2 that are sent, without the open variants that let anything pass. */
 export type DraftUpdate =
   | { sessionUpdate: ChunkKind; messageId: string; content: draft.ContentBlock }
-  | { sessionUpdate: Whole; messageId: string; content: draft.ContentBlock[] }
+  | { sessionUpdate: MessageUpdate; messageId: string; content: draft.ContentBlock[] }
   | { sessionUpdate: "state_update"; state: "running" | "requires_action" }
   | { sessionUpdate: "state_update"; state: "idle"; stopReason?: string; error?: draft.Error; _meta?: Meta }
   | ({ sessionUpdate: "tool_call_update" } & draft.ToolCallUpdate)
@@ -50,7 +50,7 @@ export function toDraftUpdates(update: SessionUpdate, cwd: string): DraftUpdate[
       const { messageId, content, sessionUpdate } = update;
       if (messageId === undefined || messageId === null) return [];
       return [
-        { sessionUpdate: wholeOf[sessionUpdate], messageId, content: [] },
+        { sessionUpdate: messageUpdates[sessionUpdate], messageId, content: [] },
         { sessionUpdate, messageId, content },
       ];
     }
@@ -121,7 +121,7 @@ function toValues(values: Select["options"]): draft.SessionConfigSelectOptions {
 
 /** A call with the terminal that its `_meta` speaks of: what came into it, then the call, in this order. */
 function toolCallUpdates(update: ToolCallUpdate, cwd: string): DraftUpdate[] {
-  const { info, output, exit, isCancelled, meta } = knownMeta(update._meta);
+  const { info, output, exit, isCancelled, meta } = parseMeta(update._meta);
   const call: DraftUpdate = {
     sessionUpdate: "tool_call_update",
     ...toToolCall(update, cwd),
@@ -179,7 +179,7 @@ function toChange({ path, before, after }: TextChange): draft.DiffChange {
 }
 
 /** What of `_meta` has a place of its own in version 2. */
-interface KnownMeta {
+interface ParsedMeta {
   /** The folder of a terminal that begins with this update. */
   info?: string;
   output?: string;
@@ -189,12 +189,12 @@ interface KnownMeta {
   meta?: Record<string, unknown>;
 }
 
-function knownMeta(given: Record<string, unknown> | null | undefined): KnownMeta {
+function parseMeta(given: Record<string, unknown> | null | undefined): ParsedMeta {
   const { terminal_info, terminal_output, terminal_exit, cancelled, ...meta } = given ?? {};
-  const cwd = field(terminal_info, "cwd");
-  const data = field(terminal_output, "data");
-  const code = field(terminal_exit, "exit_code");
-  const signal = field(terminal_exit, "signal");
+  const cwd = getField(terminal_info, "cwd");
+  const data = getField(terminal_output, "data");
+  const code = getField(terminal_exit, "exit_code");
+  const signal = getField(terminal_exit, "signal");
   return {
     isCancelled: cancelled === true,
     ...(typeof cwd === "string" && { info: cwd }),
@@ -209,13 +209,13 @@ function knownMeta(given: Record<string, unknown> | null | undefined): KnownMeta
   };
 }
 
-function field(value: unknown, name: string): unknown {
+function getField(value: unknown, name: string): unknown {
   if (typeof value !== "object" || value === null) return undefined;
   return Object.entries(value).find(([key]) => key === name)?.[1];
 }
 
 function terminalUpdate(call: ToolCallUpdate, cwd: string, output?: string): DraftUpdate {
-  const command = commandOf(call.rawInput);
+  const command = getCommand(call.rawInput);
   return {
     sessionUpdate: "terminal_update",
     terminalId: call.toolCallId,
@@ -226,8 +226,8 @@ function terminalUpdate(call: ToolCallUpdate, cwd: string, output?: string): Dra
 }
 
 /** Undefined while the model still writes it. */
-export function commandOf(rawInput: unknown): string | undefined {
-  const command = field(rawInput, "command");
+export function getCommand(rawInput: unknown): string | undefined {
+  const command = getField(rawInput, "command");
   return typeof command === "string" ? command : undefined;
 }
 
@@ -235,7 +235,7 @@ function outputChunk(terminalId: string, output: string): DraftUpdate {
   return { sessionUpdate: "terminal_output_chunk", terminalId, data: toBase64(output) };
 }
 
-function terminalExit(terminalId: string, exitStatus: NonNullable<KnownMeta["exit"]>): DraftUpdate {
+function terminalExit(terminalId: string, exitStatus: NonNullable<ParsedMeta["exit"]>): DraftUpdate {
   return { sessionUpdate: "terminal_update", terminalId, exitStatus };
 }
 

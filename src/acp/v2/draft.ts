@@ -11,11 +11,11 @@ import type { McpServer as StableMcpServer } from "@agentclientprotocol/sdk/unst
 import type { Session } from "../../session/session.ts";
 import { authenticate, disableProvider, listProviders, logOut, setProvider } from "../methods/account.ts";
 import { AuthStatus } from "../methods/auth-status.ts";
-import { optionsFor } from "../view/config-options.ts";
-import type { Connection } from "../connection.ts";
+import { createClientOptions } from "../view/config-options.ts";
+import type { AcpConnection } from "../connection.ts";
 import { toPromptBlocks } from "../view/content.ts";
 import { invalidParams } from "../errors.ts";
-import type { Program } from "../initialize.ts";
+import type { ProgramInfo } from "../initialize.ts";
 import {
   changeOption,
   closeSession,
@@ -25,41 +25,49 @@ import {
   newSession,
   type SessionParams,
   resumeSession,
-  whenStored,
+  afterStored,
 } from "../methods/lifecycle.ts";
-import { forkSession, setArchived, setTitle, statusOf } from "../methods/management.ts";
+import { forkSession, setArchived, setTitle, getStatus } from "../methods/management.ts";
 import { parseContent } from "../methods/parse-content.ts";
 import { steer, steeringParams } from "../methods/prompt.ts";
-import { commandsOf } from "../view/updates.ts";
-import { draftAsker } from "./asker.ts";
+import { listCommands } from "../view/updates.ts";
+import { createDraftRequests } from "./client-requests.ts";
 import { DraftChannel } from "./channel.ts";
 import { toCommands, toOptions } from "./convert.ts";
-import { draftAbilities, draftInitializeResult } from "./initialize.ts";
-import { cancelledBefore, Turns } from "./turns.ts";
+import { parseDraftFeatures, createDraftInitializeResult } from "./initialize.ts";
+import { cancelledError, Turns } from "./turns.ts";
 
 /** Speaks version 2 with clients that ask for it, and the stable version with all others. */
-export function withDraft(stable: AgentConnector, connection: Connection, program: Program): AgentConnector {
+export function addDraftVersion(
+  stable: AgentConnector,
+  connection: AcpConnection,
+  program: ProgramInfo,
+): AgentConnector {
   const sessions = new DraftSessions(connection);
-  const app = draftAgent(connection, sessions, program);
+  const app = createDraftAgent(connection, sessions, program);
   return agentProtocolRouter()
     .withV1(stable)
     .withV2({
       connect(stream) {
         const open = app.connect(stream);
-        const asker = draftAsker(open.client, (id) => sessions.asked(id));
+        const requests = createDraftRequests(open.client, (id) => sessions.getRequestContext(id));
         const endTurns = (reason: string) => sessions.endTurns(reason);
-        connection.peer = { asker, buffers: () => ({}), endTurns };
-        connection.openChannel = (session) => sessions.of(session).channel;
+        connection.peer = { requests, buffers: () => ({}), endTurns };
+        connection.createChannel = (session) => sessions.get(session).channel;
         return open;
       },
     });
 }
 
-function draftAgent(connection: Connection, sessions: DraftSessions, program: Program): AgentApp {
+function createDraftAgent(
+  connection: AcpConnection,
+  sessions: DraftSessions,
+  program: ProgramInfo,
+): AgentApp {
   const app = agent({ name: "fairlead" });
   app.onRequest("initialize", ({ params }) => {
-    connection.client = draftAbilities(params.capabilities);
-    return draftInitializeResult(program, params.capabilities);
+    connection.client = parseDraftFeatures(params.capabilities);
+    return createDraftInitializeResult(program, params.capabilities);
   });
   accountHandlers(app, connection);
   lifecycleHandlers(app, connection, sessions, program);
@@ -68,61 +76,63 @@ function draftAgent(connection: Connection, sessions: DraftSessions, program: Pr
   return app;
 }
 
-function accountHandlers(app: AgentApp, connection: Connection): void {
+function accountHandlers(app: AgentApp, connection: AcpConnection): void {
   const { account } = connection;
   const status = new AuthStatus(connection);
-  app.onRequest("auth/login", ({ params }) => status.through(() => authenticate(account, params.methodId)));
-  app.onRequest("auth/logout", () => status.through(() => logOut(account)));
-  app.onRequest("auth/status", () => status.answer());
+  app.onRequest("auth/login", ({ params }) =>
+    status.runAndNotify(() => authenticate(account, params.methodId)),
+  );
+  app.onRequest("auth/logout", () => status.runAndNotify(() => logOut(account)));
+  app.onRequest("auth/status", () => status.get());
   app.onRequest("providers/list", () => listProviders(account));
-  app.onRequest("providers/set", ({ params }) => status.through(() => setProvider(account, params)));
+  app.onRequest("providers/set", ({ params }) => status.runAndNotify(() => setProvider(account, params)));
   app.onRequest("providers/disable", ({ params }) =>
-    status.through(() => disableProvider(account, params.providerId)),
+    status.runAndNotify(() => disableProvider(account, params.providerId)),
   );
 }
 
 /** What is not in the draft's stable part. */
-function managementHandlers(app: AgentApp, connection: Connection, sessions: DraftSessions): void {
+function managementHandlers(app: AgentApp, connection: AcpConnection, sessions: DraftSessions): void {
   app.onRequest("session/fork", async ({ params, requestId }) => {
     const { sessionId } = params;
-    const session = await forkSession(connection, { ...toOpening(params), sessionId }, requestId);
-    return { sessionId: session.id, ...sessions.of(session).pickers() };
+    const session = await forkSession(connection, { ...toSessionParams(params), sessionId }, requestId);
+    return { sessionId: session.id, ...sessions.get(session).pickers() };
   });
   app.onRequest("session/set_title", ({ params, requestId }) => setTitle(connection, params, requestId));
   app.onRequest("session/archive", ({ params }) => setArchived(connection, params.sessionId, true));
   app.onRequest("session/unarchive", ({ params }) => setArchived(connection, params.sessionId, false));
   app.onRequest("session/status", async ({ params }) => {
-    const status = await statusOf(connection, params.sessionId);
+    const status = await getStatus(connection, params.sessionId);
     const view = connection.findView(params.sessionId);
-    return { ...status, ...(view && { state: sessions.of(view.session).turns.state }) };
+    return { ...status, ...(view && { state: sessions.get(view.session).turns.state }) };
   });
 }
 
 function lifecycleHandlers(
   app: AgentApp,
-  connection: Connection,
+  connection: AcpConnection,
   sessions: DraftSessions,
-  program: Program,
+  program: ProgramInfo,
 ): void {
-  const mcp = draftInitializeResult(program, undefined).capabilities?.session?.mcp;
+  const mcp = createDraftInitializeResult(program, undefined).capabilities?.session?.mcp;
 
   app.onRequest("session/new", async ({ params, requestId }) => {
     assertSupportedMcpServers(params.mcpServers, mcp);
-    const session = await newSession(connection, toOpening(params), requestId);
-    return { sessionId: session.id, ...sessions.of(session).pickers() };
+    const session = await newSession(connection, toSessionParams(params), requestId);
+    return { sessionId: session.id, ...sessions.get(session).pickers() };
   });
 
   app.onRequest("session/resume", async ({ params, requestId, signal }) => {
     assertSupportedMcpServers(params.mcpServers, mcp);
     const { sessionId, replayFrom } = params;
-    const opening = { ...toOpening(params), sessionId };
+    const sessionParams = { ...toSessionParams(params), sessionId };
     if (replayFrom && replayFrom.type !== "start")
       throw invalidParams(`replayFrom must be of the type "start", not "${replayFrom.type}".`);
     const session = replayFrom
-      ? await loadSession(connection, opening, requestId, signal)
-      : await resumeSession(connection, opening, requestId);
-    const own = sessions.of(session);
-    await own.snapshot();
+      ? await loadSession(connection, sessionParams, requestId, signal)
+      : await resumeSession(connection, sessionParams, requestId);
+    const own = sessions.get(session);
+    await own.sendState();
     return own.pickers();
   });
 
@@ -135,38 +145,38 @@ function lifecycleHandlers(
   app.onRequest("session/delete", ({ params }) => deleteSession(connection, params.sessionId));
   app.onRequest("session/set_config_option", async ({ params, requestId }) => {
     const { session } = await changeOption(connection, params, requestId);
-    return whenStored(session, { configOptions: sessions.of(session).pickers().configOptions });
+    return afterStored(session, { configOptions: sessions.get(session).pickers().configOptions });
   });
 }
 
-function promptHandlers(app: AgentApp, connection: Connection, sessions: DraftSessions): void {
+function promptHandlers(app: AgentApp, connection: AcpConnection, sessions: DraftSessions): void {
   app.onRequest("session/prompt", async ({ params }) => {
-    const { earlyPrompts } = connection;
-    if (connection.isBeingSetUp(params.sessionId) && !(await earlyPrompts.wait(params.sessionId)))
-      throw cancelledBefore();
-    const view = connection.view(params.sessionId);
+    const { pendingPrompts } = connection;
+    if (connection.isBeingSetUp(params.sessionId) && !(await pendingPrompts.wait(params.sessionId)))
+      throw cancelledError();
+    const view = connection.getView(params.sessionId);
     const blocks = toPromptBlocks(parseContent(params.prompt));
-    const messageId = await sessions.of(view.session).turns.prompt(view, params.prompt, blocks);
+    const messageId = await sessions.get(view.session).turns.prompt(view, params.prompt, blocks);
     return { messageId };
   });
   app.onNotification("session/cancel", ({ params }) => {
-    connection.earlyPrompts.cancel(params.sessionId);
+    connection.pendingPrompts.cancel(params.sessionId);
     connection.findView(params.sessionId)?.session.cancel();
   });
   app.onRequest("tool_call/cancel", ({ params: { sessionId, toolCallId } }) => {
-    const { session } = connection.view(sessionId);
-    const { cancellable } = sessions.of(session).channel;
+    const { session } = connection.getView(sessionId);
+    const { cancellable } = sessions.get(session).channel;
     return cancelCall(session, "call", toolCallId, cancellable.hasCall(toolCallId));
   });
   app.onRequest("terminal/cancel", ({ params: { sessionId, terminalId } }) => {
-    const { session } = connection.view(sessionId);
-    const { cancellable } = sessions.of(session).channel;
+    const { session } = connection.getView(sessionId);
+    const { cancellable } = sessions.get(session).channel;
     return cancelCall(session, "terminal", terminalId, cancellable.hasTerminal(terminalId));
   });
   app.onRequest("_session/steering", steeringParams, ({ params }) => {
     const answer = steer(connection, params);
-    const { turns } = sessions.of(connection.view(params.sessionId).session);
-    if (answer.outcome === "injected") turns.steered(params.prompt);
+    const { turns } = sessions.get(connection.getView(params.sessionId).session);
+    if (answer.outcome === "injected") turns.addSteering(params.prompt);
     return answer;
   });
 }
@@ -180,28 +190,26 @@ function cancelCall(session: Session, what: string, id: string, isOffered: boole
 
 /** What version 2 knows of each session beside its view. */
 class DraftSessions {
-  readonly #connection: Connection;
+  readonly #connection: AcpConnection;
   readonly #known = new WeakMap<Session, DraftSession>();
 
-  constructor(connection: Connection) {
+  constructor(connection: AcpConnection) {
     this.#connection = connection;
   }
 
-  of(session: Session): DraftSession {
+  get(session: Session): DraftSession {
     const known = this.#known.get(session) ?? new DraftSession(session, this.#connection);
     this.#known.set(session, known);
     return known;
   }
 
   async endTurns(reason: string): Promise<void> {
-    await Promise.all(
-      this.#connection.openSessions.map((session) => this.of(session).turns.breakOff(reason)),
-    );
+    await Promise.all(this.#connection.openSessions.map((session) => this.get(session).turns.abort(reason)));
   }
 
-  asked(sessionId: string) {
-    const { session } = this.#connection.view(sessionId);
-    return { cwd: session.project.workspace.cwd, turns: this.of(session).turns };
+  getRequestContext(sessionId: string) {
+    const { session } = this.#connection.getView(sessionId);
+    return { cwd: session.project.workspace.cwd, turns: this.get(session).turns };
   }
 }
 
@@ -209,38 +217,38 @@ class DraftSession {
   readonly channel: DraftChannel;
   readonly turns: Turns;
   readonly #session: Session;
-  readonly #connection: Connection;
+  readonly #connection: AcpConnection;
 
-  constructor(session: Session, connection: Connection) {
+  constructor(session: Session, connection: AcpConnection) {
     this.#session = session;
     this.#connection = connection;
-    this.turns = new Turns((update) => this.channel.tell(update));
+    this.turns = new Turns((update) => this.channel.sendDraft(update));
     this.channel = new DraftChannel({
       id: session.id,
       cwd: session.project.workspace.cwd,
       outbox: connection.outbox,
-      onUserMessage: (id, isSteering) => this.turns.placed(id, isSteering),
+      onUserMessage: (id, isSteering) => this.turns.onMessageStored(id, isSteering),
       isOpenCall: (callId) => session.openCalls.has(callId),
     });
   }
 
   /** The pickers as an answer carries them. */
   pickers() {
-    const configOptions = toOptions(optionsFor(this.#session, this.#connection.client));
-    const availableCommands = toCommands(commandsOf(this.#session));
-    this.channel.note({ sessionUpdate: "config_option_update", configOptions });
-    this.channel.note({ sessionUpdate: "available_commands_update", availableCommands });
+    const configOptions = toOptions(createClientOptions(this.#session, this.#connection.client));
+    const availableCommands = toCommands(listCommands(this.#session));
+    this.channel.markKnown({ sessionUpdate: "config_option_update", configOptions });
+    this.channel.markKnown({ sessionUpdate: "available_commands_update", availableCommands });
     return { configOptions, availableCommands };
   }
 
   /** Tells how things stand, for a client that has just opened the session, behind what is held back of its turns. */
-  async snapshot(): Promise<void> {
-    await this.#connection.findView(this.#session.id)?.updates.releaseOfTurn();
-    await this.channel.tell({ sessionUpdate: "state_update", ...this.turns.state });
+  async sendState(): Promise<void> {
+    await this.#connection.findView(this.#session.id)?.updates.releaseTurnUpdates();
+    await this.channel.sendDraft({ sessionUpdate: "state_update", ...this.turns.state });
   }
 }
 
-function toOpening(params: draft.NewSessionRequest): SessionParams {
+function toSessionParams(params: draft.NewSessionRequest): SessionParams {
   const { cwd, additionalDirectories, mcpServers, systemPrompt, _meta } = params;
   return {
     cwd,

@@ -17,28 +17,28 @@ export interface TextChange {
 export function gitPatch({ path, before, after }: TextChange, cwd: string): string | undefined {
   const patch = structuredPatch("", "", before ?? "", after ?? "", "", "", comparison);
   if (patch === undefined) return undefined;
-  const name = nameIn(cwd, path);
-  const [from, to] = [quoted(`a/${name}`), quoted(`b/${name}`)];
+  const name = toRelativeName(cwd, path);
+  const [from, to] = [quoteName(`a/${name}`), quoteName(`b/${name}`)];
   const lines = [`diff --git ${from} ${to}`];
   if (before === null) lines.push(`new file mode ${fileMode}`);
   if (after === null) lines.push(`deleted file mode ${fileMode}`);
   if (patch.hunks.length > 0)
     lines.push(`--- ${before === null ? "/dev/null" : from}`, `+++ ${after === null ? "/dev/null" : to}`);
   for (const { oldStart, oldLines, newStart, newLines, lines: changed } of patch.hunks)
-    lines.push(`@@ -${place(oldStart, oldLines)} +${place(newStart, newLines)} @@`, ...changed);
+    lines.push(`@@ -${formatRange(oldStart, oldLines)} +${formatRange(newStart, newLines)} @@`, ...changed);
   return `${lines.join("\n")}\n`;
 }
 
 /** Where there are no lines, the one before them is named. */
-const place = (start: number, lines: number): string => `${lines === 0 ? start - 1 : start},${lines}`;
+const formatRange = (start: number, lines: number): string => `${lines === 0 ? start - 1 : start},${lines}`;
 
-function nameIn(cwd: string, path: string): string {
+function toRelativeName(cwd: string, path: string): string {
   const inside = relative(cwd, path);
   const name = inside.startsWith("..") ? path : inside;
   return name.split(sep).join("/").replace(/^\//, "");
 }
 
 /** As git quotes names that a line cannot hold. */
-function quoted(name: string): string {
+function quoteName(name: string): string {
   return /["\\\p{Cc}]/u.test(name) ? JSON.stringify(name) : name;
 }

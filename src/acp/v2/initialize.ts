@@ -3,21 +3,21 @@ import type {
   ClientCapabilities,
   InitializeResponse,
 } from "@agentclientprotocol/sdk/experimental/v2/unstable";
-import { type ClientFeatures, noAbilities } from "../client-capabilities.ts";
-import { initializeResult, type Program } from "../initialize.ts";
+import { type ClientFeatures, noFeatures } from "../client-capabilities.ts";
+import { createInitializeResult, type ProgramInfo } from "../initialize.ts";
 
 /** The answer of version 1 in the form of version 2, so that both say the same of the program. */
-export function draftInitializeResult(
-  program: Program,
+export function createDraftInitializeResult(
+  program: ProgramInfo,
   client: ClientCapabilities | undefined,
 ): InitializeResponse {
-  const clientCapabilities = { auth: { terminal: isGiven(client?.auth?.terminal) } };
+  const clientCapabilities = { auth: { terminal: isSupported(client?.auth?.terminal) } };
   const {
     agentInfo,
     agentCapabilities,
     authMethods = [],
     _meta,
-  } = initializeResult(program, {
+  } = createInitializeResult(program, {
     clientCapabilities,
   });
   return {
@@ -44,20 +44,20 @@ export function draftInitializeResult(
 }
 
 /** What is optional in version 1 belongs to every client of version 2. */
-export function draftAbilities(client: ClientCapabilities | undefined): ClientFeatures {
+export function parseDraftFeatures(client: ClientCapabilities | undefined): ClientFeatures {
   return {
-    ...noAbilities,
+    ...noFeatures,
     terminalOutput: true,
     notices: true,
     compaction: true,
-    optionsOfOneKind: true,
+    duplicateOptionKinds: true,
     cancelledCalls: true,
-    switches: true,
-    forms: isGiven(client?.elicitation?.form),
+    booleanOptions: true,
+    forms: isSupported(client?.elicitation?.form),
   };
 }
 
-type StableMethod = NonNullable<ReturnType<typeof initializeResult>["authMethods"]>[number];
+type StableMethod = NonNullable<ReturnType<typeof createInitializeResult>["authMethods"]>[number];
 
 function toAuthMethod(method: StableMethod): AuthMethod {
   const { id: methodId, name, description } = method;
@@ -66,6 +66,6 @@ function toAuthMethod(method: StableMethod): AuthMethod {
   return { ...common, type: "terminal", args: method.args ?? [], env: [] };
 }
 
-function isGiven(capability: unknown): boolean {
+function isSupported(capability: unknown): boolean {
   return capability !== undefined && capability !== null && capability !== false;
 }

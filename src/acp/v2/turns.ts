@@ -6,22 +6,22 @@ import type { MessageId } from "../../message/ids.ts";
 import type { PromptBlock } from "../../conversation/prompt-input.ts";
 import type { TurnResult } from "../../conversation/turn-result.ts";
 import { internalError, turnError } from "../errors.ts";
-import { stopReason, usageOf } from "../methods/prompt-turn.ts";
+import { toStopReason, toUsage } from "../methods/prompt-turn.ts";
 import type { SessionView } from "../view/session-view.ts";
 import type { DraftUpdate } from "./convert.ts";
 
 /** A prompt that is not over. */
-interface Asked {
+interface PendingPrompt {
   content: draft.ContentBlock[];
   receipt: Deferred<MessageId>;
-  isPlaced: boolean;
+  isStored: boolean;
 }
 
 /** The turns of one session: the answer to a prompt is a receipt, and states tell how it goes on. */
 export class Turns {
-  readonly #tell: (update: DraftUpdate) => Backpressure;
+  readonly #send: (update: DraftUpdate) => Backpressure;
   /** In the order of their turns; the first one runs. */
-  readonly #asked: Asked[] = [];
+  readonly #prompts: PendingPrompt[] = [];
   /** What was said into turns and has no place yet, in order. */
   readonly #steered: draft.ContentBlock[][] = [];
   #questions = 0;
@@ -29,7 +29,7 @@ export class Turns {
   #view: SessionView | undefined;
 
   constructor(tell: (update: DraftUpdate) => Backpressure) {
-    this.#tell = tell;
+    this.#send = tell;
   }
 
   /** How it is now. */
@@ -39,16 +39,16 @@ export class Turns {
   }
 
   get #isRunning(): boolean {
-    return this.#asked.length > 0;
+    return this.#prompts.length > 0;
   }
 
   /** Resolves with the message's id as soon as it has its place in the conversation. */
   async prompt(view: SessionView, content: draft.ContentBlock[], blocks: PromptBlock[]): Promise<MessageId> {
-    const asked: Asked = { content, receipt: deferred<MessageId>(), isPlaced: false };
+    const asked: PendingPrompt = { content, receipt: deferred<MessageId>(), isStored: false };
     this.#view = view;
     view.updates.release();
-    this.#asked.push(asked);
-    if (this.#asked[0] === asked) await this.#state({ state: "running" });
+    this.#prompts.push(asked);
+    if (this.#prompts[0] === asked) await this.#sendState({ state: "running" });
     const turn = view.runTurn(() => view.session.prompt({ blocks }));
     // The receipt says what went wrong before it; the state what goes wrong after.
     void turn.then((result) => this.#end(asked, result));
@@ -56,60 +56,60 @@ export class Turns {
   }
 
   /** Said into the running turn; it is echoed when it has its place. */
-  steered(content: draft.ContentBlock[]): void {
+  addSteering(content: draft.ContentBlock[]): void {
     this.#steered.push(content);
   }
 
   /** The running turn's message was stored; what follows it in the same turn is not the person's. */
-  placed(id: MessageId, isSteering: boolean): void {
+  onMessageStored(id: MessageId, isSteering: boolean): void {
     if (isSteering) return this.#echo(id, this.#steered.shift());
-    const [running] = this.#asked;
-    if (running === undefined || running.isPlaced) return;
-    running.isPlaced = true;
+    const [running] = this.#prompts;
+    if (running === undefined || running.isStored) return;
+    running.isStored = true;
     this.#echo(id, running.content);
     running.receipt.resolve(id);
   }
 
   #echo(messageId: MessageId, content: draft.ContentBlock[] | undefined): void {
-    if (content !== undefined) void this.#tellInOrder({ sessionUpdate: "user_message", messageId, content });
+    if (content !== undefined) void this.#sendInOrder({ sessionUpdate: "user_message", messageId, content });
   }
 
   /** Says that the person is waited for while they are. */
-  async whileAsking<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
-    if (this.#questions++ === 0 && this.#isRunning) await this.#state({ state: "requires_action" });
+  async whileRequiresAction<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+    if (this.#questions++ === 0 && this.#isRunning) await this.#sendState({ state: "requires_action" });
     try {
       return await ask();
     } finally {
       if (--this.#questions === 0 && this.#isRunning && !signal.aborted)
-        await this.#state({ state: "running" });
+        await this.#sendState({ state: "running" });
     }
   }
 
   /** Says that all of them are over, for a program that cannot wait for them; of their own ends nothing is said. */
-  async breakOff(reason: string): Promise<void> {
+  async abort(reason: string): Promise<void> {
     if (!this.#isRunning) return;
-    this.#asked.length = 0;
+    this.#prompts.length = 0;
     const error = internalError(reason).toErrorResponse();
-    await this.#state({ state: "idle", stopReason: "error", error });
+    await this.#sendState({ state: "idle", stopReason: "error", error });
   }
 
-  #end(asked: Asked, result: TurnResult): void {
-    const at = this.#asked.indexOf(asked);
-    if (at !== -1) this.#asked.splice(at, 1);
-    if (!asked.isPlaced) asked.receipt.reject(refusalOf(result));
+  #end(asked: PendingPrompt, result: TurnResult): void {
+    const at = this.#prompts.indexOf(asked);
+    if (at !== -1) this.#prompts.splice(at, 1);
+    if (!asked.isStored) asked.receipt.reject(toRejection(result));
     if (at !== 0) return;
     // Both at once: the next prompt may end before the client has read of the first.
-    void this.#state(idleAfter(result));
-    if (this.#asked.length > 0) void this.#state({ state: "running" });
+    void this.#sendState(toIdleState(result));
+    if (this.#prompts.length > 0) void this.#sendState({ state: "running" });
     else if (result.end === "cancelled") this.#view?.updates.hold();
   }
 
-  async #state(state: State): Promise<void> {
-    await this.#tellInOrder({ sessionUpdate: "state_update", ...state });
+  async #sendState(state: State): Promise<void> {
+    await this.#sendInOrder({ sessionUpdate: "state_update", ...state });
   }
 
-  async #tellInOrder(update: DraftUpdate): Promise<void> {
-    await this.#view?.updates.whenReleased(() => this.#tell(update), true);
+  async #sendInOrder(update: DraftUpdate): Promise<void> {
+    await this.#view?.updates.sendWhenReleased(() => this.#send(update), true);
   }
 }
 
@@ -117,19 +117,19 @@ type State =
   | { state: "running" | "requires_action" }
   | { state: "idle"; stopReason: string; error?: draft.Error; _meta?: { usage: Usage } };
 
-function idleAfter(result: TurnResult): State {
-  const idle = { state: "idle", _meta: { usage: usageOf(result) } } as const;
-  if (result.end !== "failed") return { ...idle, stopReason: stopReason(result.end) };
+function toIdleState(result: TurnResult): State {
+  const idle = { state: "idle", _meta: { usage: toUsage(result) } } as const;
+  if (result.end !== "failed") return { ...idle, stopReason: toStopReason(result.end) };
   return { ...idle, stopReason: "error", error: turnError(result.error).toErrorResponse() };
 }
 
 /** Why a prompt never became a message. */
-function refusalOf(result: TurnResult): RequestError {
+function toRejection(result: TurnResult): RequestError {
   if (result.end === "failed") return turnError(result.error);
-  return cancelledBefore();
+  return cancelledError();
 }
 
 /** The answer to a prompt that was cancelled before it became a message. */
-export function cancelledBefore(): RequestError {
+export function cancelledError(): RequestError {
   return new RequestError(-32800, "The prompt was cancelled before its turn came.");
 }

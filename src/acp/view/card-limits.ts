@@ -17,20 +17,20 @@ const diffTextLength = 48 * 1024;
 export function limitContent(content: readonly ToolCallContent[]): ToolCallContent[] {
   let room = contentLimitBytes;
   return content.flatMap((item) => {
-    const fitting = [item, ...smaller(item)].find((one) => bytesOf(one) <= room);
-    room -= fitting === undefined ? 0 : bytesOf(fitting);
+    const fitting = [item, ...shrink(item)].find((one) => jsonBytes(one) <= room);
+    room -= fitting === undefined ? 0 : jsonBytes(fitting);
     if (fitting === item) return [item];
     return fitting === undefined
-      ? [said(`${nameOf(item)} is too long to be shown.`)]
-      : [fitting, said(`${nameOf(item)} is too long to be shown as a whole.`)];
+      ? [createText(`${describeItem(item)} is too long to be shown.`)]
+      : [fitting, createText(`${describeItem(item)} is too long to be shown as a whole.`)];
   });
 }
 
 /** What the model gave a tool, its long texts cut where it is too long. */
 export function limitInput(input: unknown): unknown {
-  if (input === undefined || bytesOf(input) <= inputLimitBytes) return input;
-  const cut = withCutTexts(input);
-  return bytesOf(cut) <= inputLimitBytes ? cut : { note: "This input is too long to be shown." };
+  if (input === undefined || jsonBytes(input) <= inputLimitBytes) return input;
+  const truncate = truncateTexts(input);
+  return jsonBytes(truncate) <= inputLimitBytes ? truncate : { note: "This input is too long to be shown." };
 }
 
 export function limitName(name: string): string {
@@ -38,11 +38,11 @@ export function limitName(name: string): string {
 }
 
 /** The same in less and less space. */
-function smaller(item: ToolCallContent): ToolCallContent[] {
+function shrink(item: ToolCallContent): ToolCallContent[] {
   if (item.type === "content" && item.content.type === "text")
-    return [said(cut(item.content.text, diffTextLength))];
+    return [createText(cut(item.content.text, diffTextLength))];
   if (item.type !== "diff") return [];
-  const [oldText, newText] = aroundChange(item.oldText ?? "", item.newText);
+  const [oldText, newText] = trimUnchanged(item.oldText ?? "", item.newText);
   const part = { ...item, oldText: item.oldText === null ? null : oldText, newText };
   const cutOld =
     part.oldText === null || part.oldText === undefined ? null : cut(part.oldText, diffTextLength);
@@ -50,7 +50,7 @@ function smaller(item: ToolCallContent): ToolCallContent[] {
 }
 
 /** Both texts without what is the same before and behind the change, but for some lines. */
-function aroundChange(oldText: string, newText: string): [string, string] {
+function trimUnchanged(oldText: string, newText: string): [string, string] {
   const [oldLines, newLines] = [oldText.split("\n"), newText.split("\n")];
   const most = Math.min(oldLines.length, newLines.length);
   let start = 0;
@@ -62,18 +62,18 @@ function aroundChange(oldText: string, newText: string): [string, string] {
   return [part(oldLines), part(newLines)];
 }
 
-function nameOf(item: ToolCallContent): string {
+function describeItem(item: ToolCallContent): string {
   if (item.type === "diff") return `The change of ${item.path}`;
   return item.type === "content" && item.content.type === "image"
     ? `An image (${item.content.mimeType})`
     : "A text";
 }
 
-function withCutTexts(value: unknown): unknown {
+function truncateTexts(value: unknown): unknown {
   if (typeof value === "string") return cut(value, inputTextLength);
-  if (Array.isArray(value)) return value.map(withCutTexts);
+  if (Array.isArray(value)) return value.map(truncateTexts);
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withCutTexts(inner)]));
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, truncateTexts(inner)]));
 }
 
 export function cut(text: string, length: number): string {
@@ -81,10 +81,10 @@ export function cut(text: string, length: number): string {
   return more <= 0 ? text : `${beginningOf(text, length)}\n… (${more} characters more)`;
 }
 
-function said(text: string): ToolCallContent {
+function createText(text: string): ToolCallContent {
   return { type: "content", content: { type: "text", text } };
 }
 
-function bytesOf(value: unknown): number {
+function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
 }

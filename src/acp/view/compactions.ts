@@ -18,7 +18,7 @@ export class Compactions {
   readonly #log: Log;
   readonly #open = new Set<string>();
   /** Those of the open ones that are not shown yet. */
-  readonly #held = new Set<string>();
+  readonly #unshown = new Set<string>();
 
   constructor(deps: { client: ClientFeatures; log: Log; send(update: SessionUpdate): Backpressure }) {
     this.#client = deps.client;
@@ -34,7 +34,7 @@ export class Compactions {
   /** What was shown so far is shown again. */
   forget(): void {
     this.#open.clear();
-    this.#held.clear();
+    this.#unshown.clear();
   }
 
   async begin(id: string): Promise<void> {
@@ -46,13 +46,13 @@ export class Compactions {
   /** One of a conversation that is shown again: it is shown when its end is known, as one update. */
   beginReplayed(id: string): void {
     this.#open.add(id);
-    this.#held.add(id);
+    this.#unshown.add(id);
   }
 
   /** Shows those whose end is still to come. */
-  async releaseHeld(): Promise<void> {
-    for (const id of this.#held) await this.#sendBeginning(id);
-    this.#held.clear();
+  async showUnended(): Promise<void> {
+    for (const id of this.#unshown) await this.#sendBeginning(id);
+    this.#unshown.clear();
   }
 
   #sendBeginning(id: string): Backpressure {
@@ -76,8 +76,8 @@ export class Compactions {
   /** `summary` is shown in the place of what was shown while it was written; only for who shows compactions. */
   async end(id: string, error: AgentError | undefined, summary = ""): Promise<void> {
     if (!this.#open.delete(id)) return;
-    const isHeld = this.#held.delete(id);
-    if (this.#client.compaction) return this.#send(compactionEnd(id, error, this.#cut(id, summary)));
+    const isHeld = this.#unshown.delete(id);
+    if (this.#client.compaction) return this.#send(compactionEnd(id, error, this.#truncate(id, summary)));
     const end = callEnd(error);
     return this.#send(
       isHeld
@@ -86,7 +86,7 @@ export class Compactions {
     );
   }
 
-  #cut(id: string, summary: string): string {
+  #truncate(id: string, summary: string): string {
     const more = summary.length - summaryLength;
     if (more <= 0) return summary;
     this.#log.warn("a long summary is not shown whole", { id, shown: summaryLength, more });
@@ -94,7 +94,7 @@ export class Compactions {
   }
 
   /** Ends what was cut off before its summary was written. */
-  async cutOff(ids: readonly string[]): Promise<void> {
+  async cancel(ids: readonly string[]): Promise<void> {
     const error = { code: "cancelled", message: "It was cut off.", retryable: false } as const;
     for (const id of ids) await this.end(id, error);
   }

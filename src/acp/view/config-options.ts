@@ -9,7 +9,7 @@ import type { Model } from "../../model/model.ts";
 import type { Session } from "../../session/session.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import { invalidParams } from "../errors.ts";
-import { byProvider, toSwitch, withoutSwitches } from "./option-forms.ts";
+import { groupByProvider, parseBoolean, toSelects } from "./option-forms.ts";
 
 const modeOption = "mode";
 const modelOption = "model";
@@ -17,38 +17,41 @@ const effortOption = "thought_level";
 const approvalOption = "approval";
 const compactionOption = "auto_compact";
 /** Leaves the effort to the agent, the configuration or the model; no model names one of its own so. */
-const usualEffort = "default";
+const defaultEffort = "default";
 /** Stands in the picker while nothing says which of the models is meant; no model's value is without a slash. */
 const noModel: SessionConfigSelectOption = { value: "none", name: "Choose a model" };
 /** How many of the valid names an error lists. */
 const listLimit = 20;
 
 /** The pickers as they stand, for the answers that carry them: as modes for clients that know no options, and as options. */
-export function pickersOf(session: Session, client: ClientFeatures) {
-  return { modes: modesOf(session), configOptions: optionsFor(session, client) };
+export function createPickers(session: Session, client: ClientFeatures) {
+  return { modes: createModes(session), configOptions: createClientOptions(session, client) };
 }
 
-function modesOf(session: Session): SessionModeState {
+function createModes(session: Session): SessionModeState {
   return {
     currentModeId: session.agent.name,
-    availableModes: primaryAgents(session).map((agent) => ({ id: agent.name, ...described(agent) })),
+    availableModes: primaryAgents(session).map((agent) => ({ id: agent.name, ...describeAgent(agent) })),
   };
 }
 
 /** The options in the form that the client has for them. */
-export function optionsFor(session: Session, { switches }: ClientFeatures): SessionConfigOption[] {
-  const options = optionsOf(session);
-  return switches ? options : withoutSwitches(options);
+export function createClientOptions(
+  session: Session,
+  { booleanOptions: switches }: ClientFeatures,
+): SessionConfigOption[] {
+  const options = createOptions(session);
+  return switches ? options : toSelects(options);
 }
 
-function optionsOf(session: Session): SessionConfigOption[] {
+function createOptions(session: Session): SessionConfigOption[] {
   const mode: SessionConfigOption = {
     type: "select",
     id: modeOption,
     name: "Mode",
     category: "mode",
     currentValue: session.agent.name,
-    options: primaryAgents(session).map((agent) => ({ value: agent.name, ...described(agent) })),
+    options: primaryAgents(session).map((agent) => ({ value: agent.name, ...describeAgent(agent) })),
   };
   const model = modelSelect(session);
   const effort = effortSelect(session);
@@ -58,25 +61,28 @@ function optionsOf(session: Session): SessionConfigOption[] {
 
 /** Changes the state behind an option. Throws for an option or a value that is not there. */
 export async function setOption(session: Session, optionId: string, value: unknown): Promise<void> {
-  const options = optionsOf(session);
+  const options = createOptions(session);
   const option = options.find(({ id }) => id === optionId);
   if (option === undefined)
-    throw invalidParams(`There is no option "${optionId}". Options: ${listed(options.map(({ id }) => id))}.`);
-  if (option.type === "boolean") return setSwitch(session, optionId, value);
-  const values = valuesOf(option);
+    throw invalidParams(
+      `There is no option "${optionId}". Options: ${formatList(options.map(({ id }) => id))}.`,
+    );
+  if (option.type === "boolean") return setBoolean(session, optionId, value);
+  const values = listValues(option);
   if (typeof value !== "string" || !values.includes(value))
     throw invalidParams(
-      `The option "${optionId}" has no value ${JSON.stringify(value)}. Values: ${listed(values)}.`,
+      `The option "${optionId}" has no value ${JSON.stringify(value)}. Values: ${formatList(values)}.`,
     );
   if (optionId === modeOption) return session.settings.setAgent(value);
-  if (optionId === effortOption) return session.settings.setEffort(value === usualEffort ? undefined : value);
+  if (optionId === effortOption)
+    return session.settings.setEffort(value === defaultEffort ? undefined : value);
   if (optionId === approvalOption) return session.settings.setApproval(approvalModeSchema.parse(value));
   const model = session.project.models.list().find((candidate) => modelValue(candidate.ref) === value);
   if (model !== undefined) await session.settings.setModel(model.ref);
 }
 
-async function setSwitch(session: Session, optionId: string, value: unknown): Promise<void> {
-  const isOn = toSwitch(value);
+async function setBoolean(session: Session, optionId: string, value: unknown): Promise<void> {
+  const isOn = parseBoolean(value);
   if (isOn === undefined)
     throw invalidParams(
       `The option "${optionId}" has no value ${JSON.stringify(value)}. Values: "on", "off", true, false.`,
@@ -86,7 +92,7 @@ async function setSwitch(session: Session, optionId: string, value: unknown): Pr
 
 export async function setMode(session: Session, name: string): Promise<void> {
   const known = primaryAgents(session).map((agent) => agent.name);
-  if (!known.includes(name)) throw invalidParams(`There is no mode "${name}". Modes: ${listed(known)}.`);
+  if (!known.includes(name)) throw invalidParams(`There is no mode "${name}". Modes: ${formatList(known)}.`);
   await session.settings.setAgent(name);
 }
 
@@ -94,8 +100,8 @@ function modelSelect(session: Session): SessionConfigOption | undefined {
   const current = session.model;
   const models = session.project.models.list();
   if (current === undefined && models.length === 0) return undefined;
-  const choices = models.map(modelChoice);
-  const currentChoice = current === undefined ? noModel : modelChoice(current);
+  const choices = models.map(toModelChoice);
+  const currentChoice = current === undefined ? noModel : toModelChoice(current);
   const isListed = choices.some(({ value }) => value === currentChoice.value);
   return {
     type: "select",
@@ -103,7 +109,7 @@ function modelSelect(session: Session): SessionConfigOption | undefined {
     name: "Model",
     category: "model",
     currentValue: currentChoice.value,
-    options: byProvider(isListed ? choices : [currentChoice, ...choices]),
+    options: groupByProvider(isListed ? choices : [currentChoice, ...choices]),
   };
 }
 
@@ -111,7 +117,7 @@ function modelSelect(session: Session): SessionConfigOption | undefined {
 function effortSelect(session: Session): SessionConfigOption | undefined {
   const { model, effort } = session.settings;
   if (model === undefined || model.variants.length === 0) return undefined;
-  const names = model.variants.filter((name) => name !== usualEffort);
+  const names = model.variants.filter((name) => name !== defaultEffort);
   const isListed = effort === undefined || names.includes(effort);
   return {
     type: "select",
@@ -119,10 +125,10 @@ function effortSelect(session: Session): SessionConfigOption | undefined {
     name: "Thinking",
     description: "How much the model thinks before it answers.",
     category: "thought_level",
-    currentValue: effort ?? usualEffort,
-    options: [usualEffort, ...(isListed ? [] : [effort]), ...names].map((value) => ({
+    currentValue: effort ?? defaultEffort,
+    options: [defaultEffort, ...(isListed ? [] : [effort]), ...names].map((value) => ({
       value,
-      name: titled(value),
+      name: capitalize(value),
     })),
   };
 }
@@ -164,7 +170,7 @@ const approvalChoices: readonly SessionConfigSelectOption[] = [
   },
 ];
 
-function modelChoice({ ref, name }: Model): SessionConfigSelectOption {
+function toModelChoice({ ref, name }: Model): SessionConfigSelectOption {
   return { value: modelValue(ref), name, description: ref.provider };
 }
 
@@ -173,15 +179,15 @@ function primaryAgents(session: Session): Agent[] {
 }
 
 /** An agent as a person picks it. */
-function described({ name, label, description, color }: Agent): Described {
+function describeAgent({ name, label, description, color }: Agent): AgentDescription {
   return {
-    name: label ?? titled(name),
+    name: label ?? capitalize(name),
     ...(description !== noDescription && { description: description.trim() }),
     ...(color !== undefined && { _meta: { color } }),
   };
 }
 
-interface Described {
+interface AgentDescription {
   name: string;
   description?: string;
   /** The agent's color as configured: `#rrggbb` or a name. */
@@ -192,18 +198,18 @@ function modelValue({ provider, model }: ModelRef): string {
   return `${provider}/${model}`;
 }
 
-function valuesOf(option: SessionConfigOption): string[] {
+function listValues(option: SessionConfigOption): string[] {
   if (option.type !== "select") return [];
   return option.options.flatMap((choice) =>
     "value" in choice ? [choice.value] : choice.options.map(({ value }) => value),
   );
 }
 
-function listed(names: readonly string[]): string {
+function formatList(names: readonly string[]): string {
   const more = names.length - listLimit;
   return more <= 0 ? names.join(", ") : `${names.slice(0, listLimit).join(", ")} and ${more} more`;
 }
 
-function titled(name: string): string {
+function capitalize(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1);
 }

@@ -11,7 +11,7 @@ const textLimit = 10_000_000;
 /** What the client sent, as the engine takes it. Throws for what was not advertised and for nothing at all. */
 export function toPromptBlocks(blocks: readonly ContentBlock[]): PromptBlock[] {
   if (blocks.every(isBlank)) throw invalidParams("The prompt is empty.");
-  if (blocks.every((block) => isBlank(block) || isForPerson(block)))
+  if (blocks.every((block) => isBlank(block) || isForUserOnly(block)))
     throw invalidParams("The prompt is empty: all of it is for the person's eyes only.");
   assertShort(blocks);
   return blocks.map(toPromptBlock);
@@ -29,16 +29,16 @@ function isBlank(block: ContentBlock): boolean {
   return block.type === "text" && block.text.trim() === "";
 }
 
-function isForPerson(block: ContentBlock): boolean {
-  return block.type === "text" && audienceOf(block.annotations?.audience) === "person";
+function isForUserOnly(block: ContentBlock): boolean {
+  return block.type === "text" && toAudience(block.annotations?.audience) === "person";
 }
 
 function toPromptBlock(block: ContentBlock): PromptBlock {
   switch (block.type) {
     case "text":
-      return { type: "text", text: block.text, audience: audienceOf(block.annotations?.audience) };
+      return { type: "text", text: block.text, audience: toAudience(block.annotations?.audience) };
     case "image":
-      return { type: "media", mime: block.mimeType, data: withoutPrefix(block.data) };
+      return { type: "media", mime: block.mimeType, data: removeDataUrlPrefix(block.data) };
     case "resource_link":
       return {
         type: "link",
@@ -54,7 +54,7 @@ function toPromptBlock(block: ContentBlock): PromptBlock {
       return {
         type: "media",
         mime: mime ?? "application/octet-stream",
-        data: withoutPrefix(resource.blob),
+        data: removeDataUrlPrefix(resource.blob),
         name: resource.uri,
       };
     }
@@ -66,25 +66,25 @@ function toPromptBlock(block: ContentBlock): PromptBlock {
 }
 
 /** Some clients send a whole data URL in the place of its data. */
-function withoutPrefix(data: string): string {
+function removeDataUrlPrefix(data: string): string {
   return data.startsWith("data:") ? data.slice(data.indexOf(",") + 1) : data;
 }
 
-function audienceOf(audience: readonly string[] | null | undefined): Audience {
+function toAudience(audience: readonly string[] | null | undefined): Audience {
   if (audience === null || audience === undefined || audience.length === 0) return "both";
   if (audience.every((who) => who === "assistant")) return "model";
   return audience.every((who) => who === "user") ? "person" : "both";
 }
 
 /** The updates that show a person's message again. */
-export function userUpdates(message: Message): SessionUpdate[] {
+export function toUserUpdates(message: Message): SessionUpdate[] {
   const messageId = message.info.id;
   return message.parts.flatMap((part): SessionUpdate[] => {
     if (part.type === "text" && part.synthetic !== true) {
       return [{ sessionUpdate: "user_message_chunk", messageId, content: { type: "text", text: part.text } }];
     }
     if (part.type === "file")
-      return [{ sessionUpdate: "user_message_chunk", messageId, content: fileContent(part) }];
+      return [{ sessionUpdate: "user_message_chunk", messageId, content: toFileContent(part) }];
     return [];
   });
 }
@@ -92,7 +92,7 @@ export function userUpdates(message: Message): SessionUpdate[] {
 /** Characters of base64 of an image that is shown again; some clients break on a line of 1 MiB. */
 const imageLength = 960 * 1024;
 
-function fileContent(part: FilePart): ContentBlock {
+function toFileContent(part: FilePart): ContentBlock {
   const data = /^data:[^,]*;base64,(.*)$/s.exec(part.url)?.[1];
   const isShown = data !== undefined && data.length <= imageLength && part.mime.startsWith("image/");
   if (isShown) return { type: "image", mimeType: part.mime, data };

@@ -10,14 +10,14 @@ import type { Session } from "../../session/session.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import type { ClientPaths } from "../client-paths.ts";
 import { Compactions } from "./compactions.ts";
-import { optionsFor } from "./config-options.ts";
-import { userUpdates } from "./content.ts";
+import { createClientOptions } from "./config-options.ts";
+import { toUserUpdates } from "./content.ts";
 import { UpdateQueue } from "./update-queue.ts";
-import { planDocuments } from "./plan-documents.ts";
+import { createPlanUpdates } from "./plan-documents.ts";
 import { StreamedText } from "./streamed-text.ts";
 import { Subagents } from "./subagents.ts";
-import { cutOff, ToolCalls } from "./tool-calls.ts";
-import { commandsOf, planUpdate, retryUpdate, textChunk, titleUpdate, usageUpdate } from "./updates.ts";
+import { toCancelledPart, ToolCalls } from "./tool-calls.ts";
+import { listCommands, planUpdate, retryUpdate, textChunk, titleUpdate, usageUpdate } from "./updates.ts";
 
 /** Where one session's updates go, in the form of the protocol's version that the client speaks. */
 export interface Channel {
@@ -44,14 +44,14 @@ export class SessionView {
   readonly #subagents: Subagents;
   readonly #compactions: Compactions;
   /** Of the running turn's text parts. */
-  readonly #said = new StreamedText();
+  readonly #streamed = new StreamedText();
   /** Notices for a client that has no place for them outside of turns. */
-  readonly #untold = new Set<string>();
+  readonly #pendingNotices = new Set<string>();
   /** Those that are not answered, in the order of their messages: the first one runs. */
   readonly #turns = new Set<symbol>();
   #replaying = false;
   /** What the turn told while the conversation is shown again, which comes first. */
-  #missed: SessionEvent[] | undefined;
+  #eventsDuringReplay: SessionEvent[] | undefined;
   #replayed: Promise<void> = Promise.resolve();
 
   constructor(deps: {
@@ -72,13 +72,13 @@ export class SessionView {
       client: deps.client,
       cwd: workspace.cwd,
       loadSnapshot: (hash: string) => workspace.snapshots.load(hash),
-      send: (update: SessionUpdate) => this.#sendOfTurn(update),
+      send: (update: SessionUpdate) => this.#sendTurnUpdate(update),
     };
     this.#compactions = new Compactions({ ...shown, log: deps.log });
     this.#calls = new ToolCalls(shown);
     this.#subagents = new Subagents({
       ...shown,
-      sendFrom: (child, update) => this.#sendOfTurn(update, child),
+      sendFrom: (child, update) => this.#sendTurnUpdate(update, child),
       history: (child) => deps.history(child),
     });
   }
@@ -92,41 +92,41 @@ export class SessionView {
   async runTurn<T>(turn: () => Promise<T>): Promise<T> {
     const id = Symbol("turn");
     this.#turns.add(id);
-    const told = this.tell();
+    const told = this.sendPendingNotices();
     try {
       return await turn();
     } finally {
       // What the next turn begins meanwhile is not among it, and what runs is not of a turn that waited for it in vain.
       const [running] = this.#turns;
-      const begun = running === id ? this.#begun : nothing;
+      const begun = running === id ? this.#openItems : noItems;
       await told;
       await this.#whenReplayed();
-      await this.#cutOff(begun);
-      await this.updates.releaseOfTurn();
+      await this.#endItems(begun);
+      await this.updates.releaseTurnUpdates();
       this.#turns.delete(id);
       if (this.#turns.size === 0) this.#forgetTurn();
     }
   }
 
   /** Ends what the running turn has begun, for a program that cannot wait for the turn. */
-  async cutOff(): Promise<void> {
-    await this.#cutOff(this.#begun);
-    await this.updates.releaseOfTurn();
+  async abortTurn(): Promise<void> {
+    await this.#endItems(this.#openItems);
+    await this.updates.releaseTurnUpdates();
   }
 
   /** What the client was shown and has seen no end of. */
-  get #begun(): Begun {
+  get #openItems(): OpenItems {
     return { calls: this.#calls.unended, compactions: this.#compactions.open };
   }
 
-  async #cutOff({ calls, compactions }: Begun): Promise<void> {
-    for (const part of calls) await this.#call(cutOff(part, turnEnded));
-    await this.#compactions.cutOff(compactions);
+  async #endItems({ calls, compactions }: OpenItems): Promise<void> {
+    for (const part of calls) await this.#call(toCancelledPart(part, turnEnded));
+    await this.#compactions.cancel(compactions);
   }
 
   receive(event: SessionEvent): Backpressure {
-    if (this.#missed === undefined || !ofTurn.has(event.type)) return this.#show(event);
-    this.#missed.push(event);
+    if (this.#eventsDuringReplay === undefined || !turnEvents.has(event.type)) return this.#show(event);
+    this.#eventsDuringReplay.push(event);
     return undefined;
   }
 
@@ -137,13 +137,13 @@ export class SessionView {
       case "part":
         return this.#part(event.part, this.session.transcript.find(event.messageId)?.info);
       case "delta":
-        return this.#say(event.kind, event.partId, this.#said.add(event.partId, event.delta));
+        return this.#sendText(event.kind, event.partId, this.#streamed.add(event.partId, event.delta));
       case "summary":
         return this.#compactions.add(event.messageId, event.delta);
       case "tool-output":
         return this.#calls.output(event.callId, event.delta);
       case "todos":
-        return this.#sendOfTurn(planUpdate(event.todos));
+        return this.#sendTurnUpdate(planUpdate(event.todos));
       case "child":
         return this.#subagents.receive(event.callId, event.child, event.event);
       case "usage":
@@ -172,9 +172,9 @@ export class SessionView {
   async announce(callId: string, title?: string): Promise<void> {
     await this.#whenReplayed();
     await this.#subagents.announce(callId);
-    await this.updates.releaseOfTurn();
-    this.#calls.asked(callId, title);
-    this.#subagents.asked(callId, title);
+    await this.updates.releaseTurnUpdates();
+    this.#calls.resetCard(callId, title);
+    this.#subagents.resetCard(callId, title);
   }
 
   /** Resolves when no replay is under way: another one may begin where one ends. */
@@ -186,7 +186,7 @@ export class SessionView {
   async replay(messages: AsyncIterable<Message>, signal: AbortSignal): Promise<void> {
     const over = deferred<void>();
     this.#replayed = over.promise;
-    this.#missed = [];
+    this.#eventsDuringReplay = [];
     try {
       await this.#replay(messages, signal);
     } finally {
@@ -204,7 +204,7 @@ export class SessionView {
     await this.#calls.forget();
     this.#subagents.forget();
     this.#compactions.forget();
-    this.#said.clear();
+    this.#streamed.clear();
     try {
       for await (const message of messages) {
         signal.throwIfAborted();
@@ -212,22 +212,22 @@ export class SessionView {
       }
       const { open } = this.#compactions;
       // The turn that runs may be at the newest.
-      await this.#compactions.cutOff(this.#turns.size > 0 ? open.slice(0, -1) : open);
-      await this.#compactions.releaseHeld();
+      await this.#compactions.cancel(this.#turns.size > 0 ? open.slice(0, -1) : open);
+      await this.#compactions.showUnended();
     } finally {
       this.#replaying = false;
     }
   }
 
   async #catchUp(): Promise<void> {
-    const missed = this.#missed ?? [];
-    while (missed.length > 0) for (const event of missed.splice(0)) await this.#showMissed(event);
-    this.#missed = undefined;
+    const missed = this.#eventsDuringReplay ?? [];
+    while (missed.length > 0) for (const event of missed.splice(0)) await this.#showAfterReplay(event);
+    this.#eventsDuringReplay = undefined;
     if (this.#turns.size === 0) this.#forgetTurn();
   }
 
   /** The replay may have shown what was told, or more: a part is shown as it is now. */
-  async #showMissed(event: SessionEvent): Promise<void> {
+  async #showAfterReplay(event: SessionEvent): Promise<void> {
     if (event.type !== "part" && event.type !== "delta") return this.#show(event);
     const id = event.type === "part" ? event.part.id : event.partId;
     const message = this.session.transcript.find(event.messageId);
@@ -236,14 +236,14 @@ export class SessionView {
   }
 
   /** What a client wants to know of a session that it just got: title and usage. */
-  async introduce(): Promise<void> {
+  async sendSessionInfo(): Promise<void> {
     await this.sendUsage();
     const { title, time } = this.session.info;
     if (title !== undefined) await this.#send(titleUpdate(title, time.updated));
   }
 
   async sendCommands(): Promise<void> {
-    const availableCommands = commandsOf(this.session);
+    const availableCommands = listCommands(this.session);
     await this.#send({ sessionUpdate: "available_commands_update", availableCommands });
   }
 
@@ -255,21 +255,21 @@ export class SessionView {
   /** As a notice where the client takes them, else as a thought, which waits for the next turn if none runs. */
   async notice(severity: "info" | "warning" | "error", text: string): Promise<void> {
     if (this.#client.notices) return this.#send({ sessionUpdate: "notice", severity, title: text });
-    this.#untold.add(removeControls(text));
-    if (this.#turns.size > 0) await this.tell();
+    this.#pendingNotices.add(removeControls(text));
+    if (this.#turns.size > 0) await this.sendPendingNotices();
   }
 
   /** Shows the notices that wait. */
-  async tell(): Promise<void> {
-    const texts = [...this.#untold];
-    this.#untold.clear();
+  async sendPendingNotices(): Promise<void> {
+    const texts = [...this.#pendingNotices];
+    this.#pendingNotices.clear();
     const pending = texts.map((text) => this.#send(textChunk("reasoning", newPartId(), `${text}\n\n`)));
     for (const backpressure of pending) await backpressure;
   }
 
   async #replayMessage(message: Message): Promise<void> {
     if (message.info.role === "user") {
-      for (const update of userUpdates(message)) await this.#send(update);
+      for (const update of toUserUpdates(message)) await this.#send(update);
     }
     for (const part of message.parts) await this.#part(part, message.info);
     await this.#message(message.info, message.parts);
@@ -287,7 +287,7 @@ export class SessionView {
     if (info?.role === "user" || info?.summary === true) return;
     if (part.type === "tool") return this.#call(part);
     if (part.type === "text" || part.type === "reasoning") return this.#text(part);
-    if (part.type === "retry") return this.#sendOfTurn(retryUpdate(part));
+    if (part.type === "retry") return this.#sendTurnUpdate(retryUpdate(part));
   }
 
   async #compaction(id: string): Promise<void> {
@@ -303,35 +303,36 @@ export class SessionView {
     await this.#calls.show(part);
     if (isDone && this.#replaying) await this.#subagents.replay(part);
     if (!this.#client.planDocuments) return;
-    for (const update of planDocuments(part, this.session.project.workspace.cwd)) await this.#send(update);
+    for (const update of createPlanUpdates(part, this.session.project.workspace.cwd))
+      await this.#send(update);
   }
 
   async #text(part: Part & { type: "text" | "reasoning" }): Promise<void> {
     if (part.type === "text" && part.synthetic === true) return;
-    const said = this.#turns.size > 0 ? this.#said : new StreamedText();
-    await this.#say(part.type, part.id, said.complete(part.id, part.text));
+    const said = this.#turns.size > 0 ? this.#streamed : new StreamedText();
+    await this.#sendText(part.type, part.id, said.complete(part.id, part.text));
   }
 
-  #say(kind: "text" | "reasoning", partId: PartId, text: string): Backpressure {
-    return text === "" ? undefined : this.#sendOfTurn(textChunk(kind, partId, text));
+  #sendText(kind: "text" | "reasoning", partId: PartId, text: string): Backpressure {
+    return text === "" ? undefined : this.#sendTurnUpdate(textChunk(kind, partId, text));
   }
 
   async #sendOptions(): Promise<void> {
     await this.#send({
       sessionUpdate: "config_option_update",
-      configOptions: optionsFor(this.session, this.#client),
+      configOptions: createClientOptions(this.session, this.#client),
     });
   }
 
   #forgetTurn(): void {
-    this.#said.clear();
+    this.#streamed.clear();
     this.#calls.forgetEnded();
   }
 
-  #sendOfTurn(update: SessionUpdate, under: SessionId = this.session.id): Backpressure {
+  #sendTurnUpdate(update: SessionUpdate, under: SessionId = this.session.id): Backpressure {
     if (this.#turns.size === 0 && !this.#replaying) return undefined;
-    return this.updates.whenReleased(
-      () => this.#channel.send(this.paths.inUpdate(update), under),
+    return this.updates.sendWhenReleased(
+      () => this.#channel.send(this.paths.mapUpdate(update), under),
       this.#isLive,
     );
   }
@@ -342,11 +343,13 @@ export class SessionView {
   }
 
   #send(update: SessionUpdate): Backpressure {
-    return this.updates.whenReleased(() => this.#channel.send(this.paths.inUpdate(update), this.session.id));
+    return this.updates.sendWhenReleased(() =>
+      this.#channel.send(this.paths.mapUpdate(update), this.session.id),
+    );
   }
 }
 
-interface Begun {
+interface OpenItems {
   readonly calls: readonly ToolPart[];
   /** Their ids. */
   readonly compactions: readonly string[];
@@ -354,10 +357,10 @@ interface Begun {
 
 const turnEnded = "The turn ended before it was known how this call did.";
 
-const nothing: Begun = { calls: [], compactions: [] };
+const noItems: OpenItems = { calls: [], compactions: [] };
 
 /** Kinds of events that tell of a turn. */
-const ofTurn: ReadonlySet<SessionEvent["type"]> = new Set([
+const turnEvents: ReadonlySet<SessionEvent["type"]> = new Set([
   "message",
   "part",
   "delta",

@@ -6,8 +6,8 @@ import type { Message } from "../../message/message.ts";
 import { isFinished, type Part, type ToolPart } from "../../message/part.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 import { StreamedText } from "./streamed-text.ts";
-import { shownTitle } from "./titles.ts";
-import { cutOff, ToolCalls, type ToolCallsDeps } from "./tool-calls.ts";
+import { formatTitle } from "./titles.ts";
+import { toCancelledPart, ToolCalls, type ToolCallsDeps } from "./tool-calls.ts";
 import { textChunk } from "./updates.ts";
 
 export interface SubagentsDeps extends Omit<ToolCallsDeps, "send"> {
@@ -27,7 +27,7 @@ export interface SubagentsDeps extends Omit<ToolCallsDeps, "send"> {
  */
 export class Subagents {
   readonly #deps: SubagentsDeps;
-  readonly #tasks = new Map<string, Task>();
+  readonly #tasks = new Map<string, ChildSessionView>();
 
   constructor(deps: SubagentsDeps) {
     this.#deps = deps;
@@ -44,8 +44,8 @@ export class Subagents {
   }
 
   /** It is being asked about under this title. */
-  asked(callId: string, title: string | undefined): void {
-    for (const task of this.#tasks.values()) task.asked(callId, title);
+  resetCard(callId: string, title: string | undefined): void {
+    for (const task of this.#tasks.values()) task.resetCard(callId, title);
   }
 
   /** The task's call has ended: what its child still does is not shown any more. */
@@ -70,10 +70,10 @@ export class Subagents {
     this.#tasks.clear();
   }
 
-  async #task(callId: string, child: Child): Promise<Task> {
+  async #task(callId: string, child: Child): Promise<ChildSessionView> {
     const known = this.#tasks.get(callId);
     if (known !== undefined) return known;
-    const task = new Task(this.#deps, callId, child);
+    const task = new ChildSessionView(this.#deps, callId, child);
     this.#tasks.set(callId, task);
     await task.begin();
     return task;
@@ -81,16 +81,16 @@ export class Subagents {
 }
 
 /** The work of one child session, as one client sees it. */
-class Task {
+class ChildSessionView {
   readonly #deps: SubagentsDeps;
   readonly #child: Child;
   readonly #calls: ToolCalls;
   /** The newest of each call that has not ended. */
   readonly #open = new Map<string, ToolPart>();
   readonly #shown = new Set<string>();
-  readonly #said = new StreamedText();
+  readonly #streamed = new StreamedText();
   /** The messages that the child was told: they stand on the task's card. */
-  readonly #briefs = new Set<MessageId>();
+  readonly #promptIds = new Set<MessageId>();
   #hasEnded = false;
 
   constructor(deps: SubagentsDeps, callId: string, child: Child) {
@@ -99,7 +99,7 @@ class Task {
     this.#calls = new ToolCalls({
       ...deps,
       send: (update) =>
-        this.#isOwnSession ? deps.sendFrom(child.id, update) : deps.send(below(callId, update)),
+        this.#isOwnSession ? deps.sendFrom(child.id, update) : deps.send(addParentCall(callId, update)),
     });
   }
 
@@ -110,9 +110,9 @@ class Task {
   async begin(): Promise<void> {
     if (!this.#isOwnSession) return;
     const { id: sessionId, title, agent } = this.#child;
-    await this.#state({
+    await this.#sendState({
       sessionId,
-      title: shownTitle(title, "think", this.#deps.client),
+      title: formatTitle(title, "think", this.#deps.client),
       description: agent,
       capabilities: { cancel: {} },
       state: { state: "running" },
@@ -121,8 +121,8 @@ class Task {
 
   async receive(event: SessionEvent): Promise<void> {
     if (this.#hasEnded) return;
-    if (event.type === "message" && event.info.role === "user") this.#briefs.add(event.info.id);
-    if (event.type === "part" && !this.#briefs.has(event.messageId)) await this.#part(event.part);
+    if (event.type === "message" && event.info.role === "user") this.#promptIds.add(event.info.id);
+    if (event.type === "part" && !this.#promptIds.has(event.messageId)) await this.#part(event.part);
     if (event.type === "delta") await this.#delta(event.kind, event.partId, event.delta);
     if (event.type === "tool-output" && this.#shown.has(event.callId))
       await this.#calls.output(event.callId, event.delta);
@@ -134,15 +134,15 @@ class Task {
     await this.#show(part);
   }
 
-  asked(callId: string, title: string | undefined): void {
-    this.#calls.asked(callId, title);
+  resetCard(callId: string, title: string | undefined): void {
+    this.#calls.resetCard(callId, title);
   }
 
   async end(): Promise<void> {
     this.#hasEnded = true;
     for (const part of this.#open.values())
-      if (this.#shown.has(part.callId)) await this.#calls.show(cutOff(part, taskEnded));
-    if (this.#isOwnSession) await this.#state({ sessionId: this.#child.id, state: { state: "idle" } });
+      if (this.#shown.has(part.callId)) await this.#calls.show(toCancelledPart(part, taskEnded));
+    if (this.#isOwnSession) await this.#sendState({ sessionId: this.#child.id, state: { state: "idle" } });
   }
 
   async replay({ info, parts }: Message): Promise<void> {
@@ -177,20 +177,20 @@ class Task {
   }
 
   async #delta(kind: "text" | "reasoning", partId: string, delta: string): Promise<void> {
-    if (this.#isOwnSession) await this.#say(kind, partId, this.#said.add(partId, delta));
+    if (this.#isOwnSession) await this.#sendText(kind, partId, this.#streamed.add(partId, delta));
   }
 
   async #text(part: Part & { type: "text" | "reasoning" }): Promise<void> {
     if (!this.#isOwnSession || "synthetic" in part) return;
-    await this.#say(part.type, part.id, this.#said.complete(part.id, part.text));
+    await this.#sendText(part.type, part.id, this.#streamed.complete(part.id, part.text));
   }
 
-  async #say(kind: "text" | "reasoning", partId: string, text: string): Promise<void> {
+  async #sendText(kind: "text" | "reasoning", partId: string, text: string): Promise<void> {
     if (text !== "") await this.#deps.sendFrom(this.#child.id, textChunk(kind, partId, text));
   }
 
   /** An update that the stable protocol does not have yet; it goes to clients that asked for it only. */
-  async #state(update: SubagentUpdate): Promise<void> {
+  async #sendState(update: SubagentUpdate): Promise<void> {
     await this.#deps.send({ sessionUpdate: "subagent_update", ...update });
   }
 }
@@ -198,7 +198,7 @@ class Task {
 const taskEnded = "The task ended before this call did.";
 
 /** Clients that draw calls below the call that made them go by this. */
-function below(callId: string, update: SessionUpdate): SessionUpdate {
+function addParentCall(callId: string, update: SessionUpdate): SessionUpdate {
   const meta = { ...update._meta, claudeCode: { parentToolUseId: callId } };
   return { ...update, _meta: meta };
 }

@@ -10,16 +10,16 @@ const titleLength = 20_000;
 const plainKinds: ReadonlySet<ToolKind> = new Set(["execute", "edit"]);
 
 /** A call's title with everything in it visible, also where the client takes it for Markdown. */
-export function shownTitle(
+export function formatTitle(
   title: string,
   kind: ToolKind,
   { markdownTitles }: Pick<ClientFeatures, "markdownTitles">,
 ): string {
   const shown = cut(showInvisible(title), titleLength);
-  return markdownTitles && !plainKinds.has(kind) ? escaped(shown) : shown;
+  return markdownTitles && !plainKinds.has(kind) ? escapeMarkdown(shown) : shown;
 }
 
 /** Signs of Markdown that stand for something; an underscore inside of a word does not, nor does a dash behind one. */
-function escaped(text: string): string {
+function escapeMarkdown(text: string): string {
   return text.replace(/[\\`*[\]<>~|]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|^[#+-](?=\s)/gu, "\\$&");
 }

@@ -13,7 +13,7 @@ import { fenced } from "../../base/text/fence.ts";
 import { isRecord } from "../../base/text/record.ts";
 import { Serial, type Backpressure } from "../../base/async.ts";
 import { OutputPacer } from "./output-pacer.ts";
-import { shownTitle } from "./titles.ts";
+import { formatTitle } from "./titles.ts";
 
 /** Tools that show as the editor's plan and have no card of their own. */
 const planTools = new Set(["todowrite", "todoread"]);
@@ -65,12 +65,12 @@ export class ToolCalls {
     const finished = isFinished(part.state);
     if (finished) this.#ended.add(part.callId);
     if (open === undefined) {
-      const call = await this.#first(part);
+      const call = await this.#createCall(part);
       if (!finished) this.#open.set(part.callId, new OpenCall(call, this.#pacer(part)));
       return this.#deps.send({ ...call, sessionUpdate: "tool_call" });
     }
     await open.pacer.end();
-    const change = changed(open.sent, await this.#next(part, open.sent));
+    const change = findChanges(open.sent, await this.#updatedCall(part, open.sent));
     if (finished) this.#open.delete(part.callId);
     else open.sent = { ...open.sent, ...change };
     if (finished || Object.keys(change).length > 0) {
@@ -100,14 +100,14 @@ export class ToolCalls {
   }
 
   /** Editors take a question for an update of its call, so that what it shows in another way is told again behind it. */
-  asked(callId: string, title: string | undefined): void {
+  resetCard(callId: string, title: string | undefined): void {
     const open = this.#open.get(callId);
     if (open === undefined) return;
     const { content: _, ...rest } = open.sent;
     open.sent = { ...rest, ...(title !== undefined && { title: this.#title(title, rest.kind ?? "other") }) };
   }
 
-  async #first(part: ToolPart): Promise<ToolCall> {
+  async #createCall(part: ToolPart): Promise<ToolCall> {
     const call = await this.#call(part);
     const name = limitName(part.tool);
     const meta: Record<string, unknown> = { tool_name: name };
@@ -127,9 +127,9 @@ export class ToolCalls {
     const kind = part.kind ?? (this.#hasTerminal(part) ? "execute" : "other");
     return {
       toolCallId: part.callId,
-      title: this.#title(part.title ?? subjectOf(part) ?? part.tool, kind),
+      title: this.#title(part.title ?? findSubject(part) ?? part.tool, kind),
       kind,
-      status: wireStatus(state.status),
+      status: toWireStatus(state.status),
       ...(state.input !== undefined && { rawInput: limitInput(state.input) }),
       ...(part.locations && { locations: part.locations }),
       ...this.#endMeta(part),
@@ -139,11 +139,11 @@ export class ToolCalls {
   }
 
   #title(title: string, kind: ToolKind): string {
-    return shownTitle(title, kind, this.#deps.client);
+    return formatTitle(title, kind, this.#deps.client);
   }
 
   /** How the call is now. What a question showed stays until there is something else to show, or the call ends. */
-  async #next(part: ToolPart, sent: ToolCallUpdate): Promise<ToolCallUpdate> {
+  async #updatedCall(part: ToolPart, sent: ToolCallUpdate): Promise<ToolCallUpdate> {
     const call = await this.#call(part);
     const { content, ...rest } = call;
     const isKept = sent.content === undefined && content?.length === 0 && !isFinished(part.state);
@@ -170,7 +170,8 @@ export class ToolCalls {
     const diffs = await this.#diffs(state.changes ?? []);
     if (state.status === "error") return [...diffs, ...terminal, textContent(errorText(state))];
     const images = (state.attachments ?? []).flatMap(imageContent);
-    if (part.tool === "task") return [...diffs, textContent(cut(reportOf(state.output), cardLength))];
+    if (part.tool === "task")
+      return [...diffs, textContent(cut(removeTaskMetadata(state.output), cardLength))];
     if (diffs.length > 0) return [...diffs, ...images];
     if (terminal.length > 0) return [...terminal, ...images];
     return [...(state.output === "" ? [] : [textContent(fenced(cut(state.output, cardLength)))]), ...images];
@@ -231,7 +232,7 @@ class OpenCall {
 }
 
 /** The call as it ends when nobody waits for its own end any more. */
-export function cutOff(part: ToolPart, error: string): ToolPart {
+export function toCancelledPart(part: ToolPart, error: string): ToolPart {
   return { ...part, state: { status: "error", input: part.state.input, error, reason: "cancelled" } };
 }
 
@@ -241,7 +242,7 @@ export function textContent(text: string): ToolCallContent {
 }
 
 /** What a call of a known tool is about that was refused before it could say so itself. */
-function subjectOf({ kind = "other", state: { input } }: ToolPart): string | undefined {
+function findSubject({ kind = "other", state: { input } }: ToolPart): string | undefined {
   if (kind === "other" || !isRecord(input)) return undefined;
   return (
     subjectFields.map((name) => input[name]).filter((value) => typeof value === "string")[0] || undefined
@@ -262,7 +263,9 @@ function imageContent({ mime, url }: { mime: string; url: string }): ToolCallCon
   return [{ type: "content", content: { type: "image", mimeType: mime, data } }];
 }
 
-function wireStatus(status: ToolPart["state"]["status"]): "pending" | "in_progress" | "completed" | "failed" {
+function toWireStatus(
+  status: ToolPart["state"]["status"],
+): "pending" | "in_progress" | "completed" | "failed" {
   switch (status) {
     case "running":
       return "in_progress";
@@ -290,12 +293,12 @@ function terminalText(text: string): string {
 }
 
 /** What a task's agent wrote, without the facts that are for the model. */
-function reportOf(output: string): string {
+function removeTaskMetadata(output: string): string {
   return output.replace(/\n*<task_metadata>[^]*$/, "");
 }
 
 /** The fields of `next` that differ from what the client has. */
-function changed(sent: ToolCallUpdate, next: ToolCallUpdate): Partial<ToolCallUpdate> {
+function findChanges(sent: ToolCallUpdate, next: ToolCallUpdate): Partial<ToolCallUpdate> {
   const before = new Map<string, unknown>(Object.entries(sent));
   const entries = Object.entries(next).filter(
     ([key, value]) => key !== "toolCallId" && JSON.stringify(value) !== JSON.stringify(before.get(key)),

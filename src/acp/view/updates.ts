@@ -41,7 +41,7 @@ export function usageUpdate(used: number, size: number, cost: number | undefined
 }
 
 /** What can be called with a slash. */
-export function commandsOf(session: Session): AvailableCommand[] {
+export function listCommands(session: Session): AvailableCommand[] {
   return session.commands.map(({ name, description, hint }) => ({
     name,
     description,

@@ -1,36 +1,39 @@
 import type { AgentContext } from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type * as draft from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import type { RequestPermissionRequest } from "@agentclientprotocol/sdk/unstable";
-import { type ClientRequests, waitingFor } from "../client/client-requests.ts";
+import { type ClientRequests, cancelOptions } from "../client/client-requests.ts";
 import { toToolCall } from "./convert.ts";
 import type { Turns } from "./turns.ts";
 
 /** Not their literals: the library's types of both versions name the same schemas differently. */
 const elicitationMethod: string = "elicitation/create";
-const visitedMethod: string = "elicitation/complete";
+const completedMethod: string = "elicitation/complete";
 const authStatusMethod: string = "auth/status_update";
 
 /** What of a session is needed to ask in it. */
-export interface AskedSession {
+export interface RequestContext {
   cwd: string;
   turns: Turns;
 }
 
 /** Asks in the form of version 2, and says meanwhile that the person is waited for. */
-export function draftAsker(client: AgentContext, find: (sessionId: string) => AskedSession): ClientRequests {
+export function createDraftRequests(
+  client: AgentContext,
+  find: (sessionId: string) => RequestContext,
+): ClientRequests {
   return {
     permission: (request, signal) => {
       const { cwd, turns } = find(request.sessionId);
-      const asked = toDraftPermission(request, cwd);
-      return turns.whileAsking(signal, () =>
-        client.request("session/request_permission", asked, waitingFor(signal)),
+      const draftRequest = toDraftPermission(request, cwd);
+      return turns.whileRequiresAction(signal, () =>
+        client.request("session/request_permission", draftRequest, cancelOptions(signal)),
       );
     },
     elicit: (request, signal) =>
-      find(request.sessionId).turns.whileAsking(signal, () =>
-        client.request(elicitationMethod, request, waitingFor(signal)),
+      find(request.sessionId).turns.whileRequiresAction(signal, () =>
+        client.request(elicitationMethod, request, cancelOptions(signal)),
       ),
-    visited: (elicitationId) => client.notify(visitedMethod, { elicitationId }),
+    completeElicitation: (elicitationId) => client.notify(completedMethod, { elicitationId }),
     authStatus: (status) => client.notify(authStatusMethod, status),
   };
 }
