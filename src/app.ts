@@ -173,7 +173,7 @@ export class App {
     this.#sessions = new Sessions({
       store: this.store,
       version: this.#options.version,
-      door: host,
+      host,
       log: this.log,
       openProject: (folders) => this.projects.open(folders),
       servers: this.openServers(host),

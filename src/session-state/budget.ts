@@ -1,4 +1,4 @@
-import { InternalPrompt, type OwnCallDeps } from "../tool-calls/internal-prompt.ts";
+import { InternalPrompt, type InternalPromptDeps } from "../tool-calls/internal-prompt.ts";
 
 /** What the program's question about money is called on the wire. */
 export const budgetTool = "budget";
@@ -10,7 +10,7 @@ export interface CostLimits {
 }
 
 /** Spent so far, in US dollars. */
-export interface Spent {
+export interface CostSoFar {
   turn: number;
   session: number;
 }
@@ -31,7 +31,11 @@ export class Budget {
   }
 
   /** Whether the next model call may be made. */
-  async allows(spent: Spent, deps: OwnCallDeps, signal: AbortSignal): Promise<"yes" | "no" | "cancelled"> {
+  async allows(
+    spent: CostSoFar,
+    deps: InternalPromptDeps,
+    signal: AbortSignal,
+  ): Promise<"yes" | "no" | "cancelled"> {
     for (const what of ["turn", "session"] as const) {
       const limit = this.#allowed[what];
       if (limit === undefined || spent[what] < limit) continue;
@@ -42,9 +46,9 @@ export class Budget {
   }
 
   async #ask(
-    what: keyof Spent,
+    what: keyof CostSoFar,
     spent: number,
-    deps: OwnCallDeps,
+    deps: InternalPromptDeps,
     signal: AbortSignal,
   ): Promise<"yes" | "no" | "cancelled"> {
     const more = this.#limits[what] ?? 0;

@@ -1,4 +1,4 @@
-import { InternalPrompt, type OwnCallDeps } from "../tool-calls/internal-prompt.ts";
+import { InternalPrompt, type InternalPromptDeps } from "../tool-calls/internal-prompt.ts";
 import type { PendingConsent } from "../conversation/project.ts";
 
 /** The name under which the question goes as a call, for clients that tell calls apart. */
@@ -9,7 +9,7 @@ const wantsLimit = 40;
 
 /** Asks whether the project's own configuration may count in full. The answer is kept with the folder. */
 export async function askConsent(
-  deps: OwnCallDeps,
+  deps: InternalPromptDeps,
   consent: PendingConsent,
   signal: AbortSignal,
 ): Promise<"accepted" | "declined" | "unasked" | "cancelled"> {

@@ -4,7 +4,7 @@ import type { Model } from "../model/model.ts";
 import type { Project } from "../conversation/project.ts";
 
 /** Who may say which model answers, the strongest first. */
-export interface ModelWishes {
+export interface ModelPreferences {
   /** By the person, in the editor. */
   chosen: ModelRef | undefined;
   /** The reasoning effort that the person chose beside the model. */
@@ -17,26 +17,26 @@ export interface ModelWishes {
  * The first wish that is there decides, and when that model cannot be used this is an error: nothing falls back
  * to another model silently. Without a wish it is the configured one, the last used one, or the only one there is.
  */
-export function chooseModel({ models }: Project, wishes: ModelWishes): Model | AgentError {
+export function chooseModel({ models }: Project, wishes: ModelPreferences): Model | AgentError {
   const wish = wishes.chosen ?? wishes.agent.model;
   const choice =
     wish === undefined ? models.defaultModel({ lastUsed: wishes.lastUsed }) : models.choose(wish);
   if (choice.outcome === "none") return choice.error;
-  return withEffort(choice.model, wishes);
+  return applyEffort(choice.model, wishes);
 }
 
 /** The person's effort counts before one that was written behind the model, and that before the agent's. */
-function withEffort(model: Model, { effort, agent }: ModelWishes): Model {
+function applyEffort(model: Model, { effort, agent }: ModelPreferences): Model {
   const wished = [
     effort !== undefined && model.variants.includes(effort) ? effort : undefined,
     model.ref.variant,
-    agent.variant !== undefined && mayHave(model, agent.variant) ? agent.variant : undefined,
+    agent.variant !== undefined && supportsEffort(model, agent.variant) ? agent.variant : undefined,
   ];
   const variant = wished.find((one) => one !== undefined);
   return variant === undefined ? model : { ...model, ref: { ...model.ref, variant } };
 }
 
 /** Of a model that reasons but whose efforts are not known, any is believed. */
-export function mayHave({ variants, abilities }: Model, effort: string): boolean {
+export function supportsEffort({ variants, abilities }: Model, effort: string): boolean {
   return variants.includes(effort) || (variants.length === 0 && abilities.reasoning);
 }

@@ -8,7 +8,7 @@ import type { Project } from "../conversation/project.ts";
 
 export interface SessionInstructionsDeps {
   project(): Project;
-  choices: SessionSettings;
+  settings: SessionSettings;
   /** Tells the person. */
   warn(text: string): Promise<void>;
   /** Of the session that this one works for: a child asks for no text again, and tells nothing twice. */
@@ -19,7 +19,7 @@ export interface SessionInstructionsDeps {
 export class SessionInstructions {
   readonly #deps: SessionInstructionsDeps;
   readonly #fetched: FetchedTexts;
-  readonly #toldNotes = new Set<string>();
+  readonly #shownNotes = new Set<string>();
 
   constructor(deps: SessionInstructionsDeps) {
     this.#deps = deps;
@@ -32,9 +32,9 @@ export class SessionInstructions {
     const loading = this.#deps.project().instructions(this.#fetched);
     const loaded = await orWhenAborted(loading, signal, undefined);
     const { instructions, notes } = loaded ?? { instructions: [], notes: [] };
-    const isNew = (note: string) => !this.#toldNotes.has(note);
+    const isNew = (note: string) => !this.#shownNotes.has(note);
     for (const note of parent === undefined ? notes.filter(isNew) : []) {
-      this.#toldNotes.add(note);
+      this.#shownNotes.add(note);
       await this.#deps.warn(`Instructions: ${note}`);
     }
     return instructions;
@@ -42,7 +42,7 @@ export class SessionInstructions {
 
   async #fetchText(url: string): Promise<string> {
     const request = { permission: "webfetch", subjects: [{ text: url }], always: [] };
-    const { action, reason } = evaluate(request, this.#deps.choices.agent.rules);
+    const { action, reason } = evaluate(request, this.#deps.settings.agent.rules);
     if (action === "deny") throw new UserError(reason);
     return this.#deps.project().fetchText(url);
   }

@@ -4,12 +4,12 @@ import type { Project } from "../conversation/project.ts";
 
 /** The plugins that take part in a session, and of which state of the project they are. */
 export class SessionPlugins {
-  readonly #tell: (text: string) => void;
+  readonly #warn: (text: string) => void;
   #joined: { plugins: Plugins | undefined; project: Project; leave: () => void } | undefined;
 
   /** `tell` brings to the person what is wrong with them. */
   constructor(tell: (text: string) => void) {
-    this.#tell = tell;
+    this.#warn = tell;
   }
 
   /** Those that take part now. */
@@ -21,7 +21,7 @@ export class SessionPlugins {
   async join(project: Project): Promise<void> {
     if (this.#joined?.project === project) return;
     const plugins = await project.plugins().catch((error: unknown) => {
-      this.#tell(`Plugins and tools of yours could not be started: ${messageOf(error)}`);
+      this.#warn(`Plugins and tools of yours could not be started: ${messageOf(error)}`);
       return undefined;
     });
     const before = this.#joined;
@@ -29,7 +29,7 @@ export class SessionPlugins {
       this.#joined = { ...before, project };
       return;
     }
-    this.#joined = { plugins, project, leave: plugins?.join(this.#tell).leave ?? (() => {}) };
+    this.#joined = { plugins, project, leave: plugins?.join(this.#warn).leave ?? (() => {}) };
     before?.leave();
   }
 

@@ -11,9 +11,9 @@ import type { Project } from "../conversation/project.ts";
 import type { SessionInfoStore } from "../conversation/session-info-store.ts";
 import type { Windows } from "../context/windows.ts";
 
-export interface ChoicesDeps {
+export interface SessionSettingsDeps {
   sessionId: SessionId;
-  record: SessionInfoStore;
+  infoStore: SessionInfoStore;
   gate: Pick<Decider, "reconsider">;
   emit: Emit;
   project(): Project;
@@ -25,17 +25,17 @@ export interface ChoicesDeps {
 
 /** Who answers in a session and how: what the person chose, and what agents and configuration say where nothing was. */
 export class SessionSettings {
-  readonly #deps: ChoicesDeps;
+  readonly #deps: SessionSettingsDeps;
   /** The agent that was chosen behind the message which is answered now. */
-  #chosenBehind: Agent | undefined;
+  #nextAgent: Agent | undefined;
 
-  constructor(deps: ChoicesDeps) {
+  constructor(deps: SessionSettingsDeps) {
     this.#deps = deps;
   }
 
   get agent(): Agent {
     const { agents, defaultAgent } = this.#deps.project();
-    const agent = agents.get(this.#deps.record.info.agent) ?? agents.get(defaultAgent);
+    const agent = agents.get(this.#deps.infoStore.info.agent) ?? agents.get(defaultAgent);
     if (agent === undefined) throw new Error(`no agent ${defaultAgent}`);
     return agent;
   }
@@ -47,11 +47,11 @@ export class SessionSettings {
 
   /** What holds at once for a turn that began under another agent: who chooses plan mode wants nothing changed any more. */
   get limits(): readonly Ruleset[] {
-    return this.#chosenBehind?.limits ?? [];
+    return this.#nextAgent?.limits ?? [];
   }
 
   beginTurn(): void {
-    this.#chosenBehind = undefined;
+    this.#nextAgent = undefined;
   }
 
   /** Names of the agents that a person may choose. */
@@ -71,7 +71,7 @@ export class SessionSettings {
 
   /** The model that would answer a message to this agent now, if one can be chosen. */
   modelOf(agent: string | undefined): Model | undefined {
-    const choice = this.#choose(this.agentNamed(agent), this.#deps.record.info);
+    const choice = this.#choose(this.agentNamed(agent), this.#deps.infoStore.info);
     return "code" in choice ? undefined : choice;
   }
 
@@ -82,50 +82,50 @@ export class SessionSettings {
 
   /** Whether a full context is summed up by itself. */
   get autoCompact(): boolean {
-    return this.#deps.record.info.autoCompact ?? this.#deps.project().config.compaction?.auto !== false;
+    return this.#deps.infoStore.info.autoCompact ?? this.#deps.project().config.compaction?.auto !== false;
   }
 
   async setAgent(name: string): Promise<void> {
-    const { sessionId, record, gate, emit } = this.#deps;
+    const { sessionId, infoStore, gate, emit } = this.#deps;
     const agent = this.#deps.project().agents.get(name);
     if (agent === undefined || !isSelectable(agent)) throw new UserError(`There is no mode "${name}".`);
-    if (name === record.info.agent) return;
-    this.#chosenBehind = agent;
+    if (name === infoStore.info.agent) return;
+    this.#nextAgent = agent;
     gate.reconsider();
-    await record.save({ agent: name });
+    await infoStore.save({ agent: name });
     await emit({ sessionId, type: "agent", agent: name });
   }
 
   /** The client's explicit choice; it stands above what agents and configuration say. */
   async setModel(model: ModelRef): Promise<void> {
-    const { sessionId, record, emit } = this.#deps;
+    const { sessionId, infoStore, emit } = this.#deps;
     if (this.#deps.project().models.find(model) === undefined)
       throw new UserError(`There is no model "${model.provider}/${model.model}".`);
-    await record.save({ model });
+    await infoStore.save({ model });
     await this.#deps.rememberModel(model);
     await emit({ sessionId, type: "model", model });
   }
 
   /** How much the model thinks from now on; undefined leaves it to the model, the agent or the configuration. */
   async setEffort(effort: string | undefined): Promise<void> {
-    const { sessionId, record, emit } = this.#deps;
-    await record.save({ effort });
-    await emit({ sessionId, type: "model", model: record.info.model });
+    const { sessionId, infoStore, emit } = this.#deps;
+    await infoStore.save({ effort });
+    await emit({ sessionId, type: "model", model: infoStore.info.model });
   }
 
   /** How much goes without asking from now on; questions that it settles are taken back. */
   async setApproval(approval: ApprovalMode): Promise<void> {
-    const { sessionId, record, gate, emit } = this.#deps;
-    if (approval === (record.info.approval ?? "ask")) return;
-    await record.save({ approval });
+    const { sessionId, infoStore, gate, emit } = this.#deps;
+    if (approval === (infoStore.info.approval ?? "ask")) return;
+    await infoStore.save({ approval });
     gate.reconsider();
     await emit({ sessionId, type: "approval", approval });
   }
 
   async setAutoCompact(autoCompact: boolean): Promise<void> {
     if (autoCompact === this.autoCompact) return;
-    const { sessionId, record, emit } = this.#deps;
-    await record.save({ autoCompact });
+    const { sessionId, infoStore, emit } = this.#deps;
+    await infoStore.save({ autoCompact });
     await emit({ sessionId, type: "options" });
   }
 

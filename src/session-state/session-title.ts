@@ -11,8 +11,8 @@ import { generateTitle } from "./title.ts";
 
 export interface SessionTitleDeps {
   sessionId: SessionId;
-  record: SessionInfoStore;
-  spending: UsageTracker;
+  infoStore: SessionInfoStore;
+  usageTracker: UsageTracker;
   emit: Emit;
   log: Log;
   project(): Project;
@@ -33,16 +33,16 @@ export class SessionTitle {
 
   /** A person's title stays until the person gives another one. */
   async set(title: string, source: "fallback" | "generated" | "person"): Promise<void> {
-    const { sessionId, record, emit } = this.#deps;
-    if (record.info.titleSource === "person" && source !== "person") return;
-    await record.save({ title, titleSource: source });
-    await emit({ sessionId, type: "title", title, updatedAt: record.info.time.updated });
+    const { sessionId, infoStore, emit } = this.#deps;
+    if (infoStore.info.titleSource === "person" && source !== "person") return;
+    await infoStore.save({ title, titleSource: source });
+    await emit({ sessionId, type: "title", title, updatedAt: infoStore.info.time.updated });
   }
 
   /** A fallback at once, a better one from a model beside the turn. */
-  async give(text: string, signal: AbortSignal): Promise<void> {
-    const { sessionId, record, spending, log } = this.#deps;
-    if (record.info.title !== undefined || text === "") return;
+  async generate(text: string, signal: AbortSignal): Promise<void> {
+    const { sessionId, infoStore, usageTracker, log } = this.#deps;
+    if (infoStore.info.title !== undefined || text === "") return;
     await this.set(fallbackTitle(text), "fallback");
     const { agents, models, retryPolicy } = this.#deps.project();
     const agent = agents.get("title");
@@ -52,7 +52,7 @@ export class SessionTitle {
     void generateTitle({ models, retryPolicy, model, agent }, { sessionId, text }, either)
       .then(async ({ title, tokens, cost }) => {
         if (either.aborted) return;
-        await spending.countTitle({ model: model.ref, tokens, cost, time: Date.now() });
+        await usageTracker.countTitle({ model: model.ref, tokens, cost, time: Date.now() });
         if (title !== undefined) await this.set(title, "generated");
       })
       .catch((error: unknown) => log.warn("no title", { sessionId, ...errorFields(error) }));
@@ -66,7 +66,7 @@ export class SessionTitle {
   /** A small model that was configured is not replaced by another one: then the first words stay the title. */
   async #modelForTitle(): Promise<Model | undefined> {
     const { config, models } = this.#deps.project();
-    if (config.small_model === undefined) return withoutEffort(this.#deps.model());
+    if (config.small_model === undefined) return omitEffort(this.#deps.model());
     const choice = models.chooseByName(config.small_model);
     if (choice.outcome === "found") return choice.model;
     await this.#deps.warn(
@@ -77,7 +77,7 @@ export class SessionTitle {
 }
 
 /** A title is not worth the thoughts that the work is. */
-function withoutEffort(model: Model | undefined): Model | undefined {
+function omitEffort(model: Model | undefined): Model | undefined {
   if (model === undefined) return undefined;
   const { provider, model: id } = model.ref;
   return { ...model, ref: { provider, model: id } };

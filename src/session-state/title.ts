@@ -10,13 +10,13 @@ import { askModel } from "../context/model-answer.ts";
 import { noTokens } from "../conversation/turn-result.ts";
 
 /** Characters of the message that a title is made from: what is pasted behind them says little more. */
-const longestMaterial = 4_000;
+const maxMaterial = 4_000;
 /** UTF-16 units of a title that a person gives. */
-const longestOwnTitle = 256;
+const maxUserTitle = 256;
 
 /** A person's title in one line; empty where there is nothing of it. */
-export function ownTitle(text: string): string {
-  return beginningOf(text.replace(/\s+/g, " ").trim(), longestOwnTitle).trimEnd().toWellFormed();
+export function normalizeTitle(text: string): string {
+  return beginningOf(text.replace(/\s+/g, " ").trim(), maxUserTitle).trimEnd().toWellFormed();
 }
 
 /** Asks a model for a title. Undefined when it has none to give; a title is never worth an error. */
@@ -46,7 +46,7 @@ function firstLine(text: string): string | undefined {
 }
 
 function userMessage(sessionId: SessionId, agent: string, text: string): Message {
-  const question = `Write a title for a conversation that begins so:\n\n${text.slice(0, longestMaterial)}`;
+  const question = `Write a title for a conversation that begins so:\n\n${text.slice(0, maxMaterial)}`;
   return {
     info: { id: newMessageId(), sessionId, role: "user", time: { created: Date.now() }, agent },
     parts: [{ id: newPartId(), type: "text", text: question }],

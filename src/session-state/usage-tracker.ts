@@ -12,10 +12,10 @@ import type { Transcript } from "../conversation/transcript.ts";
 import { addTokens, noTokens } from "../conversation/turn-result.ts";
 import { compactionOf, isFinishedSummary } from "../conversation/visible-messages.ts";
 
-export interface SpendingDeps {
+export interface UsageTrackerDeps {
   sessionId: SessionId;
   limits: CostLimits | undefined;
-  record: SessionInfoStore;
+  infoStore: SessionInfoStore;
   transcript: Pick<Transcript, "messages">;
   gate: Decider;
   emit: Emit;
@@ -29,15 +29,15 @@ export interface SpendingDeps {
 
 /** What a session uses of tokens and of US dollars, and whether it may use more. */
 export class UsageTracker {
-  readonly #deps: SpendingDeps;
+  readonly #deps: UsageTrackerDeps;
   #limits: CostLimits | undefined;
   #budget: Budget;
   /** What the running turn and its tasks have used. */
-  #ofTurn = { cost: 0, childTokens: noTokens };
+  #turn = { cost: 0, childTokens: noTokens };
   /** Tokens in the model's context after its newest call. */
   #used: number | undefined;
 
-  constructor(deps: SpendingDeps) {
+  constructor(deps: UsageTrackerDeps) {
     this.#deps = deps;
     this.#limits = deps.limits;
     this.#budget = new Budget(deps.limits);
@@ -47,68 +47,72 @@ export class UsageTracker {
   /** Context in use after the newest model call, with the window of the model that would answer now. */
   get usage(): Usage | undefined {
     if (this.#used === undefined) return undefined;
-    return { used: this.#used, size: this.#deps.model()?.limit.context, cost: this.#deps.record.info.cost };
+    return {
+      used: this.#used,
+      size: this.#deps.model()?.limit.context,
+      cost: this.#deps.infoStore.info.cost,
+    };
   }
 
   /** Tokens of the tasks of the running turn. */
   get childTokens(): Tokens {
-    return this.#ofTurn.childTokens;
+    return this.#turn.childTokens;
   }
 
   /** From here on these limits count; the same as before change nothing. */
-  limitTo(limits: CostLimits | undefined): void {
+  setLimits(limits: CostLimits | undefined): void {
     if (JSON.stringify(limits) !== JSON.stringify(this.#limits)) this.#budget = new Budget(limits);
     this.#limits = limits;
   }
 
   beginTurn(): void {
     this.#budget.beginTurn();
-    this.#ofTurn = { cost: 0, childTokens: noTokens };
+    this.#turn = { cost: 0, childTokens: noTokens };
   }
 
   /** Whether another model call may be made, for this session or a child of it. Asks the person where a limit is reached. */
   allows(signal: AbortSignal): Promise<"yes" | "no" | "cancelled"> {
-    const { parent, record, sessionId, gate, emit } = this.#deps;
+    const { parent, infoStore, sessionId, gate, emit } = this.#deps;
     if (parent !== undefined) return parent.allows(signal);
-    const spent = { turn: this.#ofTurn.cost, session: record.info.cost };
+    const spent = { turn: this.#turn.cost, session: infoStore.info.cost };
     return this.#budget.allows(spent, { sessionId, gate, emit, agent: this.#deps.agent() }, signal);
   }
 
   async countStep({ tokens, cost }: { tokens: Tokens; cost: number }): Promise<void> {
     const used = contextTokens(tokens);
-    await this.#spend(cost, used > 0 ? used : this.#used);
+    await this.#count(cost, used > 0 ? used : this.#used);
     await this.#deps.parent?.countChild(tokens, cost);
   }
 
   /** `left` are the tokens in the context after it, estimated. */
   async countCompaction(tokens: Tokens, cost: number, left: number): Promise<void> {
-    await this.#spend(cost, left);
+    await this.#count(cost, left);
     await this.#deps.parent?.countChild(tokens, cost);
   }
 
   /** What a child used counts here too. */
   async countChild(tokens: Tokens, cost: number): Promise<void> {
-    this.#ofTurn.childTokens = addTokens(this.#ofTurn.childTokens, tokens);
-    await this.#spend(cost, this.#used);
+    this.#turn.childTokens = addTokens(this.#turn.childTokens, tokens);
+    await this.#count(cost, this.#used);
     await this.#deps.parent?.countChild(tokens, cost);
   }
 
   /** The title is written beside the turns. */
   countTitle(titleCall: NonNullable<SessionInfo["titleCall"]>): Promise<void> {
-    const { record } = this.#deps;
-    return record.save({ cost: record.info.cost + titleCall.cost, titleCall });
+    const { infoStore } = this.#deps;
+    return infoStore.save({ cost: infoStore.info.cost + titleCall.cost, titleCall });
   }
 
   /** Says anew how full the context is, when other messages count than before. */
-  lookAgain(): Promise<void> {
-    return this.#spend(0, usedContext(this.#deps.transcript));
+  recountContext(): Promise<void> {
+    return this.#count(0, usedContext(this.#deps.transcript));
   }
 
   /** Counts dollars and says how full the context is now. */
-  async #spend(cost: number, used: number | undefined): Promise<void> {
-    const { sessionId, record, emit } = this.#deps;
-    this.#ofTurn.cost += cost;
-    record.note({ cost: record.info.cost + cost });
+  async #count(cost: number, used: number | undefined): Promise<void> {
+    const { sessionId, infoStore, emit } = this.#deps;
+    this.#turn.cost += cost;
+    infoStore.note({ cost: infoStore.info.cost + cost });
     this.#used = used;
     const { usage } = this;
     if (usage !== undefined) await emit({ sessionId, type: "usage", usage });
@@ -117,13 +121,13 @@ export class UsageTracker {
 
 /** What the newest model call left in the context; after a compaction what it noted, for its call read what is gone. */
 function usedContext({ messages }: Pick<Transcript, "messages">): number | undefined {
-  const newest = messages.findLast(({ info }) => usedBy(info) > 0);
+  const newest = messages.findLast(({ info }) => contextAfter(info) > 0);
   if (newest === undefined) return undefined;
-  if (!isFinishedSummary(newest)) return usedBy(newest.info);
+  if (!isFinishedSummary(newest)) return contextAfter(newest.info);
   const compaction = messages.findLast((message) => compactionOf(message) !== undefined);
   return (compaction && compactionOf(compaction)?.left) ?? estimateMessages(messages);
 }
 
-function usedBy(info: MessageInfo): number {
+function contextAfter(info: MessageInfo): number {
   return info.role === "assistant" ? contextTokens(info.tokens) : 0;
 }

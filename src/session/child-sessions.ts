@@ -31,7 +31,7 @@ export class ChildSessions {
     const { agent, model, title, callId: parentCallId, project } = child;
     const now = Date.now();
     const wish = { agent, ...(model && { model }), parentCallId };
-    const earlier = child.id === undefined ? undefined : await this.#earlier(child.id, parent);
+    const earlier = child.id === undefined ? undefined : await this.#loadEarlier(child.id, parent);
     const info: SessionInfo = {
       id: newSessionId(),
       projectId: project.id,
@@ -51,18 +51,18 @@ export class ChildSessions {
       amend,
       parent: { child, session: parent },
     });
-    if (opened.status === "opened") return this.#keep(opened.session);
+    if (opened.status === "opened") return this.#register(opened.session);
     const why = opened.status === "busy" ? "it is still at work" : "it is gone";
     throw new UserError(`The task ${info.id} cannot go on: ${why}.`);
   }
 
-  #keep(session: Session): Session {
+  #register(session: Session): Session {
     this.#live.set(session.id, session);
     void session.closed.then(() => this.#live.delete(session.id));
     return session;
   }
 
-  async #earlier(id: string, parent: Session): Promise<SessionInfo> {
+  async #loadEarlier(id: string, parent: Session): Promise<SessionInfo> {
     const info = isSessionId(id) ? await (await this.#deps.store()).load(id) : undefined;
     if (info?.parentId === parent.id) return info;
     throw new UserError(`This session has no task "${id}". Leave task_id out to begin a new one.`);

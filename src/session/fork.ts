@@ -10,14 +10,14 @@ export type ForkPoint = string;
  * What a fork takes over: whole messages from the first up to the one that is named, that one included; without a
  * name all of them. Undefined where no message is meant. An answer that is still being written is left out.
  */
-export async function messagesUpTo(
+export async function collectMessages(
   history: AsyncIterable<Message>,
   point: ForkPoint | undefined,
 ): Promise<Message[] | undefined> {
   const messages: Message[] = [];
   for await (const message of history) {
-    if (isWhole(message)) messages.push(message);
-    if (point !== undefined && isMeant(message, point)) return messages;
+    if (isComplete(message)) messages.push(message);
+    if (point !== undefined && matchesPoint(message, point)) return messages;
   }
   return point === undefined ? messages : undefined;
 }
@@ -32,11 +32,11 @@ export async function copyMessages(
   if (opened.status !== "opened") throw new Error(`the new session ${sessionId} is ${opened.status}`);
   const { writer } = opened;
   try {
-    const ids = newIds(messages);
+    const ids = createIds(messages);
     for (const { info, parts } of messages) {
       const id = ids.get(info.id) ?? info.id;
-      writer.putMessage(withIds({ ...info, id, sessionId }, ids));
-      for (const part of parts) writer.putPart(id, withPartIds(part, ids));
+      writer.putMessage(replaceParentId({ ...info, id, sessionId }, ids));
+      for (const part of parts) writer.putPart(id, replacePartIds(part, ids));
       writer.seal(id);
     }
   } finally {
@@ -47,7 +47,7 @@ export async function copyMessages(
 type NewIds = ReadonlyMap<MessageId, MessageId>;
 
 /** Returns a new id for each message; they sort as the old ones do. */
-function newIds(messages: readonly Message[]): NewIds {
+function createIds(messages: readonly Message[]): NewIds {
   const ids = new Map<MessageId, MessageId>();
   let last: MessageId | undefined;
   for (const { info } of messages) {
@@ -57,11 +57,11 @@ function newIds(messages: readonly Message[]): NewIds {
   return ids;
 }
 
-function withIds(info: MessageInfo, ids: NewIds): MessageInfo {
+function replaceParentId(info: MessageInfo, ids: NewIds): MessageInfo {
   return info.role === "user" ? info : { ...info, parentId: ids.get(info.parentId) ?? info.parentId };
 }
 
-function withPartIds(part: Part, ids: NewIds): Part {
+function replacePartIds(part: Part, ids: NewIds): Part {
   const id = newPartId();
   if (part.type !== "compaction") return { ...part, id };
   const { keepFrom, question } = part;
@@ -74,7 +74,7 @@ function withPartIds(part: Part, ids: NewIds): Part {
 }
 
 /** What the fork has of its source beside messages and folders. Its own cost begins at nothing. */
-export function inherited(source: SessionInfo): Partial<SessionInfo> {
+export function inheritInfo(source: SessionInfo): Partial<SessionInfo> {
   const { agent, model, approval, autoCompact, givenPrompt, title } = source;
   return {
     agent,
@@ -86,10 +86,10 @@ export function inherited(source: SessionInfo): Partial<SessionInfo> {
   };
 }
 
-function isMeant({ info, parts }: Message, point: ForkPoint): boolean {
+function matchesPoint({ info, parts }: Message, point: ForkPoint): boolean {
   return info.id === point || parts.some(({ id }) => id === point);
 }
 
-function isWhole({ info }: Message): boolean {
+function isComplete({ info }: Message): boolean {
   return info.role === "user" || info.time.completed !== undefined;
 }

@@ -11,7 +11,7 @@ import type { SessionInfoStore } from "../conversation/session-info-store.ts";
 /** Problems that are told when changed files bring them; /reload lists more. */
 const newProblemsLimit = 5;
 
-export interface LiveProjectDeps {
+export interface ProjectWatcherDeps {
   sessionId: SessionId;
   /** As it was when the session was opened. */
   project: Project;
@@ -19,8 +19,8 @@ export interface LiveProjectDeps {
   reopenProject(): Promise<Project>;
   /** Told before anybody is shown what became another. */
   onReopened(project: Project): void;
-  record: SessionInfoStore;
-  choices: SessionSettings;
+  infoStore: SessionInfoStore;
+  settings: SessionSettings;
   /** What can be called with a slash now. */
   commands(): readonly Command[];
   gate: Decider;
@@ -31,11 +31,11 @@ export interface LiveProjectDeps {
 
 /** The project that a session works with, as its files say it from turn to turn. */
 export class ProjectWatcher {
-  readonly #deps: LiveProjectDeps;
+  readonly #deps: ProjectWatcherDeps;
   #current: Project;
   #isConsentSettled = false;
 
-  constructor(deps: LiveProjectDeps) {
+  constructor(deps: ProjectWatcherDeps) {
     this.#deps = deps;
     this.#current = deps.project;
   }
@@ -46,13 +46,13 @@ export class ProjectWatcher {
 
   /** Works from here on with what the files say now, and tells what became another by it. */
   async reload(): Promise<Project> {
-    const before = this.#shown();
+    const before = this.#editorView();
     const { consent } = this.#current;
     this.#current = await this.#deps.reopenProject();
     if (JSON.stringify(this.#current.consent?.wants) !== JSON.stringify(consent?.wants))
       this.#isConsentSettled = false;
     this.#deps.onReopened(this.#current);
-    await this.#tellChanges(before, this.#shown());
+    await this.#emitChanges(before, this.#editorView());
     return this.#current;
   }
 
@@ -81,23 +81,23 @@ export class ProjectWatcher {
   async settleConsent(signal: AbortSignal): Promise<boolean> {
     const { consent } = this.#current;
     if (consent === undefined || this.#isConsentSettled) return true;
-    const { sessionId, gate, emit, choices } = this.#deps;
-    const answer = await askConsent({ sessionId, gate, emit, agent: choices.agent.name }, consent, signal);
+    const { sessionId, gate, emit, settings } = this.#deps;
+    const answer = await askConsent({ sessionId, gate, emit, agent: settings.agent.name }, consent, signal);
     this.#isConsentSettled = answer === "accepted" || answer === "declined";
     if (answer === "accepted") await this.reload();
     return answer !== "cancelled";
   }
 
-  async #tellChanges(before: Shown, now: Shown): Promise<void> {
-    const { sessionId, emit, record } = this.#deps;
+  async #emitChanges(before: EditorView, now: EditorView): Promise<void> {
+    const { sessionId, emit, infoStore } = this.#deps;
     if (now.agent !== before.agent) await emit({ sessionId, type: "agent", agent: now.agent });
     else if (now.pickers !== before.pickers)
-      await emit({ sessionId, type: "model", model: record.info.model });
+      await emit({ sessionId, type: "model", model: infoStore.info.model });
     if (now.commands !== before.commands) await emit({ sessionId, type: "commands" });
   }
 
-  #shown(): Shown {
-    const { choices } = this.#deps;
+  #editorView(): EditorView {
+    const { settings } = this.#deps;
     const { agents, models } = this.#current;
     const listed = [...agents.values()].map(({ name, description, mode, hidden }) => {
       return { name, description, mode, hidden };
@@ -107,15 +107,15 @@ export class ProjectWatcher {
       .commands()
       .map(({ name, description, hint }) => ({ name, description, hint }));
     return {
-      agent: choices.agent.name,
-      pickers: JSON.stringify({ listed, names, model: choices.model?.ref }),
+      agent: settings.agent.name,
+      pickers: JSON.stringify({ listed, names, model: settings.model?.ref }),
       commands: JSON.stringify(callable),
     };
   }
 }
 
 /** What the editor shows of the project, to compare. */
-interface Shown {
+interface EditorView {
   agent: string;
   pickers: string;
   commands: string;

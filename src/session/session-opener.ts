@@ -22,7 +22,7 @@ import { Transcript } from "../conversation/transcript.ts";
 
 export interface SessionOpenerDeps {
   store(): Promise<SessionStore>;
-  door: SessionHost;
+  host: SessionHost;
   log: Log;
   openProject(folders: Folders): Promise<Project>;
   /** The MCP servers of this process. */
@@ -46,23 +46,23 @@ export interface SessionOpenerDeps {
   openChild(child: ChildSession, parent: Session): Promise<Session>;
 }
 
-export type Opened =
+export type OpenResult =
   | { status: "opened"; session: Session; notice: string | undefined }
   | { status: "missing" }
   | { status: "busy"; pid: number | undefined };
 
 /** Whose child a session is, and what it is to do. */
-export interface ChildOf {
+export interface ParentOptions {
   session: Session;
   child: ChildSession;
 }
 
 interface OpenOptions {
   amend?: (stored: SessionInfo) => SessionInfo;
-  parent?: ChildOf;
+  parent?: ParentOptions;
 }
 
-const same = (stored: SessionInfo): SessionInfo => stored;
+const unchanged = (stored: SessionInfo): SessionInfo => stored;
 
 /** Makes live sessions of what is stored, with what is their own over their projects. */
 export class SessionOpener {
@@ -73,12 +73,12 @@ export class SessionOpener {
   }
 
   /** Stores a new session and opens it. */
-  async begin(info: SessionInfo, project: Project): Promise<Session> {
+  async create(info: SessionInfo, project: Project): Promise<Session> {
     expectSpareFiles();
     const store = await this.#deps.store();
     const writer = await store.begin(info);
-    const servers = this.#serversFor(info.id, project);
-    const inEditor = this.#overlay(info.id, project, servers);
+    const servers = this.#createServers(info.id, project);
+    const inEditor = this.#createOverlay(info.id, project, servers);
     const diff = SessionDiff.begin({ ...diffDeps(store, project), id: info.id });
     return this.#start({ info, project, inEditor, servers, writer, diff, messages: [], todos: [] });
   }
@@ -87,7 +87,11 @@ export class SessionOpener {
    * `amend` makes of what is stored what holds from now on. A child works with its parent's project, editor's buffers
    * included, and asks through its gate.
    */
-  async open(id: SessionId, onDisk: Project, { amend = same, parent }: OpenOptions = {}): Promise<Opened> {
+  async open(
+    id: SessionId,
+    onDisk: Project,
+    { amend = unchanged, parent }: OpenOptions = {},
+  ): Promise<OpenResult> {
     // A child belongs to a turn, for which files are spared.
     if (parent === undefined) expectSpareFiles();
     const store = await this.#deps.store();
@@ -96,9 +100,9 @@ export class SessionOpener {
     if (opened.status === "missing") return { status: "missing" };
     const { writer, wasLeft } = opened;
     const info = amend(opened.info);
-    const servers = parent?.session.servers ?? this.#serversFor(info.id, onDisk);
+    const servers = parent?.session.servers ?? this.#createServers(info.id, onDisk);
     const inEditor =
-      parent === undefined ? this.#overlay(info.id, onDisk, servers) : (project: Project) => project;
+      parent === undefined ? this.#createOverlay(info.id, onDisk, servers) : (project: Project) => project;
     const messagesFromNewest = () => store.messagesFromNewest(info.id);
     const diff = await SessionDiff.load({ ...diffDeps(store, onDisk), id: info.id });
     const taskOf = (callId: string) => findTask(store, info.id, callId);
@@ -113,8 +117,8 @@ export class SessionOpener {
   }
 
   /** Makes a session of this process of what is known of it. */
-  async #start(begun: Begun, parent?: ChildOf): Promise<Session> {
-    const { door, memory } = this.#deps;
+  async #start(begun: SessionParts, parent?: ParentOptions): Promise<Session> {
+    const { host, memory } = this.#deps;
     const { info, inEditor, servers, writer, diff, messages, todos } = begun;
     const log = withFields(this.#deps.log, { sessionId: info.id });
     const project = inEditor(begun.project);
@@ -127,7 +131,7 @@ export class SessionOpener {
     const emit =
       parent?.child.emitFor({ id, agent: info.agent, title }) ??
       ((event: SessionEvent) => {
-        const backpressure = door.emit(event);
+        const backpressure = host.emit(event);
         if (backpressure !== undefined) return backpressure.then(() => events.change(event));
         events.change(event);
         return undefined;
@@ -140,7 +144,7 @@ export class SessionOpener {
     const gate =
       parent?.child.gate ??
       new Gate({
-        ask: (question, signal) => events.ask(door.ask, question, signal),
+        ask: (question, signal) => events.ask(host.ask, question, signal),
         advise: (call, status, signal) => events.advice(call, status, signal),
         approvals,
         log,
@@ -170,7 +174,7 @@ export class SessionOpener {
       reopenProject: async () =>
         parent?.child.project ?? inEditor(await this.#deps.openProject({ cwd, additionalDirectories })),
       servers,
-      inquire: parent?.child.inquire ?? ((inquiry, signal) => door.inquire(info.id, inquiry, signal)),
+      inquire: parent?.child.inquire ?? ((inquiry, signal) => host.inquire(info.id, inquiry, signal)),
       todos,
       emit,
       events,
@@ -183,7 +187,7 @@ export class SessionOpener {
     if (parent === undefined) {
       approvals.beOf({
         entries: info.approvals ?? [],
-        save: (entries) => session.keepApprovals(entries),
+        save: (entries) => session.saveApprovals(entries),
       });
       this.#deps.onOpened(session);
       servers.configure(project.config);
@@ -195,10 +199,14 @@ export class SessionOpener {
    * Lays what is the session's own over a project, the same however often the project is opened again: the editor's
    * buffers over its files, the tools of the session's MCP servers beside its own.
    */
-  #overlay(id: SessionId, { workspace }: Project, servers: SessionServers): (project: Project) => Project {
-    const { door, log } = this.#deps;
+  #createOverlay(
+    id: SessionId,
+    { workspace }: Project,
+    servers: SessionServers,
+  ): (project: Project) => Project {
+    const { host, log } = this.#deps;
     const { roots, files: disk } = workspace;
-    const files = new EditorFiles({ disk, buffers: () => door.buffers(id), roots, log });
+    const files = new EditorFiles({ disk, buffers: () => host.buffers(id), roots, log });
     return (project) => ({
       ...project,
       workspace: { ...project.workspace, files },
@@ -209,11 +217,11 @@ export class SessionOpener {
     });
   }
 
-  #serversFor(sessionId: SessionId, { workspace: { cwd, roots }, secrets }: Project): SessionServers {
-    const { door, log, servers } = this.#deps;
+  #createServers(sessionId: SessionId, { workspace: { cwd, roots }, secrets }: Project): SessionServers {
+    const { host, log, servers } = this.#deps;
     const tell = async (event: SessionEvent) => {
       try {
-        await door.emit(event);
+        await host.emit(event);
       } catch (error) {
         log.warn("nobody was told of an MCP server", errorFields(error));
       }
@@ -223,9 +231,9 @@ export class SessionOpener {
       cwd,
       roots,
       secrets,
-      elicit: (elicitation, signal) => door.elicit(sessionId, elicitation, signal),
-      canVisit: () => door.elicitationAbilities().urls,
-      onVisited: (id) => door.visited(id),
+      elicit: (elicitation, signal) => host.elicit(sessionId, elicitation, signal),
+      canVisit: () => host.elicitationAbilities().urls,
+      onVisited: (id) => host.visited(id),
       report: (text, severity = "warning") => void tell({ sessionId, type: "notice", severity, text }),
       onPrompts: () => void tell({ sessionId, type: "commands" }),
       onTools: (server) => this.#deps.live(sessionId)?.events.mcpToolsChanged(server),
@@ -234,7 +242,7 @@ export class SessionOpener {
 }
 
 /** A session that is on disk and not live yet. */
-interface Begun {
+interface SessionParts {
   info: SessionInfo;
   project: Project;
   /** Lays the editor's buffers over a project's files. */

@@ -91,30 +91,30 @@ export function createSessionServices(deps: SessionServicesDeps): SessionService
   const warn = async (text: string) => {
     await emit({ sessionId: info.id, type: "notice", severity: "warning", text });
   };
-  const record = new SessionInfoStore(info, writer);
+  const infoStore = new SessionInfoStore(info, writer);
   const now = {
     project: () => project.current,
     plugins: () => plugins.current,
-    model: () => choices.model,
+    model: () => settings.model,
   };
   const windows = parent?.windows ?? new Windows();
-  const own = { ...deps, ...now, sessionId: info.id, record, warn, windows };
-  const choices = new SessionSettings(own);
-  const spending = new UsageTracker({
+  const own = { ...deps, ...now, sessionId: info.id, infoStore, warn, windows };
+  const settings = new SessionSettings(own);
+  const usageTracker = new UsageTracker({
     ...own,
     limits: deps.project.config.max_cost,
-    agent: () => choices.agent.name,
+    agent: () => settings.agent.name,
     parent: parent?.usage,
   });
   const project: ProjectWatcher = new ProjectWatcher({
     ...own,
-    choices,
+    settings,
     project: deps.project,
     commands: () => commands.all,
     onReopened: ({ config }) => {
       // A child uses its parent's.
       if (parent === undefined) servers.configure(config);
-      spending.limitTo(config.max_cost);
+      usageTracker.setLimits(config.max_cost);
     },
   });
   const plugins = new SessionPlugins((text) => {
@@ -122,29 +122,29 @@ export function createSessionServices(deps: SessionServicesDeps): SessionService
     if (parent !== undefined) return;
     warn(text).catch((error: unknown) => log.warn("a notice was lost", errorFields(error)));
   });
-  const messages = new UserMessages({ ...own, choices });
-  const commands = new CommandCalls({ ...own, choices, messages, prompts: () => servers.prompts });
+  const messages = new UserMessages({ ...own, settings });
+  const commands = new CommandCalls({ ...own, settings, messages, prompts: () => servers.prompts });
   return {
-    infoStore: record,
-    settings: choices,
+    infoStore,
+    settings,
     project,
     plugins,
-    instructions: new SessionInstructions({ ...own, choices, parent: parent?.instructions }),
+    instructions: new SessionInstructions({ ...own, settings, parent: parent?.instructions }),
     commands,
     messages,
     steering: new Steering(),
-    usage: spending,
-    tasks: new SessionTasks({ ...own, choices, parent: parent?.tasks }),
-    title: new SessionTitle({ ...own, spending }),
+    usage: usageTracker,
+    tasks: new SessionTasks({ ...own, settings, parent: parent?.tasks }),
+    title: new SessionTitle({ ...own, usageTracker }),
     todos: new StoredTodos(deps.todos, own),
     openCalls: new OpenCalls(),
     windows,
     history: new Undo({
       ...own,
       workspace: deps.project.workspace,
-      revert: () => record.info.revert,
-      save: (change) => record.save(change),
-      onShown: () => spending.lookAgain(),
+      revert: () => infoStore.info.revert,
+      save: (change) => infoStore.save(change),
+      onShown: () => usageTracker.recountContext(),
     }),
     warn: parent?.warn ?? warn,
   };

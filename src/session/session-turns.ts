@@ -13,9 +13,9 @@ import type { AgentOverride } from "../user-input/user-messages.ts";
 /** The way of a message through a session, from what it calls to the answer and to what came meanwhile. */
 export class SessionTurns {
   readonly #deps: SessionServicesDeps;
-  readonly #parts: SessionServices;
+  readonly #services: SessionServices;
   /** What commands work with. */
-  readonly #commanded: CommandContext;
+  readonly #commandContext: CommandContext;
   readonly #seen: SeenFiles = new Map<string, string>();
   readonly #shown = new ShownInstructions();
   readonly #refusedMedia = new RefusedMedia();
@@ -27,29 +27,33 @@ export class SessionTurns {
 
   constructor(deps: SessionServicesDeps, parts: SessionServices, commanded: CommandContext) {
     this.#deps = deps;
-    this.#parts = parts;
-    this.#commanded = commanded;
+    this.#services = parts;
+    this.#commandContext = commanded;
     this.#isNew = deps.transcript.messages.length === 0;
   }
 
   /** Never rejects: what breaks a turn is how it ended. */
   run(input: PromptInput, signal: AbortSignal): Promise<TurnResult> {
-    return this.#turn(input, signal).catch((error: unknown) => this.#broken(error));
+    return this.#turn(input, signal).catch((error: unknown) => this.#toFailure(error));
   }
 
   async #turn(input: PromptInput, signal: AbortSignal): Promise<TurnResult> {
-    const { infoStore: record, settings: choices, project, commands } = this.#parts;
+    const { infoStore, settings, project, commands } = this.#services;
     // As it is now: a mode that is chosen behind the message is not meant for it, but for its limits.
-    const { agent, model, effort } = record.info;
-    choices.beginTurn();
+    const { agent, model, effort } = infoStore.info;
+    settings.beginTurn();
     await project.refresh();
-    const early = this.#called(input);
+    const early = this.#parseCommand(input);
     const effect = early?.command.effect;
     if (effect?.kind === "answer")
-      return commands.answer(input, () => effect.run(this.#commanded, early?.typed ?? "", signal), signal);
-    const until = (await this.#settle(signal)) ? signal : AbortSignal.abort();
+      return commands.answer(
+        input,
+        () => effect.run(this.#commandContext, early?.typed ?? "", signal),
+        signal,
+      );
+    const until = (await this.#prepare(signal)) ? signal : AbortSignal.abort();
     const context = this.#toolContext(until);
-    const ended = await this.#ask(input, context, { agent, model, effort });
+    const ended = await this.#addMessage(input, context, { agent, model, effort });
     if (ended !== undefined) return ended;
     const result = await this.#runToEnd(context, until);
     await this.#noteSeen();
@@ -68,39 +72,39 @@ export class SessionTurns {
   }
 
   /** Brings everything that a turn works with to what it is now. Answers whether the turn goes on. */
-  async #settle(signal: AbortSignal): Promise<boolean> {
+  async #prepare(signal: AbortSignal): Promise<boolean> {
     const { approvals, servers } = this.#deps;
-    const { history, project, plugins } = this.#parts;
+    const { history, project, plugins } = this.#services;
     await history.settle();
     await approvals.refresh();
     const isGoingOn = await project.settleConsent(signal);
     await plugins.join(project.current);
-    this.#announce();
+    this.#notifyPlugins();
     await servers.settle(signal);
     return isGoingOn;
   }
 
   /** Tells plugins that the session works, and before its first turn that there is a new one. */
-  #announce(): void {
+  #notifyPlugins(): void {
     const { events, info } = this.#deps;
-    if (this.#isNew) events.created(this.#parts.infoStore.info);
+    if (this.#isNew) events.created(this.#services.infoStore.info);
     this.#isNew = false;
     events.status(info.id, { type: "busy" });
   }
 
   /** What a task says to its agent is no command. */
-  #called(input: PromptInput): ParsedCommand | undefined {
-    return this.#deps.parent !== undefined ? undefined : this.#parts.commands.calledBy(input);
+  #parseCommand(input: PromptInput): ParsedCommand | undefined {
+    return this.#deps.parent !== undefined ? undefined : this.#services.commands.parse(input);
   }
 
   /** Puts what the person wants into the transcript. A result where that ends the turn already. */
-  async #ask(
+  async #addMessage(
     input: PromptInput,
     context: ToolContext,
     chosen: AgentOverride,
   ): Promise<TurnResult | undefined> {
-    const { commands, messages, steering, title } = this.#parts;
-    const called = this.#called(input);
+    const { commands, messages, steering, title } = this.#services;
+    const called = this.#parseCommand(input);
     const effect = called?.command.effect;
     if (effect?.kind === "compact") {
       const nothing = await commands.compact(input, called?.typed ?? "", context.signal);
@@ -113,37 +117,37 @@ export class SessionTurns {
     const { agent = chosen.agent, model = chosen.model } = said;
     const wish = { agent, model, effort: said.model?.variant ?? chosen.effort };
     await messages.add(said.input, context, wish);
-    if (!context.signal.aborted) await title.give(subjectOf(input), context.signal);
+    if (!context.signal.aborted) await title.generate(subjectOf(input), context.signal);
     return undefined;
   }
 
   /** Runs until no message is left that came meanwhile. After any end but a good one they wait in the transcript. */
   async #runToEnd(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
-    const { messages, usage: spending, steering } = this.#parts;
+    const { messages, usage: usageTracker, steering } = this.#services;
     let result: TurnResult = { end: "cancelled", tokens: noTokens };
-    spending.beginTurn();
+    usageTracker.beginTurn();
     while (!signal.aborted) {
       const next = await this.#runTurn(context, signal);
       result = { ...next, tokens: addTokens(result.tokens, next.tokens) };
       if (result.end !== "finished" || steering.isEmpty) break;
     }
     steering.close();
-    await steering.takeInto(messages, context);
-    return { ...result, tokens: addTokens(result.tokens, spending.childTokens) };
+    await steering.flushTo(messages, context);
+    return { ...result, tokens: addTokens(result.tokens, usageTracker.childTokens) };
   }
 
   async #runTurn(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
     const { transcript, diff, writer, events } = this.#deps;
     const {
-      infoStore: record,
-      settings: choices,
+      infoStore,
+      settings,
       plugins,
       instructions,
       messages,
-      usage: spending,
+      usage: usageTracker,
       steering,
       openCalls,
-    } = this.#parts;
+    } = this.#services;
     const { runTurn } = await import("../turn/turn.ts");
     const result = await runTurn(
       {
@@ -151,30 +155,30 @@ export class SessionTurns {
         project: this.#projectOfTurn(),
         context,
         openCalls,
-        maySpend: (abort) => spending.allows(abort),
+        maySpend: (abort) => usageTracker.allows(abort),
         plugins: plugins.current,
-        givenPrompt: record.info.givenPrompt,
+        givenPrompt: infoStore.info.givenPrompt,
         shown: this.#shown,
         instructions: (abort) => instructions.load(abort),
-        takeSteering: () => steering.takeInto(messages, context),
-        modelFor: (message) => choices.modelFor(message),
+        takeSteering: () => steering.flushTo(messages, context),
+        modelFor: (message) => settings.modelFor(message),
         refusedMedia: this.#refusedMedia,
         warned: this.#warned,
-        windows: this.#parts.windows,
-        warn: this.#parts.warn,
+        windows: this.#services.windows,
+        warn: this.#services.warn,
         onStep: async (outcome) => {
           diff.note(transcript.messages);
-          await spending.countStep(outcome);
+          await usageTracker.countStep(outcome);
         },
-        onCompacting: (isRunning) => record.noteCompacting(isRunning),
-        onCompacted: (tokens, cost, left) => spending.countCompaction(tokens, cost, left),
+        onCompacting: (isRunning) => infoStore.noteCompacting(isRunning),
+        onCompacted: (tokens, cost, left) => usageTracker.countCompaction(tokens, cost, left),
       },
       signal,
     );
     const summary = await diff.save();
     if (summary !== undefined) {
-      await record.save({ summary });
-      events.diff(record.info.id, diff.files);
+      await infoStore.save({ summary });
+      events.diff(infoStore.info.id, diff.files);
     }
     await writer.flush();
     return result;
@@ -182,27 +186,27 @@ export class SessionTurns {
 
   /** The project with what this session sets otherwise. */
   #projectOfTurn(): Project {
-    const project = this.#parts.project.current;
-    const { autoCompact } = this.#parts.infoStore.info;
+    const project = this.#services.project.current;
+    const { autoCompact } = this.#services.infoStore.info;
     if (autoCompact === undefined) return project;
     const { config } = project;
     return { ...project, config: { ...config, compaction: { ...config.compaction, auto: autoCompact } } };
   }
 
   #toolContext(signal: AbortSignal): ToolContext {
-    const { project, settings: choices, steering, tasks, todos } = this.#parts;
+    const { project, settings, steering, tasks, todos } = this.#services;
     return {
       sessionId: this.#deps.info.id,
-      agent: choices.agent.name,
+      agent: settings.agent.name,
       workspace: project.current.workspace,
       seen: this.#seen,
       instructed: this.#shown.paths,
       todos,
       inquire: this.#deps.inquire,
       agents: {
-        names: choices.agentNames,
+        names: settings.agentNames,
         switchTo: async (name) => {
-          await choices.setAgent(name);
+          await settings.setAgent(name);
           steering.handOver();
         },
       },
@@ -211,8 +215,8 @@ export class SessionTurns {
     };
   }
 
-  #broken(error: unknown): TurnResult {
-    this.#parts.steering.close();
+  #toFailure(error: unknown): TurnResult {
+    this.#services.steering.close();
     const code = error instanceof UserError ? "storage" : "internal";
     this.#deps.log.error("a turn broke", { sessionId: this.#deps.info.id, ...errorFields(error) });
     return { end: "failed", error: { code, message: messageOf(error), retryable: false }, tokens: noTokens };

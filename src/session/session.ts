@@ -37,7 +37,7 @@ export interface SessionDeps extends Omit<SessionServicesDeps, "parent" | "open"
 export class Session {
   readonly id: SessionId;
   readonly #deps: SessionDeps;
-  readonly #parts: SessionServices;
+  readonly #services: SessionServices;
   readonly #queue: TurnQueue;
   readonly #closed = deferred<void>();
 
@@ -45,13 +45,13 @@ export class Session {
     const { parent } = deps;
     const own = {
       ...deps,
-      parent: parent === undefined ? undefined : parent.#parts,
+      parent: parent === undefined ? undefined : parent.#services,
       open: (child: ChildSession) => deps.openChild(child, this),
     };
     this.id = deps.info.id;
     this.#deps = deps;
-    this.#parts = createSessionServices(own);
-    const turns = new SessionTurns(own, this.#parts, this);
+    this.#services = createSessionServices(own);
+    const turns = new SessionTurns(own, this.#services, this);
     this.#queue = new TurnQueue({
       run: (input, signal) => turns.run(input, signal),
       onAnswered: (ended) => this.#onAnswered(ended),
@@ -59,11 +59,11 @@ export class Session {
   }
 
   get info(): SessionInfo {
-    return this.#parts.infoStore.info;
+    return this.#services.infoStore.info;
   }
 
   get project(): Project {
-    return this.#parts.project.current;
+    return this.#services.project.current;
   }
 
   get transcript(): Transcript {
@@ -72,12 +72,12 @@ export class Session {
 
   /** The way back to earlier turns, and forth again. */
   get history(): Undo {
-    return this.#parts.history;
+    return this.#services.history;
   }
 
   /** Who answers, and how. */
   get settings(): SessionSettings {
-    return this.#parts.settings;
+    return this.#services.settings;
   }
 
   get agent(): Agent {
@@ -91,21 +91,21 @@ export class Session {
 
   /** Context in use after the newest model call, with the window of the model that would answer now. */
   get usage(): Usage | undefined {
-    return this.#parts.usage.usage;
+    return this.#services.usage.usage;
   }
 
   get todos(): readonly Todo[] {
-    return this.#parts.todos.read();
+    return this.#services.todos.read();
   }
 
   /** What can be called with a slash. */
   get commands(): readonly Command[] {
-    return this.#parts.commands.all;
+    return this.#services.commands.all;
   }
 
   /** Those that take part now. */
   get plugins(): Plugins | undefined {
-    return this.#parts.plugins.current;
+    return this.#services.plugins.current;
   }
 
   /** Sends plugins what happens in it. */
@@ -127,7 +127,7 @@ export class Session {
 
   /** Its calls that can be cancelled one by one. */
   get openCalls(): OpenCalls {
-    return this.#parts.openCalls;
+    return this.#services.openCalls;
   }
 
   get isBusy(): boolean {
@@ -146,7 +146,7 @@ export class Session {
 
   /** Puts a message into the running turn. False when none runs. */
   steer(input: PromptInput): boolean {
-    return !this.#queue.isCancelled && this.#parts.steering.add(input);
+    return !this.#queue.isCancelled && this.#services.steering.add(input);
   }
 
   /** Ends the running turn and all that wait; without one it does nothing. */
@@ -156,21 +156,21 @@ export class Session {
 
   /** Works from here on with what the project's files say now, and tells what became another by it. */
   reload(): Promise<Project> {
-    return this.#parts.project.reload();
+    return this.#services.project.reload();
   }
 
   setTitle(title: string, source: "person"): Promise<void> {
-    return this.#parts.title.set(title, source);
+    return this.#services.title.set(title, source);
   }
 
   /** Keeps what the person allowed for this session. */
-  async keepApprovals(approvals: NonNullable<SessionInfo["approvals"]>): Promise<void> {
-    await this.#parts.infoStore.save({ approvals });
+  async saveApprovals(approvals: NonNullable<SessionInfo["approvals"]>): Promise<void> {
+    await this.#services.infoStore.save({ approvals });
   }
 
   /** Has the model go by the client's instructions from the next turn on. */
   async setGivenPrompt(givenPrompt: GivenPrompt): Promise<void> {
-    await this.#parts.infoStore.save({ givenPrompt });
+    await this.#services.infoStore.save({ givenPrompt });
   }
 
   /** Takes the MCP servers that the editor gives from now on. */
@@ -201,11 +201,11 @@ export class Session {
   /** Cancels what runs, waits for it, frees the session. */
   async close(): Promise<void> {
     const { parent, gate, writer } = this.#deps;
-    const { title, tasks, plugins } = this.#parts;
+    const { title, tasks, plugins } = this.#services;
     const ended = this.#queue.close();
     title.close();
     await ended;
-    await tasks.ended();
+    await tasks.waitForChildren();
     plugins.leave();
     if (parent === undefined) this.servers.close();
     gate.close();

@@ -5,9 +5,9 @@ import { newSessionId, type SessionId } from "../message/ids.ts";
 import type { GivenPrompt, Message, SessionInfo } from "../message/message.ts";
 import type { SessionPage, SessionQuery, SessionRow } from "../storage/session-list.ts";
 import { ChildSessions } from "./child-sessions.ts";
-import { copyMessages, type ForkPoint, inherited, messagesUpTo } from "./fork.ts";
+import { copyMessages, type ForkPoint, inheritInfo, collectMessages } from "./fork.ts";
 import type { Folders, Project } from "../conversation/project.ts";
-import { type Opened, SessionOpener, type SessionOpenerDeps } from "./session-opener.ts";
+import { type OpenResult, SessionOpener, type SessionOpenerDeps } from "./session-opener.ts";
 import type { Session } from "./session.ts";
 import { withoutReverted } from "../conversation/visible-messages.ts";
 
@@ -15,7 +15,7 @@ export interface SessionsDeps extends Omit<SessionOpenerDeps, "live" | "infoOf" 
   version: string;
 }
 
-export type Forked =
+export type ForkResult =
   | { status: "forked"; session: Session }
   | { status: "missing" }
   | { status: "no such message" };
@@ -59,18 +59,18 @@ export class Sessions {
   async create(folders: Folders, givenPrompt?: GivenPrompt): Promise<Session> {
     const project = await this.#deps.openProject(folders);
     const info = { ...this.#newInfo(project, folders), ...(givenPrompt && { givenPrompt }) };
-    return this.#opener.begin(info, project);
+    return this.#opener.create(info, project);
   }
 
   /** A new session with what was said in another one, all of it or up to a message of it. */
-  async fork(id: SessionId, folders: Folders, point?: ForkPoint): Promise<Forked> {
+  async fork(id: SessionId, folders: Folders, point?: ForkPoint): Promise<ForkResult> {
     const store = await this.#deps.store();
     const source = this.#live.get(id)?.info ?? (await store.load(id));
     if (source === undefined) return { status: "missing" };
-    const messages = await messagesUpTo(this.history(id), point);
+    const messages = await collectMessages(this.history(id), point);
     if (messages === undefined) return { status: "no such message" };
     const project = await this.#deps.openProject(folders);
-    const info = { ...this.#newInfo(project, folders), ...inherited(source) };
+    const info = { ...this.#newInfo(project, folders), ...inheritInfo(source) };
     await store.create(info);
     try {
       await copyMessages(store, info.id, messages);
@@ -105,22 +105,22 @@ export class Sessions {
   }
 
   /** Opens a stored session, or answers the live one; an idle one is opened anew where its folders change. */
-  open(id: SessionId, folders?: Folders): Promise<Opened> {
+  open(id: SessionId, folders?: Folders): Promise<OpenResult> {
     return this.#opening.run(id, async () => {
       const live = this.#live.get(id);
       if (live !== undefined && (live.isBusy || (await hasFolders(live, folders))))
         return { status: "opened", session: live, notice: undefined };
-      await this.#end(id);
+      await this.#closeLive(id);
       const info = await this.#load(id, folders);
       if (info === undefined) return { status: "missing" };
       const additionalDirectories = [...(folders?.additionalDirectories ?? info.additionalDirectories ?? [])];
       const project = await this.#deps.openProject({ cwd: folders?.cwd ?? info.cwd, additionalDirectories });
       const { cwd } = project.workspace;
       const amend = (stored: SessionInfo) => ({
-        ...inFolder(unarchived(stored), cwd),
+        ...moveToFolder(omitArchived(stored), cwd),
         additionalDirectories,
       });
-      return this.#withWarnings(await this.#opener.open(id, project, { amend }));
+      return this.#addWarnings(await this.#opener.open(id, project, { amend }));
     });
   }
 
@@ -165,7 +165,7 @@ export class Sessions {
   /** Takes a session out of the list, after closing it, or brings it back. False for one that is not there. */
   setArchived(id: SessionId, isArchived: boolean): Promise<boolean> {
     return this.#opening.run(id, async () => {
-      if (isArchived) await this.#end(id);
+      if (isArchived) await this.#closeLive(id);
       else if (this.#live.has(id)) return true;
       return this.#amend(id, ({ time: { archived, ...time }, ...info }) => ({
         ...info,
@@ -197,7 +197,7 @@ export class Sessions {
   }
 
   close(id: SessionId): Promise<void> {
-    return this.#opening.run(id, () => this.#end(id));
+    return this.#opening.run(id, () => this.#closeLive(id));
   }
 
   /** Silent for a session that is not there. */
@@ -205,7 +205,7 @@ export class Sessions {
     return this.#opening.run(id, async () => {
       const live = this.#live.get(id);
       live?.events.deleted(live.info);
-      await this.#end(id);
+      await this.#closeLive(id);
       await (await this.#deps.store()).remove(id);
     });
   }
@@ -216,20 +216,20 @@ export class Sessions {
 
   /** Tells the person in every live session; without one it waits for the next that is opened. */
   async warn(text: string): Promise<void> {
-    const { door } = this.#deps;
+    const { host } = this.#deps;
     if (this.#live.size === 0) this.#warnings = [...this.#warnings, text].slice(-warningLimit);
     for (const sessionId of this.#live.keys()) {
-      await door.emit({ sessionId, type: "notice", severity: "warning", text });
+      await host.emit({ sessionId, type: "notice", severity: "warning", text });
     }
   }
 
-  #withWarnings(opened: Opened): Opened {
+  #addWarnings(opened: OpenResult): OpenResult {
     if (opened.status !== "opened") return opened;
     const notices = [opened.notice, ...this.#warnings.splice(0)].filter((text) => text !== undefined);
     return { ...opened, notice: notices.length > 0 ? notices.join("\n") : undefined };
   }
 
-  async #end(id: SessionId): Promise<void> {
+  async #closeLive(id: SessionId): Promise<void> {
     const session = this.#live.get(id);
     this.#live.delete(id);
     await session?.close();
@@ -247,14 +247,14 @@ async function hasFolders({ info }: Session, folders: Folders | undefined): Prom
 }
 
 /** What was allowed for it was meant for the folder in which it worked. */
-function inFolder(info: SessionInfo, cwd: string): SessionInfo {
+function moveToFolder(info: SessionInfo, cwd: string): SessionInfo {
   if (info.cwd === cwd) return info;
   const { approvals: _, ...rest } = info;
   return { ...rest, cwd };
 }
 
 /** Who opens a session that was put away wants it back. */
-function unarchived(info: SessionInfo): SessionInfo {
+function omitArchived(info: SessionInfo): SessionInfo {
   const { archived: _, ...time } = info.time;
   return { ...info, time };
 }

@@ -7,13 +7,13 @@ import {
   type AnswerEffect,
   type ParsedCommand,
   type Command,
-  commandsOf,
+  listCommands,
   parseCommand,
   type PromptEffect,
 } from "./commands.ts";
 import { estimateMessages } from "../message/estimate-request.ts";
 import { addAnswer, addQuestion } from "../conversation/command-messages.ts";
-import { mayHave } from "../session-state/model-choice.ts";
+import { supportsEffort } from "../session-state/model-choice.ts";
 import type { Project } from "../conversation/project.ts";
 import { type PromptBlock, type PromptInput, taskBlock, textOf } from "../conversation/prompt-input.ts";
 import { requestCompaction } from "../context/request-compaction.ts";
@@ -27,7 +27,7 @@ export interface CommandCallsDeps extends Pick<AgentCallsDeps, "gate" | "decisio
   prompts(): readonly ServerPrompt[];
   /** Those that take part now. */
   plugins(): AgentCallsDeps["plugins"];
-  choices: SessionSettings;
+  settings: SessionSettings;
   transcript: Transcript;
   messages: UserMessages;
   /** Tells the person. */
@@ -35,13 +35,13 @@ export interface CommandCallsDeps extends Pick<AgentCallsDeps, "gate" | "decisio
 }
 
 /** What is said to the model, and who answers where the command names somebody. */
-export interface Saying {
+export interface CommandMessage {
   input: PromptInput;
   agent?: string | undefined;
   model?: ModelRef | undefined;
 }
 
-const nothingYet = "There is nothing to sum up yet.";
+const nothingToSummarize = "There is nothing to sum up yet.";
 
 type Template = PromptEffect & { kind: "template" };
 
@@ -55,11 +55,11 @@ export class CommandCalls {
 
   /** What can be called now. */
   get all(): readonly Command[] {
-    return commandsOf(this.#deps.project(), this.#deps.prompts());
+    return listCommands(this.#deps.project(), this.#deps.prompts());
   }
 
   /** The command that a message calls, if it calls one. */
-  calledBy(input: PromptInput): ParsedCommand | undefined {
+  parse(input: PromptInput): ParsedCommand | undefined {
     return parseCommand(textOf(input), this.all);
   }
 
@@ -82,9 +82,9 @@ export class CommandCalls {
   ): Promise<TurnResult | undefined> {
     const { transcript, messages } = this.#deps;
     if (estimateMessages(transcript.messages) === 0)
-      return this.answer(input, async () => nothingYet, signal);
+      return this.answer(input, async () => nothingToSummarize, signal);
     const wish = { auto: false, said: textOf(input), instruction };
-    await requestCompaction(transcript, messages.infoOf(input), wish);
+    await requestCompaction(transcript, messages.createInfo(input), wish);
     return undefined;
   }
 
@@ -96,12 +96,13 @@ export class CommandCalls {
     input: PromptInput,
     { command, typed }: ParsedCommand,
     context: ToolContext,
-  ): Promise<Saying | TurnResult> {
+  ): Promise<CommandMessage | TurnResult> {
     const { name } = command;
     if (command.effect.kind === "answer" || command.effect.kind === "compact") return { input };
-    const effect = await this.#bounded(command.effect, name);
+    const effect = await this.#limitAgent(command.effect, name);
     const prompt = await this.#prompt(effect, typed, context);
-    if (prompt.outcome === "ready") return this.#saying(input, { command, typed }, effect, prompt.blocks);
+    if (prompt.outcome === "ready")
+      return this.#createMessage(input, { command, typed }, effect, prompt.blocks);
     const question = await this.#addQuestion(input);
     if (prompt.outcome === "cancelled") return { end: "cancelled", tokens: noTokens };
     const answer = `The command was not carried out. ${prompt.reason}`;
@@ -110,18 +111,18 @@ export class CommandCalls {
   }
 
   async #prompt(effect: PromptEffect, typed: string, context: ToolContext) {
-    const { commandPrompt } = await import("./command-prompt.ts");
+    const { createCommandPrompt } = await import("./command-prompt.ts");
     const project = this.#deps.project();
-    const agent = this.#deps.choices.agentNamed(effect.kind === "template" ? effect.agent : undefined);
+    const agent = this.#deps.settings.agentNamed(effect.kind === "template" ? effect.agent : undefined);
     const calls = { ...this.#deps, project, context, plugins: this.#deps.plugins(), agent };
-    return commandPrompt({ ...calls, tools: await project.tools() }, effect, typed);
+    return createCommandPrompt({ ...calls, tools: await project.tools() }, effect, typed);
   }
 
   /** A project that nobody has trusted does not choose who answers in the place of an agent that may do less. */
-  async #bounded(effect: PromptEffect, command: string): Promise<PromptEffect> {
+  async #limitAgent(effect: PromptEffect, command: string): Promise<PromptEffect> {
     if (effect.kind !== "template" || effect.isUntrusted !== true || this.#isTask(effect)) return effect;
-    const { agent: current } = this.#deps.choices;
-    const named = this.#deps.choices.agentNamed(effect.agent);
+    const { agent: current } = this.#deps.settings;
+    const named = this.#deps.settings.agentNamed(effect.agent);
     const isFree = current.native && current.limits === undefined;
     if (isFree || named.name === current.name || named.limits !== undefined) return effect;
     await this.#deps.warn(
@@ -130,27 +131,27 @@ export class CommandCalls {
     return { ...effect, agent: undefined };
   }
 
-  async #saying(
+  async #createMessage(
     input: PromptInput,
     { command: { name }, typed }: ParsedCommand,
     effect: PromptEffect,
     blocks: readonly PromptBlock[],
-  ): Promise<Saying> {
-    const said = withPrompt(input, [...blocks, { type: "mentions", text: typed }]);
+  ): Promise<CommandMessage> {
+    const said = replacePrompt(input, [...blocks, { type: "mentions", text: typed }]);
     if (effect.kind !== "template") return { input: said };
     const { agent } = effect;
-    const model = effect.model ?? (await this.#withVariant(effect, name));
+    const model = effect.model ?? (await this.#modelWithVariant(effect, name));
     if (!this.#isTask(effect)) return { input: said, agent, model };
-    const work = { agent: agent ?? this.#deps.choices.agent.name, model, command: name };
+    const work = { agent: agent ?? this.#deps.settings.agent.name, model, command: name };
     const task = taskBlock(blocks, work);
-    return { input: withPrompt(input, [task, ...blocks.filter(({ type }) => type !== "text")]) };
+    return { input: replacePrompt(input, [task, ...blocks.filter(({ type }) => type !== "text")]) };
   }
 
   /** The model that answers anyway, with the command's effort where it has it. */
-  async #withVariant({ agent, variant }: Template, command: string): Promise<ModelRef | undefined> {
+  async #modelWithVariant({ agent, variant }: Template, command: string): Promise<ModelRef | undefined> {
     if (variant === undefined) return undefined;
-    const model = this.#deps.choices.modelOf(agent);
-    if (model === undefined || mayHave(model, variant)) return model && { ...model.ref, variant };
+    const model = this.#deps.settings.modelOf(agent);
+    if (model === undefined || supportsEffort(model, variant)) return model && { ...model.ref, variant };
     const efforts = model.variants.join(", ") || "none that it knows";
     const name = `${model.ref.provider}/${model.ref.model}`;
     await this.#deps.warn(
@@ -167,13 +168,13 @@ export class CommandCalls {
 
   async #addQuestion(input: PromptInput): Promise<UserInfo> {
     const { transcript, messages } = this.#deps;
-    const question: UserInfo = { ...messages.infoOf(input), system: undefined };
+    const question: UserInfo = { ...messages.createInfo(input), system: undefined };
     await addQuestion(transcript, question, textOf(input));
     return question;
   }
 }
 
-function withPrompt(input: PromptInput, prompt: readonly PromptBlock[]): PromptInput {
+function replacePrompt(input: PromptInput, prompt: readonly PromptBlock[]): PromptInput {
   const blocks = input.blocks.map((block) =>
     block.type === "text" ? { ...block, audience: "person" as const } : block,
   );

@@ -5,7 +5,7 @@ import type { ServerPrompt } from "../mcp/tools/prompts.ts";
 import { cutText, outputLimitBytes, outputLimitLines } from "../tool/output-limit.ts";
 import type { Tool, ToolContext } from "../tool/tool.ts";
 import { resolvePath } from "../workspace/paths.ts";
-import { type AgentCallsDeps, type CallDeps, callDeps } from "../tool-calls/agent-calls.ts";
+import { type AgentCallsDeps, type CallDeps, createCallDeps } from "../tool-calls/agent-calls.ts";
 import type { PromptBlock } from "../conversation/prompt-input.ts";
 import type { PromptEffect } from "./commands.ts";
 import { type FinishedState, EphemeralToolCalls } from "../tool-calls/ephemeral-tool-calls.ts";
@@ -32,34 +32,34 @@ interface RunDeps extends CallDeps {
 const callsLimit = 20;
 
 /** What a command comes to. A model is not asked nothing. */
-export async function commandPrompt(
+export async function createCommandPrompt(
   deps: CommandPromptDeps,
   effect: PromptEffect,
   typed: string,
 ): Promise<CommandPrompt> {
-  const prompt = await promptOf(deps, effect, typed);
-  if (prompt.outcome !== "ready" || prompt.blocks.some(saysSomething)) return prompt;
+  const prompt = await createPrompt(deps, effect, typed);
+  if (prompt.outcome !== "ready" || prompt.blocks.some(hasContent)) return prompt;
   return { outcome: "refused", reason: "It has no text for the model." };
 }
 
-function saysSomething(block: PromptBlock): boolean {
+function hasContent(block: PromptBlock): boolean {
   return block.type !== "text" || block.text.trim() !== "";
 }
 
-function promptOf(deps: CommandPromptDeps, effect: PromptEffect, typed: string): Promise<CommandPrompt> {
+function createPrompt(deps: CommandPromptDeps, effect: PromptEffect, typed: string): Promise<CommandPrompt> {
   const { agent, tools, context } = deps;
-  const run = { ...callDeps(deps, agent), tools, signal: context.signal };
+  const run = { ...createCallDeps(deps, agent), tools, signal: context.signal };
   switch (effect.kind) {
     case "skill":
       return skillPrompt(run, effect.skill, typed);
     case "template":
       return templatePrompt(run, effect.template, typed);
     case "server-prompt":
-      return servedPrompt(run, effect.prompt, typed);
+      return serverPrompt(run, effect.prompt, typed);
   }
 }
 
-async function servedPrompt(
+async function serverPrompt(
   { signal, secrets }: RunDeps,
   prompt: ServerPrompt,
   typed: string,
@@ -74,7 +74,7 @@ async function servedPrompt(
 
 /** Fills the template; what it runs and reads is asked for like the calls of a model. */
 async function templatePrompt(deps: RunDeps, template: string, typed: string): Promise<CommandPrompt> {
-  const filled = await withKnownFiles(fillTemplate(template, typed), deps.context);
+  const filled = await omitUnknownFiles(fillTemplate(template, typed), deps.context);
   if (filled.filter(({ kind }) => kind !== "text").length > callsLimit)
     return { outcome: "refused", reason: `It runs and attaches more than ${callsLimit} things.` };
   const calls = new EphemeralToolCalls(deps, deps.tools);
@@ -85,8 +85,8 @@ async function templatePrompt(deps: RunDeps, template: string, typed: string): P
       texts.push(piece.text);
       continue;
     }
-    const state = await calls.run(...callOf(piece), deps.signal);
-    const refusal = refusalOf(state);
+    const state = await calls.run(...toCall(piece), deps.signal);
+    const refusal = toRefusal(state);
     if (refusal !== undefined) return refusal;
     texts.push(piece.kind === "shell" ? textOf(state) : `@${piece.path}`);
     if (piece.kind === "file") attached.push(...attachedBlocks(piece.path, state));
@@ -98,7 +98,7 @@ async function templatePrompt(deps: RunDeps, template: string, typed: string): P
 /** Loads a skill, as the model would. */
 async function skillPrompt(deps: RunDeps, name: string, typed: string): Promise<CommandPrompt> {
   const state = await new EphemeralToolCalls(deps, deps.tools).run("skill", { name }, deps.signal);
-  const refusal = refusalOf(state);
+  const refusal = toRefusal(state);
   if (refusal !== undefined) return refusal;
   if (state.status === "error") return { outcome: "refused", reason: state.error };
   const text = ["Follow this skill.", state.output, typed].filter((part) => part !== "").join("\n\n");
@@ -106,7 +106,7 @@ async function skillPrompt(deps: RunDeps, name: string, typed: string): Promise<
 }
 
 /** What looks like a file and is none is text: a person's name, a package, an agent. */
-async function withKnownFiles(filled: readonly Filled[], { workspace }: ToolContext): Promise<Filled[]> {
+async function omitUnknownFiles(filled: readonly Filled[], { workspace }: ToolContext): Promise<Filled[]> {
   return Promise.all(
     filled.map(async (piece): Promise<Filled> => {
       if (piece.kind !== "file") return piece;
@@ -119,12 +119,12 @@ async function withKnownFiles(filled: readonly Filled[], { workspace }: ToolCont
   );
 }
 
-function callOf(piece: Exclude<Filled, { kind: "text" }>): [tool: string, input: unknown] {
+function toCall(piece: Exclude<Filled, { kind: "text" }>): [tool: string, input: unknown] {
   return piece.kind === "shell" ? ["bash", { command: piece.command }] : ["read", { filePath: piece.path }];
 }
 
 /** Half a prompt is none: what was not permitted ends the command. */
-function refusalOf(state: FinishedState): Exclude<CommandPrompt, { outcome: "ready" }> | undefined {
+function toRefusal(state: FinishedState): Exclude<CommandPrompt, { outcome: "ready" }> | undefined {
   if (state.status === "completed") return undefined;
   switch (state.reason) {
     case "cancelled":

@@ -4,10 +4,10 @@ import type { Command as WrittenCommand } from "../command/command.ts";
 import type { Usage } from "../message/event.ts";
 import type { ModelRef, SessionInfo } from "../message/message.ts";
 import type { ServerPrompt } from "../mcp/tools/prompts.ts";
-import { type ServersSeen, runMcp } from "./mcp-command.ts";
-import { type Permitted, runPermissions } from "./permissions-command.ts";
+import { type McpCommandContext, runMcp } from "./mcp-command.ts";
+import { type PermissionsContext, runPermissions } from "./permissions-command.ts";
 import type { Project } from "../conversation/project.ts";
-import { ownTitle } from "../session-state/title.ts";
+import { normalizeTitle } from "../session-state/title.ts";
 import type { Undo } from "../undo/undo.ts";
 
 /** What a person can begin a message with, after a slash. */
@@ -50,10 +50,10 @@ export interface AnswerEffect {
 }
 
 /** What commands may use of a session. */
-export interface CommandContext extends Permitted {
+export interface CommandContext extends PermissionsContext {
   readonly usage: Usage | undefined;
   readonly info: SessionInfo;
-  readonly servers: ServersSeen;
+  readonly servers: McpCommandContext;
   readonly history: Pick<Undo, "undo" | "redo" | "checkpoints">;
   setTitle(title: string, source: "person"): Promise<void>;
   reload(): Promise<Project>;
@@ -144,7 +144,7 @@ export const reservedNames: ReadonlySet<string> = new Set(
 );
 
 /** Everything that can be called in a project: built in, written down, the skills, and prompts of servers. Of one name the first counts. */
-export function commandsOf(
+export function listCommands(
   { commands, skills }: Pick<Project, "commands" | "skills">,
   prompts: readonly ServerPrompt[] = [],
 ): Command[] {
@@ -200,7 +200,7 @@ async function reload(session: CommandContext): Promise<string> {
 }
 
 async function rename(session: CommandContext, typed: string): Promise<string> {
-  const title = ownTitle(typed);
+  const title = normalizeTitle(typed);
   if (title === "") return "Write the new title behind the command: `/rename My title`.";
   await session.setTitle(title, "person");
   return `This session is now called "${title}".`;

@@ -3,7 +3,7 @@ import type { McpServer } from "../mcp/server.ts";
 import type { ListedServer } from "../mcp/session-servers.ts";
 
 /** The servers of a session, for who looks at them. */
-export interface ServersSeen {
+export interface McpCommandContext {
   list(): readonly ListedServer[];
   authorize(server: McpServer, signal: AbortSignal): Promise<string>;
 }
@@ -13,7 +13,7 @@ const listedLimit = 100;
 const descriptionLimit = 120;
 
 /** `/mcp`, `/mcp <server>`, `/mcp reconnect [<server>]` and `/mcp auth <server>`. */
-export async function runMcp(servers: ServersSeen, rest: string, signal: AbortSignal): Promise<string> {
+export async function runMcp(servers: McpCommandContext, rest: string, signal: AbortSignal): Promise<string> {
   const [word = "", ...more] = rest.split(/\s+/).filter((part) => part !== "");
   const list = servers.list();
   if (word === "reconnect") return reconnect(list, more.join(" "), signal);
@@ -110,7 +110,7 @@ async function reconnect(list: readonly ListedServer[], name: string, signal: Ab
   return wanted.map((listed) => `- **${listed.name}**: ${stateOf(listed)}`).join("\n");
 }
 
-async function authorize(servers: ServersSeen, name: string, signal: AbortSignal): Promise<string> {
+async function authorize(servers: McpCommandContext, name: string, signal: AbortSignal): Promise<string> {
   const list = servers.list();
   const listed = list.find((one) => one.name === name);
   if (listed === undefined) return unknown(name, list);

@@ -8,7 +8,7 @@ import { covers, isCatchAll } from "../permission/pattern.ts";
 import type { Rule, Ruleset } from "../permission/rule.ts";
 
 /** What the command may use of a session. */
-export interface Permitted {
+export interface PermissionsContext {
   readonly agent: Agent;
   readonly approvals: Approvals;
   readonly info: { readonly approval?: ApprovalMode | undefined };
@@ -25,7 +25,7 @@ const usage =
   "Say `/permissions` for the list, `/permissions revoke 1` to take an approval back, `/permissions keep 1` to keep one for the project, `/permissions log` for what was decided.";
 
 /** `/permissions [revoke N | keep N | log]`. */
-export async function runPermissions(session: Permitted, rest: string): Promise<string> {
+export async function runPermissions(session: PermissionsContext, rest: string): Promise<string> {
   const [verb = "", number = "", ...more] = rest.split(/\s+/).filter((word) => word !== "");
   if (verb === "") return describePermissions(session);
   if (verb === "log" && number === "") return describeLog(session.transcript.messages);
@@ -49,7 +49,7 @@ async function keep(approvals: Approvals, approval: Approval): Promise<string> {
   return `Kept: ${describeApproval({ ...approval, scope: "project" })}.`;
 }
 
-function describePermissions({ agent, approvals, info }: Permitted): string {
+function describePermissions({ agent, approvals, info }: PermissionsContext): string {
   const approved = approvals.list().map((approval, index) => `${index + 1}. ${describeApproval(approval)}`);
   const limits = (agent.limits ?? []).flatMap((limit) => [
     "",
@@ -77,11 +77,11 @@ function describeApproval({ permission, pattern, scope }: Approval): string {
 
 interface RuleLine {
   permissions: string[];
-  said: string[];
+  entries: string[];
 }
 
 /**
- * One line for each run of rules about one permission, and for permissions in a row of which the same is said. The
+ * One line for each run of rules about one permission, and for permissions in a row of which the same is entries. The
  * lines decide as the rules do: the last that fits wins.
  */
 export function describeRules(rules: Ruleset): string[] {
@@ -91,12 +91,15 @@ export function describeRules(rules: Ruleset): string[] {
     if (last?.[0]?.permission === rule.permission) last.push(rule);
     else runs.push([rule]);
   }
-  const runLines = runs.map((run) => ({ permissions: [run[0]?.permission ?? "*"], said: describeRun(run) }));
-  const lines = mergeAlike(runLines).map(({ permissions, said }) => {
+  const runLines = runs.map((run) => ({
+    permissions: [run[0]?.permission ?? "*"],
+    entries: describeRun(run),
+  }));
+  const lines = mergeAlike(runLines).map(({ permissions, entries: entries }) => {
     const names = permissions.map((name) => (isCatchAll(name) ? "everything" : name)).join(", ");
-    return `- ${names}: ${withRest(said, patternsLimit).join(", ")}`;
+    return `- ${names}: ${limitItems(entries, patternsLimit).join(", ")}`;
   });
-  return withRest(lines, rulesLimit);
+  return limitItems(lines, rulesLimit);
 }
 
 /** Whether a rule for everything is replaced by a later one. */
@@ -108,25 +111,25 @@ function isReplaced({ permission, pattern }: Rule, later: Ruleset): boolean {
 
 /** Long lists of the program's own are named where they are there in full. */
 function describeRun(run: Ruleset): string[] {
-  const said: string[] = [];
+  const entries: string[] = [];
   let next = 0;
   for (const [at, rule] of run.entries()) {
     if (at < next) continue;
-    const list = ownLists(rule).find(({ rules }) => startsWith(run.slice(at), rules));
+    const list = findNamedRules(rule).find(({ rules }) => startsWith(run.slice(at), rules));
     const text = list?.name ?? describeRule(rule);
-    if (said.at(-1) !== text) said.push(text);
+    if (entries.at(-1) !== text) entries.push(text);
     next = at + (list?.rules.length ?? 1);
   }
-  return said;
+  return entries;
 }
 
-interface OwnList {
+interface NamedRules {
   readonly name: string;
   readonly rules: Ruleset;
 }
 
 /** The lists that may begin with the rule. */
-function ownLists(first: Rule): readonly OwnList[] {
+function findNamedRules(first: Rule): readonly NamedRules[] {
   const outputs = /^cat (.+)\/\*$/.exec(first.pattern)?.[1];
   return [
     { name: "allow what only reads", rules: readingCommandRules() },
@@ -149,15 +152,15 @@ function describeRule({ pattern, action }: Rule): string {
 
 function mergeAlike(runs: readonly RuleLine[]): RuleLine[] {
   const merged: RuleLine[] = [];
-  for (const { permissions, said } of runs) {
+  for (const { permissions, entries: entries } of runs) {
     const last = merged.at(-1);
-    if (last?.said.join() === said.join()) last.permissions.push(...permissions);
-    else merged.push({ permissions: [...permissions], said });
+    if (last?.entries.join() === entries.join()) last.permissions.push(...permissions);
+    else merged.push({ permissions: [...permissions], entries: entries });
   }
   return merged;
 }
 
-function withRest(items: readonly string[], limit: number): string[] {
+function limitItems(items: readonly string[], limit: number): string[] {
   const more = items.length - limit;
   return more <= 0 ? [...items] : [...items.slice(0, limit), `and ${more} more`];
 }

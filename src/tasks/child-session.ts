@@ -92,8 +92,8 @@ export async function runTask(parent: Parent, task: TaskRequest, run: RunContext
   const agent = parent.project.agents.get(task.agent);
   if (agent === undefined) throw new ToolFailure(`There is no agent "${task.agent}".`);
   const depth = parent.depth + 1;
-  const project = projectFor(agent, depth, parent);
-  const work = new Work(run);
+  const project = createChildProject(agent, depth, parent);
+  const work = new TaskRun(run);
   const idle = new IdleWatch(idleLimit(project), () => work.cutShort(idleReason(project)));
   const gate = new ChildGate(parent, agent.name, idle);
   const session = await openChild(parent, {
@@ -105,7 +105,7 @@ export async function runTask(parent: Parent, task: TaskRequest, run: RunContext
     depth,
     project,
     gate,
-    inquire: (inquiry, signal) => idle.paused(() => parent.inquire(inquiry, signal)),
+    inquire: (inquiry, signal) => idle.pauseDuring(() => parent.inquire(inquiry, signal)),
     emitFor: (child) => (event) => {
       idle.touch();
       const backpressure = parent.emit({
@@ -115,10 +115,10 @@ export async function runTask(parent: Parent, task: TaskRequest, run: RunContext
         child,
         event,
       });
-      return event.type === "part" ? work.follow(event.part, backpressure) : backpressure;
+      return event.type === "part" ? work.onPart(event.part, backpressure) : backpressure;
     },
   });
-  return work.done(session, task.prompt, idle);
+  return work.runIn(session, task.prompt, idle);
 }
 
 async function openChild(parent: Parent, child: ChildSession): Promise<TaskSession> {
@@ -131,7 +131,7 @@ async function openChild(parent: Parent, child: ChildSession): Promise<TaskSessi
 }
 
 /** One task while it is done. */
-class Work {
+class TaskRun {
   readonly #run: RunContext;
   readonly #changes: FileChange[] = [];
   readonly #shown = new Set<string>();
@@ -149,7 +149,7 @@ class Work {
     this.#cut.session?.cancel();
   }
 
-  async done(session: TaskSession, prompt: string, idle: IdleWatch): Promise<TaskOutcome> {
+  async runIn(session: TaskSession, prompt: string, idle: IdleWatch): Promise<TaskOutcome> {
     const { signal } = this.#run;
     const cancel = () => session.cancel();
     this.#cut.session = session;
@@ -178,10 +178,10 @@ class Work {
     if (part.type === "retry") await this.#show(part.id, part.error);
     if (part.type !== "tool") return;
     if (part.state.status === "running") await this.#show(part.id, `→ ${part.title ?? part.tool}`);
-    if (isFinished(part.state)) await this.#ended(part);
+    if (isFinished(part.state)) await this.#onCallEnded(part);
   }
 
-  async #ended(part: ToolPart): Promise<void> {
+  async #onCallEnded(part: ToolPart): Promise<void> {
     const { state } = part;
     this.#calls++;
     if ("changes" in state) this.#changes.push(...(state.changes ?? []));
@@ -250,7 +250,7 @@ class ChildGate implements Decider {
 
   decide(call: GateCall, rules: Ruleset, signal: AbortSignal) {
     const asked = { ...call, title: `@${this.#agent}: ${call.title}`, askedUnder: this.#parent.id };
-    return this.#idle.paused(() => this.#parent.gate.decide(asked, rules, signal));
+    return this.#idle.pauseDuring(() => this.#parent.gate.decide(asked, rules, signal));
   }
 
   isAllowed(call: Pick<GateCall, "permissions" | "limits" | "within">, rules: Ruleset): boolean {
@@ -266,7 +266,7 @@ class ChildGate implements Decider {
 }
 
 /** The parent's project, in which the child's agent has no more than those for whom it works. */
-function projectFor(agent: Agent, depth: number, { project, agent: parent }: Parent): Project {
+function createChildProject(agent: Agent, depth: number, { project, agent: parent }: Parent): Project {
   const deepest = project.config.subagent_depth ?? depthLimit;
   const own = agent.named;
   const denied = [
@@ -283,7 +283,7 @@ function projectFor(agent: Agent, depth: number, { project, agent: parent }: Par
       ...agent.rules,
       ...denied.map((permission): Rule => ({ permission, pattern: "*", action: "deny" })),
     ],
-    ...boundTo(agent, parent),
+    ...inheritLimits(agent, parent),
   };
   return {
     ...project,
@@ -294,18 +294,18 @@ function projectFor(agent: Agent, depth: number, { project, agent: parent }: Par
 }
 
 /** What must allow a child's calls beside its own rules: the limits of both, and all that its parent goes by. */
-export function boundTo(
+export function inheritLimits(
   agent: Pick<Agent, "limits">,
   parent: Pick<Agent, "rules" | "limits" | "within">,
 ): Required<Pick<Agent, "limits" | "within">> {
   return {
     limits: [...(agent.limits ?? []), ...(parent.limits ?? [])],
-    within: [...(parent.within ?? []), withoutOwnTools(parent.rules)],
+    within: [...(parent.within ?? []), omitOwnTools(parent.rules)],
   };
 }
 
 /** Whether the parent itself may ask questions or keep a list says nothing about its children. */
-function withoutOwnTools(rules: Ruleset): Ruleset {
+function omitOwnTools(rules: Ruleset): Ruleset {
   const own = new Set(["question", "todowrite", "todoread", "plan_enter", "plan_exit"]);
   return rules.filter(({ permission }) => !own.has(permission));
 }

@@ -28,7 +28,7 @@ export class IdleWatch {
     else this.#timer.refresh();
   }
 
-  async paused<T>(wait: () => Promise<T>): Promise<T> {
+  async pauseDuring<T>(wait: () => Promise<T>): Promise<T> {
     this.#pauses++;
     clearTimeout(this.#timer);
     this.#timer = undefined;

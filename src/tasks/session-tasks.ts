@@ -14,7 +14,7 @@ export interface SessionTasksDeps {
   /** Of the session that this one works for. */
   parent: SessionTasks | undefined;
   project(): Project;
-  choices: SessionSettings;
+  settings: SessionSettings;
   transcript: Pick<Transcript, "messages">;
   gate: Decider;
   emit: Emit;
@@ -50,7 +50,7 @@ export class SessionTasks implements Tasks {
   }
 
   start(task: TaskRequest, run: RunContext): Promise<TaskOutcome> {
-    const { sessionId, choices, transcript, gate, emit, inquire } = this.#deps;
+    const { sessionId, settings, transcript, gate, emit, inquire } = this.#deps;
     const caller = transcript.messages.findLast(({ info }) => info.role === "assistant")?.info;
     const queued = this.#requests().find((part) => part.type === "subtask" && part.command === task.command);
     const parent = {
@@ -60,7 +60,7 @@ export class SessionTasks implements Tasks {
       gate,
       emit,
       inquire,
-      agent: choices.agentNamed(caller?.agent),
+      agent: settings.agentNamed(caller?.agent),
       model: caller?.model,
       wishedModel: queued?.type === "subtask" ? queued.model : undefined,
       open: (child: ChildSession) => this.#open(child),
@@ -69,7 +69,7 @@ export class SessionTasks implements Tasks {
   }
 
   /** Resolves when all children are closed. */
-  async ended(): Promise<void> {
+  async waitForChildren(): Promise<void> {
     await Promise.all([...this.#children].map((child) => child.closed));
   }
 

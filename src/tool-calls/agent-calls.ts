@@ -25,7 +25,7 @@ export interface AgentCallsDeps {
 export type CallDeps = Omit<ToolRunnerDeps, "transcript">;
 
 /** What calls under an agent go by. */
-export function callDeps(deps: AgentCallsDeps, agent: Agent): CallDeps {
+export function createCallDeps(deps: AgentCallsDeps, agent: Agent): CallDeps {
   const { config, workspace, secrets, diagnose } = deps.project;
   const limits = {
     maxLines: config.tool_output?.max_lines,

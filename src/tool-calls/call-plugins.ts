@@ -16,15 +16,15 @@ export interface CallPluginsDeps {
 }
 
 /** A call's input as plugins leave it, which is what is permitted and run; or why they do not let it run. */
-export async function inputOfPlugins(
+export async function applyBeforeHooks(
   { plugins, context }: CallPluginsDeps,
-  card: ToolCallRecord,
+  record: ToolCallRecord,
   tool: Tool,
   input: unknown,
   signal: AbortSignal,
 ): Promise<{ input: unknown } | { refused: string }> {
   if (!plugins?.has("tool.execute.before") || !isRecord(input)) return { input };
-  const looked = await plugins.beforeCall(nameOf(card, context), input, signal);
+  const looked = await plugins.beforeCall(toCallName(record, context), input, signal);
   if ("refused" in looked) return looked;
   if (isDeepStrictEqual(looked.args, input)) return { input };
   const parsed = tool.input.safeParse(looked.args);
@@ -32,21 +32,21 @@ export async function inputOfPlugins(
     return {
       refused: `Not run. A plugin changed the arguments to some that do not fit. ${describeInputProblem(parsed.error)}`,
     };
-  card.changeInput(parsed.data);
+  record.setInput(parsed.data);
   return { input: parsed.data };
 }
 
 /** A call's result as plugins leave it. They see no secrets. */
-export async function resultOfPlugins(
+export async function applyAfterHooks(
   { plugins, context, secrets }: CallPluginsDeps,
-  card: ToolCallRecord,
+  record: ToolCallRecord,
   result: ToolResult,
   signal: AbortSignal,
 ): Promise<ToolResult> {
   if (result.status !== "completed" || !plugins?.has("tool.execute.after")) return result;
-  const { input } = card.part.state;
-  const call = { ...nameOf(card, context), args: isRecord(input) ? input : {} };
-  const title = result.title ?? card.part.title ?? card.part.tool;
+  const { input } = record.part.state;
+  const call = { ...toCallName(record, context), args: isRecord(input) ? input : {} };
+  const title = result.title ?? record.part.title ?? record.part.tool;
   const before = {
     title,
     output: secrets.redact(withNotes(result.output, result.notes)),
@@ -61,6 +61,6 @@ export async function resultOfPlugins(
   };
 }
 
-function nameOf({ part }: ToolCallRecord, { sessionId }: CallPluginsDeps["context"]): CallName {
+function toCallName({ part }: ToolCallRecord, { sessionId }: CallPluginsDeps["context"]): CallName {
   return { tool: part.tool, sessionID: sessionId, callID: part.callId };
 }

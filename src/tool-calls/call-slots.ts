@@ -8,7 +8,7 @@ export class CallSlots {
 
   async run<T>(concurrency: "shared" | "exclusive", task: () => Promise<T>): Promise<T> {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-    const before = this.#begin(concurrency, ended);
+    const before = this.#enqueue(concurrency, ended);
     try {
       await before;
       return await task();
@@ -18,7 +18,7 @@ export class CallSlots {
   }
 
   /** What this call has to wait for. */
-  #begin(concurrency: "shared" | "exclusive", ended: Promise<void>): Promise<unknown> {
+  #enqueue(concurrency: "shared" | "exclusive", ended: Promise<void>): Promise<unknown> {
     const before = this.#exclusive;
     if (concurrency === "shared") {
       this.#shared.push(ended);

@@ -7,19 +7,19 @@ const longestCycle = 4;
 const rounds = 3;
 
 /** A call as far as loops are concerned. */
-export interface MadeCall {
+export interface CallFingerprint {
   /** The same for the same tool with the same input. */
   readonly call: string;
   /** The same for the same result; undefined while the call runs and if a loop was refused. Then any result matches. */
   result?: string;
 }
 
-export function madeCall(tool: string, input: unknown): MadeCall {
+export function fingerprintCall(tool: string, input: unknown): CallFingerprint {
   return { call: `${tool} ${JSON.stringify(input)}` };
 }
 
 /** Identifies a result by its content: the notes may name a new file each time. */
-export function resultFingerprint(result: ToolResult | { status: "refused"; error: string }): string {
+export function fingerprintResult(result: ToolResult | { status: "refused"; error: string }): string {
   const exitCode = "metadata" in result ? result.metadata?.["exitCode"] : undefined;
   const attachments = result.status === "completed" ? result.attachments : undefined;
   return createHash("sha256")
@@ -29,14 +29,14 @@ export function resultFingerprint(result: ToolResult | { status: "refused"; erro
 }
 
 /** Whether the newest of a turn's calls closes the third round of a cycle of one to four calls with equal results. */
-export function isDoomLoop(calls: readonly MadeCall[]): boolean {
+export function isDoomLoop(calls: readonly CallFingerprint[]): boolean {
   for (let length = 1; length <= longestCycle; length++) {
     if (endsInCycle(calls, length)) return true;
   }
   return false;
 }
 
-function endsInCycle(calls: readonly MadeCall[], length: number): boolean {
+function endsInCycle(calls: readonly CallFingerprint[], length: number): boolean {
   const start = calls.length - length * rounds;
   if (start < 0) return false;
   for (let index = start; index < calls.length - length; index++) {
@@ -45,7 +45,7 @@ function endsInCycle(calls: readonly MadeCall[], length: number): boolean {
   return true;
 }
 
-function isSame(left: MadeCall | undefined, right: MadeCall | undefined): boolean {
+function isSame(left: CallFingerprint | undefined, right: CallFingerprint | undefined): boolean {
   if (left?.call !== right?.call) return false;
   return left?.result === undefined || right?.result === undefined || left.result === right.result;
 }

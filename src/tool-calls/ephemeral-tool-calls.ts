@@ -28,7 +28,7 @@ export class EphemeralToolCalls {
         amendParts: async () => {},
       },
     });
-    this.#runner.offer(tools);
+    this.#runner.setTools(tools);
   }
 
   async run(tool: string, input: unknown, signal: AbortSignal): Promise<FinishedState> {

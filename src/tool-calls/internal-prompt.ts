@@ -4,7 +4,7 @@ import type { ToolPart, ToolState } from "../message/part.ts";
 import type { Decider } from "../permission/gate.ts";
 import type { Decision } from "../permission/rule.ts";
 
-export interface OwnCallDeps {
+export interface InternalPromptDeps {
   sessionId: SessionId;
   agent: string;
   gate: Decider;
@@ -12,7 +12,7 @@ export interface OwnCallDeps {
 }
 
 /** What the program itself asks the person. */
-export interface OwnQuestion {
+export interface InternalQuestion {
   /** The name under which the question goes as a call, for clients that tell calls apart. */
   tool: string;
   title: string;
@@ -29,12 +29,12 @@ export interface OwnQuestion {
  * part of the conversation.
  */
 export class InternalPrompt {
-  readonly #deps: OwnCallDeps;
-  readonly #question: OwnQuestion;
+  readonly #deps: InternalPromptDeps;
+  readonly #question: InternalQuestion;
   readonly #messageId = newMessageId();
   readonly #id = newPartId();
 
-  constructor(deps: OwnCallDeps, question: OwnQuestion) {
+  constructor(deps: InternalPromptDeps, question: InternalQuestion) {
     this.#deps = deps;
     this.#question = question;
   }

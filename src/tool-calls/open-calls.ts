@@ -19,7 +19,7 @@ export class OpenCalls {
   }
 
   /** Runs the call under a signal that ends with the turn's, or by {@link cancel}. */
-  async during<T>(
+  async run<T>(
     callId: string,
     turn: AbortSignal,
     run: (signal: AbortSignal) => Promise<T>,

@@ -12,7 +12,7 @@ export interface CallOutcome {
   changes: readonly FileChange[];
 }
 
-export interface CallCardDeps {
+export interface ToolCallRecordDeps {
   transcript: Pick<Transcript, "putPart" | "amendParts">;
   context: Pick<ToolContext, "sessionId">;
   emit: Emit;
@@ -25,7 +25,7 @@ const printedLimitCharacters = 4_000;
 /** One call's part while it runs; the first terminal state counts, what comes after it is dropped. */
 export class ToolCallRecord {
   part: ToolPart;
-  readonly #deps: CallCardDeps;
+  readonly #deps: ToolCallRecordDeps;
   readonly messageId: MessageId;
   #settled = false;
   #start: number | undefined;
@@ -33,7 +33,7 @@ export class ToolCallRecord {
   #printed = "";
   #isCut = false;
 
-  constructor(deps: CallCardDeps, messageId: MessageId, part: ToolPart) {
+  constructor(deps: ToolCallRecordDeps, messageId: MessageId, part: ToolPart) {
     this.#deps = deps;
     this.messageId = messageId;
     this.part = part;
@@ -45,12 +45,12 @@ export class ToolCallRecord {
   }
 
   /** Stored with the call's next state. */
-  changeInput(input: unknown): void {
+  setInput(input: unknown): void {
     this.part = { ...this.part, state: { ...this.part.state, input } };
   }
 
   /** Stored with the call's next state. */
-  decided(decision: CallDecision | undefined): void {
+  setDecision(decision: CallDecision | undefined): void {
     if (decision !== undefined) this.part = { ...this.part, decision };
   }
 
@@ -62,7 +62,7 @@ export class ToolCallRecord {
 
   async output(delta: string): Promise<void> {
     if (this.#settled || delta === "") return;
-    this.#remember(delta);
+    this.#bufferOutput(delta);
     const { callId, id: partId } = this.part;
     const { sessionId } = this.#deps.context;
     await this.#deps.emit({
@@ -89,7 +89,7 @@ export class ToolCallRecord {
       ...(attachments && { attachments: [...attachments] }),
       ...(changes && { changes: [...changes] }),
       ...(metadata && { metadata }),
-      time: this.#span(),
+      time: this.#timeSpan(),
     });
     return { changes: changes ?? [] };
   }
@@ -107,13 +107,13 @@ export class ToolCallRecord {
       reason,
       ...(changes.length > 0 && { changes: [...changes] }),
       ...(more.metadata && { metadata: more.metadata }),
-      time: this.#span(),
+      time: this.#timeSpan(),
     });
     return { ...((reason === "rejected" || reason === "cancelled") && { stop: reason }), changes };
   }
 
   /** Adds what the call changed after it was settled. */
-  async amend(changes: readonly FileChange[]): Promise<void> {
+  async addLateChanges(changes: readonly FileChange[]): Promise<void> {
     const { state } = this.part;
     if (changes.length === 0 || state.status !== "error") return;
     const paths = changes.map(({ path }) => path).join(", ");
@@ -127,14 +127,14 @@ export class ToolCallRecord {
     const printed = this.#printed.toWellFormed().trimEnd();
     if (printed === "") return this.fail(reason, abandonedText(reason));
     const what = this.#isCut ? "the end of what it had printed" : "what it had printed";
-    const { start, end } = this.#span();
+    const { start, end } = this.#timeSpan();
     const seconds = ((end - start) / 1_000).toFixed(1);
     // As a command says it that ends in time.
     const text = `${printed}\n\n[Cancelled after ${seconds} s; above is ${what}.]`;
     return this.fail(reason, text, this.part.kind === "execute" ? { metadata: { exitCode: null } } : {});
   }
 
-  #remember(delta: string): void {
+  #bufferOutput(delta: string): void {
     const isLong = this.#printed.length + delta.length > 2 * printedLimitCharacters;
     this.#isCut ||= isLong;
     // Of a long piece nothing is copied to be cut.
@@ -148,7 +148,7 @@ export class ToolCallRecord {
     return this.fail(outcome === "unasked" ? "failed" : outcome, refusalText(decision));
   }
 
-  #span() {
+  #timeSpan() {
     const end = Date.now();
     return { start: this.#start ?? end, end };
   }

@@ -20,24 +20,24 @@ import {
 import {
   abandonedText,
   ToolCallRecord,
-  type CallCardDeps,
+  type ToolCallRecordDeps,
   type CallOutcome,
   type Refusal,
   refusalText,
 } from "./tool-call-record.ts";
-import { type CallPluginsDeps, inputOfPlugins, resultOfPlugins } from "./call-plugins.ts";
+import { type CallPluginsDeps, applyBeforeHooks, applyAfterHooks } from "./call-plugins.ts";
 import { CallSlots } from "./call-slots.ts";
 import type { Decisions } from "../conversation/decisions.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import type { Diagnose } from "../conversation/project.ts";
-import { isDoomLoop, type MadeCall, madeCall, resultFingerprint } from "./doom-loop.ts";
+import { isDoomLoop, type CallFingerprint, fingerprintCall, fingerprintResult } from "./doom-loop.ts";
 import {
   leastShareBytes,
   ResultBudget,
   type ResultLimits,
   type ResultShare,
 } from "../context/result-budget.ts";
-import { rulesWith } from "./tool-set.ts";
+import { addToolRules } from "./tool-set.ts";
 
 /** How long a running call may take to end by itself after a cancel before it is left behind: the answer takes a second at most. */
 const cancelGraceMs = 750;
@@ -46,7 +46,7 @@ const cancelGraceMs = 750;
 const taskHint =
   "Have a task of an agent that explores look through it, or read it in parts with read, or search it with grep.";
 
-const noRoomHint =
+const noSpaceHint =
   "It does not fit into the context beside the other results of this step. Read a part of it with read, or search it with grep.";
 
 /** A call as the model wrote it. */
@@ -67,7 +67,7 @@ export class ToolRunner {
   #rules: Ruleset;
   #within: readonly Ruleset[] | undefined;
   readonly #slots = new CallSlots();
-  readonly #made: MadeCall[] = [];
+  readonly #calls: CallFingerprint[] = [];
   /** Loops that nobody allowed. The first refusal is a result for the model, the second ends the turn. */
   #refusedLoops = 0;
   #results = new ResultBudget(undefined);
@@ -78,11 +78,11 @@ export class ToolRunner {
   }
 
   /** Says which tools the next step has, and how much of the window its results may take. */
-  offer(tools: readonly Tool[], results?: ResultLimits): void {
+  setTools(tools: readonly Tool[], results?: ResultLimits): void {
     this.#results = new ResultBudget(results);
     const { within } = this.#deps;
-    this.#rules = rulesWith(tools, this.#deps);
-    this.#within = within?.map((rules) => rulesWith(tools, { rules }));
+    this.#rules = addToolRules(tools, this.#deps);
+    this.#within = within?.map((rules) => addToolRules(tools, { rules }));
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
   }
 
@@ -119,7 +119,7 @@ export class ToolRunner {
   ): Promise<CallOutcome> {
     const { openCalls } = this.#deps;
     if (openCalls === undefined) return this.#run(messageId, announced, call, turn);
-    const { result, isCancelled } = await openCalls.during(announced.callId, turn, (signal) =>
+    const { result, isCancelled } = await openCalls.run(announced.callId, turn, (signal) =>
       this.#run(messageId, announced, call, signal),
     );
     // Without this call the turn goes on.
@@ -132,22 +132,22 @@ export class ToolRunner {
     call: ModelCall,
     signal: AbortSignal,
   ): Promise<CallOutcome> {
-    const card = new ToolCallRecord(this.#deps, messageId, {
+    const record = new ToolCallRecord(this.#deps, messageId, {
       ...announced,
       state: { status: "pending", input: call.input },
     });
     const tool = this.#find(call.tool);
-    const checked = check(call, tool, [...this.#tools.keys()]);
+    const checked = validateCall(call, tool, [...this.#tools.keys()]);
     if ("problem" in checked) {
-      const made = this.#count(call.tool, call.input ?? call.problem);
-      return this.#answerInvalid(card, checked.problem, made, signal);
+      const made = this.#trackCall(call.tool, call.input ?? call.problem);
+      return this.#answerInvalid(record, checked.problem, made, signal);
     }
     const { input } = checked;
-    const made = this.#count(checked.tool.name, input);
+    const made = this.#trackCall(checked.tool.name, input);
     const turn = this.#slots.run(checked.tool.concurrency, () =>
-      this.#take(card, checked.tool, input, made, signal),
+      this.#execute(record, checked.tool, input, made, signal),
     );
-    return (await orWhenAborted(turn, signal, undefined)) ?? this.#afterAbort(card, turn);
+    return (await orWhenAborted(turn, signal, undefined)) ?? this.#afterAbort(record, turn);
   }
 
   /** Settles a call that never became whole. */
@@ -165,110 +165,110 @@ export class ToolRunner {
   }
 
   /** Calls that cannot be run count too: a model may make them for ever. */
-  #count(tool: string, input: unknown): CountedCall {
-    const made = madeCall(tool, input);
-    this.#made.push(made);
-    return { made, isLoop: isDoomLoop(this.#made) };
+  #trackCall(tool: string, input: unknown): TrackedCall {
+    const made = fingerprintCall(tool, input);
+    this.#calls.push(made);
+    return { made, isLoop: isDoomLoop(this.#calls) };
   }
 
   /** A denied or unanswered call does not run, and the turn goes on; but a second loop ends it. */
   async #refuse(
-    card: ToolCallRecord,
+    record: ToolCallRecord,
     decision: Refusal,
-    { made, isLoop }: CountedCall,
+    { made, isLoop }: TrackedCall,
   ): Promise<CallOutcome> {
     const isLoopRefused = isLoop && (decision.outcome === "unasked" || decision.outcome === "denied");
     if (!isLoopRefused) {
-      const outcome = await card.refuse(decision);
-      made.result = resultFingerprint({ status: "refused", error: refusalText(decision) });
+      const outcome = await record.refuse(decision);
+      made.result = fingerprintResult({ status: "refused", error: refusalText(decision) });
       return outcome;
     }
     this.#refusedLoops++;
-    const outcome = await card.fail(decision.outcome === "denied" ? "denied" : "failed", refusedLoopText);
+    const outcome = await record.fail(decision.outcome === "denied" ? "denied" : "failed", refusedLoopText);
     return this.#refusedLoops > 1 ? { ...outcome, stop: "looping" } : outcome;
   }
 
   async #answerInvalid(
-    card: ToolCallRecord,
+    record: ToolCallRecord,
     problem: string,
-    counted: CountedCall,
+    counted: TrackedCall,
     signal: AbortSignal,
   ): Promise<CallOutcome> {
-    const asked = { title: card.part.tool, locations: [], permissions: [] };
-    const decision = await this.#decide(card, asked, counted.isLoop, signal);
-    if (decision.outcome !== "allowed") return this.#refuse(card, decision, counted);
-    counted.made.result = resultFingerprint({ status: "refused", error: problem });
+    const asked = { title: record.part.tool, locations: [], permissions: [] };
+    const decision = await this.#decide(record, asked, counted.isLoop, signal);
+    if (decision.outcome !== "allowed") return this.#refuse(record, decision, counted);
+    counted.made.result = fingerprintResult({ status: "refused", error: problem });
     const share = this.#results.take();
-    const shown = await this.#shown(problem, share);
+    const shown = await this.#prepareForModel(problem, share);
     share.settle();
-    return card.fail("invalid", shown);
+    return record.fail("invalid", shown);
   }
 
-  async #afterAbort(card: ToolCallRecord, turn: Promise<CallOutcome>): Promise<CallOutcome> {
+  async #afterAbort(record: ToolCallRecord, turn: Promise<CallOutcome>): Promise<CallOutcome> {
     const settled = await orAfter(turn, cancelGraceMs, undefined);
     if (settled !== undefined) return settled;
-    void this.#recordLate(card, turn);
-    return card.abandon("cancelled");
+    void this.#recordLate(record, turn);
+    return record.abandon("cancelled");
   }
 
   /** What a call changed after nobody waited for it any more: undo has to know of it, and so has the model. */
-  async #recordLate(card: ToolCallRecord, turn: Promise<CallOutcome>): Promise<void> {
+  async #recordLate(record: ToolCallRecord, turn: Promise<CallOutcome>): Promise<void> {
     try {
-      await card.amend((await turn).changes);
+      await record.addLateChanges((await turn).changes);
     } catch (error) {
-      const fields = { tool: card.part.tool, error: messageOf(error) };
+      const fields = { tool: record.part.tool, error: messageOf(error) };
       this.#deps.log.error("what a call changed after its cancel is not stored", fields);
     }
   }
 
-  async #take(
-    card: ToolCallRecord,
+  async #execute(
+    record: ToolCallRecord,
     tool: Tool,
     input: unknown,
-    counted: CountedCall,
+    counted: TrackedCall,
     signal: AbortSignal,
   ): Promise<CallOutcome> {
     const { made } = counted;
-    if (signal.aborted) return card.abandon("cancelled");
+    if (signal.aborted) return record.abandon("cancelled");
     const share = this.#results.take();
     try {
-      const looked = await inputOfPlugins(this.#deps, card, tool, input, signal);
-      if ("refused" in looked) return await card.fail("denied", looked.refused);
+      const looked = await applyBeforeHooks(this.#deps, record, tool, input, signal);
+      if ("refused" in looked) return await record.fail("denied", looked.refused);
       const prepared = await prepareCall(tool, looked.input, this.#deps.context);
-      await card.describe(prepared);
-      const decision = await this.#decide(card, prepared, counted.isLoop, signal);
-      if (decision.outcome !== "allowed") return await this.#refuse(card, decision, counted);
-      await card.begin();
+      await record.describe(prepared);
+      const decision = await this.#decide(record, prepared, counted.isLoop, signal);
+      if (decision.outcome !== "allowed") return await this.#refuse(record, decision, counted);
+      await record.begin();
       const result = await prepared.run({
-        callId: card.part.callId,
+        callId: record.part.callId,
         signal,
         isAllowed: (permissions) => this.#isAllowed(permissions),
-        output: (delta) => card.output(this.#deps.secrets.redact(delta)),
+        output: (delta) => record.output(this.#deps.secrets.redact(delta)),
         limits: this.#limits(share),
       });
-      made.result = resultFingerprint(result);
-      const final = await resultOfPlugins(this.#deps, card, result, signal);
-      return await this.#finish(card, final, share, signal);
+      made.result = fingerprintResult(result);
+      const final = await applyAfterHooks(this.#deps, record, result, signal);
+      return await this.#finish(record, final, share, signal);
     } catch (error) {
-      made.result ??= resultFingerprint({ status: "failed", error: messageOf(error) });
-      return await this.#failed(card, tool, error, share, signal);
+      made.result ??= fingerprintResult({ status: "failed", error: messageOf(error) });
+      return await this.#failed(record, tool, error, share, signal);
     } finally {
       share.settle();
     }
   }
 
   async #decide(
-    card: ToolCallRecord,
-    asked: Asked,
+    record: ToolCallRecord,
+    asked: CallDescription,
     looping: boolean,
     signal: AbortSignal,
   ): Promise<Decision> {
-    const { part } = card;
+    const { part } = record;
     const permissions = looping ? [...asked.permissions, doomLoopRequest(part.tool)] : asked.permissions;
     const call = {
       sessionId: this.#deps.context.sessionId,
       callId: part.callId,
-      step: card.messageId,
+      step: record.messageId,
       agent: this.#deps.context.agent,
       tool: part.tool,
       title: asked.title,
@@ -283,7 +283,7 @@ export class ToolRunner {
     const askedAt = Date.now();
     const decision = await this.#deps.gate.decide(call, this.#rules, signal);
     const taken = this.#deps.decisions.take(part.callId);
-    card.decided(taken?.by === "person" ? { ...taken, waitedMs: Date.now() - askedAt } : taken);
+    record.setDecision(taken?.by === "person" ? { ...taken, waitedMs: Date.now() - askedAt } : taken);
     return decision;
   }
 
@@ -293,7 +293,7 @@ export class ToolRunner {
   }
 
   async #finish(
-    card: ToolCallRecord,
+    record: ToolCallRecord,
     result: ToolResult,
     share: ResultShare,
     signal: AbortSignal,
@@ -302,31 +302,31 @@ export class ToolRunner {
     const found = await this.#diagnose(changes, signal);
     if (result.status === "failed") {
       const reason = signal.aborted ? "cancelled" : (result.stop ?? "failed");
-      return card.fail(reason, await this.#shown(result.error + found, share, result.notes), {
+      return record.fail(reason, await this.#prepareForModel(result.error + found, share, result.notes), {
         changes,
         metadata: result.metadata,
       });
     }
     if (signal.aborted) {
       const text = `${abandonedText("cancelled")}\n${result.output}${found}`;
-      const shown = await this.#shown(text, share, result.notes);
-      return card.fail("cancelled", shown, { changes, metadata: result.metadata });
+      const shown = await this.#prepareForModel(text, share, result.notes);
+      return record.fail("cancelled", shown, { changes, metadata: result.metadata });
     }
-    return card.complete(result, await this.#shown(result.output + found, share, result.notes));
+    return record.complete(result, await this.#prepareForModel(result.output + found, share, result.notes));
   }
 
   async #failed(
-    card: ToolCallRecord,
+    record: ToolCallRecord,
     tool: Tool,
     error: unknown,
     share: ResultShare,
     signal: AbortSignal,
   ): Promise<CallOutcome> {
-    if (signal.aborted || isAbort(error)) return card.abandon("cancelled");
+    if (signal.aborted || isAbort(error)) return record.abandon("cancelled");
     if (!(error instanceof ToolFailure)) {
       this.#deps.log.error("a tool threw", { tool: tool.name, ...errorFields(error) });
     }
-    return card.fail("failed", await this.#shown(messageOf(error), share));
+    return record.fail("failed", await this.#prepareForModel(messageOf(error), share));
   }
 
   /** The errors that the changes brought, as a paragraph of the result. */
@@ -344,7 +344,7 @@ export class ToolRunner {
   }
 
   /** What the model is shown of a result. */
-  async #shown(output: string, share: ResultShare, notes = ""): Promise<string> {
+  async #prepareForModel(output: string, share: ResultShare, notes = ""): Promise<string> {
     const { secrets } = this.#deps;
     const { text } = await limitOutput(secrets.redact(output), this.#limits(share));
     const shown = withNotes(text, secrets.redact(notes));
@@ -355,12 +355,12 @@ export class ToolRunner {
   #limits({ bytes }: ResultShare): OutputLimits {
     const { limits } = this.#deps;
     const maxBytes = Math.min(limits.maxBytes ?? outputLimitBytes, bytes);
-    const hint = bytes <= leastShareBytes ? noRoomHint : this.#tools.has("task") ? taskHint : undefined;
+    const hint = bytes <= leastShareBytes ? noSpaceHint : this.#tools.has("task") ? taskHint : undefined;
     return { ...limits, maxBytes, ...(hint !== undefined && { hint }) };
   }
 }
 
-export interface ToolRunnerDeps extends CallCardDeps, CallPluginsDeps {
+export interface ToolRunnerDeps extends ToolCallRecordDeps, CallPluginsDeps {
   gate: Decider;
   rules: Ruleset;
   /** Rules that must allow a call beside `rules`. */
@@ -376,10 +376,10 @@ export interface ToolRunnerDeps extends CallCardDeps, CallPluginsDeps {
 }
 
 /** What the gate needs to know of a call. */
-type Asked = Pick<PreparedCall, "title" | "locations" | "preview" | "permissions">;
+type CallDescription = Pick<PreparedCall, "title" | "locations" | "preview" | "permissions">;
 
 /** The tool with the input as it takes it, or what the model is told instead. */
-function check(
+function validateCall(
   call: ModelCall,
   tool: Tool | undefined,
   available: readonly string[],
@@ -391,19 +391,19 @@ function check(
   if (call.problem !== undefined) return { problem: call.problem };
   const parsed = tool.input.safeParse(call.input);
   if (parsed.success) return { tool, input: parsed.data };
-  const given = tool.input.safeParse(withoutNulls(call.input));
+  const given = tool.input.safeParse(omitNulls(call.input));
   return given.success ? { tool, input: given.data } : { problem: describeInputProblem(parsed.error) };
 }
 
 /** Many models write null for what they leave out. */
-function withoutNulls(input: unknown): unknown {
+function omitNulls(input: unknown): unknown {
   if (!isRecord(input)) return input;
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null));
 }
 
 /** A call of the turn, and whether it closes a loop. */
-interface CountedCall {
-  readonly made: MadeCall;
+interface TrackedCall {
+  readonly made: CallFingerprint;
   readonly isLoop: boolean;
 }
 

@@ -17,31 +17,31 @@ const editTools: ReadonlyMap<string, Model["editsBy"]> = new Map([
 ]);
 
 /** What decides over an agent's calls. */
-type Ruled = Pick<Agent, "rules" | "limits" | "within">;
+type AgentRules = Pick<Agent, "rules" | "limits" | "within">;
 
 // An agent is the same one until its configuration is read anew, and is asked for in each step.
-const keptTools = memoizePer<readonly Tool[]>();
-const keptSpecs = memoizePer<readonly ToolSpec[]>();
-const keptSkills = memoizePer<readonly Skill[]>();
+const cachedTools = memoizePer<readonly Tool[]>();
+const cachedSpecs = memoizePer<readonly ToolSpec[]>();
+const cachedSkills = memoizePer<readonly Skill[]>();
 
 /** The tools that this agent may use with this model for this message, ordered by name so that caches hit. */
-export function offeredTools(
+export function selectTools(
   tools: readonly Tool[],
-  agent: Ruled,
+  agent: AgentRules,
   { editsBy, abilities }: Model,
   message: UserInfo,
 ): readonly Tool[] {
   if (!abilities.tools) return [];
-  return keptTools(agent, [editsBy, message.tools, ...tools], () =>
+  return cachedTools(agent, [editsBy, message.tools, ...tools], () =>
     tools
       .filter(({ name }) => (editTools.get(name) ?? editsBy) === editsBy)
-      .filter((tool) => message.tools?.[tool.name] !== false && !isDenied(tool, rulesetsOf(agent)))
+      .filter((tool) => message.tools?.[tool.name] !== false && !isDenied(tool, collectRulesets(agent)))
       .toSorted((left, right) => (left.name < right.name ? -1 : 1)),
   );
 }
 
 /** An agent's rules with those for tools of which nobody knows what they do: they stand behind the first default, before all others. */
-export function rulesWith(tools: readonly Tool[], { rules }: Pick<Agent, "rules">): Ruleset {
+export function addToolRules(tools: readonly Tool[], { rules }: Pick<Agent, "rules">): Ruleset {
   if (rules[0]?.action !== "allow") return rules;
   const asking = tools.filter(({ asks }) => asks);
   const added = asking.map(({ name }) => ({ permission: name, pattern: "*", action: "ask" }) as const);
@@ -49,21 +49,21 @@ export function rulesWith(tools: readonly Tool[], { rules }: Pick<Agent, "rules"
 }
 
 /** The skills that this agent may load. */
-export function offeredSkills(skills: readonly Skill[], agent: Ruled): readonly Skill[] {
-  return keptSkills(agent, [skills], () => skills.filter(({ name }) => mayHave(agent, "skill", name)));
+export function selectSkills(skills: readonly Skill[], agent: AgentRules): readonly Skill[] {
+  return cachedSkills(agent, [skills], () => skills.filter(({ name }) => isPermitted(agent, "skill", name)));
 }
 
 /** The agents that this one may hand tasks to, hidden ones too. */
-export function offeredAgents(agents: Iterable<Agent>, caller: Ruled): Agent[] {
-  return [...agents].filter(({ name, mode }) => mode !== "primary" && mayHave(caller, "task", name));
+export function selectAgents(agents: Iterable<Agent>, caller: AgentRules): Agent[] {
+  return [...agents].filter(({ name, mode }) => mode !== "primary" && isPermitted(caller, "task", name));
 }
 
-function mayHave(agent: Ruled, permission: string, name: string): boolean {
+function isPermitted(agent: AgentRules, permission: string, name: string): boolean {
   const request = { permission, subjects: [{ text: name }], always: [] };
-  return rulesetsOf(agent).every((ruleset) => evaluate(request, ruleset).action !== "deny");
+  return collectRulesets(agent).every((ruleset) => evaluate(request, ruleset).action !== "deny");
 }
 
-function rulesetsOf({ rules, limits = [], within = [] }: Ruled): Ruleset[] {
+function collectRulesets({ rules, limits = [], within = [] }: AgentRules): Ruleset[] {
   return [rules, ...limits, ...within];
 }
 
@@ -72,8 +72,8 @@ function isDenied({ name }: Tool, rulesets: readonly Ruleset[]): boolean {
 }
 
 /** Tools as the model is told of them. */
-export function toolSpecs(tools: readonly Tool[]): readonly ToolSpec[] {
-  return keptSpecs(tools, [], () =>
+export function toToolSpecs(tools: readonly Tool[]): readonly ToolSpec[] {
+  return cachedSpecs(tools, [], () =>
     tools.map((tool) => ({
       name: tool.name,
       description: tool.description,

@@ -8,7 +8,7 @@ import type { Transcript } from "../conversation/transcript.ts";
 import { noTokens } from "../conversation/turn-result.ts";
 
 /** Tasks that a command put into the message and that nothing answers yet. */
-export function queuedTasks({ info, parts }: Message, messages: readonly Message[]): SubtaskPart[] {
+export function findQueuedTasks({ info, parts }: Message, messages: readonly Message[]): SubtaskPart[] {
   const isBegun = messages.some((one) => one.info.role === "assistant" && one.info.parentId === info.id);
   return isBegun ? [] : parts.filter((part) => part.type === "subtask");
 }

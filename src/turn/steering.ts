@@ -36,7 +36,7 @@ export class Steering {
   }
 
   /** Puts into the transcript what came since the last time. */
-  async takeInto(messages: UserMessages, context: ToolContext): Promise<void> {
+  async flushTo(messages: UserMessages, context: ToolContext): Promise<void> {
     if (this.#isHandedOver) {
       this.#isHandedOver = false;
       await messages.addHandOver();

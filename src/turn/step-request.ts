@@ -8,8 +8,8 @@ import type { AgentCallsDeps } from "../tool-calls/agent-calls.ts";
 import type { Project } from "../conversation/project.ts";
 import { stepLimitReminder } from "../conversation/reminders.ts";
 import type { StepInput } from "./step.ts";
-import { systemPrompt } from "./system-prompt.ts";
-import { offeredSkills, toolSpecs } from "../tool-calls/tool-set.ts";
+import { buildSystemPrompt } from "./system-prompt.ts";
+import { selectSkills, toToolSpecs } from "../tool-calls/tool-set.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 
 export interface StepRequestDeps extends Pick<AgentCallsDeps, "project" | "context" | "plugins"> {
@@ -19,7 +19,7 @@ export interface StepRequestDeps extends Pick<AgentCallsDeps, "project" | "conte
 }
 
 /** Who asks whom, with what. */
-interface Asked {
+interface StepQuestion {
   question: UserInfo;
   agent: Agent;
   model: Model;
@@ -30,44 +30,44 @@ interface Asked {
 }
 
 /** What the model is asked in one step, its parameters as plugins leave them. */
-export async function stepRequest(
+export async function buildStepRequest(
   deps: StepRequestDeps,
-  asked: Asked,
+  asked: StepQuestion,
   signal: AbortSignal,
 ): Promise<StepInput["request"]> {
-  const request = { ...(await requestHead(deps, asked, signal)), messages: deps.transcript.messages };
-  return { ...request, ...(await paramsOf(deps, asked, signal)) };
+  const request = { ...(await buildRequestHead(deps, asked, signal)), messages: deps.transcript.messages };
+  return { ...request, ...(await getParams(deps, asked, signal)) };
 }
 
 /** What a request begins with, whatever the conversation is. */
-export async function requestHead(
+export async function buildRequestHead(
   deps: StepRequestDeps,
-  asked: Asked,
+  asked: StepQuestion,
   signal: AbortSignal,
 ): Promise<Pick<ModelRequest, "system" | "tools">> {
-  return { system: await transformedSystem(deps, asked, signal), tools: toolSpecs(asked.tools) };
+  return { system: await transformSystem(deps, asked, signal), tools: toToolSpecs(asked.tools) };
 }
 
 /** Returns the system prompt as plugins leave it. */
-async function transformedSystem(
+async function transformSystem(
   deps: StepRequestDeps,
-  asked: Asked,
+  asked: StepQuestion,
   signal: AbortSignal,
 ): Promise<string[]> {
-  const system = systemOf(deps, asked);
+  const system = buildSystem(deps, asked);
   const { plugins, context } = deps;
   if (!plugins?.has("experimental.chat.system.transform")) return system;
   const input = { sessionID: context.sessionId, model: authorModel(asked.model.ref) };
   return plugins.system(input, system, signal);
 }
 
-function systemOf({ project, givenPrompt }: StepRequestDeps, asked: Asked): string[] {
+function buildSystem({ project, givenPrompt }: StepRequestDeps, asked: StepQuestion): string[] {
   const { question, agent, model, instructions, isLast } = asked;
-  const system = systemPrompt({
+  const system = buildSystemPrompt({
     agent,
     family: model.family,
-    environment: environmentOf(project, model),
-    skills: model.abilities.tools ? offeredSkills(project.skills, agent) : [],
+    environment: getEnvironment(project, model),
+    skills: model.abilities.tools ? selectSkills(project.skills, agent) : [],
     instructions,
     given: givenPrompt,
     system: question.system,
@@ -75,9 +75,9 @@ function systemOf({ project, givenPrompt }: StepRequestDeps, asked: Asked): stri
   return isLast ? [...system, stepLimitReminder()] : system;
 }
 
-async function paramsOf(
+async function getParams(
   { plugins, context }: StepRequestDeps,
-  { question, agent, model }: Asked,
+  { question, agent, model }: StepQuestion,
   signal: AbortSignal,
 ): Promise<Pick<ModelRequest, "temperature" | "topP" | "maxOutputTokens" | "options">> {
   const { temperature, topP } = model.abilities.temperature ? agent : {};
@@ -92,7 +92,7 @@ async function paramsOf(
   return plugins.params(input, params, signal);
 }
 
-function environmentOf(project: Project, model: Model) {
+function getEnvironment(project: Project, model: Model) {
   const { cwd, roots, worktree } = project.workspace;
   return {
     cwd,

@@ -11,7 +11,7 @@ import { mediaIn, withoutMedia } from "../model/request/media.ts";
 import { mayRefuseMedia, type RefusedMedia, takesNone } from "../model/request/refused-media.ts";
 import { decideRetry, type RetryPolicy } from "../model/retry.ts";
 import { refusedMediaText } from "./refused-media-text.ts";
-import { type Repetition, repetitionText, TextLoop } from "./text-loop.ts";
+import { type Repetition, repetitionText, TextLoopDetector } from "./text-loop.ts";
 import { TextWriter } from "./text-writer.ts";
 import type { CallOutcome } from "../tool-calls/tool-call-record.ts";
 import type { ToolRunner } from "../tool-calls/tool-runner.ts";
@@ -89,9 +89,9 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
 }
 
 /** Sampling becomes this much warmer with each repetition of an empty answer, so that it may come out different. */
-const warmerBy = 0.1;
+const temperatureStep = 0.1;
 /** Some providers refuse a higher temperature. */
-const warmest = 1;
+const maxTemperature = 1;
 
 /** Asks again, unchanged, while the answer is empty. Costs what all of these calls cost. */
 async function streamNonEmpty(
@@ -104,7 +104,7 @@ async function streamNonEmpty(
   const policy = { ...deps.retryPolicy, attempts };
   let { request } = input;
   for (let number = 1; ; number++) {
-    const streamed = await streamTaken(deps, { ...input, request }, attempt, signal);
+    const streamed = await streamWithMediaFallback(deps, { ...input, request }, attempt, signal);
     if (signal.aborted || streamed.type === "failed" || !attempt.isEmpty(streamed, request)) return streamed;
     const decision = decideRetry(number, emptyAnswer, { random: Math.random, now: Date.now(), policy });
     if (!decision.retry) return streamed;
@@ -114,7 +114,7 @@ async function streamNonEmpty(
     await sleep(delayMs, signal);
     if (signal.aborted) return streamed;
     await attempt.restart();
-    request = warmer(request);
+    request = raiseTemperature(request);
   }
 }
 
@@ -124,15 +124,18 @@ const emptyAnswer: AgentError = {
   retryable: true,
 };
 
-function warmer(request: StepInput["request"]): StepInput["request"] {
+function raiseTemperature(request: StepInput["request"]): StepInput["request"] {
   const { temperature } = request;
-  if (temperature === undefined || temperature >= warmest) return request;
+  if (temperature === undefined || temperature >= maxTemperature) return request;
   // Without the noise of binary fractions.
-  return { ...request, temperature: Math.min(warmest, Math.round((temperature + warmerBy) * 100) / 100) };
+  return {
+    ...request,
+    temperature: Math.min(maxTemperature, Math.round((temperature + temperatureStep) * 100) / 100),
+  };
 }
 
 /** Where a request is refused that has media in it, asks once more without them. */
-async function streamTaken(
+async function streamWithMediaFallback(
   deps: StepDeps,
   input: StepInput,
   attempt: Attempt,
@@ -252,7 +255,7 @@ class Attempt {
   /** Streams the call, which is ended where the model repeats itself. */
   async stream(call: (take: (event: StepEvent) => Backpressure) => Promise<StepEnd>): Promise<StepEnd> {
     this.#hasVisibleText = false;
-    const loops = { text: new TextLoop(), reasoning: new TextLoop() };
+    const loops = { text: new TextLoopDetector(), reasoning: new TextLoopDetector() };
     try {
       const end = await call((event) => {
         const backpressure = this.#signal.aborted ? undefined : this.#write(event);
@@ -267,7 +270,8 @@ class Attempt {
       if (end.type === "finish") await this.#text.finish();
       return end;
     } catch (thrown) {
-      if (thrown instanceof RepeatedTextError) return { type: "failed", error: repeats(thrown.message) };
+      if (thrown instanceof RepeatedTextError)
+        return { type: "failed", error: repetitionError(thrown.message) };
       throw thrown;
     }
   }
@@ -278,7 +282,7 @@ class Attempt {
   }
 
   /** Waits for all calls; those that never became whole get their terminal state. */
-  async settle(reason: "cancelled" | "interrupted"): Promise<Settled> {
+  async settle(reason: "cancelled" | "interrupted"): Promise<CallResults> {
     await this.#text.end();
     await this.#abandonOpenCalls(reason);
     const outcomes = await Promise.all(this.#running);
@@ -344,20 +348,20 @@ async function stop(repetition: Repetition, backpressure: Backpressure): Promise
 }
 
 /** Trying again would cost as much and end as badly. */
-export function repeats(message: string): AgentError {
+export function repetitionError(message: string): AgentError {
   return { code: "invalid-response", message, retryable: false };
 }
 
 const sameCalls =
   "The model repeats itself: it made the same calls with the same results again, although the last repetition was refused, so the turn was stopped. Ask again in other words, or choose another model.";
 
-interface Settled {
+interface CallResults {
   count: number;
   stops: readonly NonNullable<CallOutcome["stop"]>[];
   changes: FileChange[];
 }
 
-type End =
+type OutcomeEnd =
   | { end: Exclude<StepOutcome["end"], "failed" | "leaked" | "calls"> }
   | { end: "leaked"; call: LeakedCall }
   | { end: "calls"; hasRefusedCall: boolean }
@@ -365,14 +369,14 @@ type End =
 
 function toOutcome(
   streamed: StepEnd,
-  calls: Settled,
+  calls: CallResults,
   attempt: Attempt,
   request: StepInput["request"],
   signal: AbortSignal,
-): End {
+): OutcomeEnd {
   if (signal.aborted || calls.stops.includes("cancelled")) return { end: "cancelled" };
   if (calls.stops.includes("rejected")) return { end: "rejected" };
-  if (calls.stops.includes("looping")) return { end: "failed", error: repeats(sameCalls) };
+  if (calls.stops.includes("looping")) return { end: "failed", error: repetitionError(sameCalls) };
   if (calls.count > 0) {
     const hasRefusedCall = streamed.type === "finish" && streamed.refusedCall === true;
     return { end: "calls", hasRefusedCall };
@@ -389,15 +393,15 @@ function toOutcome(
     case "unknown":
     case "error":
     case "cancelled":
-      return withoutCall(streamed, attempt, request);
+      return toTextOutcome(streamed, attempt, request);
   }
 }
 
-function withoutCall(
+function toTextOutcome(
   streamed: StepEnd & { type: "finish" },
   attempt: Attempt,
   request: StepInput["request"],
-): End {
+): OutcomeEnd {
   if (attempt.isEmpty(streamed, request)) return { end: "empty" };
   const call = attempt.findLeakedCall(request);
   return call === undefined ? { end: "finished" } : { end: "leaked", call };
@@ -407,7 +411,7 @@ function withoutCall(
 const endsWell = (reason: FinishReason): boolean =>
   reason !== "length" && reason !== "content-filter" && reason !== "refusal";
 
-function toFinish(outcome: End, streamed: StepEnd): FinishReason {
+function toFinish(outcome: OutcomeEnd, streamed: StepEnd): FinishReason {
   if (outcome.end === "cancelled") return "cancelled";
   if (outcome.end === "calls" || outcome.end === "rejected") return "tool-calls";
   if (outcome.end === "finished" || outcome.end === "empty" || outcome.end === "leaked") return "stop";

@@ -42,7 +42,7 @@ export interface SystemPromptInput {
  * The system prompt in blocks, from what changes least to what changes most, so that a provider's cache of the
  * beginning stays good. The same input gives the same text.
  */
-export function systemPrompt(input: SystemPromptInput): string[] {
+export function buildSystemPrompt(input: SystemPromptInput): string[] {
   const blocks = [
     mainBlock(input),
     environmentBlock(input.environment),
@@ -76,10 +76,10 @@ function environmentBlock(environment: Environment): string {
   return lines.join("\n");
 }
 
-const keptBlocks = memoizePer<string>();
+const cachedBlocks = memoizePer<string>();
 
 function skillsBlock(skills: SystemPromptInput["skills"]): string {
-  return skills.length === 0 ? "" : keptBlocks(skills, [], () => listSkills(skills));
+  return skills.length === 0 ? "" : cachedBlocks(skills, [], () => listSkills(skills));
 }
 
 function listSkills(skills: SystemPromptInput["skills"]): string {

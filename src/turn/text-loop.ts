@@ -20,7 +20,7 @@ export interface Repetition {
  * Watches a text that streams for the same passage over and over, which small models fall into and do not leave.
  * Costs the same few steps for each character and keeps the end of the text only.
  */
-export class TextLoop {
+export class TextLoopDetector {
   #tail = "";
   #pieces: string[] = [];
   #unchecked = 0;
@@ -61,7 +61,7 @@ const shortestStepText = 80;
 const stepsLimit = 8;
 
 /** Watches what a model says from step to step. */
-export class StepTexts {
+export class StepLoopDetector {
   #last = "";
   #count = 0;
 

@@ -4,7 +4,7 @@ import type { ReasoningPart, TextPart } from "../message/part.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 
 type Kind = "text" | "reasoning";
-type Written = TextPart | ReasoningPart;
+type StreamedPart = TextPart | ReasoningPart;
 
 /**
  * Writes the text and reasoning of one model call into its message. When the call is tried again after a failure,
@@ -13,9 +13,9 @@ type Written = TextPart | ReasoningPart;
 export class TextWriter {
   readonly #transcript: Transcript;
   readonly #messageId: MessageId;
-  readonly #written = new Set<Written>();
-  #earlier: Written[] = [];
-  #open: Open | undefined;
+  readonly #written = new Set<StreamedPart>();
+  #earlier: StreamedPart[] = [];
+  #open: OpenPart | undefined;
 
   constructor(transcript: Transcript, messageId: MessageId) {
     this.#transcript = transcript;
@@ -26,8 +26,8 @@ export class TextWriter {
     if (text === "") return undefined;
     const open = this.#open;
     return open?.streamId === streamId && open.kind === kind
-      ? this.#grow(open, text)
-      : this.#start(kind, streamId, text);
+      ? this.#appendToOpen(open, text)
+      : this.#openPart(kind, streamId, text);
   }
 
   /** Ends the part that is being written. */
@@ -53,27 +53,27 @@ export class TextWriter {
     for (const part of this.#earlier.splice(0)) await this.#retract(part);
   }
 
-  async #start(kind: Kind, streamId: string, text: string): Promise<void> {
+  async #openPart(kind: Kind, streamId: string, text: string): Promise<void> {
     await this.end();
     this.#open = { kind, streamId, text: "", repeats: this.#takeEarlier(kind), part: undefined };
-    await this.#grow(this.#open, text);
+    await this.#appendToOpen(this.#open, text);
   }
 
-  #takeEarlier(kind: Kind): Written | undefined {
+  #takeEarlier(kind: Kind): StreamedPart | undefined {
     const index = this.#earlier.findIndex((part) => part.type === kind);
     return index === -1 ? undefined : this.#earlier.splice(index, 1)[0];
   }
 
   #grow(open: Open, text: string): Backpressure {
     return open.part === undefined
-      ? this.#growBeginning(open, text)
+      ? this.#appendWhileRepeating(open, text)
       : this.#transcript.append(this.#messageId, open.part.id, text);
   }
 
-  async #growBeginning(open: Open, text: string): Promise<void> {
+  async #appendWhileRepeating(open: OpenPart, text: string): Promise<void> {
     open.text += text;
     const { repeats } = open;
-    if (repeats === undefined) return this.#begin(open);
+    if (repeats === undefined) return this.#createPart(open);
     if (repeats.text.startsWith(open.text)) {
       this.#written.add(repeats);
       return;
@@ -84,19 +84,19 @@ export class TextWriter {
       return this.#transcript.append(this.#messageId, repeats.id, open.text.slice(repeats.text.length));
     }
     await this.#retract(repeats);
-    await this.#begin(open);
+    await this.#createPart(open);
   }
 
   /** The model wrote something else this time: what stands stays for the person, the model does not see it again. */
-  async #retract(part: Written): Promise<void> {
+  async #retract(part: StreamedPart): Promise<void> {
     this.#written.delete(part);
     if (part.type !== "text") return;
     part.ignored = true;
     await this.#transcript.putPart(this.#messageId, part);
   }
 
-  async #begin(open: Open): Promise<void> {
-    const part: Written = { id: newPartId(), type: open.kind, text: "", time: { start: Date.now() } };
+  async #createPart(open: OpenPart): Promise<void> {
+    const part: StreamedPart = { id: newPartId(), type: open.kind, text: "", time: { start: Date.now() } };
     open.part = part;
     this.#written.add(part);
     await this.#transcript.putPart(this.#messageId, part);
@@ -104,13 +104,13 @@ export class TextWriter {
   }
 }
 
-interface Open {
+interface OpenPart {
   kind: Kind;
   streamId: string;
   /** What this attempt has streamed of it while it only repeats. */
   text: string;
   /** What an earlier attempt wrote in its place. */
-  repeats: Written | undefined;
+  repeats: StreamedPart | undefined;
   /** Where it goes; undefined while it only repeats. */
-  part: Written | undefined;
+  part: StreamedPart | undefined;
 }

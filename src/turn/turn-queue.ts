@@ -15,7 +15,7 @@ export interface TurnQueueDeps {
 /** The turns of a session: one after the other, in the order of their messages. */
 export class TurnQueue {
   readonly #deps: TurnQueueDeps;
-  readonly #waiting: Waiting[] = [];
+  readonly #queue: QueuedPrompt[] = [];
   #isClosed = false;
   #running: { abort: AbortController; ended: Promise<void> } | undefined;
 
@@ -24,7 +24,7 @@ export class TurnQueue {
   }
 
   get isBusy(): boolean {
-    return this.#running !== undefined || this.#waiting.length > 0;
+    return this.#running !== undefined || this.#queue.length > 0;
   }
 
   /** Whether the running turn is cancelled. */
@@ -36,14 +36,14 @@ export class TurnQueue {
   add(input: PromptInput): Promise<TurnResult> {
     if (this.#isClosed) return Promise.resolve({ end: "cancelled", tokens: noTokens });
     const waiting = { input, result: deferred<TurnResult>() };
-    this.#waiting.push(waiting);
-    if (this.#running === undefined) this.#runWaiting();
+    this.#queue.push(waiting);
+    if (this.#running === undefined) this.#runNext();
     return waiting.result.promise;
   }
 
   /** Ends the running turn and all that wait; without one it does nothing. */
   cancel(): void {
-    for (const { result } of this.#waiting.splice(0)) result.resolve({ end: "cancelled", tokens: noTokens });
+    for (const { result } of this.#queue.splice(0)) result.resolve({ end: "cancelled", tokens: noTokens });
     this.#running?.abort.abort();
   }
 
@@ -54,18 +54,18 @@ export class TurnQueue {
     await this.#running?.ended;
   }
 
-  #runWaiting(): void {
-    const next = this.#waiting.shift();
+  #runNext(): void {
+    const next = this.#queue.shift();
     if (next === undefined) return;
     const abort = new AbortController();
     const ended = this.#runOne(next, abort.signal).finally(() => {
       this.#running = undefined;
-      this.#runWaiting();
+      this.#runNext();
     });
     this.#running = { abort, ended };
   }
 
-  async #runOne({ input, result }: Waiting, signal: AbortSignal): Promise<void> {
+  async #runOne({ input, result }: QueuedPrompt, signal: AbortSignal): Promise<void> {
     const limit = afterAbort(signal, cancelLimitMs);
     const ended = await Promise.race([this.#deps.run(input, signal), limit.promise]);
     limit.stop();
@@ -74,7 +74,7 @@ export class TurnQueue {
   }
 }
 
-interface Waiting {
+interface QueuedPrompt {
   input: PromptInput;
   result: Deferred<TurnResult>;
 }

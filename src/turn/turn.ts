@@ -9,20 +9,20 @@ import type { Model } from "../model/model.ts";
 import type { RefusedMedia } from "../model/request/refused-media.ts";
 import type { Tool } from "../tool/tool.ts";
 import { addReminder } from "../conversation/add-reminder.ts";
-import { type AgentCallsDeps, callDeps } from "../tool-calls/agent-calls.ts";
+import { type AgentCallsDeps, createCallDeps } from "../tool-calls/agent-calls.ts";
 import { compact, type CompactionTarget } from "../context/compaction.ts";
 import type { OpenCalls } from "../tool-calls/open-calls.ts";
 import type { Project } from "../conversation/project.ts";
 import { prune, pruneLimits } from "../context/prune.ts";
-import { repeats, runStep } from "./step.ts";
+import { repetitionError, runStep } from "./step.ts";
 import type { StepOutcome } from "../conversation/step-outcome.ts";
 import { requestCompaction } from "../context/request-compaction.ts";
-import { requestHead, stepRequest, type StepRequestDeps } from "./step-request.ts";
-import { queuedTasks, runTasks } from "./queued-tasks.ts";
+import { buildRequestHead, buildStepRequest, type StepRequestDeps } from "./step-request.ts";
+import { findQueuedTasks, runTasks } from "./queued-tasks.ts";
 import { taskTool } from "../tool/task.ts";
-import { offeredAgents, offeredTools } from "../tool-calls/tool-set.ts";
+import { selectAgents, selectTools } from "../tool-calls/tool-set.ts";
 import type { ShownInstructions } from "../context/shown-instructions.ts";
-import { StepTexts } from "./text-loop.ts";
+import { StepLoopDetector } from "./text-loop.ts";
 import { ToolRunner } from "../tool-calls/tool-runner.ts";
 import { type FollowUp, UnfinishedAnswers } from "./unfinished-answers.ts";
 import { compactionOf } from "../conversation/visible-messages.ts";
@@ -59,7 +59,7 @@ export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
 }
 
 /** Refused calls in a row that go back to the model; the next one fails the turn. */
-const mostRefusedCalls = 2;
+const maxRefusedCalls = 2;
 
 /** Answers the last user message: step after step, decided from the transcript alone. */
 export async function runTurn(given: TurnDeps, signal: AbortSignal): Promise<TurnResult> {
@@ -74,24 +74,24 @@ export async function runTurn(given: TurnDeps, signal: AbortSignal): Promise<Tur
   const { compaction } = deps.project.config;
   if (compaction?.prune !== false && (await prune(deps.transcript, pruneLimits))) deps.shown.forget();
   const ms = Date.now() - began;
-  if (end.end === "failed") deps.log.warn("a turn failed", { ...whyOf(end.error), ms });
+  if (end.end === "failed") deps.log.warn("a turn failed", { ...errorLogFields(end.error), ms });
   else deps.log.info("a turn ended", { end: end.end, ms });
   return { ...end, tokens: turn.tokens };
 }
 
 /** A provider's words may quote the conversation: they are for the person, not for the log. */
-function whyOf({ code, status }: AgentError): LogFields {
+function errorLogFields({ code, status }: AgentError): LogFields {
   return { code, status };
 }
 
-const keptTasks = memoizePer<readonly Tool[]>();
+const cachedTaskTools = memoizePer<readonly Tool[]>();
 
 class Turn {
   readonly #deps: TurnDeps;
   readonly #instructions: readonly Instruction[];
   #runner: { agent: string; runner: ToolRunner } | undefined;
   #steps = 0;
-  readonly #texts = new StepTexts();
+  readonly #texts = new StepLoopDetector();
   readonly #unfinished = new UnfinishedAnswers();
   /** Steps in a row whose call the provider refused. */
   #refusedCalls = 0;
@@ -116,7 +116,7 @@ class Turn {
       if ("code" in chosen) return { end: "failed", error: chosen };
       const { windows, project } = this.#deps;
       const model = await windows.settle(chosen, project.models, signal);
-      const spending = await this.#maySpend(signal);
+      const spending = await this.#checkBudget(signal);
       if (spending !== undefined) return spending;
       const end = await this.#answer(message, message.info, model, signal);
       if (end !== undefined) return end;
@@ -126,12 +126,12 @@ class Turn {
   /** Does the next thing that the message needs. Undefined is "go on". */
   #answer(message: Message, info: UserInfo, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
     if (compactionOf(message) !== undefined) return this.#compact(message, model, signal);
-    const tasks = queuedTasks(message, this.#deps.transcript.messages);
+    const tasks = findQueuedTasks(message, this.#deps.transcript.messages);
     return tasks.length > 0 ? this.#runTasks(tasks, info, model, signal) : this.#step(info, model, signal);
   }
 
   /** Undefined is "go on". */
-  async #maySpend(signal: AbortSignal): Promise<TurnEnd | undefined> {
+  async #checkBudget(signal: AbortSignal): Promise<TurnEnd | undefined> {
     const answer = await this.#deps.maySpend(signal);
     if (answer === "yes") return undefined;
     return { end: answer === "no" ? "stepLimit" : "cancelled" };
@@ -141,16 +141,16 @@ class Turn {
   async #step(question: UserInfo, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
     const { project, transcript } = this.#deps;
     const agent = agentOf(project, question);
-    const isLast = this.#steps >= mostSteps(agent, project) - 1;
-    const asked = await this.#asked(question, model, isLast);
-    const returnsRefusedCalls = this.#refusedCalls < mostRefusedCalls;
-    const request = { ...(await stepRequest(this.#deps, asked, signal)), returnsRefusedCalls };
+    const isLast = this.#steps >= maxSteps(agent, project) - 1;
+    const asked = await this.#question(question, model, isLast);
+    const returnsRefusedCalls = this.#refusedCalls < maxRefusedCalls;
+    const request = { ...(await buildStepRequest(this.#deps, asked, signal)), returnsRefusedCalls };
     const verdict = await this.#window.beforeRequest(request, model);
-    if (verdict !== "ask") return this.#makeRoom(verdict, question);
+    if (verdict !== "ask") return this.#applyVerdict(verdict, question);
     await this.#warnOnce(request, model);
     this.#steps++;
     const runner = this.#runnerFor(agent);
-    runner.offer(asked.tools, this.#window.resultLimits(request, model));
+    runner.setTools(asked.tools, this.#window.resultLimits(request, model));
     const estimated = estimateRequest(request);
     const outcome = await runStep(
       { ...this.#deps, models: project.models, retryPolicy: project.retryPolicy, runner },
@@ -169,16 +169,16 @@ class Turn {
     await this.#learnWindow(model, estimated, outcome, signal);
     await this.#deps.onStep(outcome);
     if (outcome.end === "calls" && this.#texts.isLoop(textOf(transcript.messages.at(-1))))
-      return { end: "failed", error: repeats(sameInEachStep) };
+      return { end: "failed", error: repetitionError(sameInEachStep) };
     if (isLast && endsAtLimit.has(outcome.end)) return { end: "stepLimit" };
     const todos = this.#deps.context.todos.read();
     const message = transcript.messages.at(-1);
     const followUp = this.#unfinished.followUp({ outcome, message, model, todos });
-    if (followUp !== undefined) return this.#follow(question, followUp);
+    if (followUp !== undefined) return this.#applyFollowUp(question, followUp);
     if (outcome.end !== "failed" || outcome.error.code !== "context-length")
       return endAfter(outcome, project);
     const known = this.#deps.windows.applyTo(model);
-    return this.#makeRoom(await this.#window.afterRefusal(request, known, outcome.error), question);
+    return this.#applyVerdict(await this.#window.afterRefusal(request, known, outcome.error), question);
   }
 
   async #learnWindow(
@@ -193,7 +193,7 @@ class Turn {
   }
 
   /** Undefined is "go on". */
-  async #follow(question: UserInfo, followUp: FollowUp): Promise<TurnEnd | undefined> {
+  async #applyFollowUp(question: UserInfo, followUp: FollowUp): Promise<TurnEnd | undefined> {
     if ("remind" in followUp) {
       await addReminder(this.#deps.transcript, question, followUp.remind);
       return undefined;
@@ -203,14 +203,14 @@ class Turn {
   }
 
   /** Who is asked, with which tools and instructions. */
-  async #asked(question: UserInfo, model: Model, isLast: boolean) {
+  async #question(question: UserInfo, model: Model, isLast: boolean) {
     const agent = agentOf(this.#deps.project, question);
-    const tools = isLast ? [] : offeredTools(await this.#toolsFor(agent), agent, model, question);
+    const tools = isLast ? [] : selectTools(await this.#toolsFor(agent), agent, model, question);
     return { question, agent, model, tools, isLast, instructions: this.#instructions };
   }
 
   /** Undefined is "go on", perhaps with a compaction. */
-  async #makeRoom(verdict: WindowVerdict, question: UserInfo): Promise<TurnEnd | undefined> {
+  async #applyVerdict(verdict: WindowVerdict, question: UserInfo): Promise<TurnEnd | undefined> {
     if (verdict === "ask") return undefined;
     if (verdict !== "compact") return { end: "failed", error: verdict };
     await requestCompaction(this.#deps.transcript, question, { auto: true });
@@ -235,11 +235,11 @@ class Turn {
     const { project, transcript } = this.#deps;
     const agent = agentOf(project, question);
     const runner = this.#runnerFor(agent);
-    const asked = await this.#asked(question, model, false);
-    const head = await requestHead(this.#deps, asked, signal);
+    const asked = await this.#question(question, model, false);
+    const head = await buildRequestHead(this.#deps, asked, signal);
     const results = this.#window.resultLimits({ ...head, messages: transcript.messages }, model);
     const agents = [...project.agents.values()].filter(isCallable);
-    runner.offer([taskTool({ agents })], results);
+    runner.setTools([taskTool({ agents })], results);
     const stops = await runTasks(
       { transcript, runner },
       tasks,
@@ -256,8 +256,8 @@ class Turn {
    */
   async #toolsFor(agent: Agent): Promise<readonly Tool[]> {
     const { project } = this.#deps;
-    const tasks = keptTasks(agent, [project.agents], () => {
-      const agents = offeredAgents(project.agents.values(), agent);
+    const tasks = cachedTaskTools(agent, [project.agents], () => {
+      const agents = selectAgents(project.agents.values(), agent);
       return agents.length === 0 ? [] : [taskTool({ agents })];
     });
     return [...(await project.tools()), ...tasks];
@@ -267,7 +267,7 @@ class Turn {
   #runnerFor(agent: Agent): ToolRunner {
     if (this.#runner?.agent === agent.name) return this.#runner.runner;
     const { transcript } = this.#deps;
-    const runner = new ToolRunner({ ...callDeps(this.#deps, agent), transcript });
+    const runner = new ToolRunner({ ...createCallDeps(this.#deps, agent), transcript });
     this.#runner = { agent: agent.name, runner };
     return runner;
   }
@@ -285,8 +285,8 @@ class Turn {
   /** Makes room, as the message asks. An automatic compaction is followed by the rest of the work. */
   async #compact(message: Message, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
     if (message.info.role !== "user") throw new Error("not a compaction");
-    const asked = await this.#asked(message.info, model, false);
-    const head = await requestHead(this.#deps, asked, signal);
+    const asked = await this.#question(message.info, model, false);
+    const head = await buildRequestHead(this.#deps, asked, signal);
     const outcome = await this.#writeSummary(message, { model, head }, signal);
     if (outcome.outcome === "cancelled") return { end: "cancelled" };
     if (outcome.outcome === "failed") return { end: "failed", error: outcome.error };
@@ -344,6 +344,6 @@ function agentOf(project: Project, question: UserInfo): Agent {
 }
 
 /** Model calls that a turn under the agent may take. */
-function mostSteps({ steps = Number.POSITIVE_INFINITY }: Agent, { config }: Project): number {
+function maxSteps({ steps = Number.POSITIVE_INFINITY }: Agent, { config }: Project): number {
   return Math.min(steps, config.max_steps ?? Number.POSITIVE_INFINITY);
 }

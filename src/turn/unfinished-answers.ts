@@ -10,12 +10,12 @@ import type { TurnEnd } from "../conversation/turn-result.ts";
 /** How often an empty answer is asked for again before the model is reminded. */
 const emptyRetries = 2;
 /** Reminders of one kind in a turn, however much the model did between them. */
-const mostEmptyReminders = 5;
-const mostLeakReminders = 2;
-const mostAnnouncementReminders = 1;
+const maxEmptyReminders = 5;
+const maxLeakReminders = 2;
+const maxAnnouncementReminders = 1;
 
 /** Calls of these kinds do something that the user can find; the others look something up. */
-const doingKinds: ReadonlySet<ToolKind> = new Set(["edit", "delete", "move", "execute"]);
+const mutatingKinds: ReadonlySet<ToolKind> = new Set(["edit", "delete", "move", "execute"]);
 
 /** What follows a step: a reminder for the model, or the end of the turn with a notice for the user. */
 export type FollowUp = { remind: string } | { end: TurnEnd; notice?: string };
@@ -55,19 +55,17 @@ export class UnfinishedAnswers {
     if (outcome.end === "empty") return this.#afterEmpty(wasReminded, model);
     if (outcome.end === "leaked") return this.#afterLeak(outcome.call, model);
     if (outcome.end !== "finished" || !isUnfinished(step)) return undefined;
-    return this.#announcements++ < mostAnnouncementReminders
-      ? { remind: announcedStepReminder() }
-      : undefined;
+    return this.#announcements++ < maxAnnouncementReminders ? { remind: announcedStepReminder() } : undefined;
   }
 
   #afterEmpty(wasReminded: boolean, model: Model): FollowUp {
-    if (!wasReminded && this.#empty++ < mostEmptyReminders) return { remind: emptyAnswerReminder() };
+    if (!wasReminded && this.#empty++ < maxEmptyReminders) return { remind: emptyAnswerReminder() };
     if (this.#hasDoneWork) return { end: { end: "finished" }, notice: noFinalAnswer(model) };
     return { end: { end: "failed", error: noAnswer(model) } };
   }
 
   #afterLeak(call: LeakedCall, model: Model): FollowUp {
-    if (this.#leaks++ < mostLeakReminders) return { remind: leakedCallReminder(call.tool) };
+    if (this.#leaks++ < maxLeakReminders) return { remind: leakedCallReminder(call.tool) };
     return { end: { end: "failed", error: onlyLeaks(call, model) } };
   }
 }
@@ -77,7 +75,7 @@ function hasDoneWork(message: Message | undefined): boolean {
     (part) =>
       part.type === "tool" &&
       part.state.status === "completed" &&
-      ((part.kind !== undefined && doingKinds.has(part.kind)) || (part.state.changes ?? []).length > 0),
+      ((part.kind !== undefined && mutatingKinds.has(part.kind)) || (part.state.changes ?? []).length > 0),
   );
 }
 

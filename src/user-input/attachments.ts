@@ -37,7 +37,7 @@ export interface Resources {
 }
 
 /** What counts for the things that a message brings along. */
-export interface Attaching {
+export interface AttachOptions {
   readonly rules: Ruleset;
   readonly resources?: Resources | undefined;
   /** Bytes that each text may have, so that it fits into the model's window. */
@@ -51,14 +51,18 @@ export interface Attaching {
 export async function toParts(
   blocks: readonly PromptBlock[],
   context: ToolContext,
-  attaching: Attaching = { rules: [] },
+  attaching: AttachOptions = { rules: [] },
 ): Promise<Part[]> {
   const parts: Part[] = [];
   for (const block of blocks) parts.push(...(await blockParts(block, context, attaching)));
   return parts;
 }
 
-async function blockParts(block: PromptBlock, context: ToolContext, attaching: Attaching): Promise<Part[]> {
+async function blockParts(
+  block: PromptBlock,
+  context: ToolContext,
+  attaching: AttachOptions,
+): Promise<Part[]> {
   switch (block.type) {
     case "text": {
       const text: Part = {
@@ -88,7 +92,7 @@ async function blockParts(block: PromptBlock, context: ToolContext, attaching: A
 async function embeddedParts(
   { uri, text }: { uri: string; text: string },
   { workspace }: ToolContext,
-  { maxBytes }: Attaching,
+  { maxBytes }: AttachOptions,
 ): Promise<Part[]> {
   const most = Math.min(embeddedLimits.maxBytes, maxBytes ?? embeddedLimits.maxBytes);
   const limits = { ...embeddedLimits, maxBytes: most };
@@ -103,7 +107,7 @@ async function embeddedParts(
 async function mediaParts(
   { mime, data, name }: PromptBlock & { type: "media" },
   context: ToolContext,
-  attaching: Attaching,
+  attaching: AttachOptions,
 ): Promise<Part[]> {
   const medium = { bytes: Buffer.from(data, "base64"), mime, name };
   const shownAs = name ?? mime;
@@ -126,7 +130,7 @@ async function mediaParts(
 }
 
 /** Files and folders of the workspace, and agents, that the text names with `@`; the text itself stays as it is. */
-async function mentionParts(text: string, context: ToolContext, attaching: Attaching): Promise<Part[]> {
+async function mentionParts(text: string, context: ToolContext, attaching: AttachOptions): Promise<Part[]> {
   const links = new Map<string, PromptBlock & { type: "link" }>();
   const agents = new Set<string>();
   let more = 0;
@@ -175,7 +179,7 @@ async function toLink(
 
 function toResourceLink(
   readings: readonly Mention[],
-  { resources }: Attaching,
+  { resources }: AttachOptions,
 ): (PromptBlock & { type: "link" }) | undefined {
   const found = readings.find(({ path }) => resources?.hasResource(path));
   return found && { type: "link", uri: found.path, name: found.path };
@@ -197,7 +201,7 @@ async function pathInside(written: string, workspace: ToolContext["workspace"]):
 async function linkParts(
   block: PromptBlock & { type: "link" },
   context: ToolContext,
-  attaching: Attaching,
+  attaching: AttachOptions,
 ): Promise<Part[]> {
   const shown: Part = {
     id: newPartId(),
@@ -207,7 +211,7 @@ async function linkParts(
     filename: block.name,
   };
   const link = parseFileLink(block.uri);
-  if (link !== undefined) return [shown, ...(await readLinked(link, block, context, attaching))];
+  if (link !== undefined) return [shown, ...(await readLinkedFile(link, block, context, attaching))];
   const resource = await readResource(block.uri, context, attaching);
   return [shown, ...(resource ?? [synthetic(`The person linked ${block.uri} (${block.name}).`)])];
 }
@@ -216,15 +220,15 @@ async function linkParts(
 async function readResource(
   uri: string,
   context: ToolContext,
-  { rules, resources, maxBytes }: Attaching,
+  { rules, resources, maxBytes }: AttachOptions,
 ): Promise<Part[] | undefined> {
   if (resources === undefined || !resources.hasResource(uri)) return undefined;
   const request = { permission: "read_mcp_resource", subjects: [{ text: uri }], always: [] };
   const { action, reason } = evaluate(request, rules);
-  if (action === "deny") return [synthetic(unreadable(uri, reason))];
+  if (action === "deny") return [synthetic(unreadableText(uri, reason))];
   const read = await resources.resource(uri, context.signal);
   if (read === undefined) return undefined;
-  if ("problem" in read) return [synthetic(unreadable(uri, read.problem))];
+  if ("problem" in read) return [synthetic(unreadableText(uri, read.problem))];
   const limited = await limitOutput(read.text, {
     folder: context.workspace.outputFolder,
     maxBytes: Math.min(outputLimitBytes, maxBytes ?? outputLimitBytes),
@@ -239,18 +243,18 @@ function toFilePart({ mime, url, filename }: Attachment): Part {
   return { id: newPartId(), type: "file", mime, url, ...(filename && { filename }) };
 }
 
-async function readLinked(
+async function readLinkedFile(
   link: FileLink,
   block: { uri: string },
   context: ToolContext,
-  { rules, maxBytes }: Attaching,
+  { rules, maxBytes }: AttachOptions,
 ): Promise<Part[]> {
   const { path, lines } = link;
   const range = lines && { offset: lines.first, limit: lines.last - lines.first + 1 };
   try {
     const call = await prepareCall(readTool, { filePath: path, ...range }, context);
     const { action, reason } = evaluate(call.permissions, rules);
-    if (action === "deny") return [synthetic(unreadable(block.uri, reason))];
+    if (action === "deny") return [synthetic(unreadableText(block.uri, reason))];
     const result = await call.run({
       callId: newPartId(),
       signal: context.signal,
@@ -258,14 +262,14 @@ async function readLinked(
       output: async () => {},
       limits: { folder: context.workspace.outputFolder, maxBytes },
     });
-    if (result.status === "failed") return [synthetic(unreadable(block.uri, result.error))];
+    if (result.status === "failed") return [synthetic(unreadableText(block.uri, result.error))];
     const media = (result.attachments ?? []).map(toFilePart);
     return [
       synthetic(`<attached path="${path}">\n${withNotes(result.output, result.notes)}\n</attached>`),
       ...media,
     ];
   } catch (error) {
-    return [synthetic(unreadable(block.uri, messageOf(error)))];
+    return [synthetic(unreadableText(block.uri, messageOf(error)))];
   }
 }
 
@@ -303,6 +307,6 @@ function synthetic(text: string): Part {
   return { id: newPartId(), type: "text", text, synthetic: true };
 }
 
-function unreadable(uri: string, reason: string): string {
+function unreadableText(uri: string, reason: string): string {
   return `The person attached ${uri}, but it could not be read: ${reason}`;
 }

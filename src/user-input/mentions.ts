@@ -16,11 +16,11 @@ const closing = /[.,;:!?)\]}>'"»”’]$/;
  * written, and that without the punctuation behind it.
  */
 export function findMentions(text: string): Mention[][] {
-  const found = [...withoutCode(text).matchAll(mention)].map(([, written = ""]) => written);
-  return [...new Set(found)].map(readingsOf);
+  const found = [...omitCode(text).matchAll(mention)].map(([, written = ""]) => written);
+  return [...new Set(found)].map(getReadings);
 }
 
-function readingsOf(written: string): Mention[] {
+function getReadings(written: string): Mention[] {
   const readings: Mention[] = [];
   for (let rest = written; rest !== ""; rest = rest.slice(0, -1)) {
     readings.push(toMention(rest));
@@ -38,7 +38,7 @@ function toMention(written: string): Mention {
 }
 
 /** The text with blocks and spans of code left out. A fence that is not closed goes to the end, as it is shown. */
-function withoutCode(text: string): string {
+function omitCode(text: string): string {
   const lines: string[] = [];
   let fence: string | undefined;
   for (const line of text.split("\n")) {

@@ -6,7 +6,7 @@ import { authorMessage, authorModel, authorPart } from "../plugin/plugin-type-ma
 import type { Plugins } from "../plugin/plugins.ts";
 
 /** A person's message before it is stored. */
-export interface Said {
+export interface MessageDraft {
   readonly info: UserInfo;
   readonly parts: readonly Part[];
 }
@@ -14,9 +14,9 @@ export interface Said {
 /** The message as plugins leave it: texts changed, left out or added; further system text; tools switched off. */
 export async function applyMessageHooks(
   plugins: Plugins,
-  { info, parts }: Said,
+  { info, parts }: MessageDraft,
   signal: AbortSignal,
-): Promise<Said> {
+): Promise<MessageDraft> {
   const { id, sessionId, agent, model } = info;
   const input = { sessionID: sessionId, messageID: id, agent, ...(model && { model: authorModel(model) }) };
   const words = parts.map((part) => authorPart(part, sessionId, id));
@@ -29,12 +29,12 @@ export async function applyMessageHooks(
       system,
       ...(off.length > 0 && { tools: { ...info.tools, ...Object.fromEntries(off) } }),
     },
-    parts: left.parts.flatMap((part) => partLeft(part, parts)),
+    parts: left.parts.flatMap((part) => toParts(part, parts)),
   };
 }
 
 /** A text that a plugin adds is for the model: the person did not write it. Other kinds are as they were. */
-function partLeft({ id, type, text }: AuthorPart, parts: readonly Part[]): Part[] {
+function toParts({ id, type, text }: AuthorPart, parts: readonly Part[]): Part[] {
   const before = parts.find((part) => part.id === id);
   if (before !== undefined)
     return [before.type === "text" && text !== undefined ? { ...before, text } : before];

@@ -7,7 +7,7 @@ import type { Plugins } from "../plugin/plugins.ts";
 import type { ToolContext } from "../tool/tool.ts";
 import type { SessionSettings } from "../session-state/session-settings.ts";
 import { largestText } from "../context/context-budget.ts";
-import type { Said } from "./message-hooks.ts";
+import type { MessageDraft } from "./message-hooks.ts";
 import type { PromptInput } from "../conversation/prompt-input.ts";
 import { handOverReminder, planReminder, steerReminder } from "../conversation/reminders.ts";
 import type { SessionInfoStore } from "../conversation/session-info-store.ts";
@@ -15,8 +15,8 @@ import type { Transcript } from "../conversation/transcript.ts";
 
 export interface UserMessagesDeps {
   transcript: Transcript;
-  record: SessionInfoStore;
-  choices: SessionSettings;
+  infoStore: SessionInfoStore;
+  settings: SessionSettings;
   servers: SessionServers;
   /** Those that take part now. */
   plugins(): Plugins | undefined;
@@ -40,19 +40,19 @@ export class UserMessages {
   }
 
   add(input: PromptInput, context: ToolContext, wish: AgentOverride): Promise<void> {
-    return this.#add(input, this.infoOf(input, wish), [], context);
+    return this.#add(input, this.createInfo(input, wish), [], context);
   }
 
   /** One that comes in the middle of a turn. */
   addSteering(input: PromptInput, context: ToolContext): Promise<void> {
-    return this.#add(input, { ...this.infoOf(input), steering: true }, [steerReminder()], context);
+    return this.#add(input, { ...this.createInfo(input), steering: true }, [steerReminder()], context);
   }
 
   /** A message of the program's own under the new agent, so that the transcript says who goes on. */
   async addHandOver(): Promise<void> {
     const { transcript } = this.#deps;
     const last = this.#newest();
-    const info = this.infoOf({ blocks: [], ...(last?.system && { system: last.system }) });
+    const info = this.createInfo({ blocks: [], ...(last?.system && { system: last.system }) });
     await transcript.addMessage(info);
     const reminder = handOverReminder(last?.agent ?? info.agent, info.agent);
     await transcript.putPart(info.id, synthetic(reminder));
@@ -60,16 +60,16 @@ export class UserMessages {
   }
 
   /** A message of now, before anybody has heard it. */
-  infoOf(input: PromptInput, wish: AgentOverride = {}): UserInfo {
-    const { transcript, choices, record } = this.#deps;
-    const model = wish.model ?? record.info.model;
-    const effort = "effort" in wish ? wish.effort : record.info.effort;
+  createInfo(input: PromptInput, wish: AgentOverride = {}): UserInfo {
+    const { transcript, settings, infoStore } = this.#deps;
+    const model = wish.model ?? infoStore.info.model;
+    const effort = "effort" in wish ? wish.effort : infoStore.info.effort;
     return {
       id: transcript.newMessageId(),
-      sessionId: record.info.id,
+      sessionId: infoStore.info.id,
       role: "user",
       time: { created: Date.now() },
-      agent: choices.agentNamed(wish.agent).name,
+      agent: settings.agentNamed(wish.agent).name,
       ...(model && { model }),
       ...(effort !== undefined && { effort }),
       ...(input.system && { system: input.system }),
@@ -82,23 +82,23 @@ export class UserMessages {
     notes: readonly string[],
     context: ToolContext,
   ): Promise<void> {
-    const { transcript, record, choices, servers } = this.#deps;
+    const { transcript, infoStore, settings, servers } = this.#deps;
     const { toParts } = await import("./attachments.ts");
-    const { rules } = choices.agentNamed(info.agent);
-    const model = choices.modelFor(info);
+    const { rules } = settings.agentNamed(info.agent);
+    const model = settings.modelFor(info);
     const maxBytes = "code" in model ? undefined : largestText(model);
     const parts = await toParts(input.blocks, context, { rules, resources: servers, maxBytes });
-    const said = await this.#heard({ info, parts }, context.signal);
+    const said = await this.#applyHooks({ info, parts }, context.signal);
     const plan = planReminder(info.agent, this.#newest()?.agent);
     const reminders = [...notes, ...(plan === undefined ? [] : [plan])];
     await transcript.addMessage(said.info);
     for (const part of [...said.parts, ...reminders.map(synthetic)]) await transcript.putPart(info.id, part);
     await transcript.seal(info.id);
-    await record.save({});
-    await this.#tellUnseen(info, parts);
+    await infoStore.save({});
+    await this.#warnUnseen(info, parts);
   }
 
-  async #heard(said: Said, signal: AbortSignal): Promise<Said> {
+  async #applyHooks(said: MessageDraft, signal: AbortSignal): Promise<MessageDraft> {
     const plugins = this.#deps.plugins();
     if (!plugins?.has("chat.message")) return said;
     const { applyMessageHooks } = await import("./message-hooks.ts");
@@ -106,8 +106,8 @@ export class UserMessages {
   }
 
   /** The person should not wonder why the model knows nothing of an image. */
-  async #tellUnseen(info: UserInfo, parts: readonly Part[]): Promise<void> {
-    const model = this.#deps.choices.modelFor(info);
+  async #warnUnseen(info: UserInfo, parts: readonly Part[]): Promise<void> {
+    const model = this.#deps.settings.modelFor(info);
     if ("code" in model) return;
     const files = parts.filter((part) => part.type === "file");
     const unseen = files.filter(({ url, mime }) => url.startsWith("data:") && !takesMedium(mime, model));

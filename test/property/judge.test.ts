@@ -6,7 +6,7 @@ import { newSessionId } from "../../src/message/ids.ts";
 import { Approvals } from "../../src/permission/approvals.ts";
 import { evaluate } from "../../src/permission/evaluate.ts";
 import { Gate } from "../../src/permission/gate.ts";
-import { boundTo } from "../../src/tasks/child-session.ts";
+import { inheritLimits } from "../../src/tasks/child-session.ts";
 import { judge } from "../../src/permission/judge.ts";
 import type { Action, PermissionRequest, Rule } from "../../src/permission/rule.ts";
 
@@ -65,7 +65,8 @@ describe("a child", () => {
         const outcomes: string[] = [];
         let parent: Pick<Agent, "rules" | "limits" | "within"> | undefined;
         for (const agent of agents) {
-          const bound: typeof parent = parent === undefined ? agent : { ...agent, ...boundTo(agent, parent) };
+          const bound: typeof parent =
+            parent === undefined ? agent : { ...agent, ...inheritLimits(agent, parent) };
           const call = {
             sessionId: newSessionId(),
             callId: "call",

@@ -1,9 +1,14 @@
 import { expect, test } from "vitest";
-import { isDoomLoop, type MadeCall, madeCall, resultFingerprint } from "../../src/tool-calls/doom-loop.ts";
+import {
+  isDoomLoop,
+  type CallFingerprint,
+  fingerprintCall,
+  fingerprintResult,
+} from "../../src/tool-calls/doom-loop.ts";
 
 /** The places, counted from 1, at which a row of calls counts as a loop. Each letter is one call, a digit its result. */
 function loopsIn(row: string): number[] {
-  const calls = [...row.matchAll(/([a-z])(\d?)/g)].map(([, call = "", result]): MadeCall => ({
+  const calls = [...row.matchAll(/([a-z])(\d?)/g)].map(([, call = "", result]): CallFingerprint => ({
     call,
     ...(result && { result }),
   }));
@@ -45,17 +50,17 @@ test.each([
 });
 
 test("a call is the same when its tool and its input are", () => {
-  const read = madeCall("read", { filePath: "a", offset: 1 });
-  expect(madeCall("read", { filePath: "a", offset: 1 })).toEqual(read);
-  expect(madeCall("read", { filePath: "a", offset: 2 })).not.toEqual(read);
-  expect(madeCall("list", { filePath: "a", offset: 1 })).not.toEqual(read);
+  const read = fingerprintCall("read", { filePath: "a", offset: 1 });
+  expect(fingerprintCall("read", { filePath: "a", offset: 1 })).toEqual(read);
+  expect(fingerprintCall("read", { filePath: "a", offset: 2 })).not.toEqual(read);
+  expect(fingerprintCall("list", { filePath: "a", offset: 1 })).not.toEqual(read);
 });
 
 test("a result is the same when its content is, wherever the whole of it was saved", () => {
   const completed = { status: "completed", output: "one" } as const;
-  const first = resultFingerprint({ ...completed, notes: "The whole is in /a" });
-  expect(resultFingerprint({ ...completed, notes: "The whole is in /b" })).toBe(first);
-  expect(resultFingerprint({ ...completed, output: "two" })).not.toBe(first);
-  expect(resultFingerprint({ ...completed, metadata: { exitCode: 1 } })).not.toBe(first);
-  expect(resultFingerprint({ status: "failed", error: "one" })).not.toBe(first);
+  const first = fingerprintResult({ ...completed, notes: "The whole is in /a" });
+  expect(fingerprintResult({ ...completed, notes: "The whole is in /b" })).toBe(first);
+  expect(fingerprintResult({ ...completed, output: "two" })).not.toBe(first);
+  expect(fingerprintResult({ ...completed, metadata: { exitCode: 1 } })).not.toBe(first);
+  expect(fingerprintResult({ status: "failed", error: "one" })).not.toBe(first);
 });

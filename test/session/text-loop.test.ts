@@ -1,12 +1,17 @@
 import { assert, constantFrom, nat, property, string } from "fast-check";
 import { describe, expect, test } from "vitest";
-import { repetitionText, shortestPeriod, StepTexts, TextLoop } from "../../src/turn/text-loop.ts";
+import {
+  repetitionText,
+  shortestPeriod,
+  StepLoopDetector,
+  TextLoopDetector,
+} from "../../src/turn/text-loop.ts";
 
 const passage = "I will look at the file again, and then I will look at it once more. ";
 
 /** Feeds the text in pieces; how many characters were read when the loop was seen, if it was. */
 function readUntilLoop(text: string, piece: number): number | undefined {
-  const loop = new TextLoop();
+  const loop = new TextLoopDetector();
   for (let at = 0; at < text.length; at += piece) {
     if (loop.add(text.slice(at, at + piece)) !== undefined) return at + piece;
   }
@@ -20,7 +25,7 @@ describe("a passage over and over", () => {
   });
 
   test("is told by its length and its words", () => {
-    const seen = new TextLoop().add(passage.repeat(1_000));
+    const seen = new TextLoopDetector().add(passage.repeat(1_000));
     expect(seen?.length).toBe(passage.length);
     expect(seen && repetitionText(seen)).toContain(`the same ${passage.length} characters`);
   });
@@ -50,8 +55,8 @@ test("the shortest period is the shortest passage that gives the text", () => {
 });
 
 test("steps that say the same are seen at the eighth in a row, short words never", () => {
-  const long = new StepTexts();
-  const short = new StepTexts();
+  const long = new StepLoopDetector();
+  const short = new StepLoopDetector();
   const seen = Array.from({ length: 8 }, () => long.isLoop(passage.repeat(2)));
   expect(seen).toEqual([false, false, false, false, false, false, false, true]);
   expect(long.isLoop("Something else.")).toBe(false);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type CommandSources, loadCommands } from "../../src/command/commands.ts";
 import { type Filled, fillTemplate } from "../../src/command/template.ts";
-import { commandsOf, parseCommand, reservedNames } from "../../src/slash-commands/commands.ts";
+import { listCommands, parseCommand, reservedNames } from "../../src/slash-commands/commands.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp.ts";
 
 const text = (filled: readonly Filled[]) =>
@@ -148,7 +148,7 @@ describe("commands", () => {
     const review = { name: "review", description: "Ours", template: "Our review." };
     const place = { path: "/s/SKILL.md", folder: "/s" };
     const skills = ["review", "release"].map((name) => ({ name, description: "A skill", ...place }));
-    const commands = commandsOf({ commands: [review], skills });
+    const commands = listCommands({ commands: [review], skills });
     expect(commands.filter(({ name }) => name === "review")).toMatchObject([{ description: "Ours" }]);
     expect(parseCommand("/release  now \n", commands)).toMatchObject({
       command: { name: "release", effect: { kind: "skill", skill: "release" } },

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
-import { SKILLS_LIMIT, systemPrompt, type SystemPromptInput } from "../../src/turn/system-prompt.ts";
+import { SKILLS_LIMIT, buildSystemPrompt, type SystemPromptInput } from "../../src/turn/system-prompt.ts";
 
 const familyPrompt = (family: string) =>
   readFileSync(resolve(import.meta.dirname, `../../prompts/families/${family}.md`), "utf8").trim();
@@ -30,25 +30,25 @@ Date: Mon Mar 02 2026
 Model: Scripted`;
 
 test("without anything else the prompt is the family's and the environment", () => {
-  expect(systemPrompt(input)).toEqual([familyPrompt("claude"), environmentBlock]);
+  expect(buildSystemPrompt(input)).toEqual([familyPrompt("claude"), environmentBlock]);
 });
 
 test("each family has a prompt of its own", () => {
   const families = ["claude", "gpt", "codex", "gemini", "other"] as const;
-  const prompts = families.map((family) => systemPrompt({ ...input, family })[0]);
+  const prompts = families.map((family) => buildSystemPrompt({ ...input, family })[0]);
   expect(prompts).toEqual(families.map(familyPrompt));
   expect(new Set(prompts).size).toBe(families.length);
 });
 
 test("an agent's own prompt replaces the family's", () => {
-  expect(systemPrompt({ ...input, agent: { prompt: "You review.\n" } })).toEqual([
+  expect(buildSystemPrompt({ ...input, agent: { prompt: "You review.\n" } })).toEqual([
     "You review.",
     environmentBlock,
   ]);
 });
 
 test("blocks stand in order: agent, environment, skills, instructions, the message's own", () => {
-  const blocks = systemPrompt({
+  const blocks = buildSystemPrompt({
     ...input,
     agent: { prompt: "You review." },
     environment: { ...input.environment, isGit: false, additionalDirectories: ["/work/api", "/work/web"] },
@@ -100,12 +100,12 @@ test("long lists of skills and long descriptions are cut and say so", () => {
     name: `skill-${index}`,
     description: index === 0 ? "x".repeat(501) : "Short.",
   }));
-  const lines = systemPrompt({ ...input, skills })[2]?.split("\n") ?? [];
+  const lines = buildSystemPrompt({ ...input, skills })[2]?.split("\n") ?? [];
   expect(lines.at(4)).toBe(`- skill-0: ${"x".repeat(500)}… (cut)`);
   expect(lines.at(-2)).toBe(`- skill-${SKILLS_LIMIT - 1}: Short.`);
   expect(lines.at(-1)).toBe("(2 more skills are not listed.)");
 });
 
 test("the same input gives the same text, so that a provider's cache stays good", () => {
-  expect(systemPrompt(structuredClone(input))).toEqual(systemPrompt(input));
+  expect(buildSystemPrompt(structuredClone(input))).toEqual(buildSystemPrompt(input));
 });

@@ -1,7 +1,7 @@
 import type { AgentApp } from "@agentclientprotocol/sdk/unstable";
 import { z } from "zod";
 import type { Session } from "../../session/session.ts";
-import { ownTitle } from "../../session-state/title.ts";
+import { normalizeTitle } from "../../session-state/title.ts";
 import { ClientPaths } from "../client-paths.ts";
 import type { AcpConnection } from "../connection.ts";
 import { createPickers } from "../view/config-options.ts";
@@ -115,7 +115,7 @@ function parseForkPoint(meta: unknown): string | undefined {
 }
 
 function toTitle(text: string): string {
-  const title = ownTitle(text);
+  const title = normalizeTitle(text);
   if (title === "") throw invalidParams("A title needs at least one character.");
   return title;
 }
