@@ -171,7 +171,7 @@ class TaskRun {
   }
 
   /** Keeps what the parent must know of what happens in the child, and shows it in a line each. */
-  async follow(part: Part, backpressure: Backpressure): Promise<void> {
+  async onPart(part: Part, backpressure: Backpressure): Promise<void> {
     await backpressure;
     if (part.type === "text" && part.time?.end !== undefined && part.synthetic !== true)
       await this.#show(part.id, part.text);

@@ -64,7 +64,7 @@ export class TextWriter {
     return index === -1 ? undefined : this.#earlier.splice(index, 1)[0];
   }
 
-  #grow(open: Open, text: string): Backpressure {
+  #appendToOpen(open: OpenPart, text: string): Backpressure {
     return open.part === undefined
       ? this.#appendWhileRepeating(open, text)
       : this.#transcript.append(this.#messageId, open.part.id, text);
