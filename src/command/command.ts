@@ -15,6 +15,6 @@ export interface Command {
   readonly variant?: string | undefined;
   /** Runs in a child session. */
   readonly subtask?: boolean | undefined;
-  /** See {@link parseTemplate}. */
+  /** See {@link parseCallTemplate}. */
   readonly template: string;
 }

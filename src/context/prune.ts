@@ -105,7 +105,7 @@ export async function shortenStep(
   return shortened.length > 0;
 }
 
-/** What {@link limitOutput} adds at most, nearly. */
+/** What {@link sizeLimitOutput} adds at most, nearly. */
 const noteBytes = 512;
 
 function isPrunable(part: Message["parts"][number]): part is CompletedCall {

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { memoizePer } from "../base/memoize.ts";
 import type { StreamWatch } from "./answer/chunk-merger.ts";
-import { eventsOfAnswer, tidyEvents } from "./answer/event-stream.ts";
+import { answerToEvents, normalizeEvents } from "./answer/event-stream.ts";
 import { fromAnswer, invalidResponse, isWebPage, ProviderFailure, titleOf } from "./failure.ts";
 import type { HttpAnswer, HttpRequest, Send } from "./http.ts";
 import type { RequestMessages } from "./request/request-messages.ts";
-import { refusedCallIn } from "./answer/refused-call.ts";
+import { parseRefusedCall } from "./answer/refused-call.ts";
 import type { SerializedPrefixCache } from "./request/serialized-prefix-cache.ts";
 
 /** How often a provider may send a request elsewhere on its own host. */
@@ -93,12 +93,12 @@ export class Connection {
     if (answer.status < 200 || answer.status >= 300) {
       const words = await readRefusal(answer, signal);
       const error = fromAnswer({ ...answer, body: words, now: Date.now() });
-      throw new ProviderFailure(error, refusedCallIn(words));
+      throw new ProviderFailure(error, parseRefusedCall(words));
     }
     const isJson = /json/i.test(answer.header("content-type") ?? "");
     const opened = isJson ? await beginningOf(answer) : { answer, isEvents: !isWebPage(answer, "") };
     return asResponse(
-      opened.isEvents ? tidyEvents(opened.answer, watch) : await wholeAnswer(opened.answer, watch),
+      opened.isEvents ? normalizeEvents(opened.answer, watch) : await wholeAnswer(opened.answer, watch),
     );
   };
 
@@ -222,7 +222,7 @@ async function wholeAnswer(answer: HttpAnswer, watch: StreamWatch): Promise<Read
     const message = `The provider answered with a web page${titleOf(text)}, not with a model's answer. Is the base URL right?`;
     throw new ProviderFailure(invalidResponse(message, false));
   }
-  const events = new TextEncoder().encode(eventsOfAnswer(text, watch));
+  const events = new TextEncoder().encode(answerToEvents(text, watch));
   return new ReadableStream({
     start: (controller) => {
       controller.enqueue(events);

@@ -73,9 +73,9 @@ export async function callModel(
     onFailure: (thrown) => {
       failure ??= thrown;
     },
-    onSignature: (id, signature) => events.signed(id, signature),
+    onSignature: (id, signature) => events.addSignature(id, signature),
     onReasoningDetails: (details) => events.reasoning.add(details),
-    onUsage: (usage) => events.report(usage),
+    onUsage: (usage) => events.reportUsage(usage),
   };
   const read = async () => {
     const stream = await openStream(request, endpoint, { ...deps, watch, signal: connection.signal });
@@ -86,17 +86,17 @@ export async function callModel(
   };
   read().then(
     () => arrivals.end({ by: "all" }),
-    (thrown: unknown) => arrivals.end({ by: "bringer", thrown }),
+    (thrown: unknown) => arrivals.end({ by: "producer", thrown }),
   );
   const outcome = await arrivals.over;
   request.signal.removeEventListener("abort", forward);
   if (events.endReason === undefined) connection.abort();
-  if (outcome.by === "taker") throw outcome.thrown;
+  if (outcome.by === "consumer") throw outcome.thrown;
   await sendEach(events.close(), take);
   const refused = "thrown" in outcome ? refusedCallBy(outcome.thrown) : undefined;
   if (refused !== undefined && request.returnsRefusedCalls !== false && !request.signal.aborted) {
     deps.log.debug("provider refused a call", { provider: endpoint.provider, tool: refused.tool });
-    await sendEach(events.refuse(refused), take);
+    await sendEach(events.emitRefusedCall(refused), take);
     return { ...finishOf("tool-calls", events, request), refusedCall: true };
   }
   return endOf(outcome, events, request).catch((thrown: unknown) => {
@@ -172,7 +172,7 @@ function finishOf(
   return {
     type: "finish",
     reason,
-    tokens: tokens ?? estimate(events.written, request),
+    tokens: tokens ?? estimate(events.output, request),
     ...(tokens === undefined && { estimated: true }),
     ...(details !== undefined && { reasoningDetails: details }),
   };

@@ -30,7 +30,7 @@ const event = fc.oneof(
 function split(pieces: readonly string[]) {
   const splitter = new EventSplitter();
   const events = pieces.flatMap((piece) => splitter.push(piece));
-  return { events: [...events, ...splitter.end()], odd: splitter.oddText };
+  return { events: [...events, ...splitter.end()], odd: splitter.nonEventText };
 }
 
 test("the events of a stream are the same however it comes", () => {

@@ -37,7 +37,7 @@ test("everything is taken in order and one at a time, and an error comes behind 
   const { taken, take, goOn } = slowTaker();
   const arrivals = new OrderedQueue(patient, take);
   for (const arrival of [1, 0, -1, 2, 3]) void arrivals.push(arrival);
-  arrivals.end({ by: "bringer", thrown: "broken" });
+  arrivals.end({ by: "producer", thrown: "broken" });
   arrivals.end({ by: "all" });
   expect(taken).toEqual([1]);
   await goOn();
@@ -48,7 +48,7 @@ test("everything is taken in order and one at a time, and an error comes behind 
   expect(taken).toEqual([1, 0, -1, 2, 3]);
   expect(isOver).toBe(false);
   await goOn();
-  expect(await arrivals.over).toEqual({ by: "bringer", thrown: "broken" });
+  expect(await arrivals.over).toEqual({ by: "producer", thrown: "broken" });
 });
 
 test("whoever brings more than fits waits until some of it is taken, or nobody takes any more", async () => {
@@ -99,7 +99,7 @@ test("silence is counted while nobody works, each time anew", async () => {
   await sleep(40);
   void arrivals.push(0);
   expect(taken).toEqual([0, 0, 0, 1, 0]);
-  expect(await arrivals.over).toMatchObject({ by: "bringer", thrown: expect.any(StreamTimeoutError) });
+  expect(await arrivals.over).toMatchObject({ by: "producer", thrown: expect.any(StreamTimeoutError) });
 });
 
 test("an abort ends it at once, or behind what is worked on, whatever else is there", async () => {
@@ -111,13 +111,13 @@ test("an abort ends it at once, or behind what is worked on, whatever else is th
   void busy.push(1);
   void busy.push(2);
   controller.abort("enough");
-  expect(await idle.over).toEqual({ by: "bringer", thrown: "enough" });
+  expect(await idle.over).toEqual({ by: "producer", thrown: "enough" });
   let isOver = false;
   void busy.over.then(() => (isOver = true));
   await sleep(1);
   expect(isOver).toBe(false);
   await goOn();
-  expect(await busy.over).toEqual({ by: "bringer", thrown: "enough" });
+  expect(await busy.over).toEqual({ by: "producer", thrown: "enough" });
   expect(taken).toEqual([1]);
   expect(await new OrderedQueue<number>(limits, () => undefined).over).toMatchObject({ thrown: "enough" });
 });
@@ -127,10 +127,10 @@ test("what whoever takes throws ends it, at once or later", async () => {
     throw new Error("full");
   });
   expect(throwing.push(1)).toBeUndefined();
-  expect(await throwing.over).toEqual({ by: "taker", thrown: new Error("full") });
+  expect(await throwing.over).toEqual({ by: "consumer", thrown: new Error("full") });
 
   const rejecting = new OrderedQueue<number>(patient, () => Promise.reject(new Error("full")));
   void rejecting.push(1);
   void rejecting.push(2);
-  expect(await rejecting.over).toEqual({ by: "taker", thrown: new Error("full") });
+  expect(await rejecting.over).toEqual({ by: "consumer", thrown: new Error("full") });
 });

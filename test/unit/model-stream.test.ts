@@ -15,7 +15,7 @@ import type { ModelRequest, StepEvent } from "../../src/model/model.ts";
 import { Clients, type Endpoint } from "../../src/model/client.ts";
 import { Connection } from "../../src/model/connection.ts";
 import type { StreamWatch } from "../../src/model/answer/chunk-merger.ts";
-import { tidyEvents } from "../../src/model/answer/event-stream.ts";
+import { normalizeEvents } from "../../src/model/answer/event-stream.ts";
 import { type HttpAnswer, sendHttp } from "../../src/model/http.ts";
 import { RequestMessages } from "../../src/model/request/request-messages.ts";
 import { SerializedPrefixCache } from "../../src/model/request/serialized-prefix-cache.ts";
@@ -514,7 +514,7 @@ test("an answer that is whole waits for its usage for a while only, whatever com
   try {
     const cut = vi.fn();
     const answer: HttpAnswer = { status: 200, header: () => null, body: Readable.from(body()), cut };
-    const left = new Response(tidyEvents(answer, unwatched)).text();
+    const left = new Response(normalizeEvents(answer, unwatched)).text();
     await vi.advanceTimersByTimeAsync(10_000);
     expect(cut).toHaveBeenCalled();
     expect(await left).toContain('"finish_reason":"stop"');
@@ -529,7 +529,7 @@ test("while nobody takes the end of an answer, its usage is waited for", async (
   const answer: HttpAnswer = { status: 200, header: () => null, body, cut: () => body.destroy() };
   try {
     const onUsage = vi.fn();
-    const reader = tidyEvents(answer, { ...unwatched, onUsage }).getReader();
+    const reader = normalizeEvents(answer, { ...unwatched, onUsage }).getReader();
     const decoder = new TextDecoder();
     const next = async () => decoder.decode((await reader.read()).value);
     const first = next();
@@ -829,7 +829,7 @@ test("text goes around the SDK until something else comes, also where the answer
     cut: () => {},
   };
   const onText = (_kind: string, text: string) => void heard.push(text);
-  const left = await new Response(tidyEvents(answer, { ...unwatched, onText })).text();
+  const left = await new Response(normalizeEvents(answer, { ...unwatched, onText })).text();
   expect(heard).toEqual(["a"]);
   expect(left).not.toContain('"a"');
   expect(left).toContain('"b"');

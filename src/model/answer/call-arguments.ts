@@ -1,19 +1,19 @@
 import { fromJson, nestsDeeper } from "../../base/text/json.ts";
 import { isRecord } from "../../base/text/record.ts";
 
-/** Placeholder name of a call that the provider never named, so that the call is answered and not lost. */
+/** Placeholder tool name for calls without one. */
 export const unnamedTool = "unnamed";
 
 /**
- * Watches the arguments of a call arrive and says when they are whole. A complete JSON object cannot be the
- * beginning of a longer one, so the call may start before the stream ends. Each character is looked at once.
+ * Collects the streamed arguments of a call and detects when they are complete. A complete JSON object cannot be the
+ * prefix of a longer one, so the call may start before the stream ends. Each character is scanned once.
  */
 export class CallArguments {
-  #pieces: string[] = [];
+  #texts: string[] = [];
   #depth = 0;
   #inString = false;
   #escaped = false;
-  #begun = false;
+  #hasObject = false;
   #closed = false;
 
   add(text: string): void {
@@ -27,10 +27,10 @@ export class CallArguments {
       this.#reset();
       from = end;
     }
-    this.#pieces.push(text.slice(from));
+    this.#texts.push(text.slice(from));
   }
 
-  /** Whether the braces are closed. An empty object does not count: some servers send one before the real arguments. */
+  /** Whether the braces are balanced. False for an empty object: some servers send one before the real arguments. */
   get isWhole(): boolean {
     return this.#closed && !isEmptyObject(this.raw);
   }
@@ -40,13 +40,13 @@ export class CallArguments {
   }
 
   get raw(): string {
-    if (this.#pieces.length > 1) this.#pieces = [this.#pieces.join("")];
-    return this.#pieces[0] ?? "";
+    if (this.#texts.length > 1) this.#texts = [this.#texts.join("")];
+    return this.#texts[0] ?? "";
   }
 
   #reset(): void {
-    this.#pieces = [];
-    this.#begun = false;
+    this.#texts = [];
+    this.#hasObject = false;
     this.#closed = false;
   }
 
@@ -64,25 +64,25 @@ export class CallArguments {
   }
 
   #open(code: number): void {
-    if (code === openBrace) this.#begun = true;
+    if (code === openBrace) this.#hasObject = true;
     this.#depth++;
   }
 
   #close(): void {
     this.#depth--;
-    if (this.#depth === 0 && this.#begun) this.#closed = true;
+    if (this.#depth === 0 && this.#hasObject) this.#closed = true;
   }
 }
 
-/** The problem is what the arguments are instead. */
+/** Parsed arguments, or a problem that completes the sentence "The arguments are …". */
 export type ParsedArguments =
   | { input: unknown; problem?: undefined }
   | { input?: undefined; problem: string };
 
-/** Levels of lists and objects in one another; deeper ones could be parsed, but neither stored nor shown. */
+/** Maximum nesting of lists and objects. Deeper ones could be parsed, but neither stored nor shown. */
 const nestingLimit = 200;
 
-/** No arguments at all are an empty object: that is how some servers call tools without parameters. */
+/** Parses the arguments of a call. Empty text counts as an empty object: some servers call tools without parameters so. */
 export function parseArguments(raw: string): ParsedArguments {
   if (raw.trim() === "") return { input: {} };
   if (nestsDeeper(nestingLimit, raw))

@@ -1,50 +1,50 @@
 import type { Backpressure } from "../../base/async.ts";
 import { isRecord } from "../../base/text/record.ts";
 import {
-  type CallPiece,
+  type CallFragment,
   type Chunk,
-  contentOf,
+  parseContent,
   deltaOf,
   failOnError,
   firstChoice,
   parseChunk,
-  usageIn,
+  findUsage,
 } from "./chunk.ts";
 import { invalidResponse, ProviderFailure } from "../failure.ts";
-import { refusedCallOf } from "./refused-call.ts";
+import { refusedCallForReason } from "./refused-call.ts";
 import { StreamedCalls } from "./streamed-calls.ts";
 
-/** Whoever reads a stream beside the SDK. */
+/** Callbacks for stream content that does not pass through the SDK. */
 export interface StreamWatch {
-  /** Text that goes around the SDK. Reading on waits for the room that it asks for. */
+  /** Receives text that bypasses the SDK. Reading pauses until the returned promise resolves. */
   readonly onText: (kind: "text" | "reasoning", text: string) => Backpressure;
-  /** What goes wrong inside the stream. */
+  /** Receives errors of the stream. */
   readonly onFailure: (thrown: unknown) => void;
-  /** The thought signature of a call, told before the call itself. */
+  /** Receives the thought signature of a call, before the call itself. */
   readonly onSignature: (providerCallId: string, signature: string) => void;
-  /** Pieces of the provider's own record of what was thought, as they come. */
+  /** Receives fragments of the provider's `reasoning_details`. */
   readonly onReasoningDetails: (details: readonly unknown[]) => void;
-  /** A usage as the provider sent it; a later one replaces it. */
+  /** Receives usage as the provider sent it. A later one replaces an earlier one. */
   readonly onUsage: (usage: Chunk) => void;
 }
 
-/** The field of a delta that a text is added to: a name that the SDK reads, or the number of a call. */
+/** The field of a delta that text is appended to: a field name that the SDK reads, or the number of a call. */
 type DeltaField = "content" | "reasoning" | "refusal" | number;
 
-/** Collects chunks, joins neighbours that only add text to the same field, and writes them as events. */
+/** Merges consecutive chunks that append text to the same field, and writes them as events. */
 export class ChunkMerger {
   isDone = false;
-  /** The answer is whole: whatever happens to the connection now, it stands. */
+  /** Whether the answer is complete. Connection errors after this are ignored. */
   hasFinish = false;
-  /** Whether anything of an answer came. */
+  /** Whether the answer has any content. */
   hasOutput = false;
   #output: string[] = [];
   #field: DeltaField | undefined;
   #texts: string[] = [];
-  /** Whether something went to the SDK that text must not overtake. */
+  /** Whether an event went to the SDK. Text after it must take the same way, to stay in order. */
   #isThroughSdk = false;
   #backpressure: Backpressure;
-  /** Whether the choice came that is the answer where there are several. */
+  /** Whether a choice with index 0 was seen. */
   #hasFirstChoice = false;
   #hasDelta = false;
   readonly #calls: StreamedCalls;
@@ -55,7 +55,7 @@ export class ChunkMerger {
     this.#calls = new StreamedCalls(watch.onSignature);
   }
 
-  /** What the text that was told since the last call asks for. */
+  /** Returns and clears the backpressure of the text emitted since the last call. */
   takeBackpressure(): Backpressure {
     const backpressure = this.#backpressure;
     this.#backpressure = undefined;
@@ -69,19 +69,19 @@ export class ChunkMerger {
       this.isDone = true;
       return;
     }
-    const value = this.#withOneChoice(parseChunk(text));
-    const usage = usageIn(value);
+    const value = this.#keepFirstChoice(parseChunk(text));
+    const usage = findUsage(value);
     if (usage !== undefined) this.#watch.onUsage(usage);
     failOnError(value);
     const choice = firstChoice(value);
     if (choice === undefined) return;
-    this.#readDelta(choice);
+    this.#pushDelta(choice);
     const { finish_reason: reason } = choice;
     if (typeof reason === "string" && reason !== "") this.#finish(reason);
   }
 
-  /** Of several answers side by side the one that is numbered 0 counts, wherever it stands. */
-  #withOneChoice(value: Chunk): Chunk {
+  /** Keeps only the choice with index 0 where the provider sends several. */
+  #keepFirstChoice(value: Chunk): Chunk {
     const choices: readonly unknown[] = Array.isArray(value.choices) ? value.choices : [];
     const at = choices.findIndex((choice) => isRecord(choice) && choice.index === 0);
     this.#hasFirstChoice ||= at !== -1;
@@ -90,39 +90,39 @@ export class ChunkMerger {
     return isOfAnother ? { ...value, choices: [] } : value;
   }
 
-  #readDelta(choice: Chunk): void {
+  #pushDelta(choice: Chunk): void {
     // MiniMax ends a stream with the whole message once more.
     if (this.#hasDelta && !isRecord(choice.delta)) return;
     this.#hasDelta ||= isRecord(choice.delta);
     const delta = deltaOf(choice);
     const details = delta.reasoning_details;
     if (Array.isArray(details)) this.#watch.onReasoningDetails(details);
-    const { reasoning, text, refusal, calls } = contentOf(delta);
+    const { reasoning, text, refusal, calls } = parseContent(delta);
     this.#append("reasoning", reasoning);
     this.#append("content", text);
     this.#append("refusal", refusal);
     for (const piece of calls) this.#addCall(piece);
   }
 
-  #addCall(piece: CallPiece): void {
+  #addCall(piece: CallFragment): void {
     this.hasOutput = true;
     const { number, start, text } = this.#calls.add(piece);
-    if (start !== undefined) this.#write(eventOf({ tool_calls: [start] }));
+    if (start !== undefined) this.#write(toEvent({ tool_calls: [start] }));
     this.#append(number, text);
   }
 
-  /** Closes the answer, or throws where it was cut off. */
+  /** Completes the answer. Throws a {@link ProviderFailure} if it was cut off. */
   end(): void {
     if (!this.hasFinish) this.#endWithoutReason();
-    for (const call of this.#calls.unnamed()) this.#write(eventOf({ tool_calls: [call] }));
+    for (const call of this.#calls.unnamed()) this.#write(toEvent({ tool_calls: [call] }));
   }
 
-  /** Ends with an error event, which is nothing but a sign: what went wrong is told elsewhere. */
+  /** Writes an error event. It only marks the failure; `onFailure` receives the error itself. */
   fail(): void {
     this.#write(`data: ${JSON.stringify({ error: { message: "failed" } })}\n\n`);
   }
 
-  /** The events since the last call. */
+  /** Returns and clears the events written since the last call. */
   take(): string {
     this.#flush();
     const output = this.#output.join("");
@@ -130,7 +130,7 @@ export class ChunkMerger {
     return output;
   }
 
-  /** "[DONE]" says that the answer is whole although no reason was given; a bare end does not. */
+  /** "[DONE]" marks a complete answer even without a finish reason; the end of the stream alone does not. */
   #endWithoutReason(): void {
     if (!this.isDone) {
       const what = this.hasOutput ? "broke off before its answer was complete" : "answered with nothing";
@@ -142,13 +142,13 @@ export class ChunkMerger {
   }
 
   #finish(reason: string): void {
-    const refused = this.#calls.isEmpty ? refusedCallOf(reason) : undefined;
+    const refused = this.#calls.isEmpty ? refusedCallForReason(reason) : undefined;
     if (refused !== undefined) {
       const message = `The provider could not read a call of the model (${reason}).`;
       throw new ProviderFailure(invalidResponse(message, true), refused);
     }
     this.hasFinish = true;
-    this.#write(eventOf({}, reason));
+    this.#write(toEvent({}, reason));
   }
 
   #append(field: DeltaField, text: string): void {
@@ -174,7 +174,7 @@ export class ChunkMerger {
       typeof field === "number"
         ? { tool_calls: [{ index: field, function: { arguments: text } }] }
         : { [field]: text };
-    this.#write(eventOf(delta));
+    this.#write(toEvent(delta));
   }
 
   #write(event: string): void {
@@ -184,6 +184,6 @@ export class ChunkMerger {
   }
 }
 
-/** A chunk with only what the SDK reads, each field in the form that it expects. */
-const eventOf = (delta: Chunk, reason: string | null = null): string =>
+/** Creates a chunk with only the fields that the SDK reads. */
+const toEvent = (delta: Chunk, reason: string | null = null): string =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`;

@@ -2,24 +2,24 @@ import { excerpt } from "../../base/text/excerpt.ts";
 import { parseJson } from "../../base/text/json.ts";
 import { isRecord } from "../../base/text/record.ts";
 import { fromAnswer, invalidResponse, ProviderFailure } from "../failure.ts";
-import { refusedCallIn } from "./refused-call.ts";
+import { parseRefusedCall } from "./refused-call.ts";
 
-/** A chunk of an answer, as servers send it. */
+/** An unvalidated chunk of a streamed answer. */
 export type Chunk = Record<string, unknown>;
 
-/** Longer ones are no signatures and are not kept. */
+/** Maximum length of a thought signature, in characters. Longer ones are dropped. */
 const signatureLimit = 256 * 1024;
 
-/** What a delta adds to an answer; empty texts add nothing. */
+/** The content of a delta. Fields without content are empty strings. */
 export interface DeltaContent {
   readonly reasoning: string;
   readonly text: string;
   readonly refusal: string;
-  readonly calls: readonly CallPiece[];
+  readonly calls: readonly CallFragment[];
 }
 
-/** A part of a call. Texts are empty where the server sent none. */
-export interface CallPiece {
+/** A fragment of a tool call. Strings are empty where the server sent none. */
+export interface CallFragment {
   readonly index: number | undefined;
   readonly id: string;
   readonly name: string;
@@ -35,7 +35,7 @@ export function parseChunk(text: string): Chunk {
   );
 }
 
-export function contentOf(delta: Chunk): DeltaContent {
+export function parseContent(delta: Chunk): DeltaContent {
   const { content, reasoning_content, reasoning, refusal } = delta;
   const parts = Array.isArray(content) ? content.filter(isRecord) : [];
   return {
@@ -46,17 +46,17 @@ export function contentOf(delta: Chunk): DeltaContent {
       parts.map(thoughtOfPart).join(""),
     text: typeof content === "string" ? content : parts.map(textOfPart).join(""),
     refusal: typeof refusal === "string" ? refusal : "",
-    calls: callsIn(delta).map(toCallPiece),
+    calls: listCalls(delta).map(toCallFragment),
   };
 }
 
-/** A text, or an object with one, as gateways to Bedrock send it. */
+/** Returns a string, or the `text` of an object, as gateways to Bedrock send it. */
 function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   return isRecord(value) && typeof value.text === "string" ? value.text : "";
 }
 
-/** Some servers send their thoughts as details alone (Snowflake, MiniMax). */
+/** Some servers send reasoning only as `reasoning_details` (Snowflake, MiniMax). */
 function detailsText(details: unknown): string {
   if (!Array.isArray(details)) return "";
   return details
@@ -75,13 +75,13 @@ function thoughtOfPart(part: Chunk): string {
 
 const isThought = ({ type }: Chunk): boolean => type === "thinking" || type === "reasoning";
 
-/** Older servers know one call only, which has a field of its own. */
-function callsIn({ tool_calls, function_call }: Chunk): Chunk[] {
+/** Older servers send a single call in `function_call`. */
+function listCalls({ tool_calls, function_call }: Chunk): Chunk[] {
   if (Array.isArray(tool_calls)) return tool_calls.filter(isRecord);
   return isRecord(function_call) ? [{ index: 0, function: function_call }] : [];
 }
 
-function toCallPiece(call: Chunk): CallPiece {
+function toCallFragment(call: Chunk): CallFragment {
   const asked = isRecord(call.function) ? call.function : {};
   const { id } = call;
   return {
@@ -93,7 +93,7 @@ function toCallPiece(call: Chunk): CallPiece {
   };
 }
 
-/** Google's place for it, with the Gemini API and with Vertex. */
+/** Returns the thought signature that the Gemini API and Vertex put into `extra_content`. */
 function signatureOf({ extra_content: extra }: Chunk): string | undefined {
   const vendors = isRecord(extra) ? [extra.google, extra.vertex] : [];
   const signature = vendors.find(isRecord)?.thought_signature;
@@ -102,15 +102,15 @@ function signatureOf({ extra_content: extra }: Chunk): string | undefined {
     : undefined;
 }
 
-/** Some servers send the arguments as an object and not as text. */
+/** Some servers send the arguments as an object instead of a string. */
 const argumentsText = (value: unknown): string =>
   typeof value === "string" ? value : isSet(value) ? JSON.stringify(value) : "";
 
 /**
- * The usage that a chunk reports, wherever it is: beside the choices, in a choice (Moonshot), or in a field of the
- * vendor (`x_groq`). The timings of llama.cpp count too.
+ * Returns the usage of a chunk: at the top level, in a choice (Moonshot), in a vendor field (`x_groq`), or computed from
+ * the timings of llama.cpp.
  */
-export function usageIn(value: Chunk): Chunk | undefined {
+export function findUsage(value: Chunk): Chunk | undefined {
   if (isRecord(value.usage)) return value.usage;
   const usage = firstChoice(value)?.usage;
   if (isRecord(usage)) return usage;
@@ -118,11 +118,11 @@ export function usageIn(value: Chunk): Chunk | undefined {
     const field = value[key];
     if (isRecord(field) && isRecord(field.usage)) return field.usage;
   }
-  return isRecord(value.timings) ? usageOfTimings(value.timings) : undefined;
+  return isRecord(value.timings) ? usageFromTimings(value.timings) : undefined;
 }
 
 /** https://github.com/ggml-org/llama.cpp/pull/15827 */
-function usageOfTimings({
+function usageFromTimings({
   cache_n: cached = 0,
   prompt_n: fresh,
   predicted_n: predicted,
@@ -135,21 +135,22 @@ function usageOfTimings({
   };
 }
 
+/** Throws a {@link ProviderFailure} if the chunk reports an error. */
 export function failOnError(value: Chunk): void {
   const reason = firstChoice(value)?.finish_reason;
-  const failed = isError(value.error) || value.type === "error" || reason === "error" || isOnlyWords(value);
+  const failed = isError(value.error) || value.type === "error" || reason === "error" || isErrorBody(value);
   if (!failed) return;
   const body = JSON.stringify(isError(value.error) ? { error: value.error } : value);
   const error = fromAnswer({ status: undefined, header: () => null, body, now: 0 });
-  throw new ProviderFailure(error, refusedCallIn(body));
+  throw new ProviderFailure(error, parseRefusedCall(body));
 }
 
 /** Some servers send an empty error with each chunk. */
 const isError = (error: unknown): boolean =>
   isRecord(error) ? Object.values(error).some((field) => Boolean(field)) : Boolean(error);
 
-/** As vLLM, servers made with FastAPI, and MiniMax put their errors. */
-function isOnlyWords({ choices, object, message, detail, base_resp: base }: Chunk): boolean {
+/** Recognizes the error formats of vLLM, FastAPI servers and MiniMax. */
+function isErrorBody({ choices, object, message, detail, base_resp: base }: Chunk): boolean {
   if (isSet(choices)) return false;
   const isRefusal = isRecord(base) && Boolean(base.status_code);
   return object === "error" || isSet(message) || isSet(detail) || isRefusal;
@@ -160,7 +161,7 @@ export function firstChoice(value: Chunk): Chunk | undefined {
   return isRecord(first) ? first : undefined;
 }
 
-/** Servers that do not stream send `message` where others send `delta`. */
+/** Returns `delta`, or `message` of servers that do not stream. */
 export function deltaOf({ delta, message }: Chunk = {}): Chunk {
   if (isRecord(delta)) return delta;
   return isRecord(message) ? message : {};

@@ -3,27 +3,27 @@ import { ChunkMerger, type StreamWatch } from "./chunk-merger.ts";
 import { EventSplitter } from "./event-splitter.ts";
 import type { HttpAnswer } from "../http.ts";
 
-/** How long a provider may keep the connection open after it said that it is done, before it is cut. */
+/** How long the provider may hold the connection open after the answer is done, before it is closed. */
 const drainMs = 1_000;
 
-/** How long the usage may take to follow the reason for which the answer ended, whatever else comes meanwhile. */
+/** How long to wait for the usage after the finish reason. */
 const usageWaitMs = 5_000;
 
-/** After so many characters the event loop gets a turn: Node hands on up to two MB without one. */
+/** Yields to the event loop after this many characters: Node delivers up to 2 MB without yielding. */
 const charactersPerTurn = 256 * 1024;
 
 const encoder = new TextEncoder();
 
 /**
- * A provider's event stream as the SDK likes it best: one JSON chunk per event, odd fields mended, comments gone,
- * and what was read at once merged into as few events as possible. The SDK needs about 15 microseconds for each
- * event, and a third of a millisecond for one that comes alone: merged, 20,000 deltas that arrive together cost a
- * tenth of the time, and text before anything else, which is most of what streams, is told without the SDK.
+ * Normalizes a provider's event stream for the SDK: one JSON chunk per event, fixed field formats, no comments.
  *
- * An error event, something that is not JSON, a broken connection or an end that came too early is given to
- * `onFailure` and ends the stream with an error event: a stream that errs would lose the text before the error.
+ * - Deltas that arrive together are merged: the SDK needs about 15 microseconds per event, so 20,000 deltas cost a tenth
+ *   of the time.
+ * - Text before the first tool call bypasses the SDK and goes to `onText`.
+ * - Errors (error events, invalid JSON, a broken or too early closed connection) go to `onFailure`. The stream then ends
+ *   with an error event; if it failed instead, the text before the error would be lost.
  */
-export function tidyEvents(answer: HttpAnswer, watch: StreamWatch): ReadableStream<Uint8Array> {
+export function normalizeEvents(answer: HttpAnswer, watch: StreamWatch): ReadableStream<Uint8Array> {
   const relay = new EventRelay(answer, watch);
   return new ReadableStream(
     {
@@ -35,7 +35,7 @@ export function tidyEvents(answer: HttpAnswer, watch: StreamWatch): ReadableStre
   );
 }
 
-/** Reads an answer as it comes: what text is in it is told before the next bytes can come. */
+/** Reads an answer and emits its text before the next bytes are read. */
 class EventRelay {
   readonly #answer: HttpAnswer;
   readonly #watch: StreamWatch;
@@ -43,12 +43,12 @@ class EventRelay {
   readonly #chunks: ChunkMerger;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   #isOver = false;
-  /** How many things reading has to wait for. */
-  #waits = 0;
-  /** Settled when the SDK asks for more. */
-  #asked: Deferred<void> | undefined;
+  /** Number of pending promises that pause reading. */
+  #pauses = 0;
+  /** Resolved when the SDK pulls. */
+  #pulled: Deferred<void> | undefined;
   #usageLimit: NodeJS.Timeout | undefined;
-  #readInTurn = 0;
+  #charactersInTurn = 0;
 
   constructor(answer: HttpAnswer, watch: StreamWatch) {
     this.#answer = answer;
@@ -62,13 +62,13 @@ class EventRelay {
     body.on("data", (text: string) => this.#read(text));
     body.once("end", () => this.#end());
     body.once("error", (error) => this.#fail(error));
-    // Cut without a word.
+    // Closed without an end or an error.
     body.once("close", () => this.#fail(new Error("the connection was closed")));
   }
 
   pull(): void {
-    this.#asked?.resolve();
-    this.#asked = undefined;
+    this.#pulled?.resolve();
+    this.#pulled = undefined;
   }
 
   cancel(): void {
@@ -80,15 +80,15 @@ class EventRelay {
     this.#attempt(() => {
       this.#push(this.#events.push(text));
       if (this.#chunks.isDone) this.#close();
-      this.#shareLoop(text.length);
+      this.#yieldToEventLoop(text.length);
     });
   }
 
-  #shareLoop(characters: number): void {
-    this.#readInTurn += characters;
-    if (this.#readInTurn < charactersPerTurn || this.#isOver) return;
-    this.#readInTurn = 0;
-    this.#waitFor(new Promise((resolve) => setImmediate(resolve)));
+  #yieldToEventLoop(characters: number): void {
+    this.#charactersInTurn += characters;
+    if (this.#charactersInTurn < charactersPerTurn || this.#isOver) return;
+    this.#charactersInTurn = 0;
+    this.#pauseFor(new Promise((resolve) => setImmediate(resolve)));
   }
 
   #end(): void {
@@ -98,12 +98,12 @@ class EventRelay {
     });
   }
 
-  /** Not when it is over: the rest is read all the same, so that the connection can be used again, and says nothing. */
+  /** Does nothing once the answer is over. The rest is only drained so that the connection can be reused. */
   #attempt(step: () => void): void {
     if (this.#isOver) return;
     try {
       step();
-      this.#give();
+      this.#flush();
     } catch (thrown) {
       this.#fail(thrown);
     }
@@ -111,18 +111,18 @@ class EventRelay {
 
   #push(texts: readonly string[]): void {
     for (const text of texts) this.#chunks.push(text);
-    // The usage may follow.
+    // The usage may come after the finish reason.
     if (this.#chunks.hasFinish && this.#usageLimit === undefined) this.#limitUsage();
   }
 
-  /** While reading waits for whoever takes what was read, the usage may have come. */
+  /** Ends the stream when the usage takes too long. While reading is paused, the timer restarts. */
   #limitUsage(): void {
-    this.#usageLimit = setTimeout(() => (this.#waits > 0 ? this.#limitUsage() : this.#end()), usageWaitMs);
+    this.#usageLimit = setTimeout(() => (this.#pauses > 0 ? this.#limitUsage() : this.#end()), usageWaitMs);
   }
 
   #close(): void {
-    // A server may answer with plain JSON and call it something else.
-    if (!this.#chunks.hasOutput) this.#chunks.push(this.#events.oddText);
+    // Some servers send plain JSON with another content type.
+    if (!this.#chunks.hasOutput) this.#chunks.push(this.#events.nonEventText);
     this.#chunks.end();
     this.#finish();
   }
@@ -135,30 +135,30 @@ class EventRelay {
       this.#chunks.fail();
     }
     this.#finish();
-    this.#give();
+    this.#flush();
   }
 
-  #give(): void {
+  #flush(): void {
     const output = this.#chunks.take();
     if (output !== "") this.#controller?.enqueue(encoder.encode(output));
     if (this.#isOver) return this.#controller?.close();
     const backpressure = this.#chunks.takeBackpressure();
-    if (backpressure !== undefined) this.#waitFor(backpressure);
+    if (backpressure !== undefined) this.#pauseFor(backpressure);
     if ((this.#controller?.desiredSize ?? 0) >= 0) return;
-    this.#asked ??= deferred<void>();
-    this.#waitFor(this.#asked.promise);
+    this.#pulled ??= deferred<void>();
+    this.#pauseFor(this.#pulled.promise);
   }
 
-  #waitFor(backpressure: Promise<void>): void {
+  #pauseFor(backpressure: Promise<void>): void {
     const { body } = this.#answer;
-    this.#waits++;
+    this.#pauses++;
     body.pause();
     void backpressure.then(() => {
-      if (--this.#waits === 0) body.resume();
+      if (--this.#pauses === 0) body.resume();
     });
   }
 
-  /** Nothing more is told. What does not end is cut. */
+  /** Stops emitting and drains the connection, which is closed after {@link drainMs}. */
   #finish(): void {
     this.#isOver = true;
     clearTimeout(this.#usageLimit);
@@ -170,8 +170,8 @@ class EventRelay {
   }
 }
 
-/** A whole JSON answer of a server that does not stream, as a stream of one event. */
-export function eventsOfAnswer(body: string, watch: StreamWatch): string {
+/** Converts a complete JSON answer of a server that does not stream to events. */
+export function answerToEvents(body: string, watch: StreamWatch): string {
   const chunks = new ChunkMerger(watch);
   chunks.push(body);
   chunks.end();

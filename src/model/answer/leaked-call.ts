@@ -2,7 +2,7 @@ import { isRecord } from "../../base/text/record.ts";
 import { announcesStep } from "./announcement.ts";
 import type { ToolSpec } from "../model.ts";
 
-/** A tool call that a model wrote as text, because its server did not recognise it or the model wrote it wrongly. */
+/** A tool call that arrived as text: the server did not recognise its format, or the model wrote it wrongly. */
 export interface LeakedCall {
   /** An offered tool. */
   readonly tool: string;
@@ -10,43 +10,43 @@ export interface LeakedCall {
   readonly parser?: string;
 }
 
-/** Where a call begins, and its parts as they are written. */
-interface Written {
+/** A call as found in the text, not yet parsed. */
+interface UnparsedCall {
   readonly start: number;
   /** Undefined where the JSON names the tool. */
   readonly tool?: string | undefined;
   readonly json?: string | undefined;
   /** Parameters as tags. */
   readonly tags?: string | undefined;
-  /** Arguments as those of a function in Python. */
+  /** Arguments of a Python function call. */
   readonly code?: string | undefined;
 }
 
-/** A way in which a family of models writes calls. */
+/** The call syntax of a model family. */
 interface CallFormat {
   /** Where the format is described. */
   readonly source: string;
   readonly parser?: string;
   /** Finds a call that ends the text. */
-  readonly find: (text: string, tools: Tools) => Written | undefined;
-  /** Set where other texts look the same: then the arguments must fit the tool's schema. */
+  readonly find: (text: string, tools: Tools) => UnparsedCall | undefined;
+  /** Set if ordinary text may look the same. The arguments must then fit the tool's schema. */
   readonly mustFit?: true;
 }
 
-/** Offered tools by their names in lower case. */
+/** Offered tools by lower-case name. */
 type Tools = ReadonlyMap<string, ToolSpec>;
 
-/** Longest end of an answer that is searched, in characters. */
+/** How many characters at the end of an answer are searched. */
 const searchLimit = 100_000;
-/** Calls in a row at the end of an answer that are stepped over to find where they begin. */
+/** Maximum number of consecutive calls at the end of an answer. */
 const runLimit = 20;
 
 /** What may follow a call: closing tags, a closing fence, tokens that end a turn. */
 const closing = String.raw`(?:\s|</[\w:\uFF5C|\u2581]+>|<[|\uFF5C][\w\u2581]+[|\uFF5C]>|</?s>|\x60{3,}|~{3,})*$`;
 const name = String.raw`["']?(?<tool>[\w.:-]+)["']?`;
 
-/** Finds the last of the openers, and the call as the pattern describes it from there to the end. */
-function after(openers: readonly string[], pattern: string): CallFormat["find"] {
+/** Creates a finder that matches the pattern from the last opener to the end of the text. */
+function createFinder(openers: readonly string[], pattern: string): CallFormat["find"] {
   const expression = new RegExp(`^${pattern}${closing}`, "s");
   return (text) => {
     const start = Math.max(...openers.map((opener) => text.lastIndexOf(opener)));
@@ -60,13 +60,13 @@ const formats: readonly CallFormat[] = [
     // Hermes, Qwen 2.5 and 3.
     source: "https://docs.vllm.ai/en/stable/features/tool_calling.html",
     parser: "hermes",
-    find: after(["<tool_call>"], String.raw`<tool_call>\s*(?:\x60{3}\w*\s*)?(?<json>\{.*\})`),
+    find: createFinder(["<tool_call>"], String.raw`<tool_call>\s*(?:\x60{3}\w*\s*)?(?<json>\{.*\})`),
   },
   {
     // GLM 4.5 and later.
     source: "https://huggingface.co/zai-org/GLM-4.5/blob/main/chat_template.jinja",
     parser: "glm45",
-    find: after(
+    find: createFinder(
       ["<tool_call>"],
       String.raw`<tool_call>\s*${name}\s*(?<tags>(?:<arg_key>.*</arg_value>)?)\s*</tool_call>`,
     ),
@@ -75,7 +75,7 @@ const formats: readonly CallFormat[] = [
     // Qwen 3 Coder, with or without <tool_call> around it; Llama 3.1 with JSON in it.
     source: "https://huggingface.co/Qwen/Qwen3-Coder-480B-A35B-Instruct/blob/main/chat_template.jinja",
     parser: "qwen3_coder",
-    find: after(
+    find: createFinder(
       ["<function="],
       String.raw`<function=${name}>(?:\s*(?<json>\{.*\})\s*|(?<tags>.*))</function>`,
     ),
@@ -83,7 +83,7 @@ const formats: readonly CallFormat[] = [
   {
     source: "https://huggingface.co/deepseek-ai/DeepSeek-V3/blob/main/tokenizer_config.json",
     parser: "deepseek_v3",
-    find: after(
+    find: createFinder(
       ["<｜tool▁call▁begin｜>"],
       String.raw`<\uFF5Ctool\u2581call\u2581begin\uFF5C>\s*function\s*<\uFF5Ctool\u2581sep\uFF5C>\s*${name}\s*\x60{3}json\s*(?<json>\{.*\})`,
     ),
@@ -91,7 +91,7 @@ const formats: readonly CallFormat[] = [
   {
     source: "https://huggingface.co/deepseek-ai/DeepSeek-V3.1/blob/main/README.md",
     parser: "deepseek_v31",
-    find: after(
+    find: createFinder(
       ["<｜tool▁call▁begin｜>"],
       String.raw`<\uFF5Ctool\u2581call\u2581begin\uFF5C>\s*${name}\s*<\uFF5Ctool\u2581sep\uFF5C>\s*(?<json>\{.*\})`,
     ),
@@ -99,7 +99,7 @@ const formats: readonly CallFormat[] = [
   {
     source: "https://huggingface.co/deepseek-ai/DeepSeek-V3.2/blob/main/encoding/README.md",
     parser: "deepseek_v32",
-    find: after(
+    find: createFinder(
       ["<｜DSML｜invoke"],
       String.raw`<\uFF5CDSML\uFF5Cinvoke\s+name=${name}\s*>(?<tags>.*)</\uFF5CDSML\uFF5Cinvoke>`,
     ),
@@ -107,7 +107,7 @@ const formats: readonly CallFormat[] = [
   {
     source: "https://github.com/MoonshotAI/Kimi-K2/blob/main/docs/tool_call_guidance.md",
     parser: "kimi_k2",
-    find: after(
+    find: createFinder(
       ["<|tool_call_begin|>"],
       String.raw`<\|tool_call_begin\|>\s*${name}\s*<\|tool_call_argument_begin\|>\s*(?<json>\{.*\})`,
     ),
@@ -115,7 +115,7 @@ const formats: readonly CallFormat[] = [
   {
     source: "https://huggingface.co/MiniMaxAI/MiniMax-M2/blob/main/docs/tool_calling_guide.md",
     parser: "minimax_m2",
-    find: after(
+    find: createFinder(
       ["<invoke "],
       String.raw`<invoke\s+name=${name}\s*>(?<tags>.*)</invoke>\s*</minimax:tool_call>`,
     ),
@@ -123,7 +123,7 @@ const formats: readonly CallFormat[] = [
   {
     // Claude, and models that were trained on its answers.
     source: "https://www.anthropic.com/engineering/writing-tools-for-agents",
-    find: after(
+    find: createFinder(
       ["<invoke ", "<antml:invoke "],
       String.raw`<(?:antml:)?invoke\s+name=${name}\s*>(?<tags>.*)</(?:antml:)?invoke>`,
     ),
@@ -131,7 +131,7 @@ const formats: readonly CallFormat[] = [
   {
     source: "https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/",
     parser: "llama3_json",
-    find: after(
+    find: createFinder(
       ["<|python_tag|>"],
       String.raw`<\|python_tag\|>\s*(?:(?<json>\{.*\})|(?<tool>\w+)(?:\.call)?(?<code>\(.*\)))`,
     ),
@@ -140,7 +140,7 @@ const formats: readonly CallFormat[] = [
     // A list of calls, or a name and [ARGS].
     source: "https://docs.vllm.ai/en/stable/api/vllm/tool_parsers/mistral_tool_parser/",
     parser: "mistral",
-    find: after(
+    find: createFinder(
       ["[TOOL_CALLS]"],
       String.raw`\[TOOL_CALLS\]\s*(?:(?<tool>[\w.-]+)\s*(?:\[CALL_ID\]\w*)?\s*(?:\[ARGS\])?\s*)?(?<json>[{[].*[}\]])`,
     ),
@@ -148,7 +148,7 @@ const formats: readonly CallFormat[] = [
   {
     source: "https://developers.openai.com/cookbook/articles/openai-harmony",
     parser: "openai",
-    find: after(
+    find: createFinder(
       ["to=functions."],
       String.raw`to=${name}\s*(?:<\|channel\|>\w*\s*)?(?:<\|constrain\|>)?\s*(?:json)?\s*<\|message\|>\s*(?<json>\{.*\})`,
     ),
@@ -156,7 +156,7 @@ const formats: readonly CallFormat[] = [
   {
     source: "https://ai.google.dev/gemma/docs/capabilities/text/function-calling-gemma3",
     parser: "pythonic",
-    find: after(
+    find: createFinder(
       ["```tool_code"],
       String.raw`\x60{3}tool_code\s+(?:print\()?(?:default_api\.)?(?<tool>\w+)(?<code>\(.*?\))\)?`,
     ),
@@ -165,7 +165,7 @@ const formats: readonly CallFormat[] = [
     // Llama 4.
     source: "https://www.llama.com/docs/model-cards-and-prompt-formats/llama4/",
     parser: "llama4_pythonic",
-    find: after(["["], String.raw`\[(?<tool>\w+)(?<code>\(.*\))\]`),
+    find: createFinder(["["], String.raw`\[(?<tool>\w+)(?<code>\(.*\))\]`),
     mustFit: true,
   },
   {
@@ -183,7 +183,7 @@ const formats: readonly CallFormat[] = [
 ];
 
 /** JSON that begins at the start of a line and ends the text. */
-function findJson(text: string): Written | undefined {
+function findJson(text: string): UnparsedCall | undefined {
   const start = Math.max(...["{", "["].map((bracket) => lineStart(text, bracket)));
   const json =
     start === -1 ? undefined : /^([{[].*[}\]])\s*(?:`{3,}|~{3,})?\s*$/s.exec(text.slice(start))?.[1];
@@ -195,8 +195,8 @@ function lineStart(text: string, bracket: string): number {
   return at === -1 ? (text.startsWith(bracket) ? 0 : -1) : at + 1;
 }
 
-/** A tag that has the name of a tool, with one tag for each parameter. */
-function findNamedTag(text: string, tools: Tools): Written | undefined {
+/** Finds a tag named like a tool, with one nested tag per parameter. */
+function findNamedTag(text: string, tools: Tools): UnparsedCall | undefined {
   const [close = "", tool = ""] = /<\/([\w-]+)>\s*(?:`{3,}|~{3,})?\s*$/.exec(text) ?? [];
   const start = tools.has(tool.toLowerCase()) ? text.lastIndexOf(`<${tool}>`) : -1;
   if (start === -1) return undefined;
@@ -204,59 +204,59 @@ function findNamedTag(text: string, tools: Tools): Written | undefined {
 }
 
 /**
- * Finds a tool call at the end of an answer. The call must name an offered tool and have arguments that parse. Text
- * about calls is not one: an example, a quotation, a code block that text follows.
+ * Finds a tool call at the end of an answer. The call must name an offered tool and have arguments that parse. Ignores
+ * examples, quotations and code blocks followed by text.
  */
 export function findLeakedCall(answer: string, offered: readonly ToolSpec[]): LeakedCall | undefined {
   const text = answer.trimEnd().slice(-searchLimit);
   const tools = new Map(offered.map((tool) => [tool.name.toLowerCase(), tool]));
   for (const format of formats) {
-    const found = callAtEnd(text, format, tools);
+    const found = findCallAtEnd(text, format, tools);
     if (found === undefined) continue;
-    const start = startOfRun(text.slice(0, found.start), format, tools);
+    const start = findRunStart(text.slice(0, found.start), format, tools);
     if (isQuoted(text.slice(0, start)) || hasPlaceholder(found.input)) continue;
     return { tool: found.tool.name, ...(format.parser !== undefined && { parser: format.parser }) };
   }
   return undefined;
 }
 
-interface Found {
+interface ParsedCall {
   readonly start: number;
   readonly tool: ToolSpec;
   readonly input: Readonly<Record<string, unknown>>;
 }
 
-function callAtEnd(text: string, { find, mustFit }: CallFormat, tools: Tools): Found | undefined {
+function findCallAtEnd(text: string, { find, mustFit }: CallFormat, tools: Tools): ParsedCall | undefined {
   const written = find(text, tools);
   if (written === undefined) return undefined;
-  const { tool: named, input } = parse(written);
-  const tool = named === undefined ? undefined : tools.get(plainName(named));
-  if (tool === undefined || input === undefined || (mustFit && !fits(input, tool))) return undefined;
+  const { tool: named, input } = parseCall(written);
+  const tool = named === undefined ? undefined : tools.get(normalizeToolName(named));
+  if (tool === undefined || input === undefined || (mustFit && !fitsSchema(input, tool))) return undefined;
   return { start: written.start, tool, input };
 }
 
-/** Where the first of several calls in a row begins, with the tags around them. */
-function startOfRun(before: string, format: CallFormat, tools: Tools): number {
-  let text = withoutOpeners(before);
+/** Returns the start of the first of several consecutive calls, including the tags around them. */
+function findRunStart(before: string, format: CallFormat, tools: Tools): number {
+  let text = trimOpeners(before);
   for (let calls = 1; calls < runLimit; calls++) {
-    const earlier = callAtEnd(text, format, tools);
+    const earlier = findCallAtEnd(text, format, tools);
     if (earlier === undefined) break;
-    text = withoutOpeners(text.slice(0, earlier.start));
+    text = trimOpeners(text.slice(0, earlier.start));
   }
   return text.length;
 }
 
-/** Tags and tokens that stand around calls. */
+/** Tags and tokens that surround calls. */
 const openers =
   /(?:\s|<tool_calls?>|<(?:antml:)?function_calls>|<minimax:tool_call>|<\uFF5CDSML\uFF5Cfunction_calls>|<[|\uFF5C][\w\u2581]+[|\uFF5C]>(?:assistant|commentary|analysis)?)*$/;
 
-/** Without white space and tags at its end; the line break before them stays. */
-function withoutOpeners(text: string): string {
+/** Removes white space and tags at the end, but not the line break before them. */
+function trimOpeners(text: string): string {
   const rest = text.replace(openers, "");
   return text.slice(rest.length).includes("\n") ? `${rest}\n` : rest;
 }
 
-function parse({ tool, json, tags, code }: Written): {
+function parseCall({ tool, json, tags, code }: UnparsedCall): {
   tool?: string;
   input?: Record<string, unknown> | undefined;
 } {
@@ -265,7 +265,7 @@ function parse({ tool, json, tags, code }: Written): {
   return { tool, input: tags === undefined ? parseKeywords(code ?? "") : parseTags(tags) };
 }
 
-/** Members that a call may have in JSON. */
+/** Allowed keys of a call in JSON. */
 const callMembers = new Set(["name", "function", "arguments", "parameters", "type", "id"]);
 
 function parseCallJson(tool: string | undefined, json: string) {
@@ -279,7 +279,7 @@ function parseCallJson(tool: string | undefined, json: string) {
   return Object.keys(call).every((key) => callMembers.has(key)) ? { tool: inner.name, input } : {};
 }
 
-/** Arguments may be a text of JSON themselves. */
+/** Parses strings; arguments may be JSON in a string. */
 function parseJson(value: unknown): unknown {
   if (typeof value !== "string") return value;
   try {
@@ -292,7 +292,7 @@ function parseJson(value: unknown): unknown {
 const openingTag =
   /^\s*<(?:((?:\uFF5CDSML\uFF5C|antml:)?)parameter(?:=|\s+name=)["']?([\w.-]+)["']?[^>]*>|arg_key>\s*([\w.-]+)\s*<\/arg_key>\s*<arg_value>|([\w-]+)>)/;
 
-/** Undefined where something else than parameters is between the tags. */
+/** Returns undefined if there is anything but parameters between the tags. */
 function parseTags(tags: string): Record<string, unknown> | undefined {
   const input: Record<string, unknown> = {};
   let rest = tags;
@@ -310,7 +310,7 @@ function parseTags(tags: string): Record<string, unknown> | undefined {
 const keyword =
   /\s*(\w+)\s*=\s*("""(?:.*?)"""|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\[[^\]]*\]|\{[^}]*\}|[\w.+-]+)\s*(?:,|(?=\)))/gsy;
 
-/** The keyword arguments of a function in Python: `(path="a", limit=3)`. */
+/** Parses the keyword arguments of a Python function call: `(path="a", limit=3)`. */
 function parseKeywords(code: string): Record<string, unknown> | undefined {
   const input: Record<string, unknown> = {};
   let end = 1;
@@ -322,15 +322,15 @@ function parseKeywords(code: string): Record<string, unknown> | undefined {
 }
 
 /** Kimi writes `functions.read:0`, Gemini `default_api.read`. */
-function plainName(written: string): string {
+function normalizeToolName(written: string): string {
   return written
     .toLowerCase()
     .replace(/^(?:functions?|tools|default_api)[.:]/, "")
     .replace(/:\d+$/, "");
 }
 
-/** Whether all required parameters are there, and no unknown one. */
-function fits(input: Readonly<Record<string, unknown>>, { schema }: ToolSpec): boolean {
+/** Returns whether the input has all required parameters and no unknown ones. */
+function fitsSchema(input: Readonly<Record<string, unknown>>, { schema }: ToolSpec): boolean {
   const properties = isRecord(schema.properties) ? schema.properties : {};
   const required = Array.isArray(schema.required) ? schema.required : [];
   const keys = Object.keys(input);
@@ -339,15 +339,15 @@ function fits(input: Readonly<Record<string, unknown>>, { schema }: ToolSpec): b
   );
 }
 
-/** What stands for a value in examples. */
+/** Placeholder values in examples. */
 const placeholder =
   /^(?:\.{3}|\u2026|<[^<>]*>|\{\{?[\w ]+\}?\}|\[[\w ]+\]|\$\{?[A-Z_]+\}?|(?:\.?\/)?path\/to\/.*|your[_ -].*|(?:some|example)[_ -].*|value\d*|foo|x+|string)$/i;
 
 const hasPlaceholder = (input: Readonly<Record<string, unknown>>): boolean =>
   Object.values(input).some((value) => typeof value === "string" && placeholder.test(value.trim()));
 
-/** Characters before a call in which words about it are looked for. */
-const wordsBefore = 240;
+/** How many characters before a call are searched for {@link introductions}. */
+const introductionLimit = 240;
 
 /** Words that introduce an example or a quotation. */
 const introductions = new RegExp(
@@ -370,9 +370,9 @@ const quotingLine = new RegExp(
   "i",
 );
 
-/** Whether what comes before a call makes it a quotation or an example. */
+/** Returns whether the text before a call makes it a quotation or an example. */
 function isQuoted(before: string): boolean {
-  const fence = openFence(before);
+  const fence = findOpenFence(before);
   const prose = fence === undefined ? before : before.slice(0, fence.start);
   if (fence !== undefined && fence.content.trim() !== "") return true;
   const line = prose.slice(prose.lastIndexOf("\n") + 1);
@@ -381,14 +381,14 @@ function isQuoted(before: string): boolean {
   const paragraph =
     prose
       .trimEnd()
-      .slice(-wordsBefore)
+      .slice(-introductionLimit)
       .split(/\n\s*\n/)
       .at(-1) ?? "";
   return introductions.test(paragraph);
 }
 
-/** The code block that is still open at the end of the text. */
-function openFence(text: string): { start: number; content: string } | undefined {
+/** Returns the code block that is still open at the end of the text. */
+function findOpenFence(text: string): { start: number; content: string } | undefined {
   let open: { start: number; marker: string; end: number } | undefined;
   for (const match of text.matchAll(/^[ \t]*(`{3,}|~{3,})[^\n]*(?:\n|$)/gm)) {
     const marker = match[1] ?? "";

@@ -1,89 +1,93 @@
 import { type Deferred, deferred, type Backpressure } from "../../base/async.ts";
 
-/** Thrown after too long a silence. */
+/** The producer sent nothing for longer than the limit. */
 export class StreamTimeoutError extends Error {}
 
-/** So much may wait for whoever takes it; beyond it, whoever brings more waits. */
-const mostWaiting = 16;
+/** Maximum number of queued items before `push` returns a promise. */
+const queueLimit = 16;
 
-/** How it ended: all of it was taken, or what was thrown, by those who brought it or by whoever took it. */
-export type Outcome = { readonly by: "all" } | { readonly by: "bringer" | "taker"; readonly thrown: unknown };
+/** How the queue ended: all items were consumed, or the producer or the consumer threw. */
+export type Outcome =
+  | { readonly by: "all" }
+  | { readonly by: "producer" | "consumer"; readonly thrown: unknown };
 
 /**
- * What comes of something that streams, handed on in order, one at a time. What comes while nobody works on what came
- * before is handed on before `push` returns: a delta that comes alone waits for nobody. It ends as soon as the signal
- * aborts or nothing has come for too long, whatever those who bring it do. One timer and one listener serve for all.
+ * Passes streamed items to a consumer in order, one at a time.
+ *
+ * - If the consumer is idle, `push` passes the item on synchronously.
+ * - Ends when the signal aborts or the producer is silent for too long, whatever the producer does.
+ * - Uses one timer and one abort listener for all items.
  */
 export class OrderedQueue<T> {
   readonly #signal: AbortSignal;
-  readonly #take: (arrival: T) => Backpressure;
-  readonly #waiting: T[] = [];
+  readonly #consume: (arrival: T) => Backpressure;
+  readonly #queue: T[] = [];
   readonly #over: Deferred<Outcome> = deferred<Outcome>();
   readonly #silenceMs: number;
   #silence: NodeJS.Timeout;
-  /** When somebody brought or finished something last. */
-  #heardAt = performance.now();
-  #isTaking = false;
+  /** When an item was last pushed or consumed. */
+  #activeAt = performance.now();
+  #isConsuming = false;
   #drained: Deferred<void> | undefined;
   #end: Outcome | undefined;
   #isOver = false;
 
   constructor(limits: { signal: AbortSignal; silenceMs: number }, take: (arrival: T) => Backpressure) {
     this.#signal = limits.signal;
-    this.#take = take;
+    this.#consume = take;
     this.#silenceMs = limits.silenceMs;
-    this.#silence = setTimeout(this.#listen, limits.silenceMs);
+    this.#silence = setTimeout(this.#checkSilence, limits.silenceMs);
     if (limits.signal.aborted) this.#abort();
     else limits.signal.addEventListener("abort", this.#abort, { once: true });
   }
 
-  /** Resolves when nothing more is handed on. */
+  /** Resolves when no more items are passed on. */
   get over(): Promise<Outcome> {
     return this.#over.promise;
   }
 
-  /** Returns a promise where whoever brings more must wait for it. */
+  /** Adds an item. Await the result before pushing more. */
   push(arrival: T): Backpressure {
     if (this.#isOver || this.#end !== undefined) return undefined;
-    if (!this.#isTaking) {
-      this.#heardAt = performance.now();
-      this.#hand(arrival);
+    if (!this.#isConsuming) {
+      this.#activeAt = performance.now();
+      this.#pass(arrival);
       return undefined;
     }
-    this.#waiting.push(arrival);
-    if (this.#waiting.length < mostWaiting) return undefined;
+    this.#queue.push(arrival);
+    if (this.#queue.length < queueLimit) return undefined;
     this.#drained ??= deferred<void>();
     return this.#drained.promise;
   }
 
-  /** Nothing more comes; what came before is still handed on. */
+  /** Closes the queue for new items. Queued items are still passed on. */
   end(end: Outcome): void {
     this.#end ??= end;
-    if (!this.#isTaking) this.#settle(this.#end);
+    if (!this.#isConsuming) this.#settle(this.#end);
   }
 
-  #hand(arrival: T): void {
+  #pass(arrival: T): void {
     try {
-      const backpressure = this.#take(arrival);
+      const backpressure = this.#consume(arrival);
       if (backpressure === undefined) return;
-      this.#isTaking = true;
-      backpressure.then(this.#goOn, this.#refuse);
+      this.#isConsuming = true;
+      backpressure.then(this.#continue, this.#failConsumer);
     } catch (thrown) {
-      this.#refuse(thrown);
+      this.#failConsumer(thrown);
     }
   }
 
-  readonly #goOn = (): void => {
-    this.#isTaking = false;
+  readonly #continue = (): void => {
+    this.#isConsuming = false;
     if (this.#signal.aborted) this.#abort();
-    while (!this.#isTaking && !this.#isOver) {
-      const next = this.#waiting.shift();
+    while (!this.#isConsuming && !this.#isOver) {
+      const next = this.#queue.shift();
       if (next === undefined) break;
-      this.#hand(next);
+      this.#pass(next);
     }
-    if (this.#waiting.length < mostWaiting) this.#resume();
-    if (this.#isTaking || this.#isOver) return;
-    if (this.#end === undefined) this.#heardAt = performance.now();
+    if (this.#queue.length < queueLimit) this.#resume();
+    if (this.#isConsuming || this.#isOver) return;
+    if (this.#end === undefined) this.#activeAt = performance.now();
     else this.#settle(this.#end);
   };
 
@@ -94,24 +98,24 @@ export class OrderedQueue<T> {
 
   #settle(outcome: Outcome): void {
     this.#isOver = true;
-    this.#waiting.length = 0;
+    this.#queue.length = 0;
     clearTimeout(this.#silence);
     this.#signal.removeEventListener("abort", this.#abort);
     this.#resume();
     this.#over.resolve(outcome);
   }
 
-  readonly #refuse = (thrown: unknown): void => this.#settle({ by: "taker", thrown });
+  readonly #failConsumer = (thrown: unknown): void => this.#settle({ by: "consumer", thrown });
 
-  /** What is being worked on is let be, and nothing is handed on behind it. */
+  /** Lets the consumer finish its current item, and passes on no more. */
   readonly #abort = (): void => {
-    if (!this.#isTaking) this.#settle({ by: "bringer", thrown: this.#signal.reason });
+    if (!this.#isConsuming) this.#settle({ by: "producer", thrown: this.#signal.reason });
   };
 
-  /** While somebody works on what came, it is no silence. The timer is not set anew for each arrival, which costs. */
-  readonly #listen = (): void => {
-    const restMs = this.#isTaking ? this.#silenceMs : this.#heardAt + this.#silenceMs - performance.now();
-    if (restMs > 0) this.#silence = setTimeout(this.#listen, Math.ceil(restMs));
-    else this.#settle({ by: "bringer", thrown: new StreamTimeoutError() });
+  /** Ends the queue after too long a silence; time spent in the consumer does not count. Not restarted per item, for speed. */
+  readonly #checkSilence = (): void => {
+    const restMs = this.#isConsuming ? this.#silenceMs : this.#activeAt + this.#silenceMs - performance.now();
+    if (restMs > 0) this.#silence = setTimeout(this.#checkSilence, Math.ceil(restMs));
+    else this.#settle({ by: "producer", thrown: new StreamTimeoutError() });
   };
 }

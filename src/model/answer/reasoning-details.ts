@@ -1,15 +1,15 @@
 import { type ReasoningDetail, reasoningDetailSchema } from "../../message/part.ts";
 
-/** All details of one answer together, in characters of JSON. Larger ones are not kept: a part of them is worth nothing. */
-const limit = 1024 * 1024;
+/** Maximum size of all details of one answer, in characters of JSON. Larger ones are dropped: a part of them is useless. */
+const sizeLimit = 1024 * 1024;
 
-/** Fields whose pieces are joined. */
-const texts = new Set(["text", "summary"]);
+/** Fields that are streamed in fragments. */
+const streamedFields = new Set(["text", "summary"]);
 
-/** Comes whole, each time as a detail of its own. */
+/** Sent complete, never in fragments. */
 const encrypted = "reasoning.encrypted";
 
-/** Puts the pieces of a provider's reasoning details together again as the provider would have sent them at once. */
+/** Joins streamed fragments of `reasoning_details` to complete details. */
 export class ReasoningRecord {
   readonly #details: ReasoningDetail[] = [];
   #length = 0;
@@ -17,17 +17,17 @@ export class ReasoningRecord {
   add(pieces: readonly unknown[]): void {
     for (const piece of pieces) {
       const { data } = reasoningDetailSchema.safeParse(piece);
-      if (data !== undefined) this.#keep(data);
+      if (data !== undefined) this.#append(data);
     }
   }
 
-  /** Undefined where there were none, or too many to keep. */
+  /** Undefined if there were none, or if they exceed the limit. */
   get details(): ReasoningDetail[] | undefined {
-    return this.#details.length === 0 || this.#length > limit ? undefined : this.#details;
+    return this.#details.length === 0 || this.#length > sizeLimit ? undefined : this.#details;
   }
 
-  #keep(piece: ReasoningDetail): void {
-    if (this.#length > limit) return;
+  #append(piece: ReasoningDetail): void {
+    if (this.#length > sizeLimit) return;
     this.#length += JSON.stringify(piece).length;
     const last = this.#details.at(-1);
     if (last !== undefined && continues(last, piece)) join(last, piece);
@@ -35,7 +35,7 @@ export class ReasoningRecord {
   }
 }
 
-/** A piece belongs to the last detail where kind and place are the same and no other name is given to it. */
+/** Returns whether a fragment continues the last detail: same type and index, and no different id. */
 function continues(last: ReasoningDetail, piece: ReasoningDetail): boolean {
   const isNamedAnew = isSet(last.id) && isSet(piece.id) && last.id !== piece.id;
   const isSameKind = last.type === piece.type && last.type !== encrypted;
@@ -45,7 +45,7 @@ function continues(last: ReasoningDetail, piece: ReasoningDetail): boolean {
 function join(last: ReasoningDetail, piece: ReasoningDetail): void {
   for (const [key, value] of Object.entries(piece)) {
     const before = last[key];
-    const isMore = texts.has(key) && typeof before === "string" && typeof value === "string";
+    const isMore = streamedFields.has(key) && typeof before === "string" && typeof value === "string";
     if (isMore) last[key] = before + value;
     else if (isSet(value)) last[key] = value;
   }

@@ -10,7 +10,7 @@ import type { RefusedCall } from "./refused-call.ts";
 import { ThinkTags } from "./think-tags.ts";
 import { toTokens } from "./usage.ts";
 
-/** Text that came around the SDK, or one of its parts. */
+/** A stream part of the SDK, or text that bypassed it. */
 export type StreamedPart =
   | LanguageModelStreamPart
   | { readonly type: "text-delta" | "reasoning-delta"; readonly text: string };
@@ -23,45 +23,45 @@ interface Block {
 interface OpenCall {
   readonly tool: string;
   readonly arguments: CallArguments;
-  told: boolean;
+  isEmitted: boolean;
 }
 
 /**
- * Turns what streams of one model call into step events: blocks of text and reasoning get ids of their own and are
- * closed before a call begins, a call is told the moment its arguments are whole, each call once.
+ * Converts the stream of one model call to step events. Blocks of text and reasoning get new ids and are closed before a
+ * call begins. A call is emitted once, as soon as its arguments are complete.
  */
 export class StepEvents {
   /** Set by the part that ends the answer. */
   endReason: FinishReason | undefined;
-  /** All text, reasoning and arguments, for an estimate where no usage comes. */
-  readonly #written: string[] = [];
+  /** All text, reasoning and arguments, to estimate the usage if the provider sends none. */
+  readonly #output: string[] = [];
   readonly #calls = new Map<string, OpenCall>();
   readonly #signatures = new Map<string, string>();
   #usage: Tokens | undefined;
   readonly reasoning = new ReasoningRecord();
   readonly #tags = new ThinkTags();
-  /** The first half of a character; it is dropped where something else follows. */
-  #half = "";
-  #halfKind: Block["kind"] = "text";
+  /** A high surrogate at the end of the last text. Dropped if the text does not continue. */
+  #highSurrogate = "";
+  #highSurrogateKind: Block["kind"] = "text";
   #block: Block | undefined;
   #blocks = 0;
 
-  get written(): string {
-    return this.#written.join("");
+  get output(): string {
+    return this.#output.join("");
   }
 
-  /** Keeps a call's thought signature until the call itself is told. */
-  signed(providerCallId: string, signature: string): void {
+  /** Stores a call's thought signature until the call is emitted. */
+  addSignature(providerCallId: string, signature: string): void {
     this.#signatures.set(providerCallId, signature);
   }
 
-  /** What the provider reported so far. */
+  /** The usage that the provider reported so far. */
   get tokens(): Tokens | undefined {
     return this.#usage;
   }
 
-  /** A later usage replaces an earlier one; some servers report input first and output last. */
-  report(usage: unknown): void {
+  /** Replaces the usage, except for an input that only the earlier one has: some servers report input first, output last. */
+  reportUsage(usage: unknown): void {
     const tokens = toTokens(usage);
     if (tokens === undefined) return;
     const { input, cache } = tokens;
@@ -71,12 +71,12 @@ export class StepEvents {
       hasInput || before === undefined ? tokens : { ...tokens, input: before.input, cache: before.cache };
   }
 
-  /** A call that the provider refused, as one that failed. */
-  refuse({ tool, input, problem }: RefusedCall): StepEvent[] {
+  /** Emits a call that the provider rejected as a failed call. */
+  emitRefusedCall({ tool, input, problem }: RefusedCall): StepEvent[] {
     const raw = JSON.stringify(input ?? "");
     for (const [providerCallId, open] of this.#calls) {
-      if (open.told) continue;
-      open.told = true;
+      if (open.isEmitted) continue;
+      open.isEmitted = true;
       return [{ type: "call", providerCallId, tool: open.tool, input, raw, problem }];
     }
     const providerCallId = `call_${randomUUID()}`;
@@ -95,18 +95,18 @@ export class StepEvents {
     return this.#finish(part.finishReason, part.rawFinishReason);
   }
 
-  /** Closes what is open, where an answer ends early. */
+  /** Closes the open block if an answer ends early. */
   close(): StepEvent[] {
     return [...this.#appendAll(this.#tags.end()), ...this.#closeBlock()];
   }
 
-  /** Text in pieces, of which one may end in the midst of a character. */
+  /** Appends text that may end in the middle of a surrogate pair. */
   #text(kind: "text" | "reasoning", piece: string): StepEvent[] {
-    const joined = (this.#halfKind === kind ? this.#half : "") + piece;
+    const joined = (this.#highSurrogateKind === kind ? this.#highSurrogate : "") + piece;
     const text = isHighSurrogate(joined.charCodeAt(joined.length - 1)) ? joined.slice(0, -1) : joined;
-    this.#half = joined.slice(text.length);
-    this.#halfKind = kind;
-    const mayHoldTags = kind === "text" && !this.#tags.isOver;
+    this.#highSurrogate = joined.slice(text.length);
+    this.#highSurrogateKind = kind;
+    const mayHoldTags = kind === "text" && !this.#tags.isDone;
     return mayHoldTags ? this.#appendAll(this.#tags.add(text)) : this.#append(kind, text);
   }
 
@@ -122,11 +122,11 @@ export class StepEvents {
 
   #append(kind: "text" | "reasoning", text: string): StepEvent[] {
     if (text === "") return [];
-    this.#written.push(text);
+    this.#output.push(text);
     if (this.#block?.kind === kind && this.#calls.size === 0) {
       return [{ type: `${kind}-delta`, id: this.#block.id, text }];
     }
-    const events: StepEvent[] = this.#tellEmptyCalls();
+    const events: StepEvent[] = this.#emitEmptyCalls();
     if (this.#block?.kind !== kind) events.push(...this.#closeBlock());
     this.#block ??= this.#open(kind, events);
     events.push({ type: `${kind}-delta`, id: this.#block.id, text });
@@ -140,9 +140,9 @@ export class StepEvents {
   }
 
   #startCall(id: string, tool: string): StepEvent[] {
-    const events = [...this.close(), ...this.#tellEmptyCalls()];
-    this.#half = "";
-    this.#calls.set(id, { tool, arguments: new CallArguments(), told: false });
+    const events = [...this.close(), ...this.#emitEmptyCalls()];
+    this.#highSurrogate = "";
+    this.#calls.set(id, { tool, arguments: new CallArguments(), isEmitted: false });
     const signature = this.#signatures.get(id);
     events.push({
       type: "call-start",
@@ -155,30 +155,30 @@ export class StepEvents {
 
   #continueCall(id: string, delta: string): StepEvent[] {
     const call = this.#calls.get(id);
-    if (call === undefined || call.told) return [];
-    this.#written.push(delta);
+    if (call === undefined || call.isEmitted) return [];
+    this.#output.push(delta);
     call.arguments.add(delta);
-    // Balanced braces around something that does not parse may still be mended by what follows.
+    // Arguments with balanced braces that do not parse may still become valid.
     if (!call.arguments.isWhole || parseArguments(call.arguments.raw).problem !== undefined) return [];
-    return [tell(id, call)];
+    return [emitCall(id, call)];
   }
 
-  /** An empty object may be a beginning, but not when something else has begun after it. */
-  #tellEmptyCalls(): StepEvent[] {
+  /** Emits calls with an empty object as arguments. Once the next block begins, the arguments cannot continue. */
+  #emitEmptyCalls(): StepEvent[] {
     const events: StepEvent[] = [];
     for (const [id, call] of this.#calls) {
-      if (!call.told && call.arguments.isEmptyObject) events.push(tell(id, call));
+      if (!call.isEmitted && call.arguments.isEmptyObject) events.push(emitCall(id, call));
     }
     return events;
   }
 
   #finish(reason: string, raw: string | undefined): StepEvent[] {
-    const mapped = reasonOf(reason, raw);
-    // After any other end, what looks like a call without arguments may be one whose arguments were cut off.
+    const mapped = mapReason(reason, raw);
+    // After any other finish reason, a call without arguments may have been cut off.
     const isWhole = mapped === "stop" || mapped === "tool-calls" || mapped === "unknown";
     const events = this.close();
     for (const [id, call] of this.#calls) {
-      if (!call.told) events.push(isWhole ? tell(id, call) : tellCut(id, call, mapped));
+      if (!call.isEmitted) events.push(isWhole ? emitCall(id, call) : emitCutOffCall(id, call, mapped));
     }
     const called = this.#calls.size > 0 && isWhole;
     this.endReason = called ? "tool-calls" : mapped === "tool-calls" ? "stop" : mapped;
@@ -186,8 +186,8 @@ export class StepEvents {
   }
 }
 
-function tell(providerCallId: string, call: OpenCall): StepEvent {
-  call.told = true;
+function emitCall(providerCallId: string, call: OpenCall): StepEvent {
+  call.isEmitted = true;
   const { raw } = call.arguments;
   const { input, problem } = parseArguments(raw);
   return {
@@ -202,8 +202,8 @@ function tell(providerCallId: string, call: OpenCall): StepEvent {
   };
 }
 
-function tellCut(providerCallId: string, call: OpenCall, reason: FinishReason): StepEvent {
-  call.told = true;
+function emitCutOffCall(providerCallId: string, call: OpenCall, reason: FinishReason): StepEvent {
+  call.isEmitted = true;
   const why = reason === "length" ? "the limit of output tokens was reached" : `the answer ended (${reason})`;
   const problem = `The arguments were cut off because ${why}. Nothing was run; make the call again, in smaller pieces if they are long.`;
   return {
@@ -216,7 +216,7 @@ function tellCut(providerCallId: string, call: OpenCall, reason: FinishReason): 
   };
 }
 
-/** Other words that providers use for the reasons of OpenAI. */
+/** Finish reasons of other providers, mapped to ours. */
 const reasons: Readonly<Record<string, FinishReason>> = {
   end_turn: "stop",
   eos: "stop",
@@ -234,19 +234,19 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   refusal: "refusal",
 };
 
-function reasonOf(reason: string, raw: string | undefined): FinishReason {
+function mapReason(reason: string, raw: string | undefined): FinishReason {
   switch (reason) {
     case "stop":
     case "length":
     case "tool-calls":
       return reason;
     case "content-filter":
-      // The SDK says so of an answer that ended well and consists of a refusal.
+      // The SDK reports a normal stop with a refusal as "content-filter".
       return raw === "stop" ? "refusal" : "content-filter";
     default:
-      return reasonOfWord(raw?.toLowerCase() ?? "");
+      return lookUpReason(raw?.toLowerCase() ?? "");
   }
 }
 
-const reasonOfWord = (word: string): FinishReason =>
+const lookUpReason = (word: string): FinishReason =>
   Object.hasOwn(reasons, word) ? (reasons[word] ?? "unknown") : "unknown";

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { parseJson } from "../../base/text/json.ts";
 import { unnamedTool } from "./call-arguments.ts";
-import type { CallPiece, Chunk } from "./chunk.ts";
+import type { CallFragment, Chunk } from "./chunk.ts";
 
 interface StreamedCall {
   readonly number: number;
-  /** As the server sent them. */
+  /** As the server sent it. */
   readonly index: number | undefined;
   id: string;
   name: string;
@@ -13,17 +13,19 @@ interface StreamedCall {
   text: string;
 }
 
-/** What a piece adds: the beginning of a call, and the arguments that follow. */
-interface AddedPiece {
+/** The result of adding a fragment: the start of a call, if it begins one, and more arguments. */
+interface AddedFragment {
   readonly number: number;
   readonly start: Chunk | undefined;
   readonly text: string;
 }
 
 /**
- * Assigns the pieces of an answer's calls to their calls and numbers those in order. Servers differ: some leave out the
- * index or send 0 for each call, some leave out ids, repeat them with each piece or make new ones for each, some send the
- * name late or repeat it.
+ * Assigns fragments to calls and numbers the calls in order. Servers differ:
+ *
+ * - The index may be missing, or 0 for every call.
+ * - The id may be missing, repeated with each fragment, or new for each fragment.
+ * - The name may come late or more than once.
  */
 export class StreamedCalls {
   readonly #calls: StreamedCall[] = [];
@@ -38,8 +40,8 @@ export class StreamedCalls {
     return this.#calls.length === 0;
   }
 
-  add(piece: CallPiece): AddedPiece {
-    const call = this.#callOf(piece) ?? this.#begin(piece);
+  add(piece: CallFragment): AddedFragment {
+    const call = this.#findCall(piece) ?? this.#begin(piece);
     const { number } = call;
     if (piece.signature !== undefined) this.#onSignature(call.id, piece.signature);
     const wasNamed = call.name !== "";
@@ -47,30 +49,30 @@ export class StreamedCalls {
     call.text += piece.arguments;
     if (wasNamed) return { number, start: undefined, text: piece.arguments };
     if (call.name === "") return { number, start: undefined, text: "" };
-    return { number, start: startOf(call, call.name), text: call.text };
+    return { number, start: toStartChunk(call, call.name), text: call.text };
   }
 
-  /** Calls that never got a name, whole. */
+  /** Returns the calls that never got a name, with their arguments. */
   unnamed(): Chunk[] {
     return this.#calls
       .filter(({ name }) => name === "")
       .map((call) => ({
-        ...startOf(call, unnamedTool),
+        ...toStartChunk(call, unnamedTool),
         function: { name: unnamedTool, arguments: call.text },
       }));
   }
 
-  /** The call that a piece goes on with. */
-  #callOf(piece: CallPiece): StreamedCall | undefined {
+  /** Returns the call that a fragment continues, or undefined if it begins a new one. */
+  #findCall(piece: CallFragment): StreamedCall | undefined {
     const last =
       piece.index === undefined
         ? (this.#calls.findLast(({ id }) => id === piece.id) ??
           (piece.id === "" ? this.#calls.at(-1) : undefined))
         : this.#calls.findLast(({ index }) => index === piece.index);
-    return last === undefined || begins(piece, last) ? undefined : last;
+    return last === undefined || beginsAnother(piece, last) ? undefined : last;
   }
 
-  #begin({ index, id }: CallPiece): StreamedCall {
+  #begin({ index, id }: CallFragment): StreamedCall {
     const isFree = id !== "" && !this.#ids.has(id);
     const call = {
       number: this.#calls.length,
@@ -85,8 +87,8 @@ export class StreamedCalls {
   }
 }
 
-/** Whether a piece begins another call than this one, which has its index or its id. */
-function begins({ id, name }: CallPiece, call: StreamedCall): boolean {
+/** Returns whether a fragment with the index or id of this call begins another call. */
+function beginsAnother({ id, name }: CallFragment, call: StreamedCall): boolean {
   if (name === "" || call.name === "") return false;
   if (id !== "" && id !== call.id) return true;
   return isWhole(call.text);
@@ -94,7 +96,7 @@ function begins({ id, name }: CallPiece, call: StreamedCall): boolean {
 
 const isWhole = (text: string): boolean => parseJson(text) !== undefined;
 
-const startOf = ({ number, id }: StreamedCall, name: string): Chunk => ({
+const toStartChunk = ({ number, id }: StreamedCall, name: string): Chunk => ({
   index: number,
   id,
   function: { name, arguments: "" },

@@ -1,4 +1,4 @@
-/** How models write their thoughts into the text itself, where the server does not take them out. */
+/** Tags around reasoning in the text, for servers that do not extract it. */
 const tags: readonly { open: string; close: string }[] = [
   { open: "<think>", close: "</think>" },
   { open: "[THINK]", close: "[/THINK]" },
@@ -9,48 +9,48 @@ interface TaggedText {
   readonly text: string;
 }
 
-/** Tells thoughts from text as they stream. They count only at the very beginning: later on, such words are text. */
+/** Separates reasoning from text as they stream. Tags count only at the start of an answer; later they are text. */
 export class ThinkTags {
   #state: "start" | "inside" | "between" | "text" = "start";
   #close = "";
-  /** What may be a part of a tag. */
-  #held = "";
+  /** Text that may be part of a tag. */
+  #heldBack = "";
 
-  /** Whether all that comes is text. */
-  get isOver(): boolean {
+  /** Whether the rest of the answer is text. */
+  get isDone(): boolean {
     return this.#state === "text";
   }
 
   add(text: string): TaggedText[] {
     if (this.#state === "text") return [{ kind: "text", text }];
-    const whole = this.#held + text;
-    this.#held = "";
+    const whole = this.#heldBack + text;
+    this.#heldBack = "";
     if (this.#state === "start") return this.#start(whole);
     return this.#state === "inside" ? this.#inside(whole) : this.#between(whole);
   }
 
-  /** What was held back when the answer ends. */
+  /** Returns the held back text when the answer ends. */
   end(): TaggedText[] {
-    const text = this.#held;
-    this.#held = "";
+    const text = this.#heldBack;
+    this.#heldBack = "";
     return text === "" ? [] : [{ kind: this.#state === "inside" ? "reasoning" : "text", text }];
   }
 
   #start(whole: string): TaggedText[] {
-    const begun = whole.trimStart();
-    if (tags.some(({ open }) => open.startsWith(begun))) return this.#hold(whole);
-    const tag = tags.find(({ open }) => begun.startsWith(open));
+    const started = whole.trimStart();
+    if (tags.some(({ open }) => open.startsWith(started))) return this.#hold(whole);
+    const tag = tags.find(({ open }) => started.startsWith(open));
     if (tag === undefined) return this.#text(whole);
     this.#state = "inside";
     this.#close = tag.close;
-    return this.#inside(begun.slice(tag.open.length));
+    return this.#inside(started.slice(tag.open.length));
   }
 
   #inside(whole: string): TaggedText[] {
     const end = whole.indexOf(this.#close);
     if (end < 0) {
-      const safe = whole.length - beginningAtEnd(whole, this.#close);
-      this.#held = whole.slice(safe);
+      const safe = whole.length - prefixLengthAtEnd(whole, this.#close);
+      this.#heldBack = whole.slice(safe);
       return [{ kind: "reasoning", text: whole.slice(0, safe) }];
     }
     this.#state = "between";
@@ -60,7 +60,7 @@ export class ThinkTags {
     ];
   }
 
-  /** Empty lines part the thoughts from the text. */
+  /** Drops white space between reasoning and text. */
   #between(whole: string): TaggedText[] {
     const text = whole.trimStart();
     return text === "" ? [] : this.#text(text);
@@ -72,13 +72,13 @@ export class ThinkTags {
   }
 
   #hold(text: string): TaggedText[] {
-    this.#held = text;
+    this.#heldBack = text;
     return [];
   }
 }
 
-/** How many characters at the end of a text may be the beginning of the tag. */
-function beginningAtEnd(text: string, tag: string): number {
+/** Returns how many characters at the end of the text are a prefix of the tag. */
+function prefixLengthAtEnd(text: string, tag: string): number {
   for (let length = Math.min(tag.length - 1, text.length); length > 0; length--) {
     if (text.endsWith(tag.slice(0, length))) return length;
   }

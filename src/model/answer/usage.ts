@@ -3,9 +3,11 @@ import type { Tokens } from "../../message/part.ts";
 import type { Model } from "../model.ts";
 
 /**
- * A provider's usage as tokens. `prompt_tokens` counts the cached ones too, `input_tokens` beside cache counts of
- * Anthropic does not. `completion_tokens` counts reasoning with most; where the total shows that it does not (xAI,
- * Gemini), nothing is taken off. Undefined without usage.
+ * Converts a provider's usage to tokens; returns undefined if it has none.
+ *
+ * - `prompt_tokens` includes cached tokens; Anthropic's `input_tokens` does not.
+ * - `completion_tokens` includes reasoning for most providers. If the total shows that it does not (xAI, Gemini),
+ *   reasoning is not subtracted.
  */
 export function toTokens(raw: unknown): Tokens | undefined {
   if (!isRecord(raw)) return undefined;
@@ -33,7 +35,7 @@ export function toTokens(raw: unknown): Tokens | undefined {
 
 const firstRecord = (...values: readonly unknown[]): Record<string, unknown> => values.find(isRecord) ?? {};
 
-/** US dollars for these tokens; reasoning costs as output, an unknown price of the cache as input. */
+/** Returns the cost in US dollars. Reasoning is priced as output, and the cache as input if it has no price. */
 export function costOf({ cost }: Model, tokens: Tokens): number {
   if (cost === undefined) return 0;
   const asked = tokens.input + tokens.cache.read + tokens.cache.write;
@@ -47,7 +49,7 @@ export function costOf({ cost }: Model, tokens: Tokens): number {
   return perMillion / 1_000_000;
 }
 
-/** Some servers send counts as texts. */
+/** Some servers send counts as strings. */
 function count(value: unknown): number {
   const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
   return typeof number === "number" && Number.isFinite(number) && number > 0 ? Math.round(number) : 0;
