@@ -1,5 +1,5 @@
 import { isAbsolute } from "node:path";
-import { permissionOf } from "../permission/evaluate.ts";
+import { getToolPermission } from "../permission/evaluate.ts";
 import { matches } from "../permission/pattern.ts";
 import type { Action } from "../permission/rule.ts";
 import type { AgentConfig, Config, PermissionConfig, ProviderConfig } from "./schema.ts";
@@ -151,7 +151,7 @@ function withSwitches({ tools = {}, permission = {} }: Config): PermissionConfig
   const names = Object.keys(permission);
   const off = Object.keys(tools)
     .filter((tool) => tools[tool] === false)
-    .map(permissionOf)
+    .map(getToolPermission)
     .filter((denied) => !names.some((name) => matches(name, denied)));
   return { ...Object.fromEntries(off.map((name) => [name, "deny" as const])), ...permission };
 }

@@ -49,20 +49,20 @@ export class Approvals {
   /** With what the project remembers. Throws {@link UserError} where that cannot be read. */
   static async open(store: ApprovalStore): Promise<Approvals> {
     const approvals = new Approvals(store);
-    approvals.#project = entriesOf(await store.load());
+    approvals.#project = parseEntries(await store.load());
     return approvals;
   }
 
   /** Has a session's own, which are kept with it. */
-  beOf(session: { entries: readonly Entry[]; save(entries: Entry[]): Promise<void> }): void {
-    this.#session = merged([], session.entries);
+  attachSession(session: { entries: readonly Entry[]; save(entries: Entry[]): Promise<void> }): void {
+    this.#session = mergeEntries([], session.entries);
     this.#saveSession = (entries) => session.save(entries);
   }
 
   /** Takes over what other sessions and processes approved or took back for the project meanwhile. */
   async refresh(): Promise<void> {
     if (!this.#store) return;
-    this.#project = merged(entriesOf(await this.#store.load()), this.#unsaved);
+    this.#project = mergeEntries(parseEntries(await this.#store.load()), this.#unsaved);
   }
 
   /** As rules that allow; they count only where the other rules ask. */
@@ -79,12 +79,12 @@ export class Approvals {
   /** Holds at once, even where saving fails; that rejects with the store's error. */
   async add(entries: readonly Entry[], scope: ApprovalScope): Promise<void> {
     if (scope === "session" || !this.#store) {
-      this.#session = merged(this.#session, entries);
+      this.#session = mergeEntries(this.#session, entries);
       return this.#saveSession(this.#session);
     }
-    this.#project = merged(this.#project, entries);
-    this.#unsaved = merged(this.#unsaved, entries);
-    await this.#change((stored) => merged(stored, entries));
+    this.#project = mergeEntries(this.#project, entries);
+    this.#unsaved = mergeEntries(this.#unsaved, entries);
+    await this.#change((stored) => mergeEntries(stored, entries));
     this.#unsaved = this.#unsaved.filter((known) => !entries.some((entry) => isSame(entry, known)));
   }
 
@@ -102,12 +102,12 @@ export class Approvals {
   }
 
   async #change(change: (stored: readonly Entry[]) => Entry[]): Promise<void> {
-    await this.#store?.update((stored) => ({ approvals: change(entriesOf(stored)) }));
+    await this.#store?.update((stored) => ({ approvals: change(parseEntries(stored)) }));
   }
 }
 
 /** Throws {@link UserError} when the stored value is not what was written. */
-function entriesOf(stored: unknown): Entry[] {
+function parseEntries(stored: unknown): Entry[] {
   if (stored === undefined) return [];
   if (isStoredApprovals(stored)) return stored.approvals;
   const parsed = storedApprovalsSchema.safeParse(stored);
@@ -117,7 +117,7 @@ function entriesOf(stored: unknown): Entry[] {
   );
 }
 
-function merged(entries: readonly Entry[], added: readonly Entry[]): Entry[] {
+function mergeEntries(entries: readonly Entry[], added: readonly Entry[]): Entry[] {
   const all = [...entries];
   for (const { permission, pattern } of added) {
     if (!all.some((known) => isSame(known, { permission, pattern }))) all.push({ permission, pattern });
@@ -135,9 +135,9 @@ function isStoredApprovals(value: unknown): value is StoredApprovals {
 
 function isEntry(value: unknown): value is Entry {
   if (!hasOnly(value, ["permission", "pattern"])) return false;
-  return isFilled(value.permission) && isFilled(value.pattern);
+  return isNonEmptyString(value.permission) && isNonEmptyString(value.pattern);
 }
 
-function isFilled(value: unknown): boolean {
+function isNonEmptyString(value: unknown): boolean {
   return typeof value === "string" && value !== "";
 }

@@ -24,8 +24,12 @@ export function evaluate(request: PermissionRequest | readonly PermissionRequest
   for (const { permission, subjects } of requests) {
     const relevant = rules.filter((rule) => matches(rule.permission, permission));
     for (const subject of subjects) {
-      const verdict = evaluateSubject(permission, subject, subject.steers ? aboutItself(relevant) : relevant);
-      if (subject.isOtherReading === true && verdict.action !== "deny") continue;
+      const verdict = evaluateSubject(
+        permission,
+        subject,
+        subject.changesDirectory ? omitCatchAll(relevant) : relevant,
+      );
+      if (subject.isAlternativeReading === true && verdict.action !== "deny") continue;
       if (!strictest || strictness[verdict.action] > strictness[strictest.action]) strictest = verdict;
     }
   }
@@ -39,7 +43,7 @@ export function isHidden(permission: string, rules: Ruleset): boolean {
 }
 
 /** Without what is said of everything. */
-function aboutItself(rules: Ruleset): Ruleset {
+function omitCatchAll(rules: Ruleset): Ruleset {
   return [allow("*", "*"), ...rules.filter(({ pattern }) => !isCatchAll(pattern))];
 }
 
@@ -52,16 +56,16 @@ function evaluateSubject(permission: string, subject: Subject, rules: Ruleset): 
   let partly: Verdict | undefined;
   let stricterBehind: Rule | undefined;
   for (const rule of rules.toReversed()) {
-    const found = applies(rule, subject);
+    const found = findApplication(rule, subject);
     const verdict = found && {
       ...base,
       action: found.action,
       rule,
-      reason: reasonFor(found, rule, subject),
+      reason: describeReason(found, rule, subject),
     };
     if (verdict?.action === "deny") return verdict;
-    if (verdict?.action === "allow") return partly ?? allowed(verdict, subject, stricterBehind);
-    if (verdict && found?.wholly) return partly ?? verdict;
+    if (verdict?.action === "allow") return partly ?? confirmAllow(verdict, subject, stricterBehind);
+    if (verdict && found?.coversSubject) return partly ?? verdict;
     partly ??= verdict;
     if (rule.action !== "allow" && !isCatchAll(rule.pattern)) stricterBehind ??= rule;
   }
@@ -69,7 +73,7 @@ function evaluateSubject(permission: string, subject: Subject, rules: Ruleset): 
 }
 
 /** What a rule for everything allows may still need a person. */
-function allowed(verdict: Verdict, subject: Subject, stricterBehind: Rule | undefined): Verdict {
+function confirmAllow(verdict: Verdict, subject: Subject, stricterBehind: Rule | undefined): Verdict {
   if (subject.confirm !== undefined) return { ...verdict, action: "ask", reason: subject.confirm };
   if (!stricterBehind || subject.opaque === undefined || !isCatchAll(verdict.rule?.pattern ?? ""))
     return verdict;
@@ -80,41 +84,41 @@ function allowed(verdict: Verdict, subject: Subject, stricterBehind: Rule | unde
 interface Application {
   action: Action;
   /** It holds for the subject itself and for all that the subject stands for. */
-  wholly: boolean;
+  coversSubject: boolean;
   /** What it holds for, where that is not the subject itself. */
-  about?: string;
+  scope?: string;
 }
 
 /** What the rule says about the subject, undefined where it says nothing. */
-function applies(rule: Rule, subject: Subject): Application | undefined {
+function findApplication(rule: Rule, subject: Subject): Application | undefined {
   const { action, pattern } = rule;
-  if (action === "allow") return allows(rule, subject) ? { action, wholly: true } : undefined;
-  if (fitsWhole(pattern, subject)) return { action, wholly: true };
-  if (fitsPartly(pattern, subject)) return { action, wholly: false };
+  if (action === "allow") return allows(rule, subject) ? { action, coversSubject: true } : undefined;
+  if (matchesWhole(pattern, subject)) return { action, coversSubject: true };
+  if (matchesPartly(pattern, subject)) return { action, coversSubject: false };
   const texts = [subject.text, ...(subject.also ?? [])];
-  const below = subject.below && texts.some((text) => overlaps(pattern, everythingBelow(text)));
-  const within = subject.within && action === "deny" && texts.some((text) => namesWithin(pattern, text));
-  if (below || within) return { action: "ask", wholly: false, about: "for something below it" };
+  const below = subject.below && texts.some((text) => overlaps(pattern, createBelowPattern(text)));
+  const within = subject.within && action === "deny" && texts.some((text) => namesFileBelow(pattern, text));
+  if (below || within) return { action: "ask", coversSubject: false, scope: "for something below it" };
   if (subject.becomes === undefined || !overlaps(pattern, subject.becomes)) return undefined;
-  return { action: "ask", wholly: false, about: "for what it may become when it runs" };
+  return { action: "ask", coversSubject: false, scope: "for what it may become when it runs" };
 }
 
-function fitsWhole(pattern: string, { text, glob }: Subject): boolean {
+function matchesWhole(pattern: string, { text, glob }: Subject): boolean {
   return glob ? covers(pattern, text) : matches(pattern, text);
 }
 
-function fitsPartly(pattern: string, { text, also = [], glob, names }: Subject): boolean {
+function matchesPartly(pattern: string, { text, also = [], glob, names }: Subject): boolean {
   if (glob && names) return names.some((name) => matches(pattern, name));
   return [text, ...also].some((one) => (glob ? overlaps(pattern, one) : matches(pattern, one)));
 }
 
 /** Whether what the pattern says before its first wildcard leads into the folder. */
-function namesWithin(pattern: string, folder: string): boolean {
+function namesFileBelow(pattern: string, folder: string): boolean {
   const [named = ""] = pattern.split(/[*?]/);
   return folder === "." ? /^[^/]/.test(named) : named.startsWith(`${folder}/`);
 }
 
-function everythingBelow(folder: string): string {
+function createBelowPattern(folder: string): string {
   return folder === "." ? "*" : `${folder}/*`;
 }
 
@@ -122,7 +126,7 @@ function allows(rule: Rule, subject: Subject): boolean {
   if (isCatchAll(rule.pattern)) return true;
   const isNamed = spellsOut(rule.pattern, subject.options) || namesInterpreter(rule, subject);
   if (subject.opaque !== undefined && !isNamed) return false;
-  return fitsWhole(rule.pattern, subject);
+  return matchesWhole(rule.pattern, subject);
 }
 
 /** `node *` covers all that node runs, as a script of its own could do the same. */
@@ -137,7 +141,7 @@ function spellsOut(pattern: string, options: readonly string[] | undefined): boo
   return options.every((option) => words.includes(option));
 }
 
-function reasonFor({ action, about }: Application, rule: Rule, subject: Subject): string {
+function describeReason({ action, scope: about }: Application, rule: Rule, subject: Subject): string {
   const named = `the rule ${rule.permission}: "${rule.pattern}" says ${rule.action}`;
   if (action !== "allow" && subject.opaque !== undefined) return `${named}; ${subject.opaque}`;
   return about === undefined ? named : `${named} ${about}`;
@@ -158,7 +162,7 @@ const toolsConfigSchema = z.record(z.string(), z.boolean());
 const editTools = new Set(["edit", "write", "multiedit", "apply_patch", "patch"]);
 
 /** The permission under which a tool asks, by the tool's name. */
-export function permissionOf(tool: string): string {
+export function getToolPermission(tool: string): string {
   return editTools.has(tool) ? "edit" : tool;
 }
 
@@ -172,7 +176,7 @@ export function parseRules(config: unknown, home: string): Rule[] {
   return Object.entries(permissions).flatMap(([name, value]) => {
     const patterns = typeof value === "string" ? { "*": value } : value;
     return Object.entries(patterns).map(([pattern, action]) => {
-      return { permission: permissionOf(name), pattern: expandHome(pattern, home), action };
+      return { permission: getToolPermission(name), pattern: expandHome(pattern, home), action };
     });
   });
 }
@@ -199,7 +203,7 @@ function isRecordOf(value: unknown, isRight: (value: unknown) => boolean): boole
 /** Rules from the older key `tools`, which switches tools on and off by name. Throws {@link UserError}. */
 export function parseToolSwitches(config: unknown): Rule[] {
   return Object.entries(toSwitches(config)).map(([tool, on]) => {
-    return { permission: permissionOf(tool), pattern: "*", action: on ? "allow" : "deny" };
+    return { permission: getToolPermission(tool), pattern: "*", action: on ? "allow" : "deny" };
   });
 }
 
@@ -277,10 +281,10 @@ const readingForms =
 export const readingCommandRules = lazy((): readonly Rule[] => {
   const commands = readingCommands.split(", ").map((name) => `${name} *`);
   const all = [...commands, ...readingForms.split(", ")];
-  return all.flatMap(withoutPager).map((pattern) => allow("bash", pattern));
+  return all.flatMap(addPagerVariant).map((pattern) => allow("bash", pattern));
 });
 
 /** git's commands also where they are told to use no pager. */
-function withoutPager(pattern: string): string[] {
+function addPagerVariant(pattern: string): string[] {
   return pattern.startsWith("git ") ? [pattern, pattern.replace("git ", "git --no-pager ")] : [pattern];
 }

@@ -95,7 +95,7 @@ export interface GateDeps {
 /** What somebody says who decides before the person. */
 export type Advice = { status: "allow" | "ask" } | { status: "deny"; by: string };
 
-interface Waiting {
+interface PendingQuestion {
   readonly call: GateCall;
   readonly rules: Ruleset;
   /** The first part that was open when it came, for the record. */
@@ -106,13 +106,13 @@ interface Waiting {
 }
 
 /** A decision that needs no person, with who made it. */
-interface Known {
+interface ImmediateDecision {
   decision: Decision;
   by: AuditEntry["by"];
   rule?: Rule;
 }
 
-type GivenAnswer = Answer | { reply: "unasked"; problem: string };
+type AnswerOrFailure = Answer | { reply: "unasked"; problem: string };
 
 /** What a session needs of its gate. */
 export type Decider = Pick<Gate, "decide" | "isAllowed" | "reconsider" | "close">;
@@ -123,7 +123,7 @@ export type Decider = Pick<Gate, "decide" | "isAllowed" | "reconsider" | "close"
  */
 export class Gate {
   readonly #deps: GateDeps;
-  readonly #waiting: Waiting[] = [];
+  readonly #pending: PendingQuestion[] = [];
   /** The newest step of each session in which the user said no. */
   readonly #rejectedSteps = new Map<SessionId, string>();
   #isAsking = false;
@@ -135,27 +135,27 @@ export class Gate {
 
   /** Never rejects. Settles as cancelled at once when the signal aborts. */
   async decide(call: GateCall, rules: Ruleset, signal: AbortSignal): Promise<Decision> {
-    const over = this.#isOver(call, signal);
+    const over = this.#decideEnded(call, signal);
     if (over !== undefined) return this.#record(call, over.decision, over.by);
-    const advised = await this.#advised(call, this.#withoutAsking(call, rules), rules, signal);
-    const known = this.#isOver(call, signal) ?? advised;
+    const advised = await this.#applyAdvice(call, this.#decideByRules(call, rules), rules, signal);
+    const known = this.#decideEnded(call, signal) ?? advised;
     if (known) return this.#record(call, known.decision, known.by, known.rule);
-    const decisive = this.#question({ call, rules }).permissions.at(0);
+    const decisive = this.#createQuestion({ call, rules }).permissions.at(0);
     const settled = deferred<Decision>();
     const waiting = { call, rules, decisive, settled, withdrawn: new AbortController() };
     const onAbort = () => this.#settle(waiting, { outcome: "cancelled" }, "signal");
     signal.addEventListener("abort", onAbort, { once: true });
-    this.#waiting.push(waiting);
+    this.#pending.push(waiting);
     this.#askNext();
     return waiting.settled.promise.finally(() => signal.removeEventListener("abort", onAbort));
   }
 
   /** The decision over a call that comes too late to be judged. */
-  #isOver({ sessionId, step }: GateCall, signal: AbortSignal): Known | undefined {
+  #decideEnded({ sessionId, step }: GateCall, signal: AbortSignal): ImmediateDecision | undefined {
     if (signal.aborted) return { decision: { outcome: "cancelled" }, by: "signal" };
-    if (this.#isClosed) return { decision: closed, by: "close" };
+    if (this.#isClosed) return { decision: rejectedByClose, by: "close" };
     if (step !== undefined && this.#rejectedSteps.get(sessionId) === step)
-      return { decision: stepRejected, by: "person" };
+      return { decision: rejectedByStep, by: "person" };
     return undefined;
   }
 
@@ -166,8 +166,8 @@ export class Gate {
 
   /** Settles the questions that need no answer any more, because more was allowed meanwhile. */
   reconsider(): void {
-    for (const waiting of this.#waiting.slice()) {
-      const known = this.#withoutAsking(waiting.call, waiting.rules);
+    for (const waiting of this.#pending.slice()) {
+      const known = this.#decideByRules(waiting.call, waiting.rules);
       if (known) this.#settle(waiting, known.decision, known.by);
     }
   }
@@ -175,11 +175,11 @@ export class Gate {
   /** Settles every question as rejected; what is decided from now on is rejected too. */
   close(): void {
     this.#isClosed = true;
-    for (const waiting of this.#waiting.slice()) this.#settle(waiting, closed, "close");
+    for (const waiting of this.#pending.slice()) this.#settle(waiting, rejectedByClose, "close");
   }
 
   /** What is decided without the person; undefined where the person must. */
-  #withoutAsking(call: GateCall, rules: Ruleset): Known | undefined {
+  #decideByRules(call: GateCall, rules: Ruleset): ImmediateDecision | undefined {
     const judgements = this.#judge(call, rules);
     const denial = judgements.find(({ action, rule }) => action === "deny" && rule !== undefined);
     if (denial?.rule !== undefined) {
@@ -193,16 +193,16 @@ export class Gate {
   }
 
   /** What is known, as who decides before the person makes it. A denial stands. */
-  async #advised(
+  async #applyAdvice(
     call: GateCall,
-    known: Known | undefined,
+    known: ImmediateDecision | undefined,
     rules: Ruleset,
     signal: AbortSignal,
-  ): Promise<Known | undefined> {
+  ): Promise<ImmediateDecision | undefined> {
     if (known?.decision.outcome === "denied" || call.permissions.length === 0) return known;
     const advice = await this.#deps.advise?.(call, known ? "allow" : "ask", signal);
     if (advice === undefined) return known;
-    if (advice.status === "deny") return deniedBy(advice.by, call);
+    if (advice.status === "deny") return createPluginDenial(advice.by, call);
     if (advice.status === "ask") return undefined;
     return (
       known ??
@@ -225,25 +225,25 @@ export class Gate {
   }
 
   #askNext(): void {
-    const [next] = this.#waiting;
+    const [next] = this.#pending;
     if (!next || this.#isAsking) return;
     this.#isAsking = true;
-    void this.#ask(next).finally(() => {
+    void this.#askUser(next).finally(() => {
       this.#isAsking = false;
       this.#askNext();
     });
   }
 
   /** Resolves when the question is settled, by its answer or by something else. */
-  async #ask(waiting: Waiting): Promise<void> {
-    const question = this.#question(waiting);
-    const answered = this.#answer(question, waiting.withdrawn.signal).then((answer) =>
-      this.#apply(waiting, question, answer),
+  async #askUser(waiting: PendingQuestion): Promise<void> {
+    const question = this.#createQuestion(waiting);
+    const answered = this.#requestAnswer(question, waiting.withdrawn.signal).then((answer) =>
+      this.#applyAnswer(waiting, question, answer),
     );
     await Promise.race([answered, waiting.settled.promise]);
   }
 
-  #question({ call, rules }: Pick<Waiting, "call" | "rules">): Question {
+  #createQuestion({ call, rules }: Pick<PendingQuestion, "call" | "rules">): Question {
     const judgements = this.#judge(call, rules);
     const isOpen = (_: unknown, index: number) => judgements[index]?.action !== "allow";
     const permissions = call.permissions.filter(isOpen);
@@ -256,7 +256,7 @@ export class Gate {
     return { ...call, permissions, always, scopes, reason: open[0]?.reason ?? "" };
   }
 
-  async #answer(question: Question, signal: AbortSignal): Promise<GivenAnswer> {
+  async #requestAnswer(question: Question, signal: AbortSignal): Promise<AnswerOrFailure> {
     try {
       const parsed = answerSchema.safeParse(await this.#deps.ask(question, signal));
       return parsed.success
@@ -267,7 +267,7 @@ export class Gate {
     }
   }
 
-  async #apply(waiting: Waiting, question: Question, answer: GivenAnswer): Promise<void> {
+  async #applyAnswer(waiting: PendingQuestion, question: Question, answer: AnswerOrFailure): Promise<void> {
     if (waiting.withdrawn.signal.aborted) return;
     switch (answer.reply) {
       case "once":
@@ -279,18 +279,18 @@ export class Gate {
       case "cancelled":
         return this.#settle(waiting, { outcome: "cancelled" }, "person");
       case "unasked":
-        return this.#withoutAnswer(waiting, answer.problem);
+        return this.#fail(waiting, answer.problem);
     }
   }
 
-  #withoutAnswer(waiting: Waiting, problem: string): void {
+  #fail(waiting: PendingQuestion, problem: string): void {
     this.#log.warn("a permission question got no valid answer", { problem });
     this.#settle(waiting, { outcome: "unasked", problem }, "failure", problem);
   }
 
   /** The person's yes counts for this call even where it cannot be remembered. */
-  async #approve(waiting: Waiting, question: Question, scope: "session" | "project"): Promise<void> {
-    const entries = question.always.length === 0 ? [] : question.permissions.flatMap(approvalsOf);
+  async #approve(waiting: PendingQuestion, question: Question, scope: "session" | "project"): Promise<void> {
+    const entries = question.always.length === 0 ? [] : question.permissions.flatMap(createApprovals);
     const saved = this.#deps.approvals.add(entries, question.scopes.includes(scope) ? scope : "session");
     this.#settle(waiting, { outcome: "allowed" }, "person");
     this.reconsider();
@@ -304,19 +304,19 @@ export class Gate {
   }
 
   /** Ends the step: its other calls are rejected too, without the user's words, also those that come later. */
-  #reject(waiting: Waiting, feedback: string | undefined): void {
+  #reject(waiting: PendingQuestion, feedback: string | undefined): void {
     const { sessionId, step } = waiting.call;
     this.#settle(waiting, feedback ? { outcome: "rejected", feedback } : { outcome: "rejected" }, "person");
     if (step !== undefined) this.#rejectedSteps.set(sessionId, step);
-    const others = this.#waiting.filter((other) => other.call.sessionId === sessionId);
-    for (const other of others) this.#settle(other, stepRejected, "person");
+    const others = this.#pending.filter((other) => other.call.sessionId === sessionId);
+    for (const other of others) this.#settle(other, rejectedByStep, "person");
   }
 
   /** The first time counts. */
-  #settle(waiting: Waiting, decision: Decision, by: AuditEntry["by"], problem?: string): void {
-    const index = this.#waiting.indexOf(waiting);
+  #settle(waiting: PendingQuestion, decision: Decision, by: AuditEntry["by"], problem?: string): void {
+    const index = this.#pending.indexOf(waiting);
     if (index === -1) return;
-    this.#waiting.splice(index, 1);
+    this.#pending.splice(index, 1);
     const permissions = waiting.decisive ? [waiting.decisive] : [];
     waiting.settled.resolve(this.#record({ ...waiting.call, permissions }, decision, by, undefined, problem));
     waiting.withdrawn.abort();
@@ -348,13 +348,13 @@ export class Gate {
   }
 }
 
-const closed: Decision = { outcome: "rejected", cause: "closed" };
-const stepRejected: Decision = { outcome: "rejected", cause: "step" };
+const rejectedByClose: Decision = { outcome: "rejected", cause: "closed" };
+const rejectedByStep: Decision = { outcome: "rejected", cause: "step" };
 
 const isAllowed = (judgements: readonly Judgement[]): boolean =>
   judgements.every(({ action }) => action === "allow");
 
-function deniedBy(plugin: string, { permissions }: GateCall): Known {
+function createPluginDenial(plugin: string, { permissions }: GateCall): ImmediateDecision {
   const [first] = permissions;
   const permission = first?.permission ?? "*";
   const subject = first?.subjects[0]?.text ?? "";
@@ -362,7 +362,10 @@ function deniedBy(plugin: string, { permissions }: GateCall): Known {
   return { decision: { outcome: "denied", permission, subject, rule, plugin }, by: "plugin" };
 }
 
-function approvalsOf({ permission, always }: PermissionRequest): { permission: string; pattern: string }[] {
+function createApprovals({
+  permission,
+  always,
+}: PermissionRequest): { permission: string; pattern: string }[] {
   return always.map((pattern) => ({ permission, pattern }));
 }
 

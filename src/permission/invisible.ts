@@ -4,14 +4,14 @@
  */
 export function hasInvisible(text: string): boolean {
   const rest = text.replace(emojiParts, "");
-  return hiddenClasses.test(rest) || Array.from(rest).some(hasNoPicture);
+  return hiddenClasses.test(rest) || Array.from(rest).some(isBlankCharacter);
 }
 
 /** The text with each such character written out as `\u{202e}`, so that a person sees what is really there. */
 export function showInvisible(text: string): string {
   if (!hasInvisible(text)) return text;
   return Array.from(text, (character) =>
-    hiddenClasses.test(character) || hasNoPicture(character) ? written(character) : character,
+    hiddenClasses.test(character) || isBlankCharacter(character) ? escapeCharacter(character) : character,
   ).join("");
 }
 
@@ -31,15 +31,15 @@ const blankRanges: readonly (readonly [number, number])[] = [
   [0xe0000, 0xe0fff],
 ];
 
-function hasNoPicture(character: string): boolean {
-  const code = codeOf(character);
+function isBlankCharacter(character: string): boolean {
+  const code = getCodePoint(character);
   return code > 0x115e && blankRanges.some(([first, last]) => code >= first && code <= last);
 }
 
-function written(character: string): string {
-  return `\\u{${codeOf(character).toString(16)}}`;
+function escapeCharacter(character: string): string {
+  return `\\u{${getCodePoint(character).toString(16)}}`;
 }
 
-function codeOf(character: string): number {
+function getCodePoint(character: string): number {
   return character.codePointAt(0) ?? 0;
 }

@@ -29,7 +29,9 @@ export interface Judgement extends Verdict {
 /** The strictest over the agent's rules and the rules of those for whom it works. Pure. */
 export function judge(request: PermissionRequest, authority: Authority): Judgement {
   const { rules, within = [] } = authority;
-  const judgements = [rules, ...within].map((ruleset) => judgeBy(request, { ...authority, rules: ruleset }));
+  const judgements = [rules, ...within].map((ruleset) =>
+    judgeByRules(request, { ...authority, rules: ruleset }),
+  );
   const strictest = judgements.reduce((one, other) =>
     strictness[other.action] > strictness[one.action] ? other : one,
   );
@@ -37,9 +39,9 @@ export function judge(request: PermissionRequest, authority: Authority): Judgeme
 }
 
 /** The strictest of rules and limits, then what approvals and the mode lift of an "ask". */
-function judgeBy(request: PermissionRequest, authority: Authority): Judgement {
+function judgeByRules(request: PermissionRequest, authority: Authority): Judgement {
   const verdict = evaluate(request, authority.rules);
-  const limit = strictestLimit(request, authority.limits ?? []);
+  const limit = findStrictestLimit(request, authority.limits ?? []);
   if (
     limit !== undefined &&
     strictness[limit.action] >= strictness[verdict.action] &&
@@ -50,20 +52,20 @@ function judgeBy(request: PermissionRequest, authority: Authority): Judgement {
   if (verdict.action !== "ask") return { ...verdict, by: "rules", canRemember };
   if (request.requested === true)
     return { ...verdict, action: "allow", reason: "you asked for it by name", by: "person", canRemember };
-  const lifted = liftedBy(request, authority);
+  const lifted = liftAsk(request, authority);
   return lifted ?? { ...verdict, by: "rules", canRemember };
 }
 
 const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 };
 
-function strictestLimit(request: PermissionRequest, limits: readonly Ruleset[]): Verdict | undefined {
+function findStrictestLimit(request: PermissionRequest, limits: readonly Ruleset[]): Verdict | undefined {
   return limits
     .map((limit) => evaluate(request, limit))
     .toSorted((one, other) => strictness[other.action] - strictness[one.action])
     .at(0);
 }
 
-function liftedBy(request: PermissionRequest, authority: Authority): Judgement | undefined {
+function liftAsk(request: PermissionRequest, authority: Authority): Judgement | undefined {
   const approvals = (authority.approvals ?? []).map((rule) => ({ ...rule, isApproval: true }));
   const approved = evaluate(request, [...authority.rules, ...approvals]);
   if (approved.action === "allow") {
@@ -71,7 +73,7 @@ function liftedBy(request: PermissionRequest, authority: Authority): Judgement |
     return { ...approved, reason, by: "approval", canRemember: true };
   }
   if (!coversMode(authority.mode ?? "ask", request.permission)) return undefined;
-  const opened = evaluate(request, withoutAsking(authority.rules));
+  const opened = evaluate(request, replaceAskByAllow(authority.rules));
   if (opened.action !== "allow") return undefined;
   return {
     ...opened,
@@ -94,7 +96,7 @@ function coversMode(mode: ApprovalMode, permission: string): boolean {
 }
 
 /** The same rules with "allow" for each "ask": a deny that may apply, and what must be confirmed, still ask. */
-function withoutAsking(rules: Ruleset): Rule[] {
+function replaceAskByAllow(rules: Ruleset): Rule[] {
   const opened = rules.map((rule): Rule => (rule.action === "ask" ? { ...rule, action: "allow" } : rule));
   return [{ permission: "*", pattern: "*", action: "allow" }, ...opened];
 }

@@ -7,7 +7,9 @@ const overlapLimit = 4_000_000;
  * never goes further back than to the last `*`.
  */
 export function matches(pattern: string, text: string): boolean {
-  return fits(pattern, text) || (pattern.endsWith(" *") && fits(pattern.slice(0, -2), text));
+  return (
+    matchesPattern(pattern, text) || (pattern.endsWith(" *") && matchesPattern(pattern.slice(0, -2), text))
+  );
 }
 
 /** Whether the pattern fits every text. */
@@ -22,9 +24,9 @@ export function covers(pattern: string, texts: string): boolean {
 
 /** Whether some text fits both a pattern of the rules and the pattern `texts`. Says yes where they are too long to compare. */
 export function overlaps(pattern: string, texts: string): boolean {
-  const [a, b] = [collapse(pattern), collapse(texts)];
+  const [a, b] = [collapseStars(pattern), collapseStars(texts)];
   if (a.length * b.length > overlapLimit) return true;
-  return meet(a, b) || (a.endsWith(" *") && meet(a.slice(0, -2), b));
+  return intersects(a, b) || (a.endsWith(" *") && intersects(a.slice(0, -2), b));
 }
 
 /** Replaces a leading `~` or `$HOME` of a pattern by the home folder. */
@@ -33,18 +35,18 @@ export function expandHome(pattern: string, home: string): string {
 }
 
 /** Greedy: each `*` first stands for nothing and grows by one character where what follows does not fit. */
-function fits(rawPattern: string, text: string): boolean {
-  const pattern = collapse(rawPattern);
+function matchesPattern(rawPattern: string, text: string): boolean {
+  const pattern = collapseStars(rawPattern);
   const pieces = pattern.split("*");
   const first = pieces[0] ?? "";
   const last = pieces.at(-1) ?? "";
-  if (pieces.length === 1) return text.length === first.length && fitsAt(first, text, 0);
+  if (pieces.length === 1) return text.length === first.length && matchesAt(first, text, 0);
   if (text.length < first.length + last.length) return false;
-  if (!fitsAt(first, text, 0) || !fitsAt(last, text, text.length - last.length)) return false;
-  return fitInOrder(pieces.slice(1, -1), text, first.length, text.length - last.length);
+  if (!matchesAt(first, text, 0) || !matchesAt(last, text, text.length - last.length)) return false;
+  return matchesInOrder(pieces.slice(1, -1), text, first.length, text.length - last.length);
 }
 
-function fitInOrder(pieces: readonly string[], text: string, from: number, to: number): boolean {
+function matchesInOrder(pieces: readonly string[], text: string, from: number, to: number): boolean {
   let position = from;
   for (const piece of pieces) {
     const found = findPiece(piece, text, position, to);
@@ -59,11 +61,11 @@ function findPiece(piece: string, text: string, from: number, to: number): numbe
     const found = text.indexOf(piece, from);
     return found !== -1 && found + piece.length <= to ? found : -1;
   }
-  for (let start = from; start + piece.length <= to; start++) if (fitsAt(piece, text, start)) return start;
+  for (let start = from; start + piece.length <= to; start++) if (matchesAt(piece, text, start)) return start;
   return -1;
 }
 
-function fitsAt(piece: string, text: string, start: number): boolean {
+function matchesAt(piece: string, text: string, start: number): boolean {
   for (let index = 0; index < piece.length; index++) {
     if (piece[index] !== "?" && piece[index] !== text[start + index]) return false;
   }
@@ -71,7 +73,7 @@ function fitsAt(piece: string, text: string, start: number): boolean {
 }
 
 /** `reach[j]`: the first i characters of `a` and the first j of `b` have a text in common. */
-function meet(a: string, b: string): boolean {
+function intersects(a: string, b: string): boolean {
   let reach = new Uint8Array(b.length + 1);
   reach[0] = 1;
   for (let j = 1; j <= b.length && b[j - 1] === "*"; j++) reach[j] = 1;
@@ -90,6 +92,6 @@ function meet(a: string, b: string): boolean {
   return reach[b.length] === 1;
 }
 
-function collapse(pattern: string): string {
+function collapseStars(pattern: string): string {
   return pattern.replace(/\*{2,}/g, "*");
 }

@@ -44,9 +44,9 @@ export interface Subject {
   /** The call reads what lies below the folder `text`: a deny that names something there makes it ask. */
   within?: boolean;
   /** It only says where other commands run: what rules say of everything does not count, and nothing said is allowed. */
-  steers?: boolean;
+  changesDirectory?: boolean;
   /** The call does it only if its text is read in an unusual way: a deny bites, and nothing else counts. */
-  isOtherReading?: boolean;
+  isAlternativeReading?: boolean;
   /** The interpreter that makes it opaque: a rule of the user that allows the interpreter (`node *`) may allow it. */
   interpreter?: string;
   /** Why a person must agree each time, whatever the rules and approvals allow. A deny still denies. */

@@ -29,13 +29,13 @@ export class Trust {
 
   /** `new` where nothing in the folder was ever consented to, `changed` where something else was. */
   async check(folder: string, hash: string): Promise<"trusted" | "changed" | "new"> {
-    const known = await this.#store.load(idOf(folder));
+    const known = await this.#store.load(hashFolder(folder));
     if (known === undefined || known.folder !== folder) return "new";
     return known.consents.some((consent) => consent.hash === hash) ? "trusted" : "changed";
   }
 
   async add(folder: string, hash: string): Promise<void> {
-    await this.#store.update(idOf(folder), (known) => {
+    await this.#store.update(hashFolder(folder), (known) => {
       const others = (known?.consents ?? []).filter((consent) => consent.hash !== hash);
       return { folder, consents: [...others, { hash, time: Date.now() }].slice(-consentLimit) };
     });
@@ -44,7 +44,7 @@ export class Trust {
   /** Whether there was something to take back. */
   async revoke(folder: string): Promise<boolean> {
     let isStored = false;
-    await this.#store.update(idOf(folder), (known) => {
+    await this.#store.update(hashFolder(folder), (known) => {
       isStored = known !== undefined;
       return undefined;
     });
@@ -62,6 +62,6 @@ export class Trust {
   }
 }
 
-function idOf(folder: string): string {
+function hashFolder(folder: string): string {
   return createHash("sha256").update(folder).digest("hex").slice(0, 32);
 }

@@ -185,7 +185,7 @@ export class SessionOpener {
       lastUsedModel,
     });
     if (parent === undefined) {
-      approvals.beOf({
+      approvals.attachSession({
         entries: info.approvals ?? [],
         save: (entries) => session.saveApprovals(entries),
       });

@@ -28,16 +28,16 @@ export class Collection implements Scan {
     if (this.#parts.size > partLimit) throw new Error(`it has more than ${partLimit} parts`);
   }
 
-  rearrange(): void {
+  invalidateListings(): void {
     this.#isRearranged = true;
   }
 
-  get isRearranged(): boolean {
+  get areListingsStale(): boolean {
     return this.#isRearranged;
   }
 
-  addWrapped(command: SimpleCommand, place: EvalContext): void {
-    addCommand(this, command, { ...place, depth: place.depth + 1 });
+  addWrapped(command: SimpleCommand, evalContext: EvalContext): void {
+    addCommand(this, command, { ...evalContext, depth: evalContext.depth + 1 });
   }
 
   realPath(base: string, path: string): string {

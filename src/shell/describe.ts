@@ -1,4 +1,4 @@
-import { byName } from "./programs/dispatch-by-name.ts";
+import { indexByName } from "./programs/dispatch-by-name.ts";
 import type { OpaqueReason } from "./opaque-reason.ts";
 import {
   describeAlias,
@@ -33,23 +33,23 @@ import { describeGit } from "./programs/git.ts";
 import type { Invocation } from "./part.ts";
 import { addVisiblePaths, isSystemProgram } from "./syntax/paths.ts";
 import { describeProgram } from "./programs/program.ts";
-import { programOf } from "./programs/program-table.ts";
+import { findProgram } from "./programs/program-table.ts";
 import { describeAwk, describeSed } from "./programs/scripts.ts";
 import { describeTar } from "./programs/tar.ts";
 import { describeWrapper } from "./programs/wrappers.ts";
-import { wrapperOf } from "./programs/wrapper-table.ts";
+import { findWrapper } from "./programs/wrapper-table.ts";
 
 /** Adds the files of a command and what it wraps; says why it is opaque, if it is. */
 export function describe(name: string, invocation: Invocation): OpaqueReason | undefined {
-  const { scan, command, place } = invocation;
+  const { scan, command, evalContext } = invocation;
   const [program] = command.argv;
   if (program && /[/~]/.test(program.text) && !isSystemProgram(program.text))
-    addVisiblePaths(scan, program, place);
+    addVisiblePaths(scan, program, evalContext);
   const special = specials.get(name);
   if (special) return special(invocation);
   if (isShell(name)) return describeShell(invocation);
-  const wrapper = wrapperOf(name);
-  return wrapper ? describeWrapper(invocation, wrapper) : describeProgram(invocation, programOf(name));
+  const wrapper = findWrapper(name);
+  return wrapper ? describeWrapper(invocation, wrapper) : describeProgram(invocation, findProgram(name));
 }
 
 type Describe = (invocation: Invocation) => OpaqueReason | undefined;
@@ -85,4 +85,4 @@ const table: Record<string, Describe> = {
     describeEditor,
 };
 
-const specials = byName(table);
+const specials = indexByName(table);

@@ -13,58 +13,63 @@ import type { VariableAssignments } from "./syntax/variable-assignments.ts";
 const numericTests = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"]);
 
 /** A script as it is written, and where its variables are set. */
-interface Written {
+interface ScriptSource {
   readonly source: string;
-  readonly sites: VariableAssignments;
+  readonly assignments: VariableAssignments;
 }
 
 /** Adds that a node (looked at alone, not below it) may evaluate a text that cannot be known, where it may. */
-export function addHazard(scan: Scan, node: SyntaxNode, script: Written): void {
-  const hazard = hazardOf(node, script.sites);
+export function addHazard(scan: Scan, node: SyntaxNode, script: ScriptSource): void {
+  const hazard = findHazard(node, script.assignments);
   if (hazard) addEvaluation(scan, node, script, hazard);
 }
 
 /** The same for each word that `let` takes as arithmetic. */
-export function addArithmetic(scan: Scan, node: Command, script: Written): void {
+export function addArithmetic(scan: Scan, node: Command, script: ScriptSource): void {
   for (const arg of node.args) {
-    const hazard = arg.type === "Word" && wordHazard(arg, script.sites);
+    const hazard = arg.type === "Word" && findWordHazard(arg, script.assignments);
     if (hazard) addEvaluation(scan, node, script, hazard);
   }
 }
 
-function addEvaluation(scan: Scan, { pos, end }: SyntaxNode, { source }: Written, opaque: string): void {
+function addEvaluation(scan: Scan, { pos, end }: SyntaxNode, { source }: ScriptSource, opaque: string): void {
   const text = source.slice(pos, end);
   const reason = `evaluates ${text}, but ${opaque}`;
   scan.add({ permission: "bash", text, opaque, reason, always: [] });
 }
 
-function hazardOf(node: SyntaxNode, sites: VariableAssignments): string | undefined {
+function findHazard(node: SyntaxNode, assignments: VariableAssignments): string | undefined {
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- other kinds evaluate nothing
   switch (node.type) {
     case "ParameterExpansion":
-      return expansionHazard(node, sites);
+      return findExpansionHazard(node, assignments);
     case "ArithmeticWord":
-      return arithmeticHazard(node.value, node.parts, sites);
+      return findArithmeticHazard(node.value, node.parts, assignments);
     case "ArithmeticCommandExpansion":
-      return printsNumber(node.script, sites) ? undefined : printed;
+      return printsNumber(node.script, assignments) ? undefined : printedTextReason;
     case "TestUnary":
       return /^-[vR]$/.test(node.operator) && /[[$`]/.test(node.operand.text + node.operand.value)
-        ? subscript
+        ? subscriptReason
         : undefined;
     case "TestBinary":
       if (!numericTests.has(node.operator)) return undefined;
-      return wordHazard(node.left, sites) ?? wordHazard(node.right, sites);
+      return findWordHazard(node.left, assignments) ?? findWordHazard(node.right, assignments);
     case "Assignment":
-      return hasQuotedSubscript(node) ? subscript : node.index && wordHazard(node.index, sites);
+      return hasQuotedSubscript(node)
+        ? subscriptReason
+        : node.index && findWordHazard(node.index, assignments);
     default:
       return undefined;
   }
 }
 
-const printed = "the shell evaluates what a command prints";
-const subscript = "the shell evaluates what stands in [ ]";
+const printedTextReason = "the shell evaluates what a command prints";
+const subscriptReason = "the shell evaluates what stands in [ ]";
 
-function expansionHazard(part: ParameterExpansionPart, sites: VariableAssignments): string | undefined {
+function findExpansionHazard(
+  part: ParameterExpansionPart,
+  assignments: VariableAssignments,
+): string | undefined {
   const { operation, index } = part;
   const isList = index !== undefined && /^[@*]$/.test(index.value);
   if (part.prefix === "!" && operation?.type !== "Names" && !isList)
@@ -74,37 +79,38 @@ function expansionHazard(part: ParameterExpansionPart, sites: VariableAssignment
   if (operation?.type === "Unknown") return "the expansion is not known";
   if (operation?.type === "Slice") {
     const hazard =
-      wordHazard(operation.offset, sites) ?? (operation.length && wordHazard(operation.length, sites));
+      findWordHazard(operation.offset, assignments) ??
+      (operation.length && findWordHazard(operation.length, assignments));
     if (hazard) return hazard;
   }
-  return index && !isList ? wordHazard(index, sites) : undefined;
+  return index && !isList ? findWordHazard(index, assignments) : undefined;
 }
 
-function wordHazard(word: Word, sites: VariableAssignments): string | undefined {
-  return arithmeticHazard(word.value, word.parts, sites);
+function findWordHazard(word: Word, assignments: VariableAssignments): string | undefined {
+  return findArithmeticHazard(word.value, word.parts, assignments);
 }
 
 /** Arithmetic evaluates the texts of its variables again, and a subscript in such a text may run a command. */
-function arithmeticHazard(
+function findArithmeticHazard(
   value: string,
   parts: readonly WordPart[] | undefined,
-  sites: VariableAssignments,
+  assignments: VariableAssignments,
 ): string | undefined {
   const literal = parts ? literalText(parts) : value;
-  if (/[[$`\\]/.test(literal)) return subscript;
-  if (parts?.some((part) => printsUnknown(part, sites))) return printed;
+  if (/[[$`\\]/.test(literal)) return subscriptReason;
+  if (parts?.some((part) => printsUnknown(part, assignments))) return printedTextReason;
   const names = [...(literal.match(/[A-Za-z_]\w*/g) ?? []), ...(parts ? expandedNames(parts) : [])];
-  const textual = names.find((name) => !sites.isNumeric(name));
+  const textual = names.find((name) => !assignments.isNumeric(name));
   return textual && `the shell evaluates the text in ${textual}`;
 }
 
-function printsUnknown(part: WordPart, sites: VariableAssignments): boolean {
-  if (part.type === "DoubleQuoted") return part.parts.some((inner) => printsUnknown(inner, sites));
-  return part.type === "CommandExpansion" && !printsNumber(part.script, sites);
+function printsUnknown(part: WordPart, assignments: VariableAssignments): boolean {
+  if (part.type === "DoubleQuoted") return part.parts.some((inner) => printsUnknown(inner, assignments));
+  return part.type === "CommandExpansion" && !printsNumber(part.script, assignments);
 }
 
 /** How commands are written that print numbers and nothing else: who prints a name or a format may print any text. */
-const counting = [
+const numberCommands = [
   /^nproc(?: --all)?$/,
   /^id -[ugr]+$/,
   /^wc(?: -[clmwL]+| --(?:bytes|chars|lines|words))*$/,
@@ -118,12 +124,12 @@ function printsNumber(script: ParsedScript | undefined, { hasFunctions }: Variab
   if (!only || others.length > 0 || hasFunctions) return false;
   const last = only.command.type === "Pipeline" ? only.command.commands.at(-1) : only.command;
   if (last?.type !== "Command" || !last.name || last.prefix.length > 0) return false;
-  const written = [last.name, ...last.args].map((word) => (word.type === "Word" ? asOneWord(word) : "$"));
-  return last.redirects.every(onlyReads) && counting.some((form) => form.test(written.join(" ")));
+  const written = [last.name, ...last.args].map((word) => (word.type === "Word" ? toOneWord(word) : "$"));
+  return last.redirects.every(onlyReads) && numberCommands.some((form) => form.test(written.join(" ")));
 }
 
 /** As one word, whatever is in it; `$` where that cannot be known. */
-function asOneWord({ value, parts }: Word): string {
+function toOneWord({ value, parts }: Word): string {
   const isKnown = !parts || parts.every(isLiteral);
   return isKnown ? value.replaceAll(/\s/g, "_") : "$";
 }

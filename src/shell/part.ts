@@ -1,5 +1,5 @@
 import type { Subject } from "../permission/rule.ts";
-import type { Argument, Names, Value } from "./syntax/word.ts";
+import type { Argument, ExpansionContext, Value } from "./syntax/word.ts";
 
 /** Where a command line would run. */
 export interface ShellContext {
@@ -45,25 +45,25 @@ export interface Scan {
   readonly context: ShellContext;
   add(part: ShellPart): void;
   /** Files get other names or appear in folders: what lies there now is not what later commands find. */
-  rearrange(): void;
-  readonly isRearranged: boolean;
+  invalidateListings(): void;
+  readonly areListingsStale: boolean;
   /** Adds a command that another one runs. */
-  addWrapped(command: SimpleCommand, place: EvalContext): void;
+  addWrapped(command: SimpleCommand, evalContext: EvalContext): void;
   /** Real path of a path below `base`, `..` taken after links as the system does it. */
   realPath(base: string, path: string): string;
 }
 
 /** What stands behind each name that one program writes for another. */
-export type NameEnd = "line" | "nul";
+export type NameTerminator = "line" | "nul";
 
 /** What is known of the shell at the place of a command. */
-export interface EvalContext extends Names {
+export interface EvalContext extends ExpansionContext {
   /** How many texts were parsed inside of each other. */
   readonly depth: number;
   /** The files whose names a command gets on its input; undefined where they cannot be known. */
-  readonly input: (end: NameEnd) => readonly Value[] | undefined;
+  readonly input: (end: NameTerminator) => readonly Value[] | undefined;
   /** Wildcards may fit more than usual (`shopt -s dotglob`). */
-  readonly widerGlobs: boolean;
+  readonly hasWideGlobs: boolean;
   /** Reads a text that the command gives to a shell. */
   runText(text: string): void;
 }
@@ -74,5 +74,5 @@ export interface Invocation {
   readonly command: SimpleCommand;
   /** Its words behind the name, or those of them that are looked at. */
   readonly args: readonly Argument[];
-  readonly place: EvalContext;
+  readonly evalContext: EvalContext;
 }

@@ -15,16 +15,16 @@ import type {
   SyntaxNode,
   Word,
 } from "unbash";
-import { argvOf, toShellAssignment } from "./syntax/assignments.ts";
+import { toArgv, toShellAssignment } from "./syntax/assignments.ts";
 import { addCommand } from "./command.ts";
 import { addArithmetic, addHazard } from "./hazards.ts";
 import { Collection } from "./collection.ts";
-import { movedBy, swapped, union } from "./syntax/working-dirs.ts";
+import { findDirsAfter, negateOutcome, unionDirs } from "./syntax/working-dirs.ts";
 import type { WorkingDirs, Outcome } from "./syntax/working-dirs.ts";
-import { filesPrinted, type PipedFiles } from "./programs/piped-files.ts";
-import type { NameEnd, EvalContext, ShellContext, ShellPart } from "./part.ts";
+import { listPrintedFiles, type PipedFiles } from "./programs/piped-files.ts";
+import type { NameTerminator, EvalContext, ShellContext, ShellPart } from "./part.ts";
 import { addPath, addVisiblePaths } from "./syntax/paths.ts";
-import { assignmentSites, moves } from "./syntax/variable-assignments.ts";
+import { collectAssignments, changesDirectory } from "./syntax/variable-assignments.ts";
 import type { VariableAssignments } from "./syntax/variable-assignments.ts";
 import { addVariable } from "./syntax/variables.ts";
 import { quotedText, toArguments } from "./syntax/word.ts";
@@ -39,7 +39,7 @@ const fileComparison = /^-(?:nt|ot|ef)$/;
 /** What holds around a node. */
 interface Scope {
   readonly source: string;
-  readonly sites: VariableAssignments;
+  readonly assignments: VariableAssignments;
   /** Values of variables that are set once and for certain. */
   readonly variables: Map<string, readonly Value[]>;
   readonly depth: number;
@@ -66,118 +66,118 @@ export class ShellWalk {
   }
 
   /** Reads a whole text from the given folders. */
-  script(script: ParsedScript, source: string, bases: WorkingDirs, depth = 0): void {
+  script(script: ParsedScript, source: string, workingDirs: WorkingDirs, depth = 0): void {
     if (depth > depthLimit) throw new Error(`shell texts are nested more than ${depthLimit} deep`);
-    const sites = assignmentSites(script);
-    this.#mayRename ||= sites.hasFunctions || /\balias\b/.test(source);
-    const scope: Scope = { source, sites, variables: new Map(), depth, uncertain: false };
-    for (const name of sites.indirect) addVariable(this.#scan, { name, text: name, value: undefined });
-    this.#list(script, scope, sites.movesInFunctions ? undefined : bases);
+    const assignments = collectAssignments(script);
+    this.#mayRename ||= assignments.hasFunctions || /\balias\b/.test(source);
+    const scope: Scope = { source, assignments, variables: new Map(), depth, uncertain: false };
+    for (const name of assignments.indirect) addVariable(this.#scan, { name, text: name, value: undefined });
+    this.#list(script, scope, assignments.functionsMayChangeDirectory ? undefined : workingDirs);
   }
 
-  #list(list: ParsedScript | CompoundList, scope: Scope, bases: WorkingDirs): Outcome {
+  #list(list: ParsedScript | CompoundList, scope: Scope, workingDirs: WorkingDirs): Outcome {
     if ("errors" in list && list.errors && list.errors.length > 0)
       throw new Error(list.errors[0]?.message ?? "syntax error");
-    let current = bases;
-    let last: Outcome = { success: bases, failure: bases };
+    let current = workingDirs;
+    let last: Outcome = { success: workingDirs, failure: workingDirs };
     for (const statement of list.commands) {
       last = this.#statement(statement, scope, current);
-      current = union(last.success, last.failure);
+      current = unionDirs(last.success, last.failure);
     }
     return last;
   }
 
-  #statement(statement: Statement, scope: Scope, bases: WorkingDirs): Outcome {
-    if (!statement.background) return this.#node(statement.command, scope, bases);
-    this.#node(statement.command, { ...scope, uncertain: true }, bases);
-    return { success: bases, failure: bases };
+  #statement(statement: Statement, scope: Scope, workingDirs: WorkingDirs): Outcome {
+    if (!statement.background) return this.#node(statement.command, scope, workingDirs);
+    this.#node(statement.command, { ...scope, uncertain: true }, workingDirs);
+    return { success: workingDirs, failure: workingDirs };
   }
 
-  #node(node: SyntaxNode, scope: Scope, bases: WorkingDirs): Outcome {
+  #node(node: SyntaxNode, scope: Scope, workingDirs: WorkingDirs): Outcome {
     const unsure = { ...scope, uncertain: true };
     // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the other kinds only lead to their children
     switch (node.type) {
       case "AndOr":
-        return this.#andOr(node, scope, bases);
+        return this.#andOr(node, scope, workingDirs);
       case "Pipeline":
-        return this.#pipeline(node, scope, bases);
+        return this.#pipeline(node, scope, workingDirs);
       case "Command":
-        return this.#command(node, scope, bases);
+        return this.#command(node, scope, workingDirs);
       case "Statement":
-        return this.#statement(node, scope, bases);
+        return this.#statement(node, scope, workingDirs);
       case "CompoundList":
-        return this.#list(node, scope, bases);
+        return this.#list(node, scope, workingDirs);
       case "BraceGroup":
-        return this.#list(node.body, scope, bases);
+        return this.#list(node.body, scope, workingDirs);
       case "Script":
       case "Subshell":
         this.#list(
           node.type === "Script" ? node : node.body,
-          node.type === "Script" ? inScript(node, unsure) : unsure,
-          bases,
+          node.type === "Script" ? enterScript(node, unsure) : unsure,
+          workingDirs,
         );
-        return { success: bases, failure: bases };
+        return { success: workingDirs, failure: workingDirs };
       case "For":
-        return this.#for(node, unsure, bases);
+        return this.#for(node, unsure, workingDirs);
       case "If":
       case "Case":
-        return this.#choice(node, unsure, bases);
+        return this.#choice(node, unsure, workingDirs);
       case "While":
       case "Select":
       case "ArithmeticFor":
       case "Function":
       case "Coproc":
-        return this.#branches(node, unsure, bases);
+        return this.#branches(node, unsure, workingDirs);
       case "CommandExpansion":
-        return this.#substitution(node, scope, bases);
+        return this.#substitution(node, scope, workingDirs);
       case "Redirect":
-        this.#redirect(node, scope, bases);
-        return this.#children(node, unsure, bases);
+        this.#redirect(node, scope, workingDirs);
+        return this.#children(node, unsure, workingDirs);
       case "HereDoc":
         if (!node.closing) throw new Error("a here-document does not end");
-        return this.#children(node, unsure, bases);
+        return this.#children(node, unsure, workingDirs);
       case "TestUnary":
         addHazard(this.#scan, node, scope);
-        if (fileTest.test(node.operator)) this.#tested([node.operand], scope, bases);
-        return this.#children(node, scope, bases);
+        if (fileTest.test(node.operator)) this.#tested([node.operand], scope, workingDirs);
+        return this.#children(node, scope, workingDirs);
       case "TestBinary":
         addHazard(this.#scan, node, scope);
-        if (fileComparison.test(node.operator)) this.#tested([node.left, node.right], scope, bases);
-        return this.#children(node, scope, bases);
+        if (fileComparison.test(node.operator)) this.#tested([node.left, node.right], scope, workingDirs);
+        return this.#children(node, scope, workingDirs);
       default:
         addHazard(this.#scan, node, scope);
-        return this.#children(node, scope, bases);
+        return this.#children(node, scope, workingDirs);
     }
   }
 
   /** A text that is only quoted runs nothing that could do harm. */
-  #substitution(node: CommandExpansionPart, scope: Scope, bases: WorkingDirs): Outcome {
+  #substitution(node: CommandExpansionPart, scope: Scope, workingDirs: WorkingDirs): Outcome {
     const isText = node.script && quotedText(node.script) !== undefined;
-    return isText ? { success: bases, failure: bases } : this.#children(node, scope, bases);
+    return isText ? { success: workingDirs, failure: workingDirs } : this.#children(node, scope, workingDirs);
   }
 
-  #children(node: SyntaxNode, scope: Scope, bases: WorkingDirs): Outcome {
-    forEachChild(node, (child) => void this.#node(child, scope, bases));
-    return { success: bases, failure: bases };
+  #children(node: SyntaxNode, scope: Scope, workingDirs: WorkingDirs): Outcome {
+    forEachChild(node, (child) => void this.#node(child, scope, workingDirs));
+    return { success: workingDirs, failure: workingDirs };
   }
 
   /** What runs on a condition, later or again: where it leads is known only if it does not move. */
-  #branches(node: SyntaxNode, scope: Scope, bases: WorkingDirs): Outcome {
-    const within = moves(node) ? undefined : bases;
+  #branches(node: SyntaxNode, scope: Scope, workingDirs: WorkingDirs): Outcome {
+    const within = changesDirectory(node) ? undefined : workingDirs;
     this.#children(node, scope, within);
     return { success: within, failure: within };
   }
 
   /** Each branch begins where the shell is, unless what decides moves it. */
-  #choice(node: If | Case, scope: Scope, bases: WorkingDirs): Outcome {
-    const within = movesBetween(node) ? undefined : bases;
+  #choice(node: If | Case, scope: Scope, workingDirs: WorkingDirs): Outcome {
+    const within = branchChangesDirectory(node) ? undefined : workingDirs;
     this.#children(node, scope, within);
-    const after = moves(node) ? undefined : bases;
+    const after = changesDirectory(node) ? undefined : workingDirs;
     return { success: after, failure: after };
   }
 
-  #andOr(node: AndOr, scope: Scope, bases: WorkingDirs): Outcome {
-    let outcome: Outcome = { success: bases, failure: bases };
+  #andOr(node: AndOr, scope: Scope, workingDirs: WorkingDirs): Outcome {
+    let outcome: Outcome = { success: workingDirs, failure: workingDirs };
     for (const [index, command] of node.commands.entries()) {
       const operator = index === 0 ? undefined : node.operators[index - 1];
       const inner =
@@ -186,127 +186,127 @@ export class ShellWalk {
           : { ...scope, uncertain: scope.uncertain || operator === "||" || index > 0 };
       const next = this.#node(command, inner, operator === "||" ? outcome.failure : outcome.success);
       if (operator === "&&")
-        outcome = { success: next.success, failure: union(outcome.failure, next.failure) };
+        outcome = { success: next.success, failure: unionDirs(outcome.failure, next.failure) };
       else if (operator === "||")
-        outcome = { success: union(outcome.success, next.success), failure: next.failure };
+        outcome = { success: unionDirs(outcome.success, next.success), failure: next.failure };
       else outcome = next;
     }
     return outcome;
   }
 
-  #pipeline(node: Pipeline, scope: Scope, bases: WorkingDirs): Outcome {
+  #pipeline(node: Pipeline, scope: Scope, workingDirs: WorkingDirs): Outcome {
     if (node.commands.length === 1 && node.commands[0])
-      return swapped(this.#node(node.commands[0], scope, bases), isNegated(node));
+      return negateOutcome(this.#node(node.commands[0], scope, workingDirs), isNegated(node));
     const { input: _, ...inPipe } = { ...scope, uncertain: true };
     let input: EvalContext["input"] | undefined;
     for (const [index, command] of node.commands.entries()) {
       const piped = command.type === "Command" ? { ...inPipe, input } : inPipe;
-      this.#node(command, piped, bases);
+      this.#node(command, piped, workingDirs);
       const isPlain = node.operators[index] === "|";
-      input = isPlain ? (end) => this.#printed(command, end, piped, bases) : undefined;
+      input = isPlain ? (end) => this.#printed(command, end, piped, workingDirs) : undefined;
     }
-    return { success: bases, failure: bases };
+    return { success: workingDirs, failure: workingDirs };
   }
 
   /** Names that a command of a pipe hands to the next. Its errors may go nowhere, its output only there. */
-  #printed(node: SyntaxNode, end: NameEnd, scope: Scope, bases: WorkingDirs): PipedFiles {
+  #printed(node: SyntaxNode, end: NameTerminator, scope: Scope, workingDirs: WorkingDirs): PipedFiles {
     if (node.type !== "Command" || !node.name || node.prefix.length > 0 || this.#mayRename) return undefined;
     const goesElsewhere = node.redirects.some(
       (redirect) => redirect.type !== "Redirect" || redirect.target?.value !== "/dev/null",
     );
     if (goesElsewhere) return undefined;
-    const place = this.#place(scope, bases);
-    const argv = argvOf(node, scope.source, place);
-    return filesPrinted(this.#scan, argv, place, end);
+    const evalContext = this.#evalContext(scope, workingDirs);
+    const argv = toArgv(node, scope.source, evalContext);
+    return listPrintedFiles(this.#scan, argv, evalContext, end);
   }
 
-  #for(node: For, scope: Scope, bases: WorkingDirs): Outcome {
-    const place = this.#place(scope, bases);
-    const words = node.wordlist?.flatMap((word) => toArguments(word, place));
-    const values = words && wordsValues(words);
-    const isOnlySite = scope.sites.count(node.name.value) === 1;
-    if (values && isOnlySite) scope.variables.set(node.name.value, values);
-    const outcome = this.#branches(node, scope, bases);
+  #for(node: For, scope: Scope, workingDirs: WorkingDirs): Outcome {
+    const evalContext = this.#evalContext(scope, workingDirs);
+    const words = node.wordlist?.flatMap((word) => toArguments(word, evalContext));
+    const values = words && collectValues(words);
+    const isOnlyAssignment = scope.assignments.count(node.name.value) === 1;
+    if (values && isOnlyAssignment) scope.variables.set(node.name.value, values);
+    const outcome = this.#branches(node, scope, workingDirs);
     scope.variables.delete(node.name.value);
     return outcome;
   }
 
-  #command(node: Command, scope: Scope, bases: WorkingDirs): Outcome {
+  #command(node: Command, scope: Scope, workingDirs: WorkingDirs): Outcome {
     const { input, ...around } = scope;
-    const place = this.#place(readsPipe(node) ? { ...around, input } : around, bases);
-    this.#children(node, { ...around, uncertain: true }, bases);
+    const evalContext = this.#evalContext(readsPipe(node) ? { ...around, input } : around, workingDirs);
+    this.#children(node, { ...around, uncertain: true }, workingDirs);
     const assignments = node.prefix.filter((item) => item.type === "Assignment");
     if (!node.name) {
-      for (const assignment of assignments) this.#assign(assignment, scope, place);
-      return { success: bases, failure: bases };
+      for (const assignment of assignments) this.#assign(assignment, scope, evalContext);
+      return { success: workingDirs, failure: workingDirs };
     }
-    const argv = argvOf(node, scope.source, place);
+    const argv = toArgv(node, scope.source, evalContext);
     if (node.name.value === "let") addArithmetic(this.#scan, node, scope);
     const raw = scope.source.slice(node.pos, node.end);
-    const named = assignments.map((assignment) => toShellAssignment(assignment, place));
-    addCommand(this.#scan, { argv, raw, assignments: named }, place);
-    return movedBy(argv, place, scope.sites);
+    const named = assignments.map((assignment) => toShellAssignment(assignment, evalContext));
+    addCommand(this.#scan, { argv, raw, assignments: named }, evalContext);
+    return findDirsAfter(argv, evalContext, scope.assignments);
   }
 
-  #assign(assignment: Assignment, scope: Scope, place: EvalContext): void {
-    addVariable(this.#scan, toShellAssignment(assignment, place));
-    if (scope.uncertain || scope.sites.count(assignment.name) !== 1) return;
+  #assign(assignment: Assignment, scope: Scope, evalContext: EvalContext): void {
+    addVariable(this.#scan, toShellAssignment(assignment, evalContext));
+    if (scope.uncertain || scope.assignments.count(assignment.name) !== 1) return;
     if (assignment.append || assignment.index || assignment.value.type !== "Word") return;
-    const [only, ...others] = toArguments(assignment.value, place);
+    const [only, ...others] = toArguments(assignment.value, evalContext);
     if (others.length === 0 && only?.values && !only.values.some((value) => value.glob)) {
       scope.variables.set(assignment.name, only.values);
     }
   }
 
-  #redirect(node: Redirect, scope: Scope, bases: WorkingDirs): void {
+  #redirect(node: Redirect, scope: Scope, workingDirs: WorkingDirs): void {
     const { operator, target } = node;
     if (!target) throw new Error("a redirection has no target");
     const duplicates = operator === "<&" || operator === ">&";
     if (duplicates && /^(?:\d+-?|-)$/.test(target.value)) return;
-    const place = this.#place(scope, bases);
-    const files = toArguments(target, place);
+    const evalContext = this.#evalContext(scope, workingDirs);
+    const files = toArguments(target, evalContext);
     for (const file of files) {
       if (operator !== ">" && operator !== ">>" && operator !== ">|")
-        addPath(this.#scan, file, { access: "read" }, place);
-      if (operator !== "<" && operator !== "<&") addPath(this.#scan, file, { access: "edit" }, place);
+        addPath(this.#scan, file, { access: "read" }, evalContext);
+      if (operator !== "<" && operator !== "<&") addPath(this.#scan, file, { access: "edit" }, evalContext);
     }
   }
 
   /** Files that `[[ -f … ]]` asks for, as `[ -f … ]` does. */
-  #tested(words: readonly Word[], scope: Scope, bases: WorkingDirs): void {
-    const place = this.#place(scope, bases);
+  #tested(words: readonly Word[], scope: Scope, workingDirs: WorkingDirs): void {
+    const evalContext = this.#evalContext(scope, workingDirs);
     for (const word of words)
-      for (const file of toArguments(word, place)) addVisiblePaths(this.#scan, file, place);
+      for (const file of toArguments(word, evalContext)) addVisiblePaths(this.#scan, file, evalContext);
   }
 
-  #place(scope: Scope, bases: WorkingDirs): EvalContext {
+  #evalContext(scope: Scope, workingDirs: WorkingDirs): EvalContext {
     const { home } = this.#context;
     return {
       home,
-      bases,
+      workingDirs,
       depth: scope.depth,
       input: scope.input ?? (() => undefined),
-      widerGlobs: scope.sites.widensGlobs,
-      splitsOddly: scope.sites.splitsOddly,
+      hasWideGlobs: scope.assignments.changesGlobbing,
+      hasCustomSeparators: scope.assignments.hasCustomSeparators,
       variable: (name) => {
-        if (scope.sites.count(name) > 0) return scope.variables.get(name);
+        if (scope.assignments.count(name) > 0) return scope.variables.get(name);
         if (name === "HOME") return [{ text: home, glob: false }];
-        return name === "PWD" ? bases?.map((text) => ({ text, glob: false })) : undefined;
+        return name === "PWD" ? workingDirs?.map((text) => ({ text, glob: false })) : undefined;
       },
-      runText: (text) => this.script(parse(text), text, bases, scope.depth + 1),
+      runText: (text) => this.script(parse(text), text, workingDirs, scope.depth + 1),
     };
   }
 }
 
 /** Whether a branch may begin elsewhere than the whole does: a condition moves, or one branch runs on into the next. */
-function movesBetween(node: If | Case): boolean {
-  if (node.type === "If") return [node, ...node.elif].some(({ clause }) => moves(clause));
+function branchChangesDirectory(node: If | Case): boolean {
+  if (node.type === "If") return [node, ...node.elif].some(({ clause }) => changesDirectory(clause));
   const runsOn = node.items.some(({ terminator = ";;" }) => terminator !== ";;");
-  return moves(node.word) || (runsOn && moves(node));
+  return changesDirectory(node.word) || (runsOn && changesDirectory(node));
 }
 
 /** Positions in a substitution with escaped backticks count in its own text. */
-function inScript(script: ParsedScript, scope: Scope): Scope {
+function enterScript(script: ParsedScript, scope: Scope): Scope {
   return script.source === undefined ? scope : { ...scope, source: script.source };
 }
 
@@ -319,7 +319,7 @@ function isNegated({ prefixes }: Pipeline): boolean {
   return prefixes.filter((prefix) => prefix.type === "Negation").length % 2 === 1;
 }
 
-function wordsValues(words: readonly Argument[]): readonly Value[] | undefined {
+function collectValues(words: readonly Argument[]): readonly Value[] | undefined {
   const values: Value[] = [];
   for (const word of words) {
     if (!word.values) return undefined;

@@ -7,7 +7,7 @@ import type { Inquire } from "../message/inquiry.ts";
 import type { Message, SessionInfo } from "../message/message.ts";
 import type { ModelRef } from "../message/model-ref.ts";
 import { type FileChange, isFinished, type Part, type ToolPart } from "../message/part.ts";
-import { permissionOf } from "../permission/evaluate.ts";
+import { getToolPermission } from "../permission/evaluate.ts";
 import type { Decider, GateCall } from "../permission/gate.ts";
 import type { Rule, Ruleset } from "../permission/rule.ts";
 import {
@@ -274,7 +274,7 @@ function createChildProject(agent: Agent, depth: number, { project, agent: paren
     "plan_exit",
     ...["todowrite", "todoread"].filter((name) => !own.has(name)),
     ...(own.has("task") && depth < deepest ? [] : ["task"]),
-    ...(project.config.experimental?.primary_tools ?? []).map(permissionOf),
+    ...(project.config.experimental?.primary_tools ?? []).map(getToolPermission),
   ];
   const child: Agent = {
     ...agent,

@@ -3,7 +3,7 @@ import type { Agent } from "../agent/agent.ts";
 import { memoizePer } from "../base/memoize.ts";
 import type { UserInfo } from "../message/message.ts";
 import type { Model, ToolSpec } from "../model/model.ts";
-import { evaluate, isHidden, permissionOf } from "../permission/evaluate.ts";
+import { evaluate, isHidden, getToolPermission } from "../permission/evaluate.ts";
 import type { Ruleset } from "../permission/rule.ts";
 import type { Skill } from "../skill/skill.ts";
 import type { Tool } from "../tool/tool.ts";
@@ -68,7 +68,7 @@ function collectRulesets({ rules, limits = [], within = [] }: AgentRules): Rules
 }
 
 function isDenied({ name }: Tool, rulesets: readonly Ruleset[]): boolean {
-  return rulesets.some((rules) => isHidden(permissionOf(name), rules));
+  return rulesets.some((rules) => isHidden(getToolPermission(name), rules));
 }
 
 /** Tools as the model is told of them. */

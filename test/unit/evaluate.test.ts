@@ -5,7 +5,7 @@ import {
   isHidden,
   parseRules,
   parseToolSwitches,
-  permissionOf,
+  getToolPermission,
   readingCommandRules,
 } from "../../src/permission/evaluate.ts";
 import { covers, expandHome, isCatchAll, matches, overlaps } from "../../src/permission/pattern.ts";
@@ -213,7 +213,7 @@ describe("rules", () => {
       rule("webfetch", "*", "allow"),
     ]);
     expect(() => parseToolSwitches({ bash: "no" })).toThrow(/Use true or false/);
-    expect(["edit", "write", "multiedit", "apply_patch", "bash"].map(permissionOf)).toEqual([
+    expect(["edit", "write", "multiedit", "apply_patch", "bash"].map(getToolPermission)).toEqual([
       "edit",
       "edit",
       "edit",

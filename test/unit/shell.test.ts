@@ -38,7 +38,7 @@ test("what is said of cd counts beside other commands, what is said of everythin
 describe("what a command line does", () => {
   const parts = (command: string) =>
     explainShell(command, context)
-      .filter(({ steers }) => !steers)
+      .filter(({ changesDirectory: steers }) => !steers)
       .map(({ permission, text, opaque }) => [permission, text, ...(opaque ? ["opaque"] : [])]);
 
   test("is named by canonical text, without quotes, redirections and assignments", () => {
@@ -109,8 +109,13 @@ describe("what a command line does", () => {
   test("is a program by its path from the folder of the rules, wherever it runs", () => {
     const programs = (command: string) =>
       explainShell(command, context)
-        .filter(({ permission, steers }) => permission === "bash" && !steers)
-        .map(({ text, also, always, opaque }) => ({ text, also, always, ...(opaque && { opaque }) }));
+        .filter(({ permission, changesDirectory: steers }) => permission === "bash" && !steers)
+        .map(({ text, also, always, opaque }) => ({
+          text,
+          also,
+          always,
+          ...(opaque && { opaque }),
+        }));
     const elsewhere = { text: "./src/a.sh x", also: ["./a.sh x", "a.sh x"], always: ["./src/a.sh *"] };
     expect(programs("./a.sh x")).toEqual([{ text: "./a.sh x", also: ["a.sh x"], always: ["./a.sh *"] }]);
     expect(programs("cd src && ./a.sh x")).toEqual([elsewhere]);

@@ -30,7 +30,7 @@ export function checkCommand(command: string, context: ShellContext, authority: 
     ({ permission, always, ...subject }): CheckedPart[] => {
       const judgement = judge({ permission, subjects: [subject], always }, authority);
       const { action, rule } = judgement;
-      if (subject.isOtherReading === true && action !== "deny") return [];
+      if (subject.isAlternativeReading === true && action !== "deny") return [];
       const part = {
         permission,
         text: subject.text,

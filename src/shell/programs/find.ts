@@ -1,40 +1,41 @@
-import { doubts } from "../opaque-reason.ts";
+import { opaqueReasons } from "../opaque-reason.ts";
 import type { OpaqueReason } from "../opaque-reason.ts";
-import { filesFound, type FindWords, findWords, type PipedFiles, isReader } from "./piped-files.ts";
+import { listFoundFiles, type FindWords, splitFindWords, type PipedFiles, isReader } from "./piped-files.ts";
 import { addFolders } from "./operands.ts";
 import type { Invocation, EvalContext, Scan, SimpleCommand } from "../part.ts";
-import { addListed, addPath } from "../syntax/paths.ts";
+import { addFileList, addPath } from "../syntax/paths.ts";
 import { describeProgram } from "./program.ts";
-import { programOf } from "./program-table.ts";
+import { findProgram } from "./program-table.ts";
 import { canonicalText, literalArgument, unknownArguments } from "../syntax/word.ts";
 import type { Argument } from "../syntax/word.ts";
 
 /** Tests of find that run or write: `;` or `+` ends the command of the first four. */
-const findRuns = new Set(["-exec", "-execdir", "-ok", "-okdir"]);
-const findWrites = new Set(["-fprint", "-fprint0", "-fprintf", "-fls"]);
+const runActions = new Set(["-exec", "-execdir", "-ok", "-okdir"]);
+const writeActions = new Set(["-fprint", "-fprint0", "-fprintf", "-fls"]);
 
-export function describeFind({ scan, args, command, place }: Invocation): OpaqueReason | undefined {
-  const words = findWords(args);
+export function describeFind({ scan, args, command, evalContext }: Invocation): OpaqueReason | undefined {
+  const words = splitFindWords(args);
   const { starts, tests } = words;
-  addFolders(scan, starts, followsLinks(words), place);
-  const firstAction = tests.findIndex(({ text }) => findRuns.has(text));
+  addFolders(scan, starts, followsLinks(words), evalContext);
+  const firstAction = tests.findIndex(({ text }) => runActions.has(text));
   const found: string[] = [];
   for (const [index, arg] of tests.entries()) {
     const next = tests[index + 1];
-    if (findRuns.has(arg.text)) {
-      const handed = () => filesFound(scan, words, firstAction, place);
-      const inner = findCommand(commandWords(arg.text, tests.slice(index + 1)), command, handed);
-      scan.addWrapped(inner, inFoundFolder(arg.text, place));
+    if (runActions.has(arg.text)) {
+      const handed = () => listFoundFiles(scan, words, firstAction, evalContext);
+      const inner = createFoundCommand(takeCommandWords(arg.text, tests.slice(index + 1)), command, handed);
+      scan.addWrapped(inner, enterFoundFolder(arg.text, evalContext));
     }
-    if (findWrites.has(arg.text) && next) addPath(scan, next, { access: "edit" }, place);
+    if (writeActions.has(arg.text) && next) addPath(scan, next, { access: "edit" }, evalContext);
     if (/^-(?:newer\w*|anewer|cnewer|samefile)$/.test(arg.text) && next)
-      addPath(scan, next, { access: "read" }, place);
-    if (arg.text === "-files0-from" && next) addListed(scan, next, place);
-    if (arg.text === "-delete") addDeletions(scan, starts, !tests.some(isNarrowing), place);
-    if (findRuns.has(arg.text) || findWrites.has(arg.text) || arg.text === "-delete") found.push(arg.text);
+      addPath(scan, next, { access: "read" }, evalContext);
+    if (arg.text === "-files0-from" && next) addFileList(scan, next, evalContext);
+    if (arg.text === "-delete") addDeletions(scan, starts, !tests.some(isNarrowing), evalContext);
+    if (runActions.has(arg.text) || writeActions.has(arg.text) || arg.text === "-delete")
+      found.push(arg.text);
   }
-  if (args.some((arg) => !arg.values && /^(?:-|$)/.test(arg.known))) return doubts.unsure;
-  return found.length > 0 ? doubts.option([...new Set(found)]) : undefined;
+  if (args.some((arg) => !arg.values && /^(?:-|$)/.test(arg.known))) return opaqueReasons.unsure;
+  return found.length > 0 ? opaqueReasons.option([...new Set(found)]) : undefined;
 }
 
 function followsLinks({ options, tests }: FindWords): boolean {
@@ -43,27 +44,27 @@ function followsLinks({ options, tests }: FindWords): boolean {
 
 /** What stands behind `-x` is a command that gets what was found. */
 export function describeFd(invocation: Invocation): OpaqueReason | undefined {
-  const { scan, args, command, place } = invocation;
+  const { scan, args, command, evalContext } = invocation;
   const runs = args.findIndex(({ text }) => /^(?:-[xX]|--exec(?:-batch)?)$/.test(text));
-  if (runs === -1) return describeProgram(invocation, programOf("fd"));
-  const inner = findCommand(commandWords("-exec", args.slice(runs + 1)), command);
-  scan.addWrapped({ ...inner, argv: [...inner.argv, unknownArguments] }, place);
-  return describeProgram({ ...invocation, args: args.slice(0, runs + 1) }, programOf("fd"));
+  if (runs === -1) return describeProgram(invocation, findProgram("fd"));
+  const inner = createFoundCommand(takeCommandWords("-exec", args.slice(runs + 1)), command);
+  scan.addWrapped({ ...inner, argv: [...inner.argv, unknownArguments] }, evalContext);
+  return describeProgram({ ...invocation, args: args.slice(0, runs + 1) }, findProgram("fd"));
 }
 
 /** What find runs; a program that only reads gets the files that are there now, any other what nobody can know. */
-function findCommand(
+function createFoundCommand(
   written: readonly Argument[],
   command: SimpleCommand,
   handed?: () => PipedFiles,
 ): SimpleCommand {
   const files = isReader(written) ? handed?.() : undefined;
-  const argv = written.map((word) => (word.text.includes("{}") ? inPlaceOfBraces(word, files) : word));
+  const argv = written.map((word) => (word.text.includes("{}") ? replaceBraces(word, files) : word));
   return { ...command, argv, raw: canonicalText(argv), assignments: [] };
 }
 
 /** A `+` ends the command behind `{}` only, and never one that a person is asked for. */
-function commandWords(action: string, words: readonly Argument[]): readonly Argument[] {
+function takeCommandWords(action: string, words: readonly Argument[]): readonly Argument[] {
   const isAsked = action.startsWith("-ok");
   const end = words.findIndex(
     ({ text }, index) => text === ";" || (text === "+" && !isAsked && words[index - 1]?.text === "{}"),
@@ -71,13 +72,13 @@ function commandWords(action: string, words: readonly Argument[]): readonly Argu
   return end === -1 ? words : words.slice(0, end);
 }
 
-function inPlaceOfBraces(word: Argument, files: PipedFiles): Argument {
+function replaceBraces(word: Argument, files: PipedFiles): Argument {
   if (word.text === "{}" && files !== undefined) return { ...word, values: files, known: "" };
   return { ...word, values: undefined, known: word.text.startsWith("{}") ? "./" : word.text };
 }
 
-function inFoundFolder(option: string, place: EvalContext): EvalContext {
-  return option.endsWith("dir") ? { ...place, bases: undefined } : place;
+function enterFoundFolder(option: string, evalContext: EvalContext): EvalContext {
+  return option.endsWith("dir") ? { ...evalContext, workingDirs: undefined } : evalContext;
 }
 
 /** Tests of find that leave something out. */
@@ -87,8 +88,13 @@ function isNarrowing({ text }: Argument): boolean {
   );
 }
 
-function addDeletions(scan: Scan, starts: readonly Argument[], removes: boolean, place: EvalContext): void {
+function addDeletions(
+  scan: Scan,
+  starts: readonly Argument[],
+  removes: boolean,
+  evalContext: EvalContext,
+): void {
   const folders = starts.length > 0 ? starts : [literalArgument(".")];
   for (const folder of folders)
-    addPath(scan, folder, { access: "edit", folder: true, below: true, removes }, place);
+    addPath(scan, folder, { access: "edit", folder: true, below: true, removes }, evalContext);
 }

@@ -1,82 +1,120 @@
-import { doubts, strictestDoubt } from "../opaque-reason.ts";
+import { opaqueReasons, strictestReason } from "../opaque-reason.ts";
 import type { OpaqueReason } from "../opaque-reason.ts";
 import { addOptionFiles } from "./operands.ts";
-import { dangersIn, readOptions, words } from "./options.ts";
-import type { Options } from "./options.ts";
-import { inFolder } from "../syntax/working-dirs.ts";
+import { findFlags, parseOptions, splitWords } from "./options.ts";
+import type { ParsedOptions } from "./options.ts";
+import { enterFolder } from "../syntax/working-dirs.ts";
 import type { Invocation, EvalContext, Scan } from "../part.ts";
 import { addPath, addUnknownPath } from "../syntax/paths.ts";
 import { describeProgram } from "./program.ts";
-import { interactive } from "./program-table.ts";
+import { interactiveReason } from "./program-table.ts";
 import type { Program } from "./program-table.ts";
-import { knownText, literalArgument, valueFrom } from "../syntax/word.ts";
+import { knownText, literalArgument, sliceValue } from "../syntax/word.ts";
 import type { Argument } from "../syntax/word.ts";
 
 /** git before its command. */
-export const git: Program = {
-  values: "-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source",
-  danger: "-c --config-env --exec-path --git-dir --work-tree --namespace",
-  leads: true,
+export const gitProgram: Program = {
+  valueFlags: "-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source",
+  dangerousFlags: "-c --config-env --exec-path --git-dir --work-tree --namespace",
+  stopsAtFirstOperand: true,
 };
 
-const danger = "--upload-pack --receive-pack --exec --output --ext-diff --open-files-in-pager --config";
-const texts =
+const commonDangerousFlags =
+  "--upload-pack --receive-pack --exec --output --ext-diff --open-files-in-pager --config";
+const commonTextFlags =
   "-m --message --author --date --grep --format --pretty --since --until --after --before -S -G -L --trailer -n --max-count --committer";
 
 /** git's commands with more than the common options. */
-const commands: Record<string, Program> = {
+const gitCommands: Record<string, Program> = {
   grep: {
-    danger: `${danger} -O`,
-    texts: "-e -A -B -C -m --max-depth",
-    reads: "-f",
+    dangerousFlags: `${commonDangerousFlags} -O`,
+    textFlags: "-e -A -B -C -m --max-depth",
+    inputFileFlags: "-f",
     operands: "read",
-    skip: 1,
-    instead: "-e -f",
-    searches: "*",
+    skippedOperands: 1,
+    patternFlags: "-e -f",
+    recursiveReadFlags: "*",
   },
-  archive: { danger: `${danger} -o --remote`, writes: "-o --output" },
-  "format-patch": { danger: `${danger} -o --output-directory`, writes: "-o --output-directory" },
+  archive: { dangerousFlags: `${commonDangerousFlags} -o --remote`, outputFileFlags: "-o --output" },
+  "format-patch": {
+    dangerousFlags: `${commonDangerousFlags} -o --output-directory`,
+    outputFileFlags: "-o --output-directory",
+  },
   clone: {
     operands: "clone",
-    danger: `${danger} -u -c --template`,
-    values: "-b --branch --depth -o --origin",
+    dangerousFlags: `${commonDangerousFlags} -u -c --template`,
+    valueFlags: "-b --branch --depth -o --origin",
   },
   init: {
-    danger: `${danger} --template --separate-git-dir`,
-    values: "-b --initial-branch --object-format",
+    dangerousFlags: `${commonDangerousFlags} --template --separate-git-dir`,
+    valueFlags: "-b --initial-branch --object-format",
     operands: "write",
-    below: "*",
+    recursiveWriteFlags: "*",
   },
-  fetch: { danger: `${danger} -o` },
-  push: { danger, texts: "-o --push-option" },
-  rebase: { danger: `${danger} -x -i --interactive` },
+  fetch: { dangerousFlags: `${commonDangerousFlags} -o` },
+  push: { dangerousFlags: commonDangerousFlags, textFlags: "-o --push-option" },
+  rebase: { dangerousFlags: `${commonDangerousFlags} -x -i --interactive` },
   branch: {
-    danger: `${danger} --edit-description --no-list`,
-    texts: "--format --sort --contains --no-contains --merged --points-at",
+    dangerousFlags: `${commonDangerousFlags} --edit-description --no-list`,
+    textFlags: "--format --sort --contains --no-contains --merged --points-at",
   },
   config: {
-    danger: `${danger} --no-list --no-get --no-get-all --no-get-regexp --no-get-urlmatch --no-get-color --no-get-colorbool`,
-    reads: "-f --file",
-    texts: "--type --default",
+    dangerousFlags: `${commonDangerousFlags} --no-list --no-get --no-get-all --no-get-regexp --no-get-urlmatch --no-get-color --no-get-colorbool`,
+    inputFileFlags: "-f --file",
+    textFlags: "--type --default",
   },
-  commit: { danger, texts: `${texts} -C --reuse-message`, reads: "-F --file -t --template" },
-  tag: { danger, texts: `${texts} --sort -u --local-user`, reads: "-F --file" },
-  notes: { danger, texts, reads: "-F --file" },
-  rm: { danger, operands: "write", removes: true, below: "-r" },
-  mv: { danger, operands: "move", removes: true, below: "*", searches: "*" },
-  restore: { danger, operands: "write", below: "*", texts: "-s --source" },
-  clean: { danger, texts: "-e --exclude", writesUnseen: true, looks: "-n --dry-run" },
-  apply: { danger, operands: "read", writesUnseen: true, values: "--directory" },
-  stash: { danger, texts: "-m --message" },
-  switch: { danger, values: "-c -C --create --force-create" },
-  checkout: { danger, values: "-b -B --orphan" },
-  worktree: { danger, values: "-b -B --reason" },
-  difftool: { opaque: interactive },
-  mergetool: { opaque: interactive },
-  gui: { opaque: interactive },
-  instaweb: { opaque: interactive },
-  bisect: { danger: `${danger} run` },
-  submodule: { danger: `${danger} foreach` },
+  commit: {
+    dangerousFlags: commonDangerousFlags,
+    textFlags: `${commonTextFlags} -C --reuse-message`,
+    inputFileFlags: "-F --file -t --template",
+  },
+  tag: {
+    dangerousFlags: commonDangerousFlags,
+    textFlags: `${commonTextFlags} --sort -u --local-user`,
+    inputFileFlags: "-F --file",
+  },
+  notes: { dangerousFlags: commonDangerousFlags, textFlags: commonTextFlags, inputFileFlags: "-F --file" },
+  rm: {
+    dangerousFlags: commonDangerousFlags,
+    operands: "write",
+    removesFiles: true,
+    recursiveWriteFlags: "-r",
+  },
+  mv: {
+    dangerousFlags: commonDangerousFlags,
+    operands: "move",
+    removesFiles: true,
+    recursiveWriteFlags: "*",
+    recursiveReadFlags: "*",
+  },
+  restore: {
+    dangerousFlags: commonDangerousFlags,
+    operands: "write",
+    recursiveWriteFlags: "*",
+    textFlags: "-s --source",
+  },
+  clean: {
+    dangerousFlags: commonDangerousFlags,
+    textFlags: "-e --exclude",
+    writesUnnamedFiles: true,
+    readOnlyFlags: "-n --dry-run",
+  },
+  apply: {
+    dangerousFlags: commonDangerousFlags,
+    operands: "read",
+    writesUnnamedFiles: true,
+    valueFlags: "--directory",
+  },
+  stash: { dangerousFlags: commonDangerousFlags, textFlags: "-m --message" },
+  switch: { dangerousFlags: commonDangerousFlags, valueFlags: "-c -C --create --force-create" },
+  checkout: { dangerousFlags: commonDangerousFlags, valueFlags: "-b -B --orphan" },
+  worktree: { dangerousFlags: commonDangerousFlags, valueFlags: "-b -B --reason" },
+  difftool: { opaque: interactiveReason },
+  mergetool: { opaque: interactiveReason },
+  gui: { opaque: interactiveReason },
+  instaweb: { opaque: interactiveReason },
+  bisect: { dangerousFlags: `${commonDangerousFlags} run` },
+  submodule: { dangerousFlags: `${commonDangerousFlags} foreach` },
   "filter-branch": { opaque: "it runs shell text" },
   "filter-repo": { opaque: "it runs program text" },
   "send-email": { opaque: "it runs what its configuration names" },
@@ -84,12 +122,12 @@ const commands: Record<string, Program> = {
 };
 
 /** What is known of one of git's commands. */
-function commandOf(name: string): Program {
+function findGitCommand(name: string): Program {
   return (
-    (Object.hasOwn(commands, name) ? commands[name] : undefined) ?? {
-      danger,
-      texts,
-      writes: "--output",
+    (Object.hasOwn(gitCommands, name) ? gitCommands[name] : undefined) ?? {
+      dangerousFlags: commonDangerousFlags,
+      textFlags: commonTextFlags,
+      outputFileFlags: "--output",
     }
   );
 }
@@ -102,16 +140,20 @@ const configReading = /^(?:get|list)$/;
 const configChanges = /^(?:--(?:unset|rem|ren|ed|add|rep).*|-\w*e\w*|edit)$/;
 
 export function describeGit(invocation: Invocation): OpaqueReason | undefined {
-  const { scan, args, place } = invocation;
-  const before = readOptions(args, git);
-  addOptionFiles(scan, before, git, place);
-  const dangers = dangersIn(before, git.danger);
-  const around = before.unsure ? doubts.unsure : dangers.length > 0 ? doubts.option(dangers) : undefined;
+  const { scan, args, evalContext } = invocation;
+  const before = parseOptions(args, gitProgram);
+  addOptionFiles(scan, before, gitProgram, evalContext);
+  const dangers = findFlags(before, gitProgram.dangerousFlags);
+  const around = before.isUncertain
+    ? opaqueReasons.unsure
+    : dangers.length > 0
+      ? opaqueReasons.option(dangers)
+      : undefined;
   const [subcommand, ...rest] = before.operands;
   if (!subcommand) return around;
-  if (knownText(subcommand) === undefined) return doubts.unsure;
-  const inside = { ...invocation, place: inFolders(before, place) };
-  return strictestDoubt(describeSubcommand(subcommand.text, rest, inside), around);
+  if (knownText(subcommand) === undefined) return opaqueReasons.unsure;
+  const inside = { ...invocation, evalContext: enterFolders(before, evalContext) };
+  return strictestReason(describeSubcommand(subcommand.text, rest, inside), around);
 }
 
 function describeSubcommand(
@@ -119,43 +161,50 @@ function describeSubcommand(
   args: readonly Argument[],
   invocation: Invocation,
 ): OpaqueReason | undefined {
-  const { scan, place } = invocation;
-  const program = commandOf(name);
-  if (name === "checkout") addCheckedOut(scan, args, place);
-  if (name === "worktree" && args[0]?.text === "add") addWorktree(scan, args.slice(1), program, place);
-  if (printing.has(name)) addPrinted(scan, args, place);
-  if (args.some(({ text }) => text.startsWith("--no-ind"))) addCompared(scan, args, place);
+  const { scan, evalContext } = invocation;
+  const program = findGitCommand(name);
+  if (name === "checkout") addCheckoutPaths(scan, args, evalContext);
+  if (name === "worktree" && args[0]?.text === "add") addWorktree(scan, args.slice(1), program, evalContext);
+  if (printingCommands.has(name)) addPrintedFiles(scan, args, evalContext);
+  if (args.some(({ text }) => text.startsWith("--no-ind"))) addComparedFiles(scan, args, evalContext);
   if (name === "cat-file" && args.some(({ text }) => /^--batch(?!-check|-all)/.test(text)))
-    addUnknownPath(scan, "git cat-file --batch", { access: "read" }, unknownFile);
+    addUnknownPath(scan, "git cat-file --batch", { access: "read" }, unknownFileReason);
   if (name === "bundle" && args[0]?.text === "create" && args[1])
-    addPath(scan, args[1], { access: "edit" }, place);
-  if (packing.has(name)) addPath(scan, literalArgument("."), { access: "read", within: true }, place);
+    addPath(scan, args[1], { access: "edit" }, evalContext);
+  if (packingCommands.has(name))
+    addPath(scan, literalArgument("."), { access: "read", within: true }, evalContext);
   const own = describeProgram({ ...invocation, args }, program);
-  const doubt = strictestDoubt(wordDoubt(name, args, program), own);
-  if (doubt === doubts.gitConfig) addPath(scan, literalArgument(".git/config"), { access: "edit" }, place);
+  const doubt = strictestReason(findDangerousWord(name, args, program), own);
+  if (doubt === opaqueReasons.gitConfig)
+    addPath(scan, literalArgument(".git/config"), { access: "edit" }, evalContext);
   return doubt;
 }
 
 /** `git worktree add a` fills the folder `a`. */
-function addWorktree(scan: Scan, args: readonly Argument[], program: Program, place: EvalContext): void {
-  const [folder] = readOptions(args, program).operands;
-  if (folder) addPath(scan, folder, { access: "edit", folder: true, below: true }, place);
+function addWorktree(
+  scan: Scan,
+  args: readonly Argument[],
+  program: Program,
+  evalContext: EvalContext,
+): void {
+  const [folder] = parseOptions(args, program).operands;
+  if (folder) addPath(scan, folder, { access: "edit", folder: true, below: true }, evalContext);
 }
 
 /** Commands that print what files are or were, and such that pack all of them. */
-const printing = words(
+const printingCommands = splitWords(
   "show diff log blame annotate cat-file grep archive diff-tree format-patch whatchanged",
 );
-const packing = words("archive bundle fast-export");
+const packingCommands = splitWords("archive bundle fast-export");
 
 /** `git show HEAD~1:a` and `git log -p -- a` print `a`. */
-function addPrinted(scan: Scan, args: readonly Argument[], place: EvalContext): void {
+function addPrintedFiles(scan: Scan, args: readonly Argument[], evalContext: EvalContext): void {
   const dashes = args.findIndex(({ text }) => text === "--");
   const revisions = dashes === -1 ? args : args.slice(0, dashes);
   const paths = dashes === -1 ? [] : args.slice(dashes + 1);
-  for (const { text, values } of revisions.map(withoutRange)) {
+  for (const { text, values } of revisions.map(removeLineRange)) {
     if (values === undefined && /^(?!-).*:/s.test(text))
-      addUnknownPath(scan, text, { access: "read" }, unknownFile);
+      addUnknownPath(scan, text, { access: "read" }, unknownFileReason);
     for (const value of values ?? []) {
       const file = inRevision.exec(value.text)?.[1];
       if (file)
@@ -163,58 +212,58 @@ function addPrinted(scan: Scan, args: readonly Argument[], place: EvalContext): 
           scan,
           { ...literalArgument(file), values: [{ text: file, glob: value.glob }] },
           { access: "read" },
-          place,
+          evalContext,
         );
     }
   }
-  for (const path of paths) addPath(scan, path, { access: "read", within: true }, place);
+  for (const path of paths) addPath(scan, path, { access: "read", within: true }, evalContext);
 }
 
 /** `-L1,5:a` and `-L :name:a` print lines of `a`, as `:a` does. */
-function withoutRange(arg: Argument, index: number, args: readonly Argument[]): Argument {
+function removeLineRange(arg: Argument, index: number, args: readonly Argument[]): Argument {
   const isRange = arg.text.startsWith("-L") || args[index - 1]?.text === "-L";
   const from = isRange ? arg.text.lastIndexOf(":") : -1;
   if (from === -1) return arg;
-  const values = arg.values?.map((value) => valueFrom(value, value.text.lastIndexOf(":")));
+  const values = arg.values?.map((value) => sliceValue(value, value.text.lastIndexOf(":")));
   return { ...arg, text: arg.text.slice(from), values };
 }
 
 /** `git diff --no-index` compares any files. */
-function addCompared(scan: Scan, args: readonly Argument[], place: EvalContext): void {
+function addComparedFiles(scan: Scan, args: readonly Argument[], evalContext: EvalContext): void {
   for (const file of args.filter(({ text }) => !text.startsWith("-")))
-    addPath(scan, file, { access: "read", within: true }, place);
+    addPath(scan, file, { access: "read", within: true }, evalContext);
 }
 
-const unknownFile = "the file that it prints cannot be known before it runs";
+const unknownFileReason = "the file that it prints cannot be known before it runs";
 
 /** `HEAD:a`, `:a`, `:2:a`; neither a search for a message (`:/a`) nor an option. */
 const inRevision = /^(?!-)(?:[^:{]|\{[^}]*\})*:(?:[0-3]:)?(?!\/)(.+)$/s;
 
 /** Each `-C` leads on from the one before. */
-function inFolders({ found }: Options, place: EvalContext): EvalContext {
+function enterFolders({ flags: found }: ParsedOptions, evalContext: EvalContext): EvalContext {
   const folders = found.flatMap(({ name, value }) => (name === "-C" && value ? [value] : []));
-  return folders.reduce(inFolder, place);
+  return folders.reduce(enterFolder, evalContext);
 }
 
 /** `git checkout -- a` overwrites `a`. */
-function addCheckedOut(scan: Scan, args: readonly Argument[], place: EvalContext): void {
+function addCheckoutPaths(scan: Scan, args: readonly Argument[], evalContext: EvalContext): void {
   const dashes = args.findIndex(({ text }) => text === "--");
   const files = dashes === -1 ? [] : args.slice(dashes + 1);
-  for (const file of files) addPath(scan, file, { access: "edit", below: true }, place);
+  for (const file of files) addPath(scan, file, { access: "edit", below: true }, evalContext);
 }
 
 /** Words that are no options and yet make git run something. */
-function wordDoubt(
+function findDangerousWord(
   subcommand: string,
   rest: readonly Argument[],
   program: Program,
 ): OpaqueReason | undefined {
-  const named = rest.find((arg) => words(program.danger).has(arg.text));
-  if (named && !named.text.startsWith("-")) return doubts.option([named.text]);
+  const named = rest.find((arg) => splitWords(program.dangerousFlags).has(arg.text));
+  if (named && !named.text.startsWith("-")) return opaqueReasons.option([named.text]);
   if (rest.some((arg) => /^(?:ext|fd)::/.test(arg.text)))
     return { reason: "a remote of this kind runs a command" };
   return subcommand === "config" && changesConfig(rest.map(({ text }) => text))
-    ? doubts.gitConfig
+    ? opaqueReasons.gitConfig
     : undefined;
 }
 

@@ -1,72 +1,90 @@
 import { basename, extname, isAbsolute } from "node:path";
-import { hasOption, words } from "./options.ts";
-import type { Options } from "./options.ts";
+import { hasFlag, splitWords } from "./options.ts";
+import type { ParsedOptions } from "./options.ts";
 import type { EvalContext, Scan } from "../part.ts";
-import { addListed, addPath, addVisiblePaths, fileOfAddress } from "../syntax/paths.ts";
+import { addFileList, addPath, addVisiblePaths, parseFileUrl } from "../syntax/paths.ts";
 import type { PathUse } from "../syntax/paths.ts";
 import type { Program } from "./program-table.ts";
 import { literalArgument } from "../syntax/word.ts";
 import type { Argument, Value } from "../syntax/word.ts";
 
 /** Adds the files that the options of a program name. */
-export function addOptionFiles(scan: Scan, options: Options, program: Program, place: EvalContext): void {
-  const [reads, writes, uploads] = [words(program.reads), words(program.writes), words(program.uploads)];
-  const [fills, lists] = [words(program.fills), words(program.lists)];
-  for (const { name, value, isText } of options.found) {
+export function addOptionFiles(
+  scan: Scan,
+  options: ParsedOptions,
+  program: Program,
+  evalContext: EvalContext,
+): void {
+  const [reads, writes, uploads] = [
+    splitWords(program.inputFileFlags),
+    splitWords(program.outputFileFlags),
+    splitWords(program.uploadFlags),
+  ];
+  const [fills, lists] = [splitWords(program.outputDirFlags), splitWords(program.fileListFlags)];
+  for (const { name, value, isText } of options.flags) {
     if (!value || isText) continue;
     if (fills.has(name)) {
-      addFilled(scan, value, options.operands, place);
+      addOutputFolder(scan, value, options.operands, evalContext);
       continue;
     }
     if (lists.has(name)) {
-      addListed(scan, value, place);
+      addFileList(scan, value, evalContext);
       continue;
     }
-    if (uploads.has(name)) addUpload(scan, value, place);
-    if (writes.has(name)) addPath(scan, value, { access: "edit" }, place);
-    else if (reads.has(name)) addPath(scan, value, { access: "read" }, place);
+    if (uploads.has(name)) addUpload(scan, value, evalContext);
+    if (writes.has(name)) addPath(scan, value, { access: "edit" }, evalContext);
+    else if (reads.has(name)) addPath(scan, value, { access: "read" }, evalContext);
     else if (!uploads.has(name))
-      addVisiblePaths(scan, value, place, program.operands === undefined ? "read" : "visible");
+      addVisiblePaths(scan, value, evalContext, program.operands === undefined ? "read" : "visible");
   }
 }
 
 /** Adds the files that the operands of a program name. */
-export function addOperands(scan: Scan, options: Options, program: Program, place: EvalContext): void {
-  const skipped = program.skip && !hasOption(options, program.instead) ? program.skip : 0;
+export function addOperands(
+  scan: Scan,
+  options: ParsedOptions,
+  program: Program,
+  evalContext: EvalContext,
+): void {
+  const skipped =
+    program.skippedOperands && !hasFlag(options, program.patternFlags) ? program.skippedOperands : 0;
   const operands = options.operands.slice(skipped);
-  const below = program.below === "*" || hasOption(options, program.below);
-  const follows = hasOption(options, program.follows);
-  const edit: PathUse = { access: "edit", below, follows, removes: program.removes ?? false };
-  const within = program.searches === "*" || hasOption(options, program.searches);
+  const below = program.recursiveWriteFlags === "*" || hasFlag(options, program.recursiveWriteFlags);
+  const follows = hasFlag(options, program.followLinkFlags);
+  const edit: PathUse = { access: "edit", below, follows, removes: program.removesFiles ?? false };
+  const within = program.recursiveReadFlags === "*" || hasFlag(options, program.recursiveReadFlags);
   const read: PathUse = { access: "read", within, follows };
-  if (hasOption(options, program.makes)) return operands.forEach((file) => addPath(scan, file, edit, place));
+  if (hasFlag(options, program.mkdirFlags))
+    return operands.forEach((file) => addPath(scan, file, edit, evalContext));
   switch (program.operands) {
     case "text":
       return;
     case "address":
-      return addAddresses(scan, operands, savesFiles(options, program), place);
+      return addAddresses(scan, operands, savesFiles(options, program), evalContext);
     case "read":
-      return addReads(scan, operands, program, read, place);
+      return addReads(scan, operands, program, read, evalContext);
     case "write":
-      return operands.forEach((file) => addPath(scan, file, edit, place));
+      return operands.forEach((file) => addPath(scan, file, edit, evalContext));
     case "change":
-      if (hasOption(options, program.looks)) return addReads(scan, operands, program, read, place);
-      return operands.forEach((file) => addChange(scan, file, edit, place));
+      if (hasFlag(options, program.readOnlyFlags))
+        return addReads(scan, operands, program, read, evalContext);
+      return operands.forEach((file) => addConvertedFile(scan, file, edit, evalContext));
     case "pack":
-      if (hasOption(options, program.takes)) addTaken(scan, operands.slice(1), place);
-      return addPacked(scan, operands, read, edit, place);
+      if (hasFlag(options, program.removeSourceFlags))
+        addRemovedSources(scan, operands.slice(1), evalContext);
+      return addArchive(scan, operands, read, edit, evalContext);
     case "clone":
-      return addClone(scan, operands, place);
+      return addClone(scan, operands, evalContext);
     case "folder":
-      return addFolders(scan, operands, follows, place);
+      return addFolders(scan, operands, follows, evalContext);
     case "copy":
     case "move":
     case "link":
-      return addCopies(scan, operands, program, options, { read, edit }, place);
+      return addCopies(scan, operands, program, options, { read, edit }, evalContext);
     case "name":
-      return operands.forEach((operand) => addVisiblePaths(scan, operand, place));
+      return operands.forEach((operand) => addVisiblePaths(scan, operand, evalContext));
     case undefined:
-      return operands.forEach((operand) => addVisiblePaths(scan, operand, place, "read"));
+      return operands.forEach((operand) => addVisiblePaths(scan, operand, evalContext, "read"));
   }
 }
 
@@ -75,119 +93,131 @@ export function addFolders(
   scan: Scan,
   folders: readonly Argument[],
   follows: boolean,
-  place: EvalContext,
+  evalContext: EvalContext,
 ): void {
   const all = folders.length === 0 && follows ? [literalArgument(".")] : folders;
-  for (const folder of all) addPath(scan, folder, { access: "visible", folder: true, follows }, place);
+  for (const folder of all) addPath(scan, folder, { access: "visible", folder: true, follows }, evalContext);
 }
 
 /** Files below the folder, named by what the program reads. */
-export function addUnseenWrites(scan: Scan, place: EvalContext): void {
-  scan.rearrange();
-  addPath(scan, literalArgument("."), { access: "edit", folder: true, below: true }, place);
+export function addUnnamedWrites(scan: Scan, evalContext: EvalContext): void {
+  scan.invalidateListings();
+  addPath(scan, literalArgument("."), { access: "edit", folder: true, below: true }, evalContext);
 }
 
 /** A folder gets files with the names of the sources, or with such as nobody names here. */
-function addFilled(scan: Scan, folder: Argument, sources: readonly Argument[], place: EvalContext): void {
-  scan.rearrange();
-  addPath(scan, folder, { access: "edit", folder: true, below: true }, place);
+function addOutputFolder(
+  scan: Scan,
+  folder: Argument,
+  sources: readonly Argument[],
+  evalContext: EvalContext,
+): void {
+  scan.invalidateListings();
+  addPath(scan, folder, { access: "edit", folder: true, below: true }, evalContext);
   for (const source of sources)
-    for (const inside of namesInside(scan, folder, source, place))
-      addPath(scan, inside, { access: "edit" }, place);
+    for (const inside of pathsInTarget(scan, folder, source, evalContext))
+      addPath(scan, inside, { access: "edit" }, evalContext);
 }
 
 /** `@file`, `<file` or `name=@file;type=…`; another text is sent as it is. */
-function addUpload(scan: Scan, value: Argument, place: EvalContext): void {
+function addUpload(scan: Scan, value: Argument, evalContext: EvalContext): void {
   if (!value.values)
     return /[@<]/.test(value.known) || value.known === ""
-      ? addPath(scan, value, { access: "read" }, place)
+      ? addPath(scan, value, { access: "read" }, evalContext)
       : undefined;
   for (const { text } of value.values) {
     const file = /^[^@<]*[@<]([^;]+)/.exec(text)?.[1];
-    if (file && !text.includes("://")) addPath(scan, literalArgument(file), { access: "read" }, place);
+    if (file && !text.includes("://")) addPath(scan, literalArgument(file), { access: "read" }, evalContext);
   }
 }
 
 /** The result has another ending. */
-function addChange(scan: Scan, file: Argument, edit: PathUse, place: EvalContext): void {
-  addPath(scan, file, { access: "read" }, place);
-  addPath(scan, file, edit, place);
-  addPath(scan, mapText(file, withoutEnding), edit, place);
-  addBeginning(
+function addConvertedFile(scan: Scan, file: Argument, edit: PathUse, evalContext: EvalContext): void {
+  addPath(scan, file, { access: "read" }, evalContext);
+  addPath(scan, file, edit, evalContext);
+  addPath(scan, mapArgumentText(file, removeExtension), edit, evalContext);
+  addFilesWithPrefix(
     scan,
-    mapText(file, (path) => `${withoutEnding(path)}.`),
-    place,
+    mapArgumentText(file, (path) => `${removeExtension(path)}.`),
+    evalContext,
   );
 }
 
-function withoutEnding(path: string): string {
+function removeExtension(path: string): string {
   return path.slice(0, path.length - extname(path).length);
 }
 
 /** What is packed is gone afterwards. */
-function addTaken(scan: Scan, members: readonly Argument[], place: EvalContext): void {
-  for (const member of members) addPath(scan, member, { access: "edit", below: true, removes: true }, place);
+function addRemovedSources(scan: Scan, members: readonly Argument[], evalContext: EvalContext): void {
+  for (const member of members)
+    addPath(scan, member, { access: "edit", below: true, removes: true }, evalContext);
 }
 
 /** An archive may get an ending of its own. */
-function addPacked(
+function addArchive(
   scan: Scan,
   [archive, ...members]: readonly Argument[],
   read: PathUse,
   edit: PathUse,
-  place: EvalContext,
+  evalContext: EvalContext,
 ): void {
-  if (archive) addPath(scan, archive, edit, place);
+  if (archive) addPath(scan, archive, edit, evalContext);
   if (archive)
     addPath(
       scan,
-      mapText(archive, (text) => `${text}.zip`),
+      mapArgumentText(archive, (text) => `${text}.zip`),
       edit,
-      place,
+      evalContext,
     );
-  for (const member of members) addPath(scan, member, read, place);
+  for (const member of members) addPath(scan, member, read, evalContext);
 }
 
 /** Files whose names begin with the word. */
-export function addBeginning(scan: Scan, beginning: Argument, place: EvalContext): void {
+export function addFilesWithPrefix(scan: Scan, beginning: Argument, evalContext: EvalContext): void {
   const values = beginning.values?.map(({ text }) => ({ text: `${text}*`, glob: true }));
-  addPath(scan, { ...beginning, values }, { access: "edit" }, place);
+  addPath(scan, { ...beginning, values }, { access: "edit" }, evalContext);
 }
 
-function mapText(argument: Argument, change: (text: string) => string): Argument {
+function mapArgumentText(argument: Argument, change: (text: string) => string): Argument {
   const values = argument.values?.map((value) => ({ text: change(value.text), glob: value.glob }));
   return { ...argument, text: change(argument.text), values };
 }
 
-function savesFiles(options: Options, program: Program): boolean {
-  if (program.saves !== "*") return hasOption(options, program.saves);
-  return !hasOption(options, program.writes) && !hasOption(options, program.fills);
+function savesFiles(options: ParsedOptions, program: Program): boolean {
+  if (program.saveByUrlNameFlags !== "*") return hasFlag(options, program.saveByUrlNameFlags);
+  return !hasFlag(options, program.outputFileFlags) && !hasFlag(options, program.outputDirFlags);
 }
 
 /** A file's address is read; what is fetched may be saved under the last name of its address. */
-function addAddresses(scan: Scan, addresses: readonly Argument[], saves: boolean, place: EvalContext): void {
+function addAddresses(
+  scan: Scan,
+  addresses: readonly Argument[],
+  saves: boolean,
+  evalContext: EvalContext,
+): void {
   for (const address of addresses) {
     const { values = [], known } = address;
     if (address.values === undefined && /^(?:file:|$)/i.test(known) && address.text.includes("file:"))
-      addPath(scan, address, { access: "read" }, place);
+      addPath(scan, address, { access: "read" }, evalContext);
     for (const { text } of values) {
-      const file = fileOfAddress(text);
-      if (file !== undefined) addPath(scan, literalArgument(file), { access: "read" }, place);
+      const file = parseFileUrl(text);
+      if (file !== undefined) addPath(scan, literalArgument(file), { access: "read" }, evalContext);
       const name = saves ? basename(text.replace(/[?#].*$/s, "")) : "";
-      if (name !== "") addPath(scan, literalArgument(name), { access: "edit" }, place);
+      if (name !== "") addPath(scan, literalArgument(name), { access: "edit" }, evalContext);
     }
   }
 }
 
 /** The folder that is named, or one with the name of what is cloned. */
-function addClone(scan: Scan, [from, to]: readonly Argument[], place: EvalContext): void {
-  scan.rearrange();
-  if (from) addVisiblePaths(scan, from, place);
-  const folders = to ? [to] : (from?.values ?? []).map(({ text }) => literalArgument(clonedName(text)));
-  for (const folder of folders) addPath(scan, folder, { access: "edit", folder: true, below: true }, place);
+function addClone(scan: Scan, [from, to]: readonly Argument[], evalContext: EvalContext): void {
+  scan.invalidateListings();
+  if (from) addVisiblePaths(scan, from, evalContext);
+  const folders = to ? [to] : (from?.values ?? []).map(({ text }) => literalArgument(getCloneFolder(text)));
+  for (const folder of folders)
+    addPath(scan, folder, { access: "edit", folder: true, below: true }, evalContext);
 }
 
-function clonedName(address: string): string {
+function getCloneFolder(address: string): string {
   return (
     basename(address.replace(/\/+$/, ""))
       .replace(/^.*:/, "")
@@ -201,14 +231,14 @@ function addReads(
   operands: readonly Argument[],
   program: Program,
   read: PathUse,
-  place: EvalContext,
+  evalContext: EvalContext,
 ): void {
   for (const [index, file] of operands.entries()) {
-    if (program.leads && index > 0) addVisiblePaths(scan, file, place);
-    else addPath(scan, file, read, place);
+    if (program.stopsAtFirstOperand && index > 0) addVisiblePaths(scan, file, evalContext);
+    else addPath(scan, file, read, evalContext);
   }
   if (operands.length === 0 && read.within && program.operands === "read")
-    addPath(scan, literalArgument("."), read, place);
+    addPath(scan, literalArgument("."), read, evalContext);
 }
 
 /** The last operand is written unless an option names the target; a folder gets files with the sources' names. */
@@ -216,49 +246,53 @@ function addCopies(
   scan: Scan,
   operands: readonly Argument[],
   program: Program,
-  options: Options,
+  options: ParsedOptions,
   uses: { read: PathUse; edit: PathUse },
-  place: EvalContext,
+  evalContext: EvalContext,
 ): void {
-  scan.rearrange();
-  const target = targetOf(operands, program, options);
+  scan.invalidateListings();
+  const target = findTarget(operands, program, options);
   const edit = { ...uses.edit, removes: false };
   const sources = target && operands.length > 1 ? operands.slice(0, -1) : operands;
   for (const source of sources) {
     if (/^[\w.@-]+:(?!\/\/)/.test(source.text)) continue;
-    addPath(scan, source, uses.read, place);
-    if (program.operands === "move") addPath(scan, source, uses.edit, place);
-    if (program.links === "*" || hasOption(options, program.links))
-      addPath(scan, source, { access: "edit", below: true }, place);
+    addPath(scan, source, uses.read, evalContext);
+    if (program.operands === "move") addPath(scan, source, uses.edit, evalContext);
+    if (program.linkFlags === "*" || hasFlag(options, program.linkFlags))
+      addPath(scan, source, { access: "edit", below: true }, evalContext);
   }
   if (!target || /^[\w.@-]+:/.test(target.text)) return;
   const inside = sources.flatMap((source) =>
-    source === target ? [] : namesInside(scan, target, source, place),
+    source === target ? [] : pathsInTarget(scan, target, source, evalContext),
   );
-  for (const file of [target, ...inside]) addPath(scan, file, edit, place);
-  if (!hasOption(options, program.spares)) return;
-  const suffix = options.found.find(({ name, value }) => value && /^-(?:S|-suffix)$/.test(name))?.value;
-  for (const file of [target, ...inside]) addSpareCopy(scan, file, suffix?.text ?? "~", place);
+  for (const file of [target, ...inside]) addPath(scan, file, edit, evalContext);
+  if (!hasFlag(options, program.backupFlags)) return;
+  const suffix = options.flags.find(({ name, value }) => value && /^-(?:S|-suffix)$/.test(name))?.value;
+  for (const file of [target, ...inside]) addBackup(scan, file, suffix?.text ?? "~", evalContext);
 }
 
 /** What is overwritten is kept under a longer name, or under a numbered one. */
-function addSpareCopy(scan: Scan, file: Argument, suffix: string, place: EvalContext): void {
+function addBackup(scan: Scan, file: Argument, suffix: string, evalContext: EvalContext): void {
   addPath(
     scan,
-    mapText(file, (text) => text + suffix),
+    mapArgumentText(file, (text) => text + suffix),
     { access: "edit" },
-    place,
+    evalContext,
   );
-  addBeginning(
+  addFilesWithPrefix(
     scan,
-    mapText(file, (text) => `${text}.~`),
-    place,
+    mapArgumentText(file, (text) => `${text}.~`),
+    evalContext,
   );
 }
 
 /** A wildcard alone may stand for sources and a target; a link without one is made where the shell is. */
-function targetOf(operands: readonly Argument[], program: Program, options: Options): Argument | undefined {
-  if (hasOption(options, program.fills)) return undefined;
+function findTarget(
+  operands: readonly Argument[],
+  program: Program,
+  options: ParsedOptions,
+): Argument | undefined {
+  if (hasFlag(options, program.outputDirFlags)) return undefined;
   const last = operands.at(-1);
   if (operands.length !== 1) return last;
   if (program.operands === "link") return literalArgument(".");
@@ -266,11 +300,11 @@ function targetOf(operands: readonly Argument[], program: Program, options: Opti
 }
 
 /** `cp x/.env folder` may write `folder/.env`; `cp -r x/. folder` and `cp x/* folder` what lies in `x` now. */
-function namesInside(scan: Scan, target: Argument, source: Argument, place: EvalContext): Argument[] {
+function pathsInTarget(scan: Scan, target: Argument, source: Argument, evalContext: EvalContext): Argument[] {
   if (!target.values) return [];
   const names = (source.values ?? [{ text: "*", glob: true }]).flatMap((value) => [
     { text: basename(value.text), glob: value.glob },
-    ...namesBelow(scan, value, place).map((text) => ({ text, glob: false })),
+    ...namesInSource(scan, value, evalContext).map((text) => ({ text, glob: false })),
   ]);
   return target.values.flatMap((folder) =>
     names.map((name): Argument => {
@@ -281,9 +315,9 @@ function namesInside(scan: Scan, target: Argument, source: Argument, place: Eval
 }
 
 /** Names in a folder that is copied with what it holds (`x/`, `x/.`, `x/*`). */
-function namesBelow(scan: Scan, { text }: Value, { bases }: EvalContext): readonly string[] {
+function namesInSource(scan: Scan, { text }: Value, { workingDirs }: EvalContext): readonly string[] {
   const folder = /^(.*?)\/+(?:\.|\*|)$/s.exec(text)?.[1];
   if (folder === undefined || /[*?]/.test(folder)) return [];
-  const from = isAbsolute(text) ? ["/"] : (bases ?? []);
+  const from = isAbsolute(text) ? ["/"] : (workingDirs ?? []);
   return from.flatMap((base) => scan.context.list?.(scan.realPath(base, folder || "/")) ?? []);
 }

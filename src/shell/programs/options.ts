@@ -1,34 +1,34 @@
 import type { Program } from "./program-table.ts";
 import { attachedPath } from "../syntax/paths.ts";
 import type { Argument } from "../syntax/word.ts";
-import { literalArgument, valueFrom } from "../syntax/word.ts";
+import { literalArgument, sliceValue } from "../syntax/word.ts";
 
-export interface FoundOption {
+export interface ParsedOption {
   name: string;
   value?: Argument;
   /** The value stands in a word of its own and is a text in which no path is looked for. */
   isText: boolean;
 }
 
-export interface Options {
-  found: readonly FoundOption[];
+export interface ParsedOptions {
+  flags: readonly ParsedOption[];
   operands: readonly Argument[];
   /** An argument that cannot be known may be an option. */
-  unsure: boolean;
+  isUncertain: boolean;
 }
 
 /** Tells options, their values and operands apart, as getopt does with the program's table. */
-export function readOptions(args: readonly Argument[], program: Program): Options {
-  const reading = new OptionReading(args, program);
+export function parseOptions(args: readonly Argument[], program: Program): ParsedOptions {
+  const reading = new OptionParser(args, program);
   return reading.run();
 }
 
-class OptionReading {
+class OptionParser {
   readonly #args: readonly Argument[];
   readonly #program: Program;
   readonly #valued: ReadonlySet<string>;
   readonly #texts: ReadonlySet<string>;
-  readonly #found: FoundOption[] = [];
+  readonly #found: ParsedOption[] = [];
   readonly #operands: Argument[] = [];
   #unsure = false;
   #next = 0;
@@ -36,29 +36,29 @@ class OptionReading {
   constructor(args: readonly Argument[], program: Program) {
     this.#args = args;
     this.#program = program;
-    this.#texts = words(program.texts);
+    this.#texts = splitWords(program.textFlags);
     this.#valued = new Set([
-      ...words(program.values),
+      ...splitWords(program.valueFlags),
       ...this.#texts,
-      ...words(program.reads),
-      ...words(program.lists),
-      ...words(program.writes),
-      ...words(program.uploads),
-      ...words(program.fills),
+      ...splitWords(program.inputFileFlags),
+      ...splitWords(program.fileListFlags),
+      ...splitWords(program.outputFileFlags),
+      ...splitWords(program.uploadFlags),
+      ...splitWords(program.outputDirFlags),
     ]);
   }
 
-  run(): Options {
+  run(): ParsedOptions {
     for (let arg = this.#take(); arg; arg = this.#take()) {
       if (arg.text === "--") break;
       const isOption = arg.text.startsWith("-") && arg.text !== "-";
       if (this.#mayBeAnother(arg, isOption)) this.#unsure = true;
       if (isOption) this.#option(arg);
       else this.#operands.push(arg);
-      if (!isOption && this.#program.leads) break;
+      if (!isOption && this.#program.stopsAtFirstOperand) break;
     }
     this.#operands.push(...this.#args.slice(this.#next));
-    return { found: this.#found, operands: this.#operands, unsure: this.#unsure };
+    return { flags: this.#found, operands: this.#operands, isUncertain: this.#unsure };
   }
 
   /** An option that cannot be told from what is known of the word. */
@@ -66,13 +66,13 @@ class OptionReading {
     if (values) return false;
     if (!isOption) return known === "";
     if (known.includes("=")) return false;
-    const isCluster = !known.startsWith("--") && this.#program.words !== true;
+    const isCluster = !known.startsWith("--") && this.#program.hasSingleDashNames !== true;
     if (isCluster)
       return !known
         .slice(1)
         .split("")
         .some((letter) => this.#valued.has(`-${letter}`));
-    const options = [...this.#valued, ...words(this.#program.danger)];
+    const options = [...this.#valued, ...splitWords(this.#program.dangerousFlags)];
     return options.some((option) => option.length > known.length && option.startsWith(known));
   }
 
@@ -83,7 +83,7 @@ class OptionReading {
   #option(arg: Argument): void {
     if (arg.text.startsWith("--")) return this.#long(arg);
     if (this.#valued.has(arg.text)) return this.#named(arg.text);
-    if (this.#program.words) return this.#word(arg);
+    if (this.#program.hasSingleDashNames) return this.#word(arg);
     this.#cluster(arg);
   }
 
@@ -94,7 +94,7 @@ class OptionReading {
     if (attached !== undefined || attachedPath.test(arg.text)) {
       const name = arg.text.slice(0, 2);
       const from = arg.text[2] === "=" ? 3 : 2;
-      this.#found.push({ name, value: rest(arg, from), isText: this.#texts.has(name) });
+      this.#found.push({ name, value: sliceArgument(arg, from), isText: this.#texts.has(name) });
     }
     this.#found.push({ name: equals === -1 ? arg.text : arg.text.slice(0, equals), isText: false });
   }
@@ -103,13 +103,13 @@ class OptionReading {
     const equals = arg.text.indexOf("=");
     if (equals === -1) return this.#named(arg.text);
     const name = this.#fullName(arg.text.slice(0, equals));
-    this.#found.push({ name, value: rest(arg, equals + 1), isText: this.#texts.has(name) });
+    this.#found.push({ name, value: sliceArgument(arg, equals + 1), isText: this.#texts.has(name) });
   }
 
   #cluster(arg: Argument): void {
     const first = arg.text.slice(0, 2);
     if (!this.#valued.has(first) && attachedPath.test(arg.text)) {
-      this.#found.push({ name: first, value: rest(arg, 2), isText: false });
+      this.#found.push({ name: first, value: sliceArgument(arg, 2), isText: false });
       return;
     }
     for (let index = 1; index < arg.text.length; index++) {
@@ -119,7 +119,7 @@ class OptionReading {
         continue;
       }
       if (index + 1 === arg.text.length) return this.#named(name);
-      this.#found.push({ name, value: rest(arg, index + 1), isText: this.#texts.has(name) });
+      this.#found.push({ name, value: sliceArgument(arg, index + 1), isText: this.#texts.has(name) });
       return;
     }
   }
@@ -137,25 +137,25 @@ class OptionReading {
     this.#found.push({ name: full, isText: this.#texts.has(full), ...(value && { value }) });
     if (value?.splits && !value.values) this.#unsure = true;
     // What looks shortened may be an option of its own, which takes no word: then that is an operand.
-    if (value && full !== name && !this.#program.leads) this.#operands.push(value);
+    if (value && full !== name && !this.#program.stopsAtFirstOperand) this.#operands.push(value);
   }
 }
 
 /** The options of a program's table that are there, as the table spells them. */
-export function dangersIn(options: Options, list: string | undefined): string[] {
-  const dangers = words(list);
-  const hits = options.found.flatMap(({ name }) => [...dangers].filter((danger) => isSpelling(name, danger)));
+export function findFlags(options: ParsedOptions, list: string | undefined): string[] {
+  const dangers = splitWords(list);
+  const hits = options.flags.flatMap(({ name }) => [...dangers].filter((danger) => isSpelling(name, danger)));
   return [...new Set(hits)];
 }
 
-export function hasOption(options: Options, list: string | undefined): boolean {
-  return dangersIn(options, list).length > 0;
+export function hasFlag(options: ParsedOptions, list: string | undefined): boolean {
+  return findFlags(options, list).length > 0;
 }
 
 /** Options that none of the lists has. */
-export function unknownIn(options: Options, ...lists: (string | undefined)[]): string[] {
-  const known = new Set(lists.flatMap((list) => [...words(list)]));
-  return options.found.map(({ name }) => name).filter((name) => !known.has(name) && !/^-\d$/.test(name));
+export function findUnknownFlags(options: ParsedOptions, ...lists: (string | undefined)[]): string[] {
+  const known = new Set(lists.flatMap((list) => [...splitWords(list)]));
+  return options.flags.map(({ name }) => name).filter((name) => !known.has(name) && !/^-\d$/.test(name));
 }
 
 /** Long options may be shortened to what is still theirs. */
@@ -166,15 +166,15 @@ function isSpelling(name: string, option: string): boolean {
   );
 }
 
-export function words(list: string | undefined): ReadonlySet<string> {
+export function splitWords(list: string | undefined): ReadonlySet<string> {
   return new Set(list ? list.split(" ") : []);
 }
 
-function rest(arg: Argument, from: number): Argument {
+function sliceArgument(arg: Argument, from: number): Argument {
   if (!arg.values) return { ...arg, text: arg.text.slice(from), known: arg.known.slice(from) };
   const [only, ...others] = arg.values;
   if (others.length === 0 && only?.text === arg.text && !only.glob)
     return literalArgument(arg.text.slice(from));
-  const values = arg.values.map((value) => valueFrom(value, from));
+  const values = arg.values.map((value) => sliceValue(value, from));
   return { ...arg, text: arg.text.slice(from), values, known: arg.known.slice(from) };
 }

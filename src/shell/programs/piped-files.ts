@@ -1,9 +1,9 @@
 import { basename } from "node:path";
 import { matches } from "../../permission/pattern.ts";
-import { dangersIn, hasOption, readOptions, unknownIn, words } from "./options.ts";
-import type { NameEnd, EvalContext, Scan } from "../part.ts";
+import { findFlags, hasFlag, parseOptions, findUnknownFlags, splitWords } from "./options.ts";
+import type { NameTerminator, EvalContext, Scan } from "../part.ts";
 import { isSystemProgram } from "../syntax/paths.ts";
-import { programOf } from "./program-table.ts";
+import { findProgram } from "./program-table.ts";
 import { knownText, literalArgument } from "../syntax/word.ts";
 import type { Argument, Value } from "../syntax/word.ts";
 
@@ -14,7 +14,7 @@ export type PipedFiles = readonly Value[] | undefined;
 const entriesLimit = 2_000;
 
 /** Programs that do no more with the files that they are given than to read them. */
-const readers = words(
+const readers = splitWords(
   "cat head tail wc grep egrep fgrep rg ls stat du file nl tac rev od hexdump strings cut fold sort sed awk jq diff cmp comm column paste join md5sum sha1sum sha256sum sha512sum b2sum shasum cksum basename dirname realpath readlink echo printf",
 );
 
@@ -23,9 +23,9 @@ export function isReader([program, ...args]: readonly Argument[]): boolean {
   const written = program && knownText(program);
   if (written === undefined || (written.includes("/") && !isSystemProgram(written))) return false;
   const name = basename(written);
-  const known = programOf(name);
+  const known = findProgram(name);
   if (known === undefined || !readers.has(name)) return false;
-  return dangersIn(readOptions(args, known), known.danger).length === 0;
+  return findFlags(parseOptions(args, known), known.dangerousFlags).length === 0;
 }
 
 /** The words of a `find`: options, folders and, from the first test on, what it looks for and does. */
@@ -36,59 +36,72 @@ export interface FindWords {
 }
 
 /** What `find` hands to the action at this place among its tests: only what stands before it leaves something out. */
-export function filesFound(scan: Scan, find: FindWords, action: number, place: EvalContext): PipedFiles {
+export function listFoundFiles(
+  scan: Scan,
+  find: FindWords,
+  action: number,
+  evalContext: EvalContext,
+): PipedFiles {
   const all = [...find.options, ...find.starts, ...find.tests];
   if (all.some(({ values, splits }) => values === undefined || splits)) return undefined;
   if (all.some(({ text }) => /^-(?:[A-Z]*[HL].*|f|follow|files0-from)$/.test(text))) return undefined;
   const starts = find.starts.length > 0 ? find.starts : [literalArgument(".")];
-  return filesBelow(scan, starts, place, wantedBy(find.tests, action));
+  return findFilesBelow(scan, starts, evalContext, createEntryFilter(find.tests, action));
 }
 
 /** The files whose names a command prints, each behind such an end, where that can be told. */
-export function filesPrinted(
+export function listPrintedFiles(
   scan: Scan,
   argv: readonly Argument[],
-  place: EvalContext,
-  end: NameEnd,
+  evalContext: EvalContext,
+  end: NameTerminator,
 ): PipedFiles {
   const name = argv[0] && knownText(argv[0]);
   const args = argv.slice(1);
   switch (name) {
     case "find":
-      return printedByFind(scan, args, place, end);
+      return listFilesOfFind(scan, args, evalContext, end);
     case "rg":
-      return printedBySearch(scan, name, args, place, end);
+      return listFilesOfSearch(scan, name, args, evalContext, end);
     case "grep":
-      return printedBySearch(scan, name, args, place, end) ?? linesKept(name, args, place, end);
+      return (
+        listFilesOfSearch(scan, name, args, evalContext, end) ??
+        filterInputFiles(name, args, evalContext, end)
+      );
     case "git":
-      return printedByGit(scan, args, place, end);
+      return listFilesOfGit(scan, args, evalContext, end);
     case "sort":
     case "uniq":
     case "head":
     case "tail":
-      return linesKept(name, args, place, end);
+      return filterInputFiles(name, args, evalContext, end);
     default:
       return undefined;
   }
 }
 
 /** Tests and actions with which `find` prints names and nothing else. */
-const printing = /^-(?:print0?|type|i?name|i?path|maxdepth|mindepth|mtime|newer|size|not|o|prune)$/;
+const printingTests = /^-(?:print0?|type|i?name|i?path|maxdepth|mindepth|mtime|newer|size|not|o|prune)$/;
 
-function printedByFind(scan: Scan, args: readonly Argument[], place: EvalContext, end: NameEnd): PipedFiles {
-  const find = findWords(args);
+function listFilesOfFind(
+  scan: Scan,
+  args: readonly Argument[],
+  evalContext: EvalContext,
+  end: NameTerminator,
+): PipedFiles {
+  const find = splitFindWords(args);
   const prints = find.tests.every(
-    ({ text }) => !text.startsWith("-") || /^-\d/.test(text) || printing.test(text),
+    ({ text }) => !text.startsWith("-") || /^-\d/.test(text) || printingTests.test(text),
   );
   const actions = find.tests.filter(({ text }) => text.startsWith("-print"));
-  const endings = actions.map(({ text }): NameEnd => (text === "-print0" ? "nul" : "line"));
+  const endings = actions.map(({ text }): NameTerminator => (text === "-print0" ? "nul" : "line"));
   if (!prints || [...endings, ...(endings.length === 0 ? ["line"] : [])].some((one) => one !== end))
     return undefined;
   const action = find.tests.findIndex(({ text }) => text.startsWith("-print"));
-  return plain(filesFound(scan, find, action, place), end);
+  return rejectOddNames(listFoundFiles(scan, find, action, evalContext), end);
 }
 
-export function findWords(args: readonly Argument[]): FindWords {
+export function splitFindWords(args: readonly Argument[]): FindWords {
   const first = args.findIndex((arg) => /^(?:-(?!(?:[EHLPXdsx]+|[DO].*)$)|[(!])/.test(arg.text));
   const ahead = first === -1 ? args : args.slice(0, first);
   return {
@@ -102,29 +115,37 @@ export function findWords(args: readonly Argument[]): FindWords {
 const searchFlags =
   "-l --files-with-matches --files -i -w -F -e -E -P -r -s -S -n -x -g --glob -t --type --regexp --include --exclude --exclude-dir";
 
-function printedBySearch(
+function listFilesOfSearch(
   scan: Scan,
   name: string,
   args: readonly Argument[],
-  place: EvalContext,
-  end: NameEnd,
+  evalContext: EvalContext,
+  end: NameTerminator,
 ): PipedFiles {
-  const program = programOf(name);
+  const program = findProgram(name);
   if (program === undefined) return undefined;
-  const options = readOptions(args, program);
-  if (options.unsure || unknownIn(options, searchFlags, nulFlags[name]).length > 0) return undefined;
-  if (hasOption(options, nulFlags[name]) !== (end === "nul")) return undefined;
-  if (!hasOption(options, "-l --files-with-matches --files")) return undefined;
-  if (name === "grep" && !hasOption(options, "-r")) return undefined;
-  const folders = options.operands.slice(hasOption(options, program.instead) ? 0 : 1);
-  return below(scan, folders, place, end);
+  const options = parseOptions(args, program);
+  if (options.isUncertain || findUnknownFlags(options, searchFlags, nulFlags[name]).length > 0)
+    return undefined;
+  if (hasFlag(options, nulFlags[name]) !== (end === "nul")) return undefined;
+  if (!hasFlag(options, "-l --files-with-matches --files")) return undefined;
+  if (name === "grep" && !hasFlag(options, "-r")) return undefined;
+  const folders = options.operands.slice(hasFlag(options, program.patternFlags) ? 0 : 1);
+  return listFilesBelow(scan, folders, evalContext, end);
 }
 
 const nulFlags: Readonly<Record<string, string>> = { rg: "-0 --null", grep: "-Z --null" };
 
-function printedByGit(scan: Scan, args: readonly Argument[], place: EvalContext, end: NameEnd): PipedFiles {
+function listFilesOfGit(
+  scan: Scan,
+  args: readonly Argument[],
+  evalContext: EvalContext,
+  end: NameTerminator,
+): PipedFiles {
   const expected = end === "nul" ? "ls-files -z" : "ls-files";
-  return args.map(({ text }) => text).join(" ") === expected ? below(scan, [], place, end) : undefined;
+  return args.map(({ text }) => text).join(" ") === expected
+    ? listFilesBelow(scan, [], evalContext, end)
+    : undefined;
 }
 
 /** Options with which a filter still lets through whole lines of what it gets, or fewer of them. */
@@ -136,44 +157,59 @@ const filterFlags: Readonly<Record<string, string>> = {
   tail: "-n --lines",
 };
 
-function linesKept(name: string, args: readonly Argument[], place: EvalContext, end: NameEnd): PipedFiles {
-  const program = programOf(name);
+function filterInputFiles(
+  name: string,
+  args: readonly Argument[],
+  evalContext: EvalContext,
+  end: NameTerminator,
+): PipedFiles {
+  const program = findProgram(name);
   if (program === undefined || end !== "line") return undefined;
-  const { found, operands, unsure } = readOptions(args, program);
-  const flags = words(filterFlags[name]);
+  const { flags: found, operands, isUncertain: unsure } = parseOptions(args, program);
+  const flags = splitWords(filterFlags[name]);
   const isFilter = !unsure && found.every((option) => flags.has(option.name) || /^-\d$/.test(option.name));
-  return isFilter && operands.length === (program.skip ?? 0) ? place.input(end) : undefined;
+  return isFilter && operands.length === (program.skippedOperands ?? 0) ? evalContext.input(end) : undefined;
 }
 
-function below(scan: Scan, folders: readonly Argument[], place: EvalContext, end: NameEnd): PipedFiles {
+function listFilesBelow(
+  scan: Scan,
+  folders: readonly Argument[],
+  evalContext: EvalContext,
+  end: NameTerminator,
+): PipedFiles {
   const starts = folders.length > 0 ? folders : [literalArgument(".")];
-  return plain(filesBelow(scan, starts, place, everything), end);
+  return rejectOddNames(findFilesBelow(scan, starts, evalContext, anyEntry), end);
 }
 
 /** As names are read from a pipe: not where one of them would become several, another, or an option. */
-function plain(files: PipedFiles, end: NameEnd): PipedFiles {
+function rejectOddNames(files: PipedFiles, end: NameTerminator): PipedFiles {
   const odd = end === "nul" ? /\/-/ : /[\s'"\\]|\/-/;
   const isOdd = (name: string) => odd.test(name);
   return files?.some(({ names }) => names?.some(isOdd)) === true ? undefined : files;
 }
 
-interface Wanted {
+interface EntryFilter {
   fits(name: string): boolean;
   /** How many folders deep. */
   depth: number;
 }
 
-function filesBelow(scan: Scan, starts: readonly Argument[], place: EvalContext, wanted: Wanted): PipedFiles {
-  if (scan.isRearranged) return undefined;
+function findFilesBelow(
+  scan: Scan,
+  starts: readonly Argument[],
+  evalContext: EvalContext,
+  wanted: EntryFilter,
+): PipedFiles {
+  if (scan.areListingsStale) return undefined;
   const folders = starts.flatMap((start) => {
     const text = knownText(start);
     const isPlain = text !== undefined && !text.startsWith("-") && start.values?.[0]?.glob === false;
-    return (place.bases ?? []).map((base) => (isPlain ? scan.realPath(base, text) : undefined));
+    return (evalContext.workingDirs ?? []).map((base) => (isPlain ? scan.realPath(base, text) : undefined));
   });
   const found: Value[] = [];
   for (const folder of folders) {
     const names =
-      folder === undefined || /[*?]/.test(folder) ? undefined : entriesBelow(scan, folder, wanted);
+      folder === undefined || /[*?]/.test(folder) ? undefined : listEntriesBelow(scan, folder, wanted);
     if (names === undefined) return undefined;
     if (names.length > 0) found.push({ text: `${folder}/*`, glob: true, names });
   }
@@ -181,7 +217,7 @@ function filesBelow(scan: Scan, starts: readonly Argument[], place: EvalContext,
 }
 
 /** What a search begins with, whatever it is called, and what lies below it; links are named, not followed. */
-function entriesBelow(scan: Scan, folder: string, wanted: Wanted): string[] | undefined {
+function listEntriesBelow(scan: Scan, folder: string, wanted: EntryFilter): string[] | undefined {
   const { context } = scan;
   if (context.list === undefined) return undefined;
   const found: string[] = [];
@@ -199,36 +235,36 @@ function entriesBelow(scan: Scan, folder: string, wanted: Wanted): string[] | un
   return [folder, ...found.filter((path) => wanted.fits(basename(path)))];
 }
 
-const everything: Wanted = { fits: () => true, depth: Number.POSITIVE_INFINITY };
+const anyEntry: EntryFilter = { fits: () => true, depth: Number.POSITIVE_INFINITY };
 
 /** What passes the tests before an action; all, where anything stands among them that may let others pass. */
-function wantedBy(tests: readonly Argument[], action: number): Wanted {
-  if (tests.some(({ text }) => /^(?:-o|-or|,|!|-not|[()])$/.test(text))) return everything;
-  const before = readTests(action === -1 ? tests : tests.slice(0, action));
+function createEntryFilter(tests: readonly Argument[], action: number): EntryFilter {
+  if (tests.some(({ text }) => /^(?:-o|-or|,|!|-not|[()])$/.test(text))) return anyEntry;
+  const before = parseFindTests(action === -1 ? tests : tests.slice(0, action));
   // Wherever it stands it holds for all, and the last one counts.
   const depths = tests.filter(({ text }) => text === "-maxdepth");
   const depth = depths.length === 1 ? before?.get("-maxdepth")?.[0] : undefined;
   const known = (before?.get("-name") ?? []).filter((pattern) => !/[[\\]/.test(pattern));
   return {
     fits: (name) => known.every((pattern) => matches(pattern, name)),
-    depth: depth !== undefined && /^\d+$/.test(depth) ? Number(depth) : everything.depth,
+    depth: depth !== undefined && /^\d+$/.test(depth) ? Number(depth) : anyEntry.depth,
   };
 }
 
-const testsWithWord =
+const testsWithValue =
   /^-(?:name|iname|path|ipath|type|size|maxdepth|mindepth|newer|[acm](?:time|min|newer)|perm|user|group)$/;
-const testsAlone =
+const testsWithoutValue =
   /^-(?:a|and|true|empty|mount|xdev|depth|daystart|readable|writable|executable|print0?|prune)$/;
 
 /** The words behind each test, by its name; undefined where it cannot be told which word is a test. */
-function readTests(words: readonly Argument[]): ReadonlyMap<string, readonly string[]> | undefined {
+function parseFindTests(words: readonly Argument[]): ReadonlyMap<string, readonly string[]> | undefined {
   const found = new Map<string, string[]>();
   for (let at = 0; at < words.length; at++) {
     const name = words[at]?.text ?? "";
-    if (testsWithWord.test(name)) {
+    if (testsWithValue.test(name)) {
       at++;
       found.set(name, [...(found.get(name) ?? []), words[at]?.text ?? ""]);
-    } else if (!testsAlone.test(name)) return undefined;
+    } else if (!testsWithoutValue.test(name)) return undefined;
   }
   return found;
 }

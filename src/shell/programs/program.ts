@@ -1,8 +1,8 @@
-import { doubts } from "../opaque-reason.ts";
+import { opaqueReasons } from "../opaque-reason.ts";
 import type { OpaqueReason } from "../opaque-reason.ts";
-import { addOperands, addOptionFiles, addUnseenWrites } from "./operands.ts";
-import { dangersIn, hasOption, readOptions, words } from "./options.ts";
-import type { Options } from "./options.ts";
+import { addOperands, addOptionFiles, addUnnamedWrites } from "./operands.ts";
+import { findFlags, hasFlag, parseOptions, splitWords } from "./options.ts";
+import type { ParsedOptions } from "./options.ts";
 import type { Invocation } from "../part.ts";
 import { addVisiblePaths } from "../syntax/paths.ts";
 import type { Program } from "./program-table.ts";
@@ -10,32 +10,38 @@ import type { Argument } from "../syntax/word.ts";
 
 /** Adds the files of a program as its entry in the table says; of an unknown one, whatever looks like a path. */
 export function describeProgram(
-  { scan, args, place }: Invocation,
+  { scan, args, evalContext }: Invocation,
   program: Program | undefined,
 ): OpaqueReason | undefined {
   if (!program) {
-    for (const arg of args) addVisiblePaths(scan, arg, place, "read");
+    for (const arg of args) addVisiblePaths(scan, arg, evalContext, "read");
     return undefined;
   }
-  const options = readOptions(args, program);
-  addOptionFiles(scan, options, program, place);
-  addOperands(scan, options, program, place);
-  if (program.writesUnseen && !hasOption(options, program.looks) && !hasOption(options, program.fills))
-    addUnseenWrites(scan, place);
-  return programDoubt(options, program);
+  const options = parseOptions(args, program);
+  addOptionFiles(scan, options, program, evalContext);
+  addOperands(scan, options, program, evalContext);
+  if (
+    program.writesUnnamedFiles &&
+    !hasFlag(options, program.readOnlyFlags) &&
+    !hasFlag(options, program.outputDirFlags)
+  )
+    addUnnamedWrites(scan, evalContext);
+  return findOpaqueReason(options, program);
 }
 
 /** Why the options and words of a program make it opaque. */
-export function programDoubt(options: Options, program: Program): OpaqueReason | undefined {
+export function findOpaqueReason(options: ParsedOptions, program: Program): OpaqueReason | undefined {
   if (program.opaque) return { reason: program.opaque };
-  const dangers = dangersIn(options, program.danger);
-  if (options.unsure && program.danger) return doubts.unsure;
-  if (dangers.length > 0) return doubts.option(dangers);
+  const dangers = findFlags(options, program.dangerousFlags);
+  if (options.isUncertain && program.dangerousFlags) return opaqueReasons.unsure;
+  if (dangers.length > 0) return opaqueReasons.option(dangers);
   const setting = options.operands.find(({ text }) =>
-    words(program.settings).has(/^[^=]*(?==)/.exec(text)?.[0] ?? ""),
+    splitWords(program.dangerousVariables).has(/^[^=]*(?==)/.exec(text)?.[0] ?? ""),
   );
-  if (setting) return doubts.option([setting.text]);
-  return program.runsInput && runsItsInput(options) ? { reason: doubts.input.reason } : undefined;
+  if (setting) return opaqueReasons.option([setting.text]);
+  return program.runsItsInput && readsProgramFromInput(options)
+    ? { reason: opaqueReasons.input.reason }
+    : undefined;
 }
 
 /** A script that comes from a pipe or a process: `-`, `/dev/stdin`, `<(…)`. */
@@ -43,9 +49,9 @@ export function isInput(script: Argument): boolean {
   return script.text === "-" || (script.values ?? []).some((value) => /^\/(?:dev|proc)\//.test(value.text));
 }
 
-const answersOnly = "--version -V -v --help -h --test -m --run --check";
+const informationFlags = "--version -V -v --help -h --test -m --run --check";
 
-function runsItsInput(options: Options): boolean {
+function readsProgramFromInput(options: ParsedOptions): boolean {
   const [script] = options.operands;
-  return script ? isInput(script) : !hasOption(options, answersOnly);
+  return script ? isInput(script) : !hasFlag(options, informationFlags);
 }

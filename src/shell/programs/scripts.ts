@@ -1,83 +1,86 @@
 import { basename, dirname, join } from "node:path";
-import { describeProgram, programDoubt } from "./program.ts";
+import { describeProgram, findOpaqueReason } from "./program.ts";
 import { addOperands, addOptionFiles } from "./operands.ts";
-import { hasOption, readOptions } from "./options.ts";
-import type { Options } from "./options.ts";
-import { strictestDoubt } from "../opaque-reason.ts";
+import { hasFlag, parseOptions } from "./options.ts";
+import type { ParsedOptions } from "./options.ts";
+import { strictestReason } from "../opaque-reason.ts";
 import type { OpaqueReason } from "../opaque-reason.ts";
 import type { Invocation, EvalContext, Scan } from "../part.ts";
 import { addPath } from "../syntax/paths.ts";
-import { programOf } from "./program-table.ts";
+import { findProgram } from "./program-table.ts";
 import type { Program } from "./program-table.ts";
 import { knownText, literalArgument } from "../syntax/word.ts";
 import type { Argument } from "../syntax/word.ts";
 
-export function describeSed({ scan, args, place }: Invocation): OpaqueReason | undefined {
-  const program: Program = programOf("sed") ?? {};
-  const options = readOptions(args.map(withoutSuffix), program);
-  const inPlace = hasOption(options, "-i --in-place");
-  addOptionFiles(scan, options, program, place);
-  addOperands(scan, options, inPlace ? { ...program, operands: "change" } : program, place);
-  for (const suffix of args.flatMap(({ text }) => suffixForm.exec(text)?.[2] ?? []))
-    addSpareCopies(scan, options.operands, suffix, place);
-  return strictestDoubt(sedDoubt(scan, options, program, place), programDoubt(options, program));
+export function describeSed({ scan, args, evalContext }: Invocation): OpaqueReason | undefined {
+  const program: Program = findProgram("sed") ?? {};
+  const options = parseOptions(args.map(removeSuffix), program);
+  const inPlace = hasFlag(options, "-i --in-place");
+  addOptionFiles(scan, options, program, evalContext);
+  addOperands(scan, options, inPlace ? { ...program, operands: "change" } : program, evalContext);
+  for (const suffix of args.flatMap(({ text }) => inPlaceSuffix.exec(text)?.[2] ?? []))
+    addBackups(scan, options.operands, suffix, evalContext);
+  return strictestReason(
+    describeSedScripts(scan, options, program, evalContext),
+    findOpaqueReason(options, program),
+  );
 }
 
 /** `-i.bak`, `--in-place=.bak`. */
-const suffixForm = /^(-[nrEsuz]*i|--in-[a-z]*=)(.+)$/s;
+const inPlaceSuffix = /^(-[nrEsuz]*i|--in-[a-z]*=)(.+)$/s;
 
-function withoutSuffix(arg: Argument): Argument {
-  const option = suffixForm.exec(arg.text)?.[1];
+function removeSuffix(arg: Argument): Argument {
+  const option = inPlaceSuffix.exec(arg.text)?.[1];
   return option === undefined ? arg : literalArgument(option.replace("=", ""));
 }
 
 /** What a file was is kept under a name that the suffix makes; `*` in it stands for the name. */
-function addSpareCopies(scan: Scan, files: readonly Argument[], suffix: string, place: EvalContext): void {
+function addBackups(scan: Scan, files: readonly Argument[], suffix: string, evalContext: EvalContext): void {
   for (const { text } of files.flatMap(({ values = [] }) => values)) {
     const name = suffix.includes("*") ? suffix.replaceAll("*", basename(text)) : basename(text) + suffix;
     addPath(
       scan,
       literalArgument(name.includes("/") ? name : join(dirname(text), name)),
       { access: "edit" },
-      place,
+      evalContext,
     );
   }
 }
 
-function sedDoubt(
+function describeSedScripts(
   scan: Scan,
-  options: Options,
+  options: ParsedOptions,
   program: Program,
-  place: EvalContext,
+  evalContext: EvalContext,
 ): OpaqueReason | undefined {
-  for (const script of sedScripts(options, program)) {
+  for (const script of findSedScripts(options, program)) {
     const text = knownText(script);
     if (text === undefined) return { reason: "sed's script cannot be known before it runs" };
-    const effects = readSedScript(text);
-    for (const file of effects.writes) addPath(scan, literalArgument(file), { access: "edit" }, place);
-    for (const file of effects.reads) addPath(scan, literalArgument(file), { access: "read" }, place);
+    const effects = parseSedScript(text);
+    for (const file of effects.writes) addPath(scan, literalArgument(file), { access: "edit" }, evalContext);
+    for (const file of effects.reads) addPath(scan, literalArgument(file), { access: "read" }, evalContext);
     if (effects.opaque) return { reason: effects.opaque };
   }
   return undefined;
 }
 
 /** Behind `-i` some programs take an empty suffix as a word of its own. */
-function sedScripts(options: Options, program: Program): Argument[] {
-  const given = options.found.filter(({ name }) => /^-(?:e|-expression)$/.test(name));
-  if (hasOption(options, program.instead)) return given.flatMap(({ value }) => value ?? []);
+function findSedScripts(options: ParsedOptions, program: Program): Argument[] {
+  const given = options.flags.filter(({ name }) => /^-(?:e|-expression)$/.test(name));
+  if (hasFlag(options, program.patternFlags)) return given.flatMap(({ value }) => value ?? []);
   return options.operands.slice(0, options.operands[0]?.text === "" ? 2 : 1);
 }
 
 export function describeAwk(invocation: Invocation): OpaqueReason | undefined {
-  const program: Program = programOf("awk") ?? {};
+  const program: Program = findProgram("awk") ?? {};
   const doubt = describeProgram(invocation, program);
-  const options = readOptions(invocation.args, program);
-  return hasOption(options, program.instead) ? doubt : strictestDoubt(awkDoubt(options), doubt);
+  const options = parseOptions(invocation.args, program);
+  return hasFlag(options, program.patternFlags) ? doubt : strictestReason(findAwkReason(options), doubt);
 }
 
-function awkDoubt({ operands: [script] }: Options): OpaqueReason | undefined {
+function findAwkReason({ operands: [script] }: ParsedOptions): OpaqueReason | undefined {
   const text = script && knownText(script);
-  const reason = text === undefined ? "awk's program cannot be known before it runs" : opaqueAwk(text);
+  const reason = text === undefined ? "awk's program cannot be known before it runs" : findAwkHazard(text);
   return reason === undefined ? undefined : { reason };
 }
 
@@ -90,7 +93,7 @@ interface ScriptEffects {
 }
 
 /** Reads a script of sed: commands that run (`e`), write (`w`) or read (`r`) are found wherever they may stand. */
-function readSedScript(script: string): ScriptEffects {
+function parseSedScript(script: string): ScriptEffects {
   const reads: string[] = [];
   const writes: string[] = [];
   let at = 0;
@@ -182,8 +185,8 @@ function endsInBrackets(expression: string): boolean {
 }
 
 /** Why it cannot be known what a program of awk does, if that is so: it runs, writes or reads by itself. */
-function opaqueAwk(program: string): string | undefined {
-  const code = withoutLiterals(program);
+function findAwkHazard(program: string): string | undefined {
+  const code = removeLiterals(program);
   if (code === undefined) return "awk's program cannot be read";
   if (/\bsystem\b/.test(code)) return "awk runs commands (system)";
   if (/\bgetline\b/.test(code)) return "awk reads other files or commands (getline)";
@@ -210,7 +213,7 @@ function printsToFile(code: string): boolean {
 }
 
 /** Strings and regular expressions taken out; undefined where it cannot be told what is one. */
-function withoutLiterals(program: string): string | undefined {
+function removeLiterals(program: string): string | undefined {
   let code = "";
   for (let at = 0; at < program.length; at++) {
     const character = program[at] ?? "";
@@ -219,10 +222,10 @@ function withoutLiterals(program: string): string | undefined {
       at = end === -1 ? program.length : end - 1;
       continue;
     }
-    const before = character === "/" ? meaningOfSlash(code) : undefined;
+    const before = character === "/" ? classifySlash(code) : undefined;
     if (before === "unclear") return undefined;
     if (character === '"' || before === "expression") {
-      const end = character === '"' ? endOfString(program, at + 1) : skipDelimited(program, at + 1, "/");
+      const end = character === '"' ? findStringEnd(program, at + 1) : skipDelimited(program, at + 1, "/");
       if (end === undefined) return undefined;
       code += '""';
       at = end - 1;
@@ -231,7 +234,7 @@ function withoutLiterals(program: string): string | undefined {
   return code;
 }
 
-function endOfString(program: string, from: number): number | undefined {
+function findStringEnd(program: string, from: number): number | undefined {
   for (let at = from; at < program.length; at++) {
     if (program[at] === "\\") at++;
     else if (program[at] === '"') return at + 1;
@@ -240,7 +243,7 @@ function endOfString(program: string, from: number): number | undefined {
 }
 
 /** A slash divides behind a value and opens a regular expression behind an operator. */
-function meaningOfSlash(codeBefore: string): "division" | "expression" | "unclear" {
+function classifySlash(codeBefore: string): "division" | "expression" | "unclear" {
   const code = codeBefore.replace(/[ \t]+$/, "");
   if (code === "" || /[(,~!{;&|}]$/.test(code)) return "expression";
   if (code.endsWith("\n")) return code.endsWith("\\\n") ? "unclear" : "expression";

@@ -1,6 +1,6 @@
-import { doubts } from "../opaque-reason.ts";
+import { opaqueReasons } from "../opaque-reason.ts";
 import type { OpaqueReason } from "../opaque-reason.ts";
-import { dangersIn, hasOption, readOptions } from "./options.ts";
+import { findFlags, hasFlag, parseOptions } from "./options.ts";
 import type { Invocation, EvalContext } from "../part.ts";
 import { addPath, addVisiblePaths } from "../syntax/paths.ts";
 import { isInput } from "./program.ts";
@@ -15,72 +15,72 @@ export function isShell(name: string): boolean {
   return shells.has(name.replace(/\.exe$/i, ""));
 }
 
-export function describeShell({ scan, args, place }: Invocation): OpaqueReason | undefined {
-  const options = readOptions(args.map(withDash), {
-    leads: true,
-    values: "-O -o --rcfile --init-file",
-    texts: "-c",
+export function describeShell({ scan, args, evalContext }: Invocation): OpaqueReason | undefined {
+  const options = parseOptions(args.map(replacePlus), {
+    stopsAtFirstOperand: true,
+    valueFlags: "-O -o --rcfile --init-file",
+    textFlags: "-c",
   });
-  const hasText = options.found.some((option) => option.name === "-c");
-  if (dangersIn(options, "--rcfile --init-file -i -l --login").some((name) => name.endsWith("file")))
-    return doubts.unseen;
-  if (!hasText && hasOption(options, "--version --help")) return undefined;
-  if (hasOption(options, "-O")) return doubts.unseen;
-  if (hasText) return runShellText(args, place);
+  const hasText = options.flags.some((option) => option.name === "-c");
+  if (findFlags(options, "--rcfile --init-file -i -l --login").some((name) => name.endsWith("file")))
+    return opaqueReasons.unseen;
+  if (!hasText && hasFlag(options, "--version --help")) return undefined;
+  if (hasFlag(options, "-O")) return opaqueReasons.unseen;
+  if (hasText) return runShellText(args, evalContext);
   const [script] = options.operands;
-  if (!script || hasOption(options, "-s") || isInput(script)) return doubts.input;
-  addPath(scan, script, { access: "read" }, place);
-  for (const arg of args) addVisiblePaths(scan, arg, place);
-  return script.values ? undefined : doubts.unseen;
+  if (!script || hasFlag(options, "-s") || isInput(script)) return opaqueReasons.input;
+  addPath(scan, script, { access: "read" }, evalContext);
+  for (const arg of args) addVisiblePaths(scan, arg, evalContext);
+  return script.values ? undefined : opaqueReasons.unseen;
 }
 
 /** `+e` stands among the options of a shell as `-e` does. */
-function withDash(arg: Argument): Argument {
+function replacePlus(arg: Argument): Argument {
   return /^\+[A-Za-z]+$/.test(arg.text) ? literalArgument(`-${arg.text.slice(1)}`) : arg;
 }
 
 /** The text of `-c` is the first word that is no option, wherever `-c` stood. */
-function runShellText(args: readonly Argument[], place: EvalContext): OpaqueReason | undefined {
+function runShellText(args: readonly Argument[], evalContext: EvalContext): OpaqueReason | undefined {
   let next = 0;
   while (/^[-+]/.test(args[next]?.text ?? ""))
     next += /^[-+][A-Za-z]*[oO]$/.test(args[next]?.text ?? "") ? 2 : 1;
   const text = args[next];
-  return text ? runTexts([text], place) : doubts.input;
+  return text ? runTexts([text], evalContext) : opaqueReasons.input;
 }
 
 /** What it runs is judged by its words too where the text is not known. */
-export function describeEval({ scan, args, command, place }: Invocation): OpaqueReason | undefined {
-  const doubt = runTexts(args, place);
+export function describeEval({ scan, args, command, evalContext }: Invocation): OpaqueReason | undefined {
+  const doubt = runTexts(args, evalContext);
   if (doubt && args.length > 0)
-    scan.addWrapped({ argv: args, raw: command.raw, assignments: command.assignments }, place);
+    scan.addWrapped({ argv: args, raw: command.raw, assignments: command.assignments }, evalContext);
   return doubt;
 }
 
-export function describeTrap({ args, place }: Invocation): OpaqueReason | undefined {
+export function describeTrap({ args, evalContext }: Invocation): OpaqueReason | undefined {
   const [action] = args.filter((arg) => arg.text !== "--");
-  return !action || /^-[lp]?$/.test(action.text) ? undefined : runTexts([action], place);
+  return !action || /^-[lp]?$/.test(action.text) ? undefined : runTexts([action], evalContext);
 }
 
-export function describeSource({ scan, args, place }: Invocation): OpaqueReason {
+export function describeSource({ scan, args, evalContext }: Invocation): OpaqueReason {
   const [file] = args;
-  if (file) addPath(scan, file, { access: "read" }, place);
-  return { reason: "it runs the shell text of a file", unseen: true };
+  if (file) addPath(scan, file, { access: "read" }, evalContext);
+  return { reason: "it runs the shell text of a file", runsUnknownText: true };
 }
 
 /** A shell that knows aliases runs their text where the name stands next. */
-export function describeAlias({ args, place }: Invocation): OpaqueReason | undefined {
+export function describeAlias({ args, evalContext }: Invocation): OpaqueReason | undefined {
   for (const arg of args.filter(({ text }) => text.includes("="))) {
     const [value, ...others] = arg.values ?? [];
-    if (!value || others.length > 0) return doubts.unseen;
-    place.runText(value.text.slice(value.text.indexOf("=") + 1));
+    if (!value || others.length > 0) return opaqueReasons.unseen;
+    evalContext.runText(value.text.slice(value.text.indexOf("=") + 1));
   }
   return undefined;
 }
 
 /** Joined by blanks and read as shell text, where all of it is known. */
-export function runTexts(args: readonly Argument[], place: EvalContext): OpaqueReason | undefined {
+export function runTexts(args: readonly Argument[], evalContext: EvalContext): OpaqueReason | undefined {
   const texts = args.map((arg) => (arg.splits ? undefined : knownText(arg)));
-  if (!texts.every((text) => text !== undefined)) return doubts.unseen;
-  place.runText(texts.join(" "));
+  if (!texts.every((text) => text !== undefined)) return opaqueReasons.unseen;
+  evalContext.runText(texts.join(" "));
   return undefined;
 }

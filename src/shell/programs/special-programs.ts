@@ -1,69 +1,69 @@
 import { basename } from "node:path";
 import type { OpaqueReason } from "../opaque-reason.ts";
-import { addBeginning } from "./operands.ts";
-import { readOptions } from "./options.ts";
-import type { Options } from "./options.ts";
+import { addFilesWithPrefix } from "./operands.ts";
+import { parseOptions } from "./options.ts";
+import type { ParsedOptions } from "./options.ts";
 import type { Invocation } from "../part.ts";
 import { addPath } from "../syntax/paths.ts";
-import { describeProgram, programDoubt } from "./program.ts";
-import { programOf } from "./program-table.ts";
+import { describeProgram, findOpaqueReason } from "./program.ts";
+import { findProgram } from "./program-table.ts";
 import type { Program } from "./program-table.ts";
-import { knownText, literalArgument, valueFrom } from "../syntax/word.ts";
+import { knownText, literalArgument, sliceValue } from "../syntax/word.ts";
 import type { Argument } from "../syntax/word.ts";
 
 /** Its operands are `if=a of=b`. */
-export function describeDd({ scan, args, place }: Invocation): undefined {
+export function describeDd({ scan, args, evalContext }: Invocation): undefined {
   for (const arg of args) {
     const [, key, file] = /^(if|of)=(.*)$/s.exec(arg.text) ?? [];
     if (!key || file === undefined) continue;
-    const values = arg.values?.map((value) => valueFrom(value, 3));
-    addPath(scan, { ...arg, text: file, values }, { access: key === "of" ? "edit" : "read" }, place);
+    const values = arg.values?.map((value) => sliceValue(value, 3));
+    addPath(scan, { ...arg, text: file, values }, { access: key === "of" ? "edit" : "read" }, evalContext);
   }
 }
 
 /** `--arg name text` takes two words; the second of `--slurpfile name file` is read. */
 export function describeJq(invocation: Invocation): OpaqueReason | undefined {
-  const { scan, args, place } = invocation;
+  const { scan, args, evalContext } = invocation;
   const rest: Argument[] = [];
   for (let next = 0; next < args.length; next++) {
     const arg = args[next];
     if (!arg) break;
     const file = args[next + 2];
     if (/^--(?:slurpfile|rawfile|argfile)$/.test(arg.text) && file)
-      addPath(scan, file, { access: "read" }, place);
+      addPath(scan, file, { access: "read" }, evalContext);
     if (/^--(?:slurpfile|rawfile|argfile|arg|argjson)$/.test(arg.text)) next += 2;
     else rest.push(arg);
   }
-  const doubt = describeProgram({ ...invocation, args: rest }, programOf("jq"));
+  const doubt = describeProgram({ ...invocation, args: rest }, findProgram("jq"));
   if (doubt || !rest.some(({ text }) => /\b(?:import|include)\s*"/.test(text))) return doubt;
   return { reason: "it reads the modules that its program names" };
 }
 
 /** Writes files whose names begin with the second operand, or with `x`. */
 export function describeSplit(invocation: Invocation): OpaqueReason | undefined {
-  return describePieces(invocation, "split", ({ operands }) => operands[1] ?? literalArgument("x"));
+  return describeSplitFiles(invocation, "split", ({ operands }) => operands[1] ?? literalArgument("x"));
 }
 
 /** Writes files whose names begin with what stands behind `-f`, or with `xx`. */
 export function describeCsplit(invocation: Invocation): OpaqueReason | undefined {
-  return describePieces(invocation, "csplit", ({ found }) => {
+  return describeSplitFiles(invocation, "csplit", ({ flags: found }) => {
     const prefix = found.find(({ name }) => name === "-f" || name === "--prefix");
     return prefix?.value ?? literalArgument("xx");
   });
 }
 
-function describePieces(
-  { scan, args, place }: Invocation,
+function describeSplitFiles(
+  { scan, args, evalContext }: Invocation,
   name: string,
-  beginning: (options: Options) => Argument,
+  beginning: (options: ParsedOptions) => Argument,
 ): OpaqueReason | undefined {
-  const program = programOf(name) ?? {};
-  const options = readOptions(args, program);
+  const program = findProgram(name) ?? {};
+  const options = parseOptions(args, program);
   const [whole] = options.operands;
-  if (whole) addPath(scan, whole, { access: "read" }, place);
+  if (whole) addPath(scan, whole, { access: "read" }, evalContext);
   for (const pieces of [beginning(options), ...options.operands.filter(isPattern)])
-    addBeginning(scan, pieces, place);
-  return programDoubt(options, program);
+    addFilesWithPrefix(scan, pieces, evalContext);
+  return findOpaqueReason(options, program);
 }
 
 /** One that may stand for several words. */
@@ -73,13 +73,13 @@ function isPattern({ values }: Argument): boolean {
 
 /** A mode may begin with a dash, as an option does: `chmod -w a`. */
 export function describeChmod(invocation: Invocation): OpaqueReason | undefined {
-  const program = programOf("chmod") ?? {};
+  const program = findProgram("chmod") ?? {};
   const isMode = ({ text }: Argument) => /^-[rwxXstugoa0-7]/.test(text);
   const { args } = invocation;
   if (!args.some(isMode)) return describeProgram(invocation, program);
   return describeProgram(
     { ...invocation, args: args.filter((arg) => !isMode(arg)) },
-    { ...program, skip: 0 },
+    { ...program, skippedOperands: 0 },
   );
 }
 
@@ -92,14 +92,14 @@ export function describeMktemp(invocation: Invocation): OpaqueReason | undefined
     });
     return { ...arg, values };
   });
-  return describeProgram({ ...invocation, args }, programOf("mktemp"));
+  return describeProgram({ ...invocation, args }, findProgram("mktemp"));
 }
 
 /** What stands behind the database is SQL, or commands of its shell, which run programs and write files; without it that comes from the input. */
 export function describeSqlite(invocation: Invocation): OpaqueReason | undefined {
-  const program = programOf("sqlite3") ?? {};
+  const program = findProgram("sqlite3") ?? {};
   const doubt = describeProgram(invocation, program);
-  const [, ...texts] = readOptions(invocation.args, program).operands;
+  const [, ...texts] = parseOptions(invocation.args, program).operands;
   const isRead = texts.length > 0 && texts.every((text) => isQuery(knownText(text)));
   return doubt ?? (isRead ? undefined : { reason: "its text may run programs and write files" });
 }
@@ -109,13 +109,13 @@ function isQuery(text: string | undefined): boolean {
   if (text === undefined) return false;
   const commands = [...text.matchAll(/^\s*\.(\S*)/gm)].map(([, name = ""]) => name);
   return (
-    commands.every((name) => showing.has(name)) &&
+    commands.every((name) => displayCommands.has(name)) &&
     !/\b(?:edit|writefile|readfile|load_extension|fsdir|attach|vacuum)\b/i.test(text)
   );
 }
 
 /** What is shortened is not known by these: `.s` may be `.system`. */
-const showing = new Set(
+const displayCommands = new Set(
   "databases dump exit fullschema header headers help indexes mode nullvalue print quit schema separator show tables timer width".split(
     " ",
   ),
@@ -124,31 +124,32 @@ const showing = new Set(
 /** Only its copying names files; other words are often names with a slash. */
 export function describeAws(invocation: Invocation): OpaqueReason | undefined {
   const copies = invocation.args[0]?.text === "s3";
-  return describeProgram(invocation, copies ? undefined : programOf("gcloud"));
+  return describeProgram(invocation, copies ? undefined : findProgram("gcloud"));
 }
 
 /** A word that is no format sets the clock. */
 export function describeDate(invocation: Invocation): OpaqueReason | undefined {
-  const program = programOf("date") ?? {};
+  const program = findProgram("date") ?? {};
   const doubt = describeProgram(invocation, program);
-  const setsClock = readOptions(invocation.args, program).operands.some(({ text }) => /^\d/.test(text));
+  const setsClock = parseOptions(invocation.args, program).operands.some(({ text }) => /^\d/.test(text));
   return doubt ?? (setsClock ? { reason: "it sets the clock" } : undefined);
 }
 
 /** `-i` changes the files that stand behind the script, whatever else they do. */
 export function describeInPlace(invocation: Invocation): OpaqueReason | undefined {
   const isInPlace = invocation.args.some(({ text }) => /^-[a-zA-Z0-9]*i/.test(text));
-  return isInPlace ? describeEditor(invocation) : describeProgram(invocation, ownProgram(invocation));
+  return isInPlace ? describeEditor(invocation) : describeProgram(invocation, findOwnProgram(invocation));
 }
 
 /** It reads its files and may write them. */
 export function describeEditor(invocation: Invocation): OpaqueReason | undefined {
-  const { scan, args, place } = invocation;
-  const program = ownProgram(invocation);
-  for (const file of readOptions(args, program).operands) addPath(scan, file, { access: "edit" }, place);
+  const { scan, args, evalContext } = invocation;
+  const program = findOwnProgram(invocation);
+  for (const file of parseOptions(args, program).operands)
+    addPath(scan, file, { access: "edit" }, evalContext);
   return describeProgram(invocation, program);
 }
 
-function ownProgram({ command }: Invocation): Program {
-  return programOf(basename(command.argv[0]?.text ?? "")) ?? {};
+function findOwnProgram({ command }: Invocation): Program {
+  return findProgram(basename(command.argv[0]?.text ?? "")) ?? {};
 }

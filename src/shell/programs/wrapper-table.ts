@@ -1,113 +1,125 @@
-import { byName } from "./dispatch-by-name.ts";
+import { indexByName } from "./dispatch-by-name.ts";
 
 /** A program that runs the command in its arguments. */
 export interface Wrapper {
-  readonly values?: string;
+  readonly valueFlags?: string;
   /** Operands before the command. */
-  readonly skip?: number;
+  readonly skippedOperands?: number;
   /** The first operand is a file that it makes. */
-  readonly makesFirst?: boolean;
+  readonly createsFirstOperand?: boolean;
   /** Assignments may stand before the command. */
-  readonly assigns?: boolean;
+  readonly acceptsAssignments?: boolean;
   /** More arguments are added when it runs. */
-  readonly appends?: boolean;
+  readonly appendsArguments?: boolean;
   /** The arguments are joined and given to a shell. */
-  readonly joins?: boolean;
+  readonly runsShellText?: boolean;
   /** It makes shell text out of its arguments and its input. */
-  readonly builds?: boolean;
+  readonly buildsCommands?: boolean;
   /** Options with which it runs nothing. */
-  readonly looks?: string;
+  readonly runsNothingFlags?: string;
   /** Options that change nothing of this. Others than the listed ones may take a word, so that the command is not known. */
-  readonly flags?: string;
+  readonly harmlessFlags?: string;
   /** Options with which it runs or writes something that is not its command. */
-  readonly danger?: string;
+  readonly dangerousFlags?: string;
 }
 
 /** By name; several names share an entry with blanks between. */
 const table: Record<string, Wrapper> = {
   sudo: {
-    flags: "-E -n -H -P -b -B -S -N --non-interactive --preserve-env --set-home --background --stdin --bell",
-    values:
+    harmlessFlags:
+      "-E -n -H -P -b -B -S -N --non-interactive --preserve-env --set-home --background --stdin --bell",
+    valueFlags:
       "-u -g -h -p -C -T -r -t -U -D -R --user --group --host --prompt --close-from --command-timeout --role --type --chdir --chroot",
-    assigns: true,
-    looks: "-l -v -k -K -V --list --validate",
-    danger: "-e -i -s -A -R -D --edit --login --shell --askpass --chroot --chdir",
+    acceptsAssignments: true,
+    runsNothingFlags: "-l -v -k -K -V --list --validate",
+    dangerousFlags: "-e -i -s -A -R -D --edit --login --shell --askpass --chroot --chdir",
   },
-  doas: { flags: "-n -L", values: "-u -C", danger: "-s -C" },
+  doas: { harmlessFlags: "-n -L", valueFlags: "-u -C", dangerousFlags: "-s -C" },
   env: {
-    flags: "-i -0 -v --ignore-environment --null --debug -",
-    values: "-u -C -S --unset --chdir --split-string",
-    assigns: true,
-    danger: "-S -C --split-string --chdir",
+    harmlessFlags: "-i -0 -v --ignore-environment --null --debug -",
+    valueFlags: "-u -C -S --unset --chdir --split-string",
+    acceptsAssignments: true,
+    dangerousFlags: "-S -C --split-string --chdir",
   },
   "timeout gtimeout": {
-    flags: "-v -f -p --preserve-status --foreground --verbose",
-    values: "-k -s --kill-after --signal",
-    skip: 1,
+    harmlessFlags: "-v -f -p --preserve-status --foreground --verbose",
+    valueFlags: "-k -s --kill-after --signal",
+    skippedOperands: 1,
   },
-  "nohup setsid": { flags: "-c -f -w --ctty --fork --wait" },
-  nice: { values: "-n --adjustment" },
-  ionice: { flags: "-t --ignore", values: "-c -n --class --classdata", looks: "-p --pid" },
-  chrt: { flags: "-b -f -i -o -r -a", skip: 1, looks: "-p --pid -m" },
-  taskset: { flags: "-a -c", skip: 1, looks: "-p --pid" },
-  choom: { values: "-n --adjust", looks: "-p --pid" },
-  stdbuf: { values: "-i -o -e --input --output --error" },
+  "nohup setsid": { harmlessFlags: "-c -f -w --ctty --fork --wait" },
+  nice: { valueFlags: "-n --adjustment" },
+  ionice: {
+    harmlessFlags: "-t --ignore",
+    valueFlags: "-c -n --class --classdata",
+    runsNothingFlags: "-p --pid",
+  },
+  chrt: { harmlessFlags: "-b -f -i -o -r -a", skippedOperands: 1, runsNothingFlags: "-p --pid -m" },
+  taskset: { harmlessFlags: "-a -c", skippedOperands: 1, runsNothingFlags: "-p --pid" },
+  choom: { valueFlags: "-n --adjust", runsNothingFlags: "-p --pid" },
+  stdbuf: { valueFlags: "-i -o -e --input --output --error" },
   time: {
-    flags: "-p -v -a -l -h -q --portability --verbose --append --quiet",
-    values: "-f -o --format --output",
-    danger: "-o --output",
+    harmlessFlags: "-p -v -a -l -h -q --portability --verbose --append --quiet",
+    valueFlags: "-f -o --format --output",
+    dangerousFlags: "-o --output",
   },
-  command: { flags: "-p", looks: "-v -V" },
+  command: { harmlessFlags: "-p", runsNothingFlags: "-v -V" },
   builtin: {},
-  exec: { flags: "-c -l", values: "-a" },
+  exec: { harmlessFlags: "-c -l", valueFlags: "-a" },
   "xargs gxargs": {
-    flags: "-0 -r -t -p -x -o -i -l -e --null --no-run-if-empty --verbose --interactive --exit --open-tty",
-    values:
+    harmlessFlags:
+      "-0 -r -t -p -x -o -i -l -e --null --no-run-if-empty --verbose --interactive --exit --open-tty",
+    valueFlags:
       "-I -n -P -L -d -E -s -a --max-args --max-procs --max-lines --delimiter --arg-file --replace --max-chars --eof --process-slot-var",
-    appends: true,
+    appendsArguments: true,
   },
   parallel: {
-    values: "-j -a -S --jobs --arg-file --colsep -N -n",
-    builds: true,
-    danger: "-S --sshlogin --sshloginfile --joblog --results --profile -J --transferfile --return",
+    valueFlags: "-j -a -S --jobs --arg-file --colsep -N -n",
+    buildsCommands: true,
+    dangerousFlags: "-S --sshlogin --sshloginfile --joblog --results --profile -J --transferfile --return",
   },
   watch: {
-    flags:
+    harmlessFlags:
       "-d -t -b -e -g -c -x -w --differences --no-title --beep --errexit --chgexit --color --exec --precise -p",
-    values: "-n --interval -q --equexit",
-    joins: true,
+    valueFlags: "-n --interval -q --equexit",
+    runsShellText: true,
   },
   flock: {
-    flags: "-s -x -u -n -o -e -F --shared --exclusive --unlock --nonblock --nb --close --no-fork --verbose",
-    values: "-w -E --timeout --wait --conflict-exit-code",
-    skip: 1,
-    makesFirst: true,
-    danger: "-c --command",
+    harmlessFlags:
+      "-s -x -u -n -o -e -F --shared --exclusive --unlock --nonblock --nb --close --no-fork --verbose",
+    valueFlags: "-w -E --timeout --wait --conflict-exit-code",
+    skippedOperands: 1,
+    createsFirstOperand: true,
+    dangerousFlags: "-c --command",
   },
   "strace ltrace": {
-    flags: "-c -C -d -f -ff -F -h -i -k -n -N -q -qq -r -t -tt -ttt -T -v -V -w -x -xx -y -yy -z -Z -S -L",
-    values: "-e -a -A -I -O -p -P -s -u -X -U -l -n -o --output -E -b",
-    looks: "-p --attach",
-    danger: "-o --output -E -b",
+    harmlessFlags:
+      "-c -C -d -f -ff -F -h -i -k -n -N -q -qq -r -t -tt -ttt -T -v -V -w -x -xx -y -yy -z -Z -S -L",
+    valueFlags: "-e -a -A -I -O -p -P -s -u -X -U -l -n -o --output -E -b",
+    runsNothingFlags: "-p --attach",
+    dangerousFlags: "-o --output -E -b",
   },
-  caffeinate: { flags: "-d -i -m -s -u", values: "-t -w" },
+  caffeinate: { harmlessFlags: "-d -i -m -s -u", valueFlags: "-t -w" },
   "busybox toybox": {},
   fakeroot: {},
-  faketime: { values: "-f", skip: 1 },
-  cpulimit: { values: "-l -p -e --limit --pid --exe", flags: "-z -i -b -v", looks: "-p -e --pid --exe" },
-  valgrind: { flags: "-q -v --quiet --verbose" },
+  faketime: { valueFlags: "-f", skippedOperands: 1 },
+  cpulimit: {
+    valueFlags: "-l -p -e --limit --pid --exe",
+    harmlessFlags: "-z -i -b -v",
+    runsNothingFlags: "-p -e --pid --exe",
+  },
+  valgrind: { harmlessFlags: "-q -v --quiet --verbose" },
   "setpriv prlimit numactl systemd-inhibit schedtool runcon chpst tini dumb-init eatmydata rlwrap torsocks proxychains proxychains4 setarch linux32 linux64 i386 x86_64":
     {},
-  "gosu su-exec": { skip: 1 },
+  "gosu su-exec": { skippedOperands: 1 },
   "ld.so ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 ld-musl-x86_64.so.1 ld-musl-aarch64.so.1":
     {},
-  "dbus-run-session xvfb-run": { danger: "-s --server-args -f -e" },
+  "dbus-run-session xvfb-run": { dangerousFlags: "-s --server-args -f -e" },
   "unbuffer winpty catchsegv": {},
   coproc: {},
 };
 
-const wrappers = byName(table);
+const wrappers = indexByName(table);
 
-export function wrapperOf(name: string): Wrapper | undefined {
+export function findWrapper(name: string): Wrapper | undefined {
   return wrappers.get(name);
 }

@@ -1,7 +1,7 @@
-import { assignmentDoubt, doubts } from "../opaque-reason.ts";
+import { findAssignmentReason, opaqueReasons } from "../opaque-reason.ts";
 import type { OpaqueReason } from "../opaque-reason.ts";
 import { type PipedFiles, isReader } from "./piped-files.ts";
-import { dangersIn, hasOption, readOptions, unknownIn } from "./options.ts";
+import { findFlags, hasFlag, parseOptions, findUnknownFlags } from "./options.ts";
 import { toAssignment } from "../syntax/assignments.ts";
 import type { Invocation, ShellAssignment, SimpleCommand } from "../part.ts";
 import { addPath, addUnknownPath, addVisiblePaths } from "../syntax/paths.ts";
@@ -11,69 +11,83 @@ import type { Argument } from "../syntax/word.ts";
 import type { Wrapper } from "./wrapper-table.ts";
 
 export function describeWrapper(
-  { scan, args, command, place }: Invocation,
+  { scan, args, command, evalContext }: Invocation,
   wrapper: Wrapper,
 ): OpaqueReason | undefined {
-  const options = readOptions(args, { ...wrapper, leads: true });
-  for (const { name, value } of options.found) {
-    if (value && wrapper.appends && /^-(?:a|-arg-file)$/.test(name))
-      addPath(scan, value, { access: "read" }, place);
-    else if (value && /^-(?:o|-output)$/.test(name) && hasOption(options, wrapper.danger))
-      addPath(scan, value, { access: "edit" }, place);
-    else if (value) addVisiblePaths(scan, value, place);
+  const options = parseOptions(args, { ...wrapper, stopsAtFirstOperand: true });
+  for (const { name, value } of options.flags) {
+    if (value && wrapper.appendsArguments && /^-(?:a|-arg-file)$/.test(name))
+      addPath(scan, value, { access: "read" }, evalContext);
+    else if (value && /^-(?:o|-output)$/.test(name) && hasFlag(options, wrapper.dangerousFlags))
+      addPath(scan, value, { access: "edit" }, evalContext);
+    else if (value) addVisiblePaths(scan, value, evalContext);
   }
-  const dangers = dangersIn(options, wrapper.danger);
+  const dangers = findFlags(options, wrapper.dangerousFlags);
   if (dangers.length > 0)
-    addUnknownPath(scan, canonicalText(command.argv), { access: "visible" }, doubts.option(dangers).reason);
-  if (options.operands.length === 0 || hasOption(options, wrapper.looks))
-    return dangers.length > 0 ? doubts.option(dangers) : undefined;
+    addUnknownPath(
+      scan,
+      canonicalText(command.argv),
+      { access: "visible" },
+      opaqueReasons.option(dangers).reason,
+    );
+  if (options.operands.length === 0 || hasFlag(options, wrapper.runsNothingFlags))
+    return dangers.length > 0 ? opaqueReasons.option(dangers) : undefined;
   const [first] = options.operands;
-  if (wrapper.makesFirst && first) addPath(scan, first, { access: "edit" }, place);
-  const marks = options.found.flatMap(({ name, value }) =>
+  if (wrapper.createsFirstOperand && first) addPath(scan, first, { access: "edit" }, evalContext);
+  const marks = options.flags.flatMap(({ name, value }) =>
     /^-(?:I|-replace)$/.test(name) && value ? [value.text] : [],
   );
-  const end = hasOption(options, "-0 --null") ? "nul" : "line";
-  const input = () => (hasOption(options, "-a --arg-file -d --delimiter") ? undefined : place.input(end));
-  const inner = wrappedCommand(options.operands, wrapper, { marks: ["{}", ...marks], input }, command);
-  if (wrapper.builds) return { reason: "it builds commands from its input", unseen: true };
-  const doubt = wrapper.joins ? runTexts(inner.argv, place) : undefined;
-  if ((!wrapper.joins || doubt) && inner.argv.length > 0) scan.addWrapped(inner, place);
-  if (dangers.length > 0) return doubts.option(dangers);
-  const wordless = { ...options, found: options.found.filter(({ value }) => value === undefined) };
-  const [unknown] = unknownIn(wordless, wrapper.values, wrapper.flags, wrapper.looks, wrapper.danger);
+  const end = hasFlag(options, "-0 --null") ? "nul" : "line";
+  const input = () => (hasFlag(options, "-a --arg-file -d --delimiter") ? undefined : evalContext.input(end));
+  const inner = createWrappedCommand(options.operands, wrapper, { marks: ["{}", ...marks], input }, command);
+  if (wrapper.buildsCommands) return { reason: "it builds commands from its input", runsUnknownText: true };
+  const doubt = wrapper.runsShellText ? runTexts(inner.argv, evalContext) : undefined;
+  if ((!wrapper.runsShellText || doubt) && inner.argv.length > 0) scan.addWrapped(inner, evalContext);
+  if (dangers.length > 0) return opaqueReasons.option(dangers);
+  const wordless = { ...options, flags: options.flags.filter(({ value }) => value === undefined) };
+  const [unknown] = findUnknownFlags(
+    wordless,
+    wrapper.valueFlags,
+    wrapper.harmlessFlags,
+    wrapper.runsNothingFlags,
+    wrapper.dangerousFlags,
+  );
   if (unknown)
-    return { reason: `${unknown} may take the next word, so that the command is not known`, unseen: true };
-  return doubt ?? assignmentDoubt(inner) ?? (options.unsure ? doubts.unsure : undefined);
+    return {
+      reason: `${unknown} may take the next word, so that the command is not known`,
+      runsUnknownText: true,
+    };
+  return doubt ?? findAssignmentReason(inner) ?? (options.isUncertain ? opaqueReasons.unsure : undefined);
 }
 
-function wrappedCommand(
+function createWrappedCommand(
   operands: readonly Argument[],
   wrapper: Wrapper,
   added: { marks: readonly string[]; input: () => PipedFiles },
   command: SimpleCommand,
 ): SimpleCommand {
-  let rest = operands.slice(wrapper.skip ?? 0);
+  let rest = operands.slice(wrapper.skippedOperands ?? 0);
   const assignments: ShellAssignment[] = [];
-  while (wrapper.assigns && /^\w+=/.test(rest[0]?.text ?? "")) {
+  while (wrapper.acceptsAssignments && /^\w+=/.test(rest[0]?.text ?? "")) {
     const [word] = rest;
     if (word) assignments.push(toAssignment(word));
     rest = rest.slice(1);
   }
-  const argv = wrapper.appends && rest.length > 0 ? withAdded(rest, added) : rest;
+  const argv = wrapper.appendsArguments && rest.length > 0 ? appendInput(rest, added) : rest;
   return { ...command, argv, assignments, raw: canonicalText(argv) };
 }
 
 /** With the arguments from the input, which are known files where the program only reads them. */
-function withAdded(
+function appendInput(
   rest: readonly Argument[],
   { marks, input }: { marks: readonly string[]; input: () => PipedFiles },
 ): Argument[] {
   const values = isReader(rest) ? input() : undefined;
-  return [...rest.map((word) => replaced(word, marks, values)), { ...unknownArguments, values }];
+  return [...rest.map((word) => replaceMark(word, marks, values)), { ...unknownArguments, values }];
 }
 
 /** A word in which the wrapper puts what it reads. */
-function replaced(word: Argument, marks: readonly string[], values: PipedFiles): Argument {
+function replaceMark(word: Argument, marks: readonly string[], values: PipedFiles): Argument {
   const mark = marks.find((mark) => word.text.includes(mark));
   if (mark === undefined) return word;
   if (mark === word.text && values !== undefined) return { ...word, values, known: "" };

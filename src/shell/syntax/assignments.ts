@@ -1,6 +1,6 @@
 import type { Assignment, Command, Word } from "unbash";
 import type { ShellAssignment } from "../part.ts";
-import { type Argument, knownText, type Names, toArguments } from "./word.ts";
+import { type Argument, knownText, type ExpansionContext, toArguments } from "./word.ts";
 
 /** A word `name=value` as an assignment. */
 export function toAssignment(word: Argument): ShellAssignment {
@@ -10,7 +10,7 @@ export function toAssignment(word: Argument): ShellAssignment {
 }
 
 /** An assignment in front of a command, or by itself. */
-export function toShellAssignment(assignment: Assignment, names: Names): ShellAssignment {
+export function toShellAssignment(assignment: Assignment, names: ExpansionContext): ShellAssignment {
   const words = assignment.value.type === "Word" ? toArguments(assignment.value, names) : [];
   const [only, ...others] = words;
   const value = only && others.length === 0 ? knownText(only) : undefined;
@@ -18,11 +18,11 @@ export function toShellAssignment(assignment: Assignment, names: Names): ShellAs
 }
 
 /** The words of a command, also those that assign (`export name=value`). */
-export function argvOf({ name, args }: Command, source: string, names: Names): Argument[] {
-  return [...(name ? [name] : []), ...args].flatMap((word) => argumentsOf(word, source, names));
+export function toArgv({ name, args }: Command, source: string, names: ExpansionContext): Argument[] {
+  return [...(name ? [name] : []), ...args].flatMap((word) => toArgvWords(word, source, names));
 }
 
-function argumentsOf(word: Word | Assignment, source: string, names: Names): Argument[] {
+function toArgvWords(word: Word | Assignment, source: string, names: ExpansionContext): Argument[] {
   if (word.type === "Word") return toArguments(word, names);
   const text = source.slice(word.pos, word.end);
   if (word.value.type !== "Word") return [{ text, raw: text, values: undefined, known: text, splits: false }];

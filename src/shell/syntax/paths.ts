@@ -38,15 +38,15 @@ export function isSystemProgram(path: string): boolean {
 }
 
 /** Adds what a command does with the path that an argument names. */
-export function addPath(scan: Scan, argument: Argument, use: PathUse, place: EvalContext): void {
+export function addPath(scan: Scan, argument: Argument, use: PathUse, evalContext: EvalContext): void {
   if (!argument.values)
     return addUnknownPath(scan, argument.text, use, "its path cannot be known before it runs");
-  for (const value of argument.values) addValue(scan, value, use, place);
+  for (const value of argument.values) addValuePath(scan, value, use, evalContext);
 }
 
 /** A file that names files which are read: which ones cannot be known. */
-export function addListed(scan: Scan, list: Argument, place: EvalContext): void {
-  addPath(scan, list, { access: "read" }, place);
+export function addFileList(scan: Scan, list: Argument, evalContext: EvalContext): void {
+  addPath(scan, list, { access: "read" }, evalContext);
   addUnknownPath(
     scan,
     list.text,
@@ -58,7 +58,8 @@ export function addListed(scan: Scan, list: Argument, place: EvalContext): void 
 /** A path that cannot be known: only a rule for everything can allow it. */
 export function addUnknownPath(scan: Scan, text: string, use: PathUse, opaque: string): void {
   const part = { text, opaque, always: [] };
-  if (use.access !== "visible") scan.add({ ...part, permission: use.access, reason: `${verb(use)} ${text}` });
+  if (use.access !== "visible")
+    scan.add({ ...part, permission: use.access, reason: `${describeAccess(use)} ${text}` });
   scan.add({ ...part, permission: "external_directory", reason: `may use a folder outside the workspace` });
 }
 
@@ -69,18 +70,18 @@ export function addUnknownPath(scan: Scan, text: string, use: PathUse, opaque: s
 export function addVisiblePaths(
   scan: Scan,
   argument: Argument,
-  place: EvalContext,
+  evalContext: EvalContext,
   access: "visible" | "read" = "visible",
 ): void {
   if (!argument.values) {
     const isPath = argument.text.includes("/") && !address.test(argument.text);
-    if (isPath) addPath(scan, argument, { access: "visible" }, place);
+    if (isPath) addPath(scan, argument, { access: "visible" }, evalContext);
     return;
   }
   for (const value of argument.values) {
-    for (const text of pathsInWord(value.text)) {
+    for (const text of findPathsInWord(value.text)) {
       const isFile = /[./]/.test(text) || value.glob;
-      addValue(scan, { ...value, text }, { access: isFile ? access : "visible" }, place);
+      addValuePath(scan, { ...value, text }, { access: isFile ? access : "visible" }, evalContext);
     }
   }
 }
@@ -88,13 +89,13 @@ export function addVisiblePaths(
 /** `-I/a`: a path behind the letter of an option. */
 export const attachedPath = /^-[A-Za-z]((?:\/|\.\.\/).*)$/s;
 
-function pathsInWord(word: string): string[] {
+function findPathsInWord(word: string): string[] {
   if (word === "" || word.length > pathLimit || word.includes("\n")) return [];
-  const file = fileOfAddress(word);
+  const file = parseFileUrl(word);
   if (file !== undefined) return [file];
   if (address.test(word)) return [];
   const assigned = /^(?:--?)?[\w.-]+=(.+)$/s.exec(word)?.[1];
-  if (assigned !== undefined) return assigned.split(/,(?=[\w-]+=)/).flatMap(pathsInWord);
+  if (assigned !== undefined) return assigned.split(/,(?=[\w-]+=)/).flatMap(findPathsInWord);
   const mounted = /^(\/[^:]*):\/[^:]*(?::[a-zA-Z,]+)?$/.exec(word)?.[1];
   if (mounted !== undefined) return [mounted];
   if (word.startsWith("@")) return [word.slice(1)].filter((path) => path.includes("/"));
@@ -104,69 +105,73 @@ function pathsInWord(word: string): string[] {
 }
 
 /** The path in `file:///a` and `file:a`. */
-export function fileOfAddress(url: string): string | undefined {
+export function parseFileUrl(url: string): string | undefined {
   const path = /^file:(?:\/\/[^/]*)?(.*)$/is.exec(url)?.[1];
   return path?.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
-function addValue(scan: Scan, value: Value, use: PathUse, place: EvalContext): void {
+function addValuePath(scan: Scan, value: Value, use: PathUse, evalContext: EvalContext): void {
   const { text } = value;
   if (text === "" || text === "-" || text.length > pathLimit) return;
   if (/^\/dev\/(?:tcp|udp)\//.test(text))
     return addUnknownPath(scan, text, use, "it opens a network connection");
-  if (isAbsolute(text)) return addAt(scan, "/", value, use, place);
-  if (!place.bases) {
+  if (isAbsolute(text)) return addPathFrom(scan, "/", value, use, evalContext);
+  if (!evalContext.workingDirs) {
     if (use.access === "visible" && !text.includes("/") && text !== "..") return;
     return addUnknownPath(scan, text, use, "the folder it is in cannot be known before it runs");
   }
-  for (const base of place.bases) addAt(scan, base, value, use, place);
+  for (const base of evalContext.workingDirs) addPathFrom(scan, base, value, use, evalContext);
 }
 
-function addAt(scan: Scan, base: string, value: Value, use: PathUse, place: EvalContext): void {
-  if (value.written !== undefined) addAt(scan, base, { text: value.written, glob: false }, use, place);
+function addPathFrom(scan: Scan, base: string, value: Value, use: PathUse, evalContext: EvalContext): void {
+  if (value.written !== undefined)
+    addPathFrom(scan, base, { text: value.written, glob: false }, use, evalContext);
   const written = isAbsolute(value.text) ? value.text : join(base, value.text);
   if (!value.glob && harmlessDevice.test(normalize(written))) return;
   if (throughProcess.test(normalize(written)))
     return addUnknownPath(scan, value.text, use, "it leads through a running process");
-  const real = value.glob ? globPath(scan, base, value.text) : scan.realPath(base, value.text);
+  const real = value.glob ? resolveGlob(scan, base, value.text) : scan.realPath(base, value.text);
   if (real === undefined)
     return addUnknownPath(scan, value.text, use, "`..` after a wildcard may lead anywhere");
-  const also = others(real, [normalize(written), shortest(scan, normalize(written)), value.text]);
+  const also = omitSpelling(real, [normalize(written), shortenPath(scan, normalize(written)), value.text]);
   if (!isInRoots(scan, real)) addExternal(scan, real, value, { ...use, folder: use.folder ?? false }, also);
-  else if (use.follows) addFollowed(scan, real, value, place);
+  else if (use.follows) addFollowedLinks(scan, real, value, evalContext);
   if (use.access === "visible") return;
   if (use.removes && !value.glob) addRemovedLink(scan, base, value.text, real);
-  const text = shortest(scan, real);
-  if (place.widerGlobs && value.glob && value.text.includes("**"))
+  const text = shortenPath(scan, real);
+  if (evalContext.hasWideGlobs && value.glob && value.text.includes("**"))
     return addUnknownPath(scan, value.text, use, "`**` may lead into any folder");
-  const found = value.names ?? (value.glob ? findNames(scan, real, place.widerGlobs) : undefined);
+  const found = value.names ?? (value.glob ? listMatches(scan, real, evalContext.hasWideGlobs) : undefined);
   for (const name of found ?? [])
-    if (scan.realPath("/", name) !== name) addAt(scan, "/", { text: name, glob: false }, use, place);
+    if (scan.realPath("/", name) !== name)
+      addPathFrom(scan, "/", { text: name, glob: false }, use, evalContext);
   const names = found
     ?.flatMap((name) => [name, scan.realPath("/", name)])
-    .flatMap((name) => [name, shortest(scan, name)]);
+    .flatMap((name) => [name, shortenPath(scan, name)]);
   const confirm =
-    use.access === "edit" ? confirmation(scan, [real, normalize(written), ...(names ?? [])], use) : undefined;
+    use.access === "edit"
+      ? findConfirmReason(scan, [real, normalize(written), ...(names ?? [])], use)
+      : undefined;
   scan.add({
     permission: use.access,
     text,
-    also: others(text, [real, ...also]),
+    also: omitSpelling(text, [real, ...also]),
     ...(value.glob && { glob: true }),
     ...(names &&
       use.access === "read" &&
-      (value.names ?? !place.widerGlobs) && { names: [...new Set(names)] }),
+      (value.names ?? !evalContext.hasWideGlobs) && { names: [...new Set(names)] }),
     ...(use.below && { below: true }),
     ...(use.within && { within: true }),
     ...(confirm && { confirm }),
-    reason: `${verb(use)} ${text}`,
-    always: confirm ? [] : narrowPattern(text, value.glob),
+    reason: `${describeAccess(use)} ${text}`,
+    always: confirm ? [] : createFilePatterns(text, value.glob),
   });
 }
 
 /** Where the links below a folder lead out of the workspace. */
-function addFollowed(scan: Scan, real: string, { text, glob }: Value, place: EvalContext): void {
-  const folders = glob ? findNames(scan, real, place.widerGlobs) : [real];
-  const outside = folders && !scan.isRearranged ? linksOutside(scan, folders) : undefined;
+function addFollowedLinks(scan: Scan, real: string, { text, glob }: Value, evalContext: EvalContext): void {
+  const folders = glob ? listMatches(scan, real, evalContext.hasWideGlobs) : [real];
+  const outside = folders && !scan.areListingsStale ? findLinksOutside(scan, folders) : undefined;
   if (outside === undefined)
     return addUnknownPath(scan, text, { access: "visible" }, "links in it may lead out of the workspace");
   for (const path of outside)
@@ -177,7 +182,7 @@ function addFollowed(scan: Scan, real: string, { text, glob }: Value, place: Eva
 const followedLimit = 2_000;
 
 /** What lies outside and is reached by links, from links too; undefined where there is too much to look at. */
-function linksOutside(scan: Scan, folders: readonly string[]): string[] | undefined {
+function findLinksOutside(scan: Scan, folders: readonly string[]): string[] | undefined {
   const seen = new Set(folders);
   const outside = new Set<string>();
   for (const folder of seen) {
@@ -194,9 +199,9 @@ function linksOutside(scan: Scan, folders: readonly string[]): string[] | undefi
 function addRemovedLink(scan: Scan, base: string, path: string, real: string): void {
   const link = join(scan.realPath(base, dirname(path)), basename(path));
   if (link === real || !isInRoots(scan, link) || /^\.{1,2}$/.test(basename(path))) return;
-  const confirm = confirmation(scan, [link], { access: "edit", removes: true });
-  const text = shortest(scan, link);
-  const always = confirm === undefined ? narrowPattern(text, false) : [];
+  const confirm = findConfirmReason(scan, [link], { access: "edit", removes: true });
+  const text = shortenPath(scan, link);
+  const always = confirm === undefined ? createFilePatterns(text, false) : [];
   scan.add({ permission: "edit", text, ...(confirm && { confirm }), reason: `removes ${text}`, always });
 }
 
@@ -205,18 +210,18 @@ function addExternal(scan: Scan, real: string, value: Value, use: PathUse, also:
   const part: ShellPart = {
     permission: "external_directory",
     text: folder,
-    also: others(folder, [real, ...also]),
+    also: omitSpelling(folder, [real, ...also]),
     reason: `uses ${real}, which is outside the workspace`,
     always:
       value.glob || dirname(folder) === folder || isBelow(scan.context.home, folder)
         ? []
-        : folderPatterns(folder),
+        : createFolderPatterns(folder),
   };
   scan.add(value.glob ? { ...part, glob: true } : part);
 }
 
 /** Why a change needs a person's yes each time. */
-function confirmation(scan: Scan, paths: readonly string[], use: PathUse): string | undefined {
+function findConfirmReason(scan: Scan, paths: readonly string[], use: PathUse): string | undefined {
   if (paths.some((path) => isOwnConfiguration(path, use.below))) {
     return "it may change the agent's own configuration or what git runs";
   }
@@ -229,14 +234,16 @@ function confirmation(scan: Scan, paths: readonly string[], use: PathUse): strin
 const namesLimit = 1000;
 
 /** The files that a pattern fits now, undefined where that cannot be told. Hidden ones only where it says so, or with `all`. */
-function findNames(scan: Scan, pattern: string, all: boolean): string[] | undefined {
+function listMatches(scan: Scan, pattern: string, all: boolean): string[] | undefined {
   const { context } = scan;
   if (!context.list) return undefined;
   let found = [""];
   for (const component of pattern.split("/").slice(1)) {
     found = /[*?]/.test(component)
       ? found.flatMap((folder) =>
-          fitting(context.list?.(folder || "/") ?? [], component, all).map((name) => `${folder}/${name}`),
+          filterMatches(context.list?.(folder || "/") ?? [], component, all).map(
+            (name) => `${folder}/${name}`,
+          ),
         )
       : found.map((folder) => `${folder}/${component}`);
     if (found.length > namesLimit) return undefined;
@@ -244,40 +251,40 @@ function findNames(scan: Scan, pattern: string, all: boolean): string[] | undefi
   return found;
 }
 
-function fitting(names: readonly string[], component: string, all: boolean): string[] {
+function filterMatches(names: readonly string[], component: string, all: boolean): string[] {
   return names.filter(
     (name) => (all || !name.startsWith(".") || component.startsWith(".")) && matches(component, name),
   );
 }
 
 /** Whether one of the texts of a word may begin with a dash though the word does not: by a variable, or as a name that a wildcard fits. */
-export function mayBeOption(scan: Scan, { text, values }: Argument, { bases }: EvalContext): boolean {
+export function mayBeOption(scan: Scan, { text, values }: Argument, { workingDirs }: EvalContext): boolean {
   if (text.startsWith("-") || values === undefined) return false;
   return values.some((value) => {
     const [first = ""] = value.text.split("/");
     if (!value.glob || !/^[*?]/.test(first)) return value.text.startsWith("-");
-    return bases?.some((base) => listed(scan, base, first).some((name) => name.startsWith("-")));
+    return workingDirs?.some((base) => listMatchesIn(scan, base, first).some((name) => name.startsWith("-")));
   });
 }
 
-function listed(scan: Scan, folder: string, component: string): string[] {
-  return fitting(scan.context.list?.(folder) ?? [], component, false);
+function listMatchesIn(scan: Scan, folder: string, component: string): string[] {
+  return filterMatches(scan.context.list?.(folder) ?? [], component, false);
 }
 
 function isInRoots(scan: Scan, path: string): boolean {
   return scan.context.roots.some((root) => isBelow(path, root));
 }
 
-function folderPatterns(folder: string): string[] {
+function createFolderPatterns(folder: string): string[] {
   return /[*?]/.test(folder) ? [] : [folder, `${folder}/*`];
 }
 
-function narrowPattern(text: string, glob: boolean): string[] {
+function createFilePatterns(text: string, glob: boolean): string[] {
   return glob || /[*?]/.test(text) ? [] : [text];
 }
 
 /** Links are resolved up to the first component with a wildcard; undefined where `..` comes behind one. */
-function globPath(scan: Scan, base: string, path: string): string | undefined {
+function resolveGlob(scan: Scan, base: string, path: string): string | undefined {
   const components = path.split("/");
   const first = components.findIndex((component) => /[*?]/.test(component));
   const rest = components.slice(first);
@@ -288,15 +295,15 @@ function globPath(scan: Scan, base: string, path: string): string | undefined {
 }
 
 /** Relative to the start folder where it lies below it, else absolute. */
-function shortest(scan: Scan, path: string): string {
+function shortenPath(scan: Scan, path: string): string {
   const cwd = scan.context.cwd;
   return isBelow(path, cwd) ? relative(cwd, path) || "." : path;
 }
 
-function others(text: string, spellings: readonly string[]): string[] {
+function omitSpelling(text: string, spellings: readonly string[]): string[] {
   return [...new Set(spellings)].filter((spelling) => spelling !== text);
 }
 
-function verb(use: PathUse): string {
+function describeAccess(use: PathUse): string {
   return use.access === "edit" ? "writes" : use.access === "read" ? "reads" : "uses";
 }

@@ -12,11 +12,11 @@ export interface VariableAssignments {
   /** Functions are defined, by whose names anything may be called. */
   readonly hasFunctions: boolean;
   /** Functions and `cd` stand in one script, so that any command may run in another folder than it seems. */
-  readonly movesInFunctions: boolean;
+  readonly functionsMayChangeDirectory: boolean;
   /** Something changes what wildcards fit. */
-  readonly widensGlobs: boolean;
+  readonly changesGlobbing: boolean;
   /** Something changes where the text of a variable becomes several words. */
-  readonly splitsOddly: boolean;
+  readonly hasCustomSeparators: boolean;
 }
 
 const movingCommands = new Set(["cd", "pushd", "popd"]);
@@ -39,23 +39,23 @@ const setByShell = new Set(
 const expansions = /\$\{[^}]*\}|\$\([^)]*\)|\$[\w@*#?!-]|`[^`]*`/g;
 
 /** Collects the sites of a script and of all scripts inside of it. */
-export function assignmentSites(script: SyntaxNode): VariableAssignments {
-  const survey = new Survey();
+export function collectAssignments(script: SyntaxNode): VariableAssignments {
+  const survey = new AssignmentCollector();
   survey.visit(script);
   return survey;
 }
 
 /** Whether the shell may be in another folder after the node. */
-export function moves(node: SyntaxNode): boolean {
-  const survey = new Survey();
+export function changesDirectory(node: SyntaxNode): boolean {
+  const survey = new AssignmentCollector();
   survey.visit(node);
   return survey.moves;
 }
 
-class Survey implements VariableAssignments {
+class AssignmentCollector implements VariableAssignments {
   readonly indirect: string[] = [];
   moves = false;
-  widensGlobs = false;
+  changesGlobbing = false;
   readonly #counts = new Map<string, number>();
   readonly #textual = new Set<string>();
   hasFunctions = false;
@@ -66,12 +66,12 @@ class Survey implements VariableAssignments {
   /** Something gives the script or its functions arguments. */
   #hasArguments = false;
 
-  get movesInFunctions(): boolean {
+  get functionsMayChangeDirectory(): boolean {
     return this.hasFunctions && this.moves;
   }
 
   /** `IFS=, read a` sets it for that command alone. */
-  get splitsOddly(): boolean {
+  get hasCustomSeparators(): boolean {
     return this.#isUnbounded || this.indirect.includes("IFS") || this.#setsSeparators;
   }
 
@@ -90,7 +90,7 @@ class Survey implements VariableAssignments {
       case "Assignment":
         this.#set(node.name, isNumber(node));
         if (node.name === "IFS" && !this.#passing.has(node)) this.#setsSeparators = true;
-        if (node.name === "GLOBIGNORE") this.widensGlobs = true;
+        if (node.name === "GLOBIGNORE") this.changesGlobbing = true;
         break;
       case "For":
       case "Select":
@@ -130,7 +130,7 @@ class Survey implements VariableAssignments {
     if (/^(?:read|mapfile|readarray)$/.test(name)) for (const item of node.prefix) this.#passing.add(item);
     if (movingCommands.has(name)) this.moves = true;
     if (name === "set") this.#hasArguments = true;
-    if (name === "shopt" || name === "command" || name === "builtin") this.widensGlobs = true;
+    if (name === "shopt" || name === "command" || name === "builtin") this.changesGlobbing = true;
     if (unboundedCommands.has(name)) {
       this.#isUnbounded = true;
       this.moves ||=

@@ -21,8 +21,10 @@ const pagers = new Set([
   "GIT_SEQUENCE_EDITOR",
 ]);
 
-const exact = new Set(dangerous.split(" ").filter((name) => !name.endsWith("*")));
-const beginnings = dangerous.split(" ").flatMap((name) => (name.endsWith("*") ? [name.slice(0, -1)] : []));
+const dangerousNames = new Set(dangerous.split(" ").filter((name) => !name.endsWith("*")));
+const dangerousPrefixes = dangerous
+  .split(" ")
+  .flatMap((name) => (name.endsWith("*") ? [name.slice(0, -1)] : []));
 const exceptions = new Set(harmless.split(" "));
 
 /** The shell evaluates what is assigned to these as arithmetic. */
@@ -33,7 +35,7 @@ export function isDangerousVariable(name: string, value: string | undefined): bo
   if (exceptions.has(name)) return false;
   if (numbers.has(name)) return value === undefined || !/^\d*$/.test(value);
   if (pagers.has(name) && value !== undefined && idlePrograms.has(value)) return false;
-  return exact.has(name) || beginnings.some((beginning) => name.startsWith(beginning));
+  return dangerousNames.has(name) || dangerousPrefixes.some((beginning) => name.startsWith(beginning));
 }
 
 /** Adds a variable that is set for what follows, where that may do something else then. */

@@ -26,14 +26,14 @@ export interface Argument {
 }
 
 /** What a word may refer to. */
-export interface Names {
+export interface ExpansionContext {
   readonly home: string;
   /** The texts that a variable can hold, undefined where they cannot be known. */
   variable(name: string): readonly Value[] | undefined;
   /** Texts become several words elsewhere than at blanks. */
-  readonly splitsOddly: boolean;
+  readonly hasCustomSeparators: boolean;
   /** The folders that the shell can be in. */
-  readonly bases: readonly string[] | undefined;
+  readonly workingDirs: readonly string[] | undefined;
 }
 
 /** A word stands for at most so many texts before it counts as unknown. */
@@ -60,13 +60,13 @@ export function knownText({ values }: Argument): string | undefined {
 }
 
 /** A word as the program gets it, by what it stands for and not by how it is written. */
-export function asGiven(argument: Argument): Argument {
+export function resolveArgument(argument: Argument): Argument {
   const text = knownText(argument);
   return text === undefined || text === argument.text ? argument : { ...argument, text, known: text };
 }
 
 /** A word of which nothing is known, so that it may be an option. */
-export function asUnknown(argument: Argument): Argument {
+export function toUnknownArgument(argument: Argument): Argument {
   return { ...argument, values: undefined, known: "" };
 }
 
@@ -79,31 +79,33 @@ export function canonicalText(argv: readonly Argument[]): string {
 }
 
 /** The words that one written word becomes: several for `{a,b}`, else one. */
-export function toArguments(word: Word, names: Names): Argument[] {
-  if (assignedTilde.test(word.text)) return [assignedArgument(word, names)];
+export function toArguments(word: Word, names: ExpansionContext): Argument[] {
+  if (assignedTilde.test(word.text)) return [toAssignedArgument(word, names)];
   const alternatives = expandBraces(word.parts ?? [], word.text);
   if (!alternatives)
     return [{ text: word.value, raw: word.text, values: undefined, known: "", splits: true }];
   if (alternatives === "none") return [toArgument(word, names)];
-  return alternatives.map((text) => tildeArgument(text, names));
+  return alternatives.map((text) => toTildeArgument(text, names));
 }
 
 /** `a=~/b` and `a=b:~/c`: the shell puts the home folder there too. */
 const assignedTilde = /^[A-Za-z_]\w*\+?=(?:~|[^'"\\$`]*:~)/;
 
-function assignedArgument({ text, value, parts = [] }: Word, names: Names): Argument {
+function toAssignedArgument({ text, value, parts = [] }: Word, names: ExpansionContext): Argument {
   const [name = ""] = text.split("~");
   const expand =
-    parts.length === 0 && name.endsWith("=") ? tildeEnd(value.slice(name.length), names) : undefined;
+    parts.length === 0 && name.endsWith("=")
+      ? createTildeExpansion(value.slice(name.length), names)
+      : undefined;
   const expanded = expand && !value.includes(":~") ? name + expand(value.slice(name.length)) : undefined;
   const values = expanded === undefined ? undefined : [{ text: expanded, glob: false }];
   return { text: value, raw: text, values, known: expanded ?? name, splits: false };
 }
 
-function toArgument(word: Word, names: Names): Argument {
+function toArgument(word: Word, names: ExpansionContext): Argument {
   const parts = word.parts ?? [];
-  if (parts.length === 0) return { ...tildeArgument(word.value, names, word.text), raw: word.text };
-  const tilde = word.text.startsWith("~") ? tildeEnd(word.value, names) : undefined;
+  if (parts.length === 0) return { ...toTildeArgument(word.value, names, word.text), raw: word.text };
+  const tilde = word.text.startsWith("~") ? createTildeExpansion(word.value, names) : undefined;
   if (word.text.startsWith("~") && !tilde) return unknownTilde(word.value, word.text);
   const reading = readParts(parts, names, false);
   const values = reading.values?.map((value) =>
@@ -112,9 +114,9 @@ function toArgument(word: Word, names: Names): Argument {
   return { text: word.value, raw: word.text, values, known: reading.known, splits: reading.splits };
 }
 
-function tildeArgument(text: string, names: Names, raw = text): Argument {
+function toTildeArgument(text: string, names: ExpansionContext, raw = text): Argument {
   if (!raw.startsWith("~")) return literalArgument(text);
-  const expand = tildeEnd(text, names);
+  const expand = createTildeExpansion(text, names);
   if (!expand) return unknownTilde(text, raw);
   return { text, raw, values: [{ text: expand(text), glob: false }], known: text, splits: false };
 }
@@ -124,7 +126,7 @@ function unknownTilde(text: string, raw: string): Argument {
 }
 
 /** How a leading tilde is replaced; undefined for another user's home and the like. */
-function tildeEnd(text: string, names: Names): ((text: string) => string) | undefined {
+function createTildeExpansion(text: string, names: ExpansionContext): ((text: string) => string) | undefined {
   if (!/^~(?:\/|$)/.test(text)) return undefined;
   const [home, ...others] = names.variable("HOME") ?? [];
   if (!home || others.length > 0) return undefined;
@@ -137,7 +139,7 @@ interface Reading {
   splits: boolean;
 }
 
-function readParts(parts: readonly WordPart[], names: Names, quoted: boolean): Reading {
+function readParts(parts: readonly WordPart[], names: ExpansionContext, quoted: boolean): Reading {
   let values: readonly Value[] | undefined = [{ text: "", glob: false }];
   let known = "";
   let splits = false;
@@ -145,93 +147,93 @@ function readParts(parts: readonly WordPart[], names: Names, quoted: boolean): R
     const reading = readPart(part, names, quoted);
     splits ||= reading.splits;
     if (values) known += reading.values?.length === 1 ? (reading.values[0]?.text ?? "") : reading.known;
-    values = values && reading.values && combine(values, reading.values);
+    values = values && reading.values && combineValues(values, reading.values);
   }
   return { values, known, splits };
 }
 
-function combine(left: readonly Value[], right: readonly Value[]): readonly Value[] | undefined {
+function combineValues(left: readonly Value[], right: readonly Value[]): readonly Value[] | undefined {
   if (left.length * right.length > valueLimit) return undefined;
-  return left.flatMap((a) => right.map((b) => joined(a, b)));
+  return left.flatMap((a) => right.map((b) => joinValues(a, b)));
 }
 
 /** What is left of a value behind so many characters. */
-export function valueFrom({ text, glob, written }: Value, from: number): Value {
+export function sliceValue({ text, glob, written }: Value, from: number): Value {
   const value = { text: text.slice(from), glob };
   return written === undefined ? value : { ...value, written: written.slice(from) };
 }
 
-function joined(a: Value, b: Value): Value {
+function joinValues(a: Value, b: Value): Value {
   const value = { text: a.text + b.text, glob: a.glob || b.glob };
   if (a.written === undefined && b.written === undefined) return value;
   return { ...value, written: (a.written ?? a.text) + (b.written ?? b.text) };
 }
 
-const unknown: Reading = { values: undefined, known: "", splits: false };
-const unknownSplit: Reading = { values: undefined, known: "", splits: true };
+const unknownReading: Reading = { values: undefined, known: "", splits: false };
+const unknownSplitReading: Reading = { values: undefined, known: "", splits: true };
 
-function readPart(part: WordPart, names: Names, quoted: boolean): Reading {
+function readPart(part: WordPart, names: ExpansionContext, quoted: boolean): Reading {
   switch (part.type) {
     case "Literal":
     case "SingleQuoted":
     case "AnsiCQuoted":
-      return fixed(part.value);
+      return fixedReading(part.value);
     case "DoubleQuoted":
     case "LocaleString":
       return readParts(part.parts, names, true);
     case "Glob":
-      return pattern(part.kind === "star" ? "*" : "?", part.text);
+      return patternReading(part.kind === "star" ? "*" : "?", part.text);
     case "ExtendedGlob":
-      return pattern("*");
+      return patternReading("*");
     case "SimpleExpansion":
       return readVariable(part.text.slice(1), names, quoted);
     case "ParameterExpansion":
       if (part.prefix || part.index || part.operation)
-        return quoted || part.prefix === "#" ? unknown : unknownSplit;
+        return quoted || part.prefix === "#" ? unknownReading : unknownSplitReading;
       return readVariable(part.parameter, names, quoted);
     case "CommandExpansion":
       return readCommand(part, names, quoted);
     case "ArithmeticExpansion":
-      return unknown;
+      return unknownReading;
     case "ProcessSubstitution":
-      return fixed("/dev/fd/63");
+      return fixedReading("/dev/fd/63");
     case "BraceExpansion":
-      return unknownSplit;
+      return unknownSplitReading;
   }
 }
 
-function fixed(text: string): Reading {
+function fixedReading(text: string): Reading {
   return { values: [{ text, glob: false }], known: text, splits: false };
 }
 
-function pattern(text: string, written = text): Reading {
+function patternReading(text: string, written = text): Reading {
   const value = { text, glob: true, ...(written !== text && { written }) };
   return { values: [value], known: text, splits: true };
 }
 
-function readVariable(name: string, names: Names, quoted: boolean): Reading {
-  if (/^[?#$!]$/.test(name)) return unknown;
-  if (name === "@") return unknownSplit;
+function readVariable(name: string, names: ExpansionContext, quoted: boolean): Reading {
+  if (/^[?#$!]$/.test(name)) return unknownReading;
+  if (name === "@") return unknownSplitReading;
   const values = names.variable(name);
-  if (!values) return quoted ? unknown : unknownSplit;
+  if (!values) return quoted ? unknownReading : unknownSplitReading;
   if (quoted) return { values, known: "", splits: false };
-  return names.splitsOddly || values.some((value) => /[\s*?[\\]/.test(value.text) && !value.glob)
-    ? unknownSplit
+  return names.hasCustomSeparators || values.some((value) => /[\s*?[\\]/.test(value.text) && !value.glob)
+    ? unknownSplitReading
     : { values, known: "", splits: false };
 }
 
 /** Knows what `$(pwd)` and `$(cat <<'EOF' … EOF)` print. */
-function readCommand(part: CommandExpansionPart, names: Names, quoted: boolean): Reading {
+function readCommand(part: CommandExpansionPart, names: ExpansionContext, quoted: boolean): Reading {
   const printed = part.script && printedText(part.script, names);
-  if (printed === undefined) return quoted ? unknown : unknownSplit;
-  const isOneWord = quoted || !(names.splitsOddly || /[\s*?[\\]/.test(printed));
-  return isOneWord ? fixed(printed) : unknownSplit;
+  if (printed === undefined) return quoted ? unknownReading : unknownSplitReading;
+  const isOneWord = quoted || !(names.hasCustomSeparators || /[\s*?[\\]/.test(printed));
+  return isOneWord ? fixedReading(printed) : unknownSplitReading;
 }
 
-function printedText(script: ParsedScript, names: Names): string | undefined {
+function printedText(script: ParsedScript, names: ExpansionContext): string | undefined {
   const command = onlyCommand(script);
   const isPwd = command?.name?.text === "pwd" && command.suffix.length === 0;
-  return isPwd && names.bases?.length === 1 ? names.bases[0] : quotedText(script);
+  return isPwd && names.workingDirs?.length === 1 ? names.workingDirs[0] : quotedText(script);
 }
 
 /** The text of `$(cat <<'EOF' … EOF)`, which only quotes it; undefined for every other substitution. */
@@ -239,7 +241,7 @@ export function quotedText(script: ParsedScript): string | undefined {
   const command = onlyCommand(script);
   const [only, ...more] = command?.suffix ?? [];
   if (command?.name?.text !== "cat" || more.length > 0 || only?.type !== "HereDoc") return undefined;
-  return hereDocText(only)?.replace(/\n+$/, "");
+  return readHereDoc(only)?.replace(/\n+$/, "");
 }
 
 function onlyCommand(script: ParsedScript): Command | undefined {
@@ -250,7 +252,7 @@ function onlyCommand(script: ParsedScript): Command | undefined {
     : undefined;
 }
 
-function hereDocText(hereDoc: HereDoc): string | undefined {
+function readHereDoc(hereDoc: HereDoc): string | undefined {
   if (!hereDoc.closing || hereDoc.operator !== "<<") return undefined;
   const parts = hereDoc.body.parts ?? [];
   const isLiteral = hereDoc.delimiter?.quoted === true || parts.every((part) => part.type === "Literal");
@@ -264,7 +266,7 @@ function expandBraces(parts: readonly WordPart[], text: string): string[] | "non
   for (const part of parts) {
     const pieces =
       part.type === "BraceExpansion"
-        ? bracePieces(part.text)
+        ? expandBrace(part.text)
         : part.type === "Literal"
           ? [part.value]
           : undefined;
@@ -274,7 +276,7 @@ function expandBraces(parts: readonly WordPart[], text: string): string[] | "non
   return text.startsWith("~") ? undefined : words.filter((word) => word !== "");
 }
 
-function bracePieces(text: string): string[] | undefined {
+function expandBrace(text: string): string[] | undefined {
   const inner = text.slice(1, -1);
   if (inner.includes(",") && /^[\w./@:+,%=-]*$/.test(inner)) return inner.split(",");
   const range = /^(\d{1,4})\.\.(\d{1,4})$/.exec(inner);
