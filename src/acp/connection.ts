@@ -20,29 +20,28 @@ export interface ConnectionDeps {
   log: Log;
 }
 
-/** The client's side, in the version of the protocol that it speaks. */
+/** Requests to the client, in its protocol version. */
 export interface Peer {
   requests: ClientRequests;
   buffers(sessionId: SessionId): EditorBuffers;
-  /** Says that the turns which still run are over, where their prompts' answers do not. */
+  /** Reports the end of running turns, in protocol versions where the prompt's response does not. */
   endTurns?(reason: string): Promise<void>;
 }
 
 const reopeningMessage =
-  "The session is being opened anew with other folders. Send this again when that is answered.";
+  "The session is being reopened with other folders. Retry after that request is answered.";
 
-/** What the handlers of one client's requests share: its abilities, and its views of sessions. */
+/** State shared by the request handlers of one client: its features and its session views. */
 export class AcpConnection {
   readonly sessions: Sessions;
   readonly outbox: Outbox;
   readonly account: Account;
-  /** One setup (load, resume, close, delete) or choice of a session at a time, in the order of arrival. */
+  /** Runs one setup (load, resume, close, delete) or option change of a session at a time, in order of arrival. */
   readonly setupQueue = new KeyedSerial();
   readonly pendingPrompts = new PendingPrompts(this.setupQueue);
   client: ClientFeatures = noFeatures;
-  /** Undefined before the library is connected. */
+  /** Undefined until the SDK is connected. */
   peer: Peer | undefined;
-  /** Opens the way on which a session's updates go. */
   createChannel: (session: Session) => Channel;
   readonly #log: Log;
   readonly #views = new Map<string, SessionView>();
@@ -60,16 +59,16 @@ export class AcpConnection {
     });
   }
 
-  /** The view of a session that this client opened. Throws when it did not, closes it, or opens it anew just now. */
+  /** Returns the view of a session. Throws if the client did not open it, is closing it or is reopening it. */
   getView(sessionId: string): SessionView {
     const view = this.findOpenView(sessionId);
     if (view === undefined) throw sessionNotFound(sessionId);
-    // What is given to the one before would be lost.
+    // Changes to the replaced session would be lost.
     if (this.sessions.live(view.session.id) !== view.session) throw internalError(reopeningMessage);
     return view;
   }
 
-  /** Whether a prompt has to wait until the session is as earlier requests will leave it. */
+  /** Whether a prompt must wait for earlier setup requests of the session. */
   isBeingSetUp(sessionId: string): boolean {
     if (!this.setupQueue.isBusy(sessionId)) return false;
     const session = this.findOpenView(sessionId)?.session;
@@ -77,13 +76,13 @@ export class AcpConnection {
     return !isReady || this.pendingPrompts.has(sessionId);
   }
 
-  /** The same, undefined where there is none. */
+  /** Returns undefined if the session is not open or is closing. */
   findOpenView(sessionId: string): SessionView | undefined {
     const view = this.#views.get(sessionId);
     return view === undefined || this.#closingViews.has(view) ? undefined : view;
   }
 
-  /** Closes the session's view by what ends the session: nothing more is asked of it, but its end is still shown. */
+  /** Closes a session's view after `end` has run. New requests fail at once; updates are sent until the end. */
   async closeView(sessionId: string, end: () => Promise<void>): Promise<void> {
     const mark = () => {
       const view = this.#views.get(sessionId);
@@ -91,7 +90,7 @@ export class AcpConnection {
     };
     mark();
     await this.setupQueue.run(sessionId, async () => {
-      // Loads that came before this have made another one.
+      // An earlier load may have replaced the view.
       mark();
       try {
         await end();
@@ -102,33 +101,33 @@ export class AcpConnection {
     });
   }
 
-  /** Those that the client has open, or that are being closed. */
+  /** Sessions that are open or closing. */
   get openSessions(): Session[] {
     return [...this.#views.values()].map(({ session }) => session);
   }
 
-  /** The view that shows the session, also while it is closed. */
+  /** Returns the view of an open or closing session. */
   findView(sessionId: string): SessionView | undefined {
     return this.#views.get(sessionId);
   }
 
-  /** Ends on the wire what runs in any session, for a program that cannot wait. */
+  /** Reports all running turns as ended; used when the process must exit. */
   async abortTurns(reason: string): Promise<void> {
     await Promise.all([...this.#views.values()].map((view) => view.abortTurn()));
     await this.peer?.endTurns?.(reason);
   }
 
-  /** How the client names the files of a session, or of one that works for it. */
+  /** Returns the path mapping of a session. */
   getPaths(sessionId: string): ClientPaths {
     return this.findView(sessionId)?.paths ?? new ClientPaths();
   }
 
-  /** A child session that works for a task of one that this client opened. */
+  /** Finds a child session, which runs a task of a session of this client. */
   findChild(sessionId: string): Session | undefined {
     return isSessionId(sessionId) ? this.sessions.child(sessionId) : undefined;
   }
 
-  /** The view that the client has of this session, or a new one; with the names that the client gives its files now. */
+  /** Returns the session's view with the new path mapping, or adds a view. */
   getOrAddView(session: Session, paths: ClientPaths): SessionView {
     const view = this.#views.get(session.id);
     if (view?.session !== session) return this.addView(session, paths);
@@ -149,7 +148,7 @@ export class AcpConnection {
     return view;
   }
 
-  /** Holds the session's updates back until this request is answered; what may begin only then comes behind them. */
+  /** Pauses the session's updates until this request is answered; then sends them and calls `then`. */
   holdUntilAnswered(view: SessionView, requestId: string | number | null, then?: () => void): void {
     view.updates.holdUntilAnswered();
     this.outbox.afterResponse(requestId, () => {

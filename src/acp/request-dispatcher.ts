@@ -27,36 +27,33 @@ export interface DispatcherDeps {
   connection: AcpConnection;
   log: Log;
   loadSdk: () => Promise<SdkConnection>;
-  /** Loads what a first prompt needs. Must not throw. */
+  /** Loads modules for the first prompt. Must not throw. */
   warmUp: () => Promise<void>;
-  /** Loads what a first call of a tool needs. Must not throw. */
+  /** Loads modules for the first tool call. Must not throw. */
   warmUpCalls: () => Promise<void>;
-  /** Called once behind a first turn, or when that has had its time. */
+  /** Called once: after the first turn, or when the warm-up time has passed. */
   settle: () => void;
-  /** Called once, when the client is gone and nothing that it sent waits. */
+  /** Called once, when the client disconnected and no message of it is waiting. */
   end(): void;
 }
 
-/**
- * How long nothing must have been sent before what nobody needs yet is loaded: a first prompt has had the time to be on
- * its way, and no text streams.
- */
+/** Idle time on the wire before modules are loaded in advance: no prompt is starting and no text is streaming. */
 const quietMs = 250;
 
 /**
- * Takes what the client sends. Lists, plain requests for a session and prompts of plain text are answered without the
- * protocol library, whose loading and schemas take longer than all else until a first request is with the provider.
- * Everything else is the library's, which loads behind what comes first or when something needs it.
+ * Dispatches the client's messages. Simple requests (session lists, sessions without MCP servers, prompts of plain
+ * text) are handled without the protocol SDK, because loading it takes longer than everything else before the first
+ * model request. The SDK handles all other messages; it loads in the background or with the first message that needs it.
  */
 export class RequestDispatcher {
   readonly #deps: DispatcherDeps;
-  /** The requests that are answered here. */
+  /** Running requests that are handled without the SDK. */
   readonly #running = new Map<RequestId, AbortController>();
   #waiting: AnyMessage[] = [];
   #sdk: SdkConnection | undefined;
   #loading: Promise<SdkConnection | undefined> | undefined;
   #warmingUp: Promise<void> | undefined;
-  /** Whether the client was answered in the stable version, before the library. */
+  /** Whether the client was answered in the stable protocol version before the SDK was loaded. */
   #isPlainClient = false;
   #isEnded = false;
   #isSettled = false;
@@ -74,7 +71,7 @@ export class RequestDispatcher {
     if (isFirst && this.#cancel(message)) return;
     const task = isFirst ? this.#createPlainTask(message) : undefined;
     if (task !== undefined) return void this.#answer(task);
-    // The library must see it too, or it would refuse what comes next.
+    // The SDK must see `initialize` too, or it would reject the next request.
     this.#waiting.push(message);
     if (!this.#applyInitialize(message)) void this.sdk();
   }
@@ -85,12 +82,12 @@ export class RequestDispatcher {
     else if (this.#loading === undefined) this.#deps.end();
   }
 
-  /** Why there is no {@link sdk}, for whoever wanted to ask the client; a {@link UserError} where that is our own fault. */
+  /** Why {@link sdk} is undefined: the client disconnected, or a {@link UserError} if loading failed. */
   get loadError(): Error {
     return this.#loadError;
   }
 
-  /** The protocol library, for whoever asks the client; undefined where it cannot be had. */
+  /** Loads the SDK. Resolves to undefined if the client is gone or loading failed. */
   sdk(): Promise<SdkConnection | undefined> {
     if (this.#sdk !== undefined) return Promise.resolve(this.#sdk);
     if (this.#isEnded && this.#loading === undefined) return Promise.resolve(undefined);
@@ -98,9 +95,9 @@ export class RequestDispatcher {
     return this.#loading;
   }
 
-  /** Plain requests cost a millisecond more by way of the library; they keep their place among the others. */
+  /** Handles simple requests directly even after loading (a millisecond less), in order with the others. */
   #receiveWithSdk(sdk: SdkConnection, message: AnyMessage): void {
-    // Who introduces itself anew may want another version.
+    // A second `initialize` may request another version.
     if ("method" in message && message.method === "initialize") this.#isPlainClient = false;
     const task = this.#isPlainClient ? this.#createPlainTask(message) : undefined;
     sdk.runInOrder(() => {
@@ -109,12 +106,12 @@ export class RequestDispatcher {
     });
   }
 
-  /** Whether nothing waits for the library but an `initialize` that is answered. */
+  /** Whether only an already answered `initialize` is waiting for the SDK. */
   #isBeforeSdkRequests(): boolean {
     return this.#waiting.length > 0 && this.#waiting.every((message) => this.#deps.wire.hasAnswered(message));
   }
 
-  /** Whether this is the `initialize` that was answered already; what it says of the client counts from now on. */
+  /** Applies the client's features if this is the already answered `initialize`. Returns whether it is. */
   #applyInitialize(message: AnyMessage): boolean {
     const { wire, connection } = this.#deps;
     if (!wire.hasAnswered(message) || !("params" in message) || !isPlainInitialize(message.params))
@@ -159,7 +156,7 @@ export class RequestDispatcher {
     await after?.();
   }
 
-  /** A turn that is to end does not wait for the library. */
+  /** Cancels a turn without waiting for the SDK. */
   #cancel(message: AnyMessage): boolean {
     if (!("method" in message) || message.method !== "session/cancel" || "id" in message) return false;
     const { params } = message;
@@ -169,7 +166,7 @@ export class RequestDispatcher {
     return true;
   }
 
-  /** The library does not know of the requests that are answered here. */
+  /** Aborts a request that is handled here; the SDK does not know it. */
   #abort(message: AnyMessage): boolean {
     if (this.#running.size === 0 || !("method" in message) || message.method !== "$/cancel_request")
       return false;
@@ -181,7 +178,7 @@ export class RequestDispatcher {
     return running !== undefined;
   }
 
-  /** Behind the answer to a first session. */
+  /** Loads modules in advance, after the response to the first session request. */
   async #prepare(): Promise<void> {
     await this.#deps.wire.outbox.flush();
     if (this.#isEnded || this.#isPrepared) return;
@@ -201,7 +198,6 @@ export class RequestDispatcher {
     return this.#warmingUp;
   }
 
-  /** Behind a first turn, which is made of loading, or when it has had its time. */
   #settle(): void {
     if (!this.#isSettled) this.#deps.settle();
     this.#isSettled = true;
@@ -219,10 +215,10 @@ export class RequestDispatcher {
     }
   }
 
-  /** A file of the program that cannot be read now may be there for the next request. */
+  /** Rejects the waiting requests. The next request tries to load the SDK again. */
   #fail(reason: unknown): void {
     const { wire, log } = this.#deps;
-    log.error("the protocol library did not load", errorFields(reason));
+    log.error("protocol SDK load failed", errorFields(reason));
     this.#loadError = new UserError(importProblem(reason), { cause: reason });
     this.#loading = undefined;
     const refused = this.#waiting.filter((message) => !wire.hasAnswered(message));
@@ -240,7 +236,7 @@ export class RequestDispatcher {
   }
 }
 
-/** A request that is answered without the library. Anything unusual is left to it, which checks it against the schema. */
+/** A request that is handled without the SDK. The SDK gets all unusual requests and validates them. */
 interface PlainTask {
   readonly id: RequestId;
   readonly run: (signal: AbortSignal) => Promise<unknown>;

@@ -195,12 +195,12 @@ class Thrower {
   }
 }
 
-/** The session is gone or opened anew, the request was cancelled, there was no call to cancel, or no text for a summary. */
+/** The session is gone or is being reopened, the request was cancelled, there was no call to cancel, or no text for a summary. */
 function isExpected(error: unknown): boolean {
   if (!(error instanceof Error) || !("code" in error)) return false;
   return (
     expectedCodes.has(error.code) ||
-    /call ".*" that can be cancelled|wrote no summary|opened anew/.test(error.message)
+    /call ".*" that can be cancelled|wrote no summary|being reopened/.test(error.message)
   );
 }
 

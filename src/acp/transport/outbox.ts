@@ -5,16 +5,16 @@ import { beginningOf } from "../../base/text/excerpt.ts";
 import { writeDirectly } from "./direct-write.ts";
 import { toWireJson } from "./sanitize-output.ts";
 
-/** Bytes that may wait for a client that does not read; beyond it, whoever sends waits. */
+/** Bytes that may wait for a slow client; senders wait above this. */
 const highWaterBytes = 1024 * 1024;
-/** What comes so long behind the last write is no part of a burst, in which writes are merged. */
+/** Time since the last write after which a line does not belong to a burst. */
 const aloneMs = 1;
-/** Characters of text in one update: escaped at its worst it stays below 1 MiB, on which some clients break. */
+/** Characters of text in one update: even fully escaped it is below 1 MiB, where some clients fail. */
 const chunkLength = 64 * 1024;
 
 /**
- * Everything that goes to the client, in order. A line that comes alone goes at once; of a burst, what comes while a
- * write is under way waits, text of one message is merged, and all of it goes with the next write.
+ * Writes messages to the client, in order. A single line is written at once. In a burst, messages wait while a write
+ * is running; text chunks of one message are merged, and the next write sends all of them.
  */
 export class Outbox {
   readonly #output: Writable;
@@ -34,19 +34,18 @@ export class Outbox {
     output.on("close", () => this.close());
   }
 
-  /** Resolves when the client is gone; what is sent after that goes nowhere. */
+  /** Resolves when the client disconnected; later messages are dropped. */
   get closed(): Promise<void> {
     return this.#closed.promise;
   }
 
-  /** Sends a message of the connection. */
   send(message: AnyMessage): Backpressure {
     const backpressure = this.#push({ line: toLine(message) });
     this.#runAfterResponse(message);
     return backpressure;
   }
 
-  /** Sends the answers to a batch, as one line. */
+  /** Sends the responses of a batch as one line. */
   sendAll(messages: readonly AnyMessage[]): Backpressure {
     const backpressure = this.#push({
       line: `[${messages.map((message) => toLine(message).trimEnd()).join()}]\n`,
@@ -55,7 +54,7 @@ export class Outbox {
     return backpressure;
   }
 
-  /** Sends a `session/update`; text that continues the one before it may be merged with it, long text is cut. */
+  /** Sends a `session/update`. Text may be merged with the previous chunk of the same message; long text is split. */
   update(sessionId: string, update: WireUpdate): Backpressure {
     if (!isTextChunk(update)) return this.#push({ line: toUpdateLine(sessionId, update) });
     const pieces = splitText(update.content.text);
@@ -80,12 +79,12 @@ export class Outbox {
     return this.#backpressure();
   }
 
-  /** Runs the task directly behind the response to this request, before anything else is sent. */
+  /** Runs the task right after the response to this request, before anything else is sent. */
   afterResponse(requestId: string | number | null, task: () => void): void {
     this.#afterResponse.set(JSON.stringify(requestId), task);
   }
 
-  /** Resolves when all that was sent is written, or the client is gone. */
+  /** Resolves when all messages are written or the client disconnected. */
   async flush(): Promise<void> {
     while (!this.#isClosed && (this.#writing || this.#queue.length > 0)) {
       this.#drained ??= deferred<void>();
@@ -93,7 +92,7 @@ export class Outbox {
     }
   }
 
-  /** Resolves when nothing was sent for so long, as no text streams then that work could hold up. */
+  /** Resolves when nothing was sent for `ms` milliseconds, so that work does not delay streamed text. */
   async waitUntilIdle(ms: number): Promise<void> {
     for (;;) {
       const restMs = this.#lastWrite + ms - performance.now();
@@ -102,7 +101,7 @@ export class Outbox {
     }
   }
 
-  /** What is sent from here on goes nowhere. */
+  /** Drops all later messages. */
   seal(): void {
     this.#isSealed = true;
   }
@@ -163,7 +162,7 @@ export class Outbox {
   }
 }
 
-/** In the form of either version of the protocol. */
+/** A session update of either protocol version. */
 export interface WireUpdate {
   sessionUpdate: string;
   content?: unknown;
@@ -192,19 +191,18 @@ function isTextChunk(update: WireUpdate): update is TextChunk {
   return typeof content === "object" && content !== null && "type" in content && content.type === "text";
 }
 
-/** The blocks of a person's message stay apart, as they were sent. */
+/** Whether two chunks can be merged. The blocks of a user message remain separate. */
 function continues(last: TextChunk, next: TextChunk): boolean {
   if (last.sessionUpdate !== next.sessionUpdate || ownerOf(last) !== ownerOf(next)) return false;
   if (last.sessionUpdate === "user_message_chunk") return false;
   return last.content.text.length + next.content.text.length <= chunkLength;
 }
 
-/** What the text belongs to. */
 function ownerOf(update: TextChunk): string | null | undefined {
   return update.sessionUpdate === "compaction_summary_chunk" ? update.compactionId : update.messageId;
 }
 
-/** No longer than a chunk may be, and never cut inside of a character. */
+/** Splits text into chunks of at most `chunkLength` characters, never inside a surrogate pair. */
 function splitText(text: string): string[] {
   if (text.length <= chunkLength) return [text];
   const pieces: string[] = [];
@@ -217,12 +215,12 @@ function splitText(text: string): string[] {
   return pieces;
 }
 
-/** Written by hand rather than through the connection, whose schemas would walk every update once more. */
+/** Builds the line without the SDK, which would validate every update again. */
 function toUpdateLine(sessionId: string, update: WireUpdate): string {
   return `{"jsonrpc":"2.0","method":"session/update","params":${toWireJson({ sessionId, update })}}\n`;
 }
 
-/** A message that cannot be written (nested too deep) becomes an error, so that its request is still answered. */
+/** Serializes a message. One that cannot be serialized (nested too deeply) becomes an error response. */
 function toLine(message: AnyMessage): string {
   try {
     return `${toWireJson(message)}\n`;

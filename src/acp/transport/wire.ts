@@ -12,12 +12,12 @@ import {
 import { Outbox } from "./outbox.ts";
 
 /**
- * The connection to the client before and below the protocol library. It answers `initialize` at once, keeps what
- * comes until the library is loaded, and drops the library's second answer to the same request.
+ * The JSON-RPC connection to the client, below the protocol SDK. Answers `initialize` at once, queues messages until
+ * the SDK is loaded, and drops the SDK's second response to the same request.
  */
 export class Wire {
   readonly outbox: Outbox;
-  /** Resolves with the first message, answered if it is `initialize`; also when the client goes without a word. */
+  /** Resolves when the first message arrived (and was answered if it is `initialize`) or the client disconnected. */
   readonly started: Promise<void>;
   readonly #waiting: AnyMessage[] = [];
   #receive: ((message: AnyMessage) => void) | undefined;
@@ -27,11 +27,11 @@ export class Wire {
   #onEnd: (() => void) | undefined;
   #answered: string | undefined;
   #requestsNewerVersion = false;
-  /** Ids of the client's requests that the library has not answered yet. */
+  /** Ids of the client's unanswered requests. */
   readonly #unanswered = new Set<string | number>();
   #settled: Deferred<void> | undefined;
   readonly #batches = new Batches();
-  /** Version 2 has batches, and it is spoken when an answer to `initialize` said so. */
+  /** True after a response to `initialize` selected protocol version 2, which has batches. */
   #hasBatches = false;
 
   constructor(streams: { input: Readable; output: Writable; program: ProgramInfo }) {
@@ -46,12 +46,12 @@ export class Wire {
     void this.outbox.closed.then(() => this.#end());
   }
 
-  /** Whether the client, which has begun, asks for a newer version of the protocol than the stable one. */
+  /** Whether the client requests a newer protocol version than the stable one. Known after {@link started}. */
   get requestsNewerVersion(): boolean {
     return this.#requestsNewerVersion;
   }
 
-  /** Hands over what came so far and all that comes. `end` is called once, when the client is gone. */
+  /** Delivers the queued and all later messages. `end` is called once, when the client disconnected. */
   connect(receive: (message: AnyMessage) => void, end: () => void): void {
     this.#receive = receive;
     this.#onEnd = end;
@@ -59,18 +59,18 @@ export class Wire {
     if (this.#isEnded) end();
   }
 
-  /** Whether this is an `initialize` whose answer went out already. */
+  /** Whether this is an `initialize` that was already answered. */
   hasAnswered(message: AnyMessage): boolean {
     if (!("method" in message) || message.method !== "initialize" || !("id" in message)) return false;
     return JSON.stringify(message.id) === this.#answered;
   }
 
-  /** Sends an answer or a request. */
+  /** Sends a response or a request. */
   send(message: AnyMessage): Backpressure {
     return isAnswer(message) ? this.#answer(message) : this.outbox.send(message);
   }
 
-  /** The same for the library, whose answer to an `initialize` that is answered goes nowhere. */
+  /** Sends a message of the SDK; drops its response to an `initialize` that was already answered. */
   sendFromSdk(message: AnyMessage): Backpressure {
     const isSecond =
       this.#answered !== undefined && isAnswer(message) && JSON.stringify(message.id) === this.#answered;
@@ -87,14 +87,14 @@ export class Wire {
     return this.#sendAll(this.#batches.collect(id, message));
   }
 
-  /** Resolves when every request that came is answered. */
+  /** Resolves when every received request is answered. */
   async settled(): Promise<void> {
     if (this.#unanswered.size === 0) return;
     this.#settled ??= deferred<void>();
     await this.#settled.promise;
   }
 
-  /** Answers every request that is still open with an error, as its last words: the program cannot wait any longer. */
+  /** Answers every open request with an error and stops sending; used when the process must exit. */
   failUnanswered(reason: string): void {
     const error = { code: -32603, message: reason, data: { details: reason } };
     for (const id of this.#unanswered) void this.send({ jsonrpc: "2.0", id, error });
@@ -106,7 +106,7 @@ export class Wire {
     if (this.#unanswered.size === 0) this.#settled?.resolve();
   }
 
-  /** Each entry is taken as if it had come alone; only the answers wait for each other. */
+  /** Handles each entry like a single message; only the responses wait for each other. */
   #receiveBatch(entries: readonly unknown[], program: ProgramInfo): void {
     const refusal = this.#checkBatch(entries);
     if (refusal !== undefined) return void this.outbox.send(toError(null, -32600, refusal));
@@ -116,7 +116,7 @@ export class Wire {
   }
 
   #checkBatch(entries: readonly unknown[]): string | undefined {
-    if (!this.#hasBatches) return "JSON-RPC batches are spoken in version 2 of the protocol only.";
+    if (!this.#hasBatches) return "JSON-RPC batches are supported in protocol version 2 only.";
     if (entries.length <= batchLimit) return undefined;
     return `A batch may have at most ${batchLimit} messages, not ${entries.length}.`;
   }
@@ -136,12 +136,12 @@ export class Wire {
     this.#start();
   }
 
-  /** Anything unusual is left to the library, which checks it against the schema. */
+  /** Answers a valid `initialize`. The SDK gets unusual ones and validates them. */
   #answerInitialize(message: AnyMessage, program: ProgramInfo): void {
     if (!isInitialize(message) || !("id" in message)) return;
     if (!isPlainInitialize(message.params)) return;
     this.#requestsNewerVersion = message.params.protocolVersion > stableVersion;
-    // Whether a newer one is spoken is a setting, which is not read yet.
+    // The setting that enables a newer version is not loaded yet.
     if (this.#requestsNewerVersion) return;
     if (typeof message.id !== "string" && !Number.isInteger(message.id)) return;
     this.#answered = JSON.stringify(message.id);

@@ -19,38 +19,38 @@ import { Subagents } from "./subagents.ts";
 import { toCancelledPart, ToolCalls } from "./tool-calls.ts";
 import { listCommands, planUpdate, retryUpdate, textChunk, titleUpdate, usageUpdate } from "./updates.ts";
 
-/** Where one session's updates go, in the form of the protocol's version that the client speaks. */
+/** Sends one session's updates in the client's protocol version. */
 export interface Channel {
-  /** `under` is the session, or one of its child sessions. */
+  /** `under` is the id of the session or of one of its child sessions. */
   send(update: SessionUpdate, under: SessionId): Backpressure;
-  /** The conversation is shown from its beginning again. */
+  /** Called before the conversation is replayed from its beginning. */
   beginReplay(): void;
-  /** A message of the person has its place in the conversation; a steering one was said into a running turn. */
+  /** Called when a user message was stored; a steering message belongs to a running turn. */
   userMessage(id: MessageId, isSteering: boolean): void;
 }
 
 /**
- * One session as the client sees it. What the engine tells and what is replayed from the store go through the same
- * mapping.
+ * One session as the client sees it. Converts session events to protocol updates; live events and stored messages
+ * use the same conversion.
  */
 export class SessionView {
   readonly session: Session;
   readonly updates = new UpdateQueue();
-  /** How the client names the session's files. */
+  /** Maps real paths to the paths that the client uses. */
   paths: ClientPaths;
   readonly #channel: Channel;
   readonly #client: ClientFeatures;
   readonly #calls: ToolCalls;
   readonly #subagents: Subagents;
   readonly #compactions: Compactions;
-  /** Of the running turn's text parts. */
+  /** Text parts of the running turn. */
   readonly #streamed = new StreamedText();
-  /** Notices for a client that has no place for them outside of turns. */
+  /** Notices that wait for the next turn, for clients that cannot show them outside of turns. */
   readonly #pendingNotices = new Set<string>();
-  /** Those that are not answered, in the order of their messages: the first one runs. */
+  /** Unanswered turns, in the order of their messages. The first one is running. */
   readonly #turns = new Set<symbol>();
   #replaying = false;
-  /** What the turn told while the conversation is shown again, which comes first. */
+  /** Events of the turn that arrived during a replay; sent after it. */
   #eventsDuringReplay: SessionEvent[] | undefined;
   #replayed: Promise<void> = Promise.resolve();
 
@@ -60,7 +60,7 @@ export class SessionView {
     channel: Channel;
     client: ClientFeatures;
     log: Log;
-    /** What was said in a child session. */
+    /** Messages of a child session, oldest first. */
     history(child: SessionId): AsyncIterable<Message>;
   }) {
     this.session = deps.session;
@@ -83,38 +83,38 @@ export class SessionView {
     });
   }
 
-  /** After a cancelled turn nothing more comes of its own, unless the client has asked for the next turn meanwhile. */
+  /** Holds back all updates after a cancelled turn, unless the next turn is already waiting. */
   endCancelled(): void {
     if (this.#turns.size === 0) this.updates.hold();
   }
 
-  /** Outside a turn nothing of a turn is sent any more, whatever still runs in the background. */
+  /** Runs a turn. Updates of a turn are dropped when no turn runs, even if its work continues in the background. */
   async runTurn<T>(turn: () => Promise<T>): Promise<T> {
     const id = Symbol("turn");
     this.#turns.add(id);
-    const told = this.sendPendingNotices();
+    const noticesSent = this.sendPendingNotices();
     try {
       return await turn();
     } finally {
-      // What the next turn begins meanwhile is not among it, and what runs is not of a turn that waited for it in vain.
+      // Collect the open items before waiting: the next turn may start new ones. A turn that never ran has none.
       const [running] = this.#turns;
-      const begun = running === id ? this.#openItems : noItems;
-      await told;
+      const openItems = running === id ? this.#openItems : noItems;
+      await noticesSent;
       await this.#whenReplayed();
-      await this.#endItems(begun);
+      await this.#endItems(openItems);
       await this.updates.releaseTurnUpdates();
       this.#turns.delete(id);
       if (this.#turns.size === 0) this.#forgetTurn();
     }
   }
 
-  /** Ends what the running turn has begun, for a program that cannot wait for the turn. */
+  /** Ends the open calls and compactions of the running turn; used when the process must exit. */
   async abortTurn(): Promise<void> {
     await this.#endItems(this.#openItems);
     await this.updates.releaseTurnUpdates();
   }
 
-  /** What the client was shown and has seen no end of. */
+  /** Calls and compactions that the client has seen begin but not end. */
   get #openItems(): OpenItems {
     return { calls: this.#calls.unended, compactions: this.#compactions.open };
   }
@@ -168,7 +168,7 @@ export class SessionView {
     await this.#sendOptions();
   }
 
-  /** Makes sure that the client knows the call that it is asked about, under this title. */
+  /** Sends the tool call before the client receives a question about it. `title` is the question's title. */
   async announce(callId: string, title?: string): Promise<void> {
     await this.#whenReplayed();
     await this.#subagents.announce(callId);
@@ -177,23 +177,23 @@ export class SessionView {
     this.#subagents.resetCard(callId, title);
   }
 
-  /** Resolves when no replay is under way: another one may begin where one ends. */
+  /** Resolves when no replay is running; loops because a new replay may start when one ends. */
   async #whenReplayed(): Promise<void> {
     for (let last: Promise<void> | undefined; last !== this.#replayed; await last) last = this.#replayed;
   }
 
-  /** Shows the whole conversation again, each call in its final state, and behind it what a turn that runs told meanwhile. */
+  /** Replays the conversation, each call in its final state, then sends the events that a running turn emitted meanwhile. */
   async replay(messages: AsyncIterable<Message>, signal: AbortSignal): Promise<void> {
-    const over = deferred<void>();
-    this.#replayed = over.promise;
+    const done = deferred<void>();
+    this.#replayed = done.promise;
     this.#eventsDuringReplay = [];
     try {
       await this.#replay(messages, signal);
     } finally {
-      // Another request may have held it back meanwhile, but a replay stands before its answer and before what follows.
+      // Another request may have paused the queue meanwhile, but a replay is sent before the response and later updates.
       this.updates.release();
       await this.#catchUp();
-      over.resolve();
+      done.resolve();
     }
     if (this.session.todos.length > 0) await this.#send(planUpdate(this.session.todos));
   }
@@ -211,7 +211,7 @@ export class SessionView {
         await this.#replayMessage(message);
       }
       const { open } = this.#compactions;
-      // The turn that runs may be at the newest.
+      // The newest compaction may still be running in the current turn.
       await this.#compactions.cancel(this.#turns.size > 0 ? open.slice(0, -1) : open);
       await this.#compactions.showUnended();
     } finally {
@@ -220,13 +220,13 @@ export class SessionView {
   }
 
   async #catchUp(): Promise<void> {
-    const missed = this.#eventsDuringReplay ?? [];
-    while (missed.length > 0) for (const event of missed.splice(0)) await this.#showAfterReplay(event);
+    const events = this.#eventsDuringReplay ?? [];
+    while (events.length > 0) for (const event of events.splice(0)) await this.#showAfterReplay(event);
     this.#eventsDuringReplay = undefined;
     if (this.#turns.size === 0) this.#forgetTurn();
   }
 
-  /** The replay may have shown what was told, or more: a part is shown as it is now. */
+  /** Sends the current state of a part, because the replay may already have sent this event or later ones. */
   async #showAfterReplay(event: SessionEvent): Promise<void> {
     if (event.type !== "part" && event.type !== "delta") return this.#show(event);
     const id = event.type === "part" ? event.part.id : event.partId;
@@ -235,7 +235,7 @@ export class SessionView {
     if (part !== undefined) await this.#part(part, message?.info);
   }
 
-  /** What a client wants to know of a session that it just got: title and usage. */
+  /** Sends title and usage to a client that just opened the session. */
   async sendSessionInfo(): Promise<void> {
     await this.sendUsage();
     const { title, time } = this.session.info;
@@ -252,14 +252,13 @@ export class SessionView {
     if (usage?.size !== undefined) await this.#send(usageUpdate(usage.used, usage.size, usage.cost));
   }
 
-  /** As a notice where the client takes them, else as a thought, which waits for the next turn if none runs. */
+  /** Sends a notice. Clients without notices get a thought, sent with the next turn if none is running. */
   async notice(severity: "info" | "warning" | "error", text: string): Promise<void> {
     if (this.#client.notices) return this.#send({ sessionUpdate: "notice", severity, title: text });
     this.#pendingNotices.add(removeControls(text));
     if (this.#turns.size > 0) await this.sendPendingNotices();
   }
 
-  /** Shows the notices that wait. */
   async sendPendingNotices(): Promise<void> {
     const texts = [...this.#pendingNotices];
     this.#pendingNotices.clear();
@@ -295,7 +294,7 @@ export class SessionView {
     else await this.#compactions.begin(id);
   }
 
-  /** Nothing of a task's work comes behind its end; replayed it comes behind its card, which stands for both. */
+  /** Ends a task's child view before the task's call ends; in a replay the child's work follows the finished call. */
   async #call(part: ToolPart): Promise<void> {
     if (this.#turns.size === 0 && !this.#replaying) return;
     const isDone = part.tool === "task" && isFinished(part.state);
@@ -309,8 +308,8 @@ export class SessionView {
 
   async #text(part: Part & { type: "text" | "reasoning" }): Promise<void> {
     if (part.type === "text" && part.synthetic === true) return;
-    const said = this.#turns.size > 0 ? this.#streamed : new StreamedText();
-    await this.#sendText(part.type, part.id, said.complete(part.id, part.text));
+    const streamed = this.#turns.size > 0 ? this.#streamed : new StreamedText();
+    await this.#sendText(part.type, part.id, streamed.complete(part.id, part.text));
   }
 
   #sendText(kind: "text" | "reasoning", partId: PartId, text: string): Backpressure {
@@ -337,7 +336,7 @@ export class SessionView {
     );
   }
 
-  /** What is replayed keeps its order, whichever turn runs or ends meanwhile. */
+  /** False during a replay, so that replayed updates keep their order even if a turn ends meanwhile. */
   get #isLive(): boolean {
     return this.#turns.size > 0 && !this.#replaying;
   }
@@ -351,7 +350,7 @@ export class SessionView {
 
 interface OpenItems {
   readonly calls: readonly ToolPart[];
-  /** Their ids. */
+  /** Ids of the open compactions. */
   readonly compactions: readonly string[];
 }
 
@@ -359,7 +358,7 @@ const turnEnded = "The turn ended before it was known how this call did.";
 
 const noItems: OpenItems = { calls: [], compactions: [] };
 
-/** Kinds of events that tell of a turn. */
+/** Event types that belong to a turn. */
 const turnEvents: ReadonlySet<SessionEvent["type"]> = new Set([
   "message",
   "part",

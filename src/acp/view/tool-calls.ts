@@ -15,12 +15,12 @@ import { Serial, type Backpressure } from "../../base/async.ts";
 import { OutputPacer } from "./output-pacer.ts";
 import { formatTitle } from "./titles.ts";
 
-/** Tools that show as the editor's plan and have no card of their own. */
+/** Tools that appear as the editor's plan and not as tool calls. */
 const planTools = new Set(["todowrite", "todoread"]);
 
-/** Characters of live output that a client without terminals sees while a command runs. */
+/** Characters of live output sent to clients without terminals while a command runs. */
 const tailLength = 2_000;
-/** Characters of a finished call's output that a card holds; the model and the stored session have more. */
+/** Characters of a finished call's output in its card; the model and the stored session get more. */
 const cardLength = 60_000;
 
 export interface ToolCallsDeps {
@@ -31,16 +31,16 @@ export interface ToolCallsDeps {
 }
 
 /**
- * Shows tool parts as ACP tool calls, live and replayed alike: one `tool_call`, then only what changed, nothing
- * after the terminal status.
+ * Sends tool parts as ACP tool calls, live and replayed: one `tool_call`, then only the changed fields, nothing after
+ * the terminal status.
  */
 export class ToolCalls {
   readonly #deps: ToolCallsDeps;
   readonly #open = new Map<string, OpenCall>();
-  /** The newest of each call that has not ended, shown or about to be. */
+  /** Newest part of each unfinished call, sent or about to be sent. */
   readonly #unended = new Map<string, ToolPart>();
   readonly #inOrder = new Serial();
-  /** Ended in this turn: a replay in its middle may show the end before the turn tells of it. */
+  /** Calls that ended in this turn; a replay may send the end before the turn's own event arrives. */
   readonly #ended = new Set<string>();
 
   constructor(deps: ToolCallsDeps) {
@@ -54,7 +54,7 @@ export class ToolCalls {
     return this.#inOrder.run(() => this.#show(part));
   }
 
-  /** The calls that have not ended, oldest first. */
+  /** Unfinished calls, oldest first. */
   get unended(): readonly ToolPart[] {
     return [...this.#unended.values()];
   }
@@ -78,7 +78,7 @@ export class ToolCalls {
     }
   }
 
-  /** Before a replay, which announces every call again. */
+  /** Clears all state before a replay, which sends every call again. */
   forget(): Promise<void> {
     return this.#inOrder.run(async () => {
       const open = [...this.#open.values()];
@@ -89,17 +89,17 @@ export class ToolCalls {
     });
   }
 
-  /** Behind a turn nothing more comes of its calls. */
+  /** Called after a turn, when no more events of its calls can arrive. */
   forgetEnded(): void {
     this.#ended.clear();
   }
 
-  /** Live output of a call that runs. */
+  /** Adds live output of a running call. */
   async output(callId: string, delta: string): Promise<void> {
     await this.#open.get(callId)?.pacer.add(delta);
   }
 
-  /** Editors take a question for an update of its call, so that what it shows in another way is told again behind it. */
+  /** A permission request overwrites the tool call's card; forgets the sent content so that it is sent again afterwards. */
   resetCard(callId: string, title: string | undefined): void {
     const open = this.#open.get(callId);
     if (open === undefined) return;
@@ -142,15 +142,15 @@ export class ToolCalls {
     return formatTitle(title, kind, this.#deps.client);
   }
 
-  /** How the call is now. What a question showed stays until there is something else to show, or the call ends. */
+  /** Returns the current state of the call. Content of a question remains until there is other content or the call ends. */
   async #updatedCall(part: ToolPart, sent: ToolCallUpdate): Promise<ToolCallUpdate> {
     const call = await this.#call(part);
     const { content, ...rest } = call;
-    const isKept = sent.content === undefined && content?.length === 0 && !isFinished(part.state);
-    return isKept ? rest : call;
+    const showsQuestion = sent.content === undefined && content?.length === 0 && !isFinished(part.state);
+    return showsQuestion ? rest : call;
   }
 
-  /** What the fields of a call cannot say of its end. */
+  /** Facts about a call's end that the protocol has no fields for. */
   #endMeta(part: ToolPart): { _meta?: Record<string, unknown> } {
     const { state } = part;
     const isCancelled = state.status === "error" && state.reason === "cancelled";
@@ -191,7 +191,7 @@ export class ToolCalls {
     return { type: "diff", path: change.path, oldText, newText: newText ?? "", _meta: { kind } };
   }
 
-  /** null where there was no file, undefined where its text was not kept. */
+  /** Returns null if there was no file, undefined if its text was not stored. */
   async #text(hash: string | null | undefined): Promise<string | null | undefined> {
     if (hash === null || hash === undefined) return hash;
     return (await this.#deps.loadSnapshot(hash))?.toString("utf8");
@@ -231,17 +231,16 @@ class OpenCall {
   }
 }
 
-/** The call as it ends when nobody waits for its own end any more. */
+/** Returns the call as cancelled with this error text. */
 export function toCancelledPart(part: ToolPart, error: string): ToolPart {
   return { ...part, state: { status: "error", input: part.state.input, error, reason: "cancelled" } };
 }
 
-/** What an editor needs to show and approve a call that waits for permission. */
 export function textContent(text: string): ToolCallContent {
   return { type: "content", content: { type: "text", text } };
 }
 
-/** What a call of a known tool is about that was refused before it could say so itself. */
+/** Returns the main argument as title of a call that was rejected before the tool set one. */
 function findSubject({ kind = "other", state: { input } }: ToolPart): string | undefined {
   if (kind === "other" || !isRecord(input)) return undefined;
   return (
@@ -251,7 +250,7 @@ function findSubject({ kind = "other", state: { input } }: ToolPart): string | u
 
 const subjectFields = ["command", "filePath", "path", "pattern", "url", "query", "description"];
 
-/** What a command printed before its end is no Markdown. */
+/** Fences a command's output, which is not Markdown. */
 function errorText({ error, metadata }: ToolPart["state"] & { status: "error" }): string {
   const isPrinted = metadata !== undefined && "exitCode" in metadata;
   return isPrinted ? fenced(cut(error, cardLength)) : removeControls(error);
@@ -287,17 +286,17 @@ function terminalExit(part: ToolPart): unknown {
   };
 }
 
-/** A terminal moves to the first column at a carriage return only. */
+/** Converts line ends to CRLF: a terminal moves to the first column at a carriage return only. */
 function terminalText(text: string): string {
   return text.replace(/\r?\n/g, "\r\n");
 }
 
-/** What a task's agent wrote, without the facts that are for the model. */
+/** Removes the metadata for the model from a task's report. */
 function removeTaskMetadata(output: string): string {
   return output.replace(/\n*<task_metadata>[^]*$/, "");
 }
 
-/** The fields of `next` that differ from what the client has. */
+/** Returns the fields of `next` that differ from the last sent state. */
 function findChanges(sent: ToolCallUpdate, next: ToolCallUpdate): Partial<ToolCallUpdate> {
   const before = new Map<string, unknown>(Object.entries(sent));
   const entries = Object.entries(next).filter(

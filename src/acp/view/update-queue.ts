@@ -5,19 +5,19 @@ interface QueuedUpdate {
   isTurnUpdate: boolean;
 }
 
-/** What of a session must not be sent yet: all that comes while something is held back waits, in order. */
+/** Queue of a session's updates. While it is paused, updates wait in order. */
 export class UpdateQueue {
   #queue: QueuedUpdate[] | undefined;
   #hasEnded = false;
-  /** Requests whose answers it waits for. */
+  /** Number of unanswered requests that pause the queue. */
   #unanswered = 0;
 
-  /** From here on everything is held back, until {@link release}. */
+  /** Pauses the queue until {@link release}. */
   hold(): void {
     this.#queue ??= [];
   }
 
-  /** The same until {@link geted}, and until all others that hold are answered too. */
+  /** Pauses the queue until {@link responded} was called once for each such request. */
   holdUntilAnswered(): void {
     this.#unanswered++;
     this.hold();
@@ -28,14 +28,14 @@ export class UpdateQueue {
     if (this.#unanswered === 0) this.release();
   }
 
-  /** Sends what was held back. */
+  /** Sends the queued updates and resumes. */
   release(): void {
     const held = this.#queue ?? [];
     this.#queue = undefined;
     for (const { task } of held) void task();
   }
 
-  /** A request that is not answered yet may hold back what the turn's own answer or a question must not overtake. */
+  /** Sends only the queued updates of the turn, which must precede the turn's response or a question. */
   async releaseTurnUpdates(): Promise<void> {
     if (this.#queue === undefined) return;
     const ofTurn = this.#queue.filter(({ isTurnUpdate: isOfTurn }) => isOfTurn);
@@ -43,13 +43,13 @@ export class UpdateQueue {
     for (const backpressure of ofTurn.map(({ task }) => task())) await backpressure;
   }
 
-  /** The client closed the session: nothing is sent any more. */
+  /** Drops all updates from now on, because the client closed the session. */
   end(): void {
     this.#hasEnded = true;
     this.#queue = undefined;
   }
 
-  /** Runs the task when nothing is held back, behind what is; what is of a turn, before the turn's answer at the latest. */
+  /** Runs the task now, or after the queued ones while paused. A turn update runs before the turn's response at the latest. */
   sendWhenReleased(task: () => Backpressure, isOfTurn = false): Backpressure {
     if (this.#hasEnded) return undefined;
     if (this.#queue === undefined) return task();
