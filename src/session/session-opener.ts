@@ -76,7 +76,7 @@ export class SessionOpener {
   async create(info: SessionInfo, project: Project): Promise<Session> {
     expectSpareFiles();
     const store = await this.#deps.store();
-    const writer = await store.begin(info);
+    const writer = await store.createAndOpen(info);
     const servers = this.#createServers(info.id, project);
     const inEditor = this.#createOverlay(info.id, project, servers);
     const diff = SessionDiff.begin({ ...diffDeps(store, project), id: info.id });

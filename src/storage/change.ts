@@ -7,9 +7,9 @@ import { isPlainMessage, isPlainSession } from "../message/plain.ts";
 
 const seqSchema = z.number().int().nonnegative();
 
-/** One line of a session's journal. `seq` only grows in a session; a delta that was merged has the last one's. */
+/** One line of a session's journal. `seq` only grows within a session; a merged delta has the last delta's `seq`. */
 const changeSchema = z.discriminatedUnion("type", [
-  /** The first line: no change, but where counting goes on. */
+  /** The first line. It is not a change; it holds the `seq` to continue from. */
   z.object({ type: z.literal("start"), seq: seqSchema }),
   z.object({ type: z.literal("message"), seq: seqSchema, info: messageInfoSchema }),
   z.object({ type: z.literal("part"), seq: seqSchema, messageId: messageIdSchema, part: partSchema }),
@@ -21,16 +21,19 @@ const changeSchema = z.discriminatedUnion("type", [
     delta: z.string(),
   }),
   z.object({ type: z.literal("remove"), seq: seqSchema, messageIds: z.array(messageIdSchema) }),
-  /** What is known of the session itself, where its file may not have it yet. */
+  /** A copy of the session's info, because its own file may be older. */
   z.object({ type: z.literal("session"), seq: seqSchema, info: sessionInfoSchema }),
 ]);
 export type Change = z.infer<typeof changeSchema>;
-/** The journal of a session that was closed has nothing but its first line and the session itself. */
+/**
+ * Checks a journal line. The journal of a closed session has only its first line and the session, so those are
+ * checked fast.
+ */
 export const storedChange = fastValidator<Change>(isPlainChange, changeSchema);
 type MessageChange = Extract<Change, { type: "message" }>;
 type PartChange = Extract<Change, { type: "part" | "delta" }>;
 
-/** A message's file: the message with every change up to and including `seq`. */
+/** A message's file: the message with all changes up to and including `seq`. */
 const storedMessageSchema = messageSchema.extend({ seq: seqSchema });
 export const storedMessage = fastValidator(isPlainMessage, storedMessageSchema);
 export type StoredMessage = Message & { seq: number };
@@ -45,14 +48,13 @@ function isCount(value: unknown): boolean {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
-/** The messages that a change is about. */
 export function messageIdsOf(change: Change): MessageId[] {
   if (change.type === "start" || change.type === "session") return [];
   if (change.type === "message") return [change.info.id];
   return change.type === "remove" ? change.messageIds : [change.messageId];
 }
 
-/** What the file says, brought up to date by the journal's changes of that message; undefined when it is gone. */
+/** Applies the journal's changes to a message's file; undefined when the message was removed. */
 export function replay(
   file: StoredMessage | undefined,
   changes: readonly Change[],
@@ -64,7 +66,7 @@ export function replay(
   return draft.applyTo(removal === -1 ? file : undefined);
 }
 
-/** Changes of one message that its file does not have yet, each part's merged into one. */
+/** Changes of one message that its file does not contain yet, merged per part. */
 export class Draft {
   #info: MessageChange | undefined;
   readonly #parts = new Map<string, PartChange>();
@@ -73,23 +75,23 @@ export class Draft {
   add(change: Change): void {
     this.#seq = Math.max(this.#seq, change.seq);
     if (change.type === "message") this.#info = change;
-    // A copy: the caller goes on appending to its own, and so does this one.
+    // A copy, because both the caller and this draft append to their part.
     else if (change.type === "part") this.#parts.set(change.part.id, { ...change, part: { ...change.part } });
     else if (change.type === "delta") this.#append(change);
   }
 
-  /** In an order that gives the same message when they are added again. */
+  /** Returns the changes in an order that rebuilds the same message. */
   changes(): Change[] {
     return [...(this.#info ? [this.#info] : []), ...this.#parts.values()];
   }
 
-  /** Undefined when nobody ever said what kind of message it is. */
+  /** Returns undefined when neither the file nor a change contains the message's info. */
   applyTo(file: StoredMessage | undefined): StoredMessage | undefined {
     const info = this.#info?.info ?? file?.info;
     if (!info) return undefined;
     const parts = new Map<string, Part>(file?.parts.map((part) => [part.id, part]));
     for (const [partId, change] of this.#parts) {
-      const part = change.type === "part" ? change.part : appended(parts.get(partId), change.delta);
+      const part = change.type === "part" ? change.part : appendDelta(parts.get(partId), change.delta);
       if (part) parts.set(partId, part);
     }
     return { seq: Math.max(this.#seq, file?.seq ?? 0), info, parts: [...parts.values()] };
@@ -110,6 +112,6 @@ function isText(part: Part): part is Text {
   return part.type === "text" || part.type === "reasoning";
 }
 
-function appended(part: Part | undefined, delta: string): Part | undefined {
+function appendDelta(part: Part | undefined, delta: string): Part | undefined {
   return part && isText(part) ? { ...part, text: part.text + delta } : part;
 }

@@ -19,23 +19,23 @@ import { type Change, messageIdsOf, storedChange } from "./change.ts";
 import { withStoreErrors } from "./json/disk-error.ts";
 import { inFolder, temporaryPath } from "./json/json-file.ts";
 
-/** What a journal says, oldest change first. */
+/** The parsed content of a journal, oldest change first. */
 export interface JournalContent {
   changes: Map<MessageId, Change[]>;
-  /** The newest of the session itself. */
+  /** The newest copy of the session's info. */
   session?: SessionInfo;
-  /** The highest number given so far; undefined when there is no journal to ask. */
+  /** The highest `seq` so far; undefined when there is no journal. */
   lastSeq: number | undefined;
-  /** Lines that could not be read; a torn last one does not count, a kill leaves it. */
+  /** Number of unreadable lines. A torn last line is not counted: a killed process leaves one. */
   garbageLines: number;
-  /** Whether the last line has no end. */
+  /** Whether the last line lacks its line feed. */
   isTorn: boolean;
 }
 
-/** Changes are written with their type first. */
+/** Every line starts with this, because `type` is the first field. */
 const lineStart = '{"type":"';
 
-/** Reads the lines of a session's journal; those that speak of another session count as damaged. */
+/** Parses the journal of a session. Lines of another session count as damaged. */
 export function parseJournal(text: string, sessionId: SessionId): JournalContent {
   const content: JournalContent = {
     changes: new Map(),
@@ -52,12 +52,12 @@ export function parseJournal(text: string, sessionId: SessionId): JournalContent
   return content;
 }
 
-/** A file of zeros alone has lost what it held. */
+/** True for a file that contains only zeros: its content was lost. */
 function isAllZeros(text: string): boolean {
   return text.startsWith("\0") && /^\0+$/.test(text);
 }
 
-/** Whether a kill could have left this of a line, or a loss of power, which leaves zeros where data was to come. */
+/** True when a kill, or a power loss that leaves zeros, could have produced this line. */
 function isTornLine(line: string): boolean {
   const written = line.replace(/\0+$/, "");
   return written.startsWith(lineStart) || lineStart.startsWith(written);
@@ -78,7 +78,7 @@ function parseLine(line: string, sessionId: SessionId): Change | undefined {
     const parsed = storedChange.safeParse(JSON.parse(line));
     return parsed.success && isOf(sessionId, parsed.data) ? parsed.data : undefined;
   } catch {
-    // Not JSON: the caller counts it.
+    // Not JSON: the caller counts the line as garbage.
     return undefined;
   }
 }
@@ -89,20 +89,19 @@ function isOf(sessionId: SessionId, change: Change): boolean {
 }
 
 /**
- * The file that changes are appended to, one JSON line each, before they are in the messages' own files. They are
- * written before anything else can happen, so before anybody is shown them, and synchronously: handing a few bytes to
- * the thread pool takes longer than giving them to the system.
+ * Append-only file of changes, one JSON line each, written before the messages' own files.
+ * Changes are written before they are shown to anyone, and synchronously: for a few bytes, the thread pool costs
+ * more than the write.
  */
 export class Journal {
   readonly #path: string;
   readonly #temporaryFolder: string;
   readonly #writing: Background;
-  /** The number for the first line of a file that does not exist yet. */
+  /** `seq` for the first line of a new file. */
   readonly #startSeq: number;
-  /** Lines. */
   #pending: string[] = [];
   #file: number | undefined;
-  /** How many bytes of it are whole lines. */
+  /** Bytes of complete lines in the file. */
   #sizeBytes = 0;
   #isTorn = false;
 
@@ -129,17 +128,17 @@ export class Journal {
   }
 
   append(change: Change): void {
-    // Made text at once, because its owner may go on changing it.
+    // Serialized now, because the caller may go on changing it.
     this.#pending.push(toLine(change));
     this.#writing.start();
   }
 
-  /** Resolves when everything appended so far was given to the system. */
+  /** Resolves when all appended changes have been written. */
   flush(): Promise<void> {
     return this.#writing.finish();
   }
 
-  /** Closes the file until the next change: an idle session holds as few files open as it can. */
+  /** Closes the file until the next change, so that an idle session holds few file descriptors. */
   rest(): Promise<void> {
     return this.#writing.between(async () => {
       if (this.#isTorn || this.#pending.length > 0) return;
@@ -147,7 +146,7 @@ export class Journal {
     });
   }
 
-  /** Begins a new file with only these changes; they must say all that is not in other files. */
+  /** Replaces the file by one with only these changes. They must contain everything that is not in other files. */
   replace(needed: () => { seq: number; changes: Change[] }): Promise<void> {
     return this.#writing.between(() => withStoreErrors(this.#path, () => this.#replace(needed())));
   }
@@ -196,7 +195,7 @@ export class Journal {
   }
 
   async #replace({ seq, changes }: { seq: number; changes: Change[] }): Promise<void> {
-    const covered = this.#pending;
+    const replaced = this.#pending;
     this.#pending = [];
     const temporary = temporaryPath(this.#path, this.#temporaryFolder);
     try {
@@ -204,13 +203,13 @@ export class Journal {
       const file = await inFolder(this.#temporaryFolder, async () => openSync(temporary, "ax", 0o600));
       await this.#adopt(file, temporary, text);
     } catch (thrown) {
-      this.#pending = [...covered, ...this.#pending];
+      this.#pending = [...replaced, ...this.#pending];
       await rm(temporary, { force: true });
       throw thrown;
     }
   }
 
-  /** The new file takes the journal's name; what is appended from now on goes there. */
+  /** Renames the new file to the journal's name and appends to it from then on. */
   async #adopt(file: number, temporary: string, text: string): Promise<void> {
     try {
       writeFileSync(file, text);

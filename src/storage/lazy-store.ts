@@ -1,6 +1,6 @@
 import { SessionStore } from "./session-store.ts";
 
-/** A store that is opened when it is first asked for. */
+/** Opens the store on first use. */
 export class LazyStore {
   readonly #options: Parameters<typeof SessionStore.open>[0];
   #store: Promise<SessionStore> | undefined;
@@ -9,7 +9,7 @@ export class LazyStore {
     this.#options = options;
   }
 
-  /** One that could not be opened (a full disk) is tried again with the next request. */
+  /** Returns the store. After a failure (a full disk) the next call tries again. */
   get(): Promise<SessionStore> {
     this.#store ??= SessionStore.open(this.#options).catch((error: unknown) => {
       this.#store = undefined;
@@ -18,9 +18,9 @@ export class LazyStore {
     return this.#store;
   }
 
-  /** For the program's end, when all sessions are closed. */
+  /** Closes the store. Call it when all sessions are closed. */
   async close(): Promise<void> {
-    // What could not be opened was told to whoever asked for it.
+    // A failed open was already reported to the caller of `get`.
     const store = await this.#store?.catch(() => undefined);
     await store?.close();
   }

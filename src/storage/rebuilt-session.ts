@@ -5,18 +5,16 @@ import { fallbackTitle } from "../message/title.ts";
 import { projectIdOf } from "./project-id.ts";
 import type { SessionRow } from "./session-list.ts";
 
-/** Where a session belongs. */
 export interface SessionPlace {
   readonly projectId: string;
   readonly cwd: string;
 }
 
-/** What other files know about a session whose own file is damaged or missing. */
+/** Data from other files about a session whose own file is damaged or missing. */
 export interface RebuildSources {
   readonly id: SessionId;
-  /** The project in whose folder the session's file was; undefined when there was none. */
+  /** The project in whose folder the session's file was; undefined when there was no file. */
   readonly projectId: string | undefined;
-  /** Every project of the store. */
   readonly projectIds: readonly string[];
   /** The newest info in the session's journal. */
   readonly journal: SessionInfo | undefined;
@@ -24,15 +22,15 @@ export interface RebuildSources {
   readonly messages: AsyncIterable<Message>;
   /** Cost of its child sessions, in US dollars. */
   readonly childCost: number;
-  /** Sessions as the list last showed them, the most recent first. */
+  /** Rows of the session list, most recent first. */
   readonly rows: readonly SessionRow[];
-  /** Where the client wants to open it. */
+  /** The place where the client wants to open it. */
   readonly wanted: SessionPlace | undefined;
 }
 
 export interface RebuiltSession {
   readonly info: SessionInfo;
-  /** Whether the journal had all of it. */
+  /** Whether the journal contained the whole session info. */
   readonly isComplete: boolean;
 }
 
@@ -46,16 +44,16 @@ interface Collected {
   effort?: string | undefined;
   title?: string;
   cost: number;
-  /** What the newest answer says. Answers of older versions do not say it. */
+  /** The place in the newest answer. Older versions did not store it. */
   named?: SessionPlace;
-  /** The project's root as its folder, if the path of a tool call proves it. */
+  /** The project's root, if the path of a tool call proves it. */
   root?: SessionPlace;
 }
 
 /**
- * Rebuilds what a session's own file said. Fields that no source knows stay absent: approvals, the approval setting, the
- * client's instructions, an undo. Undefined when the session has neither a journal nor messages, or nothing says in
- * which folder it worked.
+ * Rebuilds a session's info from other files. Fields that no source has stay absent: approvals, the approval
+ * setting, the client's instructions, an undo.
+ * Returns undefined when the session has neither a journal nor messages, or when no source names its folder.
  */
 export async function rebuildSession(sources: RebuildSources): Promise<RebuiltSession | undefined> {
   const { id, journal, wanted, rows } = sources;
@@ -132,7 +130,7 @@ function titleOf({ parts }: Message): string | undefined {
   return undefined;
 }
 
-/** A project's id is a hash of its root folder, so that a path of a call can prove which folder that is. */
+/** Finds the root folder among the ancestors of call paths: a project's id is the hash of its root. */
 function rootIn({ parts }: Message, projectIds: ReadonlySet<string>): SessionPlace | undefined {
   for (const part of parts) {
     if (part.type !== "tool") continue;

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { sep } from "node:path";
-import { setImmediate as breathe } from "node:timers/promises";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { fastValidator } from "../base/validator.ts";
 import type { Log } from "../base/log.ts";
 import { isSessionId, type SessionId } from "../message/ids.ts";
@@ -12,64 +12,67 @@ import { RowCache } from "./row-cache.ts";
 import { newestFirst, type SessionRow } from "./session-list.ts";
 import type { StoredMessages } from "./stored-messages.ts";
 
-/** How long a list that is asked for page by page stays as it was at its first page. */
-const walkMs = 10_000;
+/** How long the pages of a list show it as it was at the first page. */
+const listLifetimeMs = 10_000;
 
-/** Files looked at before other work gets its turn. */
-const sliceFiles = 2_500;
+/** Files checked before other work runs. */
+const filesPerSlice = 2_500;
 
 /**
- * Which sessions there are. The files are the truth: what is known of them only saves reading them again. A session
- * whose own file is damaged or missing is rebuilt from its other files, in memory: only its writer may store it.
+ * Index of all sessions. The files are authoritative; cached data only saves reading them. A session whose own file
+ * is damaged or missing is rebuilt in memory from its other files: only its writer may store it.
  */
 export class SessionIndex {
   readonly #store: JsonStore;
   readonly #messages: StoredMessages;
   readonly #log: Log;
   readonly #projects = new Map<SessionId, string>();
-  readonly #known: RowCache;
+  readonly #cache: RowCache;
   readonly #rebuilt = new Map<SessionId, RebuiltSession>();
-  /** Whether the folders of messages were searched for sessions without a file. */
+  /** Whether the message folders were searched for sessions without a file. */
   #isSearched = false;
-  /** What this process has written and removed. */
+  /** Number of writes and removals by this process. */
   #changes = 0;
-  /** All rows of the last look at all projects. */
-  #seen: { rows: SessionRow[]; changes: number; at: number } | undefined;
+  /** All rows of the last listing of all projects. */
+  #lastListing: { rows: SessionRow[]; changes: number; at: number } | undefined;
 
   constructor({ store, messages, log }: { store: JsonStore; messages: StoredMessages; log: Log }) {
     this.#store = store;
     this.#messages = messages;
     this.#log = log;
-    this.#known = new RowCache(store, log);
+    this.#cache = new RowCache(store, log);
   }
 
-  /** For the session's one writer. */
+  /** Stores a session. Only its one writer may call this. */
   async save(info: SessionInfo): Promise<void> {
     const key = ["session", info.projectId, info.id];
     await this.#store.write(key, info);
     this.#changes++;
     this.#projects.set(info.id, info.projectId);
     this.#rebuilt.delete(info.id);
-    this.#known.addOwn(toRow(info), this.#store.pathOf(key));
+    this.#cache.addOwn(toRow(info), this.#store.pathOf(key));
   }
 
   forget(id: SessionId): void {
     this.#changes++;
     this.#projects.delete(id);
     this.#rebuilt.delete(id);
-    this.#known.forget(id);
+    this.#cache.forget(id);
   }
 
-  /** How a session was rebuilt whose own file is not stored yet. */
+  /** Returns a rebuilt session whose own file is not stored yet. */
   rebuilt(id: SessionId): RebuiltSession | undefined {
     return this.#rebuilt.get(id);
   }
 
   close(): Promise<void> {
-    return this.#known.close();
+    return this.#cache.close();
   }
 
-  /** `wanted` is where the client wants to open it, for a session that has lost its folder. */
+  /**
+   * Loads a session. `wanted` is the place where the client wants to open it, for a session that has lost its
+   * folder.
+   */
   async load(id: SessionId, wanted?: SessionPlace): Promise<SessionInfo | undefined> {
     if (!isSessionId(id)) return undefined;
     const projectId = this.#projects.get(id) ?? (await this.#findProject(id));
@@ -78,21 +81,21 @@ export class SessionIndex {
       : this.#loadFrom(projectId, id, wanted);
   }
 
-  /** Whether there is a file of a session whose project is known; what it holds is not looked at. */
+  /** True when a session of a known project has a file. Does not read it. */
   async isStored(id: SessionId): Promise<boolean> {
     const projectId = this.#projects.get(id);
     return projectId !== undefined && this.#store.has(["session", projectId, id]);
   }
 
-  /** The session of a row. */
+  /** Loads the session of a row. */
   async infoOf({ projectId, id }: SessionRow): Promise<SessionInfo | undefined> {
     const path = this.#store.pathOf(["session", projectId, id]);
-    const info = this.#store.peek(path, infoForm)?.value;
+    const info = this.#store.peek(path, infoValidator)?.value;
     return info?.id === id && info.projectId === projectId ? info : this.#loadFrom(projectId, id);
   }
 
   async #loadFrom(projectId: string, id: SessionId, wanted?: SessionPlace): Promise<SessionInfo | undefined> {
-    const info = await this.#store.read(["session", projectId, id], infoForm);
+    const info = await this.#store.read(["session", projectId, id], infoValidator);
     return (await this.#checked(projectId, id, info)) ?? this.#rebuild(id, projectId, wanted);
   }
 
@@ -118,9 +121,9 @@ export class SessionIndex {
     const before = this.#rebuilt.get(id);
     if (before !== undefined && (await this.hasTraces(id))) return before.info;
     this.#rebuilt.delete(id);
-    await this.#known.open();
+    await this.#cache.open();
     const { rebuildSession } = await import("./rebuilt-session.ts");
-    const rows = this.#known.rows().sort(newestFirst);
+    const rows = this.#cache.rows().sort(newestFirst);
     const rebuilt = await rebuildSession({
       id,
       projectId: folder ?? (await this.#findAside(id)),
@@ -135,12 +138,12 @@ export class SessionIndex {
       this.#projects.delete(id);
       return undefined;
     }
-    this.#log.warn("rebuilt a session without its own file", { sessionId: id, complete: rebuilt.isComplete });
+    this.#log.warn("session without its own file rebuilt", { sessionId: id, complete: rebuilt.isComplete });
     this.#rebuilt.set(id, rebuilt);
     return rebuilt.info;
   }
 
-  /** Sessions with messages that are not in the list, because nothing says in which folder they worked. */
+  /** Returns sessions with messages that are not in the list, because their folder is unknown. */
   async unplaced(): Promise<SessionId[]> {
     const listed = new Set((await this.rows()).map(({ id }) => id));
     const unplaced: SessionId[] = [];
@@ -150,7 +153,7 @@ export class SessionIndex {
     return unplaced;
   }
 
-  /** Whether anything of a session without its own file is stored. */
+  /** True when anything of a session without its own file is stored. */
   async hasTraces(id: SessionId): Promise<boolean> {
     if (existsSync(this.#store.folderOf(["message", id]))) return true;
     return existsSync(this.#messages.journalPath(id)) || (await this.#findAside(id)) !== undefined;
@@ -162,32 +165,32 @@ export class SessionIndex {
     return cost;
   }
 
-  /** All sessions of one project or of all of them, newest first. */
+  /** Returns all sessions of one project or of all projects, newest first. */
   async rows(projectId?: string): Promise<SessionRow[]> {
     const changes = this.#changes;
     const projects = projectId === undefined ? await this.#projectIds() : [projectId];
-    // Before the sessions' files: a session that begins meanwhile would look as if it had none.
+    // Read before the session files: a session created in the meantime would look as if it had no file.
     const withMessages = projectId === undefined && !this.#isSearched ? this.#idsWithMessages() : [];
-    // The names are read while what is known is.
+    // Lists the files while the cache file loads.
     const listing = Promise.all(projects.map(async (id) => ({ id, files: await this.#filesOf(id) })));
-    const [ids, listed] = await Promise.all([withMessages, listing, this.#known.open()]);
+    const [ids, listed] = await Promise.all([withMessages, listing, this.#cache.open()]);
     const rows: SessionRow[] = [];
     for (const { id, files } of listed) rows.push(...(await this.#rowsOf(id, files)));
     rows.push(...(await this.#rowsWithoutFile(ids, rows, projectId)));
     rows.sort(newestFirst);
     if (projectId !== undefined) return rows;
-    // Nobody waits for that.
-    setImmediate(() => this.#known.settle(rows));
-    this.#seen = { rows, changes, at: Date.now() };
+    // After the response, because no caller waits for it.
+    setImmediate(() => this.#cache.settle(rows));
+    this.#lastListing = { rows, changes, at: Date.now() };
     return rows;
   }
 
-  /** For a further page: as they were seen a moment ago, or anew. */
-  async rowsSeen(projectId?: string): Promise<SessionRow[]> {
-    const seen = this.#seen;
-    if (projectId !== undefined || seen === undefined) return this.rows(projectId);
-    const isFresh = seen.changes === this.#changes && Math.abs(Date.now() - seen.at) < walkMs;
-    return isFresh ? seen.rows : this.rows();
+  /** Returns the rows for a further page: those of the first page while they are fresh, otherwise a new listing. */
+  async rowsForNextPage(projectId?: string): Promise<SessionRow[]> {
+    const listing = this.#lastListing;
+    if (projectId !== undefined || listing === undefined) return this.rows(projectId);
+    const isFresh = listing.changes === this.#changes && Math.abs(Date.now() - listing.at) < listLifetimeMs;
+    return isFresh ? listing.rows : this.rows();
   }
 
   async #rowsOf(projectId: string, files: readonly string[]): Promise<SessionRow[]> {
@@ -195,35 +198,35 @@ export class SessionIndex {
     const rows: SessionRow[] = [];
     let count = 0;
     for (const file of files) {
-      if (++count % sliceFiles === 0) await breathe();
+      if (++count % filesPerSlice === 0) await yieldToEventLoop();
       const id = file.slice(0, -".json".length);
       if (!isSessionId(id)) continue;
       const path = `${folder}${sep}${file}`;
       const row =
-        this.#known.find(projectId, id, path) ??
+        this.#cache.find(projectId, id, path) ??
         this.#readRow(projectId, id, path) ??
-        (await this.#oddRow(projectId, id));
+        (await this.#rebuildRow(projectId, id));
       if (row) rows.push(row);
     }
     return rows;
   }
 
   #readRow(projectId: string, id: SessionId, path: string): SessionRow | undefined {
-    const held = this.#store.peek(path, infoForm);
+    const held = this.#store.peek(path, infoValidator);
     if (held?.value.id !== id || held.value.projectId !== projectId) return undefined;
     const row = toRow(held.value);
-    this.#known.add(row, held.stat);
+    this.#cache.add(row, held.stat);
     return row;
   }
 
-  /** A file that is not as it should be is moved aside, with a word. */
-  async #oddRow(projectId: string, id: SessionId): Promise<SessionRow | undefined> {
+  /** Reads an invalid file, which moves it aside with a warning, and rebuilds its session. */
+  async #rebuildRow(projectId: string, id: SessionId): Promise<SessionRow | undefined> {
     const found = await this.#store.readOrSkip(["session", projectId, id], sessionInfoSchema);
     const info = (await this.#checked(projectId, id, found?.value)) ?? (await this.#rebuild(id, projectId));
     return info && toRow(info);
   }
 
-  /** Sessions that have messages and no file of their own, or had none when they were last looked for. */
+  /** Returns sessions that have messages but no file of their own, or had none at the last search. */
   async #rowsWithoutFile(
     ids: readonly SessionId[],
     rows: readonly SessionRow[],
@@ -244,7 +247,7 @@ export class SessionIndex {
     return (await this.#store.folderNames(["message"])).filter(isSessionId);
   }
 
-  /** The project in whose folder a damaged file of the session was kept aside. */
+  /** Returns the project in whose folder a damaged file of the session was moved aside. */
   async #findAside(id: SessionId): Promise<string | undefined> {
     for (const projectId of await this.#projectIds()) {
       if (await this.#store.hasAside(["session", projectId, id])) return projectId;
@@ -271,7 +274,7 @@ export class SessionIndex {
   }
 }
 
-const infoForm = fastValidator(isPlainSession, sessionInfoSchema);
+const infoValidator = fastValidator(isPlainSession, sessionInfoSchema);
 
 function toRow(info: SessionInfo): SessionRow {
   return {

@@ -1,23 +1,23 @@
 import { z } from "zod";
 import { sessionIdSchema, type SessionId } from "../message/ids.ts";
 
-/** Sessions in one page, however many were asked for. */
+/** Maximum number of sessions in a page. */
 const pageLimit = 1_000;
 
 export interface SessionQuery {
   projectId?: string;
   cwd?: string;
-  /** Lists the children of this session; without it child sessions are left out. */
+  /** Lists the children of this session. Without it, child sessions are omitted. */
   parentId?: SessionId;
   includeArchived?: boolean;
-  /** Lists nothing but what is archived. */
+  /** Lists only archived sessions. */
   onlyArchived?: boolean;
-  /** The `nextCursor` of the page before. */
+  /** The `nextCursor` of the previous page. */
   cursor?: string;
   limit: number;
 }
 
-/** What of a session its list is filtered and ordered by, and shows. */
+/** The fields of a session that lists show, filter and sort by. */
 export interface SessionRow {
   id: SessionId;
   projectId: string;
@@ -30,29 +30,29 @@ export interface SessionRow {
   isArchived: boolean;
 }
 
-/** A page of a list; `nextCursor` where there is more. */
+/** A page of a list; `nextCursor` is set when there is more. */
 export interface SessionPage<Session> {
   sessions: Session[];
   nextCursor?: string;
 }
 
-/** A cursor that no list of sessions gave. */
+/** Thrown for a cursor that did not come from a session list. */
 export class InvalidCursor extends Error {
   override readonly name = "InvalidCursor";
 }
 
-/** The wanted ones of rows in order, behind the cursor. Throws {@link InvalidCursor}. */
+/** Returns the page of matching rows after the cursor. `rows` must be sorted. Throws {@link InvalidCursor}. */
 export function toPage(rows: readonly SessionRow[], query: SessionQuery): SessionPage<SessionRow> {
   const after = query.cursor === undefined ? undefined : parseCursor(query.cursor);
-  const wanted = rows.filter(
-    (row) => isWanted(row, query) && (after === undefined || newestFirst(after, row) < 0),
+  const matching = rows.filter(
+    (row) => matches(row, query) && (after === undefined || newestFirst(after, row) < 0),
   );
-  const sessions = wanted.slice(0, Math.max(1, Math.min(query.limit, pageLimit)));
+  const sessions = matching.slice(0, Math.max(1, Math.min(query.limit, pageLimit)));
   const last = sessions.at(-1);
-  return last && wanted.length > sessions.length ? { sessions, nextCursor: toCursor(last) } : { sessions };
+  return last && matching.length > sessions.length ? { sessions, nextCursor: toCursor(last) } : { sessions };
 }
 
-function isWanted(row: SessionRow, query: SessionQuery): boolean {
+function matches(row: SessionRow, query: SessionQuery): boolean {
   if (row.parentId !== query.parentId) return false;
   if (query.cwd !== undefined && row.cwd !== query.cwd) return false;
   if (query.onlyArchived === true) return row.isArchived;
@@ -61,7 +61,7 @@ function isWanted(row: SessionRow, query: SessionQuery): boolean {
 
 type Position = Pick<SessionRow, "updated" | "id">;
 
-/** The order of lists: newest updated first, ties by id. */
+/** Compares by update time, newest first, then by id. */
 export function newestFirst(a: Position, b: Position): number {
   return b.updated - a.updated || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
 }
@@ -77,7 +77,7 @@ function parseCursor(cursor: string): Position {
     const [updated, id] = positionSchema.parse(JSON.parse(Buffer.from(cursor, "base64url").toString()));
     return { updated, id };
   } catch (cause) {
-    throw new InvalidCursor("The cursor is not one that a list of sessions gave. List from the start.", {
+    throw new InvalidCursor("Invalid cursor: it did not come from a session list. List from the start.", {
       cause,
     });
   }

@@ -25,8 +25,8 @@ const todosSchema = z.array(todoSchema);
 
 export type OpenedSession =
   /**
-   * `info` is what is known of it by now; `wasLeft` says that its last writer ended without closing it; `notice` tells
-   * the person that it was rebuilt.
+   * `info` is the current session info. `wasLeft`: its last writer ended without closing it. `notice` tells users
+   * that it was rebuilt.
    */
   | {
       status: "opened";
@@ -36,18 +36,21 @@ export type OpenedSession =
       notice: string | undefined;
     }
   | { status: "missing" }
-  /** Another process, or another place in this one, writes it. */
+  /** Another process, or another part of this one, is writing it. */
   | { status: "busy"; pid?: number };
 
-/** Sessions on disk. Anyone may read; to write, {@link SessionStore.openSession}. */
+/** Sessions on disk. Reading needs no lease; to write, use {@link SessionStore.openSession}. */
 export class SessionStore {
-  /** The files that are no session's: `project/<projectId>`, `permission/<projectId>`, `session_diff/<sessionId>`. */
+  /**
+   * Files that do not belong to one session: `project/<projectId>`, `permission/<projectId>`,
+   * `session_diff/<sessionId>`.
+   */
   readonly files: JsonStore;
   readonly #log: Log;
   readonly #index: SessionIndex;
   readonly #messages: StoredMessages;
 
-  /** Makes or migrates the store and looks at no session. `onWarning` gets what a person should know, as sentences. */
+  /** Creates or migrates the store. Reads no session. `onWarning` receives sentences for the user. */
   static async open(options: {
     root: string;
     log: Log;
@@ -58,7 +61,7 @@ export class SessionStore {
       root,
       log,
       onQuarantine: (path, reason) =>
-        onWarning?.(`${path} could not be read (${reason}). It was kept beside its place as .corrupt.`),
+        onWarning?.(`${path} could not be read (${reason}). It was renamed to .corrupt in the same folder.`),
     });
     await migrate(files, log);
     await files.removeTemporaries();
@@ -76,35 +79,37 @@ export class SessionStore {
     await this.#index.save(info);
   }
 
-  /** Ends what is written behind; its sessions are closed by whoever opened them. */
+  /** Finishes background writes. The owners of open sessions must close them first. */
   close(): Promise<void> {
     return this.#index.close();
   }
 
   /**
-   * Creates a session and opens it. It is on disk then; its lease is taken with {@link SessionWriter.claim} or before
-   * anything else is written, because loading the native lock takes longer than all of this, and until the id is told
-   * nobody else can ask for it.
+   * Creates a session on disk and opens it. The lease is acquired later, with {@link SessionWriter.claim} or before
+   * the next write: loading the native lock is slow, and nobody else can open the session until its id is sent.
    */
-  async begin(info: SessionInfo): Promise<SessionWriter> {
+  async createAndOpen(info: SessionInfo): Promise<SessionWriter> {
     await this.create(info);
     const { id } = info;
-    const lease = new LazyLease(() => this.#leaseOfBegun(id));
-    const journal = this.#journalOf(id, 0, lease);
-    return this.#writerOf({ info, journal, seq: 0, lease });
+    const lease = new LazyLease(() => this.#acquireLeaseOfNew(id));
+    const journal = this.#createJournal(id, 0, lease);
+    return this.#createWriter({ info, journal, seq: 0, lease });
   }
 
-  /** `wanted` is where the client wants to open it, for a session that has lost its own file and its folder. */
+  /**
+   * Loads a session. `wanted` is the place where the client wants to open it, for a session that has lost its own
+   * file and its folder.
+   */
   load(id: SessionId, wanted?: SessionPlace): Promise<SessionInfo | undefined> {
     return this.#index.load(id, wanted);
   }
 
-  /** Whether anything of a session without its own file is stored. */
+  /** True when anything of a session without its own file is stored. */
   hasTraces(id: SessionId): Promise<boolean> {
     return this.#index.hasTraces(id);
   }
 
-  /** Newest updated first, ties by id, a page at a time. Throws `InvalidCursor`. */
+  /** Returns a page of sessions: newest update first, then by id. Throws `InvalidCursor`. */
   async list(query: SessionQuery): Promise<SessionPage<SessionInfo>> {
     const { sessions: rows, ...more } = await this.listRows(query);
     const sessions: SessionInfo[] = [];
@@ -115,14 +120,14 @@ export class SessionStore {
     return { sessions, ...more };
   }
 
-  /** The same with what a list shows, for which no session's file is read that has not changed. */
+  /** Like {@link list} for rows. Reads no session file that has not changed. */
   async listRows(query: SessionQuery): Promise<SessionPage<SessionRow>> {
     const { projectId, cursor } = query;
-    const rows = cursor === undefined ? this.#index.rows(projectId) : this.#index.rowsSeen(projectId);
+    const rows = cursor === undefined ? this.#index.rows(projectId) : this.#index.rowsForNextPage(projectId);
     return toPage(await rows, query);
   }
 
-  /** Reads all sessions' own files and the other small files, and reports what is damaged. */
+  /** Reads all session files and the other small files, and reports damage. */
   async findDamage(): Promise<StoreDamage> {
     const { readSmallFiles, findAside } = await import("./store-check.ts");
     await readSmallFiles(this.files);
@@ -132,29 +137,29 @@ export class SessionStore {
     return { aside: await findAside(this.files.root), rebuilt, unplaced };
   }
 
-  /** Every session, children and archived ones too. */
+  /** Returns all sessions, including child and archived ones. */
   async sessionIds(): Promise<SessionId[]> {
     return (await this.#index.rows()).map(({ id }) => id);
   }
 
-  /** With its children and all that is stored of them. Nothing happens for an unknown session. */
+  /** Removes a session with its children and all of their files. Does nothing for an unknown session. */
   async remove(id: SessionId): Promise<void> {
     const family = await this.#family(id);
     const releases: (() => Promise<void>)[] = [];
     try {
-      for (const row of family) releases.push(await this.#leaseForRemoval(row.id));
+      for (const row of family) releases.push(await this.#acquireForRemoval(row.id));
       for (const row of family.reverse()) await this.#removeOne(row);
     } finally {
       for (const release of releases) await release();
     }
   }
 
-  /** Oldest first; those that are known as they are given. */
+  /** Yields messages, oldest first. Messages in `known` are not read. */
   messages(id: SessionId, known: readonly Message[] = []): AsyncIterable<Message> {
     return this.#messages.read(id, "oldest", new Map(known.map((message) => [message.info.id, message])));
   }
 
-  /** Newest first; what is not asked for is not read. */
+  /** Yields messages, newest first, read on demand. */
   messagesFromNewest(id: SessionId): AsyncIterable<Message> {
     return this.#messages.read(id, "newest");
   }
@@ -163,7 +168,7 @@ export class SessionStore {
     return (await this.files.read(["todo", id], todosSchema)) ?? [];
   }
 
-  /** Takes the session's lease and repairs what a killed writer left behind. */
+  /** Acquires the session's lease and recovers what a killed writer left. */
   async openSession(id: SessionId): Promise<OpenedSession> {
     if (!(await this.load(id))) return { status: "missing" };
     const lease = await acquireStoreLease(this.files, id);
@@ -186,18 +191,18 @@ export class SessionStore {
     const { seq, isCut, session } = await this.#messages.recover(id);
     const info = session ?? stored;
     if (rebuilt !== undefined || !isDeepStrictEqual(info, stored)) await this.#index.save(info);
-    const journal = this.#journalOf(id, seq, lease);
+    const journal = this.#createJournal(id, seq, lease);
     if (!isCut) await journal.replace(() => ({ seq, changes: [{ type: "session", seq, info }] }));
-    const writer = this.#writerOf({ info, journal, seq, lease });
+    const writer = this.#createWriter({ info, journal, seq, lease });
     return { info, writer, notice: rebuilt && rebuiltNotice(rebuilt.isComplete) };
   }
 
-  #writerOf(session: Pick<SessionWriterOptions, "info" | "journal" | "seq" | "lease">): SessionWriter {
+  #createWriter(session: Pick<SessionWriterOptions, "info" | "journal" | "seq" | "lease">): SessionWriter {
     const saveInfo = (info: SessionInfo) => this.#index.save(info);
     return new SessionWriter({ ...session, store: this.files, log: this.#log, saveInfo });
   }
 
-  #journalOf(id: SessionId, startSeq: number, lease: LazyLease): Journal {
+  #createJournal(id: SessionId, startSeq: number, lease: LazyLease): Journal {
     return new Journal({
       path: this.#messages.journalPath(id),
       temporaryFolder: this.files.temporaryFolder,
@@ -207,19 +212,19 @@ export class SessionStore {
     });
   }
 
-  async #leaseOfBegun(id: SessionId): Promise<HeldLease> {
+  async #acquireLeaseOfNew(id: SessionId): Promise<HeldLease> {
     const lease = await acquireStoreLease(this.files, id);
     if (lease.status === "busy") throw new UserError(`The session ${id} is open in ${holderOf(lease)}.`);
     try {
       if (await this.#index.isStored(id)) return lease;
-      throw new UserError(`The session ${id} was removed meanwhile.`);
+      throw new UserError(`The session ${id} was removed in the meantime.`);
     } catch (thrown) {
       await lease.release();
       throw thrown;
     }
   }
 
-  /** The session and its descendants, parents before children. */
+  /** Returns the session and its descendants, parents before children. */
   async #family(id: SessionId): Promise<SessionRow[]> {
     const rows = await this.#index.rows();
     const family = rows.filter((row) => row.id === id);
@@ -229,7 +234,7 @@ export class SessionStore {
     return family;
   }
 
-  async #leaseForRemoval(id: SessionId): Promise<() => Promise<void>> {
+  async #acquireForRemoval(id: SessionId): Promise<() => Promise<void>> {
     const lease = await acquireStoreLease(this.files, id);
     if (lease.status === "held") return lease.release;
     throw new UserError(
@@ -237,7 +242,7 @@ export class SessionStore {
     );
   }
 
-  /** The session's own file goes last: what is cut off in between can be removed again. */
+  /** Removes one session. Its own file goes last, so that an interrupted removal can be repeated. */
   async #removeOne({ id, projectId }: SessionRow): Promise<void> {
     await this.files.removeAll(["message", id]);
     await this.files.remove(["todo", id]);

@@ -8,39 +8,38 @@ import type { Journal } from "./journal.ts";
 import type { JsonStore } from "./json/json-store.ts";
 import type { LazyLease } from "./json/lazy-lease.ts";
 
-/** Below this a journal is not worth rewriting while its session is open. */
+/** A smaller journal is not rewritten while its session is open. */
 const journalLimitBytes = 64 * 1024;
 
-/** A journal that is this many times larger than what is needed of it is rewritten. */
-const journalGrowth = 4;
+/** A journal is rewritten when it exceeds its needed content by this factor. */
+const journalGrowthLimit = 4;
 
-/** What changes with each step is in the session's file after so long at the latest. */
+/** Longest delay before changes of each step are in the session's file. */
 const noteDelayMs = 1_000;
 
-/** How long streamed text may wait for the journal: what a kill can cost of it, half of what may be lost. */
-const growthDelayMs = 100;
+/** Longest time that streamed text waits for the journal; a kill loses at most this. */
+const deltaDelayMs = 100;
 
-/** Work on files that the journal vouches for until it is done. */
-type Settlement =
+/** Pending file work. The journal contains its data until it is done. */
+type PendingFileWork =
   | { type: "file"; messageId: MessageId; draft: Draft }
   | { type: "remove"; change: Extract<Change, { type: "remove" }> };
 
 export interface SessionWriterOptions {
-  /** As it is stored. */
   readonly info: SessionInfo;
   readonly store: JsonStore;
-  /** Writes the session's own file. */
   readonly saveInfo: (info: SessionInfo) => Promise<void>;
   readonly log: Log;
   readonly journal: Journal;
-  /** The highest change number that the session has. */
+  /** The session's highest change number. */
   readonly seq: number;
   readonly lease: LazyLease;
 }
 
 /**
- * The one writer of a session. Changes are given to it without waiting and are written behind; {@link flush} waits
- * for them and is where a full or read-only disk shows. A message is in memory here until it is sealed and filed.
+ * The only writer of a session. Changes return immediately and are written in the background; {@link flush} waits
+ * for them and reports a full or read-only disk. A message stays in memory until it is sealed and written to its
+ * file.
  */
 export class SessionWriter {
   readonly id: SessionId;
@@ -49,17 +48,17 @@ export class SessionWriter {
   readonly #journal: Journal;
   readonly #lease: LazyLease;
   readonly #live = new Map<MessageId, Draft>();
-  readonly #settlements: Settlement[] = [];
-  readonly #settling: Background;
+  readonly #pendingWork: PendingFileWork[] = [];
+  readonly #working: Background;
   readonly #info: Latest<SessionInfo>;
   readonly #todos: Latest<Todo[]>;
   #newestInfo: SessionInfo;
-  /** Text that streamed and is merged before the journal gets it. */
-  #growth: { readonly messageId: MessageId; readonly partId: PartId; delta: string } | undefined;
-  #growthDue: NodeJS.Timeout | undefined;
+  /** Streamed text that is merged before it goes to the journal. */
+  #pendingDelta: { readonly messageId: MessageId; readonly partId: PartId; delta: string } | undefined;
+  #deltaTimer: NodeJS.Timeout | undefined;
   #seq: number;
   #closing: Promise<void> | undefined;
-  /** The journal's size when it was last rewritten; undefined while it holds nothing. */
+  /** The journal's size after its last rewrite; undefined while it contains nothing that is needed. */
   #neededBytes: number | undefined;
 
   constructor(options: SessionWriterOptions) {
@@ -72,7 +71,7 @@ export class SessionWriter {
     this.#journal = options.journal;
     this.#seq = options.seq;
     this.#lease = options.lease;
-    this.#settling = new Background({ name: "filing messages", work: () => this.#settle(), log });
+    this.#working = new Background({ name: "filing messages", work: () => this.#runPendingWork(), log });
     const { saveInfo } = options;
     this.#info = new Latest("saving a session", log, (info) => this.#withLease(() => saveInfo(info)));
     this.#todos = new Latest("saving todos", log, (todos) =>
@@ -80,19 +79,19 @@ export class SessionWriter {
     );
   }
 
-  /** Takes the lease of a session that was just begun. Rejects with a `UserError` where another has it. */
+  /** Acquires the lease of a new session. Rejects with a `UserError` when another process holds it. */
   async claim(): Promise<void> {
     if (this.#closing === undefined) await this.#lease.take();
   }
 
   saveInfo(info: SessionInfo): void {
-    this.#keepInfo(info);
+    this.#journalInfo(info);
     this.#info.set(info);
   }
 
-  /** For what changes with each step: kept at once, in its file with the next second or {@link flush}. */
+  /** Saves info that changes with each step: in the journal now, in its file within a second or on {@link flush}. */
   noteInfo(info: SessionInfo): void {
-    this.#keepInfo(info);
+    this.#journalInfo(info);
     this.#info.note(info);
   }
 
@@ -102,61 +101,64 @@ export class SessionWriter {
   }
 
   putMessage(info: MessageInfo): void {
-    this.#keepGrowth();
+    this.#flushDelta();
     this.#change(info.id, { type: "message", seq: this.#nextSeq(), info });
   }
 
   /** Creates the part or replaces the one with its id. */
   putPart(messageId: MessageId, part: Part): void {
-    this.#keepGrowth();
+    this.#flushDelta();
     this.#change(messageId, { type: "part", seq: this.#nextSeq(), messageId, part });
   }
 
-  /** Appends to a text or reasoning part; costs what the delta costs. */
+  /** Appends to a text or reasoning part, in time proportional to the delta. */
   append(messageId: MessageId, partId: PartId, delta: string): void {
-    const growth = this.#growth;
-    if (growth?.partId === partId && growth.messageId === messageId) {
-      growth.delta += delta;
+    const pending = this.#pendingDelta;
+    if (pending?.partId === partId && pending.messageId === messageId) {
+      pending.delta += delta;
       return;
     }
     this.#expectOpen();
-    this.#keepGrowth();
-    this.#growth = { messageId, partId, delta };
-    // Whoever ends the process flushes before.
-    this.#growthDue ??= setTimeout(() => this.#keepGrowth(), growthDelayMs).unref();
+    this.#flushDelta();
+    this.#pendingDelta = { messageId, partId, delta };
+    // The process flushes before it ends.
+    this.#deltaTimer ??= setTimeout(() => this.#flushDelta(), deltaDelayMs).unref();
   }
 
-  /** The message is finished: it gets its file and leaves the memory. It may be changed and sealed again later. */
+  /**
+   * Marks a message as finished: it is written to its file and leaves the memory. It may be changed and sealed
+   * again.
+   */
   seal(messageId: MessageId): void {
     this.#expectOpen();
-    this.#keepGrowth();
+    this.#flushDelta();
     const draft = this.#live.get(messageId);
     if (!draft) return;
     this.#live.delete(messageId);
-    this.#settlements.push({ type: "file", messageId, draft });
-    this.#settling.start();
+    this.#pendingWork.push({ type: "file", messageId, draft });
+    this.#working.start();
   }
 
   async removeMessages(ids: MessageId[]): Promise<void> {
     this.#expectOpen();
-    this.#keepGrowth();
+    this.#flushDelta();
     const change = { type: "remove" as const, seq: this.#nextSeq(), messageIds: ids };
     this.#journal.append(change);
     for (const id of ids) this.#live.delete(id);
-    this.#settlements.push({ type: "remove", change });
+    this.#pendingWork.push({ type: "remove", change });
     await this.flush();
   }
 
-  /** Resolves when nothing of what was given so far is lost with this process. Rejects as {@link flush} does. */
+  /** Resolves when all changes so far survive the end of this process. Rejects as {@link flush} does. */
   secure(): Promise<void> {
     if (this.#closing !== undefined) return this.#closing;
-    this.#keepGrowth();
+    this.#flushDelta();
     return this.#journal.flush();
   }
 
   /**
-   * Resolves when everything given so far is on disk. Rejects with a `UserError` when the disk does not take it;
-   * what is not written yet stays, and a later flush tries again.
+   * Resolves when all changes so far are on disk. Rejects with a `UserError` on a disk error; unwritten changes
+   * stay, and a later flush retries them.
    */
   async flush(): Promise<void> {
     if (this.#closing !== undefined) return this.#closing;
@@ -165,17 +167,17 @@ export class SessionWriter {
   }
 
   async #flush(): Promise<void> {
-    this.#keepGrowth();
+    this.#flushDelta();
     const results = await Promise.allSettled([
       this.#journal.flush(),
-      this.#settling.finish(),
+      this.#working.finish(),
       this.#info.flush(),
       this.#todos.flush(),
     ]);
     for (const result of results) if (result.status === "rejected") throw result.reason;
   }
 
-  /** Flushes and lets others write the session, even when the flush rejects. Nothing may be given from now on. */
+  /** Flushes and releases the lease, even when the flush rejects. No changes are allowed afterwards. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -191,7 +193,7 @@ export class SessionWriter {
     }
   }
 
-  /** Without the lease a write could destroy another writer's. */
+  /** A write without the lease could destroy another writer's changes. */
   #expectOpen(): void {
     if (this.#closing) throw new Error(`session ${this.id} was written after it was closed`);
   }
@@ -200,18 +202,18 @@ export class SessionWriter {
     return ++this.#seq;
   }
 
-  #keepInfo(info: SessionInfo): void {
+  #journalInfo(info: SessionInfo): void {
     this.#newestInfo = info;
     this.#append({ type: "session", seq: this.#nextSeq(), info });
   }
 
-  #keepGrowth(): void {
-    const growth = this.#growth;
-    clearTimeout(this.#growthDue);
-    this.#growthDue = undefined;
-    this.#growth = undefined;
-    if (growth !== undefined)
-      this.#change(growth.messageId, { type: "delta", seq: this.#nextSeq(), ...growth });
+  #flushDelta(): void {
+    const pending = this.#pendingDelta;
+    clearTimeout(this.#deltaTimer);
+    this.#deltaTimer = undefined;
+    this.#pendingDelta = undefined;
+    if (pending !== undefined)
+      this.#change(pending.messageId, { type: "delta", seq: this.#nextSeq(), ...pending });
   }
 
   #append(change: Change): void {
@@ -232,13 +234,13 @@ export class SessionWriter {
     await write();
   }
 
-  /** In the order in which they were asked for; one that fails stays first and is tried again. */
-  async #settle(): Promise<void> {
+  /** Does pending file work in order. Failed work stays first and is retried. */
+  async #runPendingWork(): Promise<void> {
     await this.#lease.take();
-    for (let next = this.#settlements[0]; next; next = this.#settlements[0]) {
+    for (let next = this.#pendingWork[0]; next; next = this.#pendingWork[0]) {
       if (next.type === "file") await this.#file(next.messageId, next.draft);
       else await this.#remove(next.change.messageIds);
-      this.#settlements.shift();
+      this.#pendingWork.shift();
       this.#neededBytes ??= 0;
     }
     if (this.#isCutDue()) await this.#cutJournal();
@@ -248,25 +250,25 @@ export class SessionWriter {
     const key = ["message", this.id, messageId];
     const message = draft.applyTo(await this.#store.read(key, storedMessage));
     if (message) await this.#store.write(key, message);
-    else this.#log.warn("dropped parts of an unknown message", { sessionId: this.id, messageId });
+    else this.#log.warn("parts of an unknown message dropped", { sessionId: this.id, messageId });
   }
 
   async #remove(messageIds: MessageId[]): Promise<void> {
-    // The journal must know first, or a kill between two files would bring the others back.
+    // The journal first, or a kill between two removals would bring the other messages back.
     await this.#journal.flush();
     for (const id of messageIds) await this.#store.remove(["message", this.id, id]);
   }
 
   #isCutDue(): boolean {
     if (this.#neededBytes === undefined) return false;
-    return this.#journal.sizeBytes > Math.max(journalLimitBytes, journalGrowth * this.#neededBytes);
+    return this.#journal.sizeBytes > Math.max(journalLimitBytes, journalGrowthLimit * this.#neededBytes);
   }
 
   async #cutJournal(): Promise<void> {
     await this.#journal.replace(() => {
-      const filed = this.#settlements.flatMap(toChanges);
+      const filed = this.#pendingWork.flatMap(toChanges);
       const live = [...this.#live.values()].flatMap((draft) => draft.changes());
-      // Its own file may get damaged: the journal has a copy.
+      // A copy, because the session's own file may get damaged.
       const info: Change = { type: "session", seq: this.#seq, info: this.#newestInfo };
       this.#neededBytes = undefined;
       return { seq: this.#seq, changes: [info, ...filed, ...live] };
@@ -275,11 +277,11 @@ export class SessionWriter {
   }
 }
 
-function toChanges(settlement: Settlement): Change[] {
+function toChanges(settlement: PendingFileWork): Change[] {
   return settlement.type === "file" ? settlement.draft.changes() : [settlement.change];
 }
 
-/** A value of which only the newest matters. */
+/** A value whose newest version is saved in the background. */
 class Latest<T> {
   readonly #saving: Background;
   readonly #save: (value: T) => Promise<void>;
@@ -300,10 +302,10 @@ class Latest<T> {
     this.#saving.start();
   }
 
-  /** Sets it, and saves it with the next that is set, or after a while. */
+  /** Sets the value and saves it with the next {@link set}, or after a delay. */
   note(value: T): void {
     this.#unsaved = { value };
-    // Whoever ends the process flushes before.
+    // The process flushes before it ends.
     this.#timer ??= setTimeout(() => this.#saving.start(), noteDelayMs).unref();
   }
 

@@ -4,23 +4,22 @@ import type { SessionId } from "../message/ids.ts";
 import { missing } from "./json/json-file.ts";
 import type { JsonStore } from "./json/json-store.ts";
 
-/** What is damaged in a store. */
 export interface StoreDamage {
   /** Damaged files that were moved aside, now or before. */
   readonly aside: readonly string[];
-  /** Sessions that have lost their own file and are rebuilt from their other files. */
+  /** Sessions whose own file is lost; they are rebuilt from their other files. */
   readonly rebuilt: readonly SessionId[];
-  /** Sessions that have messages, but nothing says in which folder they worked. */
+  /** Sessions with messages whose folder is unknown. */
   readonly unplaced: readonly SessionId[];
 }
 
 /** Folders whose files are small and few. Messages are checked when their session is loaded. */
 const checkedFolders = ["todo", "session_diff", "project", "permission", "trust", "mcp-authorization"];
 
-/** Accepts every JSON value: what uses a file checks its fields. */
+/** Accepts every JSON value; the users of a file check its fields. */
 const anyJson = { safeParse: (data: unknown) => ({ success: true as const, data }) };
 
-/** Reads the small files of a store, moving aside those that are no JSON. */
+/** Reads the small files of a store and moves aside those that are not JSON. */
 export async function readSmallFiles(store: JsonStore): Promise<void> {
   for (const folder of checkedFolders) {
     const names = await store.names([folder]);
@@ -28,7 +27,7 @@ export async function readSmallFiles(store: JsonStore): Promise<void> {
   }
 }
 
-/** The files below a folder that were moved aside, sorted. */
+/** Returns the files below a folder that were moved aside, sorted. */
 export async function findAside(folder: string): Promise<string[]> {
   const found: string[] = [];
   for (const entry of (await readdir(folder, { withFileTypes: true }).catch(missing)) ?? []) {

@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from "node:timers/promises";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import type { Log } from "../base/log.ts";
 import { isMessageId, type MessageId, type SessionId } from "../message/ids.ts";
 import type { Message, SessionInfo } from "../message/message.ts";
@@ -7,10 +7,10 @@ import { type JournalContent, parseJournal } from "./journal.ts";
 import { CorruptFile } from "./json/json-file.ts";
 import type { JsonStore } from "./json/json-store.ts";
 
-/** Messages handed out before other work gets its turn. */
-const sliceMessages = 64;
+/** Messages yielded before other work runs. */
+const messagesPerSlice = 64;
 
-/** What a session's journal and message files say together. */
+/** Reads a session's messages from its journal and message files. */
 export class StoredMessages {
   readonly #store: JsonStore;
   readonly #log: Log;
@@ -24,34 +24,36 @@ export class StoredMessages {
     return this.#store.pathOf(["journal", id], ".ndjson");
   }
 
-  /** What the journal says about the session itself. */
+  /** Returns the session's info from its journal. */
   async sessionOf(id: SessionId): Promise<SessionInfo | undefined> {
     return (await this.#readJournal(id)).session;
   }
 
-  /** One message after the other, read when asked for. Those that are known are not read. */
+  /** Yields messages one by one, read on demand. Messages in `known` are not read. */
   async *read(
     id: SessionId,
     from: "oldest" | "newest",
     known: ReadonlyMap<MessageId, Message> = new Map(),
   ): AsyncGenerator<Message> {
-    // The journal first: a message that moves from it to its file meanwhile is then seen twice, not never.
+    // The journal first: a message that moves to its file in the meantime is then seen twice instead of never.
     const { changes } = await this.#readJournal(id);
     const ids = [...new Set([...changes.keys(), ...(await this.#storedIds(id)), ...known.keys()])].sort();
     if (from === "newest") ids.reverse();
     const unknown = ids.filter((messageId) => !known.has(messageId));
     const files = this.#files(id, unknown);
     for (const [index, messageId] of ids.entries()) {
-      if (index % sliceMessages === sliceMessages - 1) await breathe();
+      if (index % messagesPerSlice === messagesPerSlice - 1) await yieldToEventLoop();
       const message = known.get(messageId) ?? replay(await nextFile(files), changes.get(messageId) ?? []);
       if (message) yield { info: message.info, parts: message.parts };
     }
   }
 
   /**
-   * Brings every message file up to date with what a killed process left in the journal. For the session's one writer.
-   * `isCut` says that there is no journal, or that it holds nothing but the session itself; `seq` is the highest number given so far; `session` is what it
-   * says of the session itself.
+   * Applies what a killed process left in the journal to the message files. Only the session's one writer may call
+   * it.
+   * - `isCut`: there is no journal, or it contains only the session.
+   * - `seq`: the highest number so far.
+   * - `session`: the session's info in the journal.
    */
   async recover(id: SessionId): Promise<{ seq: number; isCut: boolean; session: SessionInfo | undefined }> {
     const content = await this.#readJournal(id, (reason) => this.#moveJournalAside(id, reason));
@@ -74,7 +76,7 @@ export class StoredMessages {
     else if (message.seq !== file?.seq) await this.#store.write(key, message);
   }
 
-  /** A reader only skips a journal that cannot be read; `onUnreadable` is for the writer. */
+  /** Reads the journal. A reader skips an unreadable one; the writer handles it in `onUnreadable`. */
   async #readJournal(
     id: SessionId,
     onUnreadable?: (reason: string) => Promise<void>,
@@ -92,14 +94,17 @@ export class StoredMessages {
   }
 
   #warnOfJournal(id: SessionId, reason: string): void {
-    this.#log.warn("skipped what cannot be read of a journal", { sessionId: id, reason });
+    this.#log.warn("unreadable journal lines skipped", { sessionId: id, reason });
   }
 
   #moveJournalAside(id: SessionId, reason: string): Promise<void> {
     return this.#store.quarantine(this.journalPath(id), reason);
   }
 
-  /** Without a sound journal the files are asked where counting goes on: older numbers would be taken for done. */
+  /**
+   * Finds the highest `seq` in the files. Without an intact journal, lower numbers would be treated as already
+   * applied.
+   */
   async #highestSeq(id: SessionId): Promise<number> {
     let highest = 0;
     for await (const { file } of this.#files(id, await this.#storedIds(id))) {

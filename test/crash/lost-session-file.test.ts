@@ -107,7 +107,7 @@ test.each(Object.entries(sources))(
       expect(again.stdout).not.toContain("has lost its own file");
       expect(again.stdout).toMatch(/damaged files were moved aside/);
       expect(readFileSync(join(home.path, ".local/state/fairlead/fairlead.log"), "utf8")).toContain(
-        "rebuilt a session without its own file",
+        "session without its own file rebuilt",
       );
     });
   },

@@ -85,7 +85,7 @@ test("a data folder that cannot be made is an error that says what to do, and wo
   await story({ homeFiles: { ".local/share/fairlead": "in the way" } }, async ({ editor, model, home }) => {
     const failure = await failureOf(editor.newSession());
     expect(failure.code).toBe(-32603);
-    expect(failure.message).toContain("a file stands where a folder should be");
+    expect(failure.message).toContain("there is a file where a folder should be");
     expect(failure.message).toContain("Move that file away and try again.");
     await rm(data(home));
     const { sessionId } = await editor.newSession();

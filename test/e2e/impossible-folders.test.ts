@@ -53,7 +53,7 @@ describe("where no folder can be made", () => {
       const told =
         process.platform === "linux"
           ? "no folder can be made there (ENOENT). Set HOME or XDG_DATA_HOME to a place where one can"
-          : "a file stands where a folder should be (ENOTDIR). Move that file away";
+          : "there is a file where a folder should be (ENOTDIR). Move that file away";
       const run = await fairlead(home.path, ["run", "Hello"], { cwd: repository.path, env });
       expect([run.exitCode, run.stdout]).toEqual([1, ""]);
       expect(run.stderr).toContain(told);

@@ -187,7 +187,7 @@ test("a file where a folder should be gives an error for people, and writing wor
   const failing = store.write(["x", "a"], { n: 1 });
   await expect(failing).rejects.toThrow(UserError);
   await expect(failing).rejects.toThrow(
-    /x\/a\.json.*a file stands where a folder should be \(E.*Move that file away/,
+    /x\/a\.json.*there is a file where a folder should be \(E.*Move that file away/,
   );
   rmSync(join(root, "x"));
   await store.write(["x", "a"], { n: 2 });

@@ -135,7 +135,7 @@ describe("sessions", () => {
 
   test("a session that is begun is on disk at once, and its writer's once that is said or written", async () => {
     const info = sessionInfo();
-    const writer = await store.begin(info);
+    const writer = await store.createAndOpen(info);
     expect(await (await open()).load(info.id)).toEqual(info);
     await writer.claim();
     expect(await store.openSession(info.id)).toEqual({ status: "busy", pid: process.pid });
@@ -145,7 +145,7 @@ describe("sessions", () => {
 
   test("a session that is begun is free once it is closed, whoever still asks whether all of it is on disk", async () => {
     const info = sessionInfo();
-    const writer = await store.begin(info);
+    const writer = await store.createAndOpen(info);
     await writer.claim();
     await writer.close();
     await Promise.all([writer.flush(), writer.secure(), writer.claim()]);
@@ -156,7 +156,7 @@ describe("sessions", () => {
 
   test("whoever opens a begun session first keeps it: the other's changes fail and are written by nobody", async () => {
     const info = sessionInfo();
-    const writer = await store.begin(info);
+    const writer = await store.createAndOpen(info);
     const other = await openWriter(store, info.id);
     writer.putMessage(assistantInfo(info.id));
     await expect(writer.flush()).rejects.toThrow(`is open in process ${process.pid}`);
@@ -386,8 +386,8 @@ describe("the list", () => {
     expect(await list()).toEqual({ sessions: [good] });
     expect(warnings.sort()).toEqual(
       [
-        `${join(root, "session", "p1", `${torn.id}.json`)} could not be read (contains NUL bytes). It was kept beside its place as .corrupt.`,
-        `${join(root, "session", "p1", `${foreign.id}.json`)} could not be read (belongs to another session). It was kept beside its place as .corrupt.`,
+        `${join(root, "session", "p1", `${torn.id}.json`)} could not be read (contains NUL bytes). It was renamed to .corrupt in the same folder.`,
+        `${join(root, "session", "p1", `${foreign.id}.json`)} could not be read (belongs to another session). It was renamed to .corrupt in the same folder.`,
       ].sort(),
     );
   });
@@ -642,7 +642,7 @@ describe("a damaged store", () => {
     appendFileSync(journalOf(info.id), JSON.stringify({ ...delta, seq: 4, delta: " three" }).slice(0, -3));
     const damaged = readFileSync(journalOf(info.id), "utf8");
     expect(await textsOf(info.id)).toEqual([["one two"]]);
-    expect(logged).toEqual(["skipped what cannot be read of a journal"]);
+    expect(logged).toEqual(["unreadable journal lines skipped"]);
     const second = await openWriter(store, info.id);
     expect(readFileSync(`${journalOf(info.id)}.corrupt-1`, "utf8")).toBe(damaged);
     second.append(message.id, part.id, " four");
@@ -702,7 +702,7 @@ describe("a disk that does not take it", () => {
       writer.saveTodos([]);
       const failing = writer.flush();
       await expect(failing).rejects.toThrow(UserError);
-      await expect(failing).rejects.toThrow(/a file stands where a folder should be/);
+      await expect(failing).rejects.toThrow(/there is a file where a folder should be/);
       const live = assistantInfo(info.id);
       writer.putMessage(live);
       await expect(writer.flush()).rejects.toThrow(UserError);

@@ -3,8 +3,8 @@ import { Serial } from "../../base/async.ts";
 import type { Log } from "../../base/log.ts";
 
 /**
- * Work that is begun without waiting for it, one run at a time; what is asked for during a run shares the next one.
- * A failure is logged once per streak and never lost: whoever waits with {@link finish} tries again and gets it.
+ * Runs work in the background, one run at a time. Requests during a run share the next run.
+ * A failure is logged once per streak and is not lost: {@link finish} tries again and rejects with it.
  */
 export class Background {
   readonly #work: () => Promise<void>;
@@ -27,13 +27,13 @@ export class Background {
     this.finish().catch((thrown: unknown) => this.#fail(thrown));
   }
 
-  /** Starts after so long, if nothing starts it before. Whoever ends the process finishes it. */
+  /** Starts after the delay, unless started before. The process must call {@link finish} before it ends. */
   startWithin(delayMs: number): void {
     if (this.#isQueued) return;
     this.#due ??= setTimeout(() => this.start(), delayMs).unref();
   }
 
-  /** Resolves when everything asked for so far is done; rejects when it could not be. */
+  /** Resolves when all requested work is done; rejects when it failed. */
   finish(): Promise<void> {
     return this.#serial.run(async () => {
       this.#isQueued = false;
@@ -44,19 +44,19 @@ export class Background {
     });
   }
 
-  /** Begins what is due and resolves when nothing of it is under way, done or not. */
+  /** Starts delayed work and resolves when no run is active, whether it succeeded or not. */
   async settle(): Promise<void> {
     if (this.#due !== undefined) this.start();
     await this.#serial.idle();
   }
 
-  /** Runs something else while the work does not. */
+  /** Runs a task while the work is not running. */
   between<T>(task: () => Promise<T>): Promise<T> {
     return this.#serial.run(task);
   }
 
   #fail(thrown: unknown): void {
-    if (!this.#isFailing) this.#log.warn(`${this.#name} failed, will be tried again`, errorFields(thrown));
+    if (!this.#isFailing) this.#log.warn(`${this.#name} failed, will be retried`, errorFields(thrown));
     this.#isFailing = true;
   }
 }

@@ -1,6 +1,6 @@
 import { UserError, codeOf, messageOf } from "../../base/errors.ts";
 
-/** What went wrong and what a person can do about it, by the system's code. */
+/** What happened and what the user can do, by system error code. */
 const reasons: Record<string, [happened: string, next: string]> = {
   ENOSPC: ["the disk is full", "Free some space and try again."],
   EDQUOT: ["the disk quota is used up", "Free some space and try again."],
@@ -12,9 +12,9 @@ const reasons: Record<string, [happened: string, next: string]> = {
     "no folder can be made there",
     "Set HOME or XDG_DATA_HOME to a place where one can, then try again.",
   ],
-  ENOTDIR: ["a file stands where a folder should be", "Move that file away and try again."],
-  EEXIST: ["a file stands where a folder should be", "Move that file away and try again."],
-  ELOOP: ["a symbolic link stands in the way", "Replace it by a real folder and try again."],
+  ENOTDIR: ["there is a file where a folder should be", "Move that file away and try again."],
+  EEXIST: ["there is a file where a folder should be", "Move that file away and try again."],
+  ELOOP: ["the path contains a symbolic link", "Replace it by a real folder and try again."],
   EMFILE: ["too many files are open", "Close other programs or raise the limit (ulimit -n), then try again."],
   ENFILE: ["the system has too many files open", "Close other programs, then try again."],
   EIO: ["the disk reported an error", "Check the disk, then try again."],
@@ -24,7 +24,7 @@ const reasons: Record<string, [happened: string, next: string]> = {
   ENOKEY: ["the encrypted folder is locked", "Unlock it, then try again."],
 };
 
-/** Turns a failure of the system into words for a person; anything else is a bug and comes back as it is. */
+/** Converts a system error to a {@link UserError}; returns any other value unchanged, because it is a bug. */
 export function toStoreError(thrown: unknown, folder: string): unknown {
   const code = codeOf(thrown);
   if (thrown instanceof UserError || code === undefined || !/^E[A-Z0-9]+$/.test(code)) return thrown;
@@ -34,7 +34,7 @@ export function toStoreError(thrown: unknown, folder: string): unknown {
   });
 }
 
-/** Runs file work in a folder of the store; failures of the system become a {@link UserError}. */
+/** Runs file operations in a folder of the store. System errors become a {@link UserError}. */
 export async function withStoreErrors<T>(folder: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

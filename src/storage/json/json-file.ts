@@ -8,23 +8,22 @@ import type { Adapter } from "lowdb";
 import { codeOf, isMissing, messageOf } from "../../base/errors.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
 
-/** No single message comes near this; a larger file is not ours and is not read into memory. */
+/** No message is nearly this large. A larger file was not written by the store and is not read into memory. */
 const fileLimitBytes = 128 * 1024 * 1024;
 
-/** A file that cannot be what the store wrote. The message is its reason, short. */
+/** A file that the store cannot have written. The message is a short reason. */
 export class CorruptFile extends Error {
   override readonly name = "CorruptFile";
 }
 
-/** lowdb writes no falsy data, so the value stands in a box. */
+/** Wraps a value, because lowdb does not write falsy data. */
 export interface Box {
   value: unknown;
 }
 
 /**
  * A lowdb adapter for one file, written as temporary file, fsync, rename: readers see the old or the new content,
- * and a kill or a power cut in between leaves the old one. Temporary files are uniquely named in `temporaryFolder`,
- * which must be on the same disk.
+ * and a kill or power loss leaves the old one. `temporaryFolder` must be on the same disk.
  */
 export class JsonFile implements Adapter<Box> {
   readonly #path: string;
@@ -35,7 +34,7 @@ export class JsonFile implements Adapter<Box> {
     this.#temporaryFolder = temporaryFolder;
   }
 
-  /** Null when there is no file. Throws {@link CorruptFile}. */
+  /** Returns null when there is no file. Throws {@link CorruptFile}. */
   async read(): Promise<Box | null> {
     return readJson(this.#path) ?? null;
   }
@@ -46,17 +45,18 @@ export class JsonFile implements Adapter<Box> {
   }
 }
 
-/** What a file held, and how the file stood then. */
-export interface Held<T> {
+/** A file's content with its stat at the time of reading. */
+export interface FileContent<T> {
   value: T;
   stat: Stats;
 }
 
 /**
- * The parsed content, undefined when there is no file. Synchronous on purpose: the store's files are small, and
- * four trips to the thread pool per file made loading a long session several times slower.
+ * Returns the parsed content; undefined when there is no file. Throws {@link CorruptFile}.
+ * Synchronous on purpose: the store's files are small, and four thread-pool calls per file made loading a long
+ * session several times slower.
  */
-export function readJson(path: string): Held<unknown> | undefined {
+export function readJson(path: string): FileContent<unknown> | undefined {
   const read = readText(path);
   if (read === undefined) return undefined;
   if (read.value.includes("\0")) throw new CorruptFile("contains NUL bytes");
@@ -67,13 +67,16 @@ export function readJson(path: string): Held<unknown> | undefined {
   }
 }
 
-/** The text of a regular file, undefined when there is none. Links are not followed. Throws {@link CorruptFile}. */
-export function readText(path: string): Held<string> | undefined {
+/**
+ * Returns the text of a regular file; undefined when there is none. Does not follow links. Throws {@link
+ * CorruptFile}.
+ */
+export function readText(path: string): FileContent<string> | undefined {
   const fd = openToRead(path);
   if (fd === undefined) return undefined;
   try {
     const stat = fstatSync(fd);
-    assertOurs(stat);
+    assertStorable(stat);
     const bytes = readBytes(fd, stat.size);
     if (!isUtf8(bytes)) throw new CorruptFile("not UTF-8");
     return { value: bytes.toString("utf8"), stat };
@@ -82,20 +85,20 @@ export function readText(path: string): Held<string> | undefined {
   }
 }
 
-/** Neither follows a link nor waits for who writes to a pipe. */
+/** Opens without following a link and without waiting for a pipe's writer. */
 function openToRead(path: string): number | undefined {
-  // Windows has no flag for it.
-  if (constants.O_NOFOLLOW === undefined) assertOurs(lstatSync(path, { throwIfNoEntry: false }));
+  // Windows has no O_NOFOLLOW.
+  if (constants.O_NOFOLLOW === undefined) assertStorable(lstatSync(path, { throwIfNoEntry: false }));
   try {
     return openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   } catch (thrown) {
     if (isMissing(thrown)) return undefined;
-    assertOurs(lstatSync(path, { throwIfNoEntry: false }));
+    assertStorable(lstatSync(path, { throwIfNoEntry: false }));
     throw thrown;
   }
 }
 
-function assertOurs(stat: Stats | undefined): void {
+function assertStorable(stat: Stats | undefined): void {
   if (stat === undefined) return;
   if (stat.isSymbolicLink()) throw new CorruptFile("a symbolic link");
   if (stat.isDirectory()) throw new CorruptFile("a folder");
@@ -103,17 +106,17 @@ function assertOurs(stat: Stats | undefined): void {
   if (stat.size > fileLimitBytes) throw new CorruptFile(`too large (${stat.size} bytes)`);
 }
 
-/** Most files fit in it; what is read there counts until the next read. */
-const page = Buffer.allocUnsafeSlow(16 * 1024);
+/** Shared read buffer that most files fit into. Its content is valid until the next read. */
+const readBuffer = Buffer.allocUnsafeSlow(16 * 1024);
 
 function readBytes(fd: number, size: number): Buffer {
-  const bytes = size <= page.length ? page : Buffer.allocUnsafeSlow(size);
+  const bytes = size <= readBuffer.length ? readBuffer : Buffer.allocUnsafeSlow(size);
   let end = 0;
   for (let got = -1; got !== 0 && end < size; end += got) got = readSync(fd, bytes, end, size - end, null);
   return bytes.subarray(0, end);
 }
 
-/** Writes the whole file or nothing, 0600, in folders 0700 that are made when missing. */
+/** Writes the whole file or nothing, with mode 0600. Creates missing folders with mode 0700. */
 async function replaceFile(path: string, text: string, temporaryFolder: string): Promise<void> {
   const temporary = temporaryPath(path, temporaryFolder);
   try {
@@ -125,7 +128,7 @@ async function replaceFile(path: string, text: string, temporaryFolder: string):
   }
 }
 
-/** Unique across processes: two writers with one temporary name leave a corrupt file. */
+/** Returns a name that is unique across processes: two writers of one temporary file would corrupt it. */
 export function temporaryPath(path: string, temporaryFolder: string): string {
   return join(temporaryFolder, `.${basename(path)}.${process.pid}-${randomUUID()}.tmp`);
 }
@@ -140,7 +143,7 @@ async function writeDurably(path: string, text: string): Promise<void> {
   }
 }
 
-/** Runs the work again after making the folder, when it was the folder that was missing. */
+/** Runs the work; if the folder is missing, creates it and runs the work again. */
 export async function inFolder<T>(folder: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -151,12 +154,15 @@ export async function inFolder<T>(folder: string, work: () => Promise<T>): Promi
   }
 }
 
-/** The name that a damaged file gets when it is moved aside. */
+/** Returns the path to move a damaged file to. */
 export function asidePath(path: string, n: number): string {
   return `${path}.corrupt-${n}`;
 }
 
-/** Renames the file to `<name>.corrupt-<n>` beside it, and returns the new path; undefined when it is gone. */
+/**
+ * Renames the file to `<name>.corrupt-<n>` in the same folder and returns the new path; undefined when the file is
+ * gone.
+ */
 export async function moveAside(path: string): Promise<string | undefined> {
   for (let n = 1; ; n++) {
     const aside = asidePath(path, n);
@@ -171,7 +177,7 @@ export async function moveAside(path: string): Promise<string | undefined> {
   }
 }
 
-/** For `catch`: undefined when there is no such file, else the same error. */
+/** For `catch`: returns undefined for "no such file" and rethrows any other error. */
 export function missing(thrown: unknown): undefined {
   if (codeOf(thrown) !== "ENOENT") throw thrown;
 }

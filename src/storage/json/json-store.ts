@@ -2,7 +2,7 @@ import { errorFields } from "../../base/error-fields.ts";
 import { existsSync, lstatSync } from "node:fs";
 import { lstat, readdir, rm } from "node:fs/promises";
 import { join, sep } from "node:path";
-import { setImmediate as breathe } from "node:timers/promises";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { Low } from "lowdb";
 import { Serial } from "../../base/async.ts";
 import { codeOf } from "../../base/errors.ts";
@@ -12,7 +12,7 @@ import { toStoreError, withStoreErrors } from "./disk-error.ts";
 import {
   type Box,
   CorruptFile,
-  type Held,
+  type FileContent,
   asidePath,
   JsonFile,
   missing,
@@ -22,32 +22,33 @@ import {
 } from "./json-file.ts";
 import { acquireStoreLease, updateShared } from "./lock.ts";
 
-const ending = ".json";
+const extension = ".json";
 
-/** Files read in one go by {@link JsonStore.readEach} before other work gets its turn. */
-const sliceFiles = 64;
+/** Files that {@link JsonStore.readEach} reads before it yields to the event loop. */
+const filesPerSlice = 64;
 
-/** Other processes' temporary files are left alone for this long: they may be in the middle of a write. */
+/** Temporary files of running processes are not deleted before this age: a write may be in progress. */
 const temporaryAgeMs = 60_000;
 
 export interface JsonStoreOptions {
   root: string;
   log: Log;
-  /** Told of each file that was moved aside: its old path and why. */
+  /** Called for each file moved aside, with its old path and the reason. */
   onQuarantine?: (path: string, reason: string) => void;
 }
 
 /**
- * JSON files under one folder. A key such as `["session", "p1", "ses_1"]` is the file `session/p1/ses_1.json`.
- * Values are checked when read; a file that is not what it should be is moved aside to `<name>.corrupt-<n>`, reported,
- * and read as missing. Failures of the disk reject with a `UserError`.
+ * JSON files under one folder. The key `["session", "p1", "ses_1"]` is the file `session/p1/ses_1.json`.
+ * - Values are validated when read. An invalid file is moved aside to `<name>.corrupt-<n>`, reported, and read as
+ *   missing.
+ * - Disk errors reject with a `UserError`.
  */
 export class JsonStore {
   readonly root: string;
   readonly temporaryFolder: string;
   readonly #log: Log;
   readonly #onQuarantine: (path: string, reason: string) => void;
-  /** One per path: two writers of one path in one process would race. */
+  /** One per path, because two writers of one path would race. */
   readonly #files = new Map<string, { file: StoredFile; users: number }>();
 
   constructor({ root, log, onQuarantine = () => {} }: JsonStoreOptions) {
@@ -57,22 +58,22 @@ export class JsonStore {
     this.#onQuarantine = onQuarantine;
   }
 
-  /** The file of a key. Throws for key parts that are no plain file names. */
-  pathOf(key: readonly string[], fileEnding = ending): string {
-    return this.folderOf(key) + fileEnding;
+  /** Returns the file of a key. Throws for key parts that are not plain file names. */
+  pathOf(key: readonly string[], fileExtension = extension): string {
+    return this.folderOf(key) + fileExtension;
   }
 
   folderOf(key: readonly string[]): string {
     return join(this.root, ...key.map(checkedPart));
   }
 
-  /** Whether there is something in the file's place, read or not. */
+  /** True when anything exists at the key's path, valid or not. */
   async has(key: string[]): Promise<boolean> {
     await this.#checkFolders(key);
     return existsSync(this.pathOf(key));
   }
 
-  /** Whether a damaged file of the key was moved aside. */
+  /** True when a damaged file of the key was moved aside. */
   async hasAside(key: string[]): Promise<boolean> {
     await this.#checkFolders(key);
     return existsSync(asidePath(this.pathOf(key), 1));
@@ -83,15 +84,15 @@ export class JsonStore {
     return this.#use(path, (file) => file.run((low) => this.#load(key, low, schema)));
   }
 
-  /** While a write is under way, newer values replace each other: the last one is written next. */
+  /** Writes a value. Values given during a write replace each other; only the last one is written next. */
   async write(key: string[], value: unknown): Promise<void> {
     const path = this.pathOf(key);
     await this.#use(path, (file) => file.write(value, (low) => this.#save(key, path, low)));
   }
 
   /**
-   * Reads, changes and writes with no other update of any process in between. Undefined from `fn` removes; the value
-   * as it was writes nothing.
+   * Reads, changes and writes a value with no update by any process in between. `fn` returns undefined to remove the
+   * file, or the same value to write nothing.
    */
   async update<T>(
     key: string[],
@@ -112,7 +113,7 @@ export class JsonStore {
     return this.#use(path, (file) => file.run((low) => updateShared(path, acquire, () => change(low))));
   }
 
-  /** Removes the file; nothing happens when there is none. */
+  /** Removes the file, if there is one. */
   async remove(key: string[]): Promise<void> {
     const path = this.pathOf(key);
     await this.#use(path, (file) =>
@@ -123,7 +124,7 @@ export class JsonStore {
     );
   }
 
-  /** The same, and the damaged versions of it that were moved aside. */
+  /** Removes the file and its damaged versions that were moved aside. */
   async removeWithAsides(key: string[]): Promise<void> {
     await this.remove(key);
     const path = this.pathOf(key);
@@ -132,14 +133,13 @@ export class JsonStore {
     });
   }
 
-  /** Removes everything below the prefix. */
   async removeAll(prefix: string[]): Promise<void> {
     const folder = this.folderOf(prefix);
     await this.#checkFolders(prefix);
     await withStoreErrors(folder, () => rm(folder, { recursive: true, force: true }));
   }
 
-  /** All keys below the prefix, sorted. Temporary, moved-aside and foreign files are left out. */
+  /** Returns all keys below the prefix, sorted. Skips temporary, moved-aside and foreign files. */
   async list(prefix: string[]): Promise<string[][]> {
     const keys: string[][] = [];
     const entries = await this.entries(prefix);
@@ -150,18 +150,18 @@ export class JsonStore {
     return keys;
   }
 
-  /** The names of the files directly below the prefix, without their `.json`; cheaper than {@link entries}. */
+  /** Returns the names of files directly below the prefix, without `.json`. Cheaper than {@link entries}. */
   async names(prefix: string[]): Promise<string[]> {
     const files = await this.fileNames(prefix);
-    return files.map((file) => file.slice(0, -ending.length)).filter(isPlainName);
+    return files.map((file) => file.slice(0, -extension.length)).filter(isPlainName);
   }
 
-  /** The same with their `.json`, some of which may be no file of a key. */
+  /** Returns file names directly below the prefix, with `.json`; some may not be valid keys. */
   async fileNames(prefix: string[]): Promise<string[]> {
-    return (await this.#namesIn(prefix)).filter((file) => file.endsWith(ending));
+    return (await this.#namesIn(prefix)).filter((file) => file.endsWith(extension));
   }
 
-  /** The names directly below the prefix that may be folders. */
+  /** Returns the names directly below the prefix that may be folders. */
   async folderNames(prefix: string[]): Promise<string[]> {
     return (await this.#namesIn(prefix)).filter(isPlainName);
   }
@@ -172,7 +172,7 @@ export class JsonStore {
     return (await withStoreErrors(folder, () => readdir(folder).catch(missing))) ?? [];
   }
 
-  /** The names directly below the prefix, files without their `.json`. */
+  /** Returns the entries directly below the prefix; file names without `.json`. */
   async entries(prefix: string[]): Promise<{ name: string; isFolder: boolean }[]> {
     const folder = this.folderOf(prefix);
     await this.#checkFolders([...prefix, ""]);
@@ -181,8 +181,8 @@ export class JsonStore {
     );
     const entries: { name: string; isFolder: boolean }[] = [];
     for (const entry of found ?? []) {
-      const isFile = entry.name.endsWith(ending);
-      const name = isFile ? entry.name.slice(0, -ending.length) : entry.name;
+      const isFile = entry.name.endsWith(extension);
+      const name = isFile ? entry.name.slice(0, -extension.length) : entry.name;
       if (!isPlainName(name) || isMovedAside(name)) continue;
       if (isFile || entry.isDirectory()) entries.push({ name, isFolder: !isFile });
     }
@@ -190,8 +190,8 @@ export class JsonStore {
   }
 
   /**
-   * Reads the files of one folder in the given order and lets other work run in between. The value is undefined for
-   * those that are missing, unreadable (a warning says so) or moved aside.
+   * Reads files of one folder in the given order and yields to the event loop in between. The value is undefined for
+   * a file that is missing, unreadable (logs a warning) or moved aside.
    */
   async *readEach<T, Name extends string>(
     prefix: string[],
@@ -201,48 +201,51 @@ export class JsonStore {
     await this.#checkFolders([...prefix, ""]);
     let count = 0;
     for (const name of names) {
-      if (++count % sliceFiles === 0) await breathe();
+      if (++count % filesPerSlice === 0) await yieldToEventLoop();
       yield { name, value: (await this.readOrSkip([...prefix, name], schema))?.value };
     }
   }
 
-  /** What stands at a path of {@link pathOf}, at once; undefined where {@link readOrSkip} has something to tell. */
-  peek<T>(path: string, form: Validator<T>): Held<T> | undefined {
+  /**
+   * Reads a path of {@link pathOf} synchronously; undefined where {@link readOrSkip} would report a problem or find
+   * nothing.
+   */
+  peek<T>(path: string, validator: Validator<T>): FileContent<T> | undefined {
     try {
-      return readAs(path, form);
+      return readAs(path, validator);
     } catch {
       return undefined;
     }
   }
 
-  /** For reading many: an unreadable file is skipped with a warning and hides no others. */
-  async readOrSkip<T>(key: string[], schema: Validator<T>): Promise<Held<T> | undefined> {
+  /** Reads one of many files: an unreadable file is skipped with a warning. */
+  async readOrSkip<T>(key: string[], schema: Validator<T>): Promise<FileContent<T> | undefined> {
     const path = this.pathOf(key);
     try {
       return readAs(path, schema);
     } catch (thrown) {
       if (thrown instanceof CorruptFile) await this.quarantine(path, thrown.message);
-      else this.#log.warn("skipped a stored file", { path, ...errorFields(thrown) });
+      else this.#log.warn("stored file skipped", { path, ...errorFields(thrown) });
       return undefined;
     }
   }
 
-  /** Text of a file that is not JSON as a whole; undefined when missing. Throws {@link CorruptFile}. */
-  async readText(key: string[], fileEnding: string): Promise<string | undefined> {
-    const path = this.pathOf(key, fileEnding);
+  /** Returns the text of a file that is not one JSON value; undefined when missing. Throws {@link CorruptFile}. */
+  async readText(key: string[], fileExtension: string): Promise<string | undefined> {
+    const path = this.pathOf(key, fileExtension);
     await this.#checkFolders(key);
     return withStoreErrors(path, async () => readText(path)?.value);
   }
 
-  /** Moves the file of a key aside and says so. */
+  /** Moves a file aside, logs a warning and notifies `onQuarantine`. */
   async quarantine(path: string, reason: string): Promise<void> {
     const aside = await withStoreErrors(path, () => moveAside(path));
     if (aside === undefined) return;
-    this.#log.warn("moved a stored file aside", { path, aside, reason });
+    this.#log.warn("stored file moved aside", { path, aside, reason });
     this.#onQuarantine(path, reason);
   }
 
-  /** Deletes what writes that were killed have left. */
+  /** Deletes temporary files of killed writes. */
   async removeTemporaries(): Promise<void> {
     const names = await withStoreErrors(this.temporaryFolder, () =>
       readdir(this.temporaryFolder).catch(missing),
@@ -267,7 +270,8 @@ export class JsonStore {
     await this.#checkFolders(key);
     low.data = { value: undefined };
     try {
-      // To open what is not there makes an error with a stack: each new message is looked for before it is written.
+      // Checked first, because a failed open creates an error with a stack, and each new message is looked up before
+      // it is written.
       if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
       await low.read();
       return low.data.value === undefined ? undefined : parse(low.data.value, schema);
@@ -284,7 +288,6 @@ export class JsonStore {
       try {
         await low.write();
       } catch (thrown) {
-        // A rename cannot replace a folder.
         if (!(await lstat(path).catch(missing))?.isDirectory()) throw thrown;
         await this.quarantine(path, "a folder");
         await low.write();
@@ -296,7 +299,7 @@ export class JsonStore {
     await withStoreErrors(path, () => rm(path, { force: true, recursive: true }));
   }
 
-  /** A link in place of a folder would lead reads and writes out of the store. */
+  /** A link instead of a folder would lead reads and writes out of the store. */
   async #checkFolders(key: readonly string[]): Promise<void> {
     let folder = this.root;
     for (const part of key.slice(0, -1)) {
@@ -305,7 +308,7 @@ export class JsonStore {
     }
   }
 
-  /** Keeps the file's front open for as long as somebody uses it. */
+  /** Shares one {@link StoredFile} per path while it is in use. */
   async #use<T>(path: string, work: (file: StoredFile) => Promise<T>): Promise<T> {
     const entry = this.#files.get(path) ?? { file: new StoredFile(path, this.temporaryFolder), users: 0 };
     this.#files.set(path, entry);
@@ -319,7 +322,7 @@ export class JsonStore {
   }
 }
 
-/** One file in use: its operations run one after the other, writes that wait are merged. */
+/** One file in use. Operations run one after the other; waiting writes are merged. */
 class StoredFile {
   readonly #low: Low<Box>;
   readonly #serial = new Serial();
@@ -330,7 +333,7 @@ class StoredFile {
   }
 
   run<T>(work: (low: Low<Box>) => Promise<T>): Promise<T> {
-    // A later write must not overtake this one.
+    // A later write must not be merged into one queued before this operation.
     this.#waiting = undefined;
     return this.#serial.run(() => work(this.#low));
   }
@@ -351,9 +354,9 @@ class StoredFile {
   }
 }
 
-function readAs<T>(path: string, form: Validator<T>): Held<T> | undefined {
+function readAs<T>(path: string, validator: Validator<T>): FileContent<T> | undefined {
   const read = readJson(path);
-  return read && { value: parse(read.value, form), stat: read.stat };
+  return read && { value: parse(read.value, validator), stat: read.stat };
 }
 
 function parse<T>(value: unknown, schema: Validator<T>): T {
@@ -361,7 +364,7 @@ function parse<T>(value: unknown, schema: Validator<T>): T {
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   throw new CorruptFile(
-    `not of the expected form: ${issue?.path.map(String).join(".")}: ${issue?.message}`.slice(0, 200),
+    `not of the expected validator: ${issue?.path.map(String).join(".")}: ${issue?.message}`.slice(0, 200),
   );
 }
 
@@ -373,7 +376,7 @@ function isLink(path: string): boolean {
   }
 }
 
-/** Letters of any language are fine; what leads elsewhere, hides a file or ends a name is not. */
+/** Accepts letters of any language; rejects names that leave the folder, hide a file or end the name. */
 function isPlainName(part: string): boolean {
   return (
     part !== "" &&

@@ -2,7 +2,7 @@ import type { Lease } from "./lock.ts";
 
 export type HeldLease = Extract<Lease, { status: "held" }>;
 
-/** A lease that is taken when it is first needed, and given back once. */
+/** A lease that is acquired on first use and released once. */
 export class LazyLease {
   readonly #acquire: () => Promise<HeldLease>;
   #held: Promise<HeldLease> | undefined;
@@ -18,7 +18,7 @@ export class LazyLease {
     return lease;
   }
 
-  /** Resolves when it is held. Rejects as acquiring does; the next call tries again. */
+  /** Resolves when the lease is held. Rejects when acquiring fails; the next call tries again. */
   async take(): Promise<void> {
     if (this.#isReleased) throw new Error("a lease was taken again after it was given back");
     this.#held ??= this.#acquire();
@@ -31,10 +31,10 @@ export class LazyLease {
     }
   }
 
-  /** Gives it back, if it was taken; nobody would do that with one that is taken later. */
+  /** Releases the lease if it was acquired, and prevents acquiring it later. */
   async release(): Promise<void> {
     this.#isReleased = true;
-    // One that could not be taken was told to whoever asked for it.
+    // A failed acquisition was already reported to the caller of `take`.
     const held = await this.#held?.catch(() => undefined);
     this.#held = undefined;
     await held?.release();

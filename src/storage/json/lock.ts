@@ -9,50 +9,52 @@ import { withStoreErrors } from "./disk-error.ts";
 import { inFolder, missing } from "./json-file.ts";
 
 /**
- * Only one process, and only one holder in it, has the lease of a path at a time. `wasLeft` says that the holder
- * before ended without giving it back: it was killed, or crashed.
+ * An exclusive lease of a path, across and within processes. `wasLeft` means that the previous holder ended without
+ * releasing it, by a kill or a crash.
  */
 export type Lease =
   | { status: "held"; wasLeft: boolean; release: () => Promise<void> }
   | { status: "busy"; pid?: number };
 
-/** Far behind the content, so that others can still read the holder where locks are mandatory (Windows). */
+/**
+ * Offset of the locked byte, far beyond the content, so that others can read the holder where locks are mandatory
+ * (Windows).
+ */
 const lockedByte = 2 ** 30;
 
-/** A lease file without readable content belongs to nobody after this long. */
+/** A lease file with unreadable content is considered abandoned after this time. */
 const staleMs = 1_000;
 
 const attempts = 5;
 
 const holderSchema = z.object({
   pid: z.number().int().positive(),
-  /** Tells the process from a later one with the same number; null where the system does not say. */
+  /** Start time of the process, which detects a reused pid; null where the system does not report it. */
   start: z.string().nullable(),
-  /** Whether the kernel frees the lease when the process ends; if not, the content alone is the lease. */
+  /** Whether the kernel releases the lease when the process ends. If not, only the content counts. */
   kernel: z.boolean(),
 });
 type Holder = z.infer<typeof holderSchema>;
 
-/** The store in which leases have their files. */
 interface LeaseStore {
   pathOf(key: readonly string[], fileEnding: string): string;
   quarantine(path: string, reason: string): Promise<void>;
 }
 
-/** Where the files are that lock what a data folder's processes share. */
+/** Returns the folder of the lock files that the processes of a data folder share. */
 export function lockFolderOf(dataFolder: string): string {
   return join(dataFolder, "storage", "lock");
 }
 
-/** How long to wait for another process that changes the same file. */
+/** Longest wait for another process that changes the same file. */
 const updateWaitMs = 10_000;
 
-/** Longest pause between two attempts to take a lease; the pauses differ, so that several callers do not keep step. */
+/** Longest pause between attempts to acquire a lease. Pauses are random, so that callers do not stay in step. */
 const longestPauseMs = 20;
 
 /**
- * Runs a change (read, modify, write) of a shared file while no other process and no other caller of this process
- * changes it. `acquire` takes the lease of that file. Rejects with a {@link UserError} when another holds it too long.
+ * Runs a read-modify-write of a shared file while no other process or caller changes it. `acquire` acquires the
+ * file's lease. Rejects with a {@link UserError} when another holder keeps it too long.
  */
 export async function updateShared<T>(
   path: string,
@@ -67,7 +69,7 @@ export async function updateShared<T>(
   }
 }
 
-/** {@link updateShared} for a file outside of the store; its lease is in `lockFolder`. */
+/** Like {@link updateShared}, for a file outside of the store; its lock file is in `lockFolder`. */
 export function updateSharedFile<T>(path: string, lockFolder: string, change: () => Promise<T>): Promise<T> {
   const hash = createHash("sha256").update(path).digest("hex").slice(0, 24);
   const lockPath = join(lockFolder, `update-${hash}.lock`);
@@ -87,7 +89,7 @@ async function waitForLease(path: string, acquire: () => Promise<Lease>) {
   }
 }
 
-/** The lease of this name in a store. What stands in its place and is no file is moved aside. */
+/** Acquires the lease of this name in a store. Anything at its path that is not a file is moved aside. */
 export function acquireStoreLease(
   store: LeaseStore,
   name: string,
@@ -101,7 +103,7 @@ export function acquireStoreLease(
   });
 }
 
-/** The lease of a file. The kernel frees it when its holder ends, however that happens. */
+/** Acquires the lease of a file. The kernel releases it when its holder ends, even after a kill. */
 export async function acquireLease(path: string): Promise<Lease> {
   const found = await lstat(path).catch(missing);
   if (found && !found.isFile())
@@ -110,7 +112,10 @@ export async function acquireLease(path: string): Promise<Lease> {
   return tryLock ? acquireKernelLease(path, tryLock) : acquireFileLease(path);
 }
 
-/** For machines that the native lock was not built for: a lease whose holder is gone is taken over at once. */
+/**
+ * Acquires a lease without the native lock, for machines it was not built for. Takes over the lease of a dead
+ * process.
+ */
 export async function acquireFileLease(path: string): Promise<Lease> {
   let wasLeft = false;
   for (let attempt = 1; attempt <= attempts; attempt++) {
@@ -129,13 +134,13 @@ export async function acquireFileLease(path: string): Promise<Lease> {
 
 type TryLock = (fd: number, offset: number, length: number) => boolean;
 
-/** The native lock, where there is one for this machine. */
+/** Loads the native lock; undefined where there is none for this machine. */
 async function loadTryLock(): Promise<TryLock | undefined> {
   try {
     const { tryLock } = await import("fs-native-extensions");
     return tryLock;
   } catch {
-    // Not built for this system: the caller has another way.
+    // Not built for this system: the caller falls back to a lease file.
     return undefined;
   }
 }
@@ -154,7 +159,7 @@ async function acquireKernelLease(path: string, tryLock: TryLock): Promise<Lease
   return { status: "busy" };
 }
 
-/** Undefined when the file was removed or replaced meanwhile: a lock on it would be a lock on nothing. */
+/** Returns undefined when the file was removed or replaced in the meantime: the lock would be on a deleted file. */
 async function lockFile(path: string, file: FileHandle, tryLock: TryLock): Promise<Lease | undefined> {
   const isLocked = tryLock(file.fd, lockedByte, 1);
   const holder = toHolder(await readFile(path, "utf8").catch(() => ""));
@@ -180,7 +185,7 @@ function openLockFile(path: string): Promise<FileHandle> {
   return inFolder(dirname(path), () => open(path, flags, 0o600));
 }
 
-/** The file appears with its content or not at all; false when there is one already. */
+/** Creates the lease file atomically with its content; false when there is one already. */
 async function createHolderFile(path: string): Promise<boolean> {
   const draft = join(dirname(path), `.${basename(path)}.${process.pid}-${randomUUID()}.tmp`);
   try {
@@ -195,13 +200,13 @@ async function createHolderFile(path: string): Promise<boolean> {
   }
 }
 
-/** Of several that want to take over, one gets to rename the file that all of them judged. */
-async function removeStale(path: string, judged: string): Promise<void> {
+/** Removes a stale lease file. When several processes try, only one succeeds in renaming it. */
+async function removeStale(path: string, staleContent: string): Promise<void> {
   const aside = join(dirname(path), `.${basename(path)}.${process.pid}-${randomUUID()}.tmp`);
   try {
     await rename(path, aside);
-    const isJudged = (await readFile(aside, "utf8")) === judged;
-    if (!isJudged) await link(aside, path);
+    const isUnchanged = (await readFile(aside, "utf8")) === staleContent;
+    if (!isUnchanged) await link(aside, path);
   } catch (thrown) {
     if (codeOf(thrown) !== "ENOENT" && codeOf(thrown) !== "EEXIST") throw thrown;
   } finally {
@@ -221,11 +226,11 @@ function toContent(kernel: boolean): string {
 
 function toHolder(content: string): Holder | undefined {
   try {
-    // The schema is not built for a lease that nobody had yet.
+    // Parsed first, so that the schema is not built for an empty lease file.
     const value: unknown = JSON.parse(content);
     return holderSchema.parse(value);
   } catch {
-    // Torn or foreign: nobody that could be asked.
+    // Torn or foreign: there is no holder to check.
     return undefined;
   }
 }
@@ -240,11 +245,11 @@ function isRunning(holder: Holder): boolean {
   return start === undefined || holder.start === null || start === holder.start;
 }
 
-/** When a process began, in the system's own unit; undefined where there is no /proc. */
+/** Returns the start time of a process, in the system's unit; undefined where there is no /proc. */
 function startOf(pid: number): string | undefined {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The program's name may contain spaces and brackets; the start time is the 20th field behind it.
+    // The program's name may contain spaces and brackets; the start time is the 20th field after it.
     return fields.slice(fields.lastIndexOf(")") + 2).split(" ")[19];
   } catch {
     return undefined;

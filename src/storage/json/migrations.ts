@@ -9,13 +9,13 @@ import { withStoreErrors } from "./disk-error.ts";
 import type { JsonStore } from "./json-store.ts";
 import { acquireFileLease, acquireStoreLease } from "./lock.ts";
 
-/** One step from a store's version to the next. It may be cut off and run again, so it must be repeatable. */
+/** One step from a store version to the next. Must be repeatable: it may be interrupted and run again. */
 export interface Migration {
   readonly name: string;
   run(store: JsonStore): Promise<void>;
 }
 
-/** How long to wait for another process that is migrating the same store. */
+/** Longest wait for another process that migrates the same store. */
 const waitLimitMs = 10_000;
 const pollMs = 20;
 
@@ -31,7 +31,7 @@ const folders = [
   "tmp",
 ];
 
-/** A store's version is the number of those that have run. Append only. */
+/** A store's version is the number of migrations that have run. Append only. */
 const shippedMigrations: readonly Migration[] = [
   {
     name: "create the layout",
@@ -43,20 +43,20 @@ const shippedMigrations: readonly Migration[] = [
 
 const key = ["migration"];
 
-/** Older programs stored nothing but the number of migrations, when there was one. */
+/** Older versions stored only the number of migrations, when there was one migration. */
 const bareVersionLimit = 1;
 
-/** The stored version names its migrations: a number alone cannot be told from a damaged one. */
+/** The stored version lists its migrations, because a bare number cannot be distinguished from damage. */
 interface StoredVersion {
   version: number;
   isFramed: boolean;
 }
 
 /**
- * Accepts the version of a store that this program or a later one wrote. Anything else is damage, moved aside and said
- * to the person: every migration may run again, so that the store opens as it is.
+ * Accepts the version of a store that this or a later program wrote. Anything else is damaged: it is moved aside and
+ * reported, and every migration runs again.
  */
-function versionForm(migrations: readonly Migration[]): Validator<StoredVersion> {
+function createVersionValidator(migrations: readonly Migration[]): Validator<StoredVersion> {
   return {
     safeParse(value) {
       if (isBareVersion(value)) return { success: true, data: { version: value, isFramed: false } };
@@ -74,7 +74,7 @@ function versionForm(migrations: readonly Migration[]): Validator<StoredVersion>
 const isBareVersion = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= bareVersionLimit;
 
-/** Brings the store to this program's version. Throws a {@link UserError} for a store that is newer than that. */
+/** Migrates the store to this program's version. Throws a {@link UserError} for a newer store. */
 export async function migrate(
   store: JsonStore,
   log: Log,
@@ -108,7 +108,10 @@ async function writeVersion(store: JsonStore, done: readonly Migration[]): Promi
 }
 
 async function readVersion(store: JsonStore, migrations: readonly Migration[]): Promise<StoredVersion> {
-  const stored = (await store.read(key, versionForm(migrations))) ?? { version: 0, isFramed: false };
+  const stored = (await store.read(key, createVersionValidator(migrations))) ?? {
+    version: 0,
+    isFramed: false,
+  };
   if (stored.version <= migrations.length) return stored;
   throw new UserError(
     `The sessions in ${store.root} were stored by a newer version of this program (store version ${stored.version}, ` +
@@ -116,7 +119,10 @@ async function readVersion(store: JsonStore, migrations: readonly Migration[]): 
   );
 }
 
-/** By its content alone: a first start should not wait for the native lock, and every step may be run again. */
+/**
+ * Uses a lease file without the native lock: loading that would delay the first start, and every migration is
+ * repeatable.
+ */
 async function waitForLease(store: JsonStore) {
   const deadline = performance.now() + waitLimitMs;
   for (;;) {
