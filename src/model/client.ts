@@ -3,7 +3,7 @@ import type { LanguageModel } from "ai";
 import type { Message } from "../message/message.ts";
 import { Connection } from "./connection.ts";
 import type { Send } from "./http.ts";
-import { patientWithLocal } from "./catalog/local-server.ts";
+import { retryLocal } from "./catalog/local-server.ts";
 import { quirksOf, type Quirks } from "./quirks.ts";
 import { adaptBody, adaptMessages } from "./request/request-body.ts";
 import { SerializedPrefixCache } from "./request/serialized-prefix-cache.ts";
@@ -75,9 +75,7 @@ export class Clients {
 
   #create({ provider, baseURL, apiKey, headers, modelId, asksForUsage = true }: Endpoint): Client {
     const quirks = quirksOf(provider, new URL(baseURL).hostname, modelId);
-    const connection = new Connection(patientWithLocal(this.#send), (messages) =>
-      adaptMessages(messages, quirks),
-    );
+    const connection = new Connection(retryLocal(this.#send), (messages) => adaptMessages(messages, quirks));
     const compatible = createOpenAICompatible({
       name: sdkName,
       baseURL,

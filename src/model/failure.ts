@@ -6,7 +6,7 @@ import type { AgentError } from "../message/message.ts";
 import { cancelled } from "./cancelled.ts";
 import { type Destination, describeNotRunning } from "./catalog/local-server.ts";
 import type { RefusedCall } from "./answer/refused-call.ts";
-import { statedWindow } from "./catalog/stated-window.ts";
+import { parseStatedWindow } from "./catalog/stated-window.ts";
 
 /** A failed call as a value that can travel as a throw through libraries; {@link toAgentError} takes it out again. */
 export class ProviderFailure extends Error {
@@ -93,7 +93,7 @@ export function fromAnswer(answer: FailedAnswer): AgentError {
   const words = withHint(wordsOf(answer), said);
   const kind = kindOf(answer.status ?? statusIn(value, nestingLimit), said);
   const retryAfterMs = parseRetryAfter(answer, answer.now);
-  const window = kind.code === "context-length" ? statedWindow(answer.body) : undefined;
+  const window = kind.code === "context-length" ? parseStatedWindow(answer.body) : undefined;
   return {
     ...kind,
     message: `${leadFor(kind.code, answer.status)}${words}`,

@@ -6,7 +6,7 @@ import { pluginEntry, pluginPath } from "../config/files/module-files.ts";
 import type { Home } from "../config/paths.ts";
 import type { Config } from "../config/schema.ts";
 import { watch, type WatchedPlaces } from "../config/files/stamp.ts";
-import { knownKeys } from "../model/providers/known-keys.ts";
+import { collectKeys } from "../model/providers/known-keys.ts";
 import type { ModelAccess } from "../model/providers/model-access.ts";
 import { toRetryPolicy } from "../model/retry.ts";
 import type { Trust } from "../permission/trust.ts";
@@ -109,7 +109,7 @@ export class Projects {
       loadConfigured(options, roots, this.#deps),
       models.loadKeys(),
     ]);
-    secrets.add(knownKeys(configured.loaded.config, person.env, keys.credentials));
+    secrets.add(collectKeys(configured.loaded.config, person.env, keys.credentials));
     variables.keep(configured.loaded.config.environment?.keep ?? []);
     return { configured, keys };
   }

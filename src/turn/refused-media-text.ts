@@ -1,7 +1,7 @@
 import type { AgentError } from "../message/message.ts";
 import { mediumKinds } from "../model/request/media.ts";
 import type { Medium, Model } from "../model/model.ts";
-import { takesNone } from "../model/request/refused-media.ts";
+import { rejectsAllMedia } from "../model/request/refused-media.ts";
 
 const names: Readonly<Record<Medium, string>> = { images: "images", pdf: "PDF files", audio: "sound" };
 
@@ -20,7 +20,7 @@ export function refusedMediaText(
   const why = error.message.replaceAll(/\s+/g, " ").replace(/[ .]*$/, ".");
   return (
     `${name} was asked again without ${refused}: ${why} ` +
-    `No ${refused} go to it ${takesNone(error) ? "until Fairlead starts again" : "in this session any more"}. If it takes none, set "modalities": {"input": ${input}} ` +
+    `No ${refused} go to it ${rejectsAllMedia(error) ? "until Fairlead starts again" : "in this session any more"}. If it takes none, set "modalities": {"input": ${input}} ` +
     `for provider.${ref.provider}.models.${ref.model} in fairlead.json.`
   );
 }

@@ -7,8 +7,8 @@ import type { AgentError, AssistantInfo, FinishReason } from "../message/message
 import type { FileChange, ToolPart } from "../message/part.ts";
 import { findLeakedCall, type LeakedCall } from "../model/answer/leaked-call.ts";
 import type { Model, ModelRequest, Models, StepEnd, StepEvent } from "../model/model.ts";
-import { mediaIn, withoutMedia } from "../model/request/media.ts";
-import { mayRefuseMedia, type RefusedMedia, takesNone } from "../model/request/refused-media.ts";
+import { listMedia, omitMedia } from "../model/request/media.ts";
+import { mayRejectMedia, type RefusedMedia, rejectsAllMedia } from "../model/request/refused-media.ts";
 import { decideRetry, type RetryPolicy } from "../model/retry.ts";
 import { refusedMediaText } from "./refused-media-text.ts";
 import { type Repetition, repetitionText, TextLoopDetector } from "./text-loop.ts";
@@ -145,21 +145,16 @@ async function streamWithMediaFallback(
   const model = deps.refusedMedia.applyTo(input.model);
   const streamed = await streamWithRetries(deps, { ...input, model }, attempt, signal);
   if (streamed.type !== "failed" || signal.aborted || attempt.hasCalls) return streamed;
-  const media = mayRefuseMedia(streamed.error) ? mediaIn(request.messages, model) : [];
+  const media = mayRejectMedia(streamed.error) ? listMedia(request.messages, model) : [];
   if (media.length === 0) return streamed;
   const { code, status } = streamed.error;
   deps.log.warn("a model refused a request with media and is asked without", { code, status });
   await attempt.restart();
-  const second = await streamWithRetries(
-    deps,
-    { ...input, model: withoutMedia(model, media) },
-    attempt,
-    signal,
-  );
+  const second = await streamWithRetries(deps, { ...input, model: omitMedia(model, media) }, attempt, signal);
   if (signal.aborted) return second;
   if (second.type === "failed" && !attempt.hasCalls) return streamed;
   const { error } = streamed;
-  if (takesNone(error)) deps.models.refuses(model, media);
+  if (rejectsAllMedia(error)) deps.models.refuses(model, media);
   else deps.refusedMedia.add(model, media);
   await deps.warn(refusedMediaText(model, media, error));
   return second;

@@ -1,7 +1,7 @@
 import { newPartId } from "../message/ids.ts";
 import type { ModelRef, UserInfo } from "../message/message.ts";
 import type { Part } from "../message/part.ts";
-import { takesMedium } from "../model/request/media.ts";
+import { acceptsMedium } from "../model/request/media.ts";
 import type { SessionServers } from "../mcp/session-servers.ts";
 import type { Plugins } from "../plugin/plugins.ts";
 import type { ToolContext } from "../tool/tool.ts";
@@ -110,7 +110,7 @@ export class UserMessages {
     const model = this.#deps.settings.modelFor(info);
     if ("code" in model) return;
     const files = parts.filter((part) => part.type === "file");
-    const unseen = files.filter(({ url, mime }) => url.startsWith("data:") && !takesMedium(mime, model));
+    const unseen = files.filter(({ url, mime }) => url.startsWith("data:") && !acceptsMedium(mime, model));
     if (unseen.length === 0) return;
     const names = unseen.map(({ filename, mime }) => filename ?? mime).join(", ");
     await this.#deps.warn(

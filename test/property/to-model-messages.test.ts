@@ -8,7 +8,7 @@ import { describeModel } from "../../src/model/catalog/catalog.ts";
 import { Clients } from "../../src/model/client.ts";
 import type { Model } from "../../src/model/model.ts";
 import { callModel } from "../../src/model/stream.ts";
-import { type Converted, toModelMessages } from "../../src/model/request/to-model-messages.ts";
+import { type ConvertedMessage, toModelMessages } from "../../src/model/request/to-model-messages.ts";
 
 const sessionId = newSessionId();
 const models = [
@@ -192,7 +192,7 @@ class Recorder {
   }
 }
 
-const flat = (converted: readonly Converted[]) => converted.flatMap(({ messages }) => messages);
+const flat = (converted: readonly ConvertedMessage[]) => converted.flatMap(({ messages }) => messages);
 
 function callIds(content: string | readonly object[]): string[] {
   if (typeof content === "string") return [];

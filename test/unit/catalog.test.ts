@@ -82,7 +82,7 @@ test("the catalogue is read when a model of a known provider is asked for, and i
   });
   expect(openai.findByName("openai/gpt-5")?.limit).toEqual({});
   expect(openai.list()).toEqual([]);
-  expect(errors).toEqual([expect.stringContaining("install the program again")]);
+  expect(errors).toEqual([expect.stringContaining("reinstall the program")]);
 });
 
 test("a provider whose key serves other ends counts only where it is named", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { HttpAnswer, Send } from "../../src/model/http.ts";
-import { describeNotRunning, patientWithLocal } from "../../src/model/catalog/local-server.ts";
+import { describeNotRunning, retryLocal } from "../../src/model/catalog/local-server.ts";
 
 const refused = Object.assign(new Error("connect"), { code: "ECONNREFUSED" });
 const answer: HttpAnswer = {
@@ -21,9 +21,7 @@ async function triesOf(address: string, failures: readonly Error[]): Promise<[nu
     return answer;
   };
   const request = { headers: {}, signal: new AbortController().signal };
-  const end: unknown = await patientWithLocal(send)(new URL(address), request).catch(
-    (error: unknown) => error,
-  );
+  const end: unknown = await retryLocal(send)(new URL(address), request).catch((error: unknown) => error);
   return [tries, end];
 }
 

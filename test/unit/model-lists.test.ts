@@ -205,7 +205,7 @@ describe("a list of models", () => {
       /web page \("Hi"\)/,
     ],
     ["something else than JSON", { body: "pong" }, /not JSON/],
-    ["JSON that is no list", { body: { ok: true } }, /no list of models/],
+    ["JSON that is no list", { body: { ok: true } }, /not a list of models/],
     [
       "a redirect to another host",
       { status: 302, body: "", headers: { location: "http://elsewhere.example/v1/models" } },

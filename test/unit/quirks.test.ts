@@ -169,7 +169,7 @@ test("a user message does not follow a tool's result where a provider refuses th
 });
 
 test("a conversation whose first question was lost begins with a word for it", () => {
-  const lost = { role: "user", content: "[The message that stood here could not be read any more.]" };
+  const lost = { role: "user", content: "[This message could not be read from disk.]" };
   const [system, answer, question] = ["system", "assistant", "user"].map((role) => ({ role, content: role }));
   expect(adaptMessages([system, answer, question], plain)).toEqual([system, lost, answer, question]);
   expect(adaptMessages([answer, question], plain)).toEqual([lost, answer, question]);

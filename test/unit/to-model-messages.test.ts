@@ -153,7 +153,7 @@ test("media go to models that take them, and others are told what was there", ()
       role: "user",
       content: [
         { type: "file", data: "AAAA", mediaType: "image/png", filename: "a.png" },
-        { type: "text", text: '[Attached application/pdf "b.pdf": its content is not at hand]' },
+        { type: "text", text: '[Attached application/pdf "b.pdf": its content is not available]' },
       ],
     },
   ]);

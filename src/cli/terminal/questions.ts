@@ -17,7 +17,7 @@ export interface ChooseOptions {
   readonly accepts?: (typed: string) => boolean;
 }
 
-/** Puts questions to the person at the keyboard. Each rejects with {@link QuestionsCancelledError} where the person goes away. */
+/** Puts questions to the person at the keyboard. Each rejects with {@link WindowQuerysCancelledError} where the person goes away. */
 export interface Questions {
   /** Answers the value of a choice. */
   choose(question: string, choices: readonly Choice[], options?: ChooseOptions): Promise<string>;

@@ -4,23 +4,23 @@ import type { KnownModel } from "./known-models.ts";
 import type { Model } from "../model.ts";
 import data from "../presets.json" with { type: "json" };
 
-/** A provider that is known without configuration. */
+/** A built-in provider. */
 export interface Preset {
   readonly id: string;
   readonly name: string;
   readonly baseURL: string;
-  /** Runs on the person's machine and needs no key. */
+  /** Runs on the user's machine and needs no key. */
   readonly local?: boolean;
   /** Command line that starts its server. */
   readonly startCommand?: string;
-  /** Its key serves other ends too, so that the key alone does not say that the person means this provider. */
+  /** Set if the key is used for other purposes too: the provider must then be named in addition. */
   readonly onlyWhereNamed?: boolean;
   /** Environment variables that may hold another base URL. */
   readonly baseURLVariables?: readonly string[];
   /** Environment variables that may hold the key. */
   readonly keyVariables: readonly string[];
   readonly defaultModel?: string;
-  /** Which way of its own it has to list its models, beside `GET /models`. */
+  /** Its own API to list models; `GET /models` if undefined. */
   readonly lists?: string;
   /** Where the provider describes its chat completions. */
   readonly docs: string;
@@ -28,17 +28,17 @@ export interface Preset {
 
 export const presets: readonly Preset[] = data.presets;
 
-/** All environment variables in which keys of known providers stand; child processes must not inherit them. */
+/** Environment variables that contain keys of built-in providers. Child processes must not inherit them. */
 export const keyVariables: readonly string[] = [
   ...new Set(presets.flatMap(({ keyVariables }) => keyVariables)),
 ];
 
-/** Names of reasoning efforts that are written behind a model: `openai/gpt-5:high`. */
+/** Reasoning efforts that can be appended to a model: `openai/gpt-5:high`. */
 const efforts = new Set(["none", "minimal", "low", "medium", "high", "xhigh", "max"]);
 
 /**
- * Reads `provider/model` with an optional `:variant`. The model may itself hold `/` and `:`
- * (`openrouter/a/b:free`, `ollama/qwen3:8b`): only a known effort counts as variant. Undefined without a `/`.
+ * Parses `provider/model` with an optional `:variant`. The model may contain `/` and `:` (`openrouter/a/b:free`,
+ * `ollama/qwen3:8b`): only a known effort counts as variant. Returns undefined without a `/`.
  */
 export function parseModelRef(text: string): ModelRef | undefined {
   const slash = text.indexOf("/");
@@ -55,11 +55,11 @@ export function formatModelRef({ provider, model, variant }: ModelRef): string {
   return variant === undefined ? `${provider}/${model}` : `${provider}/${model}:${variant}`;
 }
 
-/** A model from what the catalog knows of it and what the configuration says, which counts more. */
+/** Describes a model from the catalog and the configuration, which takes precedence. */
 export function describeModel(ref: ModelRef, known: KnownModel | undefined, config: ModelConfig = {}): Model {
   const familyName = (config.family ?? ref.model).toLowerCase();
-  const family = familyOf(familyName);
-  const variants = variantsOf(known, config);
+  const family = detectFamily(familyName);
+  const variants = listVariants(known, config);
   const cost = costFrom(config.cost) ?? known?.cost;
   return {
     ref,
@@ -84,8 +84,8 @@ export function describeModel(ref: ModelRef, known: KnownModel | undefined, conf
   };
 }
 
-/** The known efforts and the configured ones, without those that are switched off. */
-function variantsOf(known: KnownModel | undefined, { variants = {} }: ModelConfig): string[] {
+/** Returns the known and the configured efforts without the disabled ones. */
+function listVariants(known: KnownModel | undefined, { variants = {} }: ModelConfig): string[] {
   const names = new Set([...(known?.variants ?? []), ...Object.keys(variants)]);
   return [...names].filter((name) => !Object.hasOwn(variants, name) || variants[name]?.["disabled"] !== true);
 }
@@ -95,7 +95,7 @@ function costFrom(cost: ModelConfig["cost"]): Model["cost"] {
   return input === undefined || output === undefined ? undefined : { input, output, cacheRead, cacheWrite };
 }
 
-/** OpenAI's reasoning models take no temperature but their own. */
+/** OpenAI's reasoning models reject a temperature. */
 const refusesTemperature = /(^|\/)(o[134](-|$)|gpt-[5-9])/;
 
 function takes(
@@ -110,7 +110,7 @@ function takes(
 }
 
 /** Returns the family of a model's name in lower case. */
-function familyOf(name: string): Model["family"] {
+function detectFamily(name: string): Model["family"] {
   if (name.includes("claude")) return "claude";
   if (name.includes("codex")) return "codex";
   if (name.includes("gemini")) return "gemini";
@@ -119,7 +119,7 @@ function familyOf(name: string): Model["family"] {
   return "other";
 }
 
-/** OpenAI's models write patches from GPT-5 and the o-series on. */
+/** Returns whether the model edits with patches, as OpenAI's models do since GPT-5 and the o-series. */
 function writesPatches(name: string, family: Model["family"]): boolean {
   return family === "codex" || (family === "gpt" && !name.includes("gpt-4"));
 }

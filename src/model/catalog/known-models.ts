@@ -4,8 +4,8 @@ import { z } from "zod";
 import { messageOf } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 
-/** Longer ones are none that a person could choose by, in characters. */
-const longestName = 300;
+/** Maximum length of a model name, in characters. */
+const nameLimit = 300;
 
 const rateShape = {
   input: z.number().nonnegative(),
@@ -14,10 +14,10 @@ const rateShape = {
   cacheWrite: z.number().nonnegative().optional(),
 };
 
-/** What is known of a model before anybody asks it. Limits are tokens, prices US dollars per million tokens; unknown is left out. */
+/** Static data of a model. Limits in tokens, prices in US dollars per million tokens; unknown values are omitted. */
 export const knownModelSchema = z.strictObject({
-  id: z.string().min(1).max(longestName),
-  name: z.string().min(1).max(longestName),
+  id: z.string().min(1).max(nameLimit),
+  name: z.string().min(1).max(nameLimit),
   context: z.number().int().positive().optional(),
   input: z.number().int().positive().optional(),
   output: z.number().int().positive().optional(),
@@ -27,12 +27,12 @@ export const knownModelSchema = z.strictObject({
       over: z.array(z.strictObject({ tokens: z.number().int().positive(), ...rateShape })).optional(),
     })
     .optional(),
-  /** Media it takes beside text. */
+  /** Media that it accepts in addition to text. */
   takes: z.array(z.enum(["image", "pdf", "audio"])).optional(),
   reasoning: z.boolean().optional(),
-  /** False where the provider refuses one. */
+  /** False if the provider rejects a temperature. */
   temperature: z.boolean().optional(),
-  /** False where it takes no tools. */
+  /** False if it does not support tools. */
   tools: z.boolean().optional(),
   /** Reasoning efforts, the least first. */
   variants: z.array(z.string()).optional(),
@@ -41,7 +41,7 @@ export type KnownModel = z.infer<typeof knownModelSchema>;
 
 const figuresSchema = z.enum(["limits", "cost", "abilities"]);
 
-/** The catalogue's file: each figure with the page it is from, all looked up on one day. */
+/** The catalogue file. Each figure has a source page; all were looked up on the same day. */
 export const catalogSchema = z.strictObject({
   date: z.iso.date(),
   note: z.string(),
@@ -49,9 +49,9 @@ export const catalogSchema = z.strictObject({
     z.string(),
     z.array(
       knownModelSchema.extend({
-        /** The page that each of its figures was read on. */
+        /** The source page of each figure. */
         sources: z.partialRecord(figuresSchema, z.url()),
-        /** What no page of the provider itself could be found for: the source is somebody else's. */
+        /** Figures whose source is not the provider's own page. */
         unconfirmed: z.array(figuresSchema).optional(),
       }),
     ),
@@ -59,7 +59,7 @@ export const catalogSchema = z.strictObject({
 });
 export type CatalogFile = z.infer<typeof catalogSchema>;
 
-/** Beside the bundled program, or at the root of its sources. */
+/** Returns the path next to the bundled program, or at the root of the sources. */
 function catalogPath(): string {
   const [bundled, source] = ["../catalog/models.json", "../../../catalog/models.json"].map((path) =>
     fileURLToPath(new URL(path, import.meta.url)),
@@ -67,7 +67,7 @@ function catalogPath(): string {
   return bundled !== undefined && existsSync(bundled) ? bundled : (source ?? "");
 }
 
-/** The models that the program comes with. Their file is read and parsed when one is first asked for. */
+/** The built-in model data. The file is read on first use. */
 export class Catalog {
   readonly #log: Log;
   readonly #path: string;
@@ -83,13 +83,13 @@ export class Catalog {
     return Object.hasOwn(this.#file.models, provider) ? (this.#file.models[provider] ?? []) : [];
   }
 
-  /** Without its catalogue the program still works with any model that is named. */
+  /** Reads the file. Returns an empty catalogue on errors: named models still work without it. */
   #read(): CatalogFile {
     try {
       return catalogSchema.parse(JSON.parse(readFileSync(this.#path, "utf8")));
     } catch (error) {
       const reason = messageOf(error);
-      this.#log.error("the catalogue of models cannot be read; install the program again", { reason });
+      this.#log.error("model catalogue not readable; reinstall the program", { reason });
       return { date: "", note: "", models: {} };
     }
   }

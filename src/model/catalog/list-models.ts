@@ -16,29 +16,29 @@ import type { KnownModel } from "./known-models.ts";
 import { toKnownModel } from "./listed-model.ts";
 import type { Provider } from "./usable-providers.ts";
 
-/** How long a server may take to list its models. */
+/** Timeout to list models. */
 const listingLimitMs = 10_000;
-/** How long a server may take to answer a check. */
+/** Timeout of a check. */
 const checkLimitMs = 2_000;
-/** How much of an answer is read, in bytes. */
+/** Maximum size of an answer, in bytes. */
 const answerLimitBytes = 16 * 1024 * 1024;
-/** Models that are kept of one provider. */
+/** Maximum number of models per provider. */
 const modelsLimit = 1_000;
-/** Models that are asked for one by one. */
+/** Maximum number of models whose details are requested. */
 const detailsLimit = 50;
-/** Questions for details that are under way at once. */
-const detailsAtOnce = 4;
+/** Concurrent requests for details. */
+const detailsConcurrency = 4;
 
 export type ListedModels =
   | { outcome: "listed"; models: KnownModel[]; isCut: boolean }
   | { outcome: "failed"; message: string };
 
-/** Asks a provider which models it has. Never rejects; takes ten seconds at most. */
+/** Requests a provider's models. Never rejects; takes at most ten seconds. */
 export async function listModels(provider: Provider, signal: AbortSignal): Promise<ListedModels> {
   const timeout = AbortSignal.timeout(listingLimitMs);
   const ask: Ask = (url, body) => askJson(url, provider, AbortSignal.any([signal, timeout]), body);
   try {
-    const entries = await entriesOf(provider, ask);
+    const entries = await listEntries(provider, ask);
     const models = entries.flatMap((entry) => toKnownModel(entry) ?? []);
     return { outcome: "listed", models: models.slice(0, modelsLimit), isCut: models.length > modelsLimit };
   } catch (thrown) {
@@ -50,20 +50,20 @@ export async function listModels(provider: Provider, signal: AbortSignal): Promi
 }
 
 export type ProviderCheck =
-  /** The ids of its models; empty where it does not list them. */
+  /** Model ids; empty if the provider does not list them. */
   { outcome: "answered"; models: readonly string[] } | { outcome: "failed"; error: AgentError };
 
-/** Asks a provider once for its models, to see whether it answers and takes the key. Never rejects. */
+/** Requests a provider's models once to check that it answers and accepts the key. Never rejects. */
 export async function checkProvider(provider: Provider): Promise<ProviderCheck> {
   const { id, baseURL, apiKey } = provider;
   const signal = AbortSignal.timeout(checkLimitMs);
   try {
     const answer = await askJson(modelsAddress(provider), provider, signal, undefined);
-    const models = listIn(answer).flatMap((entry) => toKnownModel(entry)?.id ?? []);
+    const models = parseList(answer).flatMap((entry) => toKnownModel(entry)?.id ?? []);
     return { outcome: "answered", models };
   } catch (thrown) {
     const error = toAgentError(thrown, { provider: id, baseURL });
-    // A server without a list may serve its models all the same.
+    // A server without a model list may still serve models.
     if (error.code === "not-found") return { outcome: "answered", models: [] };
     const message = signal.aborted
       ? `${new URL(baseURL).host} did not answer within ${checkLimitMs / 1_000} s.`
@@ -77,48 +77,48 @@ function modelsAddress({ id, baseURL }: Provider): string {
   return isGithub ? `${new URL(baseURL).origin}/catalog/models` : `${baseURL.replace(/\/+$/, "")}/models`;
 }
 
-/** Gets JSON; posts a body where there is one. */
+/** Sends a GET request, or a POST request with the body. */
 type Ask = (url: string, body?: Json) => Promise<unknown>;
 
-/** Servers that say more of their models elsewhere are asked there; where they do not, the common way is left. */
-async function entriesOf({ id, baseURL }: Provider, ask: Ask): Promise<unknown[]> {
+/** Requests the list from the provider's own API if it has more details there, and else from `/models`. */
+async function listEntries({ id, baseURL }: Provider, ask: Ask): Promise<unknown[]> {
   const base = baseURL.replace(/\/+$/, "");
   const { origin } = new URL(base);
   switch (presets.find((preset) => preset.id === id)?.lists) {
     case "ollama":
       return ollamaEntries(base.replace(/\/v1$/, ""), ask);
     case "lmstudio":
-      return listIn(await ask(`${origin}/api/v0/models`).catch(() => ask(`${base}/models`)));
+      return parseList(await ask(`${origin}/api/v0/models`).catch(() => ask(`${base}/models`)));
     case "llamacpp":
       return llamaEntries(base, ask);
     case "github":
-      return listIn(await ask(`${origin}/catalog/models`));
+      return parseList(await ask(`${origin}/catalog/models`));
     default:
-      return listIn(await ask(`${base}/models`));
+      return parseList(await ask(`${base}/models`));
   }
 }
 
-/** Ollama tells a model's abilities and size only when asked for each. */
+/** Ollama reports capabilities and context length only per model. */
 async function ollamaEntries(root: string, ask: Ask): Promise<unknown[]> {
   const [tags, running] = await Promise.all([ask(`${root}/api/tags`), ask(`${root}/api/ps`).catch(() => [])]);
-  const names = listIn(tags).flatMap((entry) =>
+  const names = parseList(tags).flatMap((entry) =>
     isRecord(entry) && typeof entry.name === "string" ? entry.name : [],
   );
   const loaded = new Map(
-    listIn(running).flatMap((entry): [unknown, unknown][] =>
+    parseList(running).flatMap((entry): [unknown, unknown][] =>
       isRecord(entry) ? [[entry.name, entry.context_length]] : [],
     ),
   );
   const entries: unknown[] = [];
-  for (let start = 0; start < names.length; start += detailsAtOnce) {
-    const some = names.slice(start, start + detailsAtOnce);
+  for (let start = 0; start < names.length; start += detailsConcurrency) {
+    const some = names.slice(start, start + detailsConcurrency);
     const isAsked = start < detailsLimit;
     entries.push(
       ...(await Promise.all(
         some.map(async (name) => ({
           id: name,
           loaded_context_length: loaded.get(name),
-          ...(isAsked && detailsOf(await showModel(root, name, ask))),
+          ...(isAsked && parseOllamaDetails(await showModel(root, name, ask))),
         })),
       )),
     );
@@ -130,8 +130,8 @@ function showModel(root: string, model: string, ask: Ask): Promise<unknown> {
   return ask(`${root}/api/show`, { model }).catch(() => ({}));
 }
 
-/** What is set for the model (`num_ctx`) counts more than what it could take. */
-function detailsOf(shown: unknown): Json {
+/** Parses Ollama's details. `num_ctx` takes precedence over the model's maximum. */
+function parseOllamaDetails(shown: unknown): Json {
   if (!isRecord(shown)) return {};
   const set = /^num_ctx\s+(\d+)/m.exec(typeof shown.parameters === "string" ? shown.parameters : "")?.[1];
   const info = isRecord(shown.model_info) ? shown.model_info : {};
@@ -146,7 +146,7 @@ function detailsOf(shown: unknown): Json {
 const isEmbedding = (capabilities: unknown): boolean =>
   Array.isArray(capabilities) && capabilities.includes("embedding") && !capabilities.includes("completion");
 
-/** llama.cpp serves one model, and says at `/props` how large a context it was started with. */
+/** llama.cpp serves one model and reports its context window at `/props`. */
 async function llamaEntries(base: string, ask: Ask): Promise<unknown[]> {
   const [models, props] = await Promise.all([
     ask(`${base}/models`),
@@ -158,20 +158,20 @@ async function llamaEntries(base: string, ask: Ask): Promise<unknown[]> {
     isRecord(props) && isRecord(props.modalities)
       ? { capabilities: { vision: props.modalities.vision } }
       : {};
-  return listIn(models).map((entry) =>
+  return parseList(models).map((entry) =>
     isRecord(entry) ? { ...entry, ...seen, loaded_context_length: settings.n_ctx } : entry,
   );
 }
 
-/** Lists stand under `data`, under `models`, or bare. */
-function listIn(answer: unknown): unknown[] {
+/** Returns the list in `data` or `models`, or the answer itself. */
+function parseList(answer: unknown): unknown[] {
   if (Array.isArray(answer)) return answer;
   const list = isRecord(answer) ? (answer.data ?? answer.models) : undefined;
   if (Array.isArray(list)) return list;
-  throw new ProviderFailure(invalidResponse("the answer is no list of models", false));
+  throw new ProviderFailure(invalidResponse("the answer is not a list of models", false));
 }
 
-/** Asks a provider with its key. Throws where it answers with anything but JSON. */
+/** Sends a request with the provider's key. Throws unless the answer is JSON. */
 export async function askJson(
   url: string,
   provider: Provider,
@@ -179,7 +179,7 @@ export async function askJson(
   body: Json | undefined,
 ): Promise<unknown> {
   const headers = headersFor(provider);
-  const request = body === undefined ? { headers, signal } : { ...posted(body, headers), signal };
+  const request = body === undefined ? { headers, signal } : { ...createPost(body, headers), signal };
   const answer = await followRedirects(sendHttp, new URL(url), request);
   const text = await readText(answer, answerLimitBytes);
   if (answer.status < 200 || answer.status >= 300)
@@ -191,7 +191,7 @@ export async function askJson(
   return parseJson(text);
 }
 
-function posted(body: Json, headers: Record<string, string>) {
+function createPost(body: Json, headers: Record<string, string>) {
   return {
     method: "POST" as const,
     headers: { ...headers, "content-type": "application/json" },
@@ -207,7 +207,7 @@ function parseJson(body: string): unknown {
   }
 }
 
-/** Anthropic's list wants its own headers beside the usual one. */
+/** Returns the headers; Anthropic's model list requires two more. */
 function headersFor({ id, apiKey, config }: Provider): Record<string, string> {
   const headers: Record<string, string> = { accept: "application/json" };
   if (apiKey !== undefined) headers.authorization = `Bearer ${apiKey}`;

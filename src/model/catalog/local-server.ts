@@ -4,11 +4,11 @@ import { isLoopback } from "../../base/loopback.ts";
 import { presets } from "./catalog.ts";
 import type { Send } from "../http.ts";
 
-/** How long a server on this machine may still be starting when it refuses a connection. */
+/** How long to wait for a local server that may be starting. */
 const startingMs = 700;
 
-/** Sends once more after a moment where a server on this machine refuses the connection: it may be starting. */
-export function patientWithLocal(send: Send): Send {
+/** Retries once after {@link startingMs} if a local server refuses the connection. */
+export function retryLocal(send: Send): Send {
   return async (url, request) => {
     try {
       return await send(url, request);
@@ -20,14 +20,14 @@ export function patientWithLocal(send: Send): Send {
   };
 }
 
-/** Where a request went. */
+/** The target of a request. */
 export interface Destination {
   /** A provider's id. */
   readonly provider: string;
   readonly baseURL: string;
 }
 
-/** Says which server to start; undefined unless a server on this machine refused the connection. */
+/** Returns a message that names the server to start; undefined unless a local server refused the connection. */
 export function describeNotRunning(error: unknown, { provider, baseURL }: Destination): string | undefined {
   const url = URL.parse(baseURL);
   if (url === null || !isLocalRefusal(error, url)) return undefined;
@@ -41,7 +41,7 @@ export function describeNotRunning(error: unknown, { provider, baseURL }: Destin
   return `Nothing listens on ${url.origin}. Start ${start}, or correct the address, and try again.`;
 }
 
-/** Whether the port tells the program: 8000 and 8080 are anybody's. */
+/** Returns whether the port identifies the program. Many programs use 8000 and 8080. */
 function isOwnPort(url: URL, presetURL: string): boolean {
   const { port } = new URL(presetURL);
   return url.port === port && !port.startsWith("80");

@@ -16,59 +16,59 @@ import { type KnownModel, knownModelSchema } from "./known-models.ts";
 import type { ListedModels } from "./list-models.ts";
 import type { Provider } from "./usable-providers.ts";
 
-/** A list is asked for again after this time where the configuration says so (`discover`). */
+/** Lists are refreshed after this time if `discover` is configured. */
 const freshMs = 24 * 60 * 60 * 1_000;
-/** A failure is kept for this time, so that a server that is away is not asked by each session. */
+/** Failures are cached for this time, so that not every session queries an unreachable server. */
 const failureMs = 60_000;
-/** How long a session waits for the first list of a server on this machine. */
+/** How long a session waits for the first list of a local server. */
 const localWaitMs = 1_000;
 
-/** Date of a list that is asked for again as soon as the configuration allows. */
-const longAgo = new Date(0).toISOString();
+/** Date of a list that is always outdated. */
+const outdatedDate = new Date(0).toISOString();
 
 const modelListSchema = z.object({
   provider: z.string(),
   baseURL: z.string(),
-  /** When it was asked for. */
+  /** When it was requested. */
   date: z.iso.datetime(),
   models: z.array(knownModelSchema),
-  /** Why the newest try failed; the models are those of the one before. */
+  /** Why the last attempt failed. The models are those of an earlier one. */
   failure: z.string().optional(),
 });
-/** What a server said of its models, and when. */
+/** A server's model list and its date. */
 export type ModelList = z.infer<typeof modelListSchema>;
 
 export interface ModelListsDeps {
-  /** Where lists are kept between runs. */
+  /** Folder in which lists are stored. */
   readonly folder: string;
-  /** Where the locks are under which processes change files. */
+  /** Folder of the file locks shared by all processes. */
   readonly lockFolder: string;
   readonly keyCommands: KeyCommands;
   readonly log: Log;
 }
 
 /**
- * The lists of models that servers gave. Unasked are only servers with `discover`, and those on this machine of whose
- * models nothing is configured.
+ * Stored model lists of servers. Without a command, only servers with `discover` and local servers without configured
+ * models are queried.
  */
 export class ModelLists {
   readonly #deps: ModelListsDeps;
   readonly #end = new AbortController();
   readonly #running = new Map<string, Promise<unknown>>();
-  /** When servers on this machine did not answer, by the path of their list. */
+  /** When local servers last failed, by the path of their list. */
   readonly #failedLocals = new Map<string, number>();
 
   constructor(deps: ModelListsDeps) {
     this.#deps = deps;
   }
 
-  /** The lists that are kept of these providers, by id. */
+  /** Loads the stored lists of these providers, by id. */
   async load(providers: Iterable<Provider>): Promise<Map<string, ModelList>> {
     const lists = await Promise.all([...providers].map((provider) => this.#read(provider)));
     return new Map(lists.flatMap((list): [string, ModelList][] => (list ? [[list.provider, list]] : [])));
   }
 
-  /** The files in which lists of these providers are, or will be. */
+  /** Returns the paths of these providers' lists. The files may not exist. */
   files(providers: Iterable<Provider>): string[] {
     return [...providers].map((provider) => this.#pathOf(provider));
   }
@@ -84,7 +84,7 @@ export class ModelLists {
   async #keep(provider: Provider, listed: ListedModels): Promise<void> {
     const before = listed.outcome === "failed" ? await this.#read(provider) : undefined;
     await this.#write(provider, {
-      ...listOf(provider, listed.outcome === "listed" ? listed.models : (before?.models ?? [])),
+      ...createList(provider, listed.outcome === "listed" ? listed.models : (before?.models ?? [])),
       ...(listed.outcome === "failed" && { failure: listed.message }),
     });
   }
@@ -92,7 +92,7 @@ export class ModelLists {
   async #ask(provider: Provider, signal: AbortSignal): Promise<ListedModels> {
     const { keyCommands } = this.#deps;
     const { keyCommand } = provider;
-    // Few sessions ask.
+    // Loaded on demand: few sessions need it.
     const { listModels } = await import("./list-models.ts");
     if (keyCommand === undefined) return listModels(provider, signal);
     try {
@@ -106,7 +106,7 @@ export class ModelLists {
     }
   }
 
-  /** Asks in the background where the configuration wants it and the list is old. */
+  /** Refreshes outdated lists in the background if `discover` is configured. */
   keepFresh(providers: Iterable<Provider>, lists: ReadonlyMap<string, ModelList>): void {
     for (const provider of providers)
       if (provider.config.discover && isOld(lists.get(provider.id)))
@@ -114,8 +114,8 @@ export class ModelLists {
   }
 
   /**
-   * Asks servers on this machine whose models nobody named. Waits a second for a first list, for others not at all. A
-   * failure is not kept: nobody asked.
+   * Queries local servers without configured models. Waits up to a second for the first list of a server. Failures are
+   * not stored, because the user did not request the list.
    */
   async askLocal(providers: Iterable<Provider>): Promise<void> {
     const waits = [...providers].filter(isUnnamedLocal).map(async (provider) => {
@@ -123,26 +123,24 @@ export class ModelLists {
       const failedAt = this.#failedLocals.get(this.#pathOf(provider)) ?? 0;
       if (!isOld(list) || Date.now() - failedAt < failureMs) return;
       const asking = this.#once(provider, () => this.#listLocal(provider));
-      if (list === undefined || list.models.length === 0) await within(asking, localWaitMs);
+      if (list === undefined || list.models.length === 0) await waitAtMost(asking, localWaitMs);
     });
     await Promise.all(waits);
   }
 
   async #listLocal(provider: Provider): Promise<void> {
     const listed = await this.#ask(provider, this.#end.signal);
-    if (listed.outcome === "listed") await this.#write(provider, listOf(provider, listed.models));
+    if (listed.outcome === "listed") await this.#write(provider, createList(provider, listed.models));
     else this.#failedLocals.set(this.#pathOf(provider), Date.now());
   }
 
-  /** Runs one question for each list at a time. Never rejects. */
+  /** Runs one request per list at a time. Never rejects. */
   #once(provider: Provider, ask: () => Promise<unknown>): Promise<unknown> {
     const path = this.#pathOf(provider);
     const running = this.#running.get(path);
     if (running !== undefined) return running;
     const asking = ask()
-      .catch((error: unknown) =>
-        this.#deps.log.warn("a list of models could not be kept", errorFields(error)),
-      )
+      .catch((error: unknown) => this.#deps.log.warn("model list not stored", errorFields(error)))
       .finally(() => this.#running.delete(path));
     this.#running.set(path, asking);
     return asking;
@@ -162,9 +160,9 @@ export class ModelLists {
       return list.provider === provider.id && list.baseURL === provider.baseURL ? list : undefined;
     } catch (error) {
       if (codeOf(error) === "ENOENT") return undefined;
-      this.#deps.log.warn("stored list of models is damaged", { path });
+      this.#deps.log.warn("stored model list damaged", { path });
       const failure = `${path} is damaged. List them again: fairlead models --discover`;
-      return { provider: provider.id, baseURL: provider.baseURL, date: longAgo, models: [], failure };
+      return { provider: provider.id, baseURL: provider.baseURL, date: outdatedDate, models: [], failure };
     }
   }
 
@@ -181,7 +179,7 @@ export class ModelLists {
     }
   }
 
-  /** An id from a configuration must not become part of a path. */
+  /** Hashes the id: configured text must not become part of a path. */
   #pathOf({ id, baseURL }: Provider): string {
     const name = createHash("sha256")
       .update(JSON.stringify([id, baseURL]))
@@ -191,28 +189,28 @@ export class ModelLists {
   }
 }
 
-/** What the person should know of lists that could not be had. */
+/** Returns messages for the user about lists that could not be loaded. */
 export function listProblems(lists: ReadonlyMap<string, ModelList>): string[] {
   return [...lists.values()].flatMap(({ provider, failure }) =>
     failure === undefined ? [] : [`The models of ${provider} could not be listed: ${failure}`],
   );
 }
 
-const listOf = ({ id, baseURL }: Provider, models: KnownModel[]): ModelList => ({
+const createList = ({ id, baseURL }: Provider, models: KnownModel[]): ModelList => ({
   provider: id,
   baseURL,
   date: new Date().toISOString(),
   models,
 });
 
-/** A program that prints a key may ask the user something: it is not run for this. */
+/** Returns whether a local server has no configured models. Excludes key commands, which may prompt the user. */
 function isUnnamedLocal({ baseURL, config, extraModels, keyCommand }: Provider): boolean {
   const isNamed = Object.keys(config.models ?? {}).length > 0 || extraModels.length > 0;
   return isLoopback(baseURL) && !isNamed && keyCommand === undefined;
 }
 
-/** Resolves with the promise, or when the time is over. */
-async function within(promise: Promise<unknown>, ms: number): Promise<void> {
+/** Resolves with the promise or after the timeout. */
+async function waitAtMost(promise: Promise<unknown>, ms: number): Promise<void> {
   const over = deferred<void>();
   const timer = setTimeout(() => over.resolve(), ms);
   await Promise.race([promise, over.promise]);

@@ -3,23 +3,23 @@ import { presets } from "./catalog.ts";
 import { askJson } from "./list-models.ts";
 import type { Provider } from "./usable-providers.ts";
 
-/** How long a server may take to say how large a context it has. */
+/** Maximum time to query the context window. */
 const limitMs = 1_000;
 
-/** Gets JSON, or posts it; undefined where the server does not answer it. */
+/** Sends a GET request, or a POST request with the body. Returns undefined on errors. */
 type Ask = (path: string, body?: Record<string, unknown>) => Promise<unknown>;
 
-interface Server {
+interface ServerModel {
   readonly ask: Ask;
   readonly model: string;
 }
 
-/** Answers with tokens; anything else means that the server does not say. */
-type Question = (server: Server) => Promise<unknown>;
+/** Queries the window in tokens. Any other value means that the server does not report it. */
+type WindowQuery = (server: ServerModel) => Promise<unknown>;
 
-/** Ollama says it of models that are loaded, and of those that have it set. */
-const ofOllama: readonly Question[] = [
-  async ({ ask, model }) => entryOf(await ask("/api/ps"), model)?.context_length,
+/** Ollama reports it for loaded models and for models with `num_ctx`. */
+const ollamaQueries: readonly WindowQuery[] = [
+  async ({ ask, model }) => findEntry(await ask("/api/ps"), model)?.context_length,
   async ({ ask, model }) => {
     const shown = await ask("/api/show", { model });
     const parameters = isRecord(shown) ? shown.parameters : undefined;
@@ -27,13 +27,13 @@ const ofOllama: readonly Question[] = [
   },
 ];
 
-/** What could be loaded is larger than what is: a model that is not loaded has no answer. */
-const ofLmStudio: readonly Question[] = [
-  async ({ ask, model }) => entryOf(await ask("/api/v0/models"), model)?.loaded_context_length,
+/** LM Studio reports it for loaded models. The maximum is not used: the loaded window is often smaller. */
+const lmStudioQueries: readonly WindowQuery[] = [
+  async ({ ask, model }) => findEntry(await ask("/api/v0/models"), model)?.loaded_context_length,
 ];
 
-/** A router of llama.cpp has one for each model. */
-const ofLlamaCpp: readonly Question[] = [
+/** The router of llama.cpp reports it per model. */
+const llamaCppQueries: readonly WindowQuery[] = [
   async ({ ask, model }) => {
     const props = await ask(`/props?model=${encodeURIComponent(model)}`);
     const settings = isRecord(props) ? props.default_generation_settings : undefined;
@@ -41,27 +41,32 @@ const ofLlamaCpp: readonly Question[] = [
   },
 ];
 
-const ofList: readonly Question[] = [
+const listQueries: readonly WindowQuery[] = [
   async ({ ask, model }) => {
-    const entry = entryOf(await ask("/v1/models"), model);
+    const entry = findEntry(await ask("/v1/models"), model);
     const { n_ctx: loaded } = isRecord(entry?.meta) ? entry.meta : {};
     return entry?.loaded_context_length ?? entry?.max_model_len ?? loaded ?? entry?.context_length;
   },
 ];
 
-/** A server without a preset may be any of these. */
-const ofAny = [...ofOllama.slice(0, 1), ...ofLmStudio, ...ofLlamaCpp, ...ofList];
+/** For servers without a preset. */
+const anyServerQueries = [
+  ...ollamaQueries.slice(0, 1),
+  ...lmStudioQueries,
+  ...llamaCppQueries,
+  ...listQueries,
+];
 
-const questions: Readonly<Record<string, readonly Question[]>> = {
-  ollama: ofOllama,
-  lmstudio: ofLmStudio,
-  llamacpp: [...ofLlamaCpp, ...ofList],
-  vllm: ofList,
+const queriesByPreset: Readonly<Record<string, readonly WindowQuery[]>> = {
+  ollama: ollamaQueries,
+  lmstudio: lmStudioQueries,
+  llamacpp: [...llamaCppQueries, ...listQueries],
+  vllm: listQueries,
 };
 
 /**
- * Asks a server for the context that it has loaded for a model, in tokens. Undefined where it does not say within a
- * second. Never rejects.
+ * Returns the context window that a server has loaded for a model, in tokens; undefined if it does not report one within
+ * a second. Never rejects.
  */
 export async function askWindow(
   provider: Provider,
@@ -72,13 +77,13 @@ export async function askWindow(
   const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
   const ask: Ask = (path, body) => askJson(`${root}${path}`, provider, limit, body).catch(() => undefined);
   const id = presets.find((preset) => preset.id === provider.id)?.id ?? "";
-  const asked = (Object.hasOwn(questions, id) ? questions[id] : undefined) ?? ofAny;
+  const asked = (Object.hasOwn(queriesByPreset, id) ? queriesByPreset[id] : undefined) ?? anyServerQueries;
   const answers = await Promise.all(asked.map((question) => question({ ask, model })));
   return answers.find((tokens): tokens is number => typeof tokens === "number" && tokens > 0);
 }
 
-/** The entry of a model in a list of models. Ollama leaves out `:latest`. */
-function entryOf(answer: unknown, model: string): Record<string, unknown> | undefined {
+/** Finds a model in a list. Ollama lists models without a tag as `:latest`. */
+function findEntry(answer: unknown, model: string): Record<string, unknown> | undefined {
   const list = isRecord(answer) ? (answer.data ?? answer.models) : undefined;
   const names = new Set<unknown>([model, `${model}:latest`]);
   return Array.isArray(list)

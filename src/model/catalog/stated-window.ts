@@ -1,8 +1,8 @@
-/** The smallest and the largest figure that can be a context window, in tokens. */
+/** Plausible range of a context window, in tokens. */
 const smallest = 256;
 const largest = 100_000_000;
 
-/** How a provider names a model's context window when it refuses a request as too long. */
+/** A pattern of the context window in errors for too long requests. */
 interface Statement {
   readonly words: RegExp;
   readonly providers: string;
@@ -42,8 +42,8 @@ const statements: readonly Statement[] = [
   },
 ];
 
-/** The context window that a refusal names, in tokens; undefined where it names none. */
-export function statedWindow(refusal: string): number | undefined {
+/** Returns the context window that an error names, in tokens; undefined if it names none. */
+export function parseStatedWindow(refusal: string): number | undefined {
   for (const statement of statements) {
     const digits = statement.words.exec(refusal)?.[1];
     const tokens = Number(digits?.replaceAll(/[,_]/g, ""));

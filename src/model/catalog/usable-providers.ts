@@ -4,21 +4,21 @@ import type { Config, ProviderConfig } from "../../config/schema.ts";
 import { parseModelRef, type Preset, presets } from "./catalog.ts";
 import type { Credentials } from "../keys/credentials.ts";
 
-/** A provider that can be asked now. */
+/** A provider that can be used. */
 export interface Provider {
   readonly id: string;
   readonly name: string;
   readonly baseURL: string;
   readonly local: boolean;
-  /** Is at another address than the preset's, where other models may be. */
+  /** Whether its address differs from the preset's. It may then serve other models. */
   readonly isCustom: boolean;
   readonly defaultModel: string | undefined;
   readonly apiKey: string | undefined;
-  /** Prints the key, where it has none yet. */
+  /** Command that prints the key; undefined if the key is known or not needed. */
   readonly keyCommand: readonly string[] | undefined;
   readonly keyFrom: string | undefined;
   readonly config: ProviderConfig;
-  /** Named in the environment and nowhere else. */
+  /** Models named in environment variables. */
   readonly extraModels: readonly string[];
 }
 
@@ -26,11 +26,11 @@ export interface ProviderSources {
   readonly config: Config;
   readonly env: Env;
   readonly credentials: Credentials;
-  /** Providers that are asked without a key of their own. */
+  /** Providers whose own key is not sent. */
   readonly withoutKey?: ReadonlySet<string>;
 }
 
-/** The providers that are configured, have a key, or need none. */
+/** Returns the providers that are configured, have a key, or need none. */
 export function usableProviders(sources: ProviderSources): Map<string, Provider> {
   const { config } = sources;
   const ids = [...new Set([...presets.map(({ id }) => id), ...Object.keys(config.provider ?? {})])];
@@ -55,15 +55,15 @@ function toProvider(id: string, sources: ProviderSources): Provider | undefined 
   const preset = presets.find((one) => one.id === id);
   if (preset?.onlyWhereNamed && !isNamed(id, sources)) return undefined;
   const written = config && writtenAddress(config);
-  // Never the usual address in place of one that is wrong: the person meant another.
+  // Do not replace an invalid address with the default one.
   if (config && addressFault(id, config)) return undefined;
   const given = written ?? baseURLFrom(preset, env);
   const baseURL = given ?? preset?.baseURL;
   if (baseURL === undefined) return undefined;
-  const key = hasOwnHeaders ? noKey : keyOf(id, preset, config, env, credentials);
+  const key = hasOwnHeaders ? noKey : findKey(id, preset, config, env, credentials);
   const custom = preset === undefined || (given !== undefined && hostOf(given) !== hostOf(preset.baseURL));
   const local = preset?.local ?? false;
-  // What needs no key counts only where somebody pointed at it.
+  // Without a key, a provider is usable only if it was configured.
   const hasKey = key.apiKey !== undefined || key.keyCommand !== undefined;
   const usable = hasKey || given !== undefined || (local && config !== undefined);
   const needsKey = !custom && !local && !hasOwnHeaders;
@@ -77,7 +77,7 @@ function toProvider(id: string, sources: ProviderSources): Provider | undefined 
     defaultModel: custom ? undefined : preset?.defaultModel,
     ...key,
     config: config ?? {},
-    extraModels: namedInEnvironment(id, env),
+    extraModels: listModelsInEnvironment(id, env),
   };
 }
 
@@ -96,7 +96,7 @@ function baseURLFrom(preset: Preset | undefined, env: Env): string | undefined {
   return preset.id === "ollama" ? ollamaURL(given) : given;
 }
 
-/** Ollama's variable holds a host, a port or both, and its server's own bind address. */
+/** Converts `OLLAMA_HOST`: a host, a port or both. It may be the bind address 0.0.0.0. */
 function ollamaURL(given: string): string | undefined {
   const host = given.startsWith(":") ? `localhost${given}` : given;
   const address = /^https?:\/\//.test(host) ? host : `http://${host}`;
@@ -107,7 +107,7 @@ function ollamaURL(given: string): string | undefined {
   return url.pathname === "/" ? `${url.origin}/v1` : url.href;
 }
 
-function keyOf(
+function findKey(
   id: string,
   preset: Preset | undefined,
   config: ProviderConfig | undefined,
@@ -125,7 +125,7 @@ function keyOf(
 
 const noKey = { apiKey: undefined, keyCommand: undefined, keyFrom: undefined };
 
-function namedInEnvironment(id: string, env: Env): string[] {
+function listModelsInEnvironment(id: string, env: Env): string[] {
   const wished = [
     id === "openai" && env.OPENAI_MODEL ? `openai/${env.OPENAI_MODEL}` : undefined,
     fairleadModel(env),
@@ -136,7 +136,7 @@ function namedInEnvironment(id: string, env: Env): string[] {
     .map((ref) => ref?.model ?? "");
 }
 
-/** `FAIRLEAD_MODEL` names a model with its provider; with `OPENAI_BASE_URL` set, a bare id is that server's. */
+/** Returns `FAIRLEAD_MODEL`. If `OPENAI_BASE_URL` is set, ids without a provider belong to that server. */
 export function fairleadModel(env: Env): string | undefined {
   const name = env.FAIRLEAD_MODEL;
   if (!name) return undefined;

@@ -18,7 +18,7 @@ export type Credentials = z.infer<typeof credentialsSchema>;
 
 export const credentialsPath = (dataFolder: string): string => join(dataFolder, "credentials.json");
 
-/** The stored keys; none where there is no file. Throws {@link UserError} where the file is not what was written. */
+/** Loads the stored keys. Empty without a file; throws a {@link UserError} if the file is invalid. */
 export async function loadCredentials(dataFolder: string): Promise<Credentials> {
   const path = credentialsPath(dataFolder);
   const text = await readIfThere(path);
@@ -27,14 +27,14 @@ export async function loadCredentials(dataFolder: string): Promise<Credentials> 
     const value: unknown = JSON.parse(text);
     return isCredentials(value) ? value : credentialsSchema.parse(value);
   } catch {
-    // The parser's own words quote the file, which holds keys.
+    // The parser's message quotes the file, which contains keys.
     throw new UserError(
-      `${path} is not valid: expected {"provider": {"apiKey": "…"}}. Mend or delete it, then run "fairlead setup".`,
+      `${path} is not valid: expected {"provider": {"apiKey": "…"}}. Fix or delete it, then run "fairlead setup".`,
     );
   }
 }
 
-/** Known at a look where it is right: the schema takes its time to be built. */
+/** Fast check for valid files: building the schema is slow. */
 function isCredentials(value: unknown): value is Credentials {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   return Object.values(value).every(
@@ -42,7 +42,7 @@ function isCredentials(value: unknown): value is Credentials {
   );
 }
 
-/** Stores a provider's key, or takes it away; the others stay. The file is readable by this person only. */
+/** Stores or removes a provider's key. Only the user can read the file. */
 export async function saveCredential(
   dataFolder: string,
   provider: string,
@@ -58,11 +58,11 @@ export async function saveCredential(
     await updateSharedFile(path, lockFolderOf(dataFolder), change);
   } catch (thrown) {
     if (thrown instanceof UserError) throw thrown;
-    throw notWritable(path, thrown);
+    throw notWritableError(path, thrown);
   }
 }
 
-function notWritable(path: string, thrown: unknown): UserError {
+function notWritableError(path: string, thrown: unknown): UserError {
   return new UserError(
     `${path} cannot be written: ${messageOf(thrown)}. Make its folder writable, or set XDG_DATA_HOME to one that is.`,
     { cause: thrown },
@@ -85,7 +85,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
   try {
     const found = statOrUndefined(path);
     if (found === undefined) return undefined;
-    // A pipe would never end, and so much is no list of keys.
+    // Reading a pipe would never end.
     if (!found.isFile() || found.size > fileLimitBytes) return "";
     return (await readRegularFile(path)).toString("utf8");
   } catch (thrown) {

@@ -4,26 +4,26 @@ import { messageOf, UserError } from "../../base/errors.ts";
 import { excerpt } from "../../base/text/excerpt.ts";
 import type { Env } from "../../config/paths.ts";
 
-/** Password managers ask their person, who may look for a phone. */
+/** Long enough for a user to confirm in a password manager. */
 const timeoutMs = 60_000;
 const outputLimitBytes = 64 * 1024;
-/** Characters of a failing command's words that are told. */
-const wordsLimit = 200;
+/** Maximum length of a failing command's message, in characters. */
+const messageLimit = 200;
 
-/** Keys that programs print, such as a password manager. Each command runs when its key is first needed, once. */
+/** Keys printed by commands, such as a password manager. Each command runs once, when its key is first needed. */
 export class KeyCommands {
   readonly #env: Env;
   readonly #onKey: (key: string) => void;
   readonly #keys = new Map<string, Promise<string>>();
   readonly #closing = new AbortController();
 
-  /** `onKey` is told each key, so that it is kept out of whatever is handed on. */
+  /** `onKey` receives each key, so that it can be redacted. */
   constructor(env: Env, onKey: (key: string) => void) {
     this.#env = env;
     this.#onKey = onKey;
   }
 
-  /** The first line that the command prints. Rejects with {@link UserError}; the next call tries again. */
+  /** Returns the first line that the command prints. Rejects with {@link UserError}; the next call tries again. */
   keyOf(command: readonly string[]): Promise<string> {
     const name = JSON.stringify(command);
     const known = this.#keys.get(name);
@@ -34,12 +34,12 @@ export class KeyCommands {
     return key;
   }
 
-  /** The next call asks the command again: the key was refused, and some are good for an hour only. */
+  /** Makes the next call run the command again, after the key was rejected. Some keys expire within an hour. */
   forget(command: readonly string[]): void {
     this.#keys.delete(JSON.stringify(command));
   }
 
-  /** Ends what still runs: nobody waits for its key any more. */
+  /** Terminates running commands. */
   close(): void {
     this.#closing.abort();
   }
@@ -48,7 +48,9 @@ export class KeyCommands {
     const { signal } = this.#closing;
     const options = { env: { ...this.#env }, timeout: timeoutMs, maxBuffer: outputLimitBytes, signal };
     const { stdout } = await promisify(execFile)(program, args, options).catch((error: unknown) => {
-      throw new UserError(`The command for the key, ${program}, failed: ${wordsOf(error)}`, { cause: error });
+      throw new UserError(`The command for the key, ${program}, failed: ${describeError(error)}`, {
+        cause: error,
+      });
     });
     const key = stdout.split(/\r?\n/, 1)[0]?.trim() ?? "";
     if (key === "") throw new UserError(`The command for the key, ${program}, printed nothing.`);
@@ -56,9 +58,9 @@ export class KeyCommands {
   }
 }
 
-/** What the command itself said, else how it ended. What it printed to stdout may be a key. */
-function wordsOf(error: unknown): string {
-  const said = typeof error === "object" && error !== null && "stderr" in error ? String(error.stderr) : "";
-  const words = said.trim() || messageOf(error).split("\n", 1)[0] || "";
-  return excerpt(words, wordsLimit);
+/** Returns the command's stderr, or else how it ended. Its stdout may be a key. */
+function describeError(error: unknown): string {
+  const stderr = typeof error === "object" && error !== null && "stderr" in error ? String(error.stderr) : "";
+  const words = stderr.trim() || messageOf(error).split("\n", 1)[0] || "";
+  return excerpt(words, messageLimit);
 }

@@ -3,8 +3,8 @@ import type { Config } from "../../config/schema.ts";
 import { keyVariables } from "../catalog/catalog.ts";
 import type { Credentials } from "../keys/credentials.ts";
 
-/** Every key that the configuration, the environment and the stored credentials give for providers and servers. */
-export function knownKeys(config: Config, env: Env, credentials: Credentials): string[] {
+/** Collects all keys of providers and servers from the configuration, the environment and the stored credentials. */
+export function collectKeys(config: Config, env: Env, credentials: Credentials): string[] {
   const providers = Object.values(config.provider ?? {});
   const variables = [...keyVariables, ...providers.flatMap((provider) => provider.env ?? [])];
   const servers = Object.values(config.mcp ?? {}).flatMap((server) =>
@@ -18,10 +18,10 @@ export function knownKeys(config: Config, env: Env, credentials: Credentials): s
   );
   const keys = [
     ...providers.map(({ options }) => options?.apiKey),
-    ...providers.flatMap(({ options }) => Object.values(options?.headers ?? {}).map(withoutScheme)),
-    ...servers.map(withoutScheme),
+    ...providers.flatMap(({ options }) => Object.values(options?.headers ?? {}).map(removeScheme)),
+    ...servers.map(removeScheme),
     ...clients,
-    ...searches.map(withoutScheme),
+    ...searches.map(removeScheme),
     ...Object.values(credentials).map(({ apiKey }) => apiKey),
     ...variables.map((name) => env[name]),
   ];
@@ -33,6 +33,6 @@ function isForKeys(header: string): boolean {
 }
 
 /** `Bearer abc` is the key `abc`. */
-function withoutScheme(header: string): string {
+function removeScheme(header: string): string {
   return header.replace(/^\w+ /, "");
 }

@@ -13,10 +13,10 @@ type Call = (
   take: (event: StepEvent) => Backpressure,
 ) => Promise<StepEnd>;
 
-/** Loads what calls models, the SDK among it. */
+/** Loads the module that calls models, including the SDK. */
 export const loadCalls = () => import("../stream.ts");
 
-/** Model calls. What makes them loads with the first one. */
+/** Calls models. The code loads with the first call. */
 export class LazyCalls {
   readonly #load: () => Promise<Call>;
 

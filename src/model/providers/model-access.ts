@@ -16,7 +16,7 @@ import { Routing } from "./routing.ts";
 import { usableProviders } from "../catalog/usable-providers.ts";
 
 export interface ModelAccessDeps {
-  /** Where the person's keys and the lists of models are kept. */
+  /** Folder of the user's keys and model lists. */
   readonly dataFolder: string;
   readonly env: Env;
   readonly secrets: Secrets;
@@ -25,25 +25,25 @@ export interface ModelAccessDeps {
 
 export interface StoredKeys {
   readonly credentials: Credentials;
-  /** Why they could not be read, for the person. */
+  /** Why they could not be read, for the user. */
   readonly problems: readonly string[];
 }
 
-/** The models of a project, until a list that they were made of is another one. */
+/** The models of a project, watched for changes of the lists. */
 export interface ProjectModels extends Watched {
   readonly models: OpenModels;
-  /** What is wrong with the lists, one line each, for the person. */
+  /** Problems with the lists, one line each, for the user. */
   readonly problems: readonly string[];
 }
 
-/** How a process reaches models: with which keys, at which addresses, and what is known of them. */
+/** Access to models for a process: keys, base URLs and model data. */
 export class ModelAccess {
-  /** What the editor said of providers. */
+  /** Base URLs and disabled providers set by the editor. */
   readonly routing = new Routing();
   readonly #deps: ModelAccessDeps;
   readonly #catalog: Catalog;
   readonly #keyCommands: KeyCommands;
-  /** What servers said of their models. */
+  /** Model lists of servers. */
   readonly #lists: ModelLists;
   readonly #refusedMedia = new RefusedMedia();
 
@@ -60,7 +60,7 @@ export class ModelAccess {
     });
   }
 
-  /** Without the stored keys a session still opens, and models whose key stands elsewhere answer. */
+  /** Loads the stored keys. If they cannot be read, a session still opens with keys from other sources. */
   async loadKeys(): Promise<StoredKeys> {
     try {
       return { credentials: await loadCredentials(this.#deps.dataFolder), problems: [] };
@@ -70,14 +70,14 @@ export class ModelAccess {
     }
   }
 
-  /** Forgets every stored key; what stands in the environment or in configuration files is not ours to take. */
+  /** Deletes all stored keys. Keys in the environment and in configuration files remain. */
   async forgetKeys(): Promise<void> {
     const { dataFolder } = this.#deps;
     const credentials = await loadCredentials(dataFolder);
     for (const provider of Object.keys(credentials)) await saveCredential(dataFolder, provider, undefined);
   }
 
-  /** The models that a configuration gives, as far as that is known without what servers said. */
+  /** Opens the models of a configuration, without the lists of servers. */
   async open(config: Config): Promise<OpenModels> {
     const { credentials } = await this.loadKeys();
     return openModels({
@@ -87,11 +87,11 @@ export class ModelAccess {
     });
   }
 
-  /** The models of a project, with those that servers listed; lists that are old are asked for behind it. */
+  /** Opens the models of a project with the lists of servers. Outdated lists are refreshed in the background. */
   async openListed(config: Config, { credentials }: StoredKeys): Promise<ProjectModels> {
     const { log } = this.#deps;
     const sources = this.#sourcesOf(config, credentials);
-    // Where the editor sends a provider's requests nobody is asked for models.
+    // Routed providers are not asked for models.
     const providers = [...usableProviders(sources).values()].filter(({ id }) => !sources.withoutKey.has(id));
     await this.#lists.askLocal(providers);
     const watched = watch({ files: this.#lists.files(providers), holders: [] });

@@ -26,27 +26,27 @@ export interface OpenModelsOptions {
   readonly env: Env;
   readonly credentials: Credentials;
   readonly catalog?: Catalog;
-  /** What servers said of their models, by provider. */
+  /** Model lists of servers, by provider. */
   readonly lists?: ReadonlyMap<string, ModelList>;
-  /** Asks a provider for its models and keeps what it says. */
+  /** Requests a provider's models and stores the list. */
   readonly refreshList?: (provider: Provider) => Promise<ListedModels>;
   readonly log: Log;
   readonly send?: Send;
-  /** Providers that are asked without a key of their own. */
+  /** Providers whose own key is not sent. */
   readonly withoutKey?: ReadonlySet<string>;
-  /** Keys that programs print. */
+  /** Keys printed by commands. */
   readonly keyCommands?: KeyCommands;
-  /** What models refused to be sent. */
+  /** Media that models rejected. */
   readonly refusedMedia?: RefusedMedia;
 }
 
-/** A provider that can be used now. Its key is not shown. */
+/** A usable provider, without its key. */
 export interface ProviderSummary {
   readonly id: string;
   readonly name: string;
   readonly baseURL: string;
   readonly local: boolean;
-  /** Where its key comes from; undefined where it has none. */
+  /** Source of its key; undefined if it has none. */
   readonly keyFrom: string | undefined;
 }
 
@@ -55,34 +55,34 @@ export type DefaultModel = { outcome: "found"; model: Model } | { outcome: "none
 export interface OpenModels extends Models {
   providers(): readonly ProviderSummary[];
   /**
-   * The model to start with: `FAIRLEAD_MODEL`, the configured one, the last used, `OPENAI_MODEL`, or the only
-   * provider's default. Never a pick among several providers, never another one than was named.
+   * Returns the model to start with: `FAIRLEAD_MODEL`, the configured one, the last used, `OPENAI_MODEL`, or the only
+   * provider's default. Never guesses among several providers and never replaces a named model.
    */
   defaultModel(wishes?: { configured?: string; lastUsed?: ModelRef }): DefaultModel;
-  /** The model that is meant, its effort written behind its name or apart; an error that says why there is none. */
+  /** Returns the model for a reference, with its effort in the name or as `variant`; or an error with the reason. */
   choose(ref: ModelRef): DefaultModel;
   chooseByName(name: string): DefaultModel;
-  /** The model that a text names (`provider/model[:variant]`), if its provider can be used. */
+  /** Parses `provider/model[:variant]`. Returns undefined if the provider cannot be used. */
   findByName(text: string): Model | undefined;
-  /** Whether the model's server is on this machine and its window is not configured, so that it is asked unasked. */
+  /** Returns whether the window may be queried without a command: local server, no configured window. */
   mayAskWindow(model: Model): boolean;
-  /** Asks the model's server for its window, in tokens, within a second. Only servers on this machine are asked. */
+  /** Requests the context window from a local server, in tokens, within a second. Undefined for other servers. */
   askWindow(model: Model, signal: AbortSignal): Promise<number | undefined>;
-  /** Asks a provider which models it has; they are known when the configuration is opened the next time. */
+  /** Requests a provider's models. They are available when the configuration is opened again. */
   discover(provider: string): Promise<ListedModels>;
-  /** Asks a provider once whether it answers, takes the key and has the model. A command for its key is not run. */
+  /** Checks with one request that a provider answers, accepts the key and has the model. Runs no key command. */
   check(provider: string, model?: ModelRef): Promise<ProviderState>;
 }
 
-/** What one request to a provider showed. */
+/** The result of checking a provider. */
 export type ProviderState =
   | { outcome: "answers"; modelCount: number }
   | { outcome: "lacks-model"; models: readonly string[] }
   | { outcome: "failed"; message: string }
-  /** Nothing was asked: a command prints the key. */
+  /** No request was made, because a command prints the key. */
   | { outcome: "unasked" };
 
-/** The models of all providers that are configured, have a key, or need none. Makes no request. */
+/** Opens the models of all providers that are configured, have a key, or need none. Makes no request. */
 export function openModels({
   config,
   env,
@@ -103,7 +103,7 @@ export function openModels({
   const calls = new LazyCalls({ send, log });
   const stallMs = config.retry?.stall_ms;
 
-  // Where the editor sends a provider's requests it answers them itself.
+  // The editor answers the requests of routed providers itself.
   const isAskable = ({ id, baseURL }: Provider) => isLoopback(baseURL) && !withoutKey.has(id);
 
   const find = (ref: ModelRef): Model | undefined => {
@@ -115,13 +115,13 @@ export function openModels({
     return ref && find(ref);
   };
   const chooseByName = (name: string): DefaultModel =>
-    found(findByName(name)) ?? { outcome: "none", error: unusable(name, config) };
+    found(findByName(name)) ?? { outcome: "none", error: unusableModelError(name, config) };
 
   return {
     list,
     find,
     findByName,
-    // An effort that stands apart may have any name, one behind the model's only a known one.
+    // A `variant` may have any name; a suffix of the model name only a known one.
     choose: (ref) =>
       (ref.variant === undefined ? undefined : found(find(ref))) ?? chooseByName(formatModelRef(ref)),
     chooseByName,
@@ -145,17 +145,18 @@ export function openModels({
     async discover(id) {
       const provider = providers.get(id);
       if (provider !== undefined && refreshList !== undefined) return refreshList(provider);
-      return { outcome: "failed", message: whyUnusable(`${id}/`, config) };
+      return { outcome: "failed", message: explainUnusable(`${id}/`, config) };
     },
     async check(id, model) {
       const provider = providers.get(id);
-      if (provider === undefined) return { outcome: "failed", message: whyUnusable(`${id}/`, config) };
+      if (provider === undefined) return { outcome: "failed", message: explainUnusable(`${id}/`, config) };
       return checkState(provider, model);
     },
     async call(request, take) {
       const provider = providers.get(request.model.ref.provider);
-      if (provider === undefined) return failed(unusable(formatModelRef(request.model.ref), config));
-      const endpoint = endpointOf(provider, request.model.ref, stallMs);
+      if (provider === undefined)
+        return failed(unusableModelError(formatModelRef(request.model.ref), config));
+      const endpoint = createEndpoint(provider, request.model.ref, stallMs);
       const { keyCommand } = provider;
       if (keyCommand === undefined) return calls.call(request, endpoint, take);
       const call = (apiKey: string) => calls.call(request, { ...endpoint, apiKey }, take);
@@ -175,11 +176,11 @@ async function checkState(provider: Provider, model: ModelRef | undefined): Prom
   return isListed ? { outcome: "answers", modelCount: models.length } : { outcome: "lacks-model", models };
 }
 
-/** Ollama lists the tag that it adds to a name without one, Google a folder. */
+/** Compares model ids. Ollama lists the tag `:latest`, Google the prefix `models/`. */
 const isSameModel = (listed: string, id: string): boolean =>
   listed === id || listed === `${id}:latest` || listed === `models/${id}`;
 
-/** What the catalogue and the servers' own lists say of models. */
+/** Model data from the catalogue, merged with the servers' own lists. */
 class KnownModels {
   readonly #catalog: Catalog;
   readonly #lists: ReadonlyMap<string, ModelList>;
@@ -190,7 +191,7 @@ class KnownModels {
     this.#lists = lists;
   }
 
-  /** A server's own word counts more than the catalogue's, which does not count at another address at all. */
+  /** Returns a provider's models. The server's list overrides the catalogue, which does not apply to custom base URLs. */
   of(provider: Provider): ReadonlyMap<string, KnownModel> {
     const merged = this.#merged.get(provider.id) ?? this.#merge(provider);
     this.#merged.set(provider.id, merged);
@@ -217,7 +218,7 @@ function listModels(provider: Provider, known: KnownModels): Model[] {
     .map((model) => modelOf(provider, { provider: provider.id, model }, known));
 }
 
-/** Providers have new models more often than this program has releases, so any id is taken. */
+/** Accepts any id: providers release models more often than this program is updated. */
 function modelOf(provider: Provider, ref: ModelRef, known: KnownModels): Model {
   return describeModel(ref, known.of(provider).get(ref.model), modelConfig(provider, ref));
 }
@@ -225,7 +226,7 @@ function modelOf(provider: Provider, ref: ModelRef, known: KnownModels): Model {
 const modelConfig = ({ config }: Provider, { model }: ModelRef): ModelConfig | undefined =>
   config.models && Object.hasOwn(config.models, model) ? config.models[model] : undefined;
 
-function endpointOf(provider: Provider, ref: ModelRef, configuredMs: number | undefined): Endpoint {
+function createEndpoint(provider: Provider, ref: ModelRef, configuredMs: number | undefined): Endpoint {
   const { options = {} } = provider.config;
   const model = modelConfig(provider, ref);
   const timeout = options.timeout;
@@ -242,12 +243,12 @@ function endpointOf(provider: Provider, ref: ModelRef, configuredMs: number | un
   };
 }
 
-/** The longest delay that a timer can have. */
+/** The longest delay of a timer. */
 const longestStallMs = 2 ** 31 - 1;
 
 const defaultStallMs = 120_000;
 
-/** A model on the person's machine may read a long prompt for minutes before its first word. */
+/** A local model may process a long prompt for minutes before its first token. */
 const localStallMs = 600_000;
 
 function variantOptions(
@@ -260,7 +261,7 @@ function variantOptions(
   return options;
 }
 
-interface Choice {
+interface DefaultModelOptions {
   readonly wishes: { configured?: string; lastUsed?: ModelRef };
   readonly env: Env;
   readonly config: Config;
@@ -269,15 +270,17 @@ interface Choice {
   readonly list: () => readonly Model[];
 }
 
-function chooseDefault({ wishes, env, config, providers, find, list }: Choice): DefaultModel {
+function chooseDefault({ wishes, env, config, providers, find, list }: DefaultModelOptions): DefaultModel {
   const named = fairleadModel(env) ?? wishes.configured ?? config.model;
   if (named !== undefined) {
     const ref = parseModelRef(named);
-    return found(ref && find(ref)) ?? { outcome: "none", error: unusable(named, config) };
+    return found(ref && find(ref)) ?? { outcome: "none", error: unusableModelError(named, config) };
   }
   const { lastUsed } = wishes;
   if (lastUsed !== undefined) {
-    return found(find(lastUsed)) ?? { outcome: "none", error: lost(formatModelRef(lastUsed), config) };
+    return (
+      found(find(lastUsed)) ?? { outcome: "none", error: lostModelError(formatModelRef(lastUsed), config) }
+    );
   }
   const only = providers.size === 1 ? [...providers.values()][0] : undefined;
   const openai = providers.has("openai") ? env.OPENAI_MODEL : undefined;
@@ -285,7 +288,7 @@ function chooseDefault({ wishes, env, config, providers, find, list }: Choice): 
     found(openai ? find({ provider: "openai", model: openai }) : undefined) ??
     found(only && onlyModel(only, find, list)) ?? {
       outcome: "none",
-      error: noModel([...providers.keys()], list(), config),
+      error: noModelError([...providers.keys()], list(), config),
     }
   );
 }
@@ -294,25 +297,25 @@ const found = (model: Model | undefined): DefaultModel | undefined => model && {
 
 function onlyModel(
   { id, defaultModel }: Provider,
-  find: Choice["find"],
-  list: Choice["list"],
+  find: DefaultModelOptions["find"],
+  list: DefaultModelOptions["list"],
 ): Model | undefined {
   if (defaultModel !== undefined) return find({ provider: id, model: defaultModel });
   const [model, ...others] = list();
   return model !== undefined && others.length === 0 ? find(model.ref) : undefined;
 }
 
-function noModel(providers: readonly string[], models: readonly Model[], config: Config): AgentError {
-  return { code: "no-model", message: whyNone(providers, models, config), retryable: false };
+function noModelError(providers: readonly string[], models: readonly Model[], config: Config): AgentError {
+  return { code: "no-model", message: explainNoModel(providers, models, config), retryable: false };
 }
 
-/** Models that are named as examples of what can be chosen. */
-const namedModels = 8;
+/** Maximum number of models listed in an error. */
+const listedModelsLimit = 8;
 
-function whyNone(providers: readonly string[], models: readonly Model[], config: Config): string {
+function explainNoModel(providers: readonly string[], models: readonly Model[], config: Config): string {
   const how = `in the editor, with --model in "fairlead run", as "model": "provider/model" in fairlead.json, or in FAIRLEAD_MODEL`;
   if (models.length > 0) {
-    const names = models.slice(0, namedModels).map(({ ref }) => formatModelRef(ref));
+    const names = models.slice(0, listedModelsLimit).map(({ ref }) => formatModelRef(ref));
     const more =
       models.length > names.length
         ? `, and ${models.length - names.length} more ("fairlead models" lists them)`
@@ -329,17 +332,17 @@ function whyNone(providers: readonly string[], models: readonly Model[], config:
 const wrongAddress = ({ path, message }: AddressFault): string =>
   `${path.join(".")} ${message}. "fairlead config show ${path.join(".")}" says in which file it stands.`;
 
-function unusable(name: string, config: Config): AgentError {
+function unusableModelError(name: string, config: Config): AgentError {
   return {
     code: "no-model",
-    message: `The model ${name} cannot be used: ${whyUnusable(name, config)}`,
+    message: `The model ${name} cannot be used: ${explainUnusable(name, config)}`,
     retryable: false,
   };
 }
 
-/** The model that worked here before is not replaced by another one: the person says which. */
-function lost(name: string, config: Config): AgentError {
-  const { message } = unusable(name, config);
+/** Error for a last used model that is gone. It is not replaced by another one: the user chooses. */
+function lostModelError(name: string, config: Config): AgentError {
+  const { message } = unusableModelError(name, config);
   return {
     code: "no-model",
     message: `${message} It is the one last used in this project; choose another one in the editor, or set "model" in fairlead.json.`,
@@ -347,7 +350,7 @@ function lost(name: string, config: Config): AgentError {
   };
 }
 
-function whyUnusable(name: string, config: Config): string {
+function explainUnusable(name: string, config: Config): string {
   const [id, model] = name.split("/", 2);
   if (!id || model === undefined) return 'write it as "provider/model".';
   if (!isEnabled(id, config)) return `the provider ${id} is switched off in the configuration.`;
@@ -369,7 +372,7 @@ function whyUnusable(name: string, config: Config): string {
   return `${preset.name} has no key. Run "fairlead setup" or set ${preset.keyVariables[0]}.`;
 }
 
-/** Providers that OpenCode knows and that have protocols or logins of their own. */
+/** Providers that OpenCode supports and whose protocol or login Fairlead does not support. */
 const foreignProviders: ReadonlyMap<string, string> = new Map([
   ["amazon-bedrock", "Amazon Bedrock"],
   ["azure", "Azure OpenAI"],
@@ -379,7 +382,7 @@ const foreignProviders: ReadonlyMap<string, string> = new Map([
   ["google-vertex-anthropic", "Google Vertex AI"],
 ]);
 
-/** A key that cannot be had fails the call as a wrong one would. */
+/** Calls with the key of a command. Fails with an auth error if the command fails. */
 async function callWithKey(
   command: readonly string[],
   keyCommands: KeyCommands,

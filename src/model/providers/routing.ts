@@ -1,13 +1,13 @@
 import type { Config, ProviderConfig } from "../../config/schema.ts";
 
-/** Where a provider's requests go for as long as the process lives, with all that they carry. */
+/** A base URL and headers for a provider, set by the editor for the lifetime of the process. */
 export interface Route {
   readonly baseURL: string;
-  /** Headers of each request, authorization among them. */
+  /** Headers of each request, including authorization. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What the editor said of providers: another address, or not to be used. Nothing of it is stored. */
+/** The editor's routes: other base URLs for providers, or disabled providers. Not persisted. */
 export class Routing {
   readonly #routes = new Map<string, Route | "disabled">();
 
@@ -19,12 +19,12 @@ export class Routing {
     this.#routes.set(provider, "disabled");
   }
 
-  /** Providers whose own key must not be sent: the route has its own headers, and is another's address. */
+  /** Providers whose own key must not be sent, because their requests go to a routed base URL. */
   get withoutKey(): ReadonlySet<string> {
     return new Set([...this.#routes].flatMap(([id, route]) => (route === "disabled" ? [] : [id])));
   }
 
-  /** The configuration as it is with the routes. */
+  /** Returns the configuration with the routes applied. */
   applyTo(config: Config): Config {
     if (this.#routes.size === 0) return config;
     const routed = [...this.#routes].flatMap(([id, route]) => (route === "disabled" ? [] : [{ id, route }]));
@@ -44,7 +44,7 @@ export class Routing {
   }
 }
 
-/** Nothing that was meant for the configured address goes to another one. */
+/** Drops keys and headers that were configured for the original base URL. */
 function routedProvider(before: ProviderConfig, { baseURL, headers }: Route): ProviderConfig {
   const { apiKey: _, ...options } = before.options ?? {};
   const models = Object.entries(before.models ?? {}).map(([id, { headers: __, ...model }]) => [id, model]);

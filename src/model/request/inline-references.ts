@@ -2,12 +2,12 @@ import { isRecord } from "../../base/text/record.ts";
 
 type Json = Record<string, unknown>;
 
-/** How deep a schema is followed; deeper levels accept anything. */
+/** Maximum depth of a schema. Deeper levels accept anything. */
 const depthLimit = 40;
-/** Objects and lists of a schema with its references written out; what is beyond them accepts anything. */
+/** Maximum number of objects in the expanded schema. Further ones accept anything. */
 const nodesLimit = 5_000;
 
-/** A schema with each of its own references replaced by what it means; where it refers to itself, anything goes. */
+/** Replaces each local `$ref` with its target. Recursive references accept anything. */
 export function inlineReferences(root: Json): Json {
   let nodes = 0;
 
@@ -22,14 +22,14 @@ export function inlineReferences(root: Json): Json {
     const { $ref: reference, ...rest } = schema;
     const isReference = typeof reference === "string" && reference.startsWith("#");
     if (isReference && around.includes(reference)) return {};
-    const meant = isReference ? { ...targetOf(reference, root), ...rest } : schema;
-    const { $defs: _, definitions: __, ...kept } = meant;
-    if (isReference && typeof kept.$ref === "string") {
-      return inlinedObject(kept, [...around, reference], depth + 1);
+    const target = isReference ? { ...resolveReference(reference, root), ...rest } : schema;
+    const { $defs: _, definitions: __, ...members } = target;
+    if (isReference && typeof members.$ref === "string") {
+      return inlinedObject(members, [...around, reference], depth + 1);
     }
     const within = isReference ? [...around, reference] : around;
     return Object.fromEntries(
-      Object.entries(kept).map(([key, one]) => [
+      Object.entries(members).map(([key, one]) => [
         key,
         key === "properties" && isRecord(one)
           ? inlinedMembers(one, within, depth + 1)
@@ -38,14 +38,14 @@ export function inlineReferences(root: Json): Json {
     );
   };
 
-  /** Its keys are names that somebody chose, `definitions` too. */
+  /** Inlines `properties`: its keys are arbitrary names, so `definitions` is not special here. */
   const inlinedMembers = (members: Json, around: readonly string[], depth: number): Json =>
     Object.fromEntries(Object.entries(members).map(([name, one]) => [name, inlined(one, around, depth + 1)]));
 
   return inlinedObject(root, ["#"], 0);
 }
 
-function targetOf(reference: string, root: Json): Json {
+function resolveReference(reference: string, root: Json): Json {
   const target = reference
     .slice(2)
     .split("/")

@@ -2,7 +2,7 @@ import { isRecord } from "../../base/text/record.ts";
 
 type Json = Record<string, unknown>;
 
-/** What the subset knows and what needs no change. */
+/** Keywords that are copied unchanged. */
 const plainKeys = [
   "title",
   "description",
@@ -14,7 +14,7 @@ const plainKeys = [
   "minItems",
   "maxItems",
 ];
-/** What belongs to values of one type only. */
+/** Keywords that apply to one type only. */
 const keysOfType: Readonly<Record<string, readonly string[]>> = {
   object: ["properties", "required", "additionalProperties"],
   array: ["items", "minItems", "maxItems"],
@@ -24,35 +24,35 @@ const keysOfType: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The part of JSON Schema that Moonshot takes for tools, of a schema without references: one type at each place,
- * choices as `anyOf` with the type inside, an object at the root. What is dropped makes it only more permissive.
+ * Converts a schema without references to the subset of JSON Schema that Moonshot accepts for tools: one type per
+ * subschema, choices as `anyOf` with the type inside, an object at the root. The result is at most more permissive.
  * Source: https://github.com/MoonshotAI/walle/blob/main/docs/mfjs-walle-vs-draft-2020-12.md
  */
 export function toMoonshotSchema(schema: Json): Json {
-  const whole = withoutAllOf(schema);
-  const root = toPlace(fold(whole, choicesOf(whole)));
+  const whole = mergeAllOf(schema);
+  const root = toSingleType(mergeBranches(whole, choicesOf(whole)));
   return { ...root, type: "object", properties: propertiesOf(root) };
 }
 
 function toSubset(schema: Json): Json {
-  const whole = withoutAllOf(schema);
+  const whole = mergeAllOf(schema);
   const choices = choicesOf(whole);
   if (choices.length > 0) {
     return choices.every(({ type }) => type === undefined || type === whole.type)
-      ? toPlace(fold(whole, choices))
+      ? toSingleType(mergeBranches(whole, choices))
       : toChoice(whole, choices.map(toSubset));
   }
-  if (!Array.isArray(whole.type)) return toPlace(whole);
+  if (!Array.isArray(whole.type)) return toSingleType(whole);
   const types = whole.type.filter((type) => typeof type === "string");
   return types.length === 1
-    ? toPlace({ ...whole, type: types[0] })
+    ? toSingleType({ ...whole, type: types[0] })
     : toChoice(
         whole,
-        types.map((type) => toPlace({ ...pick(whole, keysOfType[type] ?? []), type })),
+        types.map((type) => toSingleType({ ...pick(whole, keysOfType[type] ?? []), type })),
       );
 }
 
-/** Beside the branches stands nothing but words. A choice among the branches is one of this place too. */
+/** Builds an `anyOf` with only a title and a description next to it. Nested choices are flattened. */
 function toChoice(schema: Json, branches: readonly Json[]): Json {
   return {
     ...pick(schema, ["title", "description"]),
@@ -60,30 +60,30 @@ function toChoice(schema: Json, branches: readonly Json[]): Json {
   };
 }
 
-/** A place with one type. */
-function toPlace(schema: Json): Json {
+/** Converts a subschema with one type. */
+function toSingleType(schema: Json): Json {
   const { type, items, additionalProperties: further } = schema;
   const values = "const" in schema ? [schema.const] : schema.enum;
   return {
     ...pick(schema, plainKeys),
     ...(typeof type === "string" && { type }),
-    ...(isOneKind(values) && { enum: values }),
-    ...(isRecord(schema.properties) && toMembers(schema.properties, schema.required)),
-    ...(isFilled(items) && { items: toSubset(items) }),
+    ...(isUniform(values) && { enum: values }),
+    ...(isRecord(schema.properties) && convertProperties(schema.properties, schema.required)),
+    ...(isNonEmptyRecord(items) && { items: toSubset(items) }),
     ...(typeof further === "boolean" && { additionalProperties: further }),
     ...(isRecord(further) && { additionalProperties: toSubset(further) }),
   };
 }
 
-/** Only what is named may be required. */
-function toMembers(properties: Json, required: unknown): Json {
+/** Converts properties. Only declared properties may be required. */
+function convertProperties(properties: Json, required: unknown): Json {
   const names = namesOf(required).filter((name) => Object.hasOwn(properties, name));
   const members = Object.entries(properties).map(([name, one]) => [name, isRecord(one) ? toSubset(one) : {}]);
   return { properties: Object.fromEntries(members), ...(names.length > 0 && { required: names }) };
 }
 
-/** Branches that choose among the members of one object: all their members, and of those that must be there the common ones. */
-function fold(whole: Json, [first, ...others]: readonly Json[]): Json {
+/** Merges the branches of one object: all properties, and the required names that all branches share. */
+function mergeBranches(whole: Json, [first, ...others]: readonly Json[]): Json {
   const { anyOf: _, oneOf: __, ...schema } = whole;
   if (first === undefined) return schema;
   const common = others.reduce<string[]>(
@@ -95,9 +95,9 @@ function fold(whole: Json, [first, ...others]: readonly Json[]): Json {
   return { ...schema, ...(Object.keys(properties).length > 0 && { properties }), required };
 }
 
-function withoutAllOf({ allOf, ...schema }: Json): Json {
+function mergeAllOf({ allOf, ...schema }: Json): Json {
   return listOf(allOf).reduce<Json>((whole, one) => {
-    const part = withoutAllOf(one);
+    const part = mergeAllOf(one);
     const properties = { ...propertiesOf(whole), ...propertiesOf(part) };
     const required = [...new Set([...namesOf(whole.required), ...namesOf(part.required)])];
     return {
@@ -109,8 +109,8 @@ function withoutAllOf({ allOf, ...schema }: Json): Json {
   }, schema);
 }
 
-/** Values of an enum must be all texts or all numbers. */
-function isOneKind(values: unknown): boolean {
+/** Returns whether all values of an enum are strings, or all are numbers. */
+function isUniform(values: unknown): boolean {
   if (!Array.isArray(values) || values.length === 0) return false;
   const kinds = new Set(values.map((value) => typeof value));
   return kinds.size === 1 && (kinds.has("string") || kinds.has("number"));
@@ -128,4 +128,4 @@ const listOf = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(
 const pick = (schema: Json, keys: readonly string[]): Json =>
   Object.fromEntries(Object.entries(schema).filter(([key]) => keys.includes(key)));
 
-const isFilled = (value: unknown): value is Json => isRecord(value) && Object.keys(value).length > 0;
+const isNonEmptyRecord = (value: unknown): value is Json => isRecord(value) && Object.keys(value).length > 0;

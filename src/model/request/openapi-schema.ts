@@ -2,7 +2,7 @@ import { isRecord } from "../../base/text/record.ts";
 
 type Json = Record<string, unknown>;
 
-/** Keys of JSON Schema that OpenAPI 3.0, and so Gemini, refuses. */
+/** JSON Schema keywords that OpenAPI 3.0, and therefore Gemini, rejects. */
 const refusedKeys = new Set([
   "$schema",
   "$id",
@@ -27,22 +27,24 @@ const refusedKeys = new Set([
 
 const knownFormats = new Set(["enum", "date-time", "int32", "int64", "float", "double"]);
 
-/** The part of JSON Schema that OpenAPI 3.0 knows, of a schema without references. */
+/** Converts a schema without references to the subset of JSON Schema that OpenAPI 3.0 supports. */
 export function toOpenApiSchema(schema: Json): Json {
-  const kept: Json = {};
+  const result: Json = {};
   for (const [key, value] of Object.entries(schema)) {
-    if (!refusedKeys.has(key)) kept[key] = convertKey(key, value);
+    if (!refusedKeys.has(key)) result[key] = convertKey(key, value);
   }
-  if ("const" in schema) kept.enum = [String(schema.const)];
-  if (Array.isArray(kept.enum)) Object.assign(kept, { type: "string", enum: kept.enum.map(String) });
-  if (Array.isArray(kept.type)) Object.assign(kept, singleType(kept.type));
-  if (typeof kept.format === "string" && !knownFormats.has(kept.format)) delete kept.format;
-  if (kept.type === "array" && !isRecord(kept.items)) kept.items = { type: "string" };
-  if (Array.isArray(kept.required) && isRecord(kept.properties)) {
-    const known = kept.properties;
-    kept.required = kept.required.filter((name) => typeof name === "string" && Object.hasOwn(known, name));
+  if ("const" in schema) result.enum = [String(schema.const)];
+  if (Array.isArray(result.enum)) Object.assign(result, { type: "string", enum: result.enum.map(String) });
+  if (Array.isArray(result.type)) Object.assign(result, singleType(result.type));
+  if (typeof result.format === "string" && !knownFormats.has(result.format)) delete result.format;
+  if (result.type === "array" && !isRecord(result.items)) result.items = { type: "string" };
+  if (Array.isArray(result.required) && isRecord(result.properties)) {
+    const known = result.properties;
+    result.required = result.required.filter(
+      (name) => typeof name === "string" && Object.hasOwn(known, name),
+    );
   }
-  return kept;
+  return result;
 }
 
 function convertKey(key: string, value: unknown): unknown {

@@ -3,7 +3,7 @@ import type { EffortStyle, Quirks } from "../quirks.ts";
 
 type Json = Record<string, unknown>;
 
-/** A request's body as the provider takes it. */
+/** Adapts the body of a request to the provider. */
 export function adaptBody(body: Json, quirks: Quirks): Json {
   const { max_tokens: limit, reasoning_effort: chosen, temperature, top_p: topP, ...rest } = body;
   const hasTools = Array.isArray(rest.tools) && rest.tools.length > 0;
@@ -11,30 +11,30 @@ export function adaptBody(body: Json, quirks: Quirks): Json {
   return {
     ...rest,
     ...(limit !== undefined && { [quirks.maxTokensField]: limit }),
-    ...samplersOf(temperature, topP, quirks),
-    ...(effort !== undefined && effortOf(effort, quirks.effort)),
+    ...pickSamplers(temperature, topP, quirks),
+    ...(effort !== undefined && toEffortFields(effort, quirks.effort)),
     ...(hasTools && quirks.asksForParallelCalls && { parallel_tool_calls: true, ...pickParallel(rest) }),
   };
 }
 
-/** A request's messages as the provider takes them. */
+/** Adapts the messages of a request to the provider. */
 export function adaptMessages(messages: readonly unknown[], quirks: Quirks): readonly unknown[] {
-  const opened = withOpening(messages);
-  const answered = quirks.answersTools ? answerTools(opened) : opened;
+  const opened = ensureUserMessageFirst(messages);
+  const answered = quirks.answersTools ? insertAssistantMessages(opened) : opened;
   return quirks.marksCache ? markCache(answered) : answered;
 }
 
-/** Stands in for a first question that was lost on disk: providers refuse a conversation that begins with an answer. */
-function withOpening(messages: readonly unknown[]): readonly unknown[] {
+/** Adds a user message if the first one was lost on disk: providers reject conversations that begin with an answer. */
+function ensureUserMessageFirst(messages: readonly unknown[]): readonly unknown[] {
   const first = messages.findIndex((message) => roleOf(message) !== "system");
   if (first < 0 || roleOf(messages[first]) === "user") return messages;
   return messages.toSpliced(first, 0, { role: "user", content: lostOpening });
 }
 
-const lostOpening = "[The message that stood here could not be read any more.]";
+const lostOpening = "[This message could not be read from disk.]";
 
-/** Between a tool's result and a user message stands the word of the assistant that some templates want there. */
-function answerTools(messages: readonly unknown[]): unknown[] {
+/** Adds an assistant message between a tool result and a user message, as some chat templates require. */
+function insertAssistantMessages(messages: readonly unknown[]): unknown[] {
   return messages.flatMap((message, index) => {
     const isBehindTool = roleOf(message) === "user" && roleOf(messages[index - 1]) === "tool";
     return isBehindTool ? [{ role: "assistant", content: "Done." }, message] : [message];
@@ -43,18 +43,18 @@ function answerTools(messages: readonly unknown[]): unknown[] {
 
 const roleOf = (message: unknown): unknown => (isRecord(message) ? message.role : undefined);
 
-/** What a person set by hand stands. */
+/** Returns the configured value, which takes precedence. */
 const pickParallel = ({ parallel_tool_calls: set }: Json): Json =>
   set === undefined ? {} : { parallel_tool_calls: set };
 
-function samplersOf(temperature: unknown, topP: unknown, { samplers }: Quirks): Json {
+function pickSamplers(temperature: unknown, topP: unknown, { samplers }: Quirks): Json {
   if (samplers === "none") return {};
   const first = temperature === undefined ? {} : { temperature };
   if (topP === undefined || (samplers === "one" && temperature !== undefined)) return first;
   return { ...first, top_p: topP };
 }
 
-function effortOf(effort: unknown, style: EffortStyle): Json {
+function toEffortFields(effort: unknown, style: EffortStyle): Json {
   const isOff = effort === "none";
   const thinking = { thinking: { type: isOff ? "disabled" : "enabled" } };
   switch (style) {
@@ -72,25 +72,25 @@ function effortOf(effort: unknown, style: EffortStyle): Json {
 }
 
 /**
- * Marks the system prompt and the last two messages that have a text to mark, so that the next call finds all before
- * them in the cache. Providers take four marks at most.
+ * Adds `cache_control` to the system prompt and to the last two messages with text, so that the next call reads the
+ * prefix from the cache. Providers accept at most four marks.
  */
 function markCache(messages: readonly unknown[]): unknown[] {
   const markable = messages.flatMap((message, index) => (lastText(message) === undefined ? [] : [index]));
   const marked = new Set([...markable.slice(0, 1), ...markable.slice(-2)]);
   return messages.map((message, index) =>
-    marked.has(index) && isRecord(message) ? withCacheMark(message) : message,
+    marked.has(index) && isRecord(message) ? addCacheMark(message) : message,
   );
 }
 
-/** The part of a message that can bear a mark: a text, or the last of its parts. */
+/** Returns the text or the last part of a message, to which a mark can be added. */
 function lastText(message: unknown): unknown {
   const content = isRecord(message) ? message.content : undefined;
   if (typeof content === "string") return content === "" ? undefined : content;
   return Array.isArray(content) ? content.at(-1) : undefined;
 }
 
-function withCacheMark(message: Json): Json {
+function addCacheMark(message: Json): Json {
   const { content } = message;
   const parts = typeof content === "string" && content !== "" ? [{ type: "text", text: content }] : content;
   if (!Array.isArray(parts)) return message;

@@ -1,34 +1,34 @@
 import type { ModelMessage } from "ai";
-import type { Converted } from "./to-model-messages.ts";
+import type { ConvertedMessage } from "./to-model-messages.ts";
 
 /**
- * The messages of one request. The SDK writes each by itself, whatever stands around it: what it wrote for an earlier
- * request of the conversation is taken as it is, so that a step costs what is new in it.
+ * The messages of one request. The SDK converts each message independently of the others, so conversions of earlier
+ * requests are reused and a step converts only new messages.
  */
 export class RequestMessages {
-  readonly #all: readonly Converted[];
-  readonly #fresh: readonly Converted[];
+  readonly #all: readonly ConvertedMessage[];
+  readonly #fresh: readonly ConvertedMessage[];
 
-  constructor(all: readonly Converted[]) {
+  constructor(all: readonly ConvertedMessage[]) {
     this.#all = all;
     const fresh = all.filter(({ written }) => written === undefined);
-    // Without any message the SDK sends nothing.
+    // The SDK sends no request without messages.
     const last = all.findLast(({ messages }) => messages.length > 0);
     this.#fresh = fresh.some(({ messages }) => messages.length > 0) || last === undefined ? fresh : [last];
   }
 
-  /** Those that the SDK has to write. */
+  /** The messages that the SDK has to convert. */
   get fresh(): ModelMessage[] {
     return this.#fresh.flatMap(({ messages }) => messages);
   }
 
-  /** All of them, by those that the SDK wrote now, which begin with the instructions. */
+  /** Returns all messages: the newly converted ones, which begin with the instructions, and the reused ones. */
   join(written: readonly unknown[]): unknown[] {
     const lengths = this.#fresh.map(({ messages }) =>
-      messages.reduce((sum, one) => sum + writtenLength(one), 0),
+      messages.reduce((sum, one) => sum + countWritten(one), 0),
     );
     let at = written.length - lengths.reduce((sum, length) => sum + length, 0);
-    if (at !== 0 && at !== 1) throw new Error("the SDK writes messages in another way than it did");
+    if (at !== 0 && at !== 1) throw new Error("the SDK converted an unexpected number of messages");
     const joined = written.slice(0, at);
     for (const [index, one] of this.#fresh.entries())
       one.written = written.slice(at, (at += lengths[index] ?? 0));
@@ -37,5 +37,5 @@ export class RequestMessages {
   }
 }
 
-/** Each result of a call is a message of its own. */
-const writtenLength = ({ role, content }: ModelMessage): number => (role === "tool" ? content.length : 1);
+/** Returns how many messages the SDK creates: one for each tool result. */
+const countWritten = ({ role, content }: ModelMessage): number => (role === "tool" ? content.length : 1);

@@ -1,28 +1,28 @@
 import { toJson } from "../../base/text/json.ts";
 
-/** Conversations that are longer, mostly by their images, are not kept but made bytes anew for each request. */
-const keptLimitBytes = 8 * 1024 * 1024;
+/** Maximum size of a cached conversation. Larger ones, mostly with images, are serialized for each request. */
+const cacheLimitBytes = 8 * 1024 * 1024;
 
 const smallestBytes = 16 * 1024;
 
 /**
- * The messages of one conversation as they were last sent. Each step sends all of them again: what was sent before is
- * bytes already, so that a step costs what is new in it and not what its conversation is long.
+ * Caches the serialized messages of a conversation. Each step sends all messages again; only the ones after the common
+ * prefix with the previous request are serialized.
  */
 export class SerializedPrefixCache {
   #messages: unknown[] = [];
-  /** Where each of them ends. */
+  /** End offset of each message in the buffer. */
   #ends: number[] = [];
   #bytes = Buffer.alloc(0);
 
-  /** What stands between the brackets of a JSON array of them. The bytes stay as they are, whatever is sent later. */
+  /** Returns the elements of a JSON array of the messages, without brackets. The bytes never change afterwards. */
   encode(messages: readonly unknown[]): Uint8Array {
     let known = 0;
     while (known < this.#messages.length && isSame(this.#messages[known], messages[known])) known++;
     if (known < this.#messages.length) this.#cut(known);
     for (const message of messages.slice(known)) this.#add(message);
     const encoded = this.#bytes.subarray(0, this.#length);
-    if (this.#length > keptLimitBytes) this.#cut(0);
+    if (this.#length > cacheLimitBytes) this.#cut(0);
     return encoded;
   }
 
@@ -30,7 +30,7 @@ export class SerializedPrefixCache {
     return this.#ends.at(-1) ?? 0;
   }
 
-  /** Goes on from these in other memory: what was there may not be sent yet. */
+  /** Truncates into a new buffer: the old one may still be in use by a request. */
   #cut(known: number): void {
     this.#messages.length = known;
     this.#ends.length = known;
@@ -54,7 +54,7 @@ export class SerializedPrefixCache {
   }
 }
 
-/** Whether they are the same JSON. Texts that are one and the same in memory, as most are, compare at once. */
+/** Compares two JSON values. Identical references, which most are, compare in constant time. */
 function isSame(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (!isObject(one) || !isObject(other) || Array.isArray(one) !== Array.isArray(other)) return false;

@@ -12,7 +12,7 @@ import {
   type ToolPart,
   visibleOutput,
 } from "../../message/part.ts";
-import { mediumKinds, takesMedium } from "./media.ts";
+import { mediumKinds, acceptsMedium } from "./media.ts";
 import type { Model } from "../model.ts";
 import { quirksOf, type Quirks } from "../quirks.ts";
 
@@ -22,7 +22,7 @@ export const compactionQuestion = "What did we do so far?";
 export interface ModelMessagesOptions {
   readonly model: Model;
   readonly quirks?: Quirks;
-  /** What was converted before, of the same conversation for the same model. */
+  /** Cached conversions of the same conversation for the same model. */
   readonly conversions?: Conversions;
 }
 
@@ -30,18 +30,21 @@ type AssistantPart = Exclude<AssistantContent, string>[number];
 type UserPart = Exclude<UserContent, string>[number];
 type ToolResult = ToolModelMessage["content"][number];
 
-/** A message of the transcript as it goes to a model. */
-export interface Converted {
-  /** Empty where the model is told nothing of it. */
+/** A message of the transcript, converted for a model. */
+export interface ConvertedMessage {
+  /** Empty if the message is not sent. */
   readonly messages: readonly ModelMessage[];
-  /** The same as the SDK writes them for the provider, once it has. */
+  /** The messages in the provider's format, once the SDK has converted them. */
   written?: readonly unknown[];
 }
 
 /**
- * The visible transcript as messages for a model, for each message what it becomes. Every call has exactly one result,
- * which follows its message at once; media that the model does not take become a line of text; media that a tool
- * returned follow the results in a user message, because a tool's result is text for OpenAI-compatible providers.
+ * Converts the visible transcript to messages for a model, one entry per message.
+ *
+ * - Every call has exactly one result, which immediately follows its message.
+ * - Media that the model does not accept become a line of text.
+ * - Media that a tool returned follow the results in a user message: OpenAI-compatible providers take only text as the
+ *   result of a tool.
  */
 export function toModelMessages(
   messages: readonly Message[],
@@ -50,12 +53,12 @@ export function toModelMessages(
     quirks = quirksOf(model.ref.provider, "", model.ref.model),
     conversions = new Conversions(),
   }: ModelMessagesOptions,
-): Converted[] {
-  const told = messages.filter((message, index) => !isUnanswered(message, messages[index + 1]));
-  return conversions.of(told, { model, quirks });
+): ConvertedMessage[] {
+  const sent = messages.filter((message, index) => !isUnanswered(message, messages[index + 1]));
+  return conversions.of(sent, { model, quirks });
 }
 
-/** A compaction that failed or was cancelled asks what nobody answered. */
+/** Returns whether the message is the question of a compaction that failed or was cancelled. */
 function isUnanswered({ info, parts }: Message, next: Message | undefined): boolean {
   if (info.role !== "user" || !parts.some(({ type }) => type === "compaction")) return false;
   return next?.info.role !== "assistant" || next.parts.length === 0;
@@ -65,28 +68,31 @@ interface Conversion {
   readonly message: Message;
   readonly info: MessageInfo;
   readonly parts: readonly Part[];
-  /** Of those parts that are calls. */
+  /** Ids of the calls among the parts. */
   readonly callIds: CallIds;
-  /** The kinds of media that the model took, which may become fewer. */
+  /** The kinds of media that the model accepted at the time. */
   readonly media: string;
   readonly bringsThoughts: boolean;
-  readonly converted: Converted;
+  readonly converted: ConvertedMessage;
 }
 
-/** The ids under which the model is told of calls. */
+/** The ids of calls in the request. */
 type CallIds = ReadonlyMap<ToolPart, string>;
 
 /**
- * What the messages of a conversation were converted to. A long one is sent again with each step: converting all of it
- * anew makes as much garbage as its text is long, and takes as much longer as it has grown.
+ * Caches the converted messages of a conversation. The whole conversation is sent with each step; without a cache, the
+ * time and the garbage of a step would grow with its length.
  */
 export class Conversions {
   readonly #known: Conversion[] = [];
-  /** Ids that have a call. */
+  /** Call ids in use. */
   readonly #usedIds = new Set<string>();
 
-  /** From the first message on that changed all are converted anew: the ids of calls depend on those before. */
-  of(messages: readonly Message[], { model, quirks }: Pick<MessageContext, "model" | "quirks">): Converted[] {
+  /** Converts all messages from the first changed one on, since call ids depend on earlier messages. */
+  of(
+    messages: readonly Message[],
+    { model, quirks }: Pick<MessageContext, "model" | "quirks">,
+  ): ConvertedMessage[] {
     const media = mediumKinds.filter((medium) => model.abilities[medium]).join();
     const lastQuestion = messages.findLastIndex(({ info }) => info.role === "user");
     for (const [index, message] of messages.entries()) {
@@ -94,7 +100,7 @@ export class Conversions {
       const known = this.#known[index];
       if (known !== undefined && isUnchanged(known, message, { media, bringsThoughts })) continue;
       this.#forgetFrom(index);
-      const callIds = callIdsOf(message, quirks, this.#usedIds);
+      const callIds = assignCallIds(message, quirks, this.#usedIds);
       const { info } = message;
       const converted = { messages: toMessages(message, { model, quirks, callIds, bringsThoughts }) };
       const parts = [...message.parts];
@@ -110,7 +116,7 @@ export class Conversions {
   }
 }
 
-/** Infos and parts are replaced where they change, but for the text of what is being written, which nobody asks with. */
+/** Compares by reference: changed infos and parts are replaced. Only streaming text is mutated, and it is never sent. */
 function isUnchanged(
   known: Conversion,
   message: Message,
@@ -127,19 +133,19 @@ function isUnchanged(
 function toMessages(message: Message, context: MessageContext): ModelMessage[] {
   if (message.info.role === "user") return toUserMessage(message, context.model);
   const isOwn = isSameModel(message, context.model);
-  return stepsOf(message.parts).flatMap((parts) => toStepMessages(parts, { ...context, isOwn }));
+  return splitSteps(message.parts).flatMap((parts) => toStepMessages(parts, { ...context, isOwn }));
 }
 
 interface MessageContext {
   readonly model: Model;
   readonly quirks: Quirks;
   readonly callIds: CallIds;
-  /** Part of the turn that is answered now, for a model that wants its thoughts of that turn back. */
+  /** Whether reasoning is sent back: the message is part of the running turn, and the model wants it. */
   readonly bringsThoughts: boolean;
 }
 
 interface StepContext extends MessageContext {
-  /** Written by the model that is asked now. */
+  /** Whether the model of this request wrote the message. */
   readonly isOwn: boolean;
 }
 
@@ -161,7 +167,7 @@ function compactionText(carried: Carried | undefined): string {
 }
 
 /** A message may hold several model calls: each begins with a step-start. */
-function stepsOf(parts: readonly Part[]): Part[][] {
+function splitSteps(parts: readonly Part[]): Part[][] {
   const steps: Part[][] = [[]];
   for (const part of parts) {
     if (part.type === "step-start") steps.push([]);
@@ -185,10 +191,10 @@ function toStepMessages(parts: readonly Part[], context: StepContext): ModelMess
       media.push(...mediaOf(part, context.model));
     }
   }
-  // Reasoning alone answers nothing, and no provider takes a message of nothing else.
+  // No provider accepts a message with only reasoning.
   if (content.length === 0) return [];
-  const details = calls.length > 0 ? detailsOf(parts, context) : undefined;
-  const reasoning = details === undefined ? reasoningOf(parts, calls.length > 0, context) : [];
+  const details = calls.length > 0 ? pickReasoningDetails(parts, context) : undefined;
+  const reasoning = details === undefined ? pickReasoning(parts, calls.length > 0, context) : [];
   const assistant: ModelMessage = {
     role: "assistant",
     content: [...reasoning, ...content],
@@ -199,8 +205,8 @@ function toStepMessages(parts: readonly Part[], context: StepContext): ModelMess
   return media.length === 0 ? [assistant, tool] : [assistant, tool, { role: "user", content: media }];
 }
 
-/** Where a provider wants reasoning with each call, calls of another model bring a blank in its place. */
-function reasoningOf(
+/** Returns the reasoning to send back. If the provider requires it, calls of another model get a blank instead. */
+function pickReasoning(
   parts: readonly Part[],
   hasCalls: boolean,
   { quirks, isOwn, bringsThoughts }: StepContext,
@@ -215,15 +221,18 @@ function reasoningOf(
   return returnsReasoning === "calls" ? [{ type: "reasoning", text: " " }] : [];
 }
 
-/** Another model could not read them. */
-function detailsOf(parts: readonly Part[], { quirks, isOwn }: StepContext): ReasoningDetail[] | undefined {
+/** Returns the `reasoning_details` of the same model; another model cannot read them. */
+function pickReasoningDetails(
+  parts: readonly Part[],
+  { quirks, isOwn }: StepContext,
+): ReasoningDetail[] | undefined {
   if (!quirks.returnsReasoningDetails || !isOwn) return undefined;
   return parts.find((part) => part.type === "step-finish")?.reasoningDetails;
 }
 
 /**
- * The thought signatures that go back with a step's calls. A step has one with its first call; where none is at hand,
- * because another model made the calls, a word stands for it.
+ * The thought signatures sent back with the calls of a step. The first call needs one; if there is none because another
+ * model made the calls, a placeholder is sent.
  */
 class Signatures {
   readonly #missing: string | undefined;
@@ -283,23 +292,23 @@ function mediaOf(part: ToolPart, model: Model): UserPart[] {
 function toMedia(attachment: Attachment, model: Model): UserPart {
   const { mime, url, filename } = attachment;
   const name = filename === undefined ? "" : ` "${filename}"`;
-  if (!takesMedium(mime, model)) return text(`[Attached ${mime}${name}: this model cannot see it]`);
-  const data = base64Of(url);
+  if (!acceptsMedium(mime, model)) return text(`[Attached ${mime}${name}: this model cannot see it]`);
+  const data = parseBase64(url);
   if (data !== undefined) return filePart(data, mime, filename);
   if (/^https?:/.test(url) && mime.startsWith("image/") && URL.canParse(url)) {
     return filePart(new URL(url), mime, filename);
   }
-  return text(`[Attached ${mime}${name}: its content is not at hand]`);
+  return text(`[Attached ${mime}${name}: its content is not available]`);
 }
 
 function filePart(data: string | URL, mediaType: string, filename: string | undefined): FilePart {
   return { type: "file", data, mediaType, ...(filename !== undefined && { filename }) };
 }
 
-/** Text and directories were written into the message when it was made. */
+/** Returns whether the content was copied into the message when it was created (text and directories). */
 const isInlined = (mime: string): boolean => mime.startsWith("text/") || mime.endsWith("directory");
 
-function base64Of(url: string): string | undefined {
+function parseBase64(url: string): string | undefined {
   const comma = url.indexOf(",");
   if (!url.startsWith("data:") || comma < 0) return undefined;
   const data = url.slice(comma + 1);
@@ -308,12 +317,12 @@ function base64Of(url: string): string | undefined {
     : Buffer.from(decodeURIComponent(data)).toString("base64");
 }
 
-/** Providers refuse calls whose arguments are not an object, even where the call failed for just that. */
+/** Replaces arguments that are not an object: providers reject them even if the call failed for that reason. */
 function wireInput(input: unknown): Record<string, unknown> {
   return isRecord(input) ? { ...input } : {};
 }
 
-/** Providers refuse names that could not be a tool's, even where the call failed for just that. */
+/** Replaces invalid tool names: providers reject them even if the call failed for that reason. */
 function wireName(tool: string): string {
   return tool.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed";
 }
@@ -324,22 +333,22 @@ function isSameModel({ info }: Message, { ref }: Model): boolean {
 
 const text = (text: string) => ({ type: "text" as const, text });
 
-/** Gives each call the provider's own id where it can be used, and else one made of ours; no id twice. */
-function callIdsOf({ info, parts }: Message, { callId: allowed }: Quirks, used: Set<string>): CallIds {
+/** Assigns each call a unique id: the provider's own if it is valid here, otherwise one derived from ours. */
+function assignCallIds({ info, parts }: Message, { callId: allowed }: Quirks, used: Set<string>): CallIds {
   const ids = new Map<ToolPart, string>();
   const isFree = (id: string) => allowed.test(id) && !used.has(id);
   for (const part of info.role === "user" ? [] : parts) {
     if (part.type !== "tool") continue;
     const { providerCallId, callId } = part;
     const wished = [providerCallId, callId].find((id) => id !== undefined && isFree(id));
-    const id = wished ?? madeId(callId, isFree);
+    const id = wished ?? deriveId(callId, isFree);
     used.add(id);
     ids.set(part, id);
   }
   return ids;
 }
 
-function madeId(callId: string, isFree: (id: string) => boolean): string {
+function deriveId(callId: string, isFree: (id: string) => boolean): string {
   for (let round = 0; ; round++) {
     const hash = createHash("sha256").update(`${round}:${callId}`).digest("hex").slice(0, 9);
     if (isFree(hash)) return hash;

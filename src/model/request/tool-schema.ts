@@ -6,7 +6,7 @@ import { toOpenApiSchema } from "./openapi-schema.ts";
 
 type Json = Record<string, unknown>;
 
-/** A tool's input schema as the provider takes it. The root is always an object. */
+/** Converts a tool's input schema for the provider. The root is always an object. */
 export function toolSchema(schema: Json, quirks: Quirks): Json {
   const { $schema: _, ...rest } = schema;
   const root: Json = {
