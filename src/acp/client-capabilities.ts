@@ -1,37 +1,37 @@
 import type { ClientCapabilities, InitializeRequest } from "@agentclientprotocol/sdk/unstable";
 
-/** What the client said it can take; what is not said is not used. */
+/** Features of the client, derived from its `initialize` request. Features it does not announce are not used. */
 export interface ClientFeatures {
   /** Draws live terminals from `_meta.terminal_*` of tool calls. */
   terminalOutput: boolean;
   notices: boolean;
-  /** Shows compactions of its own. */
+  /** Shows compactions as such. */
   compaction: boolean;
-  /** Shows two options of the same kind beside each other; many clients keep one of a kind. */
+  /** Shows several permission options of the same kind; many clients show only one per kind. */
   duplicateOptionKinds: boolean;
-  /** Reads the titles of calls as Markdown. */
+  /** Renders titles of tool calls as Markdown. */
   markdownTitles: boolean;
   /** Shows forms (elicitation). */
   forms: boolean;
-  /** Brings the person to an address (elicitation). */
+  /** Opens URLs for the user (elicitation). */
   urls: boolean;
-  /** Gives and takes the text of files as they stand in its buffers. */
+  /** Reads files including unsaved changes in its buffers. */
   readFiles: boolean;
   writeFiles: boolean;
   /**
-   * What it draws of the work of tasks: their cards alone, calls below a call (by `_meta.claudeCode.parentToolUseId`),
-   * or child sessions of their own (unstable).
+   * How it shows the work of tasks: the task's card only, calls nested below the task's call
+   * (`_meta.claudeCode.parentToolUseId`), or child sessions (unstable).
    */
   childWork: "card" | "nested" | "sessions";
-  /** Shows plans that are documents (unstable). */
+  /** Shows plan documents (unstable). */
   planDocuments: boolean;
-  /** Reads what a turn used in the answer to its prompt (unstable): whoever names another unstable ability does. */
+  /** Reads token usage in the response to a prompt (unstable). Assumed if it announces another unstable feature. */
   turnUsage: boolean;
-  /** Tells calls that were cancelled from those that failed. */
+  /** Distinguishes cancelled calls from failed ones. */
   cancelledCalls: boolean;
-  /** Has switches among the options of a session. */
+  /** Supports boolean session options. */
   booleanOptions: boolean;
-  /** Shows the details of an internal error only where nothing stands beside them. */
+  /** Shows the details of an internal error only if its data has no other fields. */
   errorDetailsOnly: boolean;
 }
 
@@ -75,7 +75,7 @@ export function parseClientFeatures(request: InitializeRequest): ClientFeatures 
   };
 }
 
-/** Clients that are known to draw calls below a call; nothing in the protocol says it. */
+/** Clients that show nested calls; the protocol has no capability for it. */
 const nestingClients = new Set(["zed", "agent-shell"]);
 
 function getChildWork({ clientCapabilities, clientInfo }: InitializeRequest): ClientFeatures["childWork"] {

@@ -4,26 +4,26 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import type { SessionUpdate, ToolCallContent, ToolCallLocation } from "@agentclientprotocol/sdk/unstable";
 import { isInside } from "../workspace/paths.ts";
 
-/** A folder as the client named it, and where it is. */
+/** A folder: the path that the client uses, and its real path. */
 interface NamedFolder {
   readonly given: string;
   readonly real: string;
 }
 
-/** The parts of a call that name files. */
+/** Fields of a tool call that contain paths. */
 interface CallPaths {
   readonly locations?: readonly ToolCallLocation[] | null | undefined;
   readonly content?: readonly ToolCallContent[] | null | undefined;
 }
 
 /**
- * Paths as the client knows them. Everything here works with real paths; a client that opened a folder by a link looks
- * for its files below that link, and would take other names for other files.
+ * Maps real paths to the client's paths. The engine uses real paths; a client that opened a folder through a symbolic
+ * link would treat them as different files.
  */
 export class ClientPaths {
   readonly #folders: readonly NamedFolder[];
 
-  /** Of the folders that a client names for a session, which must be there. */
+  /** Creates the mapping of a session's folders. Throws if one does not exist. */
   static async create(params: {
     cwd: string;
     additionalDirectories?: readonly string[];
@@ -45,7 +45,7 @@ export class ClientPaths {
     return folder === undefined ? path : join(folder.given, relative(folder.real, path));
   }
 
-  /** The same for a file that is read or written by that name: not where the link leads elsewhere by now. */
+  /** Maps the path of a file to open. Returns the real path if the link has a new target. */
   async pathToOpen(path: string): Promise<string> {
     const folder = this.#findFolder(path);
     const real = folder && (await realpath(folder.given).catch(() => undefined));
@@ -72,7 +72,7 @@ export class ClientPaths {
     };
   }
 
-  /** The one that lies deepest. */
+  /** Finds the innermost folder that contains the path. */
   #findFolder(path: string): NamedFolder | undefined {
     return this.#folders
       .filter(({ real }) => isInside(path, [real]))

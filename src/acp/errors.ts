@@ -4,20 +4,20 @@ import { excerpt } from "../base/text/excerpt.ts";
 import type { AgentError } from "../message/message.ts";
 import { type ClientFeatures, noFeatures } from "./client-capabilities.ts";
 
-/** Characters of an error's message, and of its details: what a client or a provider sent may be said again in them. */
+/** Characters of an error's message and details, which may repeat text of a client or a provider. */
 export const messageLength = 1_000;
 const detailsLength = 10_000;
 
-/** What a program can go by beside the words. */
+/** Machine-readable error data. */
 interface ErrorFacts {
   readonly kind?: string;
-  /** Whether the same may go well when it is tried again. */
+  /** Whether a retry may succeed. */
   readonly retryable?: boolean;
-  /** The wait that the provider asked for. */
+  /** Delay that the provider requested. */
   readonly retryAfterMs?: number;
 }
 
-/** One line for the message, the same in `details`, where several clients look for it. */
+/** Creates an error with a one-line message, repeated in `details`, where several clients read it. */
 export function internalError(message: string, facts: ErrorFacts = {}): RequestError {
   return createError(-32603, message, facts);
 }
@@ -38,12 +38,12 @@ export function requestCancelled(requestId: unknown): RequestError {
   return RequestError.requestCancelled({ requestId });
 }
 
-/** Clients that retry a sign-in look for these first words. */
+/** The message begins with fixed words, which clients use to detect that they should sign in. */
 export function authRequired(message: string, facts: ErrorFacts = {}): RequestError {
   return createError(-32000, `Authentication required: ${message}`, facts);
 }
 
-/** What kind of failure it is, in words that programs compare. */
+/** Machine-readable names of failures. */
 const errorKinds: Readonly<Record<AgentError["code"], string>> = {
   auth: "auth",
   "no-model": "config",
@@ -63,7 +63,7 @@ const errorKinds: Readonly<Record<AgentError["code"], string>> = {
   internal: "internal",
 };
 
-/** How a turn that failed is answered. Beside the words stands what a program can go by, but for who reads only them. */
+/** Creates the error response of a failed turn. Clients with `errorDetailsOnly` get no machine-readable data. */
 export function turnError(
   error: AgentError,
   { errorDetailsOnly }: Pick<ClientFeatures, "errorDetailsOnly"> = noFeatures,
@@ -74,7 +74,7 @@ export function turnError(
   return internalError(message, errorDetailsOnly ? {} : facts);
 }
 
-/** What a request is answered with when this was thrown. */
+/** Converts a thrown value to an error response. */
 export function toErrorResponse(thrown: unknown): ErrorResponse {
   return (thrown instanceof RequestError ? thrown : internalError(messageOf(thrown))).toErrorResponse();
 }

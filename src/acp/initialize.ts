@@ -1,22 +1,20 @@
 import type { AuthMethod, InitializeRequest, InitializeResponse } from "@agentclientprotocol/sdk/unstable";
 
-/** The protocol version that is spoken; another one asked for is answered with it. */
+/** The supported protocol version, returned also for requests of another one. */
 const protocolVersion = 1;
 
 export const authMethodId = "fairlead";
 export const setupMethodId = "fairlead-setup";
 
-/** What the program knows of itself before anything else. */
 export interface ProgramInfo {
   version: string;
-  /** The command line that starts it, without the command's name: what older clients run in a terminal. */
+  /** The command line that starts the program, without the subcommand; older clients run it in a terminal. */
   launch: readonly string[];
 }
 
 /**
- * The answer to `initialize`. Pure and without imports at run time: it is given before anything else of the program
- * is loaded, and again when the protocol library has been, and both answers must be equal. `params` are the client's,
- * checked or not.
+ * Creates the response to `initialize`. Pure and without runtime imports: it is called before other modules are loaded
+ * and again by the protocol SDK, and both responses must be equal. `params` may be unvalidated.
  */
 export function createInitializeResult(
   { version, launch }: ProgramInfo,
@@ -49,13 +47,13 @@ export function createInitializeResult(
   };
 }
 
-/** The first one always works without a question where a model can be used: some clients always call it. */
+/** The first method succeeds without a question if a model is configured, because some clients always call it. */
 function createAuthMethods(launch: readonly string[], capabilities: unknown): AuthMethod[] {
   const agentMethod: AuthMethod = {
     id: authMethodId,
     name: "Model provider",
     description:
-      "Uses the key that is set in the environment (such as OPENAI_API_KEY) or in fairlead.json. Nothing else is asked.",
+      "Uses the API key from the environment (such as OPENAI_API_KEY) or from fairlead.json, without asking.",
   };
   const setup = createSetupMethod(launch, {
     typed: getProperty(getProperty(capabilities, "auth"), "terminal") === true,
@@ -64,7 +62,7 @@ function createAuthMethods(launch: readonly string[], capabilities: unknown): Au
   return setup === undefined ? [agentMethod] : [agentMethod, setup];
 }
 
-/** Asks in a terminal. Older clients know such a method by its `_meta` and need the whole command line. */
+/** Sets up a provider in a terminal. Older clients read the whole command line from `_meta`. */
 function createSetupMethod(
   launch: readonly string[],
   { typed, byMeta }: { typed: boolean; byMeta: boolean },
@@ -75,7 +73,7 @@ function createSetupMethod(
   const method = {
     id: setupMethodId,
     name: label,
-    description: "Asks in a terminal for a provider and its key, and stores it.",
+    description: "Asks for a provider and its API key in a terminal and stores the key.",
     ...(byMeta && { _meta: { "terminal-auth": { command, args: [...args, "setup"], label, env: {} } } }),
   };
   return typed ? { ...method, type: "terminal", args: ["setup"] } : method;
@@ -90,8 +88,8 @@ function getProperty(object: unknown, key: string): unknown {
 const highestVersion = 65_535;
 
 /**
- * The params with a version in them that the protocol has: where none can be read the client gets the one that is
- * spoken, as for any that is not.
+ * Replaces a missing or invalid protocol version in the params by a valid one, so that the client gets a response with
+ * the supported version.
  */
 export function normalizeVersion(params: unknown): unknown {
   const given = params ?? {};
@@ -110,7 +108,7 @@ function isVersion(version: unknown): boolean {
   );
 }
 
-/** Whether it is what clients send. */
+/** Quick check of the usual shape; other shapes are validated by the SDK. */
 export function isPlainInitialize(params: unknown): params is InitializeRequest {
   if (typeof params !== "object" || params === null || !("protocolVersion" in params)) return false;
   if (!isVersion(params.protocolVersion)) return false;

@@ -1,20 +1,20 @@
 import { excerpt } from "../base/text/excerpt.ts";
 import { isRecord } from "../base/text/record.ts";
 
-/** What is wrong by field, as zod formats it: each node has its own words in `_errors`. */
+/** Validation errors by field, as formatted by zod: each node has its messages in `_errors`. */
 type ErrorTree = Readonly<Record<string, unknown>>;
 
-/** Fields that a message names, and characters for each. */
+/** Maximum number of fields in a message, and of characters for each. */
 const faultsLimit = 3;
 const faultLength = 200;
 
 /**
- * What may be of several kinds, by its `type`, with the fields of each. A schema that fits none of them says what each
- * of them lacks, of which only what the meant one lacks is of use.
+ * A union with a `type` field, and the fields of each member. If no member matches, the schema reports the errors of
+ * all members; only those of the intended member are shown.
  */
 interface TaggedUnion {
   readonly kinds: Readonly<Record<string, readonly string[]>>;
-  /** The fields of the kind that has no `type`. */
+  /** The fields of the member without `type`. */
   readonly untyped?: readonly string[];
 }
 
@@ -33,7 +33,7 @@ const mcpServers: TaggedUnion = {
   untyped: ["name", "command", "args", "env"],
 };
 
-/** What is wrong with a request's parameters, in one line; undefined for what is no such tree or names nothing. */
+/** Formats validation errors of a request's params as one line. Returns undefined if `tree` contains none. */
 export function formatParamFaults(tree: unknown): string | undefined {
   if (!isRecord(tree) || !Array.isArray(tree._errors)) return undefined;
   const faults = collectFaults(tree, []);
@@ -58,7 +58,7 @@ function errorsAt({ _errors: words }: ErrorTree): string {
   return Array.isArray(words) ? [...new Set(words)].join(", ") : "";
 }
 
-/** Whether the field belongs to the kind that was meant, where there are several. */
+/** Whether the field belongs to the intended member of a union. */
 function isRelevant(tree: ErrorTree, field: string): boolean {
   const refused = findRejectedKinds(tree);
   const family = [contentBlocks, mcpServers].find(({ kinds }) => refused.some((kind) => kind in kinds));
@@ -68,7 +68,7 @@ function isRelevant(tree: ErrorTree, field: string): boolean {
   return family.untyped?.includes(field) ?? field === "type";
 }
 
-/** The kinds that this is not of, by the words for its `type`. */
+/** Returns the member types that do not match, parsed from the error messages of `type`. */
 function findRejectedKinds({ type }: ErrorTree): string[] {
   if (!isRecord(type)) return [];
   return Array.from(errorsAt(type).matchAll(/expected "(\w+)"/g), ([, kind = ""]) => kind);

@@ -1,6 +1,6 @@
 import type { KeyedSerial } from "../base/async.ts";
 
-/** Prompts that came before the setups of their session were answered: they wait for these, in their order. */
+/** Prompts that wait for earlier setup requests of their session, in order. */
 export class PendingPrompts {
   readonly #setups: KeyedSerial;
   readonly #waiting = new Map<string, Set<AbortController>>();
@@ -13,18 +13,18 @@ export class PendingPrompts {
     return this.#waiting.has(sessionId);
   }
 
-  /** Those that wait now are not to begin. */
+  /** Cancels the waiting prompts of a session. */
   cancel(sessionId: string): void {
     for (const waiting of this.#waiting.get(sessionId) ?? []) waiting.abort();
   }
 
-  /** Resolves behind the setups that came before, with whether the prompt is still to begin. */
+  /** Resolves after the earlier setups: true if the prompt should start, false if it was cancelled. */
   async wait(sessionId: string): Promise<boolean> {
     const own = new AbortController();
     const all = this.#waiting.get(sessionId) ?? new Set();
     this.#waiting.set(sessionId, all.add(own));
     try {
-      // The answer to a setup is on its way only a few promises after its end.
+      // The response to a setup is sent a few microtasks after its end.
       await this.#setups.run(sessionId, () => new Promise((resolve) => void setImmediate(resolve)));
       return !own.signal.aborted;
     } finally {

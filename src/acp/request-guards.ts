@@ -3,7 +3,7 @@ import { hasOnly } from "../base/validator.ts";
 import { isStringArray } from "../base/text/record.ts";
 import type { SessionParams } from "./methods/lifecycle.ts";
 
-// Requests that are known to be right at a look, for which the protocol's schemas need not be built.
+// Quick checks for simple requests, which make the protocol's schemas unnecessary.
 
 export type RequestId = string | number;
 export type PlainPrompt = Pick<PromptRequest, "sessionId" | "prompt">;
@@ -12,7 +12,7 @@ export function isRequestId(id: unknown): id is RequestId {
   return typeof id === "string" || Number.isInteger(id);
 }
 
-/** A session without servers and instructions of the client. */
+/** Params without MCP servers and system prompt. */
 export function isPlainNewSession(params: unknown): params is SessionParams {
   if (typeof params !== "object" || params === null || "systemPrompt" in params) return false;
   if (!("cwd" in params) || typeof params.cwd !== "string") return false;
@@ -21,12 +21,12 @@ export function isPlainNewSession(params: unknown): params is SessionParams {
   return !("additionalDirectories" in params) || isStringArray(params.additionalDirectories);
 }
 
-/** The same for one that is stored. */
+/** Params without MCP servers and system prompt, for a stored session. */
 export function isPlainStoredSession(params: unknown): params is SessionParams & { sessionId: string } {
   return isPlainNewSession(params) && "sessionId" in params && typeof params.sessionId === "string";
 }
 
-/** A list of what is not archived. */
+/** Params that do not ask for archived sessions. */
 export function isPlainList(params: unknown): params is Pick<ListSessionsRequest, "cwd" | "cursor"> {
   return hasOnly(params, ["cwd", "cursor"]) && [params.cwd, params.cursor].every(isTextOrAbsent);
 }
@@ -35,7 +35,7 @@ function isTextOrAbsent(value: unknown): boolean {
   return value === undefined || typeof value === "string";
 }
 
-/** A prompt of text alone. */
+/** Params with text blocks only. */
 export function isPlainPrompt(params: unknown): params is PlainPrompt {
   if (!hasOnly(params, ["sessionId", "prompt"])) return false;
   const { sessionId, prompt } = params;

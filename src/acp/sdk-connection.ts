@@ -18,17 +18,16 @@ import { promptHandlers } from "./methods/prompt.ts";
 import { askQuestions } from "./client/questions.ts";
 import type { Wire } from "./transport/wire.ts";
 
-/** The protocol library: it checks and routes what the client sends, and asks the client. */
+/** The protocol SDK: validates and routes the client's messages, and sends requests to the client. */
 export interface SdkConnection extends Pick<SessionHost, "ask" | "inquire" | "elicit" | "visited"> {
-  /** Takes a message, in its turn. */
   receive(message: AnyMessage): void;
-  /** Runs the task once everything that was taken before is with its handler. */
+  /** Runs the task after all earlier messages have reached their handlers. */
   runInOrder(task: () => void): void;
-  /** Calls back once everything that was taken before is with its handler. */
+  /** Ends the connection after all earlier messages have reached their handlers. */
   end(): void;
 }
 
-/** Puts the draft of the protocol's next version beside the stable one. */
+/** Adds the draft of the next protocol version to the stable agent. */
 export type AddDraftVersion = (
   stable: AgentConnector,
   connection: AcpConnection,
@@ -78,7 +77,7 @@ export function connectSdk(deps: SdkDeps): SdkConnection {
     visited: (elicitationId) => {
       connection.peer?.requests
         .completeElicitation(elicitationId)
-        .catch((error: unknown) => log.warn("nobody was told", errorFields(error)));
+        .catch((error: unknown) => log.warn("elicitation completion not sent", errorFields(error)));
     },
   };
 }
@@ -96,7 +95,7 @@ function createStableAgent(connection: AcpConnection, program: ProgramInfo): Age
   return app;
 }
 
-/** Once the client is `gone` it is not waited for. */
+/** Connects the stable agent and sets the connection's peer. File requests are aborted by `gone`. */
 function createConnector(app: AgentApp, connection: AcpConnection, gone: AbortSignal): AgentConnector {
   return {
     connect(stream) {
@@ -114,8 +113,8 @@ function createConnector(app: AgentApp, connection: AcpConnection, gone: AbortSi
 }
 
 /**
- * Runs one task in each round of the event loop. The library takes a message to its handler over a number of promises
- * that differs from method to method, so that of two messages at once the later one could be first.
+ * Runs one task per event loop iteration. The SDK awaits a different number of promises for each method before it calls
+ * the handler, so two messages at once could be handled in the wrong order.
  */
 function createOrderedRunner(): (task: () => void) => void {
   const waiting: (() => void)[] = [];
@@ -133,7 +132,7 @@ function createOrderedRunner(): (task: () => void) => void {
   };
 }
 
-/** The stream stays open when the client's input ended: the library would forget the requests that still run. */
+/** Creates the SDK's streams. They remain open after the client's input ended, or the SDK would drop running requests. */
 function createStream(wire: Wire) {
   let receive: (message: AnyMessage) => void = () => undefined;
   const readable = new ReadableStream<AnyMessage>({

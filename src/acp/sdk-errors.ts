@@ -4,8 +4,8 @@ import { invalidParams, messageLength, toOneLine } from "./errors.ts";
 import { formatParamFaults } from "./param-faults.ts";
 
 /**
- * The library words whatever a handler throws as "Internal error", what its schemas refuse as "Invalid params", and
- * repeats what it does not understand, however long; the person gets what was thrown, and which field was wrong.
+ * Improves error messages of the SDK: "Internal error" becomes the message of the thrown error, "Invalid params" names
+ * the invalid fields, and repeated input is shortened.
  */
 export function clarifyError(message: AnyMessage): AnyMessage {
   return "error" in message ? { ...message, error: clarify(message.error) } : message;
@@ -20,7 +20,7 @@ function clarify(error: ErrorResponse): ErrorResponse {
   return isRepeated ? { code, message: toOneLine(message) } : error;
 }
 
-/** What the library's schemas say of params, a tree of what is wrong by field; undefined for what is none. */
+/** Formats the SDK's validation errors. Returns undefined if `tree` contains none. */
 function formatInvalidParams(tree: unknown): ErrorResponse | undefined {
   const words = formatParamFaults(tree);
   return words === undefined ? undefined : invalidParams(words).toErrorResponse();

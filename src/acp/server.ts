@@ -14,22 +14,22 @@ export interface ServerDeps {
   wire: Wire;
   program: ProgramInfo;
   log: Log;
-  openSessions(door: SessionHost): Sessions;
+  openSessions(host: SessionHost): Sessions;
   account: Account;
-  /** Adds the draft of the protocol's next version; without it only the stable one is spoken. */
+  /** Adds the draft of the next protocol version; without it only the stable version is supported. */
   addDraftVersion?: AddDraftVersion;
-  /** Loads what a first prompt needs. Must not throw. */
+  /** Loads modules for the first prompt. Must not throw. */
   warmUp: () => Promise<void>;
-  /** Loads what a first call of a tool needs. Must not throw. */
+  /** Loads modules for the first tool call. Must not throw. */
   warmUpCalls: () => Promise<void>;
-  /** Called when a first prompt has had its time. */
+  /** Called once: after the first turn, or when the warm-up time has passed. */
   settle: () => void;
 }
 
 export interface AcpServer {
-  /** Resolves when the client is gone; what it still waits for may be answered after that. */
+  /** Resolves when the client disconnected; open requests may be answered after that. */
   readonly closed: Promise<void>;
-  /** Ends on the wire what runs in any session, for a program that cannot wait. */
+  /** Reports all running turns as ended; used when the process must exit. */
   abortTurns(reason: string): Promise<void>;
 }
 

@@ -59,7 +59,7 @@ describe("an automatic compaction", () => {
         const updates = editor.updates(sessionId);
         expect(agentText(updates)).toBe("The fact is 42.");
         expect(toolCalls(updates).map(({ title, status }) => [title, status])).toContainEqual([
-          "Summing up the conversation",
+          "Summarizing the conversation",
           "completed",
         ]);
       },
@@ -205,7 +205,7 @@ describe("/compact", () => {
       const replayed = editor.updates(sessionId).slice(before);
       expect(agentText(replayed)).toBe("The password of the door is swordfish.Swordfish.");
       expect(toolCalls(replayed).map(({ title, status }) => [title, status])).toEqual([
-        ["Summing up the conversation", "completed"],
+        ["Summarizing the conversation", "completed"],
       ]);
       const kinds = replayed.map(({ sessionUpdate }) => sessionUpdate);
       expect(kinds, "it is shown as it ended, at once").not.toContain("tool_call_update");

@@ -173,7 +173,7 @@ describe("the pickers", () => {
   });
 
   test.each<[string, (editor: Editor, sessionId: string) => Promise<unknown>, string]>([
-    ["mode", (editor, id) => editor.setMode(id, "nope"), 'There is no mode "nope". Modes: build, plan.'],
+    ["mode", (editor, id) => editor.setMode(id, "nope"), 'Mode "nope" not found. Modes: build, plan.'],
     ["hidden mode", (editor, id) => editor.setMode(id, "title"), 'no mode "title"'],
     ["subagent as a mode", (editor, id) => editor.setMode(id, "explore"), 'no mode "explore"'],
     ["prototype's name as a mode", (editor, id) => editor.setMode(id, "__proto__"), 'no mode "__proto__"'],

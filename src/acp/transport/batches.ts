@@ -1,34 +1,34 @@
 import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
 import { getId, isMessage, notAMessageError } from "./inbox.ts";
 
-/** Messages of one batch; whoever sends more is told to send several. */
+/** Maximum number of messages in one batch. */
 export const batchLimit = 100;
 
 type RequestId = string | number;
 
-/** What one batch is answered with, when all of it is there. */
+/** The responses of one batch, sent when all are complete. */
 interface Batch {
   readonly waitsFor: Set<RequestId>;
   readonly answers: AnyMessage[];
 }
 
-/** Batches of JSON-RPC: the answers to one array of messages go out as one array, in the order in which they came. */
+/** JSON-RPC batches: the responses to one array of messages are sent as one array, in order of completion. */
 export class Batches {
   readonly #open = new Map<RequestId, Batch>();
 
-  /** `answers` are what is known at once. Returns them when nothing else is to come. */
+  /** Opens a batch. `answers` are responses known at once, returned if the batch has no requests. */
   begin(requests: readonly RequestId[], answers: readonly AnyMessage[]): AnyMessage[] {
     const batch = { waitsFor: new Set(requests), answers: [...answers] };
     for (const id of requests) this.#open.set(id, batch);
     return requests.length === 0 ? batch.answers : [];
   }
 
-  /** Whether the answer to this request waits for those of a batch. */
+  /** Whether the response to this request belongs to an open batch. */
   has(id: RequestId | null): id is RequestId {
     return id !== null && this.#open.has(id);
   }
 
-  /** Takes an answer. Returns those of its batch when it was the last one. */
+  /** Adds a response. Returns all responses of the batch after the last one, otherwise none. */
   collect(id: RequestId, answer: AnyMessage): AnyMessage[] {
     const batch = this.#open.get(id);
     this.#open.delete(id);
@@ -41,13 +41,13 @@ export class Batches {
 
 export interface SortedBatch {
   messages: AnyMessage[];
-  /** Of those of the messages that must be answered. */
+  /** Ids of the messages that are requests. */
   requests: RequestId[];
-  /** The answers to whatever is no message. */
+  /** Error responses to invalid entries. */
   errors: AnyMessage[];
 }
 
-/** `unanswered` are the ids that are in use, which no other request may have. */
+/** Validates the entries of a batch. `unanswered` are the ids in use, which a new request must not repeat. */
 export function sortBatch(
   entries: readonly unknown[],
   unanswered: ReadonlySet<string | number>,
@@ -59,7 +59,7 @@ export function sortBatch(
     if (!isMessage(entry) || !isComplete(entry)) sorted.errors.push(createError(id, notAMessageError));
     else if (!isRequest(entry)) sorted.messages.push(entry);
     else if (id === null)
-      sorted.errors.push(createError(null, "Invalid request: an id is a text or a whole number."));
+      sorted.errors.push(createError(null, "Invalid request: id must be a string or an integer."));
     else if (used.has(id))
       sorted.errors.push(createError(null, `Invalid request: the id ${JSON.stringify(id)} is in use.`));
     else {
@@ -71,7 +71,7 @@ export function sortBatch(
   return sorted;
 }
 
-/** A call, or the answer to one. */
+/** Whether this is a request, a notification or a response. */
 function isComplete(message: AnyMessage): boolean {
   return "method" in message || ("id" in message && ("result" in message || "error" in message));
 }

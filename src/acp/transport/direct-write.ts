@@ -1,13 +1,14 @@
 import { writeSync } from "node:fs";
 import type { Writable } from "node:stream";
 
-/** Longer texts go to the stream: what the system takes of them at once is little. */
+/** Longer texts use the stream, because the system accepts only a small part at once. */
 const directWriteLimit = 16 * 1024;
 
 /**
- * Gives a short text to the system without the stream before it, which costs as much again as the writing. Only where
- * nothing waits in the stream, and where the system answers at once whether it takes it: Node opens pipes and sockets
- * so, on other systems than Windows. Returns what was not taken, for the stream.
+ * Writes a short text to the file descriptor without the stream, which doubles the cost of a write.
+ * - The stream must be empty.
+ * - Requires a non-blocking descriptor: Node opens pipes and sockets so, except on Windows.
+ * - Returns the part that was not written, for the stream; undefined if all was written.
  */
 export function writeDirectly(
   output: Writable & { fd?: number; isTTY?: boolean },
@@ -21,7 +22,7 @@ export function writeDirectly(
     const written = writeSync(fd, bytes);
     return written === bytes.length ? undefined : bytes.subarray(written);
   } catch {
-    // Full, or gone: the stream waits for the one and tells of the other.
+    // Full or closed: the stream waits or reports the error.
     return bytes;
   }
 }

@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import type { AnyMessage } from "@agentclientprotocol/sdk/unstable";
 import { isRecord } from "../../base/text/record.ts";
 
-/** A line may hold images in base64; a longer one is answered with an error and skipped, not kept. */
+/** Lines may contain base64 images. Longer lines are skipped and answered with an error. */
 const lineLimitBytes = 256 * 1024 * 1024;
 
 const newline = 0x0a;
@@ -12,14 +12,14 @@ type MessageId = string | number | null;
 
 export interface InboxHandlers {
   message(message: AnyMessage): void;
-  /** A line that is no message, with what to answer; the id is null where none can be known. */
+  /** Called for an invalid line, with the error to send. The id is null if unknown. */
   invalid(id: MessageId, code: number, reason: string): void;
-  /** An array with something in it, of which anything may be a message or not. */
+  /** Called for a non-empty array; its entries are not validated. */
   batch(entries: readonly unknown[]): void;
   end(): void;
 }
 
-/** Reads newline-delimited JSON. Each byte is looked at once, however the chunks are cut. */
+/** Reads newline-delimited JSON. Scans each byte once, also if lines span chunks. */
 export function readMessages(input: Readable, handlers: InboxHandlers): void {
   const line = new LineBuffer();
   input.on("data", (chunk: Buffer) => {
@@ -69,7 +69,7 @@ function parse(text: string): { value: unknown } | undefined {
   }
 }
 
-/** Some clients write the half that an answer lacks as null, which would be taken for an answer of its own. */
+/** Removes a null `result` or `error`, which some clients send along with the other one. */
 function removeNullField(value: unknown): unknown {
   if (!isRecord(value) || !("result" in value) || !("error" in value)) return value;
   const { result, error, ...rest } = value;
@@ -77,7 +77,7 @@ function removeNullField(value: unknown): unknown {
   return result === null ? { ...rest, error } : value;
 }
 
-/** What looks like JSON-RPC; the connection judges the rest. */
+/** Quick check for JSON-RPC; the connection validates the rest. */
 export function isMessage(value: unknown): value is AnyMessage {
   if (typeof value !== "object" || value === null || !("jsonrpc" in value)) return false;
   return value.jsonrpc === "2.0" && (!("method" in value) || typeof value.method === "string");

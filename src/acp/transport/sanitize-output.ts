@@ -1,18 +1,18 @@
 import { removeControls } from "../../base/text/controls.ts";
 import { toJson } from "../../base/text/json.ts";
 
-/** Fields in which the client is told something in our words, whoever chose them: providers, servers, models, projects. */
+/** Display fields; their texts may come from providers, servers, models and projects. */
 const sanitizedFields: ReadonlySet<string> = new Set(["message", "title", "name", "description", "hint"]);
 
-/** Fields that stay as they are: what the client called it, what tools were given and what they returned. */
+/** Fields that are never changed: ids of the client, and inputs and outputs of tools. */
 const unchangedFields: ReadonlySet<string> = new Set(["sessionId", "rawInput", "rawOutput", "content"]);
 
-/** In a JSON text that may hold a control character or a sign that turns the direction of writing. */
+/** Matches JSON that may contain a control character or a bidirectional control character. */
 const controlPattern = /\\u00[01]|\\[bfr]|[\u{7f}-\u{9f}\u{202a}-\u{202e}\u{2066}-\u{2069}]/u;
 
 /**
- * The JSON of what goes to the client. In errors, titles, names and what explains them there is nothing that a
- * terminal would obey or that turns writing around.
+ * Serializes a message to the client. Removes terminal and bidirectional control characters from errors, titles, names
+ * and descriptions.
  */
 export function toWireJson(value: unknown): string {
   const text = toJson(value);

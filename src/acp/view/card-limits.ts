@@ -1,24 +1,24 @@
 import type { ToolCallContent } from "@agentclientprotocol/sdk";
 import { beginningOf, excerpt } from "../../base/text/excerpt.ts";
 
-/** Of JSON in UTF-8. Together with the rest of a card a line stays below 1 MiB, on which some clients break. */
+/** Limits for JSON in UTF-8: a whole card remains below 1 MiB, where some clients fail. */
 const contentLimitBytes = 640 * 1024;
 const inputLimitBytes = 256 * 1024;
-/** Characters of each text of an input that is too long as a whole. */
+/** Characters of each string of an input that exceeds its limit. */
 const inputTextLength = 8 * 1024;
-/** Characters of the name of a tool, which is what the model wrote. */
+/** Characters of a tool name, which the model may have invented. */
 const nameLength = 200;
-/** Unchanged lines that stay around a change whose whole file is too long. */
+/** Unchanged lines shown around a change if the whole file is too long. */
 const contextLines = 20;
-/** Characters of each side of a diff that is still too long; escaped at its worst, six bytes each, both fit. */
+/** Characters of each side of a diff that is still too long; both fit even if each is escaped to six bytes. */
 const diffTextLength = 48 * 1024;
 
-/** What of a card's content fits into a line. What does not is cut, and says so. */
+/** Limits a card's content to one line of JSON. Adds a note for each shortened or removed item. */
 export function limitContent(content: readonly ToolCallContent[]): ToolCallContent[] {
-  let room = contentLimitBytes;
+  let bytesLeft = contentLimitBytes;
   return content.flatMap((item) => {
-    const fitting = [item, ...shrink(item)].find((one) => jsonBytes(one) <= room);
-    room -= fitting === undefined ? 0 : jsonBytes(fitting);
+    const fitting = [item, ...shrink(item)].find((one) => jsonBytes(one) <= bytesLeft);
+    bytesLeft -= fitting === undefined ? 0 : jsonBytes(fitting);
     if (fitting === item) return [item];
     return fitting === undefined
       ? [createText(`${describeItem(item)} is too long to be shown.`)]
@@ -26,7 +26,7 @@ export function limitContent(content: readonly ToolCallContent[]): ToolCallConte
   });
 }
 
-/** What the model gave a tool, its long texts cut where it is too long. */
+/** Limits a tool's input: truncates long strings if it is too long as a whole. */
 export function limitInput(input: unknown): unknown {
   if (input === undefined || jsonBytes(input) <= inputLimitBytes) return input;
   const truncate = truncateTexts(input);
@@ -37,7 +37,7 @@ export function limitName(name: string): string {
   return excerpt(name, nameLength);
 }
 
-/** The same in less and less space. */
+/** Returns shorter versions of an item, longest first. */
 function shrink(item: ToolCallContent): ToolCallContent[] {
   if (item.type === "content" && item.content.type === "text")
     return [createText(cut(item.content.text, diffTextLength))];
@@ -49,16 +49,16 @@ function shrink(item: ToolCallContent): ToolCallContent[] {
   return [part, { ...part, oldText: cutOld, newText: cut(newText, diffTextLength) }];
 }
 
-/** Both texts without what is the same before and behind the change, but for some lines. */
+/** Removes unchanged lines at both ends of the texts, except `contextLines` lines of context. */
 function trimUnchanged(oldText: string, newText: string): [string, string] {
   const [oldLines, newLines] = [oldText.split("\n"), newText.split("\n")];
-  const most = Math.min(oldLines.length, newLines.length);
+  const maxCommon = Math.min(oldLines.length, newLines.length);
   let start = 0;
-  while (start < most && oldLines[start] === newLines[start]) start++;
+  while (start < maxCommon && oldLines[start] === newLines[start]) start++;
   let end = 0;
-  while (end < most - start && oldLines.at(-1 - end) === newLines.at(-1 - end)) end++;
-  const [from, kept] = [Math.max(0, start - contextLines), Math.max(0, end - contextLines)];
-  const part = (lines: string[]) => lines.slice(from, lines.length - kept).join("\n");
+  while (end < maxCommon - start && oldLines.at(-1 - end) === newLines.at(-1 - end)) end++;
+  const [from, cut] = [Math.max(0, start - contextLines), Math.max(0, end - contextLines)];
+  const part = (lines: string[]) => lines.slice(from, lines.length - cut).join("\n");
   return [part(oldLines), part(newLines)];
 }
 

@@ -5,19 +5,19 @@ import type { AgentError } from "../../message/message.ts";
 import type { Log } from "../../base/log.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 
-/** Characters of a summary that are shown; the model has all of it. */
+/** Maximum characters of a summary that are shown; the model gets all of it. */
 const summaryLength = 60_000;
 
 /**
- * Shows that a conversation is summed up: as the protocol's own update where the client takes it, else as a quiet
- * call. The summary itself is never shown as an answer.
+ * Shows that a conversation is being summarized: as a compaction update if the client supports it, otherwise as a tool
+ * call. The summary is never shown as an agent message.
  */
 export class Compactions {
   readonly #client: ClientFeatures;
   readonly #send: (update: SessionUpdate) => Backpressure;
   readonly #log: Log;
   readonly #open = new Set<string>();
-  /** Those of the open ones that are not shown yet. */
+  /** Open compactions of a replay that are not sent yet. */
   readonly #unshown = new Set<string>();
 
   constructor(deps: { client: ClientFeatures; log: Log; send(update: SessionUpdate): Backpressure }) {
@@ -26,12 +26,12 @@ export class Compactions {
     this.#send = (update) => deps.send(update);
   }
 
-  /** Those that have begun, oldest first. */
+  /** Ids of the unfinished compactions, oldest first. */
   get open(): readonly string[] {
     return [...this.#open];
   }
 
-  /** What was shown so far is shown again. */
+  /** Clears all state before a replay. */
   forget(): void {
     this.#open.clear();
     this.#unshown.clear();
@@ -43,13 +43,13 @@ export class Compactions {
     await this.#sendBeginning(id);
   }
 
-  /** One of a conversation that is shown again: it is shown when its end is known, as one update. */
+  /** Begins a replayed compaction, which is sent as one update when its end is known. */
   beginReplayed(id: string): void {
     this.#open.add(id);
     this.#unshown.add(id);
   }
 
-  /** Shows those whose end is still to come. */
+  /** Sends the replayed compactions that have not ended. */
   async showUnended(): Promise<void> {
     for (const id of this.#unshown) await this.#sendBeginning(id);
     this.#unshown.clear();
@@ -63,7 +63,7 @@ export class Compactions {
     );
   }
 
-  /** More of the summary, while it is written. */
+  /** Sends more of a summary while the model writes it. */
   async add(id: string, text: string): Promise<void> {
     if (!this.#client.compaction || !this.#open.has(id)) return;
     await this.#send({
@@ -73,14 +73,14 @@ export class Compactions {
     });
   }
 
-  /** `summary` is shown in the place of what was shown while it was written; only for who shows compactions. */
+  /** Ends a compaction. Clients that show compactions replace the streamed text by `summary`. */
   async end(id: string, error: AgentError | undefined, summary = ""): Promise<void> {
     if (!this.#open.delete(id)) return;
-    const isHeld = this.#unshown.delete(id);
+    const isUnshown = this.#unshown.delete(id);
     if (this.#client.compaction) return this.#send(compactionEnd(id, error, this.#truncate(id, summary)));
     const end = callEnd(error);
     return this.#send(
-      isHeld
+      isUnshown
         ? { sessionUpdate: "tool_call", ...card(id), ...end }
         : { sessionUpdate: "tool_call_update", toolCallId: id, ...end },
     );
@@ -89,19 +89,19 @@ export class Compactions {
   #truncate(id: string, summary: string): string {
     const more = summary.length - summaryLength;
     if (more <= 0) return summary;
-    this.#log.warn("a long summary is not shown whole", { id, shown: summaryLength, more });
+    this.#log.warn("long summary truncated for the client", { id, shown: summaryLength, more });
     return `${beginningOf(summary, summaryLength)}\n… (${more} characters more, which the model has)`;
   }
 
-  /** Ends what was cut off before its summary was written. */
+  /** Ends compactions that were cancelled before the summary was complete. */
   async cancel(ids: readonly string[]): Promise<void> {
-    const error = { code: "cancelled", message: "It was cut off.", retryable: false } as const;
+    const error = { code: "cancelled", message: "The compaction was cancelled.", retryable: false } as const;
     for (const id of ids) await this.end(id, error);
   }
 }
 
 const card = (toolCallId: string) =>
-  ({ toolCallId, title: "Summing up the conversation", kind: "other" }) as const;
+  ({ toolCallId, title: "Summarizing the conversation", kind: "other" }) as const;
 
 function callEnd(error: AgentError | undefined): Pick<ToolCall, "status" | "content"> {
   if (error === undefined) return { status: "completed" };

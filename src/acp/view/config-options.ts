@@ -16,14 +16,14 @@ const modelOption = "model";
 const effortOption = "thought_level";
 const approvalOption = "approval";
 const compactionOption = "auto_compact";
-/** Leaves the effort to the agent, the configuration or the model; no model names one of its own so. */
+/** Uses the effort of the agent, the configuration or the model. No model has an effort with this name. */
 const defaultEffort = "default";
-/** Stands in the picker while nothing says which of the models is meant; no model's value is without a slash. */
+/** Placeholder while no model is selected. Differs from all model values, which contain a slash. */
 const noModel: SessionConfigSelectOption = { value: "none", name: "Choose a model" };
-/** How many of the valid names an error lists. */
+/** Maximum number of valid names in an error. */
 const listLimit = 20;
 
-/** The pickers as they stand, for the answers that carry them: as modes for clients that know no options, and as options. */
+/** Creates the pickers of a response: as options, and as modes for clients without options. */
 export function createPickers(session: Session, client: ClientFeatures) {
   return { modes: createModes(session), configOptions: createClientOptions(session, client) };
 }
@@ -35,7 +35,7 @@ function createModes(session: Session): SessionModeState {
   };
 }
 
-/** The options in the form that the client has for them. */
+/** Creates the options; booleans become selects for clients without boolean options. */
 export function createClientOptions(
   session: Session,
   { booleanOptions: switches }: ClientFeatures,
@@ -59,13 +59,13 @@ function createOptions(session: Session): SessionConfigOption[] {
   return [mode, ...known, approvalSelect(session), compactionSwitch(session)];
 }
 
-/** Changes the state behind an option. Throws for an option or a value that is not there. */
+/** Sets an option. Throws if the option or the value does not exist. */
 export async function setOption(session: Session, optionId: string, value: unknown): Promise<void> {
   const options = createOptions(session);
   const option = options.find(({ id }) => id === optionId);
   if (option === undefined)
     throw invalidParams(
-      `There is no option "${optionId}". Options: ${formatList(options.map(({ id }) => id))}.`,
+      `Option "${optionId}" not found. Options: ${formatList(options.map(({ id }) => id))}.`,
     );
   if (option.type === "boolean") return setBoolean(session, optionId, value);
   const values = listValues(option);
@@ -92,7 +92,7 @@ async function setBoolean(session: Session, optionId: string, value: unknown): P
 
 export async function setMode(session: Session, name: string): Promise<void> {
   const known = primaryAgents(session).map((agent) => agent.name);
-  if (!known.includes(name)) throw invalidParams(`There is no mode "${name}". Modes: ${formatList(known)}.`);
+  if (!known.includes(name)) throw invalidParams(`Mode "${name}" not found. Modes: ${formatList(known)}.`);
   await session.settings.setAgent(name);
 }
 
@@ -113,7 +113,7 @@ function modelSelect(session: Session): SessionConfigOption | undefined {
   };
 }
 
-/** How much the current model may think; nothing where it has no choice. */
+/** Creates the effort picker; undefined if the model has no efforts. */
 function effortSelect(session: Session): SessionConfigOption | undefined {
   const { model, effort } = session.settings;
   if (model === undefined || model.variants.length === 0) return undefined;
@@ -138,7 +138,7 @@ function approvalSelect(session: Session): SessionConfigOption {
     type: "select",
     id: approvalOption,
     name: "Approval",
-    description: "What goes without asking. What a rule denies stays denied.",
+    description: "Which tool calls run without asking. Rules that deny always apply.",
     category: "_approval",
     currentValue: session.info.approval ?? "ask",
     options: [...approvalChoices],
@@ -150,14 +150,14 @@ function compactionSwitch(session: Session): SessionConfigOption {
     type: "boolean",
     id: compactionOption,
     name: "Automatic compaction",
-    description: "Sums the conversation up by itself when the model's context is full.",
+    description: "Summarizes the conversation automatically when the model's context is full.",
     category: "model_config",
     currentValue: session.settings.autoCompact,
   };
 }
 
 const approvalChoices: readonly SessionConfigSelectOption[] = [
-  { value: "ask", name: "Ask", description: "Asks wherever a rule says so" },
+  { value: "ask", name: "Ask", description: "Asks when a rule says so" },
   {
     value: "accept-edits",
     name: "Accept edits",
@@ -166,7 +166,7 @@ const approvalChoices: readonly SessionConfigSelectOption[] = [
   {
     value: "auto",
     name: "Auto-approve",
-    description: "Asks for nothing that the rules leave open; only what they deny is refused",
+    description: "Runs everything without asking, except what rules deny",
   },
 ];
 
@@ -178,7 +178,7 @@ function primaryAgents(session: Session): Agent[] {
   return [...session.project.agents.values()].filter((agent) => !agent.hidden && agent.mode !== "subagent");
 }
 
-/** An agent as a person picks it. */
+/** Describes an agent for the mode picker. */
 function describeAgent({ name, label, description, color }: Agent): AgentDescription {
   return {
     name: label ?? capitalize(name),

@@ -5,14 +5,14 @@ import type { FilePart } from "../../message/part.ts";
 import type { Audience, PromptBlock } from "../../conversation/prompt-input.ts";
 import { invalidParams } from "../errors.ts";
 
-/** Characters of what a person writes at once; no model reads more. */
+/** Characters of text in one prompt; more than any model accepts. */
 const textLimit = 10_000_000;
 
-/** What the client sent, as the engine takes it. Throws for what was not advertised and for nothing at all. */
+/** Converts a prompt for the engine. Throws if it is empty or contains unsupported content. */
 export function toPromptBlocks(blocks: readonly ContentBlock[]): PromptBlock[] {
   if (blocks.every(isBlank)) throw invalidParams("The prompt is empty.");
   if (blocks.every((block) => isBlank(block) || isForUserOnly(block)))
-    throw invalidParams("The prompt is empty: all of it is for the person's eyes only.");
+    throw invalidParams("The prompt is empty: all of its content is for the user only.");
   assertShort(blocks);
   return blocks.map(toPromptBlock);
 }
@@ -21,7 +21,7 @@ function assertShort(blocks: readonly ContentBlock[]): void {
   const length = blocks.reduce((sum, block) => sum + (block.type === "text" ? block.text.length : 0), 0);
   if (length <= textLimit) return;
   throw invalidParams(
-    `The prompt has ${length} characters of text, of which up to ${textLimit} are taken. Put what is long into a file and name the file.`,
+    `The prompt has ${length} characters of text; the limit is ${textLimit}. Put long text into a file and name the file.`,
   );
 }
 
@@ -65,7 +65,7 @@ function toPromptBlock(block: ContentBlock): PromptBlock {
   }
 }
 
-/** Some clients send a whole data URL in the place of its data. */
+/** Some clients send a whole data URL instead of its data. */
 function removeDataUrlPrefix(data: string): string {
   return data.startsWith("data:") ? data.slice(data.indexOf(",") + 1) : data;
 }
@@ -76,7 +76,7 @@ function toAudience(audience: readonly string[] | null | undefined): Audience {
   return audience.every((who) => who === "user") ? "person" : "both";
 }
 
-/** The updates that show a person's message again. */
+/** Creates the updates that replay a user message. */
 export function toUserUpdates(message: Message): SessionUpdate[] {
   const messageId = message.info.id;
   return message.parts.flatMap((part): SessionUpdate[] => {
@@ -89,7 +89,7 @@ export function toUserUpdates(message: Message): SessionUpdate[] {
   });
 }
 
-/** Characters of base64 of an image that is shown again; some clients break on a line of 1 MiB. */
+/** Base64 characters of a replayed image; some clients fail on a line of 1 MiB. */
 const imageLength = 960 * 1024;
 
 function toFileContent(part: FilePart): ContentBlock {

@@ -4,13 +4,13 @@ import type {
   SessionConfigSelectOptions,
 } from "@agentclientprotocol/sdk/unstable";
 
-/** How a switch is chosen in a client that has none. */
+/** Values of a boolean option in clients without boolean options. */
 const booleanValues: readonly SessionConfigSelectOption[] = [
   { value: "on", name: "On" },
   { value: "off", name: "Off" },
 ];
 
-/** Switches as choices between two values, for clients without switches. */
+/** Converts boolean options to selects with two values, for clients without boolean options. */
 export function toSelects(options: readonly SessionConfigOption[]): SessionConfigOption[] {
   return options.map((option) => {
     if (option.type !== "boolean") return option;
@@ -20,13 +20,13 @@ export function toSelects(options: readonly SessionConfigOption[]): SessionConfi
   });
 }
 
-/** Which way a switch is to go, said in either form. */
+/** Parses a boolean or its select value; undefined for other values. */
 export function parseBoolean(value: unknown): boolean | undefined {
   if (typeof value === "boolean") return value;
   return value === "on" ? true : value === "off" ? false : undefined;
 }
 
-/** Models under the names of their providers, where there are several; `provider/model` is what a value looks like. */
+/** Groups models by provider if there are several providers. Values have the form `provider/model`. */
 export function groupByProvider(choices: readonly SessionConfigSelectOption[]): SessionConfigSelectOptions {
   const groups = Map.groupBy(choices, ({ value }) => getProvider(value));
   const providers = [...groups.keys()].filter((name) => name !== noProvider);
@@ -34,7 +34,7 @@ export function groupByProvider(choices: readonly SessionConfigSelectOption[]): 
   return [...groups].map(([group, options]) => ({ group, name: group, options }));
 }
 
-/** Above what stands there while no model is chosen. */
+/** Group of the placeholder while no model is selected. */
 const noProvider = "No model";
 
 function getProvider(value: string): string {

@@ -1,12 +1,12 @@
 import type { Backpressure } from "../../base/async.ts";
 
 /**
- * Sends growing output at most once per interval: the first piece at once, what follows together. A timer runs only
- * while something waits.
+ * Limits live output to one update per interval: the first chunk at once, later chunks merged. A timer runs only while
+ * output is waiting.
  */
 export class OutputPacer {
   readonly #intervalMs: number;
-  /** "all" sends each character once; a number sends the newest so many characters every time. */
+  /** "all" sends each character once; a number N sends the last N characters each time. */
   readonly #keep: "all" | number;
   readonly #send: (text: string) => Backpressure;
   #text = "";
@@ -22,7 +22,7 @@ export class OutputPacer {
     this.#send = send;
   }
 
-  /** Resolves when the client is ready for more. */
+  /** Adds output. Await the result to respect backpressure. */
   async add(delta: string): Promise<void> {
     this.#text += delta;
     this.#isNew = true;
@@ -33,7 +33,7 @@ export class OutputPacer {
     await this.#sending;
   }
 
-  /** Sends what waits, where each character counts; a tail is dropped, the whole follows it anyway. */
+  /** Sends waiting output in mode "all". A waiting tail is dropped, because the complete output follows. */
   async end(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;

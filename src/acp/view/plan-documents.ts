@@ -6,7 +6,7 @@ import type { FileChange, ToolPart } from "../../message/part.ts";
 
 const planFolders = new Set(PLAN_FILES.map((pattern) => dirname(pattern)));
 
-/** Unstable: the plans that a call wrote or took away, for clients that show documents as plans. */
+/** Creates plan updates (unstable) for the plan documents that a call wrote or deleted. */
 export function createPlanUpdates({ state }: ToolPart, cwd: string): SessionUpdate[] {
   if (state.status !== "completed" && state.status !== "error") return [];
   return (state.changes ?? []).filter(({ path }) => isPlan(path, cwd)).map(toUpdate);

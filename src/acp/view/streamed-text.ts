@@ -1,15 +1,15 @@
 interface PartProgress {
-  /** Characters of the part that were taken. */
+  /** Received characters of the part. */
   length: number;
-  /** What was taken and not shown yet, as all of it is blank; undefined from the first word on. */
+  /** Leading whitespace that was not sent yet; undefined after the first word. */
   blanks: string | undefined;
 }
 
-/** How much of the model's texts a client was shown. Blanks wait for a word: alone they would be an empty message. */
+/** Tracks the sent text per part. Leading whitespace waits for a word: alone it would create an empty message. */
 export class StreamedText {
   readonly #parts = new Map<string, PartProgress>();
 
-  /** Takes more of a part's text. Returns what is to be shown now. */
+  /** Adds a delta. Returns the text to send now. */
   add(partId: string, text: string): string {
     const said = this.#parts.get(partId) ?? { length: 0, blanks: "" };
     this.#parts.set(partId, said);
@@ -21,7 +21,7 @@ export class StreamedText {
     return isBlank ? "" : shown;
   }
 
-  /** Takes what of the whole text was not taken yet. Returns what is to be shown now. */
+  /** Adds the rest of the complete text. Returns the text to send now. */
   complete(partId: string, whole: string): string {
     return this.add(partId, whole.slice(this.#parts.get(partId)?.length ?? 0));
   }

@@ -16,14 +16,16 @@ export interface SubagentsDeps extends Omit<ToolCallsDeps, "send"> {
   send(update: SessionUpdate): Backpressure;
   /** Sends an update under a child session, for clients that know them. */
   sendFrom(child: SessionId, update: SessionUpdate): Backpressure;
-  /** What was said in a child session, oldest first. */
+  /** Messages of a child session, oldest first. */
   history(child: SessionId): AsyncIterable<Message>;
 }
 
 /**
- * Shows what tasks do in their child sessions. Every client sees a line for each step on the task's own card, which
- * the engine writes. Beside that a client that knows child sessions gets theirs; one that draws calls below a call
- * gets the child's calls in the session itself; any other only those that the person was asked about.
+ * Shows the work of tasks in their child sessions. Each client sees one line per step on the task's card, written by
+ * the engine. In addition:
+ * - clients with child sessions get updates of the child session;
+ * - clients with nested calls get the child's calls in the parent session;
+ * - other clients get only the calls that the user was asked about.
  */
 export class Subagents {
   readonly #deps: SubagentsDeps;
@@ -38,24 +40,24 @@ export class Subagents {
     await (await this.#task(callId, child)).receive(event);
   }
 
-  /** Makes a child's call known to the client, which is asked about it next. */
+  /** Sends a child's call before the client receives a question about it. */
   async announce(callId: string): Promise<void> {
     for (const task of this.#tasks.values()) await task.announce(callId);
   }
 
-  /** It is being asked about under this title. */
+  /** Resends a call's content after a question with this title. */
   resetCard(callId: string, title: string | undefined): void {
     for (const task of this.#tasks.values()) task.resetCard(callId, title);
   }
 
-  /** The task's call has ended: what its child still does is not shown any more. */
+  /** Called when the task's call has ended; later work of the child is not shown. */
   async end(callId: string): Promise<void> {
     const task = this.#tasks.get(callId);
     this.#tasks.delete(callId);
     await task?.end();
   }
 
-  /** Shows a finished task's work as it was shown live. */
+  /** Replays a finished task like it was shown live. */
   async replay({ callId, state, title }: ToolPart): Promise<void> {
     const metadata = "metadata" in state ? state.metadata : undefined;
     const id = metadata?.["sessionId"];
@@ -80,16 +82,16 @@ export class Subagents {
   }
 }
 
-/** The work of one child session, as one client sees it. */
+/** Shows one child session to the client. */
 class ChildSessionView {
   readonly #deps: SubagentsDeps;
   readonly #child: Child;
   readonly #calls: ToolCalls;
-  /** The newest of each call that has not ended. */
+  /** Newest part of each unfinished call. */
   readonly #open = new Map<string, ToolPart>();
   readonly #shown = new Set<string>();
   readonly #streamed = new StreamedText();
-  /** The messages that the child was told: they stand on the task's card. */
+  /** User messages of the child: its prompt, which the task's card shows. */
   readonly #promptIds = new Set<MessageId>();
   #hasEnded = false;
 
@@ -189,7 +191,7 @@ class ChildSessionView {
     if (text !== "") await this.#deps.sendFrom(this.#child.id, textChunk(kind, partId, text));
   }
 
-  /** An update that the stable protocol does not have yet; it goes to clients that asked for it only. */
+  /** Sends an unstable update, for clients that announced child sessions. */
   async #sendState(update: SubagentUpdate): Promise<void> {
     await this.#deps.send({ sessionUpdate: "subagent_update", ...update });
   }
@@ -197,7 +199,7 @@ class ChildSessionView {
 
 const taskEnded = "The task ended before this call did.";
 
-/** Clients that draw calls below the call that made them go by this. */
+/** Sets the id of the parent call, which clients with nested calls read. */
 function addParentCall(callId: string, update: SessionUpdate): SessionUpdate {
   const meta = { ...update._meta, claudeCode: { parentToolUseId: callId } };
   return { ...update, _meta: meta };

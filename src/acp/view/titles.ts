@@ -3,13 +3,13 @@ import { showInvisible } from "../../permission/invisible.ts";
 import { cut } from "./card-limits.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 
-/** Characters of a card's title, which may be a whole command. */
+/** Characters of a title, which may be a whole command. */
 const titleLength = 20_000;
 
-/** Kinds whose titles are text to every client: commands and files. */
+/** Kinds whose titles every client shows as plain text: commands and files. */
 const plainKinds: ReadonlySet<ToolKind> = new Set(["execute", "edit"]);
 
-/** A call's title with everything in it visible, also where the client takes it for Markdown. */
+/** Formats a call's title: invisible characters are shown, Markdown is escaped if the client renders it. */
 export function formatTitle(
   title: string,
   kind: ToolKind,
@@ -19,7 +19,7 @@ export function formatTitle(
   return markdownTitles && !plainKinds.has(kind) ? escapeMarkdown(shown) : shown;
 }
 
-/** Signs of Markdown that stand for something; an underscore inside of a word does not, nor does a dash behind one. */
+/** Escapes Markdown syntax, but no underscore inside a word and no dash after one. */
 function escapeMarkdown(text: string): string {
   return text.replace(/[\\`*[\]<>~|]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|^[#+-](?=\s)/gu, "\\$&");
 }

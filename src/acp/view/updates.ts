@@ -4,13 +4,13 @@ import type { Todo } from "../../message/message.ts";
 import type { Part } from "../../message/part.ts";
 import type { Session } from "../../session/session.ts";
 
-/** More of a text of the model; chunks with the same id are one text. */
+/** Creates a chunk of model text. Chunks with the same id belong to one message. */
 export function textChunk(kind: "text" | "reasoning", messageId: string, text: string): SessionUpdate {
   const sessionUpdate = kind === "text" ? "agent_message_chunk" : "agent_thought_chunk";
   return { sessionUpdate, messageId, content: { type: "text", text } };
 }
 
-/** That a model call failed and is tried again. */
+/** Reports that a model call failed and will be retried. */
 export function retryUpdate(retry: Part & { type: "retry" }): SessionUpdate {
   const seconds = Math.max(1, Math.round(retry.delayMs / 1000));
   const text = `${removeControls(retry.error)}\nTrying again in ${seconds} s (attempt ${retry.attempt} of ${retry.attempts}).\n\n`;
@@ -30,7 +30,7 @@ export function titleUpdate(title: string, updatedAt: number): SessionUpdate {
   return { sessionUpdate: "session_info_update", title, updatedAt: new Date(updatedAt).toISOString() };
 }
 
-/** Tokens in the context, of how many, and what the session has cost in US dollars. */
+/** `used` and `size` are tokens of the context; `cost` is the session's cost in US dollars. */
 export function usageUpdate(used: number, size: number, cost: number | undefined): SessionUpdate {
   return {
     sessionUpdate: "usage_update",
@@ -40,7 +40,7 @@ export function usageUpdate(used: number, size: number, cost: number | undefined
   };
 }
 
-/** What can be called with a slash. */
+/** Lists the slash commands. */
 export function listCommands(session: Session): AvailableCommand[] {
   return session.commands.map(({ name, description, hint }) => ({
     name,
