@@ -22,7 +22,7 @@ export function describeTest(invocation: Invocation): OpaqueReason | undefined {
   return describeSubscripts(invocation) ?? describeProgram(invocation, findProgram("test"));
 }
 
-/** These evaluate the text in `name[…]`, which may run a command. */
+/** Describes builtins that evaluate the subscript in `name[…]`, which may run a command. */
 export function describeSubscripts({ args, command: { argv } }: Invocation): OpaqueReason | undefined {
   const inner = argv[0]?.text === "[" ? args.slice(0, -1) : args;
   const names = /^(?:test|\[)$/.test(argv[0]?.text ?? "") ? findTestedNames(inner) : inner;
@@ -32,7 +32,7 @@ export function describeSubscripts({ args, command: { argv } }: Invocation): Opa
   return evaluates ? opaqueReasons.subscript : undefined;
 }
 
-/** The names behind `-v`; others are texts to a test. */
+/** Returns the variable names after `-v` and `-R`; other words of a test are text. */
 function findTestedNames(args: readonly Argument[]): Argument[] {
   return args.filter((_, index) => /^-[vR]$/.test(args[index - 1]?.text ?? ""));
 }

@@ -9,7 +9,7 @@ import { findProgram } from "./program-table.ts";
 import { canonicalText, literalArgument, unknownArguments } from "../syntax/word.ts";
 import type { Argument } from "../syntax/word.ts";
 
-/** Tests of find that run or write: `;` or `+` ends the command of the first four. */
+/** Actions of `find` that run a command, up to `;` or `+`, and that write a file. */
 const runActions = new Set(["-exec", "-execdir", "-ok", "-okdir"]);
 const writeActions = new Set(["-fprint", "-fprint0", "-fprintf", "-fls"]);
 
@@ -42,7 +42,7 @@ function followsLinks({ options, tests }: FindWords): boolean {
   return options.some(({ text }) => /^-[A-Z]*L/.test(text)) || tests.some(({ text }) => text === "-follow");
 }
 
-/** What stands behind `-x` is a command that gets what was found. */
+/** The words after `-x` are a command that receives the found files. */
 export function describeFd(invocation: Invocation): OpaqueReason | undefined {
   const { scan, args, command, evalContext } = invocation;
   const runs = args.findIndex(({ text }) => /^(?:-[xX]|--exec(?:-batch)?)$/.test(text));
@@ -52,7 +52,7 @@ export function describeFd(invocation: Invocation): OpaqueReason | undefined {
   return describeProgram({ ...invocation, args: args.slice(0, runs + 1) }, findProgram("fd"));
 }
 
-/** What find runs; a program that only reads gets the files that are there now, any other what nobody can know. */
+/** Creates the command that `find` runs. Its files are known only if it does nothing but read them. */
 function createFoundCommand(
   written: readonly Argument[],
   command: SimpleCommand,
@@ -63,7 +63,7 @@ function createFoundCommand(
   return { ...command, argv, raw: canonicalText(argv), assignments: [] };
 }
 
-/** A `+` ends the command behind `{}` only, and never one that a person is asked for. */
+/** Takes the words of a command: up to `;`, or up to `+` after `{}` unless the action is `-ok`. */
 function takeCommandWords(action: string, words: readonly Argument[]): readonly Argument[] {
   const isAsked = action.startsWith("-ok");
   const end = words.findIndex(
@@ -81,7 +81,7 @@ function enterFoundFolder(option: string, evalContext: EvalContext): EvalContext
   return option.endsWith("dir") ? { ...evalContext, workingDirs: undefined } : evalContext;
 }
 
-/** Tests of find that leave something out. */
+/** Whether a test of `find` excludes files. */
 function isNarrowing({ text }: Argument): boolean {
   return /^-(?:i?l?name|i?path|i?wholename|i?regex|[acm](?:time|min)|newer\w*|size|empty|user|group|perm)$/.test(
     text,

@@ -12,7 +12,7 @@ import type { Program } from "./program-table.ts";
 import { knownText, literalArgument, sliceValue } from "../syntax/word.ts";
 import type { Argument } from "../syntax/word.ts";
 
-/** git before its command. */
+/** Options of git before the subcommand. */
 export const gitProgram: Program = {
   valueFlags: "-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source",
   dangerousFlags: "-c --config-env --exec-path --git-dir --work-tree --namespace",
@@ -24,7 +24,7 @@ const commonDangerousFlags =
 const commonTextFlags =
   "-m --message --author --date --grep --format --pretty --since --until --after --before -S -G -L --trailer -n --max-count --committer";
 
-/** git's commands with more than the common options. */
+/** Subcommands that take more than the common options, or that are opaque. */
 const gitCommands: Record<string, Program> = {
   grep: {
     dangerousFlags: `${commonDangerousFlags} -O`,
@@ -121,7 +121,7 @@ const gitCommands: Record<string, Program> = {
   hook: { opaque: "it runs a hook of the repository" },
 };
 
-/** What is known of one of git's commands. */
+/** Returns the record of a subcommand; a default for others. */
 function findGitCommand(name: string): Program {
   return (
     (Object.hasOwn(gitCommands, name) ? gitCommands[name] : undefined) ?? {
@@ -132,11 +132,11 @@ function findGitCommand(name: string): Program {
   );
 }
 
-/** `git config` only reads with one of these options, unless a later one takes it back, or with such a first word. */
+/** `git config` only reads with one of these options, unless `--no-…` negates it, or with `get` or `list`. */
 const configReads = /^(?:--get(?:-all|-regexp)?|--list|-l|--show-origin)$/;
 const configReadsNot = /^--no-[gl]/;
 const configReading = /^(?:get|list)$/;
-/** With one of these it changes something though it is given one word. */
+/** With one of these `git config` changes something even with a single operand. */
 const configChanges = /^(?:--(?:unset|rem|ren|ed|add|rep).*|-\w*e\w*|edit)$/;
 
 export function describeGit(invocation: Invocation): OpaqueReason | undefined {
@@ -180,7 +180,7 @@ function describeSubcommand(
   return doubt;
 }
 
-/** `git worktree add a` fills the folder `a`. */
+/** `git worktree add a` writes the folder `a`. */
 function addWorktree(
   scan: Scan,
   args: readonly Argument[],
@@ -191,7 +191,7 @@ function addWorktree(
   if (folder) addPath(scan, folder, { access: "edit", folder: true, below: true }, evalContext);
 }
 
-/** Commands that print what files are or were, and such that pack all of them. */
+/** Subcommands that print file contents, and those that pack all files. */
 const printingCommands = splitWords(
   "show diff log blame annotate cat-file grep archive diff-tree format-patch whatchanged",
 );
@@ -219,7 +219,7 @@ function addPrintedFiles(scan: Scan, args: readonly Argument[], evalContext: Eva
   for (const path of paths) addPath(scan, path, { access: "read", within: true }, evalContext);
 }
 
-/** `-L1,5:a` and `-L :name:a` print lines of `a`, as `:a` does. */
+/** Removes the line range: `-L1,5:a` and `-L :name:a` print lines of `a`. */
 function removeLineRange(arg: Argument, index: number, args: readonly Argument[]): Argument {
   const isRange = arg.text.startsWith("-L") || args[index - 1]?.text === "-L";
   const from = isRange ? arg.text.lastIndexOf(":") : -1;
@@ -239,7 +239,7 @@ const unknownFileReason = "the file that it prints cannot be known before it run
 /** `HEAD:a`, `:a`, `:2:a`; neither a search for a message (`:/a`) nor an option. */
 const inRevision = /^(?!-)(?:[^:{]|\{[^}]*\})*:(?:[0-3]:)?(?!\/)(.+)$/s;
 
-/** Each `-C` leads on from the one before. */
+/** Applies each `-C`, relative to the one before. */
 function enterFolders({ flags: found }: ParsedOptions, evalContext: EvalContext): EvalContext {
   const folders = found.flatMap(({ name, value }) => (name === "-C" && value ? [value] : []));
   return folders.reduce(enterFolder, evalContext);
@@ -252,7 +252,7 @@ function addCheckoutPaths(scan: Scan, args: readonly Argument[], evalContext: Ev
   for (const file of files) addPath(scan, file, { access: "edit", below: true }, evalContext);
 }
 
-/** Words that are no options and yet make git run something. */
+/** Returns the reason for an operand that makes git run something. */
 function findDangerousWord(
   subcommand: string,
   rest: readonly Argument[],

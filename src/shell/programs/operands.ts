@@ -88,7 +88,7 @@ export function addOperands(
   }
 }
 
-/** Without one it is the folder that it runs in. */
+/** Adds folders that are listed; the working folder if there is no operand. */
 export function addFolders(
   scan: Scan,
   folders: readonly Argument[],
@@ -99,13 +99,13 @@ export function addFolders(
   for (const folder of all) addPath(scan, folder, { access: "visible", folder: true, follows }, evalContext);
 }
 
-/** Files below the folder, named by what the program reads. */
+/** Adds the working folder, below which files are written that the arguments do not name. */
 export function addUnnamedWrites(scan: Scan, evalContext: EvalContext): void {
   scan.invalidateListings();
   addPath(scan, literalArgument("."), { access: "edit", folder: true, below: true }, evalContext);
 }
 
-/** A folder gets files with the names of the sources, or with such as nobody names here. */
+/** Adds a folder in which files are written: copies of the sources, or files with unknown names. */
 function addOutputFolder(
   scan: Scan,
   folder: Argument,
@@ -119,7 +119,7 @@ function addOutputFolder(
       addPath(scan, inside, { access: "edit" }, evalContext);
 }
 
-/** `@file`, `<file` or `name=@file;type=…`; another text is sent as it is. */
+/** Adds the file in `@file`, `<file` or `name=@file;type=…`; other values are sent as text. */
 function addUpload(scan: Scan, value: Argument, evalContext: EvalContext): void {
   if (!value.values)
     return /[@<]/.test(value.known) || value.known === ""
@@ -131,7 +131,7 @@ function addUpload(scan: Scan, value: Argument, evalContext: EvalContext): void 
   }
 }
 
-/** The result has another ending. */
+/** Adds a file that is replaced by one with another extension. */
 function addConvertedFile(scan: Scan, file: Argument, edit: PathUse, evalContext: EvalContext): void {
   addPath(scan, file, { access: "read" }, evalContext);
   addPath(scan, file, edit, evalContext);
@@ -147,13 +147,13 @@ function removeExtension(path: string): string {
   return path.slice(0, path.length - extname(path).length);
 }
 
-/** What is packed is gone afterwards. */
+/** Adds files that are deleted after packing. */
 function addRemovedSources(scan: Scan, members: readonly Argument[], evalContext: EvalContext): void {
   for (const member of members)
     addPath(scan, member, { access: "edit", below: true, removes: true }, evalContext);
 }
 
-/** An archive may get an ending of its own. */
+/** Adds an archive, also with the extension that the program may add, and its members. */
 function addArchive(
   scan: Scan,
   [archive, ...members]: readonly Argument[],
@@ -172,7 +172,7 @@ function addArchive(
   for (const member of members) addPath(scan, member, read, evalContext);
 }
 
-/** Files whose names begin with the word. */
+/** Adds the files whose names begin with the word. */
 export function addFilesWithPrefix(scan: Scan, beginning: Argument, evalContext: EvalContext): void {
   const values = beginning.values?.map(({ text }) => ({ text: `${text}*`, glob: true }));
   addPath(scan, { ...beginning, values }, { access: "edit" }, evalContext);
@@ -188,7 +188,7 @@ function savesFiles(options: ParsedOptions, program: Program): boolean {
   return !hasFlag(options, program.outputFileFlags) && !hasFlag(options, program.outputDirFlags);
 }
 
-/** A file's address is read; what is fetched may be saved under the last name of its address. */
+/** Adds local files among the URLs, and the files under which downloads are saved. */
 function addAddresses(
   scan: Scan,
   addresses: readonly Argument[],
@@ -208,7 +208,7 @@ function addAddresses(
   }
 }
 
-/** The folder that is named, or one with the name of what is cloned. */
+/** Adds the target folder of a clone, by default named after the repository. */
 function addClone(scan: Scan, [from, to]: readonly Argument[], evalContext: EvalContext): void {
   scan.invalidateListings();
   if (from) addVisiblePaths(scan, from, evalContext);
@@ -225,7 +225,7 @@ function getCloneFolder(address: string): string {
   );
 }
 
-/** Of a program that runs a script only the script is known to be read. */
+/** Adds files that are read. If a program runs a script, only the script is known to be read. */
 function addReads(
   scan: Scan,
   operands: readonly Argument[],
@@ -241,7 +241,7 @@ function addReads(
     addPath(scan, literalArgument("."), read, evalContext);
 }
 
-/** The last operand is written unless an option names the target; a folder gets files with the sources' names. */
+/** Adds sources and target. The last operand is the target unless an option names it; it may be a folder. */
 function addCopies(
   scan: Scan,
   operands: readonly Argument[],
@@ -271,7 +271,7 @@ function addCopies(
   for (const file of [target, ...inside]) addBackup(scan, file, suffix?.text ?? "~", evalContext);
 }
 
-/** What is overwritten is kept under a longer name, or under a numbered one. */
+/** Adds the backup of an overwritten file: with a suffix (`a~`) or a number (`a.~1~`). */
 function addBackup(scan: Scan, file: Argument, suffix: string, evalContext: EvalContext): void {
   addPath(
     scan,
@@ -286,7 +286,7 @@ function addBackup(scan: Scan, file: Argument, suffix: string, evalContext: Eval
   );
 }
 
-/** A wildcard alone may stand for sources and a target; a link without one is made where the shell is. */
+/** Returns the target. A single wildcard may match sources and target; a single link source is linked from `.`. */
 function findTarget(
   operands: readonly Argument[],
   program: Program,
@@ -299,7 +299,7 @@ function findTarget(
   return last?.values?.some(({ glob }) => glob) === true ? last : undefined;
 }
 
-/** `cp x/.env folder` may write `folder/.env`; `cp -r x/. folder` and `cp x/* folder` what lies in `x` now. */
+/** Paths that a copy creates in a folder: `cp x/.env d` may write `d/.env`; `cp x/* d` writes every name in `x`. */
 function pathsInTarget(scan: Scan, target: Argument, source: Argument, evalContext: EvalContext): Argument[] {
   if (!target.values) return [];
   const names = (source.values ?? [{ text: "*", glob: true }]).flatMap((value) => [
@@ -314,7 +314,7 @@ function pathsInTarget(scan: Scan, target: Argument, source: Argument, evalConte
   );
 }
 
-/** Names in a folder that is copied with what it holds (`x/`, `x/.`, `x/*`). */
+/** Names in a source folder whose contents are copied (`x/`, `x/.`, `x/*`). */
 function namesInSource(scan: Scan, { text }: Value, { workingDirs }: EvalContext): readonly string[] {
   const folder = /^(.*?)\/+(?:\.|\*|)$/s.exec(text)?.[1];
   if (folder === undefined || /[*?]/.test(folder)) return [];

@@ -6,18 +6,18 @@ import { literalArgument, sliceValue } from "../syntax/word.ts";
 export interface ParsedOption {
   name: string;
   value?: Argument;
-  /** The value stands in a word of its own and is a text in which no path is looked for. */
+  /** The value is text and never a path. */
   isText: boolean;
 }
 
 export interface ParsedOptions {
   flags: readonly ParsedOption[];
   operands: readonly Argument[];
-  /** An argument that cannot be known may be an option. */
+  /** An argument whose text is unknown may be an option. */
   isUncertain: boolean;
 }
 
-/** Tells options, their values and operands apart, as getopt does with the program's table. */
+/** Splits arguments into options, their values and operands, as getopt does. */
 export function parseOptions(args: readonly Argument[], program: Program): ParsedOptions {
   const reading = new OptionParser(args, program);
   return reading.run();
@@ -61,7 +61,7 @@ class OptionParser {
     return { flags: this.#found, operands: this.#operands, isUncertain: this.#unsure };
   }
 
-  /** An option that cannot be told from what is known of the word. */
+  /** Whether the word may be an option that its known text does not show. */
   #mayBeAnother({ values, known }: Argument, isOption: boolean): boolean {
     if (values) return false;
     if (!isOption) return known === "";
@@ -124,7 +124,7 @@ class OptionParser {
     }
   }
 
-  /** A shortened long option takes its word too. */
+  /** Expands the abbreviation of a long option that takes a value. */
   #fullName(name: string): string {
     if (!name.startsWith("--") || this.#valued.has(name)) return name;
     const full = [...this.#valued].filter((option) => option.startsWith(name));
@@ -136,12 +136,12 @@ class OptionParser {
     const value = this.#valued.has(full) ? this.#take() : undefined;
     this.#found.push({ name: full, isText: this.#texts.has(full), ...(value && { value }) });
     if (value?.splits && !value.values) this.#unsure = true;
-    // What looks shortened may be an option of its own, which takes no word: then that is an operand.
+    // The abbreviation may be another option without a value; then the next word is an operand.
     if (value && full !== name && !this.#program.stopsAtFirstOperand) this.#operands.push(value);
   }
 }
 
-/** The options of a program's table that are there, as the table spells them. */
+/** Returns the options of the list that are present, as the list spells them. */
 export function findFlags(options: ParsedOptions, list: string | undefined): string[] {
   const dangers = splitWords(list);
   const hits = options.flags.flatMap(({ name }) => [...dangers].filter((danger) => isSpelling(name, danger)));
@@ -152,13 +152,13 @@ export function hasFlag(options: ParsedOptions, list: string | undefined): boole
   return findFlags(options, list).length > 0;
 }
 
-/** Options that none of the lists has. */
+/** Returns the options that are in none of the lists. */
 export function findUnknownFlags(options: ParsedOptions, ...lists: (string | undefined)[]): string[] {
   const known = new Set(lists.flatMap((list) => [...splitWords(list)]));
   return options.flags.map(({ name }) => name).filter((name) => !known.has(name) && !/^-\d$/.test(name));
 }
 
-/** Long options may be shortened to what is still theirs. */
+/** Whether `name` is the option or an abbreviation of it. */
 function isSpelling(name: string, option: string): boolean {
   return (
     name === option ||

@@ -7,18 +7,18 @@ import { findProgram } from "./program-table.ts";
 import { knownText, literalArgument } from "../syntax/word.ts";
 import type { Argument, Value } from "../syntax/word.ts";
 
-/** Files whose names one program hands to another; undefined where they cannot be known. */
+/** Files whose names one program passes to another; undefined if they are unknown. */
 export type PipedFiles = readonly Value[] | undefined;
 
-/** Entries below a folder that are looked at; where there are more nobody can say what is handed over. */
+/** Maximum number of entries below a folder; with more, the passed files are unknown. */
 const entriesLimit = 2_000;
 
-/** Programs that do no more with the files that they are given than to read them. */
+/** Programs that only read the files they are given. */
 const readers = splitWords(
   "cat head tail wc grep egrep fgrep rg ls stat du file nl tac rev od hexdump strings cut fold sort sed awk jq diff cmp comm column paste join md5sum sha1sum sha256sum sha512sum b2sum shasum cksum basename dirname realpath readlink echo printf",
 );
 
-/** Whether the words, without what is handed over, are a command that only reads it. */
+/** Whether the command only reads the files that are passed to it. */
 export function isReader([program, ...args]: readonly Argument[]): boolean {
   const written = program && knownText(program);
   if (written === undefined || (written.includes("/") && !isSystemProgram(written))) return false;
@@ -28,14 +28,14 @@ export function isReader([program, ...args]: readonly Argument[]): boolean {
   return findFlags(parseOptions(args, known), known.dangerousFlags).length === 0;
 }
 
-/** The words of a `find`: options, folders and, from the first test on, what it looks for and does. */
+/** The arguments of `find`: options, start folders, and tests with actions. */
 export interface FindWords {
   readonly options: readonly Argument[];
   readonly starts: readonly Argument[];
   readonly tests: readonly Argument[];
 }
 
-/** What `find` hands to the action at this place among its tests: only what stands before it leaves something out. */
+/** Lists the files that `find` passes to the action at index `action`; only earlier tests exclude files. */
 export function listFoundFiles(
   scan: Scan,
   find: FindWords,
@@ -49,7 +49,7 @@ export function listFoundFiles(
   return findFilesBelow(scan, starts, evalContext, createEntryFilter(find.tests, action));
 }
 
-/** The files whose names a command prints, each behind such an end, where that can be told. */
+/** Lists the files whose names a command prints, each followed by the terminator; undefined if unknown. */
 export function listPrintedFiles(
   scan: Scan,
   argv: readonly Argument[],
@@ -80,7 +80,7 @@ export function listPrintedFiles(
   }
 }
 
-/** Tests and actions with which `find` prints names and nothing else. */
+/** Tests and actions with which `find` prints only names. */
 const printingTests = /^-(?:print0?|type|i?name|i?path|maxdepth|mindepth|mtime|newer|size|not|o|prune)$/;
 
 function listFilesOfFind(
@@ -111,7 +111,7 @@ export function splitFindWords(args: readonly Argument[]): FindWords {
   };
 }
 
-/** Options of a search that change nothing of what it prints: names of files below the folders that it names. */
+/** Options with which a search prints only names of files below its folders. */
 const searchFlags =
   "-l --files-with-matches --files -i -w -F -e -E -P -r -s -S -n -x -g --glob -t --type --regexp --include --exclude --exclude-dir";
 
@@ -148,7 +148,7 @@ function listFilesOfGit(
     : undefined;
 }
 
-/** Options with which a filter still lets through whole lines of what it gets, or fewer of them. */
+/** Options with which a filter prints some lines of its input unchanged. */
 const filterFlags: Readonly<Record<string, string>> = {
   grep: "-v -i -E -F -P -w -x --invert-match",
   sort: "-r -n -u -f -V --reverse --unique",
@@ -181,7 +181,7 @@ function listFilesBelow(
   return rejectOddNames(findFilesBelow(scan, starts, evalContext, anyEntry), end);
 }
 
-/** As names are read from a pipe: not where one of them would become several, another, or an option. */
+/** Returns undefined if a name would be split, changed or taken for an option when read from a pipe. */
 function rejectOddNames(files: PipedFiles, end: NameTerminator): PipedFiles {
   const odd = end === "nul" ? /\/-/ : /[\s'"\\]|\/-/;
   const isOdd = (name: string) => odd.test(name);
@@ -190,7 +190,7 @@ function rejectOddNames(files: PipedFiles, end: NameTerminator): PipedFiles {
 
 interface EntryFilter {
   fits(name: string): boolean;
-  /** How many folders deep. */
+  /** Maximum depth in folders. */
   depth: number;
 }
 
@@ -216,7 +216,7 @@ function findFilesBelow(
   return folders.length === 0 ? undefined : found;
 }
 
-/** What a search begins with, whatever it is called, and what lies below it; links are named, not followed. */
+/** Lists the start folder, which always matches, and the entries below it. Links are listed, not followed. */
 function listEntriesBelow(scan: Scan, folder: string, wanted: EntryFilter): string[] | undefined {
   const { context } = scan;
   if (context.list === undefined) return undefined;
@@ -237,11 +237,11 @@ function listEntriesBelow(scan: Scan, folder: string, wanted: EntryFilter): stri
 
 const anyEntry: EntryFilter = { fits: () => true, depth: Number.POSITIVE_INFINITY };
 
-/** What passes the tests before an action; all, where anything stands among them that may let others pass. */
+/** Creates the filter of the tests before an action; accepts everything if they contain `-o`, `!` or brackets. */
 function createEntryFilter(tests: readonly Argument[], action: number): EntryFilter {
   if (tests.some(({ text }) => /^(?:-o|-or|,|!|-not|[()])$/.test(text))) return anyEntry;
   const before = parseFindTests(action === -1 ? tests : tests.slice(0, action));
-  // Wherever it stands it holds for all, and the last one counts.
+  // Applies to the whole search wherever it is, and the last one wins.
   const depths = tests.filter(({ text }) => text === "-maxdepth");
   const depth = depths.length === 1 ? before?.get("-maxdepth")?.[0] : undefined;
   const known = (before?.get("-name") ?? []).filter((pattern) => !/[[\\]/.test(pattern));
@@ -256,7 +256,7 @@ const testsWithValue =
 const testsWithoutValue =
   /^-(?:a|and|true|empty|mount|xdev|depth|daystart|readable|writable|executable|print0?|prune)$/;
 
-/** The words behind each test, by its name; undefined where it cannot be told which word is a test. */
+/** Returns the values of each test by its name; undefined if a word is not a known test. */
 function parseFindTests(words: readonly Argument[]): ReadonlyMap<string, readonly string[]> | undefined {
   const found = new Map<string, string[]>();
   for (let at = 0; at < words.length; at++) {

@@ -1,43 +1,70 @@
 import { indexByName } from "./dispatch-by-name.ts";
 
 /**
- * What is known of programs: which of their words are files, and through which options they run or write something
- * that is not named otherwise. Options are lists with blanks between. A long one counts where it is shortened too,
- * a short one inside a cluster (`-xi`).
+ * The effects of one program: its files, and the options that run or write something else.
+ *
+ * Fields that end in `Flags` are lists of options, separated by blanks (`"-o --output"`).
+ * - A long option also matches its abbreviations (`--out`), a short one also inside a cluster (`-xo`).
+ * - `*` instead of a list means "with or without options"; only the fields that say so accept it.
+ *
+ * docs/shell-analysis.md shows how to add a program.
  */
 export interface Program {
-  /** Options that take the next word. */
+  // Options with a value. An option belongs in one of these lists if it takes the next word.
+
+  /** The value may be a path, and is checked for one. */
   readonly valueFlags?: string;
-  /** Options that take the next word as a text in which no path is looked for. */
+  /** The value is text, and is never a path. */
   readonly textFlags?: string;
-  /** Options that run or write something else. */
-  readonly dangerousFlags?: string;
-  /** Options whose value is a file that is read, or written. */
+  /** The value is a file that is read. */
   readonly inputFileFlags?: string;
-  /** Options whose value is a file that names files which are read. */
+  /** The value is a file with the names of files to read. */
   readonly fileListFlags?: string;
+  /** The value is a file that is written. */
   readonly outputFileFlags?: string;
-  /** Options whose value names a file behind `@` or `<`. */
+  /** The value may name a file to read after `@` or `<` (`curl -d @file`). */
   readonly uploadFlags?: string;
-  /** Options whose value is a folder in which files are written: the sources' names, or such that are not named. */
+  /** The value is a folder in which files are written. */
   readonly outputDirFlags?: string;
-  /** Options with which it writes a file with the last name of each address; `*` for always. */
-  readonly saveByUrlNameFlags?: string;
-  /** It writes files that its arguments do not name, unless one of the options `looks` or `fills` is there. */
-  readonly writesUnnamedFiles?: boolean;
-  /** Options with which it writes nothing. */
-  readonly readOnlyFlags?: string;
-  /** Options with which it removes what it packed. */
-  readonly removeSourceFlags?: string;
-  /** Options with which it keeps what a file was under a longer name. */
-  readonly backupFlags?: string;
-  /** Options with which it gives its sources further names, by which they can be changed; `*` for always. */
-  readonly linkFlags?: string;
-  /** Options with which its operands are folders to make. */
-  readonly mkdirFlags?: string;
-  /** Variables among its operands (`SHELL=…`) through which it runs something else. */
+
+  // Options that change what the program does.
+
+  /** Runs or writes something that the arguments do not show. Makes the command opaque. */
+  readonly dangerousFlags?: string;
+  /** Variables among the operands (`make SHELL=…`) that have the effect of a dangerous option. */
   readonly dangerousVariables?: string;
-  /** What its operands are. `copy`: the last is written, the others read; `move`: all are written. `change`: read and written; `pack`: the first is written, the others read. `address`: URLs. `name`: no more than names. */
+  /** Writes nothing (`gzip -l`). */
+  readonly readOnlyFlags?: string;
+  /** Saves each URL under the last part of its path; `*` is allowed. */
+  readonly saveByUrlNameFlags?: string;
+  /** Deletes the operands after packing them (`zip -m`). */
+  readonly removeSourceFlags?: string;
+  /** Backs up files before overwriting them, with a suffix or a number. */
+  readonly backupFlags?: string;
+  /** Creates links to the sources, through which they can be changed; `*` is allowed. */
+  readonly linkFlags?: string;
+  /** Treats all operands as folders to create (`install -d`). */
+  readonly mkdirFlags?: string;
+  /** Writes everything below a folder operand; `*` is allowed. */
+  readonly recursiveWriteFlags?: string;
+  /** Reads everything below a folder operand; `*` is allowed. */
+  readonly recursiveReadFlags?: string;
+  /** Follows symbolic links below a folder operand. */
+  readonly followLinkFlags?: string;
+
+  // Operands: the words that are neither options nor their values.
+
+  /**
+   * The meaning of the operands. Without it, operands that look like paths are read.
+   * - `read`, `write`: files.
+   * - `change`: files that are read and replaced by a file with another extension (`gzip`).
+   * - `pack`: the first is written, the others are read.
+   * - `folder`: paths that are listed, not read.
+   * - `copy`: the last is written, the others are read. `move`: all are written. `link`: as `copy`, but a single
+   *   operand is linked from the working folder.
+   * - `address`: URLs. `clone`: a repository and the folder to create.
+   * - `name`: names that may be paths, neither read nor written. `text`: never paths.
+   */
   readonly operands?:
     | "read"
     | "write"
@@ -51,33 +78,33 @@ export interface Program {
     | "address"
     | "clone"
     | "name";
-  /** So many first operands are a pattern or a script, unless one of the options `instead` is there. */
+  /** The number of leading operands that are a pattern or a script, not a file. */
   readonly skippedOperands?: number;
+  /** Options that supply the pattern or script, so that no operand is skipped (`grep -e`). */
   readonly patternFlags?: string;
-  /** Options with which it reaches everything below a folder; `*` for always. */
-  readonly recursiveWriteFlags?: string;
-  /** Options with which it reads everything below a folder; `*` for always. */
-  readonly recursiveReadFlags?: string;
-  /** Options with which it goes on where the links lead that lie below a folder. */
-  readonly followLinkFlags?: string;
-  /** What it writes is gone afterwards. */
-  readonly removesFiles?: boolean;
-  /** Options are whole words behind one dash (`-delete`). */
-  readonly hasSingleDashNames?: boolean;
-  /** Why it can never be known what it does. */
-  readonly opaque?: string;
-  /** Without an operand it runs what comes from its input. */
-  readonly runsItsInput?: boolean;
-  /** It runs code that its arguments or its input give. */
-  readonly interpretsCode?: boolean;
-  /** Everything is an option's value or text up to the first operand, which names a program of its own. */
+  /** The first operand ends the options: the rest belongs to a script or subcommand (`node a.js -x`). */
   readonly stopsAtFirstOperand?: boolean;
+  /** Options have long names after a single dash (`go -o`, `openssl -out`). */
+  readonly hasSingleDashNames?: boolean;
+
+  // The program as a whole.
+
+  /** Writes files that the arguments do not name, unless an option of `readOnlyFlags` or `outputDirFlags` is given. */
+  readonly writesUnnamedFiles?: boolean;
+  /** Written operands are deleted. */
+  readonly removesFiles?: boolean;
+  /** Runs its standard input when it has no operand. */
+  readonly runsItsInput?: boolean;
+  /** Runs code from its arguments or input. A user's rule for the interpreter (`node *`) may allow that. */
+  readonly interpretsCode?: boolean;
+  /** Why the effects of the program can never be determined; shown to the user. */
+  readonly opaque?: string;
 }
 
 export const interactiveReason = "it can run other programs from inside";
 const remoteReason = "it runs a command on another machine";
 const interpreterReason = "it runs what its script or its input says";
-const argumentReason = "it runs what stands in its arguments";
+const argumentReason = "it runs what its arguments name";
 const schedulerReason = "it runs something later or elsewhere";
 
 const backupFlags = "-b --backup -S --suffix";
@@ -86,13 +113,14 @@ const grepValueFlags =
 const searchValueFlags =
   "-A -B -C -m -t -T -g -j -M -E -r --after-context --before-context --context --max-count --type --type-not --glob --iglob --max-depth --max-columns --replace --sort --encoding --threads --colors --color";
 
-/** By name; several names share an entry with blanks between. */
+/** One record per group of programs; the key lists their names, separated by blanks. */
 const table: Record<string, Program> = {
-  // Readers
+  // Print files
   "cat rev sum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum": { operands: "read" },
   "pr ptx tsort ul colrm hd zcat gzcat bzcat xzcat lzcat lz4cat zstdcat bat batcat basenc": {
     operands: "read",
   },
+  // Converts encodings; can write its result.
   iconv: { operands: "read", textFlags: "-f -t --from-code --to-code", outputFileFlags: "-o --output" },
   look: { operands: "read", skippedOperands: 1 },
   tac: { operands: "read", textFlags: "-s --separator" },
@@ -107,10 +135,12 @@ const table: Record<string, Program> = {
   },
   "head tail": { operands: "read", valueFlags: "-n -c --lines --bytes --pid -s --sleep-interval" },
   wc: { operands: "read", fileListFlags: "--files0-from" },
+  // Delimiters may look like paths (`cut -d /`).
   "cut paste": { operands: "read", textFlags: "-d --delimiter --delimiters --output-delimiter" },
   comm: { operands: "read", textFlags: "--output-delimiter" },
   join: { operands: "read", textFlags: "-t -e" },
   cmp: { operands: "read" },
+  // Compares folders recursively.
   "diff diff3 colordiff": {
     operands: "read",
     textFlags: "-x -I -L -F --exclude --label --ignore-matching-lines --show-function-line",
@@ -125,6 +155,7 @@ const table: Record<string, Program> = {
     dangerousFlags: "-o --output --diff-program",
     recursiveReadFlags: "*",
   },
+  // Can write its output, and run a program to compress temporary files.
   sort: {
     operands: "read",
     textFlags: "-k -t -S --key --field-separator --buffer-size --parallel --batch-size",
@@ -133,6 +164,7 @@ const table: Record<string, Program> = {
     outputFileFlags: "-o --output",
     fileListFlags: "--files0-from",
   },
+  // A second operand is the output file.
   uniq: { operands: "copy", valueFlags: "-f -s -w --skip-fields --skip-chars --check-chars" },
   shuf: {
     operands: "read",
@@ -143,6 +175,7 @@ const table: Record<string, Program> = {
   },
   tr: { operands: "text" },
   column: { operands: "read", textFlags: "-s -o -N -H -R --separator --output-separator --table-columns" },
+  // `-C` compiles a magic file.
   file: {
     operands: "read",
     textFlags: "-F -P -e --separator --exclude",
@@ -163,6 +196,7 @@ const table: Record<string, Program> = {
     followLinkFlags: "-L --dereference",
   },
   "readlink realpath": { operands: "folder" },
+  // `-R` writes files into the folders, `--fromfile` reads a listing.
   tree: {
     operands: "folder",
     textFlags: "-P -I -L --filelimit --charset --timefmt",
@@ -173,6 +207,7 @@ const table: Record<string, Program> = {
   },
   "cd pushd": { operands: "folder" },
   "test [": { operands: "name" },
+  // The first operand is the pattern unless an option gives it.
   "grep egrep fgrep zgrep": {
     operands: "read",
     textFlags: "-e --regexp --include --exclude --exclude-dir",
@@ -183,6 +218,7 @@ const table: Record<string, Program> = {
     recursiveReadFlags: "-r -R --recursive --dereference-recursive -d --directories",
     followLinkFlags: "-R --dereference-recursive",
   },
+  // Searches recursively; `--pre` runs a program for each file.
   rg: {
     operands: "read",
     textFlags: "-e --regexp",
@@ -194,6 +230,7 @@ const table: Record<string, Program> = {
     skippedOperands: 1,
     patternFlags: "-e --regexp -f --file --files --type-list",
   },
+  // Search recursively; the pager is a program.
   "ag ack": {
     operands: "read",
     valueFlags: "-A -B -C -m -G --ignore --ignore-dir --depth",
@@ -211,6 +248,7 @@ const table: Record<string, Program> = {
     patternFlags: "-f --from-file",
   },
   yq: { operands: "read", dangerousFlags: "-i --inplace -s --split-exp", skippedOperands: 1 },
+  // The program text is read by programs/scripts.ts.
   "awk gawk mawk nawk": {
     operands: "read",
     textFlags: "-F -v --field-separator --assign",
@@ -219,6 +257,7 @@ const table: Record<string, Program> = {
     skippedOperands: 1,
     patternFlags: "-f --file -E --exec",
   },
+  // The script is read by programs/scripts.ts.
   "sed gsed": {
     operands: "read",
     textFlags: "-e --expression -l --line-length",
@@ -226,7 +265,9 @@ const table: Record<string, Program> = {
     skippedOperands: 1,
     patternFlags: "-e --expression -f --file",
   },
+  // A second operand is the output file.
   xxd: { operands: "copy", valueFlags: "-l -s -c -g -o -n" },
+  // `-x` runs a command, which programs/find.ts reads.
   "fd fdfind": {
     operands: "folder",
     textFlags: "-e -E -g -t -d -c -S --extension --exclude --type --color --size --glob",
@@ -236,24 +277,30 @@ const table: Record<string, Program> = {
     skippedOperands: 1,
   },
   "less more most pg view": { operands: "read", opaque: interactiveReason },
+  // Operands are page names; a pager or preprocessor runs.
   "man info": {
     operands: "text",
     dangerousFlags: "-P --pager -H --html -X --gxditview -C --config-file -l --local-file -p --preprocessor",
   },
-  // Writers
+  // Write, copy, move and pack files
   "tee sponge": { operands: "write" },
+  // `-r` reads the time of another file.
   touch: { operands: "write", valueFlags: "-d -t --date --time", inputFileFlags: "-r --reference" },
   mkdir: { operands: "write", textFlags: "-m --mode" },
   rm: { operands: "write", removesFiles: true, recursiveWriteFlags: "-r -R --recursive" },
   unlink: { operands: "write", removesFiles: true },
   "rmdir shred mkfifo mknod": { operands: "write" },
+  // The operand is a template, resolved by programs/special-programs.ts.
   mktemp: { operands: "write", outputDirFlags: "-p --tmpdir" },
   fallocate: { operands: "write", valueFlags: "-l --length -o --offset" },
+  // Write to `-o`.
   "as ld": { outputFileFlags: "-o" },
   strip: { operands: "write", valueFlags: "-R -K -N", outputFileFlags: "-o" },
   objcopy: { operands: "copy", valueFlags: "-I -O -B -j -R -K -N" },
+  // The first operand is the operation.
   ar: { operands: "write", skippedOperands: 1 },
   truncate: { operands: "write", valueFlags: "-s --size", inputFileFlags: "-r --reference" },
+  // The first operand is the mode or owner.
   "chmod chown chgrp chattr setfacl": {
     operands: "write",
     skippedOperands: 1,
@@ -296,6 +343,7 @@ const table: Record<string, Program> = {
     backupFlags,
     outputDirFlags: "-t --target-directory",
   },
+  // Copies recursively; can run a remote shell.
   rsync: {
     operands: "copy",
     valueFlags: "-f --filter --exclude --include --exclude-from --include-from --bwlimit",
@@ -307,13 +355,16 @@ const table: Record<string, Program> = {
     outputFileFlags: "--log-file --backup-dir --partial-dir",
     recursiveWriteFlags: "*",
   },
+  // Output names are resolved by programs/special-programs.ts.
   split: {
     textFlags:
       "-l -b -n -a -C -t --lines --bytes --number --suffix-length --line-bytes --separator --additional-suffix",
     dangerousFlags: "--filter",
   },
   csplit: { textFlags: "-b -n -f --suffix-format --digits --prefix" },
+  // `if=` and `of=` are read by programs/special-programs.ts.
   dd: {},
+  // The files to change are named in the patch.
   patch: {
     operands: "write",
     inputFileFlags: "-i --input",
@@ -329,6 +380,7 @@ const table: Record<string, Program> = {
     followLinkFlags: "-r --recurse-paths -R",
     dangerousFlags: "-T -TT --test --unzip-command -O --output-file",
   },
+  // The files to write are named in the archive.
   unzip: {
     operands: "read",
     dangerousFlags: "-d -o",
@@ -343,6 +395,7 @@ const table: Record<string, Program> = {
       textFlags: "-S --suffix",
       readOnlyFlags: "-c --stdout --to-stdout -l --list -t --test",
     },
+  // Operations and archives are read by programs/tar.ts.
   "tar bsdtar gtar": {
     operands: "folder",
     valueFlags: "-C --directory",
@@ -354,6 +407,7 @@ const table: Record<string, Program> = {
     fileListFlags: "-T --files-from",
     outputFileFlags: "-g --listed-incremental --index-file",
   },
+  // Prints what it fetches unless an option names a file.
   curl: {
     operands: "address",
     valueFlags: "-X --request -m --max-time --retry --connect-timeout",
@@ -367,6 +421,7 @@ const table: Record<string, Program> = {
       "-d --data --data-ascii --data-binary --data-urlencode -F --form --json --url-query -H --header -w --write-out --variable",
     dangerousFlags: "-O --remote-name --remote-name-all -J --remote-header-name -K --config",
   },
+  // Saves what it fetches under the last part of the URL.
   wget: {
     operands: "address",
     textFlags: "--header --user-agent -U",
@@ -377,7 +432,8 @@ const table: Record<string, Program> = {
     inputFileFlags: "-i --input-file --post-file --body-file",
     dangerousFlags: "-e --execute --use-askpass --config",
   },
-  // Texts only
+  // Take no files, or print only their arguments
+  // `-s` sets the clock.
   date: {
     operands: "text",
     textFlags: "-d --date",
@@ -386,6 +442,7 @@ const table: Record<string, Program> = {
   },
   "echo printf : true false expr seq sleep pwd whoami id basename dirname uname hostname which whereis type printenv nproc arch tty yes exit return break continue shift":
     { operands: "text" },
+  // Reads manifests; can run a credential plugin.
   kubectl: {
     operands: "text",
     inputFileFlags: "-f --filename -k --kustomize --kubeconfig",
@@ -396,7 +453,9 @@ const table: Record<string, Program> = {
     dangerousFlags: "--pager --exec-credential --plugin",
   },
   // Version control, packages, builds
+  // Configuration can name programs to run.
   hg: { dangerousFlags: "--config --config-file --debugger --pager -e --ssh --remotecmd" },
+  // Configuration can name programs to run.
   svn: { dangerousFlags: "--diff-cmd --diff3-cmd --config-option --editor-cmd --config-dir" },
   "npm pnpm yarn": {
     dangerousFlags: "-c --call --script-shell --node-options --shell-mode --userconfig --globalconfig --git",
@@ -407,17 +466,20 @@ const table: Record<string, Program> = {
     valueFlags: "-p --package",
   },
   "cargo rustc": { dangerousFlags: "--config --linker -C --codegen" },
+  // `-toolexec` and the like run a program.
   go: {
     hasSingleDashNames: true,
     outputFileFlags: "-o",
     dangerousFlags: "-toolexec -exec -vettool -overlay -modfile --toolexec --exec --vettool",
   },
+  // Another makefile or shell can run anything; the folder's own makefile is allowed by rules for make.
   "make gmake": {
     dangerousFlags: "--eval -f --file --makefile -E",
     inputFileFlags: "-f --file --makefile",
     valueFlags: "-C -I -j -l -o -W --directory --include-dir",
     dangerousVariables: "SHELL .SHELLFLAGS MAKEFLAGS GNUMAKEFLAGS MAKEFILES",
   },
+  // `-wrapper`, `-fplugin` and `-B` run other programs.
   "gcc g++ cc c++ clang clang++": {
     hasSingleDashNames: true,
     outputFileFlags: "-o",
@@ -432,6 +494,7 @@ const table: Record<string, Program> = {
     valueFlags: "-f -t --from --to",
   },
   "mvn gradle gradlew mvnw": { dangerousFlags: "-I --init-script -f --file -b --build-file -s --settings" },
+  // `-v` mounts folders, which are checked as paths.
   "docker podman nerdctl": {
     textFlags: "-w --workdir -e --env --entrypoint",
     valueFlags: "-v --volume --mount",
@@ -445,10 +508,11 @@ const table: Record<string, Program> = {
     inputFileFlags: "-in -key -cert",
   },
   gpg: { dangerousFlags: "-o --output --exec-path --photo-viewer", outputFileFlags: "-o --output" },
+  // SQL can write files and run programs.
   "psql mysql sqlite3 mariadb": {
     dangerousFlags: "-c --command -e --execute -f --file -cmd -init -o --output -L --log-file --pager --tee",
   },
-  // Interpreters: code in an option or from the input
+  // Interpreters that run a script file, code from an option or their input
   "python python2 python3 pypy pypy3": {
     dangerousFlags: "-c",
     runsItsInput: true,
@@ -514,7 +578,7 @@ const table: Record<string, Program> = {
     stopsAtFirstOperand: true,
   },
   ghc: { dangerousFlags: "-e --interactive --run", interpretsCode: true },
-  // Nothing can be said about these
+  // Always opaque: the effects cannot be read from the arguments
   "tclsh wish guile sbcl clisp ecl racket ocaml utop swipl ghci runghc runhaskell erl escript iex raku rakudo jshell scala amm crystal m4 dc gnuplot octave maxima gap gp sage qjs rhino jjs jsc d8 pry irb ipython":
     { operands: "read", opaque: interpreterReason, interpretsCode: true },
   "perf hyperfine concurrently entr watchexec nodemon firejail bwrap proot doppler aws-vault chamber infisical op teller aa-exec run-parts capsh debugfs ssh-agent sshpass multitime chronic ifne pee mispipe lckdo logsave torify openvt sg sem systemd-cat cgexec fakechroot bear xterm gnome-terminal konsole alacritty kitty asciinema ttyrec pexec setlock softlimit uclampset trickle nsjail timelimit retry detach daemonize daemon nq tsp wine wsl":
@@ -529,6 +593,7 @@ const table: Record<string, Program> = {
     opaque: interactiveReason,
   },
   "ssh slogin mosh rsh telnet sftp ftp lftp socat nc ncat netcat": { opaque: remoteReason },
+  // Remote operands (`host:path`) are ignored.
   scp: {
     operands: "copy",
     recursiveReadFlags: "-r",
@@ -554,7 +619,7 @@ const table: Record<string, Program> = {
 
 const programs = indexByName(table);
 
-/** What is known of a program by its name without folder; versions (`python3.12`) and `.exe` do not count. */
+/** Finds a program by its base name, ignoring a version (`python3.12`) and `.exe`. */
 export function findProgram(name: string): Program | undefined {
   return (
     programs.get(name) ??
@@ -563,7 +628,7 @@ export function findProgram(name: string): Program | undefined {
   );
 }
 
-/** Programs that run what their arguments name, beside shells and wrappers: nobody can allow them "always" as such. */
+/** Programs that run what their arguments name. "Always allow" is never offered for them, nor for shells and wrappers. */
 const runners = new Set(
   "npx bunx pnpx uvx pipx ssh python node perl ruby php lua tsx ts-node eval source . trap osascript Rscript julia groovy gdb env-cmd dotenv cross-env direnv nix nix-shell vagrant ansible script su doas hyperfine entr watchexec nodemon concurrently git-shell".split(
     " ",

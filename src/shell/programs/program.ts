@@ -8,7 +8,7 @@ import { addVisiblePaths } from "../syntax/paths.ts";
 import type { Program } from "./program-table.ts";
 import type { Argument } from "../syntax/word.ts";
 
-/** Adds the files of a program as its entry in the table says; of an unknown one, whatever looks like a path. */
+/** Adds the files that a program's record describes. For an unknown program, adds every word that looks like a path. */
 export function describeProgram(
   { scan, args, evalContext }: Invocation,
   program: Program | undefined,
@@ -29,7 +29,7 @@ export function describeProgram(
   return findOpaqueReason(options, program);
 }
 
-/** Why the options and words of a program make it opaque. */
+/** Returns why the options and operands make a program opaque; undefined if they do not. */
 export function findOpaqueReason(options: ParsedOptions, program: Program): OpaqueReason | undefined {
   if (program.opaque) return { reason: program.opaque };
   const dangers = findFlags(options, program.dangerousFlags);
@@ -44,7 +44,7 @@ export function findOpaqueReason(options: ParsedOptions, program: Program): Opaq
     : undefined;
 }
 
-/** A script that comes from a pipe or a process: `-`, `/dev/stdin`, `<(…)`. */
+/** Whether a script comes from the input or another process: `-`, `/dev/stdin`, `<(…)`. */
 export function isInput(script: Argument): boolean {
   return script.text === "-" || (script.values ?? []).some((value) => /^\/(?:dev|proc)\//.test(value.text));
 }

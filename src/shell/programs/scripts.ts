@@ -34,7 +34,7 @@ function removeSuffix(arg: Argument): Argument {
   return option === undefined ? arg : literalArgument(option.replace("=", ""));
 }
 
-/** What a file was is kept under a name that the suffix makes; `*` in it stands for the name. */
+/** Adds the backups of files, named by a suffix; `*` in the suffix is replaced by the file name. */
 function addBackups(scan: Scan, files: readonly Argument[], suffix: string, evalContext: EvalContext): void {
   for (const { text } of files.flatMap(({ values = [] }) => values)) {
     const name = suffix.includes("*") ? suffix.replaceAll("*", basename(text)) : basename(text) + suffix;
@@ -64,7 +64,7 @@ function describeSedScripts(
   return undefined;
 }
 
-/** Behind `-i` some programs take an empty suffix as a word of its own. */
+/** Returns the scripts. After `-i` BSD sed takes the suffix, which may be empty, as the next word. */
 function findSedScripts(options: ParsedOptions, program: Program): Argument[] {
   const given = options.flags.filter(({ name }) => /^-(?:e|-expression)$/.test(name));
   if (hasFlag(options, program.patternFlags)) return given.flatMap(({ value }) => value ?? []);
@@ -84,15 +84,15 @@ function findAwkReason({ operands: [script] }: ParsedOptions): OpaqueReason | un
   return reason === undefined ? undefined : { reason };
 }
 
-/** What a script of sed does beside printing: files that it names, or that it cannot be read. */
+/** Effects of a sed script other than printing. */
 interface ScriptEffects {
   reads: readonly string[];
   writes: readonly string[];
-  /** Why it cannot be known what it does. */
+  /** Why the effects cannot be determined. */
   opaque?: string;
 }
 
-/** Reads a script of sed: commands that run (`e`), write (`w`) or read (`r`) are found wherever they may stand. */
+/** Parses a sed script and finds the commands that run (`e`), write (`w`) or read (`r`). */
 function parseSedScript(script: string): ScriptEffects {
   const reads: string[] = [];
   const writes: string[] = [];
@@ -135,7 +135,7 @@ function parseSedScript(script: string): ScriptEffects {
   return writes.length > 0 ? stop("sed writes a file (w)") : { reads, writes };
 }
 
-/** Behind the text of `a`, `i` and `c`; only behind `a\` does it go on where a line ends in a backslash for certain. */
+/** Returns the position after the text of `a`, `i` or `c`. Only after `a\` is a trailing backslash sure to continue it. */
 function skipText(script: string, from: number): number {
   const text = /^[ \t]*\\\n(?:[^\\\n]|\\[^])*|^[^\n]*/.exec(script.slice(from))?.[0] ?? "";
   return from + text.length;
@@ -162,7 +162,7 @@ function skipAddresses(script: string, from: number): number | undefined {
   return at;
 }
 
-/** Behind the two parts of `s/a/b/`; `from` is at the first delimiter. */
+/** Returns the position after the two parts of `s/a/b/`; `from` is at the first delimiter. */
 function skipParts(script: string, from: number): number | undefined {
   const delimiter = script[from];
   if (delimiter === undefined || delimiter === "\n" || delimiter === "\\") return undefined;
@@ -170,7 +170,10 @@ function skipParts(script: string, from: number): number | undefined {
   return middle === undefined ? undefined : skipDelimited(script, middle, delimiter);
 }
 
-/** Behind the closing delimiter; undefined without one in the line, and where one stands in brackets, which not every program takes alike. */
+/**
+ * Returns the position after the closing delimiter. Undefined if the line has none, or if it is inside brackets,
+ * which programs treat differently.
+ */
 function skipDelimited(script: string, from: number, delimiter: string): number | undefined {
   for (let at = from; at < script.length && script[at] !== "\n"; at++) {
     if (script[at] === "\\") at++;
@@ -184,7 +187,7 @@ function endsInBrackets(expression: string): boolean {
   return /\[\^?\]?[^\]]*$/.test(open);
 }
 
-/** Why it cannot be known what a program of awk does, if that is so: it runs, writes or reads by itself. */
+/** Returns why an awk program is opaque: it runs, writes or reads something itself. Undefined if it does not. */
 function findAwkHazard(program: string): string | undefined {
   const code = removeLiterals(program);
   if (code === undefined) return "awk's program cannot be read";
@@ -196,7 +199,7 @@ function findAwkHazard(program: string): string | undefined {
   return printsToFile(code) ? "awk writes a file (print >)" : undefined;
 }
 
-/** A `>` behind `print` that stands in no brackets, where it would compare; a statement goes on behind some ends of lines. */
+/** Whether `print` has a `>` outside brackets, inside which it compares. Some line ends continue a statement. */
 function printsToFile(code: string): boolean {
   const lines = code.replace(/\\\n/g, " ").replace(/(,|&&|\|\||\{|\?|:|\bdo|\belse)\s*\n/g, "$1 ");
   let depth = 0;
@@ -212,7 +215,7 @@ function printsToFile(code: string): boolean {
   return false;
 }
 
-/** Strings and regular expressions taken out; undefined where it cannot be told what is one. */
+/** Replaces strings and regular expressions; undefined if a slash is ambiguous. */
 function removeLiterals(program: string): string | undefined {
   let code = "";
   for (let at = 0; at < program.length; at++) {
@@ -242,7 +245,7 @@ function findStringEnd(program: string, from: number): number | undefined {
   return undefined;
 }
 
-/** A slash divides behind a value and opens a regular expression behind an operator. */
+/** A slash is a division after a value, and opens a regular expression after an operator. */
 function classifySlash(codeBefore: string): "division" | "expression" | "unclear" {
   const code = codeBefore.replace(/[ \t]+$/, "");
   if (code === "" || /[(,~!{;&|}]$/.test(code)) return "expression";
@@ -253,7 +256,7 @@ function classifySlash(codeBefore: string): "division" | "expression" | "unclear
     : "unclear";
 }
 
-/** Whether the code ends with the brackets of `if (…)`, behind which a statement begins. */
+/** Whether the code ends with the brackets of `if (…)`, after which a statement begins. */
 function closesCondition(code: string): boolean {
   let depth = 0;
   for (let at = code.length - 1; at >= 0; at--) {

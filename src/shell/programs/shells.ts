@@ -34,12 +34,12 @@ export function describeShell({ scan, args, evalContext }: Invocation): OpaqueRe
   return script.values ? undefined : opaqueReasons.unseen;
 }
 
-/** `+e` stands among the options of a shell as `-e` does. */
+/** Replaces the plus of a shell option: `+e` is parsed as `-e`. */
 function replacePlus(arg: Argument): Argument {
   return /^\+[A-Za-z]+$/.test(arg.text) ? literalArgument(`-${arg.text.slice(1)}`) : arg;
 }
 
-/** The text of `-c` is the first word that is no option, wherever `-c` stood. */
+/** Runs the text of `-c`: the first word that is not an option, wherever `-c` is. */
 function runShellText(args: readonly Argument[], evalContext: EvalContext): OpaqueReason | undefined {
   let next = 0;
   while (/^[-+]/.test(args[next]?.text ?? ""))
@@ -48,7 +48,7 @@ function runShellText(args: readonly Argument[], evalContext: EvalContext): Opaq
   return text ? runTexts([text], evalContext) : opaqueReasons.input;
 }
 
-/** What it runs is judged by its words too where the text is not known. */
+/** If the text is unknown, the words are added as a command as well. */
 export function describeEval({ scan, args, command, evalContext }: Invocation): OpaqueReason | undefined {
   const doubt = runTexts(args, evalContext);
   if (doubt && args.length > 0)
@@ -67,7 +67,7 @@ export function describeSource({ scan, args, evalContext }: Invocation): OpaqueR
   return { reason: "it runs the shell text of a file", runsUnknownText: true };
 }
 
-/** A shell that knows aliases runs their text where the name stands next. */
+/** Analyzes the text of an alias, which runs when its name is used. */
 export function describeAlias({ args, evalContext }: Invocation): OpaqueReason | undefined {
   for (const arg of args.filter(({ text }) => text.includes("="))) {
     const [value, ...others] = arg.values ?? [];
@@ -77,7 +77,7 @@ export function describeAlias({ args, evalContext }: Invocation): OpaqueReason |
   return undefined;
 }
 
-/** Joined by blanks and read as shell text, where all of it is known. */
+/** Joins the arguments with blanks and analyzes them as shell text. Opaque unless all are known. */
 export function runTexts(args: readonly Argument[], evalContext: EvalContext): OpaqueReason | undefined {
   const texts = args.map((arg) => (arg.splits ? undefined : knownText(arg)));
   if (!texts.every((text) => text !== undefined)) return opaqueReasons.unseen;

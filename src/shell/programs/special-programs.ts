@@ -11,7 +11,7 @@ import type { Program } from "./program-table.ts";
 import { knownText, literalArgument, sliceValue } from "../syntax/word.ts";
 import type { Argument } from "../syntax/word.ts";
 
-/** Its operands are `if=a of=b`. */
+/** Reads the operands `if=a of=b`. */
 export function describeDd({ scan, args, evalContext }: Invocation): undefined {
   for (const arg of args) {
     const [, key, file] = /^(if|of)=(.*)$/s.exec(arg.text) ?? [];
@@ -21,7 +21,7 @@ export function describeDd({ scan, args, evalContext }: Invocation): undefined {
   }
 }
 
-/** `--arg name text` takes two words; the second of `--slurpfile name file` is read. */
+/** Handles options with two values: `--arg name text`, and `--slurpfile name file`, which is read. */
 export function describeJq(invocation: Invocation): OpaqueReason | undefined {
   const { scan, args, evalContext } = invocation;
   const rest: Argument[] = [];
@@ -39,12 +39,12 @@ export function describeJq(invocation: Invocation): OpaqueReason | undefined {
   return { reason: "it reads the modules that its program names" };
 }
 
-/** Writes files whose names begin with the second operand, or with `x`. */
+/** Adds output files, whose names begin with the second operand or `x`. */
 export function describeSplit(invocation: Invocation): OpaqueReason | undefined {
   return describeSplitFiles(invocation, "split", ({ operands }) => operands[1] ?? literalArgument("x"));
 }
 
-/** Writes files whose names begin with what stands behind `-f`, or with `xx`. */
+/** Adds output files, whose names begin with the value of `-f` or `xx`. */
 export function describeCsplit(invocation: Invocation): OpaqueReason | undefined {
   return describeSplitFiles(invocation, "csplit", ({ flags: found }) => {
     const prefix = found.find(({ name }) => name === "-f" || name === "--prefix");
@@ -66,12 +66,11 @@ function describeSplitFiles(
   return findOpaqueReason(options, program);
 }
 
-/** One that may stand for several words. */
 function isPattern({ values }: Argument): boolean {
   return values?.some(({ glob }) => glob) === true;
 }
 
-/** A mode may begin with a dash, as an option does: `chmod -w a`. */
+/** Removes a mode that looks like an option: `chmod -w a`. */
 export function describeChmod(invocation: Invocation): OpaqueReason | undefined {
   const program = findProgram("chmod") ?? {};
   const isMode = ({ text }: Argument) => /^-[rwxXstugoa0-7]/.test(text);
@@ -83,7 +82,7 @@ export function describeChmod(invocation: Invocation): OpaqueReason | undefined 
   );
 }
 
-/** The last letters of a template are replaced. */
+/** Treats the X's of the template as a wildcard. */
 export function describeMktemp(invocation: Invocation): OpaqueReason | undefined {
   const args = invocation.args.map((arg) => {
     const values = arg.values?.map((value) => {
@@ -95,7 +94,10 @@ export function describeMktemp(invocation: Invocation): OpaqueReason | undefined
   return describeProgram({ ...invocation, args }, findProgram("mktemp"));
 }
 
-/** What stands behind the database is SQL, or commands of its shell, which run programs and write files; without it that comes from the input. */
+/**
+ * The operands after the database are SQL or shell commands, which may run programs and write files. Without them
+ * they come from the input.
+ */
 export function describeSqlite(invocation: Invocation): OpaqueReason | undefined {
   const program = findProgram("sqlite3") ?? {};
   const doubt = describeProgram(invocation, program);
@@ -104,7 +106,7 @@ export function describeSqlite(invocation: Invocation): OpaqueReason | undefined
   return doubt ?? (isRead ? undefined : { reason: "its text may run programs and write files" });
 }
 
-/** Nothing but commands of the shell that show, and no function or statement that goes beyond the database. */
+/** Whether the text has only display commands, and no SQL that reaches beyond the database. */
 function isQuery(text: string | undefined): boolean {
   if (text === undefined) return false;
   const commands = [...text.matchAll(/^\s*\.(\S*)/gm)].map(([, name = ""]) => name);
@@ -114,20 +116,20 @@ function isQuery(text: string | undefined): boolean {
   );
 }
 
-/** What is shortened is not known by these: `.s` may be `.system`. */
+/** Full names only: the abbreviation `.s` may be `.system`. */
 const displayCommands = new Set(
   "databases dump exit fullschema header headers help indexes mode nullvalue print quit schema separator show tables timer width".split(
     " ",
   ),
 );
 
-/** Only its copying names files; other words are often names with a slash. */
+/** Only `aws s3` takes files; other operands are often names with a slash. */
 export function describeAws(invocation: Invocation): OpaqueReason | undefined {
   const copies = invocation.args[0]?.text === "s3";
   return describeProgram(invocation, copies ? undefined : findProgram("gcloud"));
 }
 
-/** A word that is no format sets the clock. */
+/** An operand that is not a format sets the clock. */
 export function describeDate(invocation: Invocation): OpaqueReason | undefined {
   const program = findProgram("date") ?? {};
   const doubt = describeProgram(invocation, program);
@@ -135,13 +137,13 @@ export function describeDate(invocation: Invocation): OpaqueReason | undefined {
   return doubt ?? (setsClock ? { reason: "it sets the clock" } : undefined);
 }
 
-/** `-i` changes the files that stand behind the script, whatever else they do. */
+/** `-i` rewrites the files after the script. */
 export function describeInPlace(invocation: Invocation): OpaqueReason | undefined {
   const isInPlace = invocation.args.some(({ text }) => /^-[a-zA-Z0-9]*i/.test(text));
   return isInPlace ? describeEditor(invocation) : describeProgram(invocation, findOwnProgram(invocation));
 }
 
-/** It reads its files and may write them. */
+/** Adds files that an editor reads and may write. */
 export function describeEditor(invocation: Invocation): OpaqueReason | undefined {
   const { scan, args, evalContext } = invocation;
   const program = findOwnProgram(invocation);

@@ -40,7 +40,7 @@ export function describeTar({ scan, args, evalContext }: Invocation): OpaqueReas
   return findOpaqueReason(options, program);
 }
 
-/** Where the members of a new archive may be: each `-C` counts for what stands behind it. */
+/** Returns the folders of an archive's members: each `-C` applies to the members after it. */
 function findMemberFolders({ flags: found }: ParsedOptions, evalContext: EvalContext): EvalContext[] {
   const folders = found.flatMap(({ name, value }) =>
     /^-(?:C|-directory)$/.test(name) && value ? [value] : [],
@@ -49,7 +49,7 @@ function findMemberFolders({ flags: found }: ParsedOptions, evalContext: EvalCon
   return [evalContext, ...folders.map((folder) => (current = enterFolder(current, folder)))];
 }
 
-/** `xfC a folder` as `-x -f a -C folder`: letters without a dash take the words behind them in their order. */
+/** Rewrites `xfC a folder` as `-x -f a -C folder`: letters without a dash take their values in order. */
 function expandOldStyleOptions(args: readonly Argument[], program: Program): readonly Argument[] {
   const [first, ...rest] = args;
   if (!first || !/^[A-Za-z]+$/.test(first.text)) return args;

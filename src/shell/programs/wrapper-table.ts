@@ -1,29 +1,30 @@
 import { indexByName } from "./dispatch-by-name.ts";
 
-/** A program that runs the command in its arguments. */
+/** A program that runs the command in its arguments. Fields that end in `Flags` are lists of options, as in the program table. */
 export interface Wrapper {
+  /** Options that take the next word. */
   readonly valueFlags?: string;
-  /** Operands before the command. */
+  /** The number of operands before the command. */
   readonly skippedOperands?: number;
-  /** The first operand is a file that it makes. */
+  /** The first operand is a file that it creates (`flock`). */
   readonly createsFirstOperand?: boolean;
-  /** Assignments may stand before the command. */
+  /** Accepts assignments before the command (`env A=1 make`). */
   readonly acceptsAssignments?: boolean;
-  /** More arguments are added when it runs. */
+  /** Adds arguments from its input (`xargs`). */
   readonly appendsArguments?: boolean;
-  /** The arguments are joined and given to a shell. */
+  /** Joins the arguments and runs them in a shell (`watch`). */
   readonly runsShellText?: boolean;
-  /** It makes shell text out of its arguments and its input. */
+  /** Builds shell text from its arguments and input (`parallel`). Always opaque. */
   readonly buildsCommands?: boolean;
-  /** Options with which it runs nothing. */
+  /** Options with which it runs no command (`command -v`). */
   readonly runsNothingFlags?: string;
-  /** Options that change nothing of this. Others than the listed ones may take a word, so that the command is not known. */
+  /** Options without a value. An option in no list may take the next word, which makes the command unknown. */
   readonly harmlessFlags?: string;
-  /** Options with which it runs or writes something that is not its command. */
+  /** Options that run or write something other than the command. */
   readonly dangerousFlags?: string;
 }
 
-/** By name; several names share an entry with blanks between. */
+/** One record per group of programs; the key lists their names, separated by blanks. */
 const table: Record<string, Wrapper> = {
   sudo: {
     harmlessFlags:

@@ -77,7 +77,7 @@ function createWrappedCommand(
   return { ...command, argv, assignments, raw: canonicalText(argv) };
 }
 
-/** With the arguments from the input, which are known files where the program only reads them. */
+/** Appends the arguments from the input; they are known if the command only reads files. */
 function appendInput(
   rest: readonly Argument[],
   { marks, input }: { marks: readonly string[]; input: () => PipedFiles },
@@ -86,7 +86,7 @@ function appendInput(
   return [...rest.map((word) => replaceMark(word, marks, values)), { ...unknownArguments, values }];
 }
 
-/** A word in which the wrapper puts what it reads. */
+/** Replaces the wrapper's placeholder (`{}`) in a word by its input. */
 function replaceMark(word: Argument, marks: readonly string[], values: PipedFiles): Argument {
   const mark = marks.find((mark) => word.text.includes(mark));
   if (mark === undefined) return word;
