@@ -264,7 +264,7 @@ describe("a loaded session", () => {
       model.reply("Hello.");
       await editor.prompt(sessionId, "Hi");
       await editor.load(sessionId, { additionalDirectories: [gone] });
-      const told = `The folder ${gone} does not exist; the session goes on without it.\n\n`;
+      const told = `The folder ${gone} does not exist; the session continues without it.\n\n`;
       expect(thoughtText(editor.updates(sessionId))).toBe(told + told);
       const { sessions } = await editor.list();
       expect(sessions[0]).not.toHaveProperty("additionalDirectories");

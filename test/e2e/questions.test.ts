@@ -56,7 +56,7 @@ describe("an editor with forms", () => {
       const custom = (name: string, header: string) => ({
         type: "string",
         title: `${header}: another answer`,
-        description: "In your own words, if none of the options fits.",
+        description: "Free text, if none of the options fits.",
         _meta: { _askUserQuestionCustomAnswer: { questionId: name } },
       });
       expect(asked).toEqual([

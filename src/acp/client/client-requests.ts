@@ -5,18 +5,17 @@ import type {
   RequestPermissionRequest,
 } from "@agentclientprotocol/sdk/unstable";
 
-/** How the client is asked, whatever version of the protocol it speaks. What it answers is not trusted yet. */
+/** Sends requests to the client, in its protocol version. Responses are not validated. */
 export interface ClientRequests {
   permission(request: RequestPermissionRequest, signal: AbortSignal): Promise<unknown>;
-  /** A form, or an address to be visited. */
+  /** Shows a form, or a URL to visit. */
   elicit(request: SessionElicitation, signal: AbortSignal): Promise<unknown>;
-  /** Tells that the address of an elicitation was visited. */
+  /** Reports that the URL of an elicitation was visited. */
   completeElicitation(elicitationId: string): Promise<void>;
-  /** Tells that it is another one now. Unstable. */
+  /** Reports a changed authentication status. Unstable. */
   authStatus(status: AuthStatusResponse): Promise<void>;
 }
 
-/** What is asked in a session. */
 export type SessionElicitation = CreateElicitationRequest & { sessionId: string };
 
 export function createClientRequests(client: AgentContext): ClientRequests {
@@ -29,7 +28,7 @@ export function createClientRequests(client: AgentContext): ClientRequests {
   };
 }
 
-/** A client that never answers must not hold up a cancel. */
+/** Stops waiting for the response when cancelled, because a client may never answer. */
 export function cancelOptions(signal: AbortSignal) {
   return { cancellationSignal: signal, stopWaitingOnCancel: true } as const;
 }

@@ -6,7 +6,7 @@ import { cancelOptions } from "./client-requests.ts";
 import type { ClientFeatures } from "../client-capabilities.ts";
 
 const readSchema = z.looseObject({ content: z.string() });
-/** Some clients answer a write that failed with a text instead of an error. */
+/** Some clients answer a failed write with a string instead of an error. */
 const writeSchema = z.union([z.looseObject({}), z.null(), z.undefined()]);
 
 interface EditorDeps {
@@ -17,7 +17,7 @@ interface EditorDeps {
   pathOf: (real: string) => Promise<string>;
 }
 
-/** The client's file methods, as far as it has them, with paths as it knows them. Their parameters hold nothing extra: some clients refuse that. */
+/** Creates the file methods that the client supports. Sends no optional params, because some clients reject them. */
 export function editorBuffers(
   { client, gone, sessionId, pathOf }: EditorDeps,
   { readFiles, writeFiles }: Pick<ClientFeatures, "readFiles" | "writeFiles">,
@@ -35,7 +35,7 @@ export function editorBuffers(
   return { ...(readFiles && { read }), ...(writeFiles && { write }) };
 }
 
-/** The same before there is a way to ask, which is opened with the first question. */
+/** Creates file methods that call `open` on first use. */
 export function lazyBuffers(
   { readFiles, writeFiles }: Pick<ClientFeatures, "readFiles" | "writeFiles">,
   open: () => Promise<EditorBuffers>,

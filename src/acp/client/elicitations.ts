@@ -21,8 +21,8 @@ const responseSchema = z.looseObject({
 });
 
 /**
- * Passes on what an MCP server asks of the person. Never rejects: what went wrong counts as not asked, an aborted
- * signal as cancelled.
+ * Sends an MCP server's elicitation to the client. Never rejects: errors resolve to `unavailable`, an aborted signal to
+ * `cancelled`.
  */
 export async function elicitFromClient(
   { requests, features, log }: ElicitationDeps,
@@ -36,16 +36,16 @@ export async function elicitFromClient(
     return toOutcome(responseSchema.parse(response), elicitation);
   } catch (error) {
     if (signal.aborted) return { outcome: "cancelled" };
-    log.warn("an MCP server's question could not be asked", { sessionId, ...errorFields(error) });
+    log.warn("MCP elicitation failed", { sessionId, ...errorFields(error) });
     return { outcome: "unavailable" };
   }
 }
 
 function toRequest(sessionId: SessionId, elicitation: Elicitation): SessionElicitation {
   const { server, message, callId } = elicitation;
-  // Who asks is said by us: the server writes the rest.
-  const asked = showInvisible(`The MCP server "${server}" asks: ${message}`);
-  const scope = { sessionId, message: asked, ...(callId !== undefined && { toolCallId: callId }) };
+  // The prefix names the server, which controls the rest of the text.
+  const shownMessage = showInvisible(`The MCP server "${server}" asks: ${message}`);
+  const scope = { sessionId, message: shownMessage, ...(callId !== undefined && { toolCallId: callId }) };
   if (elicitation.mode === "url")
     return { ...scope, mode: "url", url: elicitation.url, elicitationId: elicitation.id };
   const { fields, required } = elicitation.form;
@@ -83,7 +83,7 @@ function toOutcome(
   }
 }
 
-/** What was asked for, and nothing else. */
+/** Returns only the requested fields. */
 function filterContent(
   elicitation: Elicitation,
   content: Record<string, z.output<typeof valueSchema> | null | undefined>,

@@ -16,16 +16,16 @@ import { limitContent, limitInput, limitName } from "../view/card-limits.ts";
 import { fenced } from "../../base/text/fence.ts";
 
 const allowOnce = "allow_once";
-/** By how long it holds. */
+/** Option ids by scope. */
 const allowAlways: Readonly<Record<ApprovalScope, string>> = {
   session: "allow_always",
   project: "allow_always_project",
 };
 const rejectOnce = "reject_once";
-/** Characters of all patterns that an option names. */
+/** Maximum characters of all patterns in an option. */
 const patternsLength = 400;
 
-/** Asks through the editor's own prompt. Rejects where the answer is none of those offered. */
+/** Asks for permission with the editor's prompt. Rejects if the answer is not one of the options. */
 export async function requestPermission(
   requests: ClientRequests,
   question: Question,
@@ -37,7 +37,7 @@ export async function requestPermission(
   return toAnswer(await requests.permission(request, signal), scopes);
 }
 
-/** A client that keeps one option of a kind is offered the shorter time. What nobody can read is allowed once only. */
+/** Clients that show one option per kind get the shorter scope. Patterns too long to read cannot be always allowed. */
 function getScopes({ always, scopes }: Question, features: ClientFeatures): readonly ApprovalScope[] {
   if (always.length === 0 || always.join(", ").length > patternsLength) return [];
   return features.duplicateOptionKinds ? scopes : scopes.slice(0, 1);
@@ -51,7 +51,7 @@ function toRequest(
 ): RequestPermissionRequest {
   const { sessionId, askedUnder = sessionId } = question;
   return {
-    // A client that does not know child sessions would never answer for one.
+    // A client without child sessions would never answer a request for one.
     sessionId: features.childWork === "sessions" ? sessionId : askedUnder,
     toolCall: paths.mapCall({
       toolCallId: question.callId,
@@ -67,7 +67,7 @@ function toRequest(
   };
 }
 
-/** For clients that answer by themselves: which tool it is, and whether the model repeats itself. */
+/** Metadata for clients that answer automatically: the tool's name, and whether the model repeats the same call. */
 function createMeta(tool: string, { permissions }: Question): Record<string, unknown> {
   const isLoop = permissions.some(({ permission }) => permission === "doom_loop");
   return { tool_name: limitName(tool), ...(isLoop && { loop: true }) };
@@ -116,5 +116,5 @@ function toAnswer(response: unknown, scopes: readonly ApprovalScope[]): Answer {
   if (chosen === rejectOnce) return { reply: "reject" };
   const scope = scopes.find((offered) => allowAlways[offered] === chosen);
   if (scope !== undefined) return { reply: "always", scope };
-  throw new Error("The editor's answer was none of those offered.");
+  throw new Error("The editor's answer is not one of the options.");
 }

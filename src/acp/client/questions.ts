@@ -17,20 +17,20 @@ export interface QuestionDeps {
   log: Log;
 }
 
-/** More answers than these do not fit into a permission prompt. */
+/** Maximum number of answers in a permission prompt. */
 const promptOptionLimit = 4;
-/** Characters of a free answer that count. */
+/** Maximum characters of a free-text answer. */
 const customLimit = 10_000;
 const skip = "skip";
-/** Nobody knows what the person meant, if they were asked. */
+/** Outcome of a response that cannot be interpreted. */
 const invalidAnswer: InquiryOutcome = {
   outcome: "unavailable",
-  problem: "The editor's answer was none of those offered.",
+  problem: "The editor's answer is not one of the options.",
 };
 
 /**
- * Asks in the best way that the client has: a form, or its permission prompt for one single choice. Never rejects:
- * what went wrong counts as not asked, an aborted signal as cancelled.
+ * Asks the user with a form or, for one single-choice question, with a permission prompt. Never rejects: errors resolve
+ * to `unavailable`, an aborted signal to `cancelled`.
  */
 export async function askQuestions(
   deps: QuestionDeps,
@@ -46,7 +46,7 @@ export async function askQuestions(
     return await askByPrompt(deps.requests, { sessionId, callId: inquiry.callId, question }, signal);
   } catch (error) {
     if (signal.aborted) return { outcome: "cancelled" };
-    deps.log.warn("a question could not be asked", { sessionId, ...errorFields(error) });
+    deps.log.warn("question failed", { sessionId, ...errorFields(error) });
     return { outcome: "unavailable", problem: sentenceOf(error) };
   }
 }
@@ -87,7 +87,7 @@ function toForm(sessionId: SessionId, { callId, questions }: Inquiry): SessionEl
   };
 }
 
-/** One field to choose in and one to write in; nothing is required, so that each can be left alone. */
+/** Creates a choice field and a text field. Neither is required. */
 function createFields(question: InquiryQuestion, index: number): Record<string, ElicitationPropertySchema> {
   const name = fieldName(index);
   return {
@@ -95,7 +95,7 @@ function createFields(question: InquiryQuestion, index: number): Record<string, 
     [`${name}_custom`]: {
       type: "string",
       title: `${showInvisible(question.header)}: another answer`,
-      description: "In your own words, if none of the options fits.",
+      description: "Free text, if none of the options fits.",
       _meta: { _askUserQuestionCustomAnswer: { questionId: name } },
     },
   };
@@ -130,7 +130,7 @@ function toAnswers(
   });
 }
 
-/** What is none of the options was written by the person, in a client that has one field for both. */
+/** Values that are not options are free text: some clients have one field for both. */
 function toAnswer({ options }: InquiryQuestion, values: readonly unknown[], written: unknown): InquiryAnswer {
   const labels = options.map(({ label }) => label);
   const chosen = labels.filter((label) => values.includes(label));

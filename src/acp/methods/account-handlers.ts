@@ -3,7 +3,7 @@ import { authenticate, disableProvider, listProviders, logOut, setProvider } fro
 import { AuthStatus } from "./auth-status.ts";
 import type { AcpConnection } from "../connection.ts";
 
-/** Signing in and out, and where requests to models go. */
+/** Handlers for authentication and providers. */
 export function accountHandlers(app: AgentApp, connection: AcpConnection): void {
   const { account } = connection;
   const status = new AuthStatus(connection);

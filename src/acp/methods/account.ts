@@ -2,21 +2,21 @@ import type { ProviderInfo } from "@agentclientprotocol/sdk/unstable";
 import { authRequired, invalidParams } from "../errors.ts";
 import { authMethodId, setupMethodId } from "../initialize.ts";
 
-/** The person's providers and keys. */
+/** The user's providers and API keys. */
 export interface Account {
-  /** Why no model can be asked, in words for the person; undefined when one can. */
+  /** Returns a message for the user if no model is available; undefined otherwise. */
   missingModel(): Promise<string | undefined>;
-  /** The providers that can be asked now. */
+  /** Returns the configured providers. */
   providers(): Promise<readonly { id: string; name: string; baseURL: string; keyFrom: string | undefined }[]>;
-  /** Takes every stored key away. */
+  /** Removes all stored API keys. */
   removeKeys(): Promise<void>;
-  /** Sends a provider's requests somewhere else, with these headers and no key of ours, until the process ends. */
+  /** Redirects a provider's requests to another URL, with these headers and no stored key, until the process ends. */
   route(id: string, route: { baseURL: string; headers: Record<string, string> }): Promise<void>;
-  /** Does not use a provider any more until the process ends. */
+  /** Disables a provider until the process ends. */
   disable(id: string): Promise<void>;
 }
 
-/** The one protocol that is spoken with providers. */
+/** The only supported provider API. */
 const apiType = "openai";
 
 export async function logOut(account: Account): Promise<Record<string, never>> {
@@ -41,9 +41,9 @@ export async function setProvider(
   params: { providerId: string; apiType: string; baseUrl: string; headers?: Record<string, string> | null },
 ): Promise<Record<string, never>> {
   if (params.apiType !== apiType)
-    throw invalidParams(`The API "${params.apiType}" is not spoken. Use "${apiType}".`);
+    throw invalidParams(`The API "${params.apiType}" is not supported. Use "${apiType}".`);
   if (!isWebAddress(params.baseUrl))
-    throw invalidParams(`baseUrl must be an http or https address, not "${params.baseUrl}".`);
+    throw invalidParams(`baseUrl must be an http or https URL, not "${params.baseUrl}".`);
   await account.route(params.providerId, { baseURL: params.baseUrl, headers: params.headers ?? {} });
   return {};
 }
@@ -53,10 +53,10 @@ export async function disableProvider(account: Account, id: string): Promise<Rec
   return {};
 }
 
-/** Succeeds at once where a model can be asked; throws what is missing otherwise. */
+/** Succeeds if a model is available; otherwise throws with the problem. */
 export async function authenticate(account: Account, methodId: string): Promise<Record<string, never>> {
   if (methodId !== authMethodId && methodId !== setupMethodId)
-    throw invalidParams(`There is no authentication method "${methodId}".`);
+    throw invalidParams(`Authentication method "${methodId}" not found.`);
   const problem = await account.missingModel();
   if (problem !== undefined) throw authRequired(problem);
   return {};

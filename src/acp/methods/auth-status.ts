@@ -2,10 +2,10 @@ import type { AuthStatusResponse } from "@agentclientprotocol/sdk/unstable";
 import type { Account } from "./account.ts";
 import type { Peer } from "../connection.ts";
 
-/** Whether the person is signed in, for a client that wants to know: it is told again when that changes. */
+/** Returns the authentication status and notifies the client when it changes. */
 export class AuthStatus {
   readonly #connection: { account: Account; peer: Peer | undefined };
-  /** Undefined for a client that never asked, which may not know the update. */
+  /** Undefined until the client has asked; such a client may not support the notification. */
   #lastSent: string | undefined;
 
   constructor(connection: { account: Account; peer: Peer | undefined }) {
@@ -18,7 +18,7 @@ export class AuthStatus {
     return status;
   }
 
-  /** Does what may change it, and tells the client if it did. */
+  /** Runs a change and notifies the client if the status has changed. */
   async runAndNotify<T>(change: () => Promise<T>): Promise<T> {
     try {
       return await change();

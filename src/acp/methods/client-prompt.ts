@@ -1,28 +1,28 @@
 import type { GivenPrompt } from "../../message/message.ts";
 import { invalidParams } from "../errors.ts";
 
-/** Characters of the instructions that a client may give; they are sent with each model call. */
+/** Maximum characters of a client's system prompt, which is sent with each model call. */
 const promptLimit = 100_000;
 
-/** The instructions of a client as it sends them, in the form of either version of the protocol. */
+/** A client's system prompt, in either protocol version. */
 interface SentPrompt {
   mode: string;
   content: readonly { type: string; text?: unknown }[];
 }
 
-/** The part of a setup's parameters that speaks of it. The first is unstable. */
+/** Setup params that contain the system prompt. `systemPrompt` is unstable. */
 export interface ClientPromptParams {
   systemPrompt?: SentPrompt | null | undefined;
   _meta?: Record<string, unknown> | null | undefined;
 }
 
-/** What a client says of the model's instructions, if it does. Throws for what cannot be done. */
+/** Returns the client's system prompt, if any. Throws if it is invalid. */
 export function parseClientPrompt(params: ClientPromptParams): GivenPrompt | undefined {
   const { systemPrompt, _meta } = params;
   return systemPrompt ? toGivenPrompt(systemPrompt) : parseLegacyPrompt(_meta?.["systemPrompt"]);
 }
 
-/** Before the protocol had a place for it, clients said it so: a text replaces, an object with `append` adds. */
+/** Parses the older `_meta.systemPrompt`: a string replaces the prompt, an object with `append` adds to it. */
 function parseLegacyPrompt(sent: unknown): GivenPrompt | undefined {
   if (typeof sent === "string" && sent.trim() !== "")
     return toGivenPrompt({ mode: "override", content: [{ type: "text", text: sent }] });
@@ -39,7 +39,7 @@ function toGivenPrompt(sent: SentPrompt): GivenPrompt {
   const text = sent.content.map(toText).join("\n\n");
   if (text.trim() === "") throw invalidParams("systemPrompt.content has no text.");
   if (text.length > promptLimit)
-    throw invalidParams(`systemPrompt.content may have ${promptLimit} characters, not ${text.length}.`);
+    throw invalidParams(`systemPrompt.content has ${text.length} characters; the limit is ${promptLimit}.`);
   return { mode, text };
 }
 

@@ -24,7 +24,7 @@ import { createClientOptions, createPickers, setMode, setOption } from "../view/
 /** Sessions on one page of a list. */
 const pageSize = 100;
 
-/** Everything a client does with sessions beside talking in them. */
+/** Handlers for sessions: create, load, resume, list, close, delete and configure. */
 export function lifecycleHandlers(app: AgentApp, connection: AcpConnection): void {
   app.onRequest("session/new", async ({ params, requestId }) => {
     const session = await newSession(connection, params, requestId);
@@ -58,7 +58,7 @@ export function lifecycleHandlers(app: AgentApp, connection: AcpConnection): voi
   });
 }
 
-/** What a client says to have a session before it. */
+/** Params shared by the requests that open a session. */
 export interface SessionParams extends ClientPromptParams {
   cwd: string;
   additionalDirectories?: string[];
@@ -67,7 +67,7 @@ export interface SessionParams extends ClientPromptParams {
 
 export type RequestId = string | number | null;
 
-/** A new session, of which the client hears behind the answer. */
+/** Creates a session. Its initial updates are sent after the response. */
 export async function newSession(
   connection: AcpConnection,
   params: SessionParams,
@@ -84,7 +84,7 @@ export async function newSession(
   return session;
 }
 
-/** Shows the whole conversation before the answer; behind it comes nothing until the client asks for something. */
+/** Opens a session and replays it before the response. Later updates wait for the client's next request. */
 export function loadSession(
   connection: AcpConnection,
   params: SessionParams & { sessionId: string },
@@ -107,7 +107,7 @@ export function loadSession(
   });
 }
 
-/** Opens the session again; the client has its conversation already. */
+/** Opens a session without a replay. */
 export function resumeSession(
   connection: AcpConnection,
   params: SessionParams & { sessionId: string },
@@ -135,17 +135,18 @@ export async function listSessions(
   try {
     const page = await sessions.list({ ...query, ...(cursor && { cursor }) });
     return {
-      // Under the name that the client has for the folder, by which it may look for them once more.
+      // Return the client's path of the folder, which may be a symbolic link.
       sessions: page.sessions.map((row) => ({ ...toSessionInfo(row), ...(cwd && { cwd }) })),
       ...(page.nextCursor && { nextCursor: page.nextCursor }),
     };
   } catch (error) {
-    if (error instanceof InvalidCursor) throw invalidParams("The cursor is not one that session/list gave.");
+    if (error instanceof InvalidCursor)
+      throw invalidParams("Invalid cursor: it was not returned by session/list.");
     throw error;
   }
 }
 
-/** Sessions are stored with the folder's real path; of one that is not there any more the path is all that is known. */
+/** Resolves the real path, with which sessions are stored. Falls back to the given path if the folder is gone. */
 async function resolveRealPath(path: string): Promise<string> {
   return realpath(path).catch(() => resolve(path));
 }
@@ -162,7 +163,7 @@ function toSessionInfo(row: SessionRow): SessionInfo {
   };
 }
 
-/** Ends what runs in it; also for a session that is closed or unknown. */
+/** Closes a session and ends its turn. Succeeds also for closed and unknown sessions. */
 export async function closeSession(
   connection: AcpConnection,
   sessionId: string,
@@ -173,7 +174,7 @@ export async function closeSession(
   return {};
 }
 
-/** Silent for a session that is not there. */
+/** Deletes a session. Succeeds also for unknown sessions. */
 export async function deleteSession(
   connection: AcpConnection,
   sessionId: string,
@@ -182,13 +183,12 @@ export async function deleteSession(
   return {};
 }
 
-/** What the person chose is on disk before it is answered; the answer is of the moment of the choice. */
+/** Resolves to the answer after the session was written to disk. */
 export async function afterStored<Answer>(session: Session, answer: Answer): Promise<Answer> {
   await session.stored();
   return answer;
 }
 
-/** Changes the state behind an option. */
 export function changeOption(
   connection: AcpConnection,
   { sessionId, configId, value }: { sessionId: string; configId: string; value: unknown },
@@ -197,7 +197,7 @@ export function changeOption(
   return changeSession(connection, sessionId, requestId, (session) => setOption(session, configId, value));
 }
 
-/** What else changes by it is told behind the answer. In order with setups, by which the session may be another one. */
+/** Changes a session after its pending setups, which may replace it. Resulting updates are sent after the response. */
 export function changeSession(
   connection: AcpConnection,
   sessionId: string,
@@ -212,7 +212,7 @@ export function changeSession(
   });
 }
 
-/** Unstable: whether archived sessions are listed. */
+/** Parses the unstable filter for archived sessions. */
 function toArchiveFilter(archived: string | null | undefined) {
   switch (archived) {
     case undefined:
@@ -260,8 +260,8 @@ async function open(
 }
 
 /**
- * The folders of a setup, which must be absolute, with what to tell of them. A further folder that is gone is left out:
- * an editor that keeps it in its list could not open the session any more.
+ * Validates the folders of a setup and returns notices for the user. A missing additional folder is skipped with a
+ * notice: an editor that stores its list of folders could otherwise not open the session again.
  */
 export async function checkFolders(params: {
   cwd: string;
@@ -273,12 +273,12 @@ export async function checkFolders(params: {
   const notices: string[] = [];
   for (const path of params.additionalDirectories ?? []) {
     if (await isFolder("additionalDirectories", path)) additionalDirectories.push(path);
-    else notices.push(`The folder ${path} does not exist; the session goes on without it.`);
+    else notices.push(`The folder ${path} does not exist; the session continues without it.`);
   }
   return { folders: { cwd, additionalDirectories }, notices };
 }
 
-/** Throws for what can be no folder; false for one that is not there. */
+/** Returns false if the path does not exist. Throws if it is relative or not a folder. */
 async function isFolder(name: string, path: string): Promise<boolean> {
   if (!isAbsolute(path)) throw invalidParams(`${name} must be an absolute path, not "${path}".`);
   const found = await stat(path).catch(() => undefined);
@@ -286,7 +286,7 @@ async function isFolder(name: string, path: string): Promise<boolean> {
   return found !== undefined;
 }
 
-/** What a client is told of a session beside the answer itself. */
+/** Sends commands, usage, title and warnings of a session. */
 export async function sendInitialUpdates(
   view: SessionView,
   session: Session,

@@ -18,12 +18,12 @@ import {
 import { toServers } from "./mcp-servers.ts";
 import { extensionParams, parseSessionId } from "./params.ts";
 
-/** Where a fork ends, in its `_meta`: a message's id as the client got it with a chunk. */
+/** `_meta` of a fork. `messageId` is the last message to copy, as sent with its chunks. */
 const forkMetaSchema = z.looseObject({ messageId: z.string().optional() });
 
 const setModelParams = extensionParams(z.object({ sessionId: z.string(), modelId: z.string() }));
 
-/** What the protocol's unstable part has to manage sessions, and one method that is gone from it. */
+/** Handlers for the unstable session methods, and for one method that was removed from the protocol. */
 export function managementHandlers(app: AgentApp, connection: AcpConnection): void {
   app.onRequest("session/fork", async ({ params, requestId }) => {
     const session = await forkSession(connection, params, requestId);
@@ -34,7 +34,7 @@ export function managementHandlers(app: AgentApp, connection: AcpConnection): vo
   app.onRequest("session/unarchive", ({ params }) => setArchived(connection, params.sessionId, false));
   app.onRequest("session/status", ({ params }) => getStatus(connection, params.sessionId));
 
-  // Gone from the protocol; older clients still choose models by it.
+  // Removed from the protocol, but used by older clients.
   app.onRequest("session/set_model", setModelParams, async ({ params, requestId }) => {
     const { sessionId, modelId: value } = params;
     const { session } = await changeOption(connection, { sessionId, configId: "model", value }, requestId);
@@ -42,7 +42,7 @@ export function managementHandlers(app: AgentApp, connection: AcpConnection): vo
   });
 }
 
-/** A new session with what was said in this one; `_meta.messageId` says up to where. */
+/** Creates a session with a copy of the conversation, up to `_meta.messageId` if given. */
 export function forkSession(
   connection: AcpConnection,
   params: SessionParams & { sessionId: string },
@@ -82,7 +82,7 @@ export async function setTitle(
   return { title };
 }
 
-/** Puts a session away, closing it, or brings it back. */
+/** Archives a session, which closes it, or restores it. */
 export async function setArchived(
   connection: AcpConnection,
   sessionId: string,

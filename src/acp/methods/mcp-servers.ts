@@ -1,7 +1,7 @@
 import type { McpServer } from "@agentclientprotocol/sdk/unstable";
 import type { GivenServers, ServerSettings } from "../../mcp/server-settings.ts";
 
-/** The servers that a client gives, as the engine takes them. */
+/** Converts the client's MCP servers for the engine. */
 export function toServers(given: readonly McpServer[]): GivenServers {
   const servers = given.map((server) => toServer(server) ?? server.name);
   return {
@@ -10,7 +10,7 @@ export function toServers(given: readonly McpServer[]): GivenServers {
       .filter((server) => typeof server === "string")
       .map(
         (name) =>
-          `The editor gives the MCP server "${name}" in a way that is not spoken here; it is not used.`,
+          `The editor uses an unsupported transport for the MCP server "${name}"; the server is not used.`,
       ),
   };
 }

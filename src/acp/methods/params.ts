@@ -3,13 +3,13 @@ import { isSessionId, type SessionId } from "../../message/ids.ts";
 import { invalidParams, sessionNotFound } from "../errors.ts";
 import { formatParamFaults } from "../param-faults.ts";
 
-/** An id that we cannot have given names no session. */
+/** Throws "session not found" for ids in another format. */
 export function parseSessionId(id: string): SessionId {
   if (!isSessionId(id)) throw sessionNotFound(id);
   return id;
 }
 
-/** For extension methods: parameters as an object of this shape. */
+/** Returns a parser for the params of an extension method. */
 export function extensionParams<Shape extends z.ZodType>(schema: Shape): (params: unknown) => z.infer<Shape> {
   return (params) => {
     const parsed = schema.safeParse(params);

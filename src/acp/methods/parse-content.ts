@@ -24,7 +24,7 @@ const blockSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("resource"), resource }),
 ]);
 
-/** The content of a prompt that the library does not check: version 2's, which has kinds that only a vendor knows, and what is said into a turn. */
+/** Validates prompt content that the SDK does not validate: steering, and version 2 with its vendor-specific types. */
 export function parseContent(blocks: readonly unknown[]): ContentBlock[] {
   return blocks.map((block, index) => {
     const parsed = blockSchema.safeParse(block);

@@ -6,7 +6,7 @@ import { toPromptBlocks } from "../view/content.ts";
 import { turnError } from "../errors.ts";
 import type { SessionView } from "../view/session-view.ts";
 
-/** Asks in a session and waits for the end of the turn. */
+/** Runs a prompt and waits for the end of the turn. */
 export async function promptTurn(
   connection: AcpConnection,
   { sessionId, prompt }: Pick<PromptRequest, "sessionId" | "prompt">,
@@ -20,14 +20,14 @@ export async function promptTurn(
   return toResponse(connection, view, await runTurn(view, toPromptBlocks(prompt), signal));
 }
 
-/** Ends the turn that runs in a session, or in one that works for it. */
+/** Cancels the running turn of a session or child session. */
 export function cancelTurn(connection: AcpConnection, sessionId: string): void {
   connection.pendingPrompts.cancel(sessionId);
   const session = connection.findView(sessionId)?.session ?? connection.findChild(sessionId);
   session?.cancel();
 }
 
-/** Asks and waits for the turn's end; an aborted signal cancels it. */
+/** Runs a turn; an aborted signal cancels it. */
 async function runTurn(view: SessionView, blocks: PromptBlock[], signal: AbortSignal): Promise<TurnResult> {
   view.updates.release();
   const turn = view.runTurn(() => view.session.prompt({ blocks }));
@@ -36,7 +36,7 @@ async function runTurn(view: SessionView, blocks: PromptBlock[], signal: AbortSi
   return turn.finally(() => signal.removeEventListener("abort", cancel));
 }
 
-/** What is answered to a prompt that was cancelled before its session was there. */
+/** Creates the response to a prompt that was cancelled before its session was open. */
 function cancelledResponse(): PromptResponse {
   return { stopReason: "cancelled", _meta: { usage: toUsage({ end: "cancelled", tokens: noTokens }) } };
 }
@@ -56,7 +56,7 @@ async function toResponse(
   };
 }
 
-/** What a turn used of the model, tasks included. */
+/** Converts the token usage of a turn, including its tasks. */
 export function toUsage({ tokens }: TurnResult): Usage {
   const { input, output, reasoning, cache } = tokens;
   return {

@@ -8,13 +8,13 @@ import { cancelTurn, promptTurn } from "./prompt-turn.ts";
 
 const parseSteering = extensionParams(z.object({ sessionId: z.string(), prompt: z.array(z.unknown()) }));
 
-/** What is said into a running turn. */
+/** Parses the params of a steering request. */
 export function steeringParams(params: unknown) {
   const { sessionId, prompt } = parseSteering(params);
   return { sessionId, prompt: parseContent(prompt) };
 }
 
-/** Talking in a session: prompt, cancel, steering. */
+/** Handlers for prompt, cancel and steering. */
 export function promptHandlers(app: AgentApp, connection: AcpConnection): void {
   app.onRequest("session/prompt", ({ params, signal }) => promptTurn(connection, params, signal));
 
@@ -23,7 +23,7 @@ export function promptHandlers(app: AgentApp, connection: AcpConnection): void {
   app.onRequest("_session/steering", steeringParams, ({ params }) => steer(connection, params));
 }
 
-/** Says something into the turn that runs, if one does. */
+/** Adds a message to the running turn, if any. */
 export function steer(connection: AcpConnection, params: ReturnType<typeof steeringParams>) {
   const { session } = connection.getView(params.sessionId);
   if (session.steer({ blocks: toPromptBlocks(params.prompt) })) return { outcome: "injected" };

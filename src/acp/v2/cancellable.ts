@@ -2,7 +2,7 @@ import type { DraftUpdate } from "./convert.ts";
 
 const endStates: ReadonlySet<unknown> = new Set(["completed", "failed", "cancelled"]);
 
-/** Which calls and terminals the client may cancel by themselves, as their updates say. */
+/** Tracks which calls and terminals the client may cancel, as announced in their updates. */
 export class Cancellable {
   readonly #isOpenCall: (callId: string) => boolean;
   readonly #calls = new Set<string>();
@@ -21,7 +21,7 @@ export class Cancellable {
     return this.#terminals.has(id);
   }
 
-  /** Adds whether what the update speaks of can be cancelled, where that changes by it. */
+  /** Adds the cancel capability to an update if it changes. */
   addCapabilities(update: DraftUpdate): DraftUpdate {
     switch (update.sessionUpdate) {
       case "tool_call_update":

@@ -6,18 +6,18 @@ import type { Channel } from "../view/session-view.ts";
 import { Cancellable } from "./cancellable.ts";
 import { getCommand, type DraftUpdate, toDraftUpdates } from "./convert.ts";
 
-/** One session's updates in the form of version 2. */
+/** Sends one session's updates in version 2. */
 export class DraftChannel implements Channel {
   readonly #id: string;
   readonly #cwd: string;
   readonly #outbox: Outbox;
   readonly #onUserMessage: (id: MessageId, isSteering: boolean) => void;
   readonly cancellable: Cancellable;
-  /** Terminals whose command the client has not heard of. */
+  /** Terminals whose command was not sent yet. */
   readonly #withoutCommand = new Set<string>();
-  /** Messages that the client has heard of. */
+  /** Messages that were announced to the client. */
   #known = new Set<string>();
-  /** What was told of commands and options, so that only what changed is told again. */
+  /** Last sent commands and options; equal ones are not sent again. */
   readonly #lastSent = new Map<string, string>();
 
   constructor(deps: {
@@ -25,7 +25,7 @@ export class DraftChannel implements Channel {
     cwd: string;
     outbox: Outbox;
     onUserMessage(id: MessageId, isSteering: boolean): void;
-    /** Whether the call can be cancelled by itself. */
+    /** Whether the call is running and can be cancelled. */
     isOpenCall(callId: string): boolean;
   }) {
     this.#id = deps.id;
@@ -35,7 +35,7 @@ export class DraftChannel implements Channel {
     this.cancellable = new Cancellable((callId) => deps.isOpenCall(callId));
   }
 
-  /** All of it goes out at once: what waits behind it must not come in between. */
+  /** Sends all converted updates without waiting, so that no other update comes between them. */
   send(update: SessionUpdate): Backpressure {
     const pending = toDraftUpdates(update, this.#cwd).flatMap((next) => [
       this.#sendCommand(next),
@@ -44,12 +44,12 @@ export class DraftChannel implements Channel {
     return pending.findLast((backpressure) => backpressure !== undefined);
   }
 
-  /** Sends an update of version 2, unless the client knows all of it. */
+  /** Sends a version 2 update, unless it repeats known content. */
   sendDraft(update: DraftUpdate): Backpressure {
     return this.#isKnown(update) ? undefined : this.#outbox.update(this.#id, update);
   }
 
-  /** What an answer carries need not be told behind it. */
+  /** Marks an update as known because a response contains it. */
   markKnown(update: DraftUpdate): void {
     this.#isKnown(update);
   }
@@ -62,7 +62,7 @@ export class DraftChannel implements Channel {
     this.#onUserMessage(id, isSteering);
   }
 
-  /** What runs in a terminal is known when the model has written it, which is behind the terminal's beginning. */
+  /** Sends the terminal's command, which is complete only after the terminal was announced. */
   #sendCommand(update: DraftUpdate): Backpressure {
     if (
       update.sessionUpdate === "terminal_update" &&

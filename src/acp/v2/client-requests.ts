@@ -5,18 +5,17 @@ import { type ClientRequests, cancelOptions } from "../client/client-requests.ts
 import { toToolCall } from "./convert.ts";
 import type { Turns } from "./turns.ts";
 
-/** Not their literals: the library's types of both versions name the same schemas differently. */
+/** Typed as string, because the SDK's types of both versions name the same schemas differently. */
 const elicitationMethod: string = "elicitation/create";
 const completedMethod: string = "elicitation/complete";
 const authStatusMethod: string = "auth/status_update";
 
-/** What of a session is needed to ask in it. */
 export interface RequestContext {
   cwd: string;
   turns: Turns;
 }
 
-/** Asks in the form of version 2, and says meanwhile that the person is waited for. */
+/** Sends requests in version 2; the session's state is `requires_action` meanwhile. */
 export function createDraftRequests(
   client: AgentContext,
   find: (sessionId: string) => RequestContext,
@@ -43,7 +42,7 @@ function toDraftPermission(request: RequestPermissionRequest, cwd: string): draf
   const { _meta: _, ...call } = toolCall;
   return {
     sessionId,
-    title: call.title ?? "May this be done?",
+    title: call.title ?? "Allow this tool call?",
     subject: { type: "tool_call", toolCall: toToolCall(call, cwd) },
     options: options.map(({ optionId, name, kind }) => ({ optionId, name, kind })),
   };

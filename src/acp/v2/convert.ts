@@ -13,7 +13,7 @@ const planId = "todos";
 
 type ChunkKind = "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk";
 
-/** What the client must have heard of before: a message before its chunks. */
+/** Updates that announce a message before its chunks. */
 const messageUpdates = {
   user_message_chunk: "user_message",
   agent_message_chunk: "agent_message",
@@ -23,7 +23,7 @@ type MessageUpdate = (typeof messageUpdates)[ChunkKind];
 
 type Meta = Record<string, unknown>;
 
-/** The updates of version 2 that are sent, without the open variants that let anything pass. */
+/** The version 2 updates in use, without the open variants of the SDK's type. */
 export type DraftUpdate =
   | { sessionUpdate: ChunkKind; messageId: string; content: draft.ContentBlock }
   | { sessionUpdate: MessageUpdate; messageId: string; content: draft.ContentBlock[] }
@@ -41,7 +41,7 @@ export type DraftUpdate =
   | ({ sessionUpdate: "compaction_update" } & draft.CompactionUpdate)
   | ({ sessionUpdate: "compaction_summary_chunk" } & draft.CompactionSummaryChunk);
 
-/** The same in the form of version 2; empty for what it does not have. */
+/** Converts an update to version 2. Returns an empty list for updates that version 2 does not have. */
 export function toDraftUpdates(update: SessionUpdate, cwd: string): DraftUpdate[] {
   switch (update.sessionUpdate) {
     case "user_message_chunk":
@@ -74,9 +74,9 @@ export function toDraftUpdates(update: SessionUpdate, cwd: string): DraftUpdate[
     case "compaction_update":
     case "compaction_summary_chunk":
       return [update];
-    // A mode is an option among the others.
+    // Modes are options in version 2.
     case "current_mode_update":
-    // Nobody who speaks version 2 has advertised these.
+    // No version 2 client announces these.
     case "plan_update":
     case "plan_removed":
     case "subagent_update":
@@ -119,7 +119,7 @@ function toValues(values: Select["options"]): draft.SessionConfigSelectOptions {
   return values.flatMap((value) => ("value" in value ? [value] : []));
 }
 
-/** A call with the terminal that its `_meta` speaks of: what came into it, then the call, in this order. */
+/** Converts a call and the terminal in its `_meta`: terminal updates first, then the call. */
 function toolCallUpdates(update: ToolCallUpdate, cwd: string): DraftUpdate[] {
   const { info, output, exit, isCancelled, meta } = parseMeta(update._meta);
   const call: DraftUpdate = {
@@ -178,14 +178,14 @@ function toChange({ path, before, after }: TextChange): draft.DiffChange {
   return before === null ? { ...common, operation: "add" } : { ...common, operation: "modify" };
 }
 
-/** What of `_meta` has a place of its own in version 2. */
+/** Fields of `_meta` that have their own fields in version 2. */
 interface ParsedMeta {
-  /** The folder of a terminal that begins with this update. */
+  /** Working directory of a terminal that starts with this update. */
   info?: string;
   output?: string;
   exit?: { exitCode: number | null; signal: string | null };
   isCancelled: boolean;
-  /** What is left of `_meta`. */
+  /** The remaining fields. */
   meta?: Record<string, unknown>;
 }
 
@@ -225,7 +225,7 @@ function terminalUpdate(call: ToolCallUpdate, cwd: string, output?: string): Dra
   };
 }
 
-/** Undefined while the model still writes it. */
+/** Returns undefined while the model is still writing the command. */
 export function getCommand(rawInput: unknown): string | undefined {
   const command = getField(rawInput, "command");
   return typeof command === "string" ? command : undefined;

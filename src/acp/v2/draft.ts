@@ -37,7 +37,7 @@ import { toCommands, toOptions } from "./convert.ts";
 import { parseDraftFeatures, createDraftInitializeResult } from "./initialize.ts";
 import { cancelledError, Turns } from "./turns.ts";
 
-/** Speaks version 2 with clients that ask for it, and the stable version with all others. */
+/** Uses version 2 for clients that request it, and the stable version for all others. */
 export function addDraftVersion(
   stable: AgentConnector,
   connection: AcpConnection,
@@ -91,7 +91,7 @@ function accountHandlers(app: AgentApp, connection: AcpConnection): void {
   );
 }
 
-/** What is not in the draft's stable part. */
+/** Handlers for the unstable methods of the draft. */
 function managementHandlers(app: AgentApp, connection: AcpConnection, sessions: DraftSessions): void {
   app.onRequest("session/fork", async ({ params, requestId }) => {
     const { sessionId } = params;
@@ -184,11 +184,11 @@ function promptHandlers(app: AgentApp, connection: AcpConnection, sessions: Draf
 /** A terminal ends with its call, whose id it has. */
 function cancelCall(session: Session, what: string, id: string, isOffered: boolean): Record<string, never> {
   if (!isOffered || !session.openCalls.cancel(id))
-    throw invalidParams(`There is no ${what} "${id}" that can be cancelled.`);
+    throw invalidParams(`No cancellable ${what} "${id}" found.`);
   return {};
 }
 
-/** What version 2 knows of each session beside its view. */
+/** Version 2 state per session. */
 class DraftSessions {
   readonly #connection: AcpConnection;
   readonly #known = new WeakMap<Session, DraftSession>();
@@ -232,7 +232,7 @@ class DraftSession {
     });
   }
 
-  /** The pickers as an answer carries them. */
+  /** Creates the pickers of a response and marks them as known to the client. */
   pickers() {
     const configOptions = toOptions(createClientOptions(this.#session, this.#connection.client));
     const availableCommands = toCommands(listCommands(this.#session));
@@ -241,7 +241,7 @@ class DraftSession {
     return { configOptions, availableCommands };
   }
 
-  /** Tells how things stand, for a client that has just opened the session, behind what is held back of its turns. */
+  /** Sends the current state to a client that opened the session, after the queued updates of its turns. */
   async sendState(): Promise<void> {
     await this.#connection.findView(this.#session.id)?.updates.releaseTurnUpdates();
     await this.channel.sendDraft({ sessionUpdate: "state_update", ...this.turns.state });

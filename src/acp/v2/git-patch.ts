@@ -1,19 +1,19 @@
 import { relative, sep } from "node:path";
 import { structuredPatch } from "diff";
 
-/** Two unrelated texts of 5,000 lines would hold the process up for seconds. */
+/** Limits of the diff: two unrelated texts of 5,000 lines would block the process for seconds. */
 const comparison = { context: 3, timeout: 200, maxEditLength: 4_000 };
 const fileMode = "100644";
 
 export interface TextChange {
   /** Absolute. */
   path: string;
-  /** null where there was, or is, no file. */
+  /** null if the file did not exist before, or does not exist after. */
   before: string | null;
   after: string | null;
 }
 
-/** The change as git writes it, its path relative to `cwd` where it is inside; undefined for very different texts. */
+/** Creates a git patch, with a path relative to `cwd` if inside. Returns undefined if the texts differ too much. */
 export function gitPatch({ path, before, after }: TextChange, cwd: string): string | undefined {
   const patch = structuredPatch("", "", before ?? "", after ?? "", "", "", comparison);
   if (patch === undefined) return undefined;
@@ -29,7 +29,7 @@ export function gitPatch({ path, before, after }: TextChange, cwd: string): stri
   return `${lines.join("\n")}\n`;
 }
 
-/** Where there are no lines, the one before them is named. */
+/** Formats a hunk range. An empty range starts at the line before it. */
 const formatRange = (start: number, lines: number): string => `${lines === 0 ? start - 1 : start},${lines}`;
 
 function toRelativeName(cwd: string, path: string): string {
@@ -38,7 +38,7 @@ function toRelativeName(cwd: string, path: string): string {
   return name.split(sep).join("/").replace(/^\//, "");
 }
 
-/** As git quotes names that a line cannot hold. */
+/** Quotes names with special characters like git. */
 function quoteName(name: string): string {
   return /["\\\p{Cc}]/u.test(name) ? JSON.stringify(name) : name;
 }

@@ -6,7 +6,7 @@ import type {
 import { type ClientFeatures, noFeatures } from "../client-capabilities.ts";
 import { createInitializeResult, type ProgramInfo } from "../initialize.ts";
 
-/** The answer of version 1 in the form of version 2, so that both say the same of the program. */
+/** Converts the version 1 response to version 2, so that both announce the same capabilities. */
 export function createDraftInitializeResult(
   program: ProgramInfo,
   client: ClientCapabilities | undefined,
@@ -43,7 +43,7 @@ export function createDraftInitializeResult(
   };
 }
 
-/** What is optional in version 1 belongs to every client of version 2. */
+/** Enables the features that are optional in version 1 and required in version 2. */
 export function parseDraftFeatures(client: ClientCapabilities | undefined): ClientFeatures {
   return {
     ...noFeatures,

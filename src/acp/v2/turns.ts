@@ -10,29 +10,28 @@ import { toStopReason, toUsage } from "../methods/prompt-turn.ts";
 import type { SessionView } from "../view/session-view.ts";
 import type { DraftUpdate } from "./convert.ts";
 
-/** A prompt that is not over. */
+/** A prompt whose turn has not ended. */
 interface PendingPrompt {
   content: draft.ContentBlock[];
   receipt: Deferred<MessageId>;
   isStored: boolean;
 }
 
-/** The turns of one session: the answer to a prompt is a receipt, and states tell how it goes on. */
+/** The turns of one session. The response to a prompt is its message id; state updates report progress and end. */
 export class Turns {
   readonly #send: (update: DraftUpdate) => Backpressure;
-  /** In the order of their turns; the first one runs. */
+  /** In turn order; the first one is running. */
   readonly #prompts: PendingPrompt[] = [];
-  /** What was said into turns and has no place yet, in order. */
+  /** Steering messages that are not stored yet, in order. */
   readonly #steered: draft.ContentBlock[][] = [];
   #questions = 0;
-  /** Of the newest prompt. */
+  /** View of the newest prompt. */
   #view: SessionView | undefined;
 
   constructor(tell: (update: DraftUpdate) => Backpressure) {
     this.#send = tell;
   }
 
-  /** How it is now. */
   get state(): { state: "running" } | { state: "requires_action" } | { state: "idle" } {
     if (!this.#isRunning) return { state: "idle" };
     return this.#questions > 0 ? { state: "requires_action" } : { state: "running" };
@@ -42,7 +41,7 @@ export class Turns {
     return this.#prompts.length > 0;
   }
 
-  /** Resolves with the message's id as soon as it has its place in the conversation. */
+  /** Resolves to the message's id when the message is stored. */
   async prompt(view: SessionView, content: draft.ContentBlock[], blocks: PromptBlock[]): Promise<MessageId> {
     const asked: PendingPrompt = { content, receipt: deferred<MessageId>(), isStored: false };
     this.#view = view;
@@ -50,17 +49,17 @@ export class Turns {
     this.#prompts.push(asked);
     if (this.#prompts[0] === asked) await this.#sendState({ state: "running" });
     const turn = view.runTurn(() => view.session.prompt({ blocks }));
-    // The receipt says what went wrong before it; the state what goes wrong after.
+    // Errors before the message is stored reject the receipt; later errors are reported in the state.
     void turn.then((result) => this.#end(asked, result));
     return asked.receipt.promise;
   }
 
-  /** Said into the running turn; it is echoed when it has its place. */
+  /** Adds a steering message, which is echoed when it is stored. */
   addSteering(content: draft.ContentBlock[]): void {
     this.#steered.push(content);
   }
 
-  /** The running turn's message was stored; what follows it in the same turn is not the person's. */
+  /** Called when a message was stored. Later non-steering messages of the turn are not the user's and are ignored. */
   onMessageStored(id: MessageId, isSteering: boolean): void {
     if (isSteering) return this.#echo(id, this.#steered.shift());
     const [running] = this.#prompts;
@@ -74,7 +73,7 @@ export class Turns {
     if (content !== undefined) void this.#sendInOrder({ sessionUpdate: "user_message", messageId, content });
   }
 
-  /** Says that the person is waited for while they are. */
+  /** Reports `requires_action` while a question to the user is open. */
   async whileRequiresAction<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
     if (this.#questions++ === 0 && this.#isRunning) await this.#sendState({ state: "requires_action" });
     try {
@@ -85,7 +84,7 @@ export class Turns {
     }
   }
 
-  /** Says that all of them are over, for a program that cannot wait for them; of their own ends nothing is said. */
+  /** Reports all turns as ended and ignores their real ends; used when the process must exit. */
   async abort(reason: string): Promise<void> {
     if (!this.#isRunning) return;
     this.#prompts.length = 0;
@@ -98,7 +97,7 @@ export class Turns {
     if (at !== -1) this.#prompts.splice(at, 1);
     if (!asked.isStored) asked.receipt.reject(toRejection(result));
     if (at !== 0) return;
-    // Both at once: the next prompt may end before the client has read of the first.
+    // Send both without waiting: the next prompt may end before the first update is written.
     void this.#sendState(toIdleState(result));
     if (this.#prompts.length > 0) void this.#sendState({ state: "running" });
     else if (result.end === "cancelled") this.#view?.updates.hold();
@@ -123,13 +122,13 @@ function toIdleState(result: TurnResult): State {
   return { ...idle, stopReason: "error", error: turnError(result.error).toErrorResponse() };
 }
 
-/** Why a prompt never became a message. */
+/** Creates the error of a prompt whose message was never stored. */
 function toRejection(result: TurnResult): RequestError {
   if (result.end === "failed") return turnError(result.error);
   return cancelledError();
 }
 
-/** The answer to a prompt that was cancelled before it became a message. */
+/** Creates the error of a prompt that was cancelled before its message was stored. */
 export function cancelledError(): RequestError {
-  return new RequestError(-32800, "The prompt was cancelled before its turn came.");
+  return new RequestError(-32800, "The prompt was cancelled before its turn started.");
 }
