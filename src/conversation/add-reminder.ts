@@ -2,10 +2,10 @@ import { newPartId } from "../message/ids.ts";
 import type { UserInfo } from "../message/message.ts";
 import type { Transcript } from "./transcript.ts";
 
-/** Adds a message of the program's own, which the model reads after the question and the user does not see. */
+/** Adds a synthetic user message, which the model reads after the question and the user does not see. */
 export async function addReminder(transcript: Transcript, question: UserInfo, text: string): Promise<void> {
-  const { steering: _, ...asked } = question;
-  const info: UserInfo = { ...asked, id: transcript.newMessageId(), time: { created: Date.now() } };
+  const { steering: _, ...userInfo } = question;
+  const info: UserInfo = { ...userInfo, id: transcript.newMessageId(), time: { created: Date.now() } };
   await transcript.addMessage(info);
   await transcript.putPart(info.id, { id: newPartId(), type: "text", text, synthetic: true });
   await transcript.seal(info.id);

@@ -3,33 +3,33 @@ import type { Message } from "../message/message.ts";
 import type { FileChange, Part, ToolPart } from "../message/part.ts";
 import { fallbackTitle } from "../message/title.ts";
 
-/** A turn that can be taken back: the person's message and everything up to the next one. */
+/** A turn that can be undone: the user's message and everything up to the next one. */
 export interface Checkpoint {
-  /** Of the person's message. */
+  /** Id of the user's message. */
   readonly id: MessageId;
   /** Milliseconds since 1970. */
   readonly created: number;
-  /** The first words of the person's message. */
+
   readonly words: string;
-  /** Oldest first, without the commands that were answered beside it. */
+  /** Oldest first, without command questions and answers. */
   readonly messages: readonly Message[];
 }
 
-/** One file from one content to the next; contents are named as in {@link FileChange}. */
+/** A change of one file's content; `before` and `after` as in {@link FileChange}. */
 export interface FileStep {
   readonly path: string;
   readonly before: string | null | undefined;
   readonly after: string | null | undefined;
-  /** Lines, where they were counted for this file alone. */
+  /** Line counts, if they were counted for this file alone. */
   readonly counts?: { readonly additions: number; readonly deletions: number };
-  /** Permission bits to make the file with. */
+  /** Permission bits for creating the file. */
   readonly mode?: number;
 }
 
-/** Letters of a message's id that name its checkpoint; they are random, so that they differ in one session. */
+/** Length of a checkpoint's name, the end of its message id. It is random, so names differ within a session. */
 const nameLength = 8;
 
-/** The turns of a session, newest first, read as far as they are asked for. */
+/** Yields the turns of a session, newest first, read on demand. */
 export async function* readCheckpoints(newestFirst: AsyncIterable<Message>): AsyncGenerator<Checkpoint> {
   let later: Message[] = [];
   for await (const message of newestFirst) {
@@ -42,7 +42,7 @@ export async function* readCheckpoints(newestFirst: AsyncIterable<Message>): Asy
   }
 }
 
-/** What people call a checkpoint by. */
+/** Returns the name of a checkpoint. */
 export function nameOf({ id }: Pick<Checkpoint, "id">): string {
   return id.slice(-nameLength);
 }
@@ -51,7 +51,7 @@ export function hasName({ id }: Pick<Checkpoint, "id">, name: string): boolean {
   return id === name || (name.length >= nameLength && id.endsWith(name));
 }
 
-/** What the calls in the messages changed, in the order in which they did. */
+/** Returns the file changes of the messages' calls, in the order in which they happened. */
 export function changesOf(messages: readonly Message[]): FileChange[] {
   return messages.flatMap((message) =>
     callsOf(message)
@@ -60,7 +60,7 @@ export function changesOf(messages: readonly Message[]): FileChange[] {
   );
 }
 
-/** The changes file by file: a move is a file that goes and one that comes. */
+/** Splits changes by file: a move removes one file and creates another. */
 export function fileSteps(changes: readonly FileChange[]): FileStep[] {
   return changes.flatMap((change): FileStep[] => {
     const { path, before, after, additions, deletions, fromPath } = change;
@@ -74,46 +74,46 @@ export function fileSteps(changes: readonly FileChange[]): FileStep[] {
   });
 }
 
-/** The command lines that ran, as their calls were titled. */
+/** Returns the command lines that commands, as in the titles of their calls. */
 export function commandsOf(messages: readonly Message[]): string[] {
-  const ran = messages.flatMap(callsOf).filter((call) => call.tool === "bash" && hasRun(call));
-  return ran.map((call) => call.title ?? call.tool);
+  const commands = messages.flatMap(callsOf).filter((call) => call.tool === "bash" && hasRun(call));
+  return commands.map((call) => call.title ?? call.tool);
 }
 
-/** The paths of edits that were cut off by the end of the program, so that nobody knows whether they were done. */
+/** Returns the paths of edits that the end of the program interrupted; it is unknown whether they were done. */
 export function interruptedEditsOf(messages: readonly Message[]): string[] {
-  const cut = messages.flatMap(callsOf).filter(({ kind, state }) => {
+  const interrupted = messages.flatMap(callsOf).filter(({ kind, state }) => {
     const isEdit = kind === "edit" || kind === "delete" || kind === "move";
     return isEdit && state.status === "error" && state.reason === "interrupted";
   });
-  return cut.flatMap(({ locations }) => (locations ?? []).map(({ path }) => path));
+  return interrupted.flatMap(({ locations }) => (locations ?? []).map(({ path }) => path));
 }
 
-/** Whether the person's message asks for an answer, in contrast to what is said into a turn or written for it. */
+/** True when a user message starts a turn. False for a message sent into a turn or added by the program. */
 export function beginsTurn({ info, parts }: Message): boolean {
   if (info.role !== "user" || info.steering === true) return false;
   if (parts.some(({ type }) => type === "compaction")) return false;
-  return parts.some(isForModel) && parts.some(isForPerson);
+  return parts.some(isForModel) && parts.some(isForUser);
 }
 
-/** Whether the message is a command's question or answer, which the model never sees. */
+/** True for a command's question or answer, which the model never sees. */
 export function isExchange({ parts }: Message): boolean {
   return parts.length > 0 && parts.every((part) => part.type === "text" && part.ignored === true);
 }
 
 function isForModel(part: Part): boolean {
-  return part.type === "text" ? part.ignored !== true : isSaid(part);
+  return part.type === "text" ? part.ignored !== true : isUserContent(part);
 }
 
-function isForPerson(part: Part): boolean {
-  return part.type === "text" ? part.synthetic !== true : isSaid(part);
+function isForUser(part: Part): boolean {
+  return part.type === "text" ? part.synthetic !== true : isUserContent(part);
 }
 
-function isSaid({ type }: Part): boolean {
+function isUserContent({ type }: Part): boolean {
   return type === "file" || type === "agent" || type === "subtask";
 }
 
-/** The first words of a person's message. */
+/** Returns the first words of a user message. */
 export function firstWords({ parts }: Message): string {
   const texts = parts.map((part) => (part.type === "text" && part.synthetic !== true ? part.text : ""));
   const text = texts.join(" ").trim();
@@ -124,12 +124,12 @@ function callsOf({ parts }: Message): ToolPart[] {
   return parts.filter((part) => part.type === "tool");
 }
 
-/** Calls that wrote side by side stand in the order in which the model named them, not in which they ran. */
+/** Parallel calls are stored in the order of the model's answer, not in the order in which they commands. */
 function startOf({ state }: ToolPart): number {
   return "time" in state ? (state.time?.start ?? 0) : 0;
 }
 
-/** A call that was never let run ended when it began; of one that the program's end cut off nobody knows. */
+/** A call that was not allowed ended at its start time. An interrupted call may have run. */
 function hasRun({ state }: ToolPart): boolean {
   if (state.status !== "error") return state.status === "completed";
   return state.time === undefined || state.time.end !== state.time.start;

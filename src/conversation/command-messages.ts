@@ -5,14 +5,14 @@ import type { Part } from "../message/part.ts";
 import type { Transcript } from "./transcript.ts";
 import { noTokens } from "./turn-result.ts";
 
-/** Puts a command as it was written into the session, for the person; the model does not see it. */
+/** Adds a command as the user typed it; the model does not see it. */
 export async function addQuestion(transcript: Transcript, question: UserInfo, text: string): Promise<void> {
   await transcript.addMessage(question);
   await transcript.putPart(question.id, ignoredText(text));
   await transcript.seal(question.id);
 }
 
-/** Puts a command's answer behind it; it may tell what a server said. */
+/** Adds a command's answer. It may contain text from a server. */
 export async function addAnswer(transcript: Transcript, question: UserInfo, text: string): Promise<void> {
   const now = Date.now();
   const info: AssistantInfo = {

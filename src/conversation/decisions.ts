@@ -1,16 +1,16 @@
 import type { CallDecision } from "../message/part.ts";
 import type { AuditEntry } from "../permission/gate.ts";
 
-/** Characters kept of what a decision was about; the call's own input has the whole. */
+/** Longest stored subject of a decision, in characters; the call's input has the whole. */
 const subjectLimit = 300;
 
-/** What the gate decided over calls, until their parts take it into the transcript. */
+/** Permission decisions of calls, until the calls' parts store them. */
 export class Decisions {
   readonly #byCall = new Map<string, CallDecision>();
 
   add({ callId, outcome, by, permission, subject, rule }: AuditEntry): void {
-    const about = subject.length > subjectLimit ? `${subject.slice(0, subjectLimit)}…` : subject;
-    this.#byCall.set(callId, { outcome, by, permission, subject: about, ...(rule && { rule }) });
+    const shortSubject = subject.length > subjectLimit ? `${subject.slice(0, subjectLimit)}…` : subject;
+    this.#byCall.set(callId, { outcome, by, permission, subject: shortSubject, ...(rule && { rule }) });
   }
 
   take(callId: string): CallDecision | undefined {

@@ -12,27 +12,27 @@ import type { Skill } from "../skill/skill.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
-/** Where a project is opened: absolute paths. */
+/** The folders of a project; absolute paths. */
 export interface Folders {
   cwd: string;
   additionalDirectories: readonly string[];
 }
 
-/** What of a project's own configuration counts only once the person has agreed. */
+/** Project configuration that applies only after the user's consent. */
 export interface PendingConsent {
   readonly folder: string;
-  /** What it would run, load, redirect or allow, one line each. */
+  /** Effects of the configuration (run, load, redirect, allow), one line each. */
   readonly wants: readonly string[];
-  /** Whether an earlier content of it was agreed to. */
+  /** Whether an earlier version of it was accepted. */
   readonly hasChanged: boolean;
-  /** Remembers the consent for what the configuration is now. */
+  /** Stores the consent to the current configuration. */
   accept(): Promise<void>;
 }
 
-/** Empty where nothing is wrong. Ends soon after the signal aborts. */
+/** Returns diagnostics; empty when there are none. Ends soon after the signal aborts. */
 export type Diagnose = (changes: readonly FileChange[], signal: AbortSignal) => Promise<string>;
 
-/** What the sessions of one folder share: its disk, its configuration, and what that gives them to work with. */
+/** Services and configuration that the sessions of one folder share. */
 export interface Project {
   /** The same for every folder of one git worktree. */
   readonly id: string;
@@ -40,28 +40,28 @@ export interface Project {
   readonly config: Config;
   readonly models: OpenModels;
   readonly agents: ReadonlyMap<string, Agent>;
-  /** The name of the primary agent that a new session begins with. */
+  /** The primary agent of new sessions. */
   readonly defaultAgent: string;
-  /** What a person can call with a slash, beside the built-in ones. */
+  /** Slash commands, without the built-in ones. */
   readonly commands: readonly Command[];
   readonly skills: readonly Skill[];
-  /** Whether a file that it was made of is another one now. Reads no contents. */
+  /** True when a file that the project was created from has changed. Reads no contents. */
   hasChanged(): Promise<boolean>;
-  /** Loaded when they are first asked for: a session opens without them. */
+  /** Loaded on first use: a session opens without them. */
   tools(): Promise<readonly Tool[]>;
-  /** Plugins and tools of the person and of a trusted project, if there are any; loaded when first asked for. */
+  /** Plugins and tools of the user and of a trusted project, if any; loaded on first use. */
   plugins(): Promise<Plugins | undefined>;
-  /** What language servers have against the changes, in words for the model; undefined where none is configured. */
+  /** Diagnostics of language servers, as text for the model; undefined when none is configured. */
   readonly diagnose?: Diagnose | undefined;
   readonly retryPolicy: RetryPolicy;
-  /** The instruction files as they are now, and what stood at configured URLs when `fetched` was asked first. */
+  /** Reads the instruction files, and the texts of configured URLs as `fetched` first returned them. */
   instructions(fetched: FetchedTexts): Promise<LoadedInstructions>;
-  /** The text at a URL that the configuration names. Rejects with what went wrong, after 5 seconds at the latest. */
+  /** Fetches the text of a configured URL. Rejects with the problem, after 5 seconds at the latest. */
   fetchText(url: string): Promise<string>;
-  /** What of the project's own configuration waits until the person trusts it, if anything does. */
+  /** Project configuration that waits for the user's consent, if any. */
   readonly consent?: PendingConsent | undefined;
-  /** Keys of providers, which no command, tool output or log may show. */
+  /** Provider keys, which must not appear in commands, tool output or logs. */
   readonly secrets: Secrets;
-  /** What is wrong with the configuration, one line each, for the person. */
+  /** Problems of the configuration for the user, one line each. */
   readonly problems: readonly string[];
 }

@@ -1,25 +1,26 @@
 import { posix } from "node:path";
 import type { ModelRef } from "../message/model-ref.ts";
 
-/** What a person (or a script) says, before it becomes the parts of a user message. */
+/** A prompt of a user or a script, before it becomes the parts of a user message. */
 export interface PromptInput {
   blocks: readonly PromptBlock[];
-  /** Only the model sees it, or only the person does; by default both do. */
+  /** Additional system text. */
   system?: string;
 }
 
+/** Who sees a text; by default both. */
 export type Audience = "both" | "model" | "person";
 
 export type PromptBlock =
-  /** With `by: "model"` it is a model's text to another: what it names with `@` is not what a person chose, and is not read. */
+  /** With `by: "model"`, a model wrote the text for another: its `@` mentions are not resolved. */
   | { type: "text"; text: string; audience: Audience; by?: "model" }
-  /** Words that the model reads elsewhere in the message: what they name with `@` comes along. */
+  /** Text that is elsewhere in the message; only its `@` mentions are resolved. */
   | { type: "mentions"; text: string }
   /** `data` is base64. */
   | { type: "media"; mime: string; data: string; name?: string }
-  /** A link to something that is read when the message is made. */
+  /** A link whose content is read when the message is created. */
   | { type: "link"; uri: string; name: string; mime?: string }
-  /** A text that came with the message, perhaps an unsaved buffer. */
+  /** A text sent with the message, such as an unsaved buffer. */
   | { type: "embedded"; uri: string; mime?: string; text: string }
   /** Work for an agent in a child session, queued by a command. */
   | ({ type: "task" } & QueuedTask);
@@ -31,13 +32,13 @@ export interface QueuedTask {
   command: string;
 }
 
-/** What a command would say in the conversation, as a task. */
+/** Turns a command's texts into a task. */
 export function taskBlock(blocks: readonly PromptBlock[], task: Omit<QueuedTask, "prompt">): PromptBlock {
   const texts = blocks.map((block) => (block.type === "text" ? block.text : ""));
   return { type: "task", prompt: texts.filter((text) => text !== "").join("\n\n"), ...task };
 }
 
-/** The person's own words, for titles and commands. */
+/** Returns the user's own text, for titles and commands. */
 export function textOf(input: PromptInput): string {
   return input.blocks
     .filter((block) => block.type === "text" && block.audience !== "model")
@@ -46,12 +47,12 @@ export function textOf(input: PromptInput): string {
     .trim();
 }
 
-/** What a message is about, for its title: the person's own words, or the names of what they sent without any. */
+/** Returns the subject of a message for its title: the user's text, otherwise the names of the attachments. */
 export function subjectOf(input: PromptInput): string {
-  return textOf(input) || input.blocks.flatMap(sentNames).join(", ");
+  return textOf(input) || input.blocks.flatMap(attachmentNames).join(", ");
 }
 
-function sentNames(block: PromptBlock): string[] {
+function attachmentNames(block: PromptBlock): string[] {
   switch (block.type) {
     case "link":
       return [block.name];

@@ -10,8 +10,8 @@ import { PLAN_FILES } from "../agent/built-in.ts";
 const PLACEHOLDER = /\{\{(\w+)\}\}/g;
 
 /**
- * Puts the values in the place of `{{name}}`. Throws where a placeholder has no value or a value no placeholder.
- * What a value contains is not looked at again.
+ * Replaces `{{name}}` by values. Throws for a placeholder without value or a value without placeholder. Placeholders
+ * in values are not replaced.
  */
 export function fill(template: string, values: Readonly<Record<string, string>>): string {
   const names = placeholders(template);
@@ -24,29 +24,29 @@ export function fill(template: string, values: Readonly<Record<string, string>>)
   });
 }
 
-/** The names of a template's placeholders. */
+/** Returns the names of a template's placeholders. */
 export function placeholders(template: string): Set<string> {
   return new Set([...template.matchAll(PLACEHOLDER)].map(([, name = ""]) => name));
 }
 
-/** What the model must know of plan mode with this message: that it is on, or that it has just ended. */
+/** Returns the reminder that plan mode is on or has just ended; undefined when neither applies. */
 export function planReminder(agent: string, previousAgent: string | undefined): string | undefined {
   if (agent === "plan") return fill(plan, { planFiles: PLAN_FILES.join(" or ") }).trim();
   if (previousAgent === "plan") return fill(buildSwitch, { from: previousAgent, to: agent }).trim();
   return undefined;
 }
 
-/** What the agent must know to which a turn was handed over in its middle. */
+/** Returns the reminder for an agent that takes over a running turn. */
 export function handOverReminder(from: string, to: string): string {
   return planReminder(to, from) ?? fill(buildSwitch, { from, to }).trim();
 }
 
-/** Says that the turn ends with this answer and that it is to sum up. */
+/** Tells the model to summarize, because the turn ends with this answer. */
 export function stepLimitReminder(): string {
   return stepLimit.trim();
 }
 
-/** Goes behind a message that arrived in the middle of a turn. */
+/** Follows a message that arrived during a turn. */
 export function steerReminder(): string {
   return steer.trim();
 }

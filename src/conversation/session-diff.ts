@@ -5,7 +5,7 @@ import type { JsonStore } from "../storage/json/json-store.ts";
 import type { Snapshots } from "../workspace/files/snapshot.ts";
 import { changesOf, fileSteps, type FileStep } from "./checkpoints.ts";
 
-/** One file since the session began. `before` and `after` name contents as in a `FileChange`. */
+/** One file's change since the session began. `before` and `after` as in a `FileChange`. */
 const entrySchema = z.object({
   path: z.string(),
   additions: z.number().int().nonnegative(),
@@ -15,7 +15,7 @@ const entrySchema = z.object({
 });
 type Entry = z.infer<typeof entrySchema>;
 
-/** A file that the session changed. `file` is an absolute path, the counts are lines. */
+/** A file that the session changed: absolute path, line counts. */
 export interface ChangedFile {
   readonly file: string;
   readonly status: "added" | "deleted" | "modified";
@@ -27,7 +27,7 @@ const storedSchema = z.object({
   files: z.array(entrySchema),
   additions: z.number(),
   deletions: z.number(),
-  /** The newest message that is counted in. */
+  /** The newest message included in the counts. */
   through: messageIdSchema.optional(),
 });
 
@@ -37,14 +37,14 @@ interface SessionDiffDeps {
   snapshots: Snapshots;
 }
 
-/** What a session's visible messages changed in all, file by file, kept in `session_diff/<sessionId>`. */
+/** All file changes of a session's visible messages, per file, stored in `session_diff/<sessionId>`. */
 export class SessionDiff {
   readonly #deps: SessionDiffDeps;
   #entries: ReadonlyMap<string, Entry>;
   #through: MessageId | undefined;
   /** False when its file is missing or was damaged. */
   readonly isStored: boolean;
-  /** Changes that are noted and not stored yet, oldest first. */
+  /** Changes that are noted but not stored yet, oldest first. */
   #pending: FileStep[] = [];
 
   static async load(deps: SessionDiffDeps): Promise<SessionDiff> {
@@ -52,7 +52,7 @@ export class SessionDiff {
     return new SessionDiff(deps, stored);
   }
 
-  /** Of a session that has none yet. */
+  /** Creates the diff of a new session. */
   static begin(deps: SessionDiffDeps): SessionDiff {
     return new SessionDiff(deps, undefined);
   }
@@ -64,7 +64,7 @@ export class SessionDiff {
     this.isStored = stored !== undefined;
   }
 
-  /** The files changed since the session began, as of the last save. */
+  /** The changed files, as of the last save. */
   get files(): readonly ChangedFile[] {
     return [...this.#entries.values()].map(({ path, before, after, additions, deletions }) => ({
       file: path,
@@ -74,7 +74,7 @@ export class SessionDiff {
     }));
   }
 
-  /** Takes in what the newest of the messages changed; costs what is new, not what there is. Oldest first. */
+  /** Notes the changes of messages that are not included yet. Oldest first. Costs only what is new. */
   note(messages: readonly Message[]): void {
     const known = messages.findLastIndex(({ info }) => !this.#isNew(info.id));
     const fresh = messages.slice(known + 1);
@@ -82,7 +82,7 @@ export class SessionDiff {
     this.#through = fresh.at(-1)?.info.id ?? this.#through;
   }
 
-  /** The same for what a killed process may have left uncounted: no more than its last turn. */
+  /** Notes the changes that a killed process may have left uncounted: at most its last turn. */
   async noteStored(
     newestFirst: AsyncIterable<Message>,
     isLast: (message: Message) => boolean,
@@ -96,7 +96,7 @@ export class SessionDiff {
     this.note(fresh.reverse());
   }
 
-  /** Counts and stores what was noted. Undefined when that was nothing. */
+  /** Counts and stores the noted changes. Returns undefined when there are none. */
   async save(): Promise<SessionInfo["summary"]> {
     const pending = [...this.#pending];
     if (pending.length === 0) return undefined;
@@ -105,7 +105,7 @@ export class SessionDiff {
     return summary;
   }
 
-  /** Forgets what it knows for what these messages did, given newest first. */
+  /** Replaces the diff by the changes of these messages, given newest first. */
   async rebuild(newestFirst: AsyncIterable<Message>): Promise<SessionInfo["summary"]> {
     const steps: FileStep[][] = [];
     let newest: MessageId | undefined;
@@ -144,9 +144,9 @@ export class SessionDiff {
     return { path, additions: counts.additions, deletions: counts.deletions, before, after };
   }
 
-  /** Undefined where a content was not kept or is no text. */
+  /** Returns undefined when a content was not stored or is not text. */
   async #count(before: string | null | undefined, after: string | null | undefined) {
-    // Loaded when first needed, as the tools are that bring both.
+    // Loaded on first use, like the tools that need them.
     const [{ compareTexts }, { decodeText }] = await Promise.all([
       import("../tool/diff.ts"),
       import("../tool/text-file.ts"),

@@ -1,7 +1,7 @@
 import type { SessionInfo } from "../message/message.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
 
-/** What is kept of a session beside its messages. */
+/** The info of a session, without its messages. */
 export class SessionInfoStore {
   readonly #writer: Pick<SessionWriter, "saveInfo" | "noteInfo">;
   #info: SessionInfo;
@@ -15,19 +15,19 @@ export class SessionInfoStore {
     return this.#info;
   }
 
-  /** Changes it here and on disk, as something that happened to the session now. */
+  /** Changes and stores the info, and sets its update time. */
   async save(change: Partial<SessionInfo>): Promise<void> {
     this.#change(change);
     this.#writer.saveInfo(this.#info);
   }
 
-  /** The same for what changes with each step of a turn: others see it on disk a moment later. */
+  /** Like {@link save} for changes of each step; reaches the session's file a moment later. */
   note(change: Partial<SessionInfo>): void {
     this.#change(change);
     this.#writer.noteInfo(this.#info);
   }
 
-  /** Stores since when a compaction runs, or that it ended. */
+  /** Stores the start of a compaction, or that it ended. */
   async noteCompacting(isRunning: boolean): Promise<void> {
     const { compacting: _, ...time } = this.#info.time;
     this.#info = { ...this.#info, time: isRunning ? { ...time, compacting: Date.now() } : time };

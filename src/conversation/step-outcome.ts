@@ -2,7 +2,7 @@ import type { AgentError } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
 import type { LeakedCall } from "../model/answer/leaked-call.ts";
 
-/** What one model call and its tool calls came to. */
+/** Outcome of one model call and its tool calls. */
 export type StepOutcome = { tokens: Tokens; cost: number; isEstimated: boolean } & (
   | { end: "finished" | "empty" | "outputLimit" | "refused" | "rejected" | "cancelled" }
   /** `hasRefusedCall`: the provider refused to pass a call on. */

@@ -10,7 +10,7 @@ export interface StoredTodosDeps {
   emit: Emit;
 }
 
-/** What the agent of a session still means to do. */
+/** The todo list of a session, stored when changed. */
 export class StoredTodos implements TodoList {
   readonly #deps: StoredTodosDeps;
   #todos: readonly Todo[];

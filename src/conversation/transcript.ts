@@ -6,8 +6,8 @@ import { isFinished, type Part } from "../message/part.ts";
 import type { SessionWriter } from "../storage/session-store.ts";
 
 /**
- * The visible messages of one session and their only writer. Every change goes to memory, to the store and out to
- * whoever listens, in that order; a finished part is on disk before it is told to anyone.
+ * The visible messages of one session and their only writer. Every change goes to memory, then to the store, then to
+ * the listeners. A finished part is on disk before it is emitted.
  */
 export class Transcript {
   readonly sessionId: SessionId;
@@ -15,10 +15,10 @@ export class Transcript {
   readonly #emit: Emit;
   readonly #path: AssistantInfo["path"];
   #messages: Message[];
-  /** The highest id so far; messages are read in the order of their ids. */
+  /** The highest id so far; messages are sorted by id. */
   #lastId: MessageId | undefined;
 
-  /** `newest` is a message that may be newer than those that are visible. `path` is added to assistant messages. */
+  /** `newest` may be newer than the visible messages. `path` is added to assistant messages. */
   constructor(deps: {
     writer: SessionWriter;
     emit: Emit;
@@ -35,12 +35,12 @@ export class Transcript {
     if (deps.newest !== undefined) this.#noteId(deps.newest);
   }
 
-  /** Oldest first, from the newest finished compaction on. */
+  /** Oldest first, starting at the newest finished compaction. */
   get messages(): readonly Message[] {
     return this.#messages;
   }
 
-  /** Sorts behind every message of the session, whatever the clock says. */
+  /** Returns an id that sorts after every message of the session, regardless of the clock. */
   newMessageId(): MessageId {
     return this.#lastId === undefined ? newMessageId() : messageIdAfter(this.#lastId);
   }
@@ -76,8 +76,8 @@ export class Transcript {
   }
 
   /**
-   * Replaces parts of a message that has ended, in memory if it is still visible and on disk. Nobody is told: to
-   * those who listen the parts were finished before.
+   * Replaces parts of a finished message on disk, and in memory if it is visible. Emits nothing: for listeners the
+   * parts were already finished.
    */
   async amendParts(messageId: MessageId, amended: readonly Part[]): Promise<void> {
     const parts = this.find(messageId)?.parts ?? [];
@@ -89,7 +89,7 @@ export class Transcript {
     await this.seal(messageId);
   }
 
-  /** Appends to a text or reasoning part; costs what the delta costs, however long the part is. */
+  /** Appends to a text or reasoning part, in time proportional to the delta. */
   append(messageId: MessageId, partId: PartId, delta: string): Backpressure {
     const part = this.#message(messageId).parts.findLast((other) => other.id === partId);
     if (part?.type !== "text" && part?.type !== "reasoning") throw new Error(`no text part ${partId}`);
@@ -105,13 +105,13 @@ export class Transcript {
     });
   }
 
-  /** Tells that the message will not change any more, and waits until it cannot be lost. */
+  /** Marks the message as finished and waits until it survives the end of the process. */
   async seal(messageId: MessageId): Promise<void> {
     this.#writer.seal(messageId);
     await this.#writer.secure();
   }
 
-  /** Marks the assistant message as ended and seals it. What is told to have ended stays so, however the program ends. */
+  /** Marks the assistant message as ended and seals it, before the end is emitted. */
   async complete(info: AssistantInfo): Promise<void> {
     const ended = this.#withPath({ ...info, time: { ...info.time, completed: Date.now() } });
     this.#message(info.id).info = ended;
@@ -120,7 +120,7 @@ export class Transcript {
     await this.#emit({ sessionId: this.sessionId, type: "message", info: ended });
   }
 
-  /** Shows these instead: what a finished compaction has left, or an undo. The disk keeps the others. */
+  /** Replaces the visible messages, after a compaction or an undo. The stored messages do not change. */
   show(messages: Message[]): void {
     this.#messages = messages;
   }

@@ -1,7 +1,7 @@
 import type { AgentError } from "../message/message.ts";
 import type { Tokens } from "../message/part.ts";
 
-/** How a turn ended. A model's failure is a value: the promise of a turn never rejects for it, nor for a cancel. */
+/** How a turn ended. The promise of a turn does not reject for a model's failure or a cancellation. */
 export type TurnResult = TurnEnd & {
   /** Tokens of all model calls of the turn. */
   tokens: Tokens;

@@ -1,11 +1,11 @@
 import { isReverted, type Message, type Revert } from "../message/message.ts";
 
-/** The compaction that a user message asked for, if it did. */
+/** Returns the compaction that a user message requested, if any. */
 export function compactionOf(message: Message) {
   return message.parts.find((part) => part.type === "compaction");
 }
 
-/** The messages without those that are taken back. */
+/** Omits undone messages. */
 export async function* withoutReverted(
   messages: AsyncIterable<Message>,
   revert: Revert | undefined,
@@ -13,7 +13,7 @@ export async function* withoutReverted(
   for await (const message of messages) if (!isReverted(message.info.id, revert)) yield message;
 }
 
-/** Whether the message is a summary that was written to its end. */
+/** True for a complete summary. */
 export function isFinishedSummary(message: Message): boolean {
   const { info } = message;
   return (
@@ -21,7 +21,7 @@ export function isFinishedSummary(message: Message): boolean {
   );
 }
 
-/** Whether the message is part of an older compaction, which a newer one replaces. */
+/** True for a message of an older compaction, which a newer one replaces. */
 function isOfCompaction(message: Message): boolean {
   return (
     compactionOf(message) !== undefined ||
@@ -29,7 +29,7 @@ function isOfCompaction(message: Message): boolean {
   );
 }
 
-/** The messages that a compaction leaves verbatim, in their order. */
+/** Returns the messages that a compaction leaves verbatim, in order. */
 export function keptBy(compaction: Message, messages: readonly Message[]): Message[] {
   const { keepFrom, question } = compactionOf(compaction) ?? {};
   return messages.filter(
@@ -41,8 +41,8 @@ export function keptBy(compaction: Message, messages: readonly Message[]): Messa
 }
 
 /**
- * What the model still sees, oldest first, read lazily from the newest message back: the newest finished
- * compaction's question and summary, the messages that it kept verbatim, and everything after it.
+ * Loads the messages that the model sees, oldest first, reading lazily from the newest back: the newest finished
+ * compaction's question and summary, the messages that it left verbatim, and everything after it.
  */
 export async function loadVisible(newestFirst: AsyncIterable<Message>): Promise<Message[]> {
   const after: Message[] = [];
@@ -51,7 +51,7 @@ export async function loadVisible(newestFirst: AsyncIterable<Message>): Promise<
   let compaction: Message | undefined;
   for await (const message of newestFirst) {
     if (compaction !== undefined) {
-      if (message.info.id < oldestKept(compaction)) break;
+      if (message.info.id < oldestVerbatimId(compaction)) break;
       before.push(message);
     } else if (summary === undefined) {
       if (isFinishedSummary(message)) summary = message;
@@ -64,8 +64,8 @@ export async function loadVisible(newestFirst: AsyncIterable<Message>): Promise<
   return [compaction, summary, ...keptBy(compaction, before.reverse()), ...after.reverse()];
 }
 
-/** No message older than this is kept; greater than any id where nothing is. */
-function oldestKept(compaction: Message): string {
+/** Returns the oldest id that a compaction leaves verbatim; greater than any id when there is none. */
+function oldestVerbatimId(compaction: Message): string {
   const { keepFrom, question } = compactionOf(compaction) ?? {};
   return [keepFrom, question].filter((id) => id !== undefined).sort()[0] ?? "n";
 }

@@ -1,7 +1,7 @@
 import reminder from "../../prompts/reminders/carried.md";
 import type { Carried } from "./part.ts";
 
-/** What a compaction carried over, as text for the model; empty when there is nothing. */
+/** Renders what a compaction carried over, for the model; empty when there is nothing. */
 export function carriedText(carried: Carried): string {
   const sections = [
     section("Earlier messages of the user, oldest first", (carried.requests ?? []).map(quoted)),

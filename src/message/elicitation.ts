@@ -1,21 +1,21 @@
-/** What a server asks the person for while it works: values in a form, or a visit to an address. */
+/** A server's request to the user during a call: values in a form, or a visit to a URL. */
 export type Elicitation = {
-  /** Who asks, as the person knows it. */
+  /** The server's display name. */
   readonly server: string;
   readonly message: string;
-  /** The call that it belongs to, where it is one. */
+  /** The call that it belongs to, if any. */
   readonly callId?: string | undefined;
 } & (
   | { readonly mode: "form"; readonly form: ElicitationForm }
   | {
       readonly mode: "url";
       readonly url: string;
-      /** Unique among all that is asked; whoever is done with it is told by it. */
+      /** Unique id; the completion notice names it. */
       readonly id: string;
     }
 );
 
-/** Flat: each field holds a text, a number, a yes or no, or a choice of texts, as JSON schema has it. */
+/** A flat form: each field is a string, a number, a boolean or a choice of strings, as in JSON schema. */
 export interface ElicitationForm {
   readonly fields: Readonly<Record<string, ElicitationField>>;
   readonly required: readonly string[];
@@ -29,19 +29,19 @@ export interface ElicitationField {
 export type ElicitedValue = string | number | boolean | string[];
 
 export type ElicitationOutcome =
-  /** A visit to an address has no content. */
+  /** A URL visit has no content. */
   | { readonly outcome: "accepted"; readonly content: Readonly<Record<string, ElicitedValue>> }
-  /** The person does not want to; the work goes on without. */
+  /** The user declined; the work continues. */
   | { readonly outcome: "declined" }
-  /** The person closed it, or the work was cancelled. */
+  /** The user closed it, or the work was cancelled. */
   | { readonly outcome: "cancelled" }
-  /** The editor has no way to ask this, or it failed. */
+  /** The editor cannot show it, or showing it failed. */
   | { readonly outcome: "unavailable" };
 
-/** Puts it to the person. Never rejects; settles as cancelled when the signal aborts. */
+/** Asks the user. Never rejects; settles as cancelled when the signal aborts. */
 export type Elicit = (elicitation: Elicitation, signal: AbortSignal) => Promise<ElicitationOutcome>;
 
-/** Which kinds the editor can show. */
+/** The kinds that the editor can show. */
 export interface ElicitationAbilities {
   readonly forms: boolean;
   readonly urls: boolean;

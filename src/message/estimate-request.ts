@@ -3,21 +3,21 @@ import { estimateJsonOf, estimateText, estimateTextOf } from "./estimate.ts";
 import type { Message } from "./message.ts";
 import { clearedOutput, type Part, visibleOutput } from "./part.ts";
 
-/** Tokens of an image or a page, roughly. */
+/** Rough token count of an image or a page. */
 const mediaTokens = 1_500;
 
-/** What a model is asked to read, beside the messages. */
+/** The parts of a request other than the messages. */
 export interface RequestHead {
   readonly system: readonly string[];
   readonly tools: readonly object[];
 }
 
-/** Tokens of a whole request, estimated: system texts, tool schemas and messages. */
+/** Estimates the tokens of a whole request: system texts, tool schemas and messages. */
 export function estimateRequest(request: RequestHead & { readonly messages: readonly Message[] }): number {
   return estimateHead(request) + estimateMessages(request.messages);
 }
 
-/** Tokens of system texts and tool schemas, estimated. */
+/** Estimates the tokens of system texts and tool schemas. */
 export function estimateHead({ system, tools }: RequestHead): number {
   const instructions = estimateTextOf(tools, system.join("\n\n"));
   return instructions + (tools.length === 0 ? 0 : estimateJsonOf(tools));
@@ -31,7 +31,7 @@ export function estimateMessage({ parts }: Message): number {
   return parts.reduce((sum, part) => sum + estimatePart(part), 0);
 }
 
-/** Tokens of a call's result alone. */
+/** Estimates the tokens of a call's result. */
 export function estimateOutput(part: Part): number {
   if (part.type !== "tool") return 0;
   const { state } = part;

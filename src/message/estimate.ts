@@ -1,38 +1,38 @@
 import { estimateTokenCount } from "tokenx";
 
-/** Characters that are counted of a text; of a longer one samples are. */
-const mostCounted = 64 * 1024;
+/** Texts up to this many characters are counted completely; longer ones by samples. */
+const countLimit = 64 * 1024;
 const sampleCount = 8;
 
-/** What was counted for what a text belongs to. */
-const counted = new WeakMap<object, { readonly text: string; readonly tokens: number }>();
-const countedValues = new WeakMap<object, number>();
+/** Cached counts, per owner of a text. */
+const textCounts = new WeakMap<object, { readonly text: string; readonly tokens: number }>();
+const valueCounts = new WeakMap<object, number>();
 
-/** How many tokens a text has, estimated. Takes a few milliseconds at most, however long the text is. */
+/** Estimates the tokens of a text. Takes a few milliseconds at most, however long the text is. */
 export function estimateText(text: string): number {
-  if (text.length <= mostCounted) return estimateTokenCount(text);
-  const sampleLength = mostCounted / sampleCount;
+  if (text.length <= countLimit) return estimateTokenCount(text);
+  const sampleLength = countLimit / sampleCount;
   const distance = (text.length - sampleLength) / (sampleCount - 1);
   let tokens = 0;
   for (let sample = 0; sample < sampleCount; sample++) {
     const start = Math.round(sample * distance);
     tokens += estimateTokenCount(text.slice(start, start + sampleLength));
   }
-  return Math.round((tokens * text.length) / mostCounted);
+  return Math.round((tokens * text.length) / countLimit);
 }
 
-/** The same for the text of something that is asked about again and again: it is counted anew only when it is another. */
+/** Estimates the tokens of an owner's text, cached until the text changes. */
 export function estimateTextOf(owner: object, text: string): number {
-  const last = counted.get(owner);
+  const last = textCounts.get(owner);
   if (last?.text === text) return last.tokens;
   const tokens = estimateText(text);
-  counted.set(owner, { text, tokens });
+  textCounts.set(owner, { text, tokens });
   return tokens;
 }
 
-/** The same for the JSON of a value that stays as it is. */
+/** Estimates the tokens of a value's JSON, cached. The value must not change. */
 export function estimateJsonOf(value: object): number {
-  const known = countedValues.get(value) ?? estimateText(JSON.stringify(value));
-  countedValues.set(value, known);
-  return known;
+  const tokens = valueCounts.get(value) ?? estimateText(JSON.stringify(value));
+  valueCounts.set(value, tokens);
+  return tokens;
 }

@@ -9,9 +9,9 @@ export type SessionEvent = { sessionId: SessionId } & (
   | { type: "part"; messageId: MessageId; part: Part }
   /** Text appended to a text or reasoning part. */
   | { type: "delta"; messageId: MessageId; partId: PartId; kind: "text" | "reasoning"; delta: string }
-  /** Text appended to the summary that is written for this message; not stored before it is whole. */
+  /** Text appended to the summary for this message; stored only when complete. */
   | { type: "summary"; messageId: MessageId; delta: string }
-  /** Live output of a running call; not stored, the call's result has it. */
+  /** Live output of a running call; not stored, because the call's result contains it. */
   | { type: "tool-output"; messageId: MessageId; partId: PartId; callId: string; delta: string }
   | { type: "usage"; usage: Usage }
   | { type: "title"; title: string; updatedAt: number }
@@ -19,23 +19,23 @@ export type SessionEvent = { sessionId: SessionId } & (
   | { type: "agent"; agent: string }
   | { type: "model"; model: ModelRef | undefined }
   | { type: "approval"; approval: ApprovalMode }
-  /** Another setting of the session. */
+  /** A setting of the session changed. */
   | { type: "options" }
-  /** What can be called with a slash is another list now. */
+  /** The list of slash commands changed. */
   | { type: "commands" }
-  /** Something happened in the child session that a task call of this one began. */
+  /** An event of the child session that a task call started. */
   | { type: "child"; callId: string; child: Child; event: SessionEvent }
   | { type: "notice"; severity: "info" | "warning" | "error"; text: string }
 );
 
-/** A session that works for a task call of another. */
+/** A child session that runs a task call. */
 export interface Child {
   readonly id: SessionId;
   readonly agent: string;
   readonly title: string;
 }
 
-/** Tokens now in the model's context, the size of its window where known, and dollars spent in the session so far. */
+/** Tokens in the model's context, its window size if known, and dollars spent in the session. */
 export interface Usage {
   used: number;
   size: number | undefined;

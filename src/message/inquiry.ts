@@ -1,4 +1,4 @@
-/** Questions of the model to the person, with answers to choose from. */
+/** Questions of the model to the user, with answers to choose from. */
 export interface Inquiry {
   /** The call that asks. */
   readonly callId: string;
@@ -15,7 +15,7 @@ export interface InquiryQuestion {
   readonly multiple: boolean;
 }
 
-/** What the person chose and wrote; neither where the question was left open. */
+/** The user's choice and text; both empty when the question was skipped. */
 export interface InquiryAnswer {
   readonly chosen: readonly string[];
   readonly custom?: string;
@@ -24,14 +24,14 @@ export interface InquiryAnswer {
 export type InquiryOutcome =
   /** One answer for each question, in their order. */
   | { outcome: "answered"; answers: readonly InquiryAnswer[] }
-  /** The person does not want to answer; the work goes on without. */
+  /** The user declined to answer; the work continues. */
   | { outcome: "declined" }
-  /** The person closed the question: the work stops here. */
+  /** The user closed the question; the turn stops. */
   | { outcome: "closed" }
-  /** The turn is cancelled, as the client says or as the signal does. */
+  /** The client or the signal cancelled the turn. */
   | { outcome: "cancelled" }
-  /** The editor has no way to ask this, or it failed. */
+  /** The editor cannot show it, or showing it failed. */
   | { outcome: "unavailable"; problem?: string };
 
-/** Puts questions to the person. Never rejects; settles as cancelled when the signal aborts. */
+/** Asks the user. Never rejects; settles as cancelled when the signal aborts. */
 export type Inquire = (inquiry: Inquiry, signal: AbortSignal) => Promise<InquiryOutcome>;

@@ -43,13 +43,13 @@ const userInfoSchema = z.object({
   time: z.object({ created: z.number() }),
   agent: z.string(),
   model: modelRefSchema.optional(),
-  /** The reasoning effort that the person chose; counts where the model has it. */
+  /** The reasoning effort that the user chose; ignored by models without it. */
   effort: z.string().optional(),
-  /** Further system text for the answers to this message. */
+  /** Additional system text for the answers to this message. */
   system: z.string().optional(),
   /** Tools switched off (false) for the answers to this message. */
   tools: z.record(z.string(), z.boolean()).optional(),
-  /** True for what the person said into a running turn: it begins none of its own. */
+  /** True for a message sent into a running turn: it does not start a turn. */
   steering: z.boolean().optional(),
 });
 
@@ -103,10 +103,10 @@ export const todoSchema = z.object({
 export type Todo = z.infer<typeof todoSchema>;
 
 /**
- * What of a session is taken back. Its messages from the last of `from` up to `through` do not count: the model does
- * not see them and nobody is shown them; they stay on disk for as long as they can be brought again. `from` has the
- * first message of each undo, the newest undo last; each goes further back than the one before. Any other state than
- * "undone" was cut off in the middle and is completed when the session is opened.
+ * The undone messages of a session: from the last id of `from` up to `through`. The model and the user do not see
+ * them; they stay on disk while a redo is possible.
+ * - `from`: the first message of each undo, the newest undo last; each goes further back than the previous one.
+ * - `state`: any other state than "undone" was interrupted and is completed when the session is opened.
  */
 export const revertSchema = z.object({
   state: z.enum(["undoing", "undone", "redoing", "discarding"]),
@@ -115,42 +115,44 @@ export const revertSchema = z.object({
 });
 export type Revert = z.infer<typeof revertSchema>;
 
-/** Whether a message is taken back. */
 export function isReverted(id: MessageId, revert: Revert | undefined): boolean {
   const from = revert?.from.at(-1);
   return revert !== undefined && from !== undefined && id >= from && id <= revert.through;
 }
 
-/** How much goes without asking: nothing more than the rules allow, changes of files in the workspace, or all but denials. */
+/**
+ * What runs without asking: only what the rules allow, also file changes in the workspace, or everything that is not
+ * denied.
+ */
 export const approvalModes = ["ask", "accept-edits", "auto"] as const;
 export const approvalModeSchema = z.enum(approvalModes);
 export type ApprovalMode = z.infer<typeof approvalModeSchema>;
 
-/** What a client says of the model's instructions: beside the program's own, or in the place of its built-in ones. */
+/** A client's instructions for the model: added to the program's own, or replacing the built-in ones. */
 export const givenPromptSchema = z.object({ mode: z.enum(["append", "override"]), text: z.string() });
 export type GivenPrompt = z.infer<typeof givenPromptSchema>;
 
 export const titleSources = ["fallback", "generated", "person"] as const;
 
-/** What is stored of a session beside its messages. Times are milliseconds since 1970. */
+/** A session's stored info without its messages. Times are milliseconds since 1970. */
 export const sessionInfoSchema = z.object({
   id: sessionIdSchema,
   projectId: z.string(),
   parentId: sessionIdSchema.optional(),
-  /** The call of the parent that began a child session. */
+  /** The parent's call that started a child session. */
   parentCallId: z.string().optional(),
   cwd: z.string(),
   additionalDirectories: z.array(z.string()).optional(),
   title: z.string().optional(),
-  /** Who gave the title: a person's stays, a generated one replaces the fallback. */
+  /** Source of the title: a user's title stays; a generated one replaces the fallback. */
   titleSource: z.enum(titleSources).optional(),
   agent: z.string(),
   model: modelRefSchema.optional(),
-  /** The reasoning effort that the person chose; counts where the model has it. */
+  /** The reasoning effort that the user chose; ignored by models without it. */
   effort: z.string().optional(),
   /** US dollars, child sessions included. */
   cost: z.number(),
-  /** What a model used to write the title, which is no message; its cost is in the whole cost. */
+  /** Usage for generating the title, which is not a message. Its cost is included in `cost`. */
   titleCall: z
     .object({ model: modelRefSchema, tokens: tokensSchema, cost: z.number(), time: z.number() })
     .optional(),
@@ -158,20 +160,20 @@ export const sessionInfoSchema = z.object({
     created: z.number(),
     updated: z.number(),
     archived: z.number().optional(),
-    /** When the compaction that runs now began. */
+    /** Start of the running compaction. */
     compacting: z.number().optional(),
   }),
   version: z.string(),
   revert: revertSchema.optional(),
   /** Absent means ask. */
   approval: approvalModeSchema.optional(),
-  /** What the person allowed for as long as it works in this folder. */
+  /** What the user allowed for this session in this folder. */
   approvals: z.array(z.object({ permission: z.string().min(1), pattern: z.string().min(1) })).optional(),
-  /** Whether a full context is summed up by itself; absent means as configured. */
+  /** Whether a full context is compacted automatically; absent means as configured. */
   autoCompact: z.boolean().optional(),
   /** The client's instructions for the model. */
   givenPrompt: givenPromptSchema.optional(),
-  /** Lines added and taken away, and files changed, in all; the files themselves stand in `session_diff/<id>`. */
+  /** Total lines added and removed, and files changed. The files are in `session_diff/<id>`. */
   summary: z.object({ additions: z.number(), deletions: z.number(), files: z.number() }).optional(),
 });
 export type SessionInfo = z.infer<typeof sessionInfoSchema>;

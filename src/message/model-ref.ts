@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { hasOnly } from "../base/validator.ts";
 
-/** A model as people write it: `provider/model`, with an optional variant (its reasoning effort). */
+/** A model as `provider/model`, with an optional variant (its reasoning effort). */
 export const modelRefSchema = z.object({
   provider: z.string(),
   model: z.string(),
@@ -9,7 +9,7 @@ export const modelRefSchema = z.object({
 });
 export type ModelRef = z.infer<typeof modelRefSchema>;
 
-/** Whether the schema would say so too, which takes its time to be built. */
+/** Same result as the schema, without building it. */
 export function isModelRef(value: unknown): value is ModelRef {
   if (!hasOnly(value, ["provider", "model", "variant"])) return false;
   const { provider, model, variant } = value;

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { messageIdSchema, partIdSchema } from "./ids.ts";
 import { modelRefSchema } from "./model-ref.ts";
 
-/** Which picture an editor draws for a call; the words are ACP's. */
+/** Tool kinds as ACP defines them; editors choose an icon by kind. */
 export const toolKinds = [
   "read",
   "edit",
@@ -25,8 +25,8 @@ export type Location = z.infer<typeof locationSchema>;
 export const fileOperations = ["add", "update", "delete", "move"] as const;
 
 /**
- * What a call did to one file. `before` and `after` name contents in the snapshot store (SHA-256, hex);
- * null is "no such file", undefined is "not kept" (too large or not text), which cannot be shown or undone.
+ * A call's change of one file. `before` and `after` are content hashes in the snapshot store (SHA-256, hex); null
+ * means "no such file", undefined means "not stored" (too large or not text), which cannot be shown or undone.
  */
 export const fileChangeSchema = z.object({
   path: z.string(),
@@ -36,12 +36,12 @@ export const fileChangeSchema = z.object({
   after: z.string().nullish(),
   additions: z.number().int().nonnegative(),
   deletions: z.number().int().nonnegative(),
-  /** Permission bits of a file that was deleted or moved, where they are not a new file's: undo makes it with them. */
+  /** Permission bits of a deleted or moved file, if not the default; undo restores them. */
   mode: z.number().int().nonnegative().max(0o777).optional(),
 });
 export type FileChange = z.infer<typeof fileChangeSchema>;
 
-/** Media that a tool returned or a person attached: base64 in a `data:` URL, or a `file:` URL. */
+/** Media from a tool or the user: base64 in a `data:` URL, or a `file:` URL. */
 export const attachmentSchema = z.object({
   mime: z.string(),
   url: z.string(),
@@ -56,9 +56,9 @@ const textPartSchema = z.object({
   id: partIdSchema,
   type: z.literal("text"),
   text: z.string(),
-  /** Written by the program, not by the person or the model: the model sees it, the editor does not. */
+  /** Written by the program, not by the user or the model: the model sees it, the editor does not. */
   synthetic: z.boolean().optional(),
-  /** For the person's eyes only: the model does not see it. */
+  /** Only for the user: the model does not see it. */
   ignored: z.boolean().optional(),
   time: spanSchema.optional(),
 });
@@ -91,19 +91,19 @@ export const deciders = [
   "close",
 ] as const;
 
-/** Who decided whether a call may run, on what, and by which rule; `permission` and `subject` name its decisive part. */
+/** The decision whether a call may run, with its rule. `permission` and `subject` name the decisive part. */
 export const callDecisionSchema = z.object({
   outcome: z.enum(decisionOutcomes),
   by: z.enum(deciders),
   permission: z.string(),
   subject: z.string(),
   rule: z.object({ permission: z.string(), pattern: z.string(), action: z.string() }).optional(),
-  /** Milliseconds that the call waited for a person. */
+  /** Milliseconds that the call waited for the user. */
   waitedMs: z.number().optional(),
 });
 export type CallDecision = z.infer<typeof callDecisionSchema>;
 
-/** Absent while the model still writes the arguments, and for good when it was cut off there. */
+/** Absent while the model is still writing the arguments, and when it was cut off there. */
 const inputSchema = z.unknown().optional();
 
 const pendingStateSchema = z.object({ status: z.literal("pending"), input: inputSchema });
@@ -119,20 +119,19 @@ const completedStateSchema = z.object({
   output: z.string(),
   attachments: z.array(attachmentSchema).optional(),
   changes: z.array(fileChangeSchema).optional(),
-  /** Facts for the editor and for tools that continue (exit code, child session); small. */
+  /** Small data for the editor and for tools that continue (exit code, child session). */
   metadata: z.record(z.string(), z.unknown()).optional(),
   time: spanSchema,
-  /** When pruning took the output out of the model's view. */
+  /** When pruning cleared the output for the model. */
   compactedAt: z.number().optional(),
-  /** What the model reads in place of an output that does not fit into its context. */
+  /** Shortened output for the model, when the whole one does not fit into its context. */
   shownOutput: z.string().optional(),
 });
 const errorStateSchema = z.object({
   status: z.literal("error"),
   input: inputSchema,
-  /** What the model reads: what went wrong and what to do about it. */
+  /** Error for the model: what went wrong and what to do about it. */
   error: z.string(),
-  /** Why it did not complete, for callers that compare. */
   reason: z.enum(["failed", "invalid", "denied", "rejected", "cancelled", "interrupted"]),
   changes: z.array(fileChangeSchema).optional(),
   metadata: z.record(z.string(), z.unknown()).optional(),
@@ -151,10 +150,10 @@ type CompletedState = z.infer<typeof completedStateSchema>;
 const toolPartSchema = z.object({
   id: partIdSchema,
   type: z.literal("tool"),
-  /** Unique in the session, made by us; the provider's own id stands in `providerCallId`. */
+  /** Unique in the session, created by the program. `providerCallId` has the provider's id. */
   callId: z.string(),
   providerCallId: z.string().optional(),
-  /** The provider's seal on the thoughts before the call, which it wants back with it. */
+  /** The provider's signature of the reasoning before the call, to be sent back with the call. */
   signature: z.string().optional(),
   tool: z.string(),
   title: z.string().optional(),
@@ -173,7 +172,7 @@ export const tokensSchema = z.object({
 /** Tokens of one model call. `input` excludes what came from or went to the cache; `output` excludes reasoning. */
 export type Tokens = z.infer<typeof tokensSchema>;
 
-/** A provider's own record of what a model thought, to be sent back as it came. */
+/** A provider's record of the model's reasoning, to be sent back unchanged. */
 export const reasoningDetailSchema = z.record(z.string(), z.json());
 export type ReasoningDetail = z.infer<typeof reasoningDetailSchema>;
 
@@ -185,7 +184,7 @@ const stepFinishPartSchema = z.object({
   tokens: tokensSchema,
   /** US dollars. */
   cost: z.number(),
-  /** Of a step with calls: the provider wants them back with the calls. */
+  /** Only for a step with calls; sent back to the provider with the calls. */
   reasoningDetails: z.array(reasoningDetailSchema).optional(),
 });
 const snapshotPartSchema = z.object({ id: partIdSchema, type: z.literal("snapshot"), snapshot: z.string() });
@@ -195,7 +194,7 @@ const patchPartSchema = z.object({
   type: z.literal("patch"),
   changes: z.array(fileChangeSchema),
 });
-/** What the program gives back to the model after a compaction, whatever the summary says. */
+/** Content that the program preserves for the model across a compaction, in addition to the summary. */
 const carriedSchema = z.object({
   /** Texts of the user's earlier messages, oldest first. */
   requests: z.array(z.string()).optional(),
@@ -216,12 +215,12 @@ const compactionPartSchema = z.object({
   type: z.literal("compaction"),
   auto: z.boolean(),
   instruction: z.string().optional(),
-  /** The first of the recent messages that stay verbatim beside the summary. */
+  /** The first of the recent messages that stay verbatim after the summary. */
   keepFrom: messageIdSchema.optional(),
-  /** The person's unanswered message, which stays verbatim however old it is. */
+  /** The user's unanswered message, which stays verbatim regardless of age. */
   question: messageIdSchema.optional(),
   carried: carriedSchema.optional(),
-  /** Tokens of a request right after it, estimated. */
+  /** Estimated tokens of the next request. */
   left: z.number().optional(),
 });
 const subtaskPartSchema = z.object({
@@ -266,11 +265,11 @@ export type FilePart = z.infer<typeof filePartSchema>;
 export type SubtaskPart = z.infer<typeof subtaskPartSchema>;
 export type ToolPart = z.infer<typeof toolPartSchema>;
 
-/** A completed call's output as the model reads it while it is not cleared. */
+/** Returns a completed call's output for the model, unless it is cleared. */
 export const visibleOutput = ({ output, shownOutput }: CompletedState): string => shownOutput ?? output;
 
 export const isFinished = (state: ToolState): boolean =>
   state.status === "completed" || state.status === "error";
 
-/** What the model sees in place of an output that was taken out of its view. */
+/** Replaces an output that was cleared for the model. */
 export const clearedOutput = "[Old tool result content cleared]";

@@ -8,14 +8,14 @@ type Check = (value: unknown) => boolean;
 type Fields = Readonly<Record<string, Check>>;
 
 /**
- * Whether it is a message and its number, at a look and as it is: what the schema would say so of too, which takes ten
- * times as long and copies it. Of what is rarer (attachments, errors, compactions) it knows nothing and says no.
+ * True for a stored message of the common kind, without copying it. Ten times as fast as the schema, and never
+ * accepts what the schema rejects. Returns false for rare content (attachments, errors, compactions).
  */
 export function isPlainMessage(value: unknown): value is Message & { seq: number } {
   return plainMessage(value);
 }
 
-/** The same for what is stored of a session; of one that is partly taken back it says no. */
+/** True for a stored session of the common kind; false for one with an undo. */
 export function isPlainSession(value: unknown): value is SessionInfo {
   return plainSession(value);
 }
@@ -39,7 +39,7 @@ function listOf(check: Check): Check {
   return (value) => Array.isArray(value) && value.every(check);
 }
 
-/** An object with the needed fields, perhaps the others, and nothing else. */
+/** Checks for an object with all needed fields, any of the others, and no more. */
 function fields(needed: Fields, others: Fields = {}): Check {
   const checks = new Map(Object.entries({ ...needed, ...others }));
   const names = Object.keys(needed);
@@ -50,13 +50,13 @@ function fields(needed: Fields, others: Fields = {}): Check {
   };
 }
 
-/** Whose own field tells which it is. */
+/** Checks a union by its discriminator field. */
 function byField(name: string, kinds: Fields): Check {
   const checks = new Map(Object.entries(kinds));
   return (value) => isRecord(value) && checks.get(String(value[name]))?.(value) === true;
 }
 
-/** Facts of a call. A schema drops this name, whatever it holds. */
+/** Metadata of a call. Rejects `__proto__`, because a schema drops that key. */
 const isFacts: Check = (value) => isRecord(value) && !Object.hasOwn(value, "__proto__");
 
 const span = fields({ start: isNumber }, { end: isNumber });

@@ -1,14 +1,14 @@
 import { removeControls } from "../base/text/controls.ts";
 
-/** Characters, for the fallback and for what a model writes (system.md 7). */
+/** In characters, for fallback and generated titles. */
 const longestTitle = 50;
 
-/** A title at once, from the first words of the first message. */
+/** Creates a title from the first words of the first message. */
 export function fallbackTitle(text: string): string {
   return shortenTitle(text) || "New session";
 }
 
-/** One line without control characters, cut to the longest title. */
+/** Returns one line without control characters, cut to the longest title. */
 export function shortenTitle(text: string): string {
   const line = removeControls(text.replace(/\s/g, " ")).replace(/ +/g, " ").trim();
   const characters = Array.from(line);
