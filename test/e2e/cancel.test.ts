@@ -66,7 +66,7 @@ test("cancels in the middle of a text", async () => {
   });
 });
 
-test("cancels in the middle of a thought, and tells the provider", async () => {
+test("cancels during a thought and aborts the provider request", async () => {
   await cancelStory({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply(reply.think("Let me see"), reply.stall());
@@ -145,7 +145,7 @@ test.each([
   });
 });
 
-test("cancels a question that nobody answers, and takes it back", async () => {
+test("cancels an unanswered question and withdraws it", async () => {
   const config = { permission: { bash: "ask" } };
   await cancelStory({ config, permission: "never" }, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
@@ -254,7 +254,7 @@ test("cancels the turn that runs and the two that wait", async () => {
   });
 });
 
-test("what was said before a cancel is known to the model of the next turn", async () => {
+test("sends text from before a cancel to the model in the next turn", async () => {
   await story({}, async ({ editor, model }) => {
     const { sessionId } = await editor.newSession();
     model.reply(reply.think("Let me see"), reply.say("Once upon"), reply.stall()).reply("a time.");

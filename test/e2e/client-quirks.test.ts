@@ -51,7 +51,7 @@ async function exists(path: string): Promise<boolean> {
 }
 
 describe("Zed", () => {
-  test("chooses its default mode and options at once behind session/new, and all of them count", async () => {
+  test("applies default mode and options set right after session/new", async () => {
     await story({ client: zedLike() }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       const [, options] = await Promise.all([
@@ -198,7 +198,7 @@ describe("Zed", () => {
     });
   });
 
-  test("gets a title by session_info_update only, and nothing that is behind a flag", async () => {
+  test("gets a title by session_info_update only, and no unstable updates", async () => {
     await story({ client: zedLike() }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Hello.");
@@ -217,7 +217,7 @@ describe("JetBrains", () => {
     return { ...kind, capabilities: { ...kind.capabilities, terminal: false, _meta } };
   };
 
-  test("signs in at once where a model can be used, and hears of commands behind the session", async () => {
+  test("signs in at once with a model, and gets commands after the session", async () => {
     await story({ client: jetBrains(), initialize: false }, async ({ editor }) => {
       const { authMethods = [] } = await editor.initialize();
       const began = performance.now();
@@ -280,7 +280,7 @@ describe("CodeCompanion", () => {
     });
   });
 
-  test("begins anew where a load fails, and ends the agent by SIGTERM", async () => {
+  test("starts a new session after a failed load, and ends the agent by SIGTERM", async () => {
     await story({ client: codeCompanion() }, async ({ editor }) => {
       expect(await failureOf(editor.load("gone-session"))).toMatchObject({ code: -32002 });
       expect((await editor.newSession()).sessionId).toMatch(/./);
@@ -305,7 +305,7 @@ describe("CodeCompanion", () => {
 describe("avante", () => {
   const avante = () => named("avante.nvim", withFs());
 
-  test("gives no HOME: the agent starts, and keeps its data where it is told to", async () => {
+  test("starts without HOME and stores data in the configured folder", async () => {
     const env = { HOME: "", USERPROFILE: "" };
     await story({ client: avante(), env }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -420,7 +420,7 @@ describe("agent-shell", () => {
     });
   });
 
-  test("reads stderr as errors and takes what follows a turn as stale: both stay empty", async () => {
+  test("gets no stderr output and no updates after a turn", async () => {
     await story({ client: agentShell() }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply(reply.call("bash", { command: "echo to-stderr >&2" })).reply("Done.");
@@ -491,7 +491,7 @@ describe("Toad", () => {
 });
 
 describe("acpx", () => {
-  test("closes stdin and kills 100 ms later: what was shown is there when it resumes", async () => {
+  test("restores shown output after stdin closes and a kill 100 ms later", async () => {
     await story({ client: named("acpx") }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("My answer is 42.");

@@ -194,7 +194,7 @@ describe("a loaded session", () => {
     });
   });
 
-  test("does not begin a prompt behind its load that is cancelled before the load is answered", async () => {
+  test("does not start a prompt that is cancelled before its load is answered", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       await editor.closeSession(sessionId);
@@ -463,7 +463,7 @@ describe("deleting", () => {
 });
 
 describe("two processes", () => {
-  test("do not share a session: the second is told which process has it, and gets it afterwards", async () => {
+  test("do not share a session: the second gets the owner's pid, and the session later", async () => {
     await story({}, async ({ editor, model, home, repository }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Hello.");
@@ -517,7 +517,7 @@ export default { description: "Loops.", args: {}, execute() {
     });
   });
 
-  test("in the middle of text, what was shown is there and the person is told", async () => {
+  test("restores shown text after a crash during streaming and notifies the user", async () => {
     await story({}, async (stage) => {
       const { editor, model } = stage;
       const { sessionId } = await editor.newSession();

@@ -78,8 +78,8 @@ describe("session/list", () => {
   );
 });
 
-describe("what is published", () => {
-  test("comes behind the answer that makes a session known, however many are made at once", async () => {
+describe("updates of a session", () => {
+  test("are sent after the response that creates the session, also in parallel", async () => {
     await story({}, async ({ editor }) => {
       const created = await Promise.all(Array.from({ length: 20 }, () => editor.newSession()));
       for (const { sessionId } of created) {
@@ -95,7 +95,7 @@ describe("what is published", () => {
     });
   });
 
-  test("is only what changed: the same mode and the same title again say nothing", async () => {
+  test("are not repeated for the same mode or title", async () => {
     await story({}, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
       await editor.setMode(sessionId, "plan");
@@ -174,7 +174,7 @@ describe("setting up a session", () => {
 });
 
 describe("a prompt that is cancelled as a request", () => {
-  test("ends as cancelled, also where it waited behind others that came with it", async () => {
+  test("ends as cancelled, also while waiting for earlier prompts", async () => {
     await story({}, async ({ editor, repository }) => {
       const { sessionId } = await editor.newSession();
       await editor.setMode(sessionId, "build");
@@ -204,7 +204,7 @@ describe("a question", () => {
     config: { permission: { webfetch: "ask" } },
   } as const;
 
-  test("comes behind the call that asks it, whatever else waits for its answer meanwhile", async () => {
+  test("is sent after its tool call, whatever other requests are open", async () => {
     await story(options, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       for (let round = 0; round < 4; round++) {

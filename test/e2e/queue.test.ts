@@ -97,7 +97,7 @@ describe("steering", () => {
     });
   });
 
-  test("takes all that a prompt takes, and refuses what a prompt refuses", async () => {
+  test("accepts and rejects the same content as a prompt", async () => {
     await story({ files: { "a.txt": "linked\n" } }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       const gate = reply.gate();

@@ -197,7 +197,7 @@ describe("a turn", () => {
     });
   });
 
-  test("shows a command's output while it runs and tells the model how it ended", async () => {
+  test("shows live command output and sends the result to the model", async () => {
     await story({ files: {} }, async ({ editor, model, repository }) => {
       const { sessionId } = await editor.newSession();
       const command = "echo begun; until [ -e go ]; do sleep 0.05; done; echo over; exit 3";
@@ -237,7 +237,7 @@ describe("the ends of a turn", () => {
     },
   );
 
-  test("at the step limit the model has no tools, is told to sum up, and the turn says so", async () => {
+  test("removes tools and asks for a summary at the step limit", async () => {
     const config = { agent: { build: { steps: 2 } } };
     await story({ config, files: { "a.txt": "one\n" } }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
@@ -286,7 +286,7 @@ describe("the ends of a turn", () => {
   });
 });
 
-describe("what the model is sent", () => {
+describe("requests to the model", () => {
   test("has one order, and its beginning is the same byte for byte from request to request", async () => {
     const files = { "a.txt": "one\n", "AGENTS.md": "Speak in rhymes.\n" };
     await story({ files }, async ({ editor, model, repository }) => {
@@ -383,7 +383,7 @@ describe("attachments", () => {
     expect(content).toContain("b.ts");
   });
 
-  test("a file that is not there is said clearly, and the turn goes on", async () => {
+  test("reports a missing file clearly and continues the turn", async () => {
     const content = await sent({}, (cwd) => [link(pathToFileURL(join(cwd, "none.txt")).href, "none.txt")]);
     expect(content).toMatch(/attached file:.*none\.txt.*could not be read/);
   });
@@ -393,7 +393,7 @@ describe("attachments", () => {
     expect(content).toContain("https://example.com/page (A page)");
   });
 
-  test("an embedded text reaches the model as it is, whatever stands on disk", async () => {
+  test("sends embedded text to the model unchanged, whatever is on disk", async () => {
     const content = await sent({ "a.txt": "old\n" }, (cwd) => [
       text("Look"),
       {
@@ -438,7 +438,7 @@ describe("attachments", () => {
     });
   });
 
-  test("a model that takes no images is told that there was one", async () => {
+  test("tells a model without image input that there was an image", async () => {
     const content = await sent({}, () => [text("What is it?"), image]);
     expect(content).toMatch(/What is it\?[^]*image/);
     expect(content).not.toContain("iVBORw0KGgo");
@@ -456,7 +456,7 @@ describe("commands", () => {
     });
   });
 
-  test("/init asks the model with its prompt, and what was typed behind it", async () => {
+  test("/init sends its prompt and the typed arguments to the model", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       model.reply("Written.");
@@ -482,7 +482,7 @@ describe("commands", () => {
     });
   });
 
-  test("/cost is answered from what is known, without a model", async () => {
+  test("/cost is answered without a model call", async () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       await editor.prompt(sessionId, "/cost");

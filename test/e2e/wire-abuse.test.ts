@@ -183,7 +183,7 @@ describe("odd messages", () => {
   });
 });
 
-test("answers that nobody waits for fill no log", async () => {
+test("does not log unexpected responses repeatedly", async () => {
   await storyOfOwnAgent({}, async ({ editor, model }) => {
     const stray = (id: number) => `${JSON.stringify({ jsonrpc: "2.0", id: `stray-${id}`, result: {} })}\n`;
     await editor.newSession();
@@ -315,7 +315,7 @@ describe("a client that does not read", () => {
     });
   });
 
-  test("is served when it reads again: what was sent meanwhile is answered", async () => {
+  test("is served when it reads again; earlier requests are answered", async () => {
     await story({}, async ({ editor }) => {
       editor.pauseReading();
       const ids = Array.from({ length: 500 }, (_, at) => `r${at}`);

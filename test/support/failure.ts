@@ -6,7 +6,7 @@ export interface Failure {
   data: unknown;
 }
 
-/** The error with which a request was answered. Throws when it succeeded or failed otherwise. */
+/** Returns the error response of a request. Throws if it succeeded or failed in another way. */
 export async function failureOf(answer: Promise<unknown>): Promise<Failure> {
   const outcome = await answer.then(
     (result) => new Error(`An error was expected, but the answer is ${JSON.stringify(result)}.`),

@@ -2,7 +2,7 @@ import { readFileSync, watch } from "node:fs";
 import { dirname } from "node:path";
 import { Bell } from "./waiting.ts";
 
-/** Resolves when the file is there and its text is as wanted; its folder is watched, nothing polled. */
+/** Resolves when the file exists and its text matches. Watches the folder instead of polling. */
 export async function fileThat(
   path: string,
   isWanted: (text: string) => boolean = () => true,

@@ -4,27 +4,27 @@ import type {
   RequestPermissionRequest,
 } from "@agentclientprotocol/sdk";
 
-/** How the person answers: a kind of option, a whole outcome, or never. */
+/** How the user answers: a kind of option, an outcome, or never. */
 type PermissionAnswer = PermissionOptionKind | "cancelled" | "never" | RequestPermissionOutcome;
 
 export type PermissionPolicy =
   | PermissionAnswer
   | ((request: RequestPermissionRequest) => PermissionAnswer | Promise<PermissionAnswer>);
 
-/** The person before the editor: is asked for permissions, and answers by a policy. */
+/** A scripted user who answers permission requests by a policy. */
 export class Person {
-  /** Without a policy, being asked is a problem of the test. */
+  /** Without a policy, a permission request fails the test. */
   policy: PermissionPolicy | undefined;
   readonly requests: RequestPermissionRequest[] = [];
   readonly problems: string[] = [];
-  /** Requests that wait for their answer, with what answers them when their session is cancelled. */
+  /** Open requests, each with a function that answers it when its session is cancelled. */
   readonly #asked = new Set<{ sessionId: string; cancel: () => void }>();
 
   constructor(policy: PermissionPolicy | undefined) {
     this.policy = policy;
   }
 
-  /** Answers the session's open requests with "cancelled". A person who never answers stays silent. */
+  /** Answers the session's open requests with "cancelled". A user with the policy "never" does not answer. */
   cancel(sessionId: string): void {
     for (const asked of this.#asked) if (asked.sessionId === sessionId) asked.cancel();
   }
@@ -54,7 +54,7 @@ export class Person {
   }
 }
 
-/** The outcome on the wire; never resolves for "never". Rejects when the option was not offered. */
+/** Creates the outcome on the wire. Never resolves for "never"; rejects if the option was not offered. */
 async function outcomeOf(
   policy: PermissionPolicy,
   request: RequestPermissionRequest,

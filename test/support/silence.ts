@@ -3,10 +3,10 @@ import { failureOf } from "./failure.ts";
 import type { Editor } from "./editor.ts";
 import type { WireEntry } from "./wire-log.ts";
 
-/** Milliseconds in which nothing may come, where a rule is about time. */
+/** Milliseconds without messages, for rules about time. */
 const quietMs = 250;
 
-/** What the agent sent while nobody asked for anything, and up to the answer of a harmless request after that. */
+/** Returns the messages that the agent sent without a request, up to the response of a harmless request. */
 export async function sentUnasked(editor: Editor): Promise<WireEntry[]> {
   const before = editor.wire.entries.length;
   await delay(quietMs);

@@ -2,15 +2,15 @@ import { objectOf, listOf, textOf, type JsonObject } from "./json.ts";
 import type { ModelRequest, ModelServer, Reply } from "./model-server.ts";
 import * as reply from "./reply.ts";
 
-/** Tokens, counted in another way than the program estimates them: runs of letters, of digits and of signs. */
+/** Counts tokens differently from the program's estimate: runs of letters, digits and symbols. */
 export function countTokens(text: string): number {
   return text.match(/ ?\p{L}{1,7}|\p{N}{1,3}|[^\s\p{L}\p{N}]{1,2}|\s*\n\s*/gu)?.length ?? 0;
 }
 
-/** Tokens that each message takes beside its text. */
+/** Additional tokens per message. */
 const messageTokens = 4;
 
-/** Tokens of everything that a request asks a model to read. */
+/** Counts the prompt tokens of a request. */
 export function promptTokens({ messages, tools }: JsonObject): number {
   const texts = listOf(messages).map(objectOf).flatMap(textsOf);
   return texts.reduce(
@@ -33,13 +33,13 @@ export const isSummaryRequest = (request: ModelRequest): boolean =>
 
 export const textOfRequest = (request: ModelRequest | undefined): string => JSON.stringify(request?.messages);
 
-/** What a server with a small window saw. */
+/** Requests to a server with a small context window. */
 export interface SmallWindow {
   /** The requests for summaries. */
   readonly summaries: ModelRequest[];
   /** Tokens of each request that was answered. */
   readonly sizes: number[];
-  /** Requests that were refused because they do not fit. */
+  /** Requests rejected because they exceed the window. */
   readonly refused: ModelRequest[];
 }
 
@@ -52,7 +52,7 @@ export interface WindowScript {
   answer: (request: ModelRequest) => Reply;
 }
 
-/** Answers as a server whose model has so many tokens for prompt and answer: refuses what does not fit, and counts. */
+/** Serves a model with a small context window: rejects requests that exceed it and counts tokens. */
 export function serveWindow({ model, window, summary, answer }: WindowScript): SmallWindow {
   const seen: SmallWindow = { summaries: [], sizes: [], refused: [] };
   model.otherwise((request) => {

@@ -16,11 +16,11 @@ import {
 export interface StoryOptions extends Omit<EditorOptions, "home" | "cwd"> {
   /** The repository's first commit. */
   files?: Files;
-  /** Further files of the home folder. */
+  /** Additional files in the home folder. */
   homeFiles?: Files;
   /** Added to the global configuration. */
   config?: Record<string, unknown>;
-  /** The scripted model's window, where the usual one is not meant. */
+  /** The scripted model's context window, if not the default. */
   limit?: ModelLimit;
   /** False leaves `initialize` to the story. */
   initialize?: boolean;
@@ -33,7 +33,7 @@ export interface Stage {
   home: TemporaryFolder;
 }
 
-/** Agents of one file that wait for their next story. */
+/** Idle agents of one test file. */
 const idleLimit = 3;
 
 type Play = (stage: Stage) => Promise<void>;
@@ -76,7 +76,7 @@ export function storiesOfOneAgent(): typeof story {
   };
 }
 
-/** What an agent of the story is started with. */
+/** Options for starting the story's agent. */
 const startOf = ({ client = plain(), homeFiles, env, program }: StoryOptions): string =>
   JSON.stringify([client.info, client.capabilities, homeFiles, env, program]);
 
@@ -97,7 +97,7 @@ async function open(options: StoryOptions, repository: GitRepository): Promise<S
   }
 }
 
-/** The configuration counts from the next session on. */
+/** The configuration applies from the next session on. */
 async function follow(
   { editor, model, home }: Stage,
   options: StoryOptions,
@@ -156,7 +156,7 @@ async function close({ editor, model, home }: Stage): Promise<void> {
   await home.remove();
 }
 
-/** Checks what passed, and that no process is left but the agent, if it is still to run. */
+/** Checks the wire and that no process is left except a reusable agent. */
 async function assertClean({ editor, model, home }: Stage, agent?: number): Promise<void> {
   const leftovers = await leftoversWith("HOME", home.path, { but: agent });
   editor.assertClean();

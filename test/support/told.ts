@@ -3,7 +3,7 @@ import type { StepEnd, StepEvent } from "../../src/model/model.ts";
 
 export type Told = StepEvent | StepEnd;
 
-/** What a model call told, its end last. `take` gets each event too. */
+/** Collects the events of a model call, its end last. Also passes each event to `take`. */
 export async function told(
   call: (take: (event: StepEvent) => Backpressure) => Promise<StepEnd>,
   take: (event: StepEvent) => Backpressure = () => undefined,

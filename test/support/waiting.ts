@@ -1,7 +1,7 @@
-/** Milliseconds that a test waits for something that must happen. Generous, since a busy machine is no failure. */
+/** Timeout in milliseconds for expected events. Generous, because a busy machine is no failure. */
 const defaultDeadlineMs = 10_000;
 
-/** Tells everyone who waits that something changed, so that nobody needs to poll. */
+/** Notifies waiting tests of a change, so that they need not poll. */
 export class Bell {
   readonly #waiting = new Set<() => void>();
 
@@ -9,7 +9,7 @@ export class Bell {
     for (const look of this.#waiting) look();
   }
 
-  /** The first value that `probe` finds, now or after a later ring. Rejects after the deadline, naming `what`. */
+  /** Resolves to the first value that `probe` finds, now or after a later ring. Rejects after the deadline, naming `what`. */
   until<T>(probe: () => T | undefined, what: string, deadlineMs = defaultDeadlineMs): Promise<T> {
     return new Promise((resolve, reject) => {
       const stop = () => {
@@ -37,7 +37,7 @@ export class Bell {
   }
 }
 
-/** The promise's value, or a rejection that names `what` after the deadline. */
+/** Resolves to the promise's value. Rejects after the deadline, naming `what`. */
 export async function within<T>(
   promise: Promise<T>,
   what: string,
