@@ -6,16 +6,17 @@ import type { ShellContext, ShellPart } from "./part.ts";
 import { findAlternativeReadings } from "./readings.ts";
 import { ShellWalk } from "./walk.ts";
 
-/** Longer command lines are not read but asked for as a whole. */
+/** Maximum length in characters; longer command lines are opaque as a whole. */
 export const commandLimit = 20_000;
 
-/** Longer command lines are not even read to find what is denied, but cut into pieces. */
+/** Maximum length of a text that is analyzed to find denials; longer ones are only split into pieces. */
 const readingLimit = 200_000;
 
 /**
- * What a command line needs permission for: `bash` for each simple command in it, and `edit`, `read` and
- * `external_directory` for the files and folders that it names. Touches nothing but `resolve`; never throws: what
- * cannot be read becomes a request that only a rule for everything allows.
+ * Returns the permissions that a command line needs: `bash` for each simple command, and `edit`, `read` and
+ * `external_directory` for the files and folders that it names.
+ * - Uses the disk only through `context`.
+ * - Never throws: text that cannot be parsed becomes opaque requests, which only a rule for everything allows.
  */
 export function analyzeShell(command: string, context: ShellContext): PermissionRequest[] {
   return explainShell(command, context).map(({ permission, always, ...subject }) => {
@@ -23,7 +24,7 @@ export function analyzeShell(command: string, context: ShellContext): Permission
   });
 }
 
-/** The same as {@link analyzeShell}, with the reason for each part. */
+/** As {@link analyzeShell}, with a reason for each part. */
 export function explainShell(command: string, context: ShellContext): ShellPart[] {
   const refusal = findRefusalReason(command);
   if (refusal !== undefined)
@@ -56,7 +57,7 @@ function analyzeText(command: string, context: ShellContext): AnalyzedText {
   }
 }
 
-/** What a line that is not read as written does in other readings, or in its pieces where none is shell text. */
+/** Analyzes the readings of a line that is opaque as written; its pieces if no reading is shell text. */
 function analyzeOtherTexts(texts: readonly string[], context: ShellContext): ShellPart[] {
   const parts = analyzeReadings(texts, context);
   return parts.length > 0 ? parts : analyzePieces(texts.flatMap(splitPieces), context);
@@ -83,7 +84,7 @@ function analyzeOrSkip(text: string, context: ShellContext): ShellPart[] {
   return "parts" in read ? read.parts : [];
 }
 
-/** Commands of a text that is no shell text, cut where one may begin. */
+/** Splits a text that is not shell text where a command may begin. */
 function splitPieces(text: string): string[] {
   const pieces = text.split("\n").flatMap((line) => [line, ...line.split(/[;&|(){}`]/)]);
   return [...new Set(pieces.map((piece) => piece.trim()))].filter((piece) => piece !== "");
@@ -95,12 +96,12 @@ function findRefusalReason(command: string): string | undefined {
   return undefined;
 }
 
-/** A line that runs no command but redirects or assigns is judged by its own text. */
+/** Creates the part for a line without a command, which only redirects or assigns. */
 function createBashPart(command: string): ShellPart {
   return { permission: "bash", text: command.trim(), reason: "runs in the shell", always: [] };
 }
 
-/** Nothing is known: it may run, read and write anything anywhere. */
+/** Creates the parts of an opaque line, which may run, read and write anything. */
 function createWholeParts(command: string, opaque: string): ShellPart[] {
   const reason = `may do anything: ${opaque}`;
   const permissions = ["bash", "external_directory", "edit", "read"] as const;

@@ -3,7 +3,7 @@ import { isShell } from "./programs/shells.ts";
 import { findWrapper } from "./programs/wrapper-table.ts";
 import type { Argument } from "./syntax/word.ts";
 
-/** How many words name what is run, by the words before: `git checkout` is named by 2, `npm run dev` by 3. Others by 1. */
+/** How many words name a command: `git checkout` has 2, `npm run dev` 3, programs not in the table 1. */
 const wordCountTable: Record<number, string> = {
   2: "git, hg, svn, jj, npm, pnpm, yarn, bun, deno, cargo, rustup, go, dotnet, mvn, gradle, ./gradlew, ./mvnw, gradlew, mvnw, sbt, lein, mix, rebar3, stack, cabal, opam, dune, swift, xcodebuild, pod, fastlane, flutter, dart, composer, bundle, gem, rails, rake, pip, pip3, poetry, uv, pdm, hatch, conda, mamba, pipenv, tox, nox, pre-commit, apt, apt-get, apt-cache, dnf, yum, zypper, pacman, apk, brew, port, snap, flatpak, choco, winget, scoop, nix, nix-env, systemctl, journalctl, loginctl, hostnamectl, timedatectl, launchctl, docker, podman, nerdctl, docker-compose, podman-compose, kubectl, helm, kustomize, minikube, kind, k3d, skaffold, tilt, oc, istioctl, argocd, flux, terraform, tofu, terragrunt, pulumi, packer, vault, consul, nomad, ansible, vagrant, make, gmake, just, task, mage, ninja, bazel, bazelisk, buck, buck2, zig, pants, meson, cmake, ctest, nx, turbo, lerna, rush, moon, changeset, ng, vue, nest, next, nuxt, astro, vite, vitest, jest, playwright, cypress, wdio, storybook, eslint, prettier, biome, oxlint, tsc, webpack, rollup, esbuild, parcel, expo, eas, react-native, cap, ionic, firebase, supabase, wrangler, vercel, netlify, fly, flyctl, heroku, railway, render, gh, glab, hub, aws, az, gcloud, gsutil, doctl, linode-cli, s3cmd, mc, rclone, sam, cdk, serverless, sls, prisma, drizzle-kit, knex, sequelize, typeorm, alembic, flyway, liquibase, dbt, sqlx, diesel, rspec, hugo, jekyll, gatsby, mdbook, sphinx, zola, ollama, protoc, buf, grpcurl, crane, skopeo, cosign, trivy, snyk, sops, age, asdf, mise, volta, fnm, nvm, rbenv, pyenv, direnv, corepack, ip, nmcli, tmux, openssl, keytool, adb, fastboot, perf, bpftrace, ffmpeg",
   3: "npm run, npm exec, pnpm run, yarn run, yarn workspace, bun run, deno task, composer run, poetry run, uv run, uv pip, uv tool, pdm run, hatch run, pipenv run, conda env, cargo nextest, go mod, go tool, go work, dotnet ef, dotnet tool, docker compose, docker image, docker container, docker network, docker volume, docker buildx, docker builder, docker context, docker system, podman compose, podman image, podman container, kubectl config, kubectl rollout, kubectl get, kubectl describe, kubectl logs, helm repo, helm dependency, gh pr, gh issue, gh repo, gh run, gh workflow, gh release, gh auth, gh label, gh search, glab mr, glab issue, glab ci, aws s3, aws ec2, aws iam, aws lambda, aws logs, aws sts, aws ecr, aws ecs, aws eks, aws rds, aws dynamodb, aws cloudformation, az vm, az group, az storage, az account, gcloud compute, gcloud run, gcloud auth, gcloud config, gcloud projects, gcloud container, terraform state, terraform workspace, tofu state, tofu workspace, pulumi stack, pulumi config, git stash, git remote, git worktree, git submodule, git config, git notes, git bisect, git reflog, git sparse-checkout, git lfs, rails db, prisma migrate, prisma db, supabase db, firebase emulators, wrangler d1, wrangler kv, heroku config, turbo run, nx run, lerna run, nix flake, rustup toolchain, rustup target, brew services, apt mark, ip addr, ip route, ip link, mise run, bundle exec",
@@ -15,7 +15,7 @@ const wordCounts: ReadonlyMap<string, number> = new Map(
   ),
 );
 
-/** Commands of package managers that run any other program. */
+/** Subcommands of package managers that run any program. */
 const runnerSubcommands = new Set(["exec", "x", "dlx"]);
 const runnerCommands = new Set([
   "bundle exec",
@@ -58,10 +58,10 @@ const runnerCommands = new Set([
   "bazelisk run",
 ]);
 
-/** Programs that run the program which the next word names. */
+/** Programs that run the program named by the next word. */
 const runnerPrograms = new Set(["npx", "bunx", "pnpx", "uvx", "dotenv", "env-cmd", "cross-env"]);
 
-/** How many words name a runner of another program (`bundle exec`); 0 where there is none. */
+/** Returns how many words name a runner (`bundle exec`); 0 if there is none. */
 export function countRunnerWords(first: string, second: string): number {
   if (runnerPrograms.has(first)) return 1;
   const isPair =
@@ -69,7 +69,7 @@ export function countRunnerWords(first: string, second: string): number {
   return isPair ? 2 : 0;
 }
 
-/** Programs whose `run` and `exec` run anything, there or elsewhere. */
+/** Programs whose `run` and `exec` run anything, often on another machine. */
 const containerPrograms = new Set([
   "docker",
   "podman",
@@ -86,8 +86,8 @@ const containerPrograms = new Set([
 ]);
 
 /**
- * The pattern that "always" may allow for a simple command (`git checkout *`); none where that would allow anything
- * to run: shells, wrappers, interpreters, runners, and words that are not fixed.
+ * Returns the pattern that "always allow" offers for a simple command (`git checkout *`). None if the pattern would
+ * allow any program: for shells, wrappers, interpreters, runners, and unknown words.
  */
 export function createAlwaysPatterns(argv: readonly Argument[]): string[] {
   const name = argv[0]?.text ?? "";
@@ -106,12 +106,11 @@ export function createAlwaysPatterns(argv: readonly Argument[]): string[] {
   return [`${words.map((word) => word.text).join(" ")} *`];
 }
 
-/** Whether the program's name alone does not say what is run. */
+/** Whether more than the program's name is needed to name the command. */
 export function isNamedByWords(name: string): boolean {
   return wordCounts.has(name);
 }
 
-/** How many words name what is run by `first second …`. */
 function countNameWords(first: string, second: string): number {
   return wordCounts.get(`${first} ${second}`) ?? wordCounts.get(first) ?? 1;
 }

@@ -2,10 +2,10 @@ import { dirname, isAbsolute } from "node:path";
 import { addCommand } from "./command.ts";
 import type { EvalContext, Scan, ShellContext, ShellPart, SimpleCommand } from "./part.ts";
 
-/** A command line with more parts than this is asked for as a whole. */
+/** Maximum number of parts; above, the whole line is opaque. */
 const partLimit = 400;
 
-/** The parts of one command line, each once. Throws where there are more than can be read. */
+/** The distinct parts of one command line. Throws if there are more than the limit. */
 export class Collection implements Scan {
   readonly context: ShellContext;
   readonly #parts = new Map<string, ShellPart>();
@@ -21,7 +21,7 @@ export class Collection implements Scan {
   }
 
   add(part: ShellPart): void {
-    // Two that differ in anything by which they are judged are both judged.
+    // Parts are equal if everything except the reason is equal.
     const { reason: _, ...judged } = part;
     const key = JSON.stringify(judged);
     if (!this.#parts.has(key)) this.#parts.set(key, part);

@@ -18,10 +18,10 @@ import {
 } from "./syntax/word.ts";
 import type { Argument } from "./syntax/word.ts";
 
-/** Commands that run each other (`sudo env nice …`) deeper than this are asked for as a whole. */
+/** Maximum depth of wrapped commands (`sudo env nice …`); above, the whole line is opaque. */
 const wrapLimit = 32;
 
-/** Adds everything that a simple command does, and what the command does that it wraps. */
+/** Adds the effects of a simple command and of the commands it wraps. */
 export function addCommand(scan: Scan, command: SimpleCommand, evalContext: EvalContext): void {
   if (evalContext.depth > wrapLimit) throw new Error(`commands wrap each other more than ${wrapLimit} deep`);
   const name = parseCommandName(command);
@@ -35,7 +35,7 @@ export function addCommand(scan: Scan, command: SimpleCommand, evalContext: Eval
   addBash(scan, command, interpreted ? { ...own, interpreter: name } : (own ?? others), evalContext);
 }
 
-/** The name without its folder, or why it cannot be known. */
+/** Returns the name without its folder, or why it is unknown. */
 function parseCommandName({ argv }: SimpleCommand): string | OpaqueReason {
   const [word] = argv;
   const [value, ...others] = word?.values ?? [];
@@ -50,7 +50,7 @@ function parseCommandName({ argv }: SimpleCommand): string | OpaqueReason {
   return basename(value.text);
 }
 
-/** `cd` beside other commands changes nothing but where they run: its folder is judged, and what is said of `cd` itself. */
+/** Whether the command is a plain `cd`, which only changes where other commands run. */
 function isDirectoryChange(name: string, command: SimpleCommand): boolean {
   return name === "cd" && command.argv[0]?.text === "cd" && command.assignments.length === 0;
 }
@@ -94,7 +94,7 @@ function addBash(
   if (doubt?.runsUnknownText) addUnknownPath(scan, text, { access: "visible" }, doubt.reason);
 }
 
-/** `./a` is another program in each folder: rules know it by its path from theirs. */
+/** Rewrites `./a` relative to the folder of the rules, as it is another program in each folder. */
 function rebaseProgram(
   scan: Scan,
   argv: readonly Argument[],
@@ -120,20 +120,20 @@ function isRelativePath(word: Argument): boolean {
   return word.text.includes("/") && !/^[/~]/.test(word.text) && knownText(word) === word.text;
 }
 
-/** What the words may be when they run, where one of them is not known as it stands. */
+/** Returns a pattern of the texts that the command may become; undefined if all words are known. */
 function createPattern([name, ...args]: readonly Argument[]): string | undefined {
   if (!name || args.every((arg) => knownText(arg) !== undefined)) return undefined;
   return basename(name.text) + args.map(createWordPattern).join("");
 }
 
-/** With the blank before it; a word that may become none takes the blank with it. */
+/** Includes the blank before the word, which disappears if the word may be empty. */
 function createWordPattern({ values, known, splits }: Argument): string {
   const [only, ...others] = values ?? [];
   if (!only) return splits && known === "" ? "*" : ` ${known.replaceAll("?", "*")}*`;
   return others.length === 0 && !only.names ? ` ${only.text.replaceAll("?", "*")}` : " *";
 }
 
-/** Spellings in which a person may have forbidden the same command. */
+/** Lists other spellings under which a rule may deny the command. */
 function listOtherSpellings({ argv, raw, assignments }: SimpleCommand, text: string): string[] {
   const known = argv.filter((arg) => arg.isAdded !== true).map(resolveArgument);
   const values = known.map((arg) => (arg.values?.length === 1 ? (arg.values[0]?.text ?? "") : arg.text));
@@ -150,7 +150,7 @@ function listOtherSpellings({ argv, raw, assignments }: SimpleCommand, text: str
   return [...new Set(spellings)].filter((spelling) => spelling !== text && spelling !== "");
 }
 
-/** `git -C a push` is `git push` for a rule that forbids it. */
+/** Omits the options before a subcommand: `git -C a push` is also `git push`. */
 function omitLeadingOptions(name: string, args: readonly Argument[]): string | undefined {
   const program = name === "git" ? gitProgram : findProgram(name);
   if (!args[0]?.text.startsWith("-") || !isNamedByWords(name)) return undefined;
@@ -158,7 +158,7 @@ function omitLeadingOptions(name: string, args: readonly Argument[]): string | u
   return [name, ...operands.map((arg) => arg.text)].join(" ");
 }
 
-/** `pnpm exec rm a` runs `rm a`: what follows the words that name a runner, and its options. */
+/** Returns the command after a runner and its options: `pnpm exec rm a` runs `rm a`. */
 function findRunnerCommand(values: readonly string[]): string[] {
   const count = countRunnerWords(values[0] ?? "", values[1] ?? "");
   if (count === 0) return [];

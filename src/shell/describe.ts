@@ -39,7 +39,7 @@ import { describeTar } from "./programs/tar.ts";
 import { describeWrapper } from "./programs/wrappers.ts";
 import { findWrapper } from "./programs/wrapper-table.ts";
 
-/** Adds the files of a command and what it wraps; says why it is opaque, if it is. */
+/** Adds the files of a command and the command it wraps. Returns why it is opaque; undefined if it is not. */
 export function describe(name: string, invocation: Invocation): OpaqueReason | undefined {
   const { scan, command, evalContext } = invocation;
   const [program] = command.argv;
@@ -54,7 +54,7 @@ export function describe(name: string, invocation: Invocation): OpaqueReason | u
 
 type Describe = (invocation: Invocation) => OpaqueReason | undefined;
 
-/** By name; several names share an entry with blanks between. */
+/** Programs with a description of their own; a key lists several names, separated by blanks. */
 const table: Record<string, Describe> = {
   git: describeGit,
   "find gfind": describeFind,

@@ -12,19 +12,19 @@ import type { VariableAssignments } from "./syntax/variable-assignments.ts";
 
 const numericTests = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"]);
 
-/** A script as it is written, and where its variables are set. */
+/** The text of a script and the variables it assigns. */
 interface ScriptSource {
   readonly source: string;
   readonly assignments: VariableAssignments;
 }
 
-/** Adds that a node (looked at alone, not below it) may evaluate a text that cannot be known, where it may. */
+/** Adds an opaque effect if the node itself, not its children, may evaluate unknown text. */
 export function addHazard(scan: Scan, node: SyntaxNode, script: ScriptSource): void {
   const hazard = findHazard(node, script.assignments);
   if (hazard) addEvaluation(scan, node, script, hazard);
 }
 
-/** The same for each word that `let` takes as arithmetic. */
+/** As {@link addHazard}, for each word that `let` evaluates as arithmetic. */
 export function addArithmetic(scan: Scan, node: Command, script: ScriptSource): void {
   for (const arg of node.args) {
     const hazard = arg.type === "Word" && findWordHazard(arg, script.assignments);
@@ -64,7 +64,7 @@ function findHazard(node: SyntaxNode, assignments: VariableAssignments): string 
 }
 
 const printedTextReason = "the shell evaluates what a command prints";
-const subscriptReason = "the shell evaluates what stands in [ ]";
+const subscriptReason = "the shell evaluates the text in [ ]";
 
 function findExpansionHazard(
   part: ParameterExpansionPart,
@@ -90,7 +90,7 @@ function findWordHazard(word: Word, assignments: VariableAssignments): string | 
   return findArithmeticHazard(word.value, word.parts, assignments);
 }
 
-/** Arithmetic evaluates the texts of its variables again, and a subscript in such a text may run a command. */
+/** Arithmetic evaluates the texts of its variables, and a subscript in them may run a command. */
 function findArithmeticHazard(
   value: string,
   parts: readonly WordPart[] | undefined,
@@ -109,7 +109,7 @@ function printsUnknown(part: WordPart, assignments: VariableAssignments): boolea
   return part.type === "CommandExpansion" && !printsNumber(part.script, assignments);
 }
 
-/** How commands are written that print numbers and nothing else: who prints a name or a format may print any text. */
+/** Commands that print only numbers. A command that prints a name or a format may print any text. */
 const numberCommands = [
   /^nproc(?: --all)?$/,
   /^id -[ugr]+$/,
@@ -118,7 +118,7 @@ const numberCommands = [
   /^date(?: -u| --utc| (?:-d|--date) \S+| --date=\S+)* \+(?:%-?[sNYymdHMSjuw])+$/,
 ];
 
-/** What functions stand for is not looked up. */
+/** Whether the script prints only a number. False if the line defines functions, which are not looked up. */
 function printsNumber(script: ParsedScript | undefined, { hasFunctions }: VariableAssignments): boolean {
   const [only, ...others] = script?.commands ?? [];
   if (!only || others.length > 0 || hasFunctions) return false;
@@ -128,7 +128,7 @@ function printsNumber(script: ParsedScript | undefined, { hasFunctions }: Variab
   return last.redirects.every(onlyReads) && numberCommands.some((form) => form.test(written.join(" ")));
 }
 
-/** As one word, whatever is in it; `$` where that cannot be known. */
+/** Returns the word with blanks replaced; `$` if it is unknown. */
 function toOneWord({ value, parts }: Word): string {
   const isKnown = !parts || parts.every(isLiteral);
   return isKnown ? value.replaceAll(/\s/g, "_") : "$";
@@ -138,14 +138,14 @@ function isLiteral(part: WordPart): boolean {
   return part.type === "DoubleQuoted" ? part.parts.every(isLiteral) : "value" in part;
 }
 
-/** Errors, which name files, stay out of what is printed. */
+/** Whether a redirection adds nothing to the output. */
 function onlyReads(redirect: Command["redirects"][number]): boolean {
   return (
     redirect.type === "Redirect" && (redirect.operator === "<" || redirect.target?.value === "/dev/null")
   );
 }
 
-/** `a['$(…)']=1`, `a=(['$(…)']=1)`: quotes do not keep the shell from evaluating a subscript. */
+/** The shell evaluates a subscript despite quotes: `a['$(…)']=1`, `a=(['$(…)']=1)`. */
 function hasQuotedSubscript({ index, value, text }: Assignment): boolean {
   if (!index && value.type === "Word") return false;
   return text.includes("[") && /[$`]/.test(text) && /['\\]/.test(text);

@@ -3,32 +3,32 @@ import type { Argument, ExpansionContext, Value } from "./syntax/word.ts";
 
 /** Where a command line would run. */
 export interface ShellContext {
-  /** Absolute path of the folder that the paths of rules are relative to. */
+  /** The folder to which the paths in rules are relative; absolute. */
   cwd: string;
-  /** Absolute path of the folder that it starts in; `cwd` unless given. */
+  /** The folder in which the line starts; absolute, `cwd` by default. */
   start?: string;
-  /** Absolute real paths; what lies under none of them is external. */
+  /** Workspace folders as absolute real paths; every other path is external. */
   roots: readonly string[];
   home: string;
-  /** The real path of an absolute path: links resolved as far as it exists. */
+  /** Returns the real path of an absolute path: links are resolved as far as it exists. */
   resolve(path: string): string;
-  /** Names in a folder, empty where there is none. Without it a wildcard stands for every name that it may fit. */
+  /** Returns the names in a folder, none if it does not exist. Without it a wildcard counts as every matching name. */
   list?(folder: string): readonly string[];
 }
 
-/** One thing that a command line does, with the permission that it needs. */
+/** One effect of a command line, with the permission that it needs. */
 export interface ShellPart extends Subject {
   permission: "bash" | "edit" | "read" | "external_directory";
-  /** Why the part is there, for a person: "runs git", "writes out.txt". */
+  /** The effect in words for the user: "runs git", "writes out.txt". */
   reason: string;
-  /** Patterns that "always" may allow from now on. */
+  /** Patterns that "always allow" offers. */
   always: readonly string[];
 }
 
 /** A simple command: its words after expansion, without redirections and assignments. */
 export interface SimpleCommand {
   readonly argv: readonly Argument[];
-  /** As it is written. */
+  /** The source text. */
   readonly raw: string;
   readonly assignments: readonly ShellAssignment[];
 }
@@ -36,43 +36,43 @@ export interface SimpleCommand {
 export interface ShellAssignment {
   readonly name: string;
   readonly text: string;
-  /** Undefined where it cannot be known. */
+  /** Undefined if unknown. */
   readonly value: string | undefined;
 }
 
-/** What is collected while a command line is read. */
+/** Collects the effects of a command line. */
 export interface Scan {
   readonly context: ShellContext;
   add(part: ShellPart): void;
-  /** Files get other names or appear in folders: what lies there now is not what later commands find. */
+  /** Marks folder listings as stale: a command renames or creates files that later commands may find. */
   invalidateListings(): void;
   readonly areListingsStale: boolean;
-  /** Adds a command that another one runs. */
+  /** Adds a command that another command runs. */
   addWrapped(command: SimpleCommand, evalContext: EvalContext): void;
-  /** Real path of a path below `base`, `..` taken after links as the system does it. */
+  /** Returns the real path of a path relative to `base`. Resolves links before `..`, as the system does. */
   realPath(base: string, path: string): string;
 }
 
-/** What stands behind each name that one program writes for another. */
+/** The character after each file name that a program passes through a pipe. */
 export type NameTerminator = "line" | "nul";
 
-/** What is known of the shell at the place of a command. */
+/** The state of the shell where a command runs. */
 export interface EvalContext extends ExpansionContext {
-  /** How many texts were parsed inside of each other. */
+  /** Nesting depth of shell texts and wrappers. */
   readonly depth: number;
-  /** The files whose names a command gets on its input; undefined where they cannot be known. */
+  /** Returns the files whose names the command receives on its input; undefined if unknown. */
   readonly input: (end: NameTerminator) => readonly Value[] | undefined;
-  /** Wildcards may fit more than usual (`shopt -s dotglob`). */
+  /** Wildcards may match more than by default (`shopt -s dotglob`). */
   readonly hasWideGlobs: boolean;
-  /** Reads a text that the command gives to a shell. */
+  /** Analyzes a text that the command passes to a shell. */
   runText(text: string): void;
 }
 
-/** A command about to be described, and where what it does is added. */
+/** A command to describe, and the collector of its effects. */
 export interface Invocation {
   readonly scan: Scan;
   readonly command: SimpleCommand;
-  /** Its words behind the name, or those of them that are looked at. */
+  /** The words after the name, or those that remain to be described. */
   readonly args: readonly Argument[];
   readonly evalContext: EvalContext;
 }

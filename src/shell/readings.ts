@@ -1,19 +1,20 @@
-/** What else than as written an odd character may be read as: a blank, the end of a line, nothing. */
+/** What an odd character may be read as, apart from itself: nothing, a blank, a line end. */
 const meanings = ["", " ", "\n"] as const;
 
-/** Characters that some program or person takes for a blank, the end of a line or nothing, and bash for a letter. */
+/** Characters that look like a blank, a line end or nothing, and that bash treats as letters. */
 const oddCharacters =
   /(?:[^\P{Cc}\t\n]|[^\P{Zs}\u0020]|\p{Cf}|\p{Zl}|\p{Zp}|\p{Default_Ignorable_Code_Point}|\u2800)+/gu;
 
-/** Characters of all readings together, but for the first few. */
+/** Maximum length of all readings together; the first few are always produced. */
 const readingLimit = 200_000;
-/** With so many odd places each is read in every way, with more only in ways that are alike. */
+/** Up to this many odd characters, every combination is produced. */
 const exhaustivePlaces = 5;
+/** Up to this many, every pair of line ends. Above, every single line end. */
 const pairedPlaces = 12;
 
 /**
- * Other texts that a command line with odd characters may be read as: with these as blanks, as ends of lines, or left
- * out, as many combinations as are worth it. None where all characters are plain.
+ * Returns the texts that a command line with odd characters may be read as: with these as blanks, as line ends, or
+ * left out. The number of combinations is limited. Empty if there are no odd characters.
  */
 export function findAlternativeReadings(command: string): string[] {
   const pieces = command.split(oddCharacters);
@@ -31,14 +32,14 @@ export function findAlternativeReadings(command: string): string[] {
   return [...readings];
 }
 
-/** The meaning of each odd place; undefined stands for the characters as they are. */
+/** The meaning of each odd character; undefined keeps it. */
 type Choice = (index: number) => string | undefined;
 
 function resolveChoice(choice: Choice, index: number, written: readonly string[]): string {
   return index >= written.length ? "" : (choice(index) ?? written[index] ?? "");
 }
 
-/** The most likely first. */
+/** Generates choices, the most likely first. */
 function* generateChoices(count: number): Generator<Choice> {
   for (const meaning of meanings) yield () => meaning;
   if (count <= exhaustivePlaces) yield* generateAllChoices(count);
@@ -53,7 +54,7 @@ function* generateAllChoices(count: number): Generator<Choice> {
     yield (index) => everyMeaning[Math.floor(number / everyMeaning.length ** index) % everyMeaning.length];
 }
 
-/** Two places end lines, and what is between and around is read alike. */
+/** Two characters end lines; all others have the same meaning. */
 function* generatePairedChoices(count: number): Generator<Choice> {
   for (let from = 0; from < count; from++)
     for (let to = from; to < count; to++)
@@ -61,7 +62,7 @@ function* generatePairedChoices(count: number): Generator<Choice> {
         yield (index) => (index === from || index === to ? "\n" : rest);
 }
 
-/** One place ends a line, and the rest is read alike. */
+/** One character ends a line; all others have the same meaning. */
 function* generateSingleSplits(count: number): Generator<Choice> {
   for (const rest of [" ", "", undefined])
     for (let from = 0; from < count; from++) yield (index) => (index === from ? "\n" : rest);

@@ -30,30 +30,30 @@ import { addVariable } from "./syntax/variables.ts";
 import { quotedText, toArguments } from "./syntax/word.ts";
 import type { Argument, Value } from "./syntax/word.ts";
 
-/** A command line with texts parsed deeper inside of each other is asked for as a whole. */
+/** Maximum depth of nested shell texts; above, the whole line is opaque. */
 const depthLimit = 12;
 
 const fileTest = /^-[abcdefghkprsuwxGLNOS]$/;
 const fileComparison = /^-(?:nt|ot|ef)$/;
 
-/** What holds around a node. */
+/** The surroundings of a node. */
 interface Scope {
   readonly source: string;
   readonly assignments: VariableAssignments;
-  /** Values of variables that are set once and for certain. */
+  /** Values of variables that are assigned exactly once, unconditionally. */
   readonly variables: Map<string, readonly Value[]>;
   readonly depth: number;
-  /** It may not run, or run again, or run in a shell of its own: what it assigns is not certain. */
+  /** The node may not run, may run again, or runs in a subshell: its assignments are uncertain. */
   readonly uncertain: boolean;
-  /** What a command gets from the one before it in a pipe, where that is known. */
+  /** The files that the previous command of a pipe passes on, if known. */
   readonly input?: EvalContext["input"] | undefined;
 }
 
-/** Walks the syntax tree of a command line and collects what it does. Throws where that is more than can be read. */
+/** Walks the syntax tree of a command line and collects its effects. Throws if a limit is exceeded. */
 export class ShellWalk {
   readonly #scan: Collection;
   readonly #context: ShellContext;
-  /** What a program's name stands for may be another than usual. */
+  /** Functions or aliases may redefine program names. */
   #mayRename = false;
 
   constructor(context: ShellContext) {
@@ -65,7 +65,7 @@ export class ShellWalk {
     return this.#scan.parts;
   }
 
-  /** Reads a whole text from the given folders. */
+  /** Analyzes a whole text that starts in one of the given folders. */
   script(script: ParsedScript, source: string, workingDirs: WorkingDirs, depth = 0): void {
     if (depth > depthLimit) throw new Error(`shell texts are nested more than ${depthLimit} deep`);
     const assignments = collectAssignments(script);
@@ -150,7 +150,7 @@ export class ShellWalk {
     }
   }
 
-  /** A text that is only quoted runs nothing that could do harm. */
+  /** Skips a substitution that only quotes text. */
   #substitution(node: CommandExpansionPart, scope: Scope, workingDirs: WorkingDirs): Outcome {
     const isText = node.script && quotedText(node.script) !== undefined;
     return isText ? { success: workingDirs, failure: workingDirs } : this.#children(node, scope, workingDirs);
@@ -161,14 +161,14 @@ export class ShellWalk {
     return { success: workingDirs, failure: workingDirs };
   }
 
-  /** What runs on a condition, later or again: where it leads is known only if it does not move. */
+  /** Walks code that runs conditionally, later or repeatedly; the folder is unknown if it changes. */
   #branches(node: SyntaxNode, scope: Scope, workingDirs: WorkingDirs): Outcome {
     const within = changesDirectory(node) ? undefined : workingDirs;
     this.#children(node, scope, within);
     return { success: within, failure: within };
   }
 
-  /** Each branch begins where the shell is, unless what decides moves it. */
+  /** Each branch starts in the current folder unless the condition changes it. */
   #choice(node: If | Case, scope: Scope, workingDirs: WorkingDirs): Outcome {
     const within = branchChangesDirectory(node) ? undefined : workingDirs;
     this.#children(node, scope, within);
@@ -208,7 +208,7 @@ export class ShellWalk {
     return { success: workingDirs, failure: workingDirs };
   }
 
-  /** Names that a command of a pipe hands to the next. Its errors may go nowhere, its output only there. */
+  /** Lists the files that a command passes through a pipe. Undefined if its output is redirected elsewhere. */
   #printed(node: SyntaxNode, end: NameTerminator, scope: Scope, workingDirs: WorkingDirs): PipedFiles {
     if (node.type !== "Command" || !node.name || node.prefix.length > 0 || this.#mayRename) return undefined;
     const goesElsewhere = node.redirects.some(
@@ -272,7 +272,7 @@ export class ShellWalk {
     }
   }
 
-  /** Files that `[[ -f … ]]` asks for, as `[ -f … ]` does. */
+  /** Adds the files that `[[ -f … ]]` tests. */
   #tested(words: readonly Word[], scope: Scope, workingDirs: WorkingDirs): void {
     const evalContext = this.#evalContext(scope, workingDirs);
     for (const word of words)
@@ -298,19 +298,19 @@ export class ShellWalk {
   }
 }
 
-/** Whether a branch may begin elsewhere than the whole does: a condition moves, or one branch runs on into the next. */
+/** Whether a branch may start in another folder: a condition changes it, or a branch falls through. */
 function branchChangesDirectory(node: If | Case): boolean {
   if (node.type === "If") return [node, ...node.elif].some(({ clause }) => changesDirectory(clause));
   const runsOn = node.items.some(({ terminator = ";;" }) => terminator !== ";;");
   return changesDirectory(node.word) || (runsOn && changesDirectory(node));
 }
 
-/** Positions in a substitution with escaped backticks count in its own text. */
+/** A substitution with escaped backticks has positions in its own text. */
 function enterScript(script: ParsedScript, scope: Scope): Scope {
   return script.source === undefined ? scope : { ...scope, source: script.source };
 }
 
-/** No redirection takes the place of what comes through a pipe. */
+/** Whether the command reads the pipe, not a redirection. */
 function readsPipe({ redirects }: Command): boolean {
   return redirects.every(({ type, operator }) => type === "Redirect" && operator.startsWith(">"));
 }

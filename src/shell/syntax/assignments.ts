@@ -2,14 +2,14 @@ import type { Assignment, Command, Word } from "unbash";
 import type { ShellAssignment } from "../part.ts";
 import { type Argument, knownText, type ExpansionContext, toArguments } from "./word.ts";
 
-/** A word `name=value` as an assignment. */
+/** Converts a word `name=value` to an assignment. */
 export function toAssignment(word: Argument): ShellAssignment {
   const equals = word.text.indexOf("=");
   const name = word.text.slice(0, equals).replace(/[+[].*$/, "");
   return { name, text: word.text, value: knownText(word)?.slice(equals + 1) };
 }
 
-/** An assignment in front of a command, or by itself. */
+/** Converts an assignment before a command, or on its own. */
 export function toShellAssignment(assignment: Assignment, names: ExpansionContext): ShellAssignment {
   const words = assignment.value.type === "Word" ? toArguments(assignment.value, names) : [];
   const [only, ...others] = words;
@@ -17,7 +17,7 @@ export function toShellAssignment(assignment: Assignment, names: ExpansionContex
   return { name: assignment.name, text: assignment.text, value };
 }
 
-/** The words of a command, also those that assign (`export name=value`). */
+/** Returns the words of a command, including assignments (`export name=value`). */
 export function toArgv({ name, args }: Command, source: string, names: ExpansionContext): Argument[] {
   return [...(name ? [name] : []), ...args].flatMap((word) => toArgvWords(word, source, names));
 }

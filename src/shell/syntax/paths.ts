@@ -5,46 +5,46 @@ import { matches } from "../../permission/pattern.ts";
 import type { EvalContext, Scan, ShellPart } from "../part.ts";
 import type { Argument, Value } from "./word.ts";
 
-/** What a command does with a path: `visible` is only named and must not lie outside. */
+/** How a command uses a path: a `visible` path is only named, and checked to be inside the workspace. */
 type Access = "read" | "edit" | "visible";
 
 export interface PathUse {
   access: Access;
-  /** The path is a folder, so that it stands for itself where the folder is asked for. */
+  /** The path is a folder; otherwise its parent folder is checked. */
   folder?: boolean;
-  /** Everything below it is touched as well. */
+  /** Everything below it is changed too. */
   below?: boolean;
-  /** What lies below it is read as well. */
+  /** Everything below it is read too. */
   within?: boolean;
-  /** Links that lie below it are followed. */
+  /** Links below it are followed. */
   follows?: boolean;
-  /** It is gone afterwards. */
+  /** It is deleted. */
   removes?: boolean;
 }
 
-/** Longer words and such with line breaks are texts, not paths. */
+/** Maximum length of a path; longer words, and words with line breaks, are text. */
 const pathLimit = 4096;
 
 const harmlessDevice = /^\/dev\/(?:null|zero|full|random|urandom|tty|stdin|stdout|stderr|fd\/\d+)$/;
 const address = /^[a-z][a-z0-9+.-]*:\/\//i;
 const systemFolders = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin"];
 
-/** What a path through a running process leads to depends on the process that looks. */
+/** Paths that resolve differently for each process. */
 const throughProcess = /^\/(?:proc\/(?:self|thread-self|\d+)|dev\/fd)\//;
 
-/** Whether a program lies in a folder of the system, where nobody but its owner puts programs. */
+/** Whether a program is in a system folder, where only administrators install programs. */
 export function isSystemProgram(path: string): boolean {
   return systemFolders.includes(dirname(path));
 }
 
-/** Adds what a command does with the path that an argument names. */
+/** Adds the use of a path that an argument names. */
 export function addPath(scan: Scan, argument: Argument, use: PathUse, evalContext: EvalContext): void {
   if (!argument.values)
     return addUnknownPath(scan, argument.text, use, "its path cannot be known before it runs");
   for (const value of argument.values) addValuePath(scan, value, use, evalContext);
 }
 
-/** A file that names files which are read: which ones cannot be known. */
+/** Adds a file with the names of files to read, which are unknown. */
 export function addFileList(scan: Scan, list: Argument, evalContext: EvalContext): void {
   addPath(scan, list, { access: "read" }, evalContext);
   addUnknownPath(
@@ -55,7 +55,7 @@ export function addFileList(scan: Scan, list: Argument, evalContext: EvalContext
   );
 }
 
-/** A path that cannot be known: only a rule for everything can allow it. */
+/** Adds an unknown path, which only a rule for everything allows. */
 export function addUnknownPath(scan: Scan, text: string, use: PathUse, opaque: string): void {
   const part = { text, opaque, always: [] };
   if (use.access !== "visible")
@@ -64,8 +64,8 @@ export function addUnknownPath(scan: Scan, text: string, use: PathUse, opaque: s
 }
 
 /**
- * Adds the paths that a word of any command names, in whatever form: `/a`, `--out=/a`, `-I/a`, `of=/a`, `@/a`,
- * `file:///a`, `/a:/inside/of/a/container`. With `read` the command may read what looks like a file: what has a dot, a slash or a wildcard.
+ * Adds the paths in a word of any command: `/a`, `--out=/a`, `-I/a`, `of=/a`, `@/a`, `file:///a`,
+ * `/a:/inside/of/a/container`. With `read`, words with a dot, a slash or a wildcard count as files that are read.
  */
 export function addVisiblePaths(
   scan: Scan,
@@ -86,7 +86,7 @@ export function addVisiblePaths(
   }
 }
 
-/** `-I/a`: a path behind the letter of an option. */
+/** `-I/a`: a path attached to a short option. */
 export const attachedPath = /^-[A-Za-z]((?:\/|\.\.\/).*)$/s;
 
 function findPathsInWord(word: string): string[] {
@@ -104,7 +104,7 @@ function findPathsInWord(word: string): string[] {
   return word.startsWith("-") ? [] : [word];
 }
 
-/** The path in `file:///a` and `file:a`. */
+/** Returns the path in `file:///a` and `file:a`; undefined for other URLs. */
 export function parseFileUrl(url: string): string | undefined {
   const path = /^file:(?:\/\/[^/]*)?(.*)$/is.exec(url)?.[1];
   return path?.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
@@ -168,7 +168,7 @@ function addPathFrom(scan: Scan, base: string, value: Value, use: PathUse, evalC
   });
 }
 
-/** Where the links below a folder lead out of the workspace. */
+/** Adds the targets outside the workspace of links below a folder. */
 function addFollowedLinks(scan: Scan, real: string, { text, glob }: Value, evalContext: EvalContext): void {
   const folders = glob ? listMatches(scan, real, evalContext.hasWideGlobs) : [real];
   const outside = folders && !scan.areListingsStale ? findLinksOutside(scan, folders) : undefined;
@@ -178,10 +178,10 @@ function addFollowedLinks(scan: Scan, real: string, { text, glob }: Value, evalC
     addExternal(scan, path, { text: path, glob: false }, { access: "visible", folder: true }, []);
 }
 
-/** Entries below folders that are looked at; where there are more nobody can say where their links lead. */
+/** Maximum number of entries to check for links; above, the targets are unknown. */
 const followedLimit = 2_000;
 
-/** What lies outside and is reached by links, from links too; undefined where there is too much to look at. */
+/** Returns targets outside the workspace, also through several links; undefined above the limit. */
 function findLinksOutside(scan: Scan, folders: readonly string[]): string[] | undefined {
   const seen = new Set(folders);
   const outside = new Set<string>();
@@ -195,7 +195,7 @@ function findLinksOutside(scan: Scan, folders: readonly string[]): string[] | un
   return [...outside];
 }
 
-/** What removes a link removes the link itself, not what it leads to. */
+/** Adds the removal of a link itself, not of its target. */
 function addRemovedLink(scan: Scan, base: string, path: string, real: string): void {
   const link = join(scan.realPath(base, dirname(path)), basename(path));
   if (link === real || !isInRoots(scan, link) || /^\.{1,2}$/.test(basename(path))) return;
@@ -220,7 +220,7 @@ function addExternal(scan: Scan, real: string, value: Value, use: PathUse, also:
   scan.add(value.glob ? { ...part, glob: true } : part);
 }
 
-/** Why a change needs a person's yes each time. */
+/** Returns why the user must confirm a change each time; undefined if not. */
 function findConfirmReason(scan: Scan, paths: readonly string[], use: PathUse): string | undefined {
   if (paths.some((path) => isOwnConfiguration(path, use.below))) {
     return "it may change the agent's own configuration or what git runs";
@@ -230,10 +230,10 @@ function findConfirmReason(scan: Scan, paths: readonly string[], use: PathUse): 
   return isWhole ? "it removes the whole workspace" : undefined;
 }
 
-/** More files than this are not looked at one by one. */
+/** Maximum number of matches to list; above, the pattern itself is judged. */
 const namesLimit = 1000;
 
-/** The files that a pattern fits now, undefined where that cannot be told. Hidden ones only where it says so, or with `all`. */
+/** Lists the files that match a pattern; undefined if unknown. Hidden files only if the pattern or `all` says so. */
 function listMatches(scan: Scan, pattern: string, all: boolean): string[] | undefined {
   const { context } = scan;
   if (!context.list) return undefined;
@@ -257,7 +257,7 @@ function filterMatches(names: readonly string[], component: string, all: boolean
   );
 }
 
-/** Whether one of the texts of a word may begin with a dash though the word does not: by a variable, or as a name that a wildcard fits. */
+/** Whether a variable or a wildcard may turn the word into an option. */
 export function mayBeOption(scan: Scan, { text, values }: Argument, { workingDirs }: EvalContext): boolean {
   if (text.startsWith("-") || values === undefined) return false;
   return values.some((value) => {
@@ -283,7 +283,7 @@ function createFilePatterns(text: string, glob: boolean): string[] {
   return glob || /[*?]/.test(text) ? [] : [text];
 }
 
-/** Links are resolved up to the first component with a wildcard; undefined where `..` comes behind one. */
+/** Resolves links up to the first component with a wildcard; undefined if `..` follows it. */
 function resolveGlob(scan: Scan, base: string, path: string): string | undefined {
   const components = path.split("/");
   const first = components.findIndex((component) => /[*?]/.test(component));
@@ -294,7 +294,7 @@ function resolveGlob(scan: Scan, base: string, path: string): string | undefined
   return join(folder, ...rest);
 }
 
-/** Relative to the start folder where it lies below it, else absolute. */
+/** Returns the path relative to `cwd` if it is below it, else absolute. */
 function shortenPath(scan: Scan, path: string): string {
   const cwd = scan.context.cwd;
   return isBelow(path, cwd) ? relative(cwd, path) || "." : path;

@@ -1,35 +1,35 @@
 import { forEachChild } from "unbash";
 import type { Assignment, Command, SyntaxNode, Word } from "unbash";
 
-/** Where the variables of a script are set, and whether functions may change its folder. */
+/** The variable assignments of a script, and whether functions may change its folder. */
 export interface VariableAssignments {
-  /** In how many places a variable may be set. */
+  /** Returns in how many places a variable may be assigned. */
   count(name: string): number;
   /** Whether a variable can only hold numbers, or comes from the environment. */
   isNumeric(name: string): boolean;
-  /** Variables that are set by other means than `NAME=value`. */
+  /** Variables assigned by other means than `NAME=value`. */
   readonly indirect: readonly string[];
-  /** Functions are defined, by whose names anything may be called. */
+  /** Functions are defined, which may redefine any command. */
   readonly hasFunctions: boolean;
-  /** Functions and `cd` stand in one script, so that any command may run in another folder than it seems. */
+  /** The script has functions and `cd`, so that any command may run in another folder. */
   readonly functionsMayChangeDirectory: boolean;
-  /** Something changes what wildcards fit. */
+  /** A command may change what wildcards match. */
   readonly changesGlobbing: boolean;
-  /** Something changes where the text of a variable becomes several words. */
+  /** `IFS` may be set, which changes where the text of a variable is split. */
   readonly hasCustomSeparators: boolean;
 }
 
 const movingCommands = new Set(["cd", "pushd", "popd"]);
-/** Commands that set the variables which their arguments name. */
+/** Commands that assign the variables named in their arguments. */
 const settingCommands = new Set(
   "read mapfile readarray getopts printf declare typeset local export readonly unset let wait builtin command".split(
     " ",
   ),
 );
-/** Commands that may set any variable. */
+/** Commands that may assign any variable. */
 const unboundedCommands = new Set("eval source . trap".split(" "));
 
-/** Variables that the shell itself sets to texts: the last word of the command before, what `read` or `=~` found, a folder's name. */
+/** Variables that the shell sets to texts: the last word, input of `read`, a match of `=~`, a folder. */
 const setByShell = new Set(
   "_ REPLY OPTARG MAPFILE BASH_REMATCH BASH_COMMAND BASH_EXECUTION_STRING BASH_ARGV BASH_ARGV0 BASH_SOURCE FUNCNAME DIRSTACK PWD OLDPWD READLINE_LINE READLINE_ARGUMENT COMP_LINE COMP_WORDS COMPREPLY HOSTNAME".split(
     " ",
@@ -38,7 +38,7 @@ const setByShell = new Set(
 
 const expansions = /\$\{[^}]*\}|\$\([^)]*\)|\$[\w@*#?!-]|`[^`]*`/g;
 
-/** Collects the sites of a script and of all scripts inside of it. */
+/** Collects the assignments of a script and of all nested scripts. */
 export function collectAssignments(script: SyntaxNode): VariableAssignments {
   const survey = new AssignmentCollector();
   survey.visit(script);
@@ -61,16 +61,16 @@ class AssignmentCollector implements VariableAssignments {
   hasFunctions = false;
   #isUnbounded = false;
   #setsSeparators = false;
-  /** Assignments that end with a command which runs nothing. */
+  /** Assignments before a builtin that runs nothing, which end with it. */
   readonly #passing = new Set<SyntaxNode>();
-  /** Something gives the script or its functions arguments. */
+  /** The script or its functions may have arguments. */
   #hasArguments = false;
 
   get functionsMayChangeDirectory(): boolean {
     return this.hasFunctions && this.moves;
   }
 
-  /** `IFS=, read a` sets it for that command alone. */
+  /** Ignores `IFS=, read a`, which sets it only for that command. */
   get hasCustomSeparators(): boolean {
     return this.#isUnbounded || this.indirect.includes("IFS") || this.#setsSeparators;
   }
@@ -159,7 +159,7 @@ class AssignmentCollector implements VariableAssignments {
     if (name !== undefined) this.#setNamed(name, false);
   }
 
-  /** What is written before `=` or `[` must be a name as it stands for it to be known which variable is set. */
+  /** Assigns the name before `=` or `[`. An expansion there may assign any variable. */
   #setNamed(word: string, isNumeric: boolean): void {
     const target = /^[^=[+]*/.exec(word)?.[0] ?? "";
     if (/[$`{]/.test(target) && /^[\w{},]*$/.test(target.replace(expansions, ""))) this.#isUnbounded = true;

@@ -1,49 +1,49 @@
 import type { Command, CommandExpansionPart, HereDoc, ParsedScript, Word, WordPart } from "unbash";
 
-/** One text that a word may stand for; with `glob` it is a pattern of `*` and `?`. */
+/** One possible text of a word; with `glob` it is a pattern of `*` and `?`. */
 export interface Value {
   text: string;
   glob: boolean;
-  /** What a pattern with brackets stands for where it fits nothing: itself. */
+  /** The source of a pattern, which the shell passes on if nothing matches. */
   written?: string;
-  /** Absolute paths that the pattern stands for, where they are known already. */
+  /** Absolute paths that match the pattern, if known. */
   names?: readonly string[];
 }
 
-/** A word of a command line as the program will get it. */
+/** A word of a command line as the program receives it. */
 export interface Argument {
-  /** After quote removal; expansions that cannot be known stand as they are written. */
+  /** Text without quotes; unknown expansions are left as written. */
   readonly text: string;
   readonly raw: string;
-  /** All texts that it can stand for, undefined where they cannot be known. */
+  /** All possible texts; undefined if unknown. */
   readonly values: readonly Value[] | undefined;
-  /** The literal text before the first expansion that cannot be known. */
+  /** The literal text before the first unknown expansion. */
   readonly known: string;
-  /** It may become several words, or none. */
+  /** May become several words, or none. */
   readonly splits: boolean;
-  /** Another program adds it when it runs this one: it is no word of the command line. */
+  /** Added by a wrapper when it runs the command; not a word of the command line. */
   readonly isAdded?: boolean;
 }
 
-/** What a word may refer to. */
+/** The shell state that expansions refer to. */
 export interface ExpansionContext {
   readonly home: string;
-  /** The texts that a variable can hold, undefined where they cannot be known. */
+  /** Returns the possible texts of a variable; undefined if unknown. */
   variable(name: string): readonly Value[] | undefined;
-  /** Texts become several words elsewhere than at blanks. */
+  /** `IFS` may be set: texts are not only split at blanks. */
   readonly hasCustomSeparators: boolean;
-  /** The folders that the shell can be in. */
+  /** The folders in which the shell may be; undefined if unknown. */
   readonly workingDirs: readonly string[] | undefined;
 }
 
-/** A word stands for at most so many texts before it counts as unknown. */
+/** Maximum number of texts of a word; above, the word is unknown. */
 const valueLimit = 64;
 
 export function literalArgument(text: string): Argument {
   return { text, raw: text, values: [{ text, glob: false }], known: text, splits: false };
 }
 
-/** What a program adds to the arguments of another when it runs it. */
+/** The arguments that a wrapper adds when it runs a command. */
 export const unknownArguments: Argument = {
   text: "(arguments from its input)",
   raw: "",
@@ -53,24 +53,24 @@ export const unknownArguments: Argument = {
   isAdded: true,
 };
 
-/** The one text that a word stands for; undefined where there may be several, or an unknown one. */
+/** Returns the text of a word; undefined if it is unknown or there are several. */
 export function knownText({ values }: Argument): string | undefined {
   const [only, ...others] = values ?? [];
   return others.length === 0 && only?.glob === false ? only.text : undefined;
 }
 
-/** A word as the program gets it, by what it stands for and not by how it is written. */
+/** Replaces the source text of a word by its known text. */
 export function resolveArgument(argument: Argument): Argument {
   const text = knownText(argument);
   return text === undefined || text === argument.text ? argument : { ...argument, text, known: text };
 }
 
-/** A word of which nothing is known, so that it may be an option. */
+/** Forgets the texts of a word, so that it may be an option. */
 export function toUnknownArgument(argument: Argument): Argument {
   return { ...argument, values: undefined, known: "" };
 }
 
-/** The words as rules see them: without quotes, with one blank between. */
+/** Returns the words as rules match them: without quotes, separated by one blank. */
 export function canonicalText(argv: readonly Argument[]): string {
   return argv
     .filter((arg) => arg.isAdded !== true)
@@ -78,7 +78,7 @@ export function canonicalText(argv: readonly Argument[]): string {
     .join(" ");
 }
 
-/** The words that one written word becomes: several for `{a,b}`, else one. */
+/** Expands a word of the source: to several for `{a,b}`, else to one. */
 export function toArguments(word: Word, names: ExpansionContext): Argument[] {
   if (assignedTilde.test(word.text)) return [toAssignedArgument(word, names)];
   const alternatives = expandBraces(word.parts ?? [], word.text);
@@ -88,7 +88,7 @@ export function toArguments(word: Word, names: ExpansionContext): Argument[] {
   return alternatives.map((text) => toTildeArgument(text, names));
 }
 
-/** `a=~/b` and `a=b:~/c`: the shell puts the home folder there too. */
+/** The shell expands the tilde in `a=~/b` and `a=b:~/c` too. */
 const assignedTilde = /^[A-Za-z_]\w*\+?=(?:~|[^'"\\$`]*:~)/;
 
 function toAssignedArgument({ text, value, parts = [] }: Word, names: ExpansionContext): Argument {
@@ -125,7 +125,7 @@ function unknownTilde(text: string, raw: string): Argument {
   return { text, raw, values: undefined, known: "~", splits: false };
 }
 
-/** How a leading tilde is replaced; undefined for another user's home and the like. */
+/** Returns the expansion of a leading tilde; undefined if the folder is unknown, as in `~user`. */
 function createTildeExpansion(text: string, names: ExpansionContext): ((text: string) => string) | undefined {
   if (!/^~(?:\/|$)/.test(text)) return undefined;
   const [home, ...others] = names.variable("HOME") ?? [];
@@ -157,7 +157,7 @@ function combineValues(left: readonly Value[], right: readonly Value[]): readonl
   return left.flatMap((a) => right.map((b) => joinValues(a, b)));
 }
 
-/** What is left of a value behind so many characters. */
+/** Returns the value without its first `from` characters. */
 export function sliceValue({ text, glob, written }: Value, from: number): Value {
   const value = { text: text.slice(from), glob };
   return written === undefined ? value : { ...value, written: written.slice(from) };
@@ -222,7 +222,7 @@ function readVariable(name: string, names: ExpansionContext, quoted: boolean): R
     : { values, known: "", splits: false };
 }
 
-/** Knows what `$(pwd)` and `$(cat <<'EOF' … EOF)` print. */
+/** Expands `$(pwd)` and `$(cat <<'EOF' … EOF)`, whose output is known. */
 function readCommand(part: CommandExpansionPart, names: ExpansionContext, quoted: boolean): Reading {
   const printed = part.script && printedText(part.script, names);
   if (printed === undefined) return quoted ? unknownReading : unknownSplitReading;
@@ -236,7 +236,7 @@ function printedText(script: ParsedScript, names: ExpansionContext): string | un
   return isPwd && names.workingDirs?.length === 1 ? names.workingDirs[0] : quotedText(script);
 }
 
-/** The text of `$(cat <<'EOF' … EOF)`, which only quotes it; undefined for every other substitution. */
+/** Returns the text of `$(cat <<'EOF' … EOF)`; undefined for every other substitution. */
 export function quotedText(script: ParsedScript): string | undefined {
   const command = onlyCommand(script);
   const [only, ...more] = command?.suffix ?? [];
@@ -259,7 +259,7 @@ function readHereDoc(hereDoc: HereDoc): string | undefined {
   return isLiteral && !hereDoc.body.text.includes("\\") ? hereDoc.body.text : undefined;
 }
 
-/** `"none"` without braces, undefined where they cannot be expanded here (nested, quoted, long or with expansions). */
+/** Returns `"none"` without braces; undefined if they are nested, quoted, too long or contain expansions. */
 function expandBraces(parts: readonly WordPart[], text: string): string[] | "none" | undefined {
   if (!parts.some((part) => part.type === "BraceExpansion")) return "none";
   let words = [""];

@@ -4,16 +4,16 @@ import type { VariableAssignments } from "./variable-assignments.ts";
 import { resolveArgument, knownText } from "./word.ts";
 import type { Argument, ExpansionContext } from "./word.ts";
 
-/** The folders that the shell may be in; undefined where that cannot be known. */
+/** The folders in which the shell may be; undefined if unknown. */
 export type WorkingDirs = readonly string[] | undefined;
 
-/** Where the shell may be after a command that succeeded, and after one that failed. */
+/** The folders after a command succeeds and after it fails. */
 export interface Outcome {
   success: WorkingDirs;
   failure: WorkingDirs;
 }
 
-/** Folders that the shell may be in before it counts as unknown. */
+/** Maximum number of possible folders; above, the folder is unknown. */
 const dirLimit = 8;
 
 export function unionDirs(left: WorkingDirs, right: WorkingDirs): WorkingDirs {
@@ -25,17 +25,17 @@ function limitDirs(workingDirs: readonly string[]): WorkingDirs {
   return unique.length > dirLimit ? undefined : unique;
 }
 
-/** `!` makes a success of a failure. */
+/** Exchanges success and failure, as `!` does. */
 export function negateOutcome(outcome: Outcome, isNegated: boolean): Outcome {
   return isNegated ? { success: outcome.failure, failure: outcome.success } : outcome;
 }
 
-/** Where `cd` goes; nothing for the home folder. */
+/** Returns the operand of `cd`; empty for the home folder. */
 export function findCdTarget(args: readonly Argument[]): readonly Argument[] {
   return args.filter((arg) => !/^-[LPe@]*$/.test(arg.text) && arg.text !== "--").slice(0, 1);
 }
 
-/** Where the shell may be after a command that ran at this place. */
+/** Returns the folders after a command. */
 export function findDirsAfter(
   written: readonly Argument[],
   evalContext: ExpansionContext,
@@ -86,7 +86,7 @@ function findCdDirs(
   return limitDirs(texts.flatMap((text) => (workingDirs ?? ["/"]).map((base) => resolve(base, text))));
 }
 
-/** As it is for a program that first goes to the folder. */
+/** Returns the context of a program that changes to the folder first (`git -C`). */
 export function enterFolder(evalContext: EvalContext, folder: Argument): EvalContext {
   const text = knownText(folder);
   if (text === undefined) return { ...evalContext, workingDirs: undefined };
