@@ -4,8 +4,8 @@ import { isRecord } from "../base/text/record.ts";
 import { estimateText } from "../message/estimate.ts";
 import type { Message, Todo } from "../message/message.ts";
 import type { Carried, Part, ToolPart } from "../message/part.ts";
-import { endNote, printedOf } from "../tool/bash/command-end.ts";
-import { middleCut } from "../tool/output-limit.ts";
+import { endNote, removeEndNote } from "../tool/bash/command-end.ts";
+import { cutMiddle } from "../tool/output-limit.ts";
 import { relativeTo, withSlashes } from "../workspace/paths.ts";
 import { compactionOf } from "../conversation/visible-messages.ts";
 
@@ -105,7 +105,7 @@ function lastFailed(calls: readonly ToolPart[], earlier: Carried["failed"]): Car
     if (command === undefined) continue;
     const end = endNote(state.metadata?.["exitCode"], state.metadata?.["signal"]);
     if (end !== undefined) {
-      const output = printedOf(state.output, state.metadata)
+      const output = removeEndNote(state.output, state.metadata)
         .trimEnd()
         .slice(-failedOutputLength)
         .toWellFormed();
@@ -139,7 +139,7 @@ function newestTexts(texts: readonly string[], mostTokens: number): string[] {
   for (const text of texts.toReversed()) {
     const tokens = estimateText(text);
     if (tokens > left && left < leastTokens) break;
-    fitting.push(tokens <= left ? text : middleCut(text, Math.floor((text.length * left) / tokens)));
+    fitting.push(tokens <= left ? text : cutMiddle(text, Math.floor((text.length * left) / tokens)));
     left -= tokens;
     if (left <= 0) break;
   }
@@ -159,7 +159,7 @@ function newestSkills(skills: readonly { name: string; text: string }[], mostTok
     const most = Math.min(left, skillTokens);
     if (most < leastTokens) break;
     const text =
-      tokens <= most ? skill.text : middleCut(skill.text, Math.floor((skill.text.length * most) / tokens));
+      tokens <= most ? skill.text : cutMiddle(skill.text, Math.floor((skill.text.length * most) / tokens));
     fitting.push({ name: skill.name, text });
     left -= Math.min(tokens, most);
   }

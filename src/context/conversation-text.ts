@@ -3,7 +3,7 @@ import { newMessageId, newPartId } from "../message/ids.ts";
 import type { AgentError, Message } from "../message/message.ts";
 import type { Part } from "../message/part.ts";
 import type { Model } from "../model/model.ts";
-import { middleCut } from "../tool/output-limit.ts";
+import { cutMiddle } from "../tool/output-limit.ts";
 import { usableWindow } from "./context-budget.ts";
 import { askModel, type ModelAnswer } from "./model-answer.ts";
 import type { Project } from "../conversation/project.ts";
@@ -79,7 +79,7 @@ export function conversationText(
   const wholes = messages.flatMap((message) => message.parts.flatMap((part) => wholeLength(part, message)));
   const whole = Math.min(requestLength, longestEach(wholes, rest * wholeShare));
   const pieces = render(messages, { excerpt: shortest, whole });
-  return head + middleCut(join(withoutMiddle(pieces, rest)), rest);
+  return head + cutMiddle(join(withoutMiddle(pieces, rest)), rest);
 }
 
 /** The length to which each text is cut so that all together have at most so many characters. */
@@ -118,7 +118,7 @@ function withoutMiddle(pieces: readonly Piece[], length: number): Piece[] {
 }
 
 function requestHead(request: string, length: number): string {
-  const text = middleCut(request, Math.min(requestLength, Math.round(length / 2)));
+  const text = cutMiddle(request, Math.min(requestLength, Math.round(length / 2)));
   return `The request being worked on:\n${text}\n\nThe conversation so far:\n\n`;
 }
 
@@ -176,13 +176,13 @@ function wholeLength(part: Part, message: Message): number[] {
 function partText(part: Part, excerpt: number): string {
   switch (part.type) {
     case "text":
-      return part.ignored ? "" : middleCut(part.text, excerpt);
+      return part.ignored ? "" : cutMiddle(part.text, excerpt);
     case "file":
       return `[attached ${part.filename ?? part.mime}]`;
     case "compaction":
       return part.carried?.requests === undefined
         ? ""
-        : middleCut(part.carried.requests.join("\n\n"), excerpt);
+        : cutMiddle(part.carried.requests.join("\n\n"), excerpt);
     case "tool": {
       const { state } = part;
       const result =
@@ -192,8 +192,8 @@ function partText(part: Part, excerpt: number): string {
             ? `failed: ${state.error}`
             : "";
       const headShare = part.kind === "execute" ? commandHeadShare : 1;
-      const input = middleCut(JSON.stringify(state.input ?? {}), excerpt, 1);
-      return `[${part.tool} ${input}]\n${middleCut(result, excerpt, headShare)}`;
+      const input = cutMiddle(JSON.stringify(state.input ?? {}), excerpt, 1);
+      return `[${part.tool} ${input}]\n${cutMiddle(result, excerpt, headShare)}`;
     }
     default:
       return "";

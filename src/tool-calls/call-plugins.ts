@@ -4,7 +4,7 @@ import type { Secrets } from "../base/secrets/secrets.ts";
 import { boundedFacts, shownTitle } from "../plugin/module-tool.ts";
 import type { CallName, Plugins } from "../plugin/plugins.ts";
 import { describeInputProblem } from "../tool/invalid.ts";
-import { type Tool, type ToolContext, type ToolResult, withNotes } from "../tool/tool.ts";
+import { type Tool, type ToolContext, type ToolResult, appendNotes } from "../tool/tool.ts";
 import type { ToolCallRecord } from "./tool-call-record.ts";
 
 export interface CallPluginsDeps {
@@ -49,7 +49,7 @@ export async function applyAfterHooks(
   const title = result.title ?? record.part.title ?? record.part.tool;
   const before = {
     title,
-    output: secrets.redact(withNotes(result.output, result.notes)),
+    output: secrets.redact(appendNotes(result.output, result.notes)),
     metadata: result.metadata ?? {},
   };
   const after = await plugins.afterCall(call, before, signal);

@@ -6,7 +6,7 @@ import { type MessageId, newPartId } from "../message/ids.ts";
 import type { FileChange, ToolPart } from "../message/part.ts";
 import type { Decider } from "../permission/gate.ts";
 import type { Decision, PermissionRequest, Ruleset } from "../permission/rule.ts";
-import { describeInputProblem, unknownTool } from "../tool/invalid.ts";
+import { describeInputProblem, describeUnknownTool } from "../tool/invalid.ts";
 import { limitOutput, outputLimitBytes, type OutputLimits } from "../tool/output-limit.ts";
 import {
   type PreparedCall,
@@ -15,7 +15,7 @@ import {
   type ToolContext,
   ToolFailure,
   type ToolResult,
-  withNotes,
+  appendNotes,
 } from "../tool/tool.ts";
 import {
   abandonedText,
@@ -347,7 +347,7 @@ export class ToolRunner {
   async #prepareForModel(output: string, share: ResultShare, notes = ""): Promise<string> {
     const { secrets } = this.#deps;
     const { text } = await limitOutput(secrets.redact(output), this.#limits(share));
-    const shown = withNotes(text, secrets.redact(notes));
+    const shown = appendNotes(text, secrets.redact(notes));
     share.use(shown);
     return shown;
   }
@@ -386,7 +386,7 @@ function validateCall(
 ): { tool: Tool; input: unknown } | { problem: string } {
   if (tool === undefined) {
     const lead = call.problem === undefined ? "" : `${call.problem}\n`;
-    return { problem: lead + unknownTool(call.tool, available) };
+    return { problem: lead + describeUnknownTool(call.tool, available) };
   }
   if (call.problem !== undefined) return { problem: call.problem };
   const parsed = tool.input.safeParse(call.input);

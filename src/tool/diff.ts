@@ -1,6 +1,6 @@
 import { structuredPatch } from "diff";
 import type { StructuredPatchHunk } from "diff";
-import { countLines, headOf } from "./output-limit.ts";
+import { countLines, takeHead } from "./output-limit.ts";
 
 export interface Comparison {
   /** Lines added and taken away. */
@@ -21,19 +21,19 @@ const excerptLineLimit = 200;
 
 /** Compares two texts line by line; null is "no such file". Gives up on very different ones and counts all lines. */
 export function compareTexts(before: string | null, after: string): Comparison {
-  const hunks = before === null ? undefined : hunksOf(before, after);
-  if (hunks === undefined) return wholeReplaced(before ?? "", after);
+  const hunks = before === null ? undefined : createHunks(before, after);
+  if (hunks === undefined) return compareWhole(before ?? "", after);
   return {
     additions: countMarked(hunks, "+"),
     deletions: countMarked(hunks, "-"),
     firstLine: firstChangedLine(hunks),
-    excerpt: excerptOf(hunks),
+    excerpt: createExcerpt(hunks),
   };
 }
 
-function hunksOf(before: string, after: string): StructuredPatchHunk[] | undefined {
-  const start = sameBeginning(before, after);
-  const end = sameEnd(before, after, start);
+function createHunks(before: string, after: string): StructuredPatchHunk[] | undefined {
+  const start = commonPrefixLength(before, after);
+  const end = commonSuffixLength(before, after, start);
   const [old = "", fresh = ""] = [before, after].map((text) => text.slice(start, text.length - end));
   const patch = structuredPatch("", "", old, fresh, "", "", {
     context: contextLines,
@@ -45,7 +45,7 @@ function hunksOf(before: string, after: string): StructuredPatchHunk[] | undefin
 }
 
 /** The length of the lines that both texts begin with, but for those that are shown around a change. */
-function sameBeginning(before: string, after: string): number {
+function commonPrefixLength(before: string, after: string): number {
   let at = 0;
   while (at < before.length && at < after.length && before.charCodeAt(at) === after.charCodeAt(at)) at++;
   for (let lines = 0; lines <= contextLines; lines++) {
@@ -57,7 +57,7 @@ function sameBeginning(before: string, after: string): number {
 }
 
 /** The same of the lines that both end with, behind what both begin with. */
-function sameEnd(before: string, after: string, beginning: number): number {
+function commonSuffixLength(before: string, after: string, beginning: number): number {
   const most = Math.min(before.length, after.length) - beginning;
   let length = 0;
   while (length < most && before.at(-1 - length) === after.at(-1 - length)) length++;
@@ -70,7 +70,7 @@ function sameEnd(before: string, after: string, beginning: number): number {
   return after.length - from;
 }
 
-function wholeReplaced(before: string, after: string): Comparison {
+function compareWhole(before: string, after: string): Comparison {
   return { additions: countLines(after), deletions: countLines(before), firstLine: 1, excerpt: "" };
 }
 
@@ -84,8 +84,8 @@ function firstChangedLine([first]: readonly StructuredPatchHunk[]): number {
   return Math.max(1, first.newStart + unchanged);
 }
 
-function excerptOf(hunks: readonly StructuredPatchHunk[]): string {
-  const places = hunks.map(numberedLines).filter((lines) => lines.length > 0);
+function createExcerpt(hunks: readonly StructuredPatchHunk[]): string {
+  const places = hunks.map(numberLines).filter((lines) => lines.length > 0);
   const lines = places.flatMap((place, index) => (index === 0 ? place : ["…", ...place]));
   if (lines.length <= excerptLimitLines) return lines.join("\n");
   return [...lines.slice(0, excerptLimitLines), `… (${lines.length - excerptLimitLines} more lines)`].join(
@@ -93,12 +93,12 @@ function excerptOf(hunks: readonly StructuredPatchHunk[]): string {
   );
 }
 
-function numberedLines({ newStart, lines }: StructuredPatchHunk): string[] {
+function numberLines({ newStart, lines }: StructuredPatchHunk): string[] {
   const present = lines.filter((line) => line.startsWith(" ") || line.startsWith("+"));
-  return present.map((line, index) => `${newStart + index}: ${shortened(line.slice(1))}`);
+  return present.map((line, index) => `${newStart + index}: ${shortenLine(line.slice(1))}`);
 }
 
-function shortened(line: string): string {
+function shortenLine(line: string): string {
   const text = line.replace(/\r$/, "");
-  return text.length <= excerptLineLimit ? text : `${headOf(text, excerptLineLimit)}…`;
+  return text.length <= excerptLineLimit ? text : `${takeHead(text, excerptLineLimit)}…`;
 }

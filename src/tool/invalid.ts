@@ -8,7 +8,7 @@ const problemLimit = 10;
 export const hasNoNul = (text: string): boolean => !text.includes("\0");
 
 /** What the model reads when it calls a tool that there is not: all names, the nearest first. */
-export function unknownTool(tool: string, available: readonly string[]): string {
+export function describeUnknownTool(tool: string, available: readonly string[]): string {
   if (available.length === 0)
     return `There is no tool ${JSON.stringify(tool)}, and no other can be used now.`;
   const wanted = tool.toLowerCase();
@@ -23,7 +23,7 @@ export function unknownTool(tool: string, available: readonly string[]): string 
 export function describeInputProblem(error: z.ZodError): string {
   const lines = error.issues
     .slice(0, problemLimit)
-    .map((issue) => `- ${fieldOf(issue.path)}: ${issue.message}`);
+    .map((issue) => `- ${formatFieldPath(issue.path)}: ${issue.message}`);
   const rest = error.issues.length - lines.length;
   const more = rest > 0 ? [`- and ${rest} more problems`] : [];
   return ["The arguments do not fit. Call the tool again with these put right:", ...lines, ...more].join(
@@ -31,7 +31,7 @@ export function describeInputProblem(error: z.ZodError): string {
   );
 }
 
-function fieldOf(path: readonly PropertyKey[]): string {
+function formatFieldPath(path: readonly PropertyKey[]): string {
   if (path.length === 0) return "the arguments";
   const parts = path.map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`));
   return parts.join("").replace(/^\./, "");

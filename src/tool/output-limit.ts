@@ -38,7 +38,7 @@ export async function limitOutput(text: string, limits: OutputLimits): Promise<L
   if (fits(text, maxLines, maxBytes)) return { text, truncated: false };
   const kept = cutText(text, maxLines, maxBytes, keep);
   const saved = await saveWhole(limits.folder, text);
-  const notice = noticeOf(text, kept, saved, hint);
+  const notice = createNotice(text, kept, saved, hint);
   const shown = keep === "head" ? `${kept}\n\n${notice}` : `${notice}\n\n${kept}`;
   return { text: shown, truncated: true, path: saved.path };
 }
@@ -50,17 +50,17 @@ export function cutText(text: string, maxLines: number, maxBytes: number, keep: 
 }
 
 /** The first part of the text, at most so many UTF-16 units long, never half a character. */
-export function headOf(text: string, maxLength: number): string {
+export function takeHead(text: string, maxLength: number): string {
   return text.slice(0, isInsidePair(text, maxLength) ? maxLength - 1 : maxLength);
 }
 
 /** The beginning and the end of a longer text, with a note between them of how much is missing. */
-export function middleCut(text: string, length: number, headShare = 0.5): string {
+export function cutMiddle(text: string, length: number, headShare = 0.5): string {
   if (text.length <= length) return text;
   const head = Math.round(length * headShare);
   const note = `[… ${text.length - length} characters left out …]`;
   const end = text.slice(text.length - (length - head));
-  return `${headOf(text, head)}\n${note}\n${end}`.toWellFormed();
+  return `${takeHead(text, head)}\n${note}\n${end}`.toWellFormed();
 }
 
 /** A size as people read it. */
@@ -81,10 +81,10 @@ function fits(text: string, maxLines: number, maxBytes: number): boolean {
   return text.length <= maxBytes && countLines(text) <= maxLines && Buffer.byteLength(text) <= maxBytes;
 }
 
-type Saved = { path: string; problem?: undefined } | { path?: undefined; problem: string };
+type SaveResult = { path: string; problem?: undefined } | { path?: undefined; problem: string };
 
 /** The work is done by now: that its output cannot be kept is said, and does not make it fail. */
-async function saveWhole(folder: string, text: string): Promise<Saved> {
+async function saveWhole(folder: string, text: string): Promise<SaveResult> {
   const path = join(folder, `tool_${uuidv7().replaceAll("-", "")}`);
   try {
     await makeFolder(folder, 0o700);
@@ -97,16 +97,16 @@ async function saveWhole(folder: string, text: string): Promise<Saved> {
   }
 }
 
-function noticeOf(text: string, kept: string, saved: Saved, hint: string): string {
+function createNotice(text: string, kept: string, saved: SaveResult, hint: string): string {
   const lines = countLines(text) - countLines(kept);
   const bytes = Buffer.byteLength(text) - Buffer.byteLength(kept);
-  const missing = `${lines > 0 ? `${numberOf(lines, "line")}, ` : ""}${numberOf(bytes, "byte")}`;
+  const missing = `${lines > 0 ? `${formatCount(lines, "line")}, ` : ""}${formatCount(bytes, "byte")}`;
   if (saved.path === undefined)
     return `[Cut: ${missing} are missing, and the whole could not be kept: ${saved.problem}]`;
   return `[Cut: ${missing} are missing here. The whole is in ${saved.path}. ${hint}]`;
 }
 
-const numberOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+const formatCount = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 function headLines(text: string, maxLines: number): string {
   let end = 0;
@@ -137,7 +137,7 @@ function headBytes(text: string, maxBytes: number): string {
   if (bytes.length <= maxBytes && text.length <= maxBytes) return text;
   let end = Math.min(maxBytes, bytes.length);
   while (end > 0 && isContinuation(bytes[end])) end--;
-  return headOf(text, bytes.toString("utf8", 0, end).length);
+  return takeHead(text, bytes.toString("utf8", 0, end).length);
 }
 
 function tailBytes(text: string, maxBytes: number): string {

@@ -21,7 +21,7 @@ type InWorkspace = Pick<ToolContext, "workspace">;
 
 /** Resolves a path that the model gave. Throws {@link ToolFailure} for what no tool may touch. */
 export async function resolveToolPath({ workspace }: InWorkspace, raw: string): Promise<ResolvedPath> {
-  const resolved = await resolveOrExplain(raw, workspace);
+  const resolved = await resolveOrFail(raw, workspace);
   if (resolved.kind !== "special") return resolved;
   throw new ToolFailure(
     `${raw} is a device, a pipe, a socket or a file of the kernel. Only files and folders can be used.`,
@@ -41,7 +41,7 @@ export function pathPermissions(
     permission === "edit" && [resolved.path, resolved.asked].some((path) => isOwnConfiguration(path))
       ? {
           permission,
-          subjects: [{ ...subjectOf(workspace, resolved), confirm: ownConfiguration }],
+          subjects: [{ ...subjectOf(workspace, resolved), confirm: ownConfigurationReason }],
           always: [],
         }
       : requestFor(permission, subjectOf(workspace, resolved));
@@ -52,7 +52,7 @@ export function pathPermissions(
  * What a call needs that names paths outside the workspace, whatever is there. Undefined where none lies outside.
  * `own` is what it needs besides; `permission` is what it does with the paths, where it does more than look there.
  */
-export async function outsideAccess(
+export async function getOutsideAccess(
   context: InWorkspace,
   raws: readonly (string | undefined)[],
   { title, permission, own = () => [] }: OutsideUse,
@@ -95,7 +95,7 @@ async function resolveUnseen({ workspace }: InWorkspace, raw: string): Promise<R
     return await resolvePath(raw, workspace);
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
-    const asked = await explained(() => toAbsolute(raw, workspace));
+    const asked = await explainUserErrors(() => toAbsolute(raw, workspace));
     return { path: asked, asked, exists: false, kind: "missing", size: 0 };
   }
 }
@@ -103,7 +103,7 @@ async function resolveUnseen({ workspace }: InWorkspace, raw: string): Promise<R
 /** What it takes to read a file that a search came upon, by its absolute real path. */
 export function readRequest({ workspace }: InWorkspace, path: string): PermissionRequest {
   const text = relativeTo(workspace.cwd, path);
-  return { permission: "read", subjects: [{ text, also: others(text, [path]) }], always: [] };
+  return { permission: "read", subjects: [{ text, also: otherSpellings(text, [path]) }], always: [] };
 }
 
 /** What it takes to search by a pattern; in the folder of whole outputs rules go by the place. */
@@ -131,19 +131,21 @@ export async function missingPathMessage(
 ): Promise<string> {
   const folder = dirname(resolved.path);
   // Names outside the workspace are nobody's business before the person was asked.
-  const near = isInside(folder, workspace.roots) ? await nearNames(folder, basename(resolved.path)) : [];
+  const near = isInside(folder, workspace.roots)
+    ? await findSimilarNames(folder, basename(resolved.path))
+    : [];
   if (near.length === 0) return `${raw} does not exist. Look for it with glob or list.`;
   const names = near.map((name) => relativeTo(workspace.cwd, `${folder}${sep}${name}`));
   return `${raw} does not exist. Did you mean ${names.join(" or ")}?`;
 }
 
-const ownConfiguration = "it changes the agent's own configuration or what git runs";
+const ownConfigurationReason = "it changes the agent's own configuration or what git runs";
 
-function resolveOrExplain(raw: string, workspace: Workspace): Promise<ResolvedPath> {
-  return explained(() => resolvePath(raw, workspace));
+function resolveOrFail(raw: string, workspace: Workspace): Promise<ResolvedPath> {
+  return explainUserErrors(() => resolvePath(raw, workspace));
 }
 
-async function explained<T>(task: () => T | Promise<T>): Promise<T> {
+async function explainUserErrors<T>(task: () => T | Promise<T>): Promise<T> {
   try {
     return await task();
   } catch (error) {
@@ -156,7 +158,7 @@ async function explained<T>(task: () => T | Promise<T>): Promise<T> {
 function subjectOf({ cwd, roots }: Workspace, { path, asked }: ResolvedPath): Subject {
   const text = relativeTo(cwd, path);
   const named = isInside(path, roots) ? {} : { named: relativeTo(cwd, asked) };
-  return { text, also: others(text, [path, asked, relativeTo(cwd, asked)]), ...named };
+  return { text, also: otherSpellings(text, [path, asked, relativeTo(cwd, asked)]), ...named };
 }
 
 function requestFor(permission: string, subject: Subject): PermissionRequest {
@@ -168,7 +170,7 @@ function externalRequest({ home }: Workspace, { path, asked, kind }: ResolvedPat
   const text = withSlashes(folder);
   return {
     permission: "external_directory",
-    subjects: [{ text, also: others(text, [path, asked]), named: withSlashes(asked) }],
+    subjects: [{ text, also: otherSpellings(text, [path, asked]), named: withSlashes(asked) }],
     always: isTooWide(folder, home) || !isLiteral(text) ? [] : [text, `${text}/*`],
   };
 }
@@ -178,7 +180,7 @@ function isTooWide(folder: string, home: string): boolean {
   return dirname(folder) === folder || isInside(home, [folder]);
 }
 
-function others(text: string, spellings: readonly string[]): string[] {
+function otherSpellings(text: string, spellings: readonly string[]): string[] {
   return [...new Set(spellings.map(withSlashes))].filter((spelling) => spelling !== text);
 }
 
@@ -189,11 +191,11 @@ function isLiteral(text: string): boolean {
 
 const suggestionLimit = 3;
 
-async function nearNames(folder: string, name: string): Promise<string[]> {
+async function findSimilarNames(folder: string, name: string): Promise<string[]> {
   const wanted = name.toLowerCase();
-  const ranked = (await namesIn(folder)).map((other) => ({
+  const ranked = (await listNames(folder)).map((other) => ({
     other,
-    apart: apartness(wanted, other.toLowerCase()),
+    apart: nameDistance(wanted, other.toLowerCase()),
   }));
   const near = ranked.filter(({ apart }) => apart <= Math.max(2, wanted.length * 0.4));
   const closest = near.sort((one, two) => one.apart - two.apart || one.other.localeCompare(two.other));
@@ -201,13 +203,13 @@ async function nearNames(folder: string, name: string): Promise<string[]> {
 }
 
 /** How many letters to change; a name that contains the other counts as close. */
-function apartness(wanted: string, other: string): number {
+function nameDistance(wanted: string, other: string): number {
   if (other.includes(wanted) || (other.length > 2 && wanted.includes(other)))
     return Math.min(2, distance(wanted, other));
   return distance(wanted, other);
 }
 
-async function namesIn(folder: string): Promise<string[]> {
+async function listNames(folder: string): Promise<string[]> {
   try {
     return await readdir(folder);
   } catch (error) {

@@ -57,7 +57,7 @@ function switchCall(
   return {
     title,
     locations: [],
-    permissions: [agreement(permission)],
+    permissions: [createAgreement(permission)],
     run: async () => {
       await agents.switchTo(to);
       return { status: "completed", output: `The mode is ${to} from now on.` };
@@ -65,7 +65,7 @@ function switchCall(
   };
 }
 
-function agreement(permission: string): PermissionRequest {
+function createAgreement(permission: string): PermissionRequest {
   const confirm = "only you can say in which mode to go on";
   return { permission, subjects: [{ text: "*", confirm }], always: [] };
 }
@@ -82,13 +82,13 @@ async function planPreview(context: ToolContext): Promise<Preview | undefined> {
 
 async function newestPlan({ workspace, seen }: ToolContext): Promise<string | undefined> {
   const folders = PLAN_FILES.map((pattern) => join(workspace.cwd, dirname(pattern)));
-  const paths = (await Promise.all(folders.map(markdownIn))).flat();
+  const paths = (await Promise.all(folders.map(listMarkdown))).flat();
   const known = paths.filter((path) => seen.get(path) !== undefined);
   const dated = await Promise.all(known.map(async (path) => ({ path, time: (await stat(path)).mtimeMs })));
   return dated.sort((one, other) => other.time - one.time).at(0)?.path;
 }
 
-async function markdownIn(folder: string): Promise<string[]> {
+async function listMarkdown(folder: string): Promise<string[]> {
   try {
     return (await readdir(folder)).filter((name) => name.endsWith(".md")).map((name) => join(folder, name));
   } catch (error) {

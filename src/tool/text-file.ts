@@ -38,7 +38,7 @@ export const sampleBytes = 4096;
 
 /** Reads a file that is to be changed. Throws {@link ToolFailure} when it is no text or too large. */
 export async function loadTextFile({ files }: Workspace, path: string): Promise<TextFile> {
-  const { bytes, hash } = await explained(path, () => files.read(path));
+  const { bytes, hash } = await explainFileErrors(path, () => files.read(path));
   if (bytes.byteLength > editLimitBytes) throw new ToolFailure(tooLarge(path, bytes.byteLength));
   const decoded = decodeText(bytes);
   if (decoded === undefined) throw new ToolFailure(`${path} is binary. Only text files can be changed.`);
@@ -47,7 +47,7 @@ export async function loadTextFile({ files }: Workspace, path: string): Promise<
 
 /** The text of the bytes, or undefined when they are no text. */
 export function decodeText(bytes: Buffer): { text: string; format: TextFormat } | undefined {
-  const mark = byteOrderMarkOf(bytes);
+  const mark = detectByteOrderMark(bytes);
   const decoded = mark === undefined ? decodeUnmarked(bytes) : decodeMarked(bytes, mark);
   if (decoded === undefined) return undefined;
   const { text, encoding } = decoded;
@@ -56,7 +56,7 @@ export function decodeText(bytes: Buffer): { text: string; format: TextFormat } 
     format: {
       encoding,
       byteOrderMark: encoding !== "latin1" && mark !== undefined,
-      lineEnd: lineEndOf(text),
+      lineEnd: detectLineEnd(text),
     },
   };
 }
@@ -71,7 +71,7 @@ export function encodeText(text: string, { encoding, byteOrderMark }: TextFormat
 }
 
 /** Which encoding a byte order mark at the beginning names. */
-export function byteOrderMarkOf(bytes: Uint8Array): "utf8" | "utf16le" | "utf16be" | undefined {
+export function detectByteOrderMark(bytes: Uint8Array): "utf8" | "utf16le" | "utf16be" | undefined {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return "utf8";
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf16le";
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf16be";
@@ -127,10 +127,10 @@ export async function saveText(context: ToolContext, change: TextChange): Promis
   const bytes = encodeText(text, before?.format ?? newFileFormat);
   // Kept before the write: what cannot be undone because the disk is full is not done.
   const kept = {
-    before: before ? await keepContent(snapshots, path, before.bytes) : null,
-    after: await keepContent(snapshots, path, bytes),
+    before: before ? await saveSnapshot(snapshots, path, before.bytes) : null,
+    after: await saveSnapshot(snapshots, path, bytes),
   };
-  const written = await explained(path, async () => {
+  const written = await explainFileErrors(path, async () => {
     await assertSamePlace(context.workspace, path);
     return files.write(path, bytes, before?.hash ?? null);
   });
@@ -142,12 +142,12 @@ export async function saveText(context: ToolContext, change: TextChange): Promis
   }
   const formatted = decodeText(written.bytes)?.text ?? text;
   const { additions, deletions } = compareTexts(before?.text ?? null, formatted);
-  const { after, note } = await keepFormatted(snapshots, written.bytes);
+  const { after, note } = await saveFormatted(snapshots, written.bytes);
   return { change: { path, operation, ...kept, after, additions, deletions }, note };
 }
 
 /** It is written by now: what cannot be kept of it cannot be shown or undone, and that is said. */
-async function keepFormatted(snapshots: Snapshots, bytes: Buffer) {
+async function saveFormatted(snapshots: Snapshots, bytes: Buffer) {
   try {
     return { after: await snapshots.save(bytes), note: formattedNote };
   } catch (error) {
@@ -161,7 +161,7 @@ const formattedNote =
   "The editor changed the text when it saved it, as its formatter does: read the file before you edit it again.";
 
 /** Keeps what a change can be undone with. A failure of the disk becomes a {@link ToolFailure}. */
-export async function keepContent(
+export async function saveSnapshot(
   snapshots: Snapshots,
   path: string,
   bytes: Uint8Array,
@@ -194,7 +194,7 @@ export function isSameContent(file: TextFile, text: string): boolean {
 }
 
 /** Runs a task on a file; what the model can mend about a failure becomes a {@link ToolFailure}. */
-export async function explained<T>(path: string, task: () => Promise<T>): Promise<T> {
+export async function explainFileErrors<T>(path: string, task: () => Promise<T>): Promise<T> {
   try {
     return await task();
   } catch (error) {
@@ -262,7 +262,7 @@ function encodeLatin1(text: string): Buffer {
   );
 }
 
-function lineEndOf(text: string): "\n" | "\r\n" {
+function detectLineEnd(text: string): "\n" | "\r\n" {
   let windows = 0;
   let all = 0;
   for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) {

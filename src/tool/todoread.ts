@@ -1,7 +1,7 @@
 import { z } from "zod";
 import description from "../../prompts/tools/todoread.md";
 import { defineTool } from "./tool.ts";
-import { describeTodos, progressOf } from "./todowrite.ts";
+import { describeTodos, describeProgress } from "./todowrite.ts";
 
 const inputSchema = z.object({});
 
@@ -13,7 +13,7 @@ export const todoreadTool = defineTool({
   concurrency: "shared",
   async prepare(_input, context) {
     return {
-      title: progressOf(context.todos.read()),
+      title: describeProgress(context.todos.read()),
       locations: [],
       permissions: [{ permission: "todoread", subjects: [{ text: "*" }], always: ["*"] }],
       run: async () => ({ status: "completed", output: describeTodos(context.todos.read()) }),

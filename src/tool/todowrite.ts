@@ -25,7 +25,7 @@ export const todowriteTool = defineTool<Input>({
   concurrency: "exclusive",
   async prepare({ todos }, context) {
     return {
-      title: progressOf(todos),
+      title: describeProgress(todos),
       locations: [],
       permissions: [{ permission: "todowrite", subjects: [{ text: "*" }], always: ["*"] }],
       run: async () => {
@@ -40,10 +40,10 @@ export const todowriteTool = defineTool<Input>({
 export function describeTodos(todos: readonly Todo[]): string {
   if (todos.length === 0) return "The list is empty.";
   const lines = todos.map(({ content, status, priority }) => `- [${status}] ${content} (${priority})`);
-  return [`${progressOf(todos)}:`, ...lines].join("\n");
+  return [`${describeProgress(todos)}:`, ...lines].join("\n");
 }
 
-export function progressOf(todos: readonly Todo[]): string {
+export function describeProgress(todos: readonly Todo[]): string {
   const done = todos.filter(({ status }) => status === "completed").length;
   return `${done} of ${todos.length} todos done`;
 }

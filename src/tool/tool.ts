@@ -175,7 +175,7 @@ export type ToolResult =
     };
 
 /** Output and notes as the model is shown them when nothing is cut. */
-export function withNotes(output: string, notes: string | undefined): string {
+export function appendNotes(output: string, notes: string | undefined): string {
   return notes === undefined || notes === "" ? output : `${output}\n\n${notes}`;
 }
 

@@ -7,7 +7,7 @@ import type { Ruleset } from "../permission/rule.ts";
 import { limitOutput, outputLimitBytes } from "../tool/output-limit.ts";
 import { fitMedium, toAttachment } from "../tool/image/media.ts";
 import { readTool } from "../tool/read/read.ts";
-import { prepareCall, type ToolContext, withNotes } from "../tool/tool.ts";
+import { prepareCall, type ToolContext, appendNotes } from "../tool/tool.ts";
 import { isInside, resolvePath } from "../workspace/paths.ts";
 import { findMentions, type Mention } from "./mentions.ts";
 import type { PromptBlock } from "../conversation/prompt-input.ts";
@@ -265,7 +265,7 @@ async function readLinkedFile(
     if (result.status === "failed") return [synthetic(unreadableText(block.uri, result.error))];
     const media = (result.attachments ?? []).map(toFilePart);
     return [
-      synthetic(`<attached path="${path}">\n${withNotes(result.output, result.notes)}\n</attached>`),
+      synthetic(`<attached path="${path}">\n${appendNotes(result.output, result.notes)}\n</attached>`),
       ...media,
     ];
   } catch (error) {

@@ -3,7 +3,7 @@ import { PassThrough } from "node:stream";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { Secrets } from "../../src/base/secrets/secrets.ts";
-import { BashOutput, type ShownOutput } from "../../src/tool/bash/bash-output.ts";
+import { BashOutput, type OutputResult } from "../../src/tool/bash/bash-output.ts";
 import { ProcessOutput } from "../../src/workspace/process/process-output.ts";
 import { tries } from "../support/run-length.ts";
 import { temporaryFolder } from "../support/temp.ts";
@@ -56,12 +56,12 @@ test("half a character is shown where it stood", async () => {
 });
 
 /** With the kept file's content in place of its name. */
-function whole({ text, path, truncated }: ShownOutput) {
+function whole({ text, path, truncated }: OutputResult) {
   const kept = path === undefined ? undefined : readFileSync(path, "utf8");
   return { text: path === undefined ? text : text.replaceAll(path, "file"), kept, truncated };
 }
 
-async function asOneText(text: string, folder: string): Promise<ShownOutput> {
+async function asOneText(text: string, folder: string): Promise<OutputResult> {
   const output = new BashOutput({ limits: { folder }, show: async () => {} });
   await output.push(text);
   const shown = await output.end();
@@ -70,7 +70,7 @@ async function asOneText(text: string, folder: string): Promise<ShownOutput> {
 }
 
 /** In chunks of these lengths, the rest at once. */
-async function throughPipe(bytes: Buffer, lengths: readonly number[], folder: string): Promise<ShownOutput> {
+async function throughPipe(bytes: Buffer, lengths: readonly number[], folder: string): Promise<OutputResult> {
   const pipe = new PassThrough();
   const output = new BashOutput({ limits: { folder }, show: async () => {} });
   const secrets = new Secrets();

@@ -22,7 +22,7 @@ import {
   type PreparedCall,
   type ToolContext,
   type ToolResult,
-  withNotes,
+  appendNotes,
 } from "../../src/tool/tool.ts";
 
 let folder: string;
@@ -110,8 +110,8 @@ async function run(input: Record<string, unknown>, signal = new AbortController(
 function joined(result: ToolResult): ToolResult {
   const { notes, ...rest } = result;
   return rest.status === "completed"
-    ? { ...rest, output: withNotes(rest.output, notes) }
-    : { ...rest, error: withNotes(rest.error, notes) };
+    ? { ...rest, output: appendNotes(rest.output, notes) }
+    : { ...rest, error: appendNotes(rest.error, notes) };
 }
 
 /** The usual limits. */

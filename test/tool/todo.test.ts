@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeInputProblem, unknownTool } from "../../src/tool/invalid.ts";
+import { describeInputProblem, describeUnknownTool } from "../../src/tool/invalid.ts";
 import { todoreadTool } from "../../src/tool/todoread.ts";
 import { todowriteTool } from "../../src/tool/todowrite.ts";
 import { call, prepare, toolPlace } from "./tool-place.ts";
@@ -58,10 +58,10 @@ test("of many problems the first are told, and how many there are more", () => {
 });
 
 test("for an unknown tool all there are come, the nearest first", () => {
-  expect(unknownTool("Todo_Write", ["bash", "read", "todowrite"])).toBe(
+  expect(describeUnknownTool("Todo_Write", ["bash", "read", "todowrite"])).toBe(
     'There is no tool "Todo_Write". Use one of these: todowrite, read, bash.',
   );
-  expect(unknownTool("x", [])).toBe('There is no tool "x", and no other can be used now.');
+  expect(describeUnknownTool("x", [])).toBe('There is no tool "x", and no other can be used now.');
 });
 
 test("an entry is short, for the list stands before the person as a whole", () => {

@@ -2,7 +2,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { newSessionId } from "../../src/message/ids.ts";
 import type { Todo } from "../../src/message/message.ts";
-import { type Tool, type ToolContext, type ToolResult, withNotes } from "../../src/tool/tool.ts";
+import { type Tool, type ToolContext, type ToolResult, appendNotes } from "../../src/tool/tool.ts";
 import { openFiles } from "../../src/workspace/files/disk-files.ts";
 import type { Files as WorkspaceFiles } from "../../src/workspace/files/files.ts";
 import type { Processes } from "../../src/workspace/process/process.ts";
@@ -103,7 +103,7 @@ type Completed = ToolResult & { status: "completed" };
 function completed(result: ToolResult): Completed {
   if (result.status === "completed") {
     const { notes, ...rest } = result;
-    return { ...rest, output: withNotes(rest.output, notes) };
+    return { ...rest, output: appendNotes(rest.output, notes) };
   }
   throw new Error(`the call failed: ${result.error}`);
 }

@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { cutText, headOf, limitOutput } from "../../src/tool/output-limit.ts";
+import { cutText, takeHead, limitOutput } from "../../src/tool/output-limit.ts";
 import { temporaryFolder } from "../support/temp.ts";
 
 const lines = (count: number) => Array.from({ length: count }, (_, index) => `line ${index + 1}\n`).join("");
@@ -67,5 +67,5 @@ test("cuts fall between characters", () => {
   expect(cutText("a😀b", 9, 4, "head")).toBe("a");
   expect(cutText("a😀b", 9, 5, "head")).toBe("a😀");
   expect(cutText("a😀b", 9, 4, "tail")).toBe("b");
-  expect(headOf("a😀", 2)).toBe("a");
+  expect(takeHead("a😀", 2)).toBe("a");
 });

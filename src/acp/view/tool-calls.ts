@@ -8,7 +8,7 @@ import { isFinished, type FileChange, type ToolKind, type ToolPart } from "../..
 import type { ClientFeatures } from "../client-capabilities.ts";
 import { cut, limitContent, limitInput, limitName } from "./card-limits.ts";
 import { removeControls } from "../../base/text/controls.ts";
-import { printedOf } from "../../tool/bash/command-end.ts";
+import { removeEndNote } from "../../tool/bash/command-end.ts";
 import { fenced } from "../../base/text/fence.ts";
 import { isRecord } from "../../base/text/record.ts";
 import { Serial, type Backpressure } from "../../base/async.ts";
@@ -115,7 +115,7 @@ export class ToolCalls {
       meta["terminal_info"] = { terminal_id: part.callId, cwd: this.#deps.cwd };
       if (part.state.status === "completed") {
         const { output, metadata } = part.state;
-        const data = terminalText(printedOf(output, metadata));
+        const data = terminalText(removeEndNote(output, metadata));
         if (data !== "") meta["terminal_output"] = { terminal_id: part.callId, data };
       }
     }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isRecord } from "../../base/text/record.ts";
 import type { Attachment } from "../../message/part.ts";
-import { fitMedium, mediaTypeOf } from "../../tool/image/media.ts";
+import { fitMedium, detectMediaType } from "../../tool/image/media.ts";
 
 /** Bytes of all media of one answer: more makes providers refuse the conversation. */
 const mediaLimitBytes = 20 * 1024 * 1024;
@@ -100,7 +100,7 @@ class Media {
     const bytes = Buffer.from(data, "base64");
     const leftOut = (why: string) => `[${shown}: ${bytes.length} bytes of ${said}, left out: ${why}]`;
     if (bytes.length === 0) return leftOut("it is empty.");
-    const mime = mediaTypeOf(bytes) ?? said;
+    const mime = detectMediaType(bytes) ?? said;
     const fitted = await fitMedium({ bytes, mime, name: filename }, this.#signal);
     if (fitted.outcome === "unfit") return leftOut(fitted.reason);
     const size = Buffer.byteLength(fitted.attachment.url);

@@ -17,18 +17,18 @@ import { TerminalText } from "./terminal-text.ts";
 
 const LONG_LINE = 2_000;
 /** An endless output must not fill the disk. */
-const KEPT_BYTES = 64 * 1024 * 1024;
+const STORED_BYTES = 64 * 1024 * 1024;
 /** So much output goes to the disk at once. More would be faster for the disk, but slower in all: what waits is no longer in the processor's cache. */
 const WRITE_BYTES = 256 * 1024;
 /** The editor gets the beginning at once and of the rest as much as a person can follow. */
 const LIVE_START_CHARACTERS = 64 * 1024;
 const LIVE_CHARACTERS_PER_SECOND = 4 * 1024;
-const LIVE_LEAST_CHARACTERS = 2 * 1024;
+const LIVE_MIN_CHARACTERS = 2 * 1024;
 /** Of what was too fast, the end is shown when the command has ended. */
 const LIVE_END_CHARACTERS = 16 * 1024;
 
 /** What is left of a command's output when it has ended. */
-export interface ShownOutput {
+export interface OutputResult {
   /** Plain text for the model, empty when nothing was printed; of a long output its end, which tells how it went. */
   text: string;
   truncated: boolean;
@@ -42,43 +42,43 @@ export interface ShownOutput {
 export class BashOutput {
   readonly #terminal = new TerminalText();
   readonly #live: LiveOutput;
-  readonly #kept: KeptOutput;
+  readonly #stored: StoredOutput;
   #characters = 0;
 
   constructor({ limits, show }: { limits: OutputLimits; show: (delta: string) => Promise<void> }) {
     this.#live = new LiveOutput(show);
-    this.#kept = new KeptOutput(limits);
+    this.#stored = new StoredOutput(limits);
   }
 
   async push(piece: TextOrBytes): Promise<void> {
     this.#characters += piece.length;
     const settled = this.#terminal.push(piece);
-    for (const one of settled) await this.#kept.push(one);
+    for (const one of settled) await this.#stored.push(one);
     if (!this.#terminal.isBinary) await this.#live.push(settled, this.#terminal.openLine);
   }
 
-  async end(): Promise<ShownOutput> {
-    await this.#kept.push(this.#terminal.end());
-    const shown = await this.#kept.end();
+  async end(): Promise<OutputResult> {
+    await this.#stored.push(this.#terminal.end());
+    const shown = await this.#stored.end();
     if (!this.#terminal.isBinary) {
       await this.#live.end(shown.text);
       return shown;
     }
     const { truncated, path } = shown;
     const text = describeBinary(this.#characters, path);
-    await this.#live.say(text);
+    await this.#live.addParagraph(text);
     return { text, truncated, path };
   }
 
   /** Says live what the output itself does not say, behind it. */
   async note(notes: readonly string[]): Promise<void> {
-    for (const note of notes) await this.#live.say(note);
+    for (const note of notes) await this.#live.addParagraph(note);
   }
 
   /** Lets go of the file; to be called however the command ended. */
   close(): Promise<void> {
     this.#live.close();
-    return this.#kept.close();
+    return this.#stored.close();
   }
 }
 
@@ -105,15 +105,15 @@ class LiveOutput {
   }
 
   async push(settled: readonly TextOrBytes[], openLine: string): Promise<void> {
-    const room = this.#room();
-    const length = lengthOf(settled) + openLine.length;
-    if (room < LIVE_LEAST_CHARACTERS) this.#skipped += Math.max(0, length - this.#shownLine.length);
+    const room = this.#remainingCharacters();
+    const length = totalLength(settled) + openLine.length;
+    if (room < LIVE_MIN_CHARACTERS) this.#skipped += Math.max(0, length - this.#shownLine.length);
     else {
       this.#newest = [];
-      await this.#send(this.#additionOf(settled.map(textOf).join(""), openLine), room);
+      await this.#send(this.#getAddition(settled.map(textOf).join(""), openLine), room);
     }
     this.#shownLine = openLine;
-    if (this.#skipped > 0) this.#wait(settled);
+    if (this.#skipped > 0) this.#scheduleCatchUp(settled);
   }
 
   close(): void {
@@ -121,12 +121,12 @@ class LiveOutput {
   }
 
   /** What the editor may get by now, in characters. */
-  #room(): number {
+  #remainingCharacters(): number {
     const seconds = (performance.now() - this.#start) / 1_000;
     return Math.floor(LIVE_START_CHARACTERS + seconds * LIVE_CHARACTERS_PER_SECOND - this.#sent);
   }
 
-  #additionOf(settled: string, openLine: string): string {
+  #getAddition(settled: string, openLine: string): string {
     const shown = this.#shownLine;
     const text = settled + openLine;
     return text.startsWith(shown) ? text.slice(shown.length) : `\n${text}`;
@@ -143,12 +143,12 @@ class LiveOutput {
     this.close();
     if (this.#skipped === 0) return;
     const newest = text.slice(-Math.min(this.#skipped, LIVE_END_CHARACTERS));
-    await this.#showBehind(this.#skipped - newest.length, newest);
+    await this.#showAfterGap(this.#skipped - newest.length, newest);
     this.#shownLine = newest.endsWith("\n") ? "" : newest;
   }
 
   /** A paragraph of our own. */
-  async say(text: string): Promise<void> {
+  async addParagraph(text: string): Promise<void> {
     const start = this.#shownLine === "" ? "\n" : "\n\n";
     await this.#emit(this.#sent === 0 ? text : start + text, 0);
     this.#shownLine = text;
@@ -157,11 +157,11 @@ class LiveOutput {
   /** After a gap the newest is what counts. */
   async #resume(delta: string, room: number): Promise<void> {
     const newest = delta.slice(-room);
-    await this.#showBehind(this.#skipped + delta.length - newest.length, newest);
+    await this.#showAfterGap(this.#skipped + delta.length - newest.length, newest);
   }
 
   /** Shows the newest behind so much that was left out. */
-  async #showBehind(skipped: number, newest: string): Promise<void> {
+  async #showAfterGap(skipped: number, newest: string): Promise<void> {
     this.#skipped = 0;
     const gap = `\n[… ${formatBytes(skipped)} too fast to show …]\n`;
     await this.#emit(skipped > 0 ? gap + newest : newest, 0);
@@ -173,11 +173,11 @@ class LiveOutput {
     await this.#show(text);
   }
 
-  #wait(settled: readonly TextOrBytes[]): void {
+  #scheduleCatchUp(settled: readonly TextOrBytes[]): void {
     const newest = [...this.#newest, ...settled];
-    while (lengthOf(newest) - (newest[0]?.length ?? Infinity) >= LIVE_LEAST_CHARACTERS) newest.shift();
+    while (totalLength(newest) - (newest[0]?.length ?? Infinity) >= LIVE_MIN_CHARACTERS) newest.shift();
     this.#newest = newest;
-    const lacking = Math.max(0, LIVE_LEAST_CHARACTERS - this.#room());
+    const lacking = Math.max(0, LIVE_MIN_CHARACTERS - this.#remainingCharacters());
     const waitMs = (lacking / LIVE_CHARACTERS_PER_SECOND) * 1_000;
     this.#timer ??= setTimeout(() => this.#catchUp(), waitMs);
   }
@@ -187,18 +187,18 @@ class LiveOutput {
     if (this.#skipped === 0) return;
     const text = this.#newest.map(textOf).join("") + this.#shownLine;
     this.#newest = [];
-    const newest = text.slice(-Math.min(this.#skipped, LIVE_LEAST_CHARACTERS));
+    const newest = text.slice(-Math.min(this.#skipped, LIVE_MIN_CHARACTERS));
     // Where it cannot be shown, the next piece or the result meets the same.
-    this.#showBehind(this.#skipped - newest.length, newest).catch(() => {});
+    this.#showAfterGap(this.#skipped - newest.length, newest).catch(() => {});
   }
 }
 
-function lengthOf(pieces: readonly TextOrBytes[]): number {
+function totalLength(pieces: readonly TextOrBytes[]): number {
   return pieces.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** Holds a short output whole; of a long one the end, and the whole in a file. */
-class KeptOutput {
+class StoredOutput {
   readonly #folder: string;
   readonly #mostLines: number;
   readonly #mostBytes: number;
@@ -232,16 +232,16 @@ class KeptOutput {
     if (wasShort) this.#countLines(textOf(piece));
     this.#pieces.push(piece);
     if (this.#isShort()) return;
-    await this.#keep(wasShort ? this.#pieces : [piece]);
-    this.#forgetBeginning();
+    await this.#store(wasShort ? this.#pieces : [piece]);
+    this.#dropBeginning();
   }
 
-  async end(): Promise<ShownOutput> {
+  async end(): Promise<OutputResult> {
     await this.#flush();
     await this.#writing;
     const whole = this.#pieces.map(textOf).join("");
     if (this.#isShort()) return { text: whole, truncated: false };
-    const text = endOf(whole, this.#mostLines, this.#mostBytes);
+    const text = takeEnd(whole, this.#mostLines, this.#mostBytes);
     return { text, truncated: true, note: this.#note(text), path: this.#file?.path };
   }
 
@@ -254,10 +254,10 @@ class KeptOutput {
     const lines = countLines(text);
     const size = lines === 1 ? "line is" : `${lines} lines are`;
     const missing = formatBytes(this.#bytes - Buffer.byteLength(text));
-    return `[Only the last ${size} shown; ${missing} before are missing here. ${this.#whereTheRestIs()}]`;
+    return `[Only the last ${size} shown; ${missing} before are missing here. ${this.#describeRest()}]`;
   }
 
-  #whereTheRestIs(): string {
+  #describeRest(): string {
     const path = this.#file?.path;
     if (this.#problem === undefined) return `The whole output is in ${path}. ${this.#hint}`;
     return path === undefined ? this.#problem : `Its beginning is in ${path}. ${this.#problem}`;
@@ -274,7 +274,7 @@ class KeptOutput {
   }
 
   /** Whole pieces only, because joining them for each piece that comes would copy all of a fast output. */
-  #forgetBeginning(): void {
+  #dropBeginning(): void {
     for (let [first] = this.#pieces; first !== undefined; [first] = this.#pieces) {
       if (this.#heldCharacters - first.length <= this.#mostBytes) return;
       this.#heldCharacters -= first.length;
@@ -282,7 +282,7 @@ class KeptOutput {
     }
   }
 
-  async #keep(pieces: readonly TextOrBytes[]): Promise<void> {
+  async #store(pieces: readonly TextOrBytes[]): Promise<void> {
     if (this.#problem !== undefined) return;
     for (const piece of pieces) {
       this.#unwritten.push(piece);
@@ -304,19 +304,19 @@ class KeptOutput {
   async #write(parts: Buffer[], bytes: number): Promise<void> {
     try {
       this.#file ??= await createFile(this.#folder);
-      const room = KEPT_BYTES - this.#file.bytes;
+      const room = STORED_BYTES - this.#file.bytes;
       const kept = bytes > room ? [Buffer.concat(parts).subarray(0, room)] : parts;
       const { bytesWritten } = await this.#file.handle.writev(kept);
       this.#file.bytes += bytesWritten;
-      if (bytesWritten < Math.min(bytes, room)) await this.#drop("the disk took only a part of it");
-      else if (bytes > room) this.#problem = `More than ${formatBytes(KEPT_BYTES)} are not kept.`;
+      if (bytesWritten < Math.min(bytes, room)) await this.#discardFile("the disk took only a part of it");
+      else if (bytes > room) this.#problem = `More than ${formatBytes(STORED_BYTES)} are not kept.`;
     } catch (error) {
-      await this.#drop(messageOf(error));
+      await this.#discardFile(messageOf(error));
     }
   }
 
   /** On a full disk the beginning of an output would take the room that the session needs. */
-  async #drop(reason: string): Promise<void> {
+  async #discardFile(reason: string): Promise<void> {
     this.#problem = `The whole could not be kept: ${reason}.`;
     const file = this.#file;
     this.#file = undefined;
@@ -334,14 +334,14 @@ async function createFile(folder: string) {
 }
 
 /** The last lines that fit; of a line that does not, its end. */
-function endOf(text: string, mostLines: number, mostBytes: number): string {
+function takeEnd(text: string, mostLines: number, mostBytes: number): string {
   const end = cutText(text, mostLines, mostBytes, "tail");
   const isInLine = end.length < text.length && text[text.length - end.length - 1] !== "\n";
-  return isInLine ? withoutFirstPart(end) : end;
+  return isInLine ? dropPartialLine(end) : end;
 }
 
 /** Half a line at the beginning would mislead, unless it is most of what there is. */
-function withoutFirstPart(text: string): string {
+function dropPartialLine(text: string): string {
   const newline = text.indexOf("\n");
   return newline === -1 || newline === text.length - 1 || newline > LONG_LINE
     ? text

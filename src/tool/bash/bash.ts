@@ -2,11 +2,11 @@ import { z } from "zod";
 import description from "../../../prompts/tools/bash.md";
 import type { PermissionRequest } from "../../permission/rule.ts";
 import type { ProcessOutcome } from "../../workspace/process/process.ts";
-import { BashOutput, type ShownOutput } from "./bash-output.ts";
+import { BashOutput, type OutputResult } from "./bash-output.ts";
 import { endNote, nothingPrinted } from "./command-end.ts";
 import { resolveFolder } from "../search/folder.ts";
 import { hasNoNul } from "../invalid.ts";
-import { outsideAccess } from "../paths.ts";
+import { getOutsideAccess } from "../paths.ts";
 import { assertSamePlace } from "../text-file.ts";
 import {
   defineTool,
@@ -18,7 +18,7 @@ import {
 } from "../tool.ts";
 
 const DEFAULT_TIMEOUT_MS = 120_000;
-const MOST_TIMEOUT_MS = 600_000;
+const MAX_TIMEOUT_MS = 600_000;
 
 /** Where a command line would run: what its relative paths and `~` mean, and what lies inside. */
 export interface ShellPlace {
@@ -46,7 +46,7 @@ const inputSchema = z.object({
     .positive()
     .optional()
     .describe(
-      `Milliseconds until it is ended. ${DEFAULT_TIMEOUT_MS} unless given, ${MOST_TIMEOUT_MS} at most.`,
+      `Milliseconds until it is ended. ${DEFAULT_TIMEOUT_MS} unless given, ${MAX_TIMEOUT_MS} at most.`,
     ),
   workdir: z
     .string()
@@ -62,7 +62,7 @@ export function bashTool({ analyze }: { analyze: AnalyzeCommand }): Tool {
     input: inputSchema,
     kind: "execute",
     concurrency: "exclusive",
-    access: ({ command, workdir }, context) => outsideAccess(context, [workdir], { title: command }),
+    access: ({ command, workdir }, context) => getOutsideAccess(context, [workdir], { title: command }),
     prepare: async (input, context) => {
       const folder = await resolveFolder(context, input.workdir);
       const { cwd, home, roots } = context.workspace;
@@ -93,20 +93,22 @@ function assertCovered(
   judged: readonly PermissionRequest[],
   run: RunContext,
 ): void {
-  const known = new Set(judged.flatMap(each).map(nameOf));
-  const other = now.flatMap(each).find((one) => !known.has(nameOf(one)) && !run.isAllowed([one]));
+  const known = new Set(judged.flatMap(splitSubjects).map(describeRequest));
+  const other = now
+    .flatMap(splitSubjects)
+    .find((one) => !known.has(describeRequest(one)) && !run.isAllowed([one]));
   if (other === undefined) return;
   throw new ToolFailure(
-    `Not run: the files changed meanwhile, and it would now need ${nameOf(other)}. Call it again.`,
+    `Not run: the files changed meanwhile, and it would now need ${describeRequest(other)}. Call it again.`,
   );
 }
 
 /** A request for each subject. */
-function each(request: PermissionRequest): PermissionRequest[] {
+function splitSubjects(request: PermissionRequest): PermissionRequest[] {
   return request.subjects.map((subject) => ({ ...request, subjects: [subject] }));
 }
 
-function nameOf({ permission, subjects }: PermissionRequest): string {
+function describeRequest({ permission, subjects }: PermissionRequest): string {
   return `${permission} for ${subjects.map(({ text }) => text).join()}`;
 }
 
@@ -117,7 +119,7 @@ async function runCommand(
   run: RunContext,
 ): Promise<ToolResult> {
   const output = new BashOutput({ limits: run.limits, show: (delta) => run.output(delta) });
-  const timeoutMs = Math.min(input.timeout ?? DEFAULT_TIMEOUT_MS, MOST_TIMEOUT_MS);
+  const timeoutMs = Math.min(input.timeout ?? DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS);
   const start = performance.now();
   const command = { command: input.command, cwd, timeoutMs, signal: run.signal };
   try {
@@ -138,7 +140,7 @@ interface Timing {
   timeoutMs: number;
 }
 
-function toResult(outcome: ProcessOutcome, shown: ShownOutput, said: readonly string[]): ToolResult {
+function toResult(outcome: ProcessOutcome, shown: OutputResult, said: readonly string[]): ToolResult {
   if (outcome.end === "failed-to-start")
     throw new ToolFailure(outcome.error ?? "The command could not be started.");
   const output = shown.text.trimEnd() || nothingPrinted;
@@ -158,13 +160,16 @@ function toResult(outcome: ProcessOutcome, shown: ShownOutput, said: readonly st
 /** What the output itself does not say. */
 function endNotes(outcome: ProcessOutcome, timing: Timing): string[] {
   const background = outcome.background ? ["[Processes that it started still run in the background.]"] : [];
-  return [...howItEnded(outcome, timing), ...background];
+  return [...describeEnd(outcome, timing), ...background];
 }
 
-function howItEnded({ end, exitCode, signalName }: ProcessOutcome, { seconds, timeoutMs }: Timing): string[] {
+function describeEnd(
+  { end, exitCode, signalName }: ProcessOutcome,
+  { seconds, timeoutMs }: Timing,
+): string[] {
   if (end === "cancelled") return [`[Cancelled after ${seconds} s; above is what it had printed.]`];
   if (end === "timed-out") {
-    const advice = `If it needs longer, give a larger timeout (${MOST_TIMEOUT_MS} at most) or run it in the background.`;
+    const advice = `If it needs longer, give a larger timeout (${MAX_TIMEOUT_MS} at most) or run it in the background.`;
     return [
       `[Ended after ${seconds} s because its time of ${timeoutMs} ms was up; above is what it had printed. ${advice}]`,
     ];

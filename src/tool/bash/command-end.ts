@@ -9,7 +9,7 @@ export function endNote(exitCode: unknown, signalName: unknown): string | undefi
 }
 
 /** What a command printed, of what the model reads of it: without the end, which terminals tell in a way of their own. */
-export function printedOf(output: string, metadata: Readonly<Record<string, unknown>> = {}): string {
+export function removeEndNote(output: string, metadata: Readonly<Record<string, unknown>> = {}): string {
   const note = endNote(metadata["exitCode"], metadata["signal"]);
   const printed =
     note !== undefined && output.endsWith(`\n\n${note}`) ? output.slice(0, -note.length - 2) : output;

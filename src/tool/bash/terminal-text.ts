@@ -42,7 +42,7 @@ export class TerminalText {
 
   /** The line that is being written, as it would stand on the screen. */
   get openLine(): string {
-    const line = plain(this.#open);
+    const line = toPlainText(this.#open);
     const cut = line.indexOf("\x1b");
     return cut === -1 ? line : line.slice(0, cut);
   }
@@ -61,7 +61,7 @@ export class TerminalText {
   #clean(text: string): string {
     if (isClean(text)) return text;
     this.#notText += text.match(NOT_TEXT)?.length ?? 0;
-    return plain(text).replaceAll("\x1b", "");
+    return toPlainText(text).replaceAll("\x1b", "");
   }
 }
 
@@ -70,10 +70,10 @@ function isClean(piece: TextOrBytes): boolean {
 }
 
 /** Keeps a trailing escape sequence that is not complete yet. */
-function plain(text: string): string {
+function toPlainText(text: string): string {
   if (isClean(text)) return text;
   const written = removeEscapes(text).replaceAll(/\r+\n/g, "\n");
-  const lines = written.includes("\r") ? written.split("\n").map(lastState).join("\n") : written;
+  const lines = written.includes("\r") ? written.split("\n").map(takeLastState).join("\n") : written;
   return lines
     .replaceAll(OVERSTRUCK, "")
     .replaceAll("\0", "␀")
@@ -81,6 +81,6 @@ function plain(text: string): string {
 }
 
 /** What stands on the screen after carriage returns, but for leftovers of longer texts underneath. */
-function lastState(line: string): string {
+function takeLastState(line: string): string {
   return line.split("\r").findLast((state) => state !== "") ?? "";
 }

@@ -1,6 +1,6 @@
-import { wantedEdit } from "./match-place.ts";
-import { linesOf, Source, withoutReturns } from "./match-source.ts";
-import type { MatchPlace, Span, Wanted } from "./match-source.ts";
+import { createEditQuery } from "./match-place.ts";
+import { splitLines, Source, normalizeNewlines } from "./match-source.ts";
+import type { MatchPlace, Span, EditQuery } from "./match-source.ts";
 import { placeLimit, replaceLimit, strategies } from "./match-strategies.ts";
 import type { Strategy } from "./match-strategies.ts";
 
@@ -30,7 +30,7 @@ export function applyEdit(text: string, edit: Edit): EditOutcome {
   if (edit.oldString === "") return { outcome: "missing" };
   const source = new Source(text);
   const all = edit.replaceAll === true;
-  const wanted = wantedEdit(withoutReturns(edit.oldString), withoutReturns(edit.newString), all);
+  const wanted = createEditQuery(normalizeNewlines(edit.oldString), normalizeNewlines(edit.newString), all);
   let oversized: MatchPlace | undefined;
   for (const { strategy, find } of strategies) {
     const found = find(source, wanted);
@@ -44,7 +44,7 @@ export function applyEdit(text: string, edit: Edit): EditOutcome {
 
 function conclude(
   source: Source,
-  { all }: Wanted,
+  { all }: EditQuery,
   strategy: Strategy,
   places: readonly MatchPlace[],
 ): EditOutcome {
@@ -53,7 +53,7 @@ function conclude(
   if (first === undefined) return { outcome: "missing" };
   if (several) return ambiguous(source, strategy, places);
   if (places.length > replaceLimit) return { outcome: "tooMany" };
-  const apart = withoutOverlaps(places);
+  const apart = removeOverlaps(places);
   const spans = apart.map((place) => source.toRaw(place));
   const indented = apart.some((place) => place.indented);
   return { outcome: "replaced", text: source.replace(apart), strategy, spans, ...(indented && { indented }) };
@@ -68,12 +68,12 @@ function ambiguous(source: Source, strategy: Strategy, places: readonly MatchPla
 /** A tolerant match that covers much more than was asked for would take away what nobody meant. */
 function isOversized(source: Source, { start, end }: Span, needle: string): boolean {
   const lines = source.lineAt(Math.max(start, end - 1)) - source.lineAt(start) + 1;
-  const wanted = linesOf(needle).length;
+  const wanted = splitLines(needle).length;
   if (lines >= Math.max(wanted + 3, wanted * 2)) return true;
   return end - start > Math.max(needle.length + 500, needle.length * 4);
 }
 
-function withoutOverlaps(places: readonly MatchPlace[]): MatchPlace[] {
+function removeOverlaps(places: readonly MatchPlace[]): MatchPlace[] {
   const apart: MatchPlace[] = [];
   for (const place of places) {
     if (place.start >= (apart.at(-1)?.end ?? 0)) apart.push(place);

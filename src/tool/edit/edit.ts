@@ -7,8 +7,8 @@ import type { Comparison } from "../diff.ts";
 import { applyEdit } from "./edit-match.ts";
 import type { Edit, EditOutcome } from "./edit-match.ts";
 import { replaceLimit, type Strategy } from "./match-strategies.ts";
-import { inMatchTime } from "./match-time.ts";
-import { missingPathMessage, pathPermissions, resolveToolPath, titleOf, outsideAccess } from "../paths.ts";
+import { runWithMatchLimit } from "./match-time.ts";
+import { missingPathMessage, pathPermissions, resolveToolPath, titleOf, getOutsideAccess } from "../paths.ts";
 import { loadTextFile, requireSeen, saveText, staleMessage } from "../text-file.ts";
 import type { TextFile } from "../text-file.ts";
 import { defineTool, ToolFailure } from "../tool.ts";
@@ -38,7 +38,7 @@ export const editTool = defineTool<Input>({
   input: inputSchema,
   kind: "edit",
   concurrency: "exclusive",
-  access: ({ filePath }, context) => outsideAccess(context, [filePath], { permission: "edit" }),
+  access: ({ filePath }, context) => getOutsideAccess(context, [filePath], { permission: "edit" }),
   prepare: ({ filePath, ...edit }, context) => prepareEdits(context, filePath, [edit]),
 });
 
@@ -123,16 +123,16 @@ function replaceIn(text: string | undefined, edit: Edit, which: string): Match &
   if (text === undefined) return { text: edit.newString, strategy: "exact" };
   if (edit.oldString === "")
     throw new ToolFailure(`${which}oldString is empty, but the file exists. ${emptyHint}`);
-  const outcome = inMatchTime(text.length, edit.oldString.length, () => applyEdit(text, edit));
+  const outcome = runWithMatchLimit(text.length, edit.oldString.length, () => applyEdit(text, edit));
   if (outcome.outcome === "replaced") return outcome;
-  throw new ToolFailure(`${which}${problemOf(outcome, edit)} ${nothingDone}`);
+  throw new ToolFailure(`${which}${describeProblem(outcome, edit)} ${nothingDone}`);
 }
 
 const nothingDone = "Nothing was changed.";
 const emptyHint = "Give the text to replace, or use write to replace the whole file.";
 
-function problemOf(outcome: Exclude<EditOutcome, { outcome: "replaced" }>, edit: Edit): string {
-  if (outcome.outcome === "ambiguous") return ambiguityOf(outcome);
+function describeProblem(outcome: Exclude<EditOutcome, { outcome: "replaced" }>, edit: Edit): string {
+  if (outcome.outcome === "ambiguous") return describeAmbiguity(outcome);
   if (outcome.outcome === "tooMany")
     return `oldString stands in more than ${replaceLimit} places. Use a command (sed, a script) instead.`;
   if (outcome.outcome === "missing")
@@ -148,7 +148,11 @@ function missingHint(oldString: string): string {
 
 const shownPlaces = 10;
 
-function ambiguityOf({ strategy, lines, more }: Extract<EditOutcome, { outcome: "ambiguous" }>): string {
+function describeAmbiguity({
+  strategy,
+  lines,
+  more,
+}: Extract<EditOutcome, { outcome: "ambiguous" }>): string {
   const verb = strategy === "exact" ? "stands" : "nearly stands";
   const shown = lines.slice(0, shownPlaces).join(", ");
   const rest = more || lines.length > shownPlaces ? " and others" : "";
@@ -164,7 +168,7 @@ async function runEdits(
   const { path } = prepared.resolved;
   const { change, edited, note } = await context.workspace.files.lock([path], async () => {
     signal.throwIfAborted();
-    const current = await editsOnCurrent(context, prepared);
+    const current = await rebaseEdits(context, prepared);
     const { text, comparison } = current.edited;
     const wanted = { path, before: current.before, text, comparison };
     return { ...(await saveText(context, wanted)), edited: current.edited };
@@ -177,7 +181,7 @@ async function runEdits(
 }
 
 /** An earlier edit of the same step has moved the text on: then the edits are found anew in what stands there now. */
-async function editsOnCurrent(context: ToolContext, prepared: PreparedEdits): Promise<PreparedEdits> {
+async function rebaseEdits(context: ToolContext, prepared: PreparedEdits): Promise<PreparedEdits> {
   const { before, edits, resolved } = prepared;
   if (before === undefined) return prepared;
   const current = await loadTextFile(context.workspace, resolved.path);

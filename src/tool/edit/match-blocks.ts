@@ -1,10 +1,10 @@
 import { distance } from "fastest-levenshtein";
-import { linesPlace } from "./match-place.ts";
-import { linesOf } from "./match-source.ts";
-import type { MatchPlace, Source, Wanted } from "./match-source.ts";
+import { createLinesPlace } from "./match-place.ts";
+import { splitLines } from "./match-source.ts";
+import type { MatchPlace, Source, EditQuery } from "./match-source.ts";
 
 const sizeTolerance = 0.25;
-const leastLikeness = 0.65;
+const minLikeness = 0.65;
 /** Between two blocks that overlap, a smaller difference than this decides nothing. */
 const clearMargin = 0.05;
 /** Anchors that stand in more places than these say nothing. */
@@ -15,31 +15,31 @@ const comparedLength = 20_000;
 const comparedPairs = 4_000_000_000;
 
 /** First and last line are there, the size is near, and what is between is much alike. */
-export function findBlocks(source: Source, wanted: Wanted): MatchPlace[] {
-  const needle = linesOf(wanted.needle).map((line) => line.trim());
+export function findBlocks(source: Source, wanted: EditQuery): MatchPlace[] {
+  const needle = splitLines(wanted.needle).map((line) => line.trim());
   if (!hasAnchors(needle)) return [];
   const slack = Math.max(1, Math.floor(needle.length * sizeTolerance));
-  const blocks = anchoredBlocks(source, needle, slack);
+  const blocks = findAnchoredBlocks(source, needle, slack);
   if (blocks.length * middleLength(needle) ** 2 > comparedPairs) return [];
   const alike = blocks
     .map((block) => ({
       ...block,
-      likeness: likeness(needle, source.trimmed.slice(block.first, block.first + block.count)),
+      likeness: computeLikeness(needle, source.trimmed.slice(block.first, block.first + block.count)),
     }))
-    .filter((block) => block.likeness >= leastLikeness);
-  return clearWinner(alike).map(({ first, count }) => ({
-    ...linesPlace(source, wanted, first, count),
+    .filter((block) => block.likeness >= minLikeness);
+  return pickClearWinner(alike).map(({ first, count }) => ({
+    ...createLinesPlace(source, wanted, first, count),
     similar: true,
   }));
 }
 
 /** First and last line are there, and at least half of the lines between are the same. */
-export function findByContext(source: Source, wanted: Wanted): MatchPlace[] {
-  const needle = linesOf(wanted.needle).map((line) => line.trim());
+export function findByContext(source: Source, wanted: EditQuery): MatchPlace[] {
+  const needle = splitLines(wanted.needle).map((line) => line.trim());
   if (!hasAnchors(needle)) return [];
-  return anchoredBlocks(source, needle, 0)
+  return findAnchoredBlocks(source, needle, 0)
     .filter(({ first }) => sharesHalf(needle, source.trimmed, first))
-    .map(({ first, count }) => ({ ...linesPlace(source, wanted, first, count), similar: true }));
+    .map(({ first, count }) => ({ ...createLinesPlace(source, wanted, first, count), similar: true }));
 }
 
 interface Block {
@@ -52,7 +52,7 @@ function hasAnchors(needle: readonly string[]): boolean {
   return needle.length >= 3 && /[\p{L}\p{N}]/u.test(needle[0] ?? "") && needle.at(-1) !== "";
 }
 
-function anchoredBlocks({ trimmed }: Source, needle: readonly string[], slack: number): Block[] {
+function findAnchoredBlocks({ trimmed }: Source, needle: readonly string[], slack: number): Block[] {
   const [opening = "", closing = ""] = [needle[0], needle.at(-1)];
   const shortest = Math.max(3, needle.length - slack);
   const closings = trimmed.flatMap((line, index) => (line === closing ? [index] : []));
@@ -75,18 +75,18 @@ function middleLength(needle: readonly string[]): number {
 }
 
 /** Likeness of what lies between first and last line, from 0 to 1. */
-function likeness(needle: readonly string[], lines: readonly string[]): number {
+function computeLikeness(needle: readonly string[], lines: readonly string[]): number {
   const wanted = needle.slice(1, -1).join("\n");
   const found = lines.slice(1, -1).join("\n");
   const longer = Math.max(wanted.length, found.length);
   if (longer === 0) return 1;
-  const tooDifferent = Math.abs(wanted.length - found.length) > longer * (1 - leastLikeness);
+  const tooDifferent = Math.abs(wanted.length - found.length) > longer * (1 - minLikeness);
   if (tooDifferent || longer > comparedLength) return 0;
   return 1 - distance(wanted, found) / longer;
 }
 
 /** Of blocks that overlap only in their extent the best counts if it is clearly the best; all others stay rivals. */
-function clearWinner<T extends Block & { likeness: number }>(blocks: readonly T[]): readonly T[] {
+function pickClearWinner<T extends Block & { likeness: number }>(blocks: readonly T[]): readonly T[] {
   const [best, ...rest] = [...blocks].sort((one, two) => two.likeness - one.likeness);
   if (best === undefined) return [];
   const isRival = (block: T) => !overlaps(best, block) || best.likeness - block.likeness < clearMargin;

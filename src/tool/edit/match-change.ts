@@ -9,7 +9,7 @@ const diffLimitLines = 4_000;
 
 /** Compares lines by their words. */
 export function compareLines(old: readonly string[], fresh: readonly string[], firstOld = 0): ChangedLine[] {
-  const parts = diffArrays(trimmed(old), trimmed(fresh), {
+  const parts = diffArrays(trimAll(old), trimAll(fresh), {
     timeout: diffLimitMs,
     maxEditLength: diffLimitLines,
   });
@@ -23,14 +23,14 @@ export function compareLines(old: readonly string[], fresh: readonly string[], f
     freshAt += freshLines.length;
     if (added) return freshLines.map(inserted);
     if (isRemoved) return oldLines.map(removed);
-    return oldLines.flatMap((line, index) => sameWords(line, freshLines[index] ?? "", first + index));
+    return oldLines.flatMap((line, index) => pairSameWords(line, freshLines[index] ?? "", first + index));
   });
 }
 
 /** Finds lines that a change removes only to insert them with another indentation, or the same. */
 export function refineChange(change: readonly ChangedLine[]): ChangedLine[] {
   let at = 0;
-  return runsOfChange(change).flatMap(({ removed: old, inserted: fresh, kept }): ChangedLine[] => {
+  return groupIntoRuns(change).flatMap(({ removed: old, inserted: fresh, kept }): ChangedLine[] => {
     const refined = compareLines(
       old,
       fresh.map(({ text }) => text),
@@ -50,7 +50,7 @@ export function pairEqualLines(old: readonly string[], found: readonly string[])
   return pairs;
 }
 
-function sameWords(old: string, fresh: string, like: number): ChangedLine[] {
+function pairSameWords(old: string, fresh: string, like: number): ChangedLine[] {
   if (old === fresh) return [{ kind: "keep", text: old }];
   return [removed(old), { ...inserted(fresh), like }];
 }
@@ -63,7 +63,7 @@ function inserted(text: string): ChangedLine {
   return { kind: "insert", text };
 }
 
-function trimmed(lines: readonly string[]): string[] {
+function trimAll(lines: readonly string[]): string[] {
   return lines.map((line) => line.trim());
 }
 
@@ -94,7 +94,7 @@ export function completeIndents(
   const { old, fresh } = alignLines(change, found);
   const [first, ...rest] = old;
   if (first === undefined || rest.length === 0) return undefined;
-  return isDedented(first, rest, withWords(fresh)) ? placeChange(change, found) : undefined;
+  return isDedented(first, rest, filterNonBlank(fresh)) ? placeChange(change, found) : undefined;
 }
 
 interface OldLine extends IndentPair {
@@ -120,14 +120,14 @@ interface AlignedLines {
 
 function alignLines(change: readonly ChangedLine[], found: readonly (string | undefined)[]): AlignedLines {
   const texts = change.flatMap(({ kind, text }) => (kind === "insert" ? [] : [text]));
-  const old = texts.map((text, index) => oldLine(text, found[index]));
+  const old = texts.map((text, index) => createOldLine(text, found[index]));
   const fresh: NewLine[] = [];
   let at = 0;
-  for (const run of runsOfChange(change)) {
+  for (const run of groupIntoRuns(change)) {
     const replaced = old.slice(at, at + run.removed.length).filter((line) => line !== undefined);
     for (const [index, { text, like }] of run.inserted.entries()) {
       const same = like === undefined ? undefined : old[like];
-      const near = same ?? replaced[Math.min(index, replaced.length - 1)] ?? neighbour(old, at);
+      const near = same ?? replaced[Math.min(index, replaced.length - 1)] ?? findNeighbour(old, at);
       fresh.push({ text, indent: indentOf(text), same, near });
     }
     at += run.removed.length;
@@ -147,7 +147,7 @@ function alignLines(change: readonly ChangedLine[], found: readonly (string | un
 }
 
 /** Undefined where nothing is known of the line's indentation. */
-function oldLine(text: string, found: string | undefined): OldLine | undefined {
+function createOldLine(text: string, found: string | undefined): OldLine | undefined {
   if (text.trim() === "" || found === undefined || found.trim() === "") return undefined;
   return { text, written: indentOf(text), found: indentOf(found) };
 }
@@ -159,7 +159,7 @@ interface Run {
   kept?: string;
 }
 
-function runsOfChange(change: readonly ChangedLine[]): Run[] {
+function groupIntoRuns(change: readonly ChangedLine[]): Run[] {
   const runs: Run[] = [{ removed: [], inserted: [] }];
   for (const line of change) {
     const run = runs.at(-1);
@@ -175,7 +175,7 @@ function runsOfChange(change: readonly ChangedLine[]): Run[] {
 }
 
 /** Where lines are only inserted, they have the depth of the line above, or of the one below where a block opens. */
-function neighbour(old: readonly (OldLine | undefined)[], at: number): OldLine | undefined {
+function findNeighbour(old: readonly (OldLine | undefined)[], at: number): OldLine | undefined {
   const above = old.slice(0, at).findLast((line) => line !== undefined);
   const below = old.slice(at).find((line) => line !== undefined);
   if (above === undefined || below === undefined) return above ?? below;
@@ -186,8 +186,8 @@ function neighbour(old: readonly (OldLine | undefined)[], at: number): OldLine |
 type IndentOfLine = (line: NewLine) => string;
 
 function chooseIndents(old: readonly OldLine[], fresh: readonly NewLine[]): IndentOfLine {
-  const words = withWords(fresh);
-  const isAsWritten = old.every(({ written, found }) => written === found) || seesFile(old, words);
+  const words = filterNonBlank(fresh);
+  const isAsWritten = old.every(({ written, found }) => written === found) || matchesFileIndent(old, words);
   if (isAsWritten) return ({ indent }) => indent;
   const [first, ...rest] = old;
   if (first === undefined) return ({ indent }) => indent;
@@ -197,16 +197,16 @@ function chooseIndents(old: readonly OldLine[], fresh: readonly NewLine[]): Inde
   const lostFirst = first.written === "" && first.found !== "" && hasOthers;
   const restIsExact = rest.every(({ written, found }) => written === found);
   if (restFits !== undefined && lostFirst && (restIsExact || fits === undefined))
-    return withoutFirst({ first, rest, words, restFits });
-  return fits === undefined ? withoutAny(old, first, words) : ({ indent }) => fits(indent);
+    return indentWithoutFirst({ first, rest, words, restFits });
+  return fits === undefined ? indentWithoutAny(old, first, words) : ({ indent }) => fits(indent);
 }
 
-function withWords(lines: readonly NewLine[]): NewLine[] {
+function filterNonBlank(lines: readonly NewLine[]): NewLine[] {
   return lines.filter(({ text }) => text.trim() !== "");
 }
 
 /** The new text is indented as the file although the old one lost its indentation. */
-function seesFile(old: readonly OldLine[], words: readonly NewLine[]): boolean {
+function matchesFileIndent(old: readonly OldLine[], words: readonly NewLine[]): boolean {
   const shared = words.flatMap(({ same, indent }) => (same === undefined ? [] : [{ same, indent }]));
   const isOnlyIndented = shared.length === words.length && shared.length === old.length;
   const depth = Math.min(...old.map(({ found }) => found.length));
@@ -227,7 +227,7 @@ interface LostFirst {
 }
 
 /** The old text begins behind the indentation of its first line. */
-function withoutFirst({ first, rest, words, restFits }: LostFirst): IndentOfLine {
+function indentWithoutFirst({ first, rest, words, restFits }: LostFirst): IndentOfLine {
   const [begin] = words;
   if (!isDedented(first, rest, words))
     return (line) => (line === begin && line.indent === "" ? first.found : restFits(line.indent));
@@ -254,7 +254,7 @@ function closesMore(words: readonly NewLine[]): boolean {
 }
 
 /** The old text's indentation says nothing: each line gets that of the line which it replaces. */
-function withoutAny(old: readonly OldLine[], first: OldLine, words: readonly NewLine[]): IndentOfLine {
+function indentWithoutAny(old: readonly OldLine[], first: OldLine, words: readonly NewLine[]): IndentOfLine {
   const isLost = old.every(({ written }) => written === first.written);
   const fits = fitIndents([first], indentsOf(words));
   if (isLost && !isFlat(words) && fits !== undefined) return ({ indent }) => fits(indent);

@@ -40,19 +40,19 @@ export function fitIndents(
   const steps = [...known].sort(([one], [two]) => one.length - two.length);
   const [shallowest] = steps;
   if (shallowest === undefined || !isRising(steps)) return undefined;
-  const unit = unitOf(steps, others);
+  const unit = detectUnit(steps, others);
   return (written) => {
     const base = steps.findLast(([key]) => written.startsWith(key));
-    if (base !== undefined) return base[1] + converted(written.slice(base[0].length), unit);
+    if (base !== undefined) return base[1] + convertIndent(written.slice(base[0].length), unit);
     const [key, found] = shallowest;
-    return key.startsWith(written) ? outdented(found, converted(key.slice(written.length), unit)) : written;
+    return key.startsWith(written) ? outdent(found, convertIndent(key.slice(written.length), unit)) : written;
   };
 }
 
 /** Translates an indentation relative to one line's. */
 export function relativeTo({ written, found }: IndentPair, indent: string): string {
   if (indent.startsWith(written)) return found + indent.slice(written.length);
-  return written.startsWith(indent) ? outdented(found, written.slice(indent.length)) : found;
+  return written.startsWith(indent) ? outdent(found, written.slice(indent.length)) : found;
 }
 
 function isRising(steps: readonly (readonly [string, string])[]): boolean {
@@ -64,7 +64,10 @@ function isRising(steps: readonly (readonly [string, string])[]): boolean {
 }
 
 /** Undefined where levels are written alike in both texts. */
-function unitOf(steps: readonly (readonly [string, string])[], others: readonly string[]): Unit | undefined {
+function detectUnit(
+  steps: readonly (readonly [string, string])[],
+  others: readonly string[],
+): Unit | undefined {
   const levels = steps
     .slice(1)
     .map(([written, found], index): Unit => {
@@ -73,11 +76,11 @@ function unitOf(steps: readonly (readonly [string, string])[], others: readonly 
     })
     .sort((one, two) => one.written.length - two.written.length);
   const [level] = levels;
-  return level === undefined ? unitOfOneLevel(steps[0] ?? ["", ""], others) : reduced(level);
+  return level === undefined ? guessUnit(steps[0] ?? ["", ""], others) : reduceUnit(level);
 }
 
 /** The smallest unit with the same relation: what is 4 blanks for 2 tabs is 2 blanks for a tab. */
-function reduced(unit: Unit): Unit {
+function reduceUnit(unit: Unit): Unit {
   const parts = commonDivisor(unit.written.length, unit.found.length);
   const [written, found] = [unit.written, unit.found].map((text) => text.slice(0, text.length / parts));
   if (written?.repeat(parts) !== unit.written || found?.repeat(parts) !== unit.found) return unit;
@@ -91,38 +94,36 @@ function commonDivisor(one: number, other: number): number {
 const usualWidth = 4;
 
 /** Only one depth is known: where the texts indent with different characters, it says how wide a tab is. */
-function unitOfOneLevel(
-  [written, found]: readonly [string, string],
-  others: readonly string[],
-): Unit | undefined {
-  const sample = written === "" ? shortestOf(others) : written;
+function guessUnit([written, found]: readonly [string, string], others: readonly string[]): Unit | undefined {
+  const sample = written === "" ? findShortest(others) : written;
   if (/^ +$/.test(sample) && /^\t+$/.test(found)) {
-    const width = written === "" ? sample.length : widthOf(written.length, found.length);
+    const width = written === "" ? sample.length : tabWidth(written.length, found.length);
     return { written: " ".repeat(width), found: "\t" };
   }
   if (/^\t+$/.test(sample) && /^ +$/.test(found)) {
-    const width = written === "" ? Math.min(found.length, usualWidth) : widthOf(found.length, written.length);
+    const width =
+      written === "" ? Math.min(found.length, usualWidth) : tabWidth(found.length, written.length);
     return { written: "\t", found: " ".repeat(width) };
   }
   return undefined;
 }
 
-function shortestOf(indents: readonly string[]): string {
+function findShortest(indents: readonly string[]): string {
   const some = indents.filter((indent) => indent !== "");
   return some.sort((one, two) => one.length - two.length)[0] ?? "";
 }
 
-function widthOf(blanks: number, tabs: number): number {
+function tabWidth(blanks: number, tabs: number): number {
   return blanks % tabs === 0 ? blanks / tabs : usualWidth;
 }
 
-function converted(indent: string, unit: Unit | undefined): string {
+function convertIndent(indent: string, unit: Unit | undefined): string {
   if (unit === undefined) return indent;
   const levels = Math.floor(indent.length / unit.written.length);
   if (!indent.startsWith(unit.written.repeat(levels))) return indent;
   return unit.found.repeat(levels) + indent.slice(levels * unit.written.length);
 }
 
-function outdented(indent: string, levels: string): string {
+function outdent(indent: string, levels: string): string {
   return indent.slice(0, Math.max(0, indent.length - levels.length));
 }

@@ -2,8 +2,8 @@
  * Where the wanted items stand one after the other, in order, overlapping places too. Each item is looked at a few
  * times however often the items repeat themselves (Knuth, Morris, Pratt).
  */
-export function* runsOf(wanted: readonly string[], items: readonly string[]): Generator<number> {
-  const borders = bordersOf(wanted);
+export function* findRuns(wanted: readonly string[], items: readonly string[]): Generator<number> {
+  const borders = computeBorders(wanted);
   let matched = 0;
   for (let index = 0; index < items.length; index++) {
     while (matched > 0 && items[index] !== wanted[matched]) matched = borders[matched - 1] ?? 0;
@@ -15,7 +15,7 @@ export function* runsOf(wanted: readonly string[], items: readonly string[]): Ge
 }
 
 /** For each beginning of the list the length of the longest shorter one that it ends with. */
-function bordersOf(list: readonly string[]): number[] {
+function computeBorders(list: readonly string[]): number[] {
   const borders = list.length === 0 ? [] : [0];
   let border = 0;
   for (let index = 1; index < list.length; index++) {

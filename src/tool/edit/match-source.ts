@@ -5,7 +5,7 @@ export interface Span {
 }
 
 /** What is looked for and what comes in its place, with `\n` only. */
-export interface Wanted {
+export interface EditQuery {
   readonly needle: string;
   readonly replacement: string;
   readonly all: boolean;
@@ -30,7 +30,7 @@ export interface ChangedLine {
   readonly like?: number;
 }
 
-export type Find = (source: Source, wanted: Wanted) => MatchPlace[];
+export type Find = (source: Source, wanted: EditQuery) => MatchPlace[];
 
 /** The text with `\n` only, cut into lines once, and the way back to the text as it is. */
 export class Source {
@@ -45,10 +45,10 @@ export class Source {
 
   constructor(raw: string) {
     this.#raw = raw;
-    this.text = withoutReturns(raw);
+    this.text = normalizeNewlines(raw);
     this.lines = this.text.split("\n");
-    this.starts = startsOf(this.lines);
-    this.#returns = raw.length === this.text.length ? [] : returnsOf(raw);
+    this.starts = lineStarts(this.lines);
+    this.#returns = raw.length === this.text.length ? [] : findReturns(raw);
   }
 
   get trimmed(): readonly string[] {
@@ -100,7 +100,7 @@ export class Source {
 }
 
 /** A newline at the end closes the last line and begins none. */
-export function linesOf(text: string): string[] {
+export function splitLines(text: string): string[] {
   const lines = text.split("\n");
   if (lines.length > 1 && lines.at(-1) === "") lines.pop();
   return lines;
@@ -112,11 +112,11 @@ export function collapsed(line: string): string {
 }
 
 /** The text with `\n` only. */
-export function withoutReturns(text: string): string {
+export function normalizeNewlines(text: string): string {
   return text.includes("\r\n") ? text.replaceAll("\r\n", "\n") : text;
 }
 
-function startsOf(lines: readonly string[]): number[] {
+function lineStarts(lines: readonly string[]): number[] {
   let next = 0;
   return lines.map((line) => {
     const start = next;
@@ -125,7 +125,7 @@ function startsOf(lines: readonly string[]): number[] {
   });
 }
 
-function returnsOf(raw: string): number[] {
+function findReturns(raw: string): number[] {
   const found: number[] = [];
   for (let at = raw.indexOf("\r\n"); at !== -1; at = raw.indexOf("\r\n", at + 2)) {
     found.push(at - found.length);

@@ -1,9 +1,9 @@
 import { findBlocks, findByContext } from "./match-blocks.ts";
 import { commonIndent } from "./match-indent.ts";
-import { exactPlace, linesPlace, withoutBlankLines, wordsPlace } from "./match-place.ts";
-import { runsOf } from "./match-runs.ts";
-import { collapsed, linesOf } from "./match-source.ts";
-import type { Find, MatchPlace, Source, Span, Wanted } from "./match-source.ts";
+import { createExactPlace, createLinesPlace, trimBlankLines, createWordsPlace } from "./match-place.ts";
+import { findRuns } from "./match-runs.ts";
+import { collapsed, splitLines } from "./match-source.ts";
+import type { Find, MatchPlace, Source, Span, EditQuery } from "./match-source.ts";
 
 /** How the old text was recognised, from the strictest to the most tolerant. */
 export type Strategy =
@@ -24,40 +24,40 @@ export const replaceLimit = 200_000;
 
 const wordLimit = 5_000;
 /** Lines or words of places that are looked at, before it is given up: where text repeats, they may have no end. */
-const lookLimit = 10_000_000;
+const comparisonLimit = 10_000_000;
 const escapes = /\\[nrt"'`\\$]/g;
 
 /** In the order in which they are tried. */
 export const strategies: readonly { strategy: Strategy; find: Find }[] = [
   { strategy: "exact", find: findExact },
-  { strategy: "indentation", find: tolerant(findIndented) },
-  { strategy: "trimmed lines", find: tolerant(findTrimmedLines) },
-  { strategy: "trimmed boundary", find: tolerant(findTrimmedBoundary) },
-  { strategy: "whitespace", find: tolerant(findWhitespace) },
-  { strategy: "escapes", find: tolerant(findEscaped) },
-  { strategy: "block anchors", find: tolerant(findBlocks) },
-  { strategy: "context", find: tolerant(findByContext) },
+  { strategy: "indentation", find: skipBlankNeedle(findIndented) },
+  { strategy: "trimmed lines", find: skipBlankNeedle(findTrimmedLines) },
+  { strategy: "trimmed boundary", find: skipBlankNeedle(findTrimmedBoundary) },
+  { strategy: "whitespace", find: skipBlankNeedle(findWhitespace) },
+  { strategy: "escapes", find: skipBlankNeedle(findEscaped) },
+  { strategy: "block anchors", find: skipBlankNeedle(findBlocks) },
+  { strategy: "context", find: skipBlankNeedle(findByContext) },
 ];
 
-function findExact(source: Source, wanted: Wanted): MatchPlace[] {
+function findExact(source: Source, wanted: EditQuery): MatchPlace[] {
   // Places that overlap count as several: which of them was meant cannot be known.
-  return occurrences(source.text, wanted.needle, wanted.all).map((start) =>
-    exactPlace(source, wanted, start),
+  return findOccurrences(source.text, wanted.needle, wanted.all).map((start) =>
+    createExactPlace(source, wanted, start),
   );
 }
 
 /** Blank text has nothing that tolerance could hold on to. */
-function tolerant(find: Find): Find {
+function skipBlankNeedle(find: Find): Find {
   return (source, wanted) => (wanted.needle.trim() === "" ? [] : find(source, wanted));
 }
 
 /** The block stands deeper or less deep, with the same shape; blanks at line ends do not count. */
-function findIndented(source: Source, wanted: Wanted): MatchPlace[] {
-  const needle = linesOf(wanted.needle).map((line) => line.trimEnd());
+function findIndented(source: Source, wanted: EditQuery): MatchPlace[] {
+  const needle = splitLines(wanted.needle).map((line) => line.trimEnd());
   const shift = commonIndent(needle);
   const bare = needle.map((line) => line.slice(shift.length));
   const trimmed = needle.map((line) => line.trim());
-  return linePlaces(source, wanted, trimmed, source.trimmed, (first) => hasShape(source, first, bare));
+  return findLinePlaces(source, wanted, trimmed, source.trimmed, (first) => hasShape(source, first, bare));
 }
 
 function hasShape(source: Source, first: number, bare: readonly string[]): boolean {
@@ -66,42 +66,42 @@ function hasShape(source: Source, first: number, bare: readonly string[]): boole
   return lines.every((line, index) => line.slice(shift.length) === bare[index]);
 }
 
-function findTrimmedLines(source: Source, wanted: Wanted): MatchPlace[] {
-  const needle = linesOf(wanted.needle).map((line) => line.trim());
-  return linePlaces(source, wanted, needle, source.trimmed);
+function findTrimmedLines(source: Source, wanted: EditQuery): MatchPlace[] {
+  const needle = splitLines(wanted.needle).map((line) => line.trim());
+  return findLinePlaces(source, wanted, needle, source.trimmed);
 }
 
 /** The needle has blank lines or blanks around it that the text has not. */
-function findTrimmedBoundary(source: Source, wanted: Wanted): MatchPlace[] {
+function findTrimmedBoundary(source: Source, wanted: EditQuery): MatchPlace[] {
   const core = wanted.needle.trim();
   if (core === wanted.needle) return [];
   const inLines = findCoreLines(source, wanted);
   if (inLines.length > 0) return inLines;
-  return occurrences(source.text, core, wanted.all)
-    .map((start) => wordsPlace(source, wanted, { start, end: start + core.length }))
+  return findOccurrences(source.text, core, wanted.all)
+    .map((start) => createWordsPlace(source, wanted, { start, end: start + core.length }))
     .filter((span) => isWhole(source.text, span));
 }
 
-function findCoreLines(source: Source, wanted: Wanted): MatchPlace[] {
-  const core = withoutBlankLines(wanted);
+function findCoreLines(source: Source, wanted: EditQuery): MatchPlace[] {
+  const core = trimBlankLines(wanted);
   const indented = findIndented(source, core);
   return indented.length > 0 ? indented : findTrimmedLines(source, core);
 }
 
 /** Runs of blanks and newlines count as one blank. */
-function findWhitespace(source: Source, wanted: Wanted): MatchPlace[] {
-  const core = withoutBlankLines(wanted);
+function findWhitespace(source: Source, wanted: EditQuery): MatchPlace[] {
+  const core = trimBlankLines(wanted);
   for (const lines of [wanted, core]) {
-    const inLines = linePlaces(source, lines, linesOf(lines.needle).map(collapsed), source.collapsed);
+    const inLines = findLinePlaces(source, lines, splitLines(lines.needle).map(collapsed), source.collapsed);
     if (inLines.length > 0) return inLines;
   }
   return findWords(source, wanted);
 }
 
 /** Whole lines that are the needle's, as many as are needed to know, none that overlap where all are replaced. */
-function linePlaces(
+function findLinePlaces(
   source: Source,
-  wanted: Wanted,
+  wanted: EditQuery,
   needle: readonly string[],
   lines: readonly string[],
   fits: (first: number) => boolean = () => true,
@@ -109,48 +109,48 @@ function linePlaces(
   const places: MatchPlace[] = [];
   let free = 0;
   let lookedAt = 0;
-  for (const first of runsOf(needle, lines)) {
+  for (const first of findRuns(needle, lines)) {
     if (first < free) continue;
     lookedAt += needle.length;
-    if (lookedAt > lookLimit) break;
+    if (lookedAt > comparisonLimit) break;
     if (!fits(first)) continue;
-    places.push(linesPlace(source, wanted, first, needle.length));
+    places.push(createLinesPlace(source, wanted, first, needle.length));
     if (places.length > (wanted.all ? replaceLimit : placeLimit)) break;
     if (wanted.all) free = first + needle.length;
   }
   return places;
 }
 
-function findWords(source: Source, wanted: Wanted): MatchPlace[] {
+function findWords(source: Source, wanted: EditQuery): MatchPlace[] {
   const { text } = source;
   const words = wanted.needle.trim().split(/\s+/);
-  if (words.length < 2 || words.length > wordLimit || isTooOften(text, words)) return [];
+  if (words.length < 2 || words.length > wordLimit || isTooFrequent(text, words)) return [];
   const places: MatchPlace[] = [];
-  for (const match of text.matchAll(new RegExp(words.map(literal).join("\\s+"), "g"))) {
+  for (const match of text.matchAll(new RegExp(words.map(escapeRegExp).join("\\s+"), "g"))) {
     const span = { start: match.index, end: match.index + match[0].length };
-    if (isWhole(text, span)) places.push(wordsPlace(source, wanted, span));
+    if (isWhole(text, span)) places.push(createWordsPlace(source, wanted, span));
     if (places.length > (wanted.all ? replaceLimit : placeLimit)) break;
   }
   return places;
 }
 
 /** Whether the words may begin in so many places that looking at all of them would take seconds. */
-function isTooOften(text: string, [first = "", ...others]: readonly string[]): boolean {
-  let left = lookLimit;
+function isTooFrequent(text: string, [first = "", ...others]: readonly string[]): boolean {
+  let left = comparisonLimit;
   for (let at = text.indexOf(first); at !== -1 && left >= 0; at = text.indexOf(first, at + first.length))
     left -= others.length;
   return left < 0;
 }
 
 /** The needle has `\n`, `\"` and the like where the text has the character itself. */
-function findEscaped({ text }: Source, { needle, replacement, all }: Wanted): MatchPlace[] {
+function findEscaped({ text }: Source, { needle, replacement, all }: EditQuery): MatchPlace[] {
   const kinds = new Set(needle.match(escapes));
   if (kinds.size === 0) return [];
-  const plain = unescaped(needle, kinds);
+  const plain = unescape(needle, kinds);
   if (plain.trim() === "") return [];
   // Only what was escaped in the old text was escaped by mistake in the new one.
-  const meant = unescaped(replacement, kinds);
-  return occurrences(text, plain, all).map((start) => ({
+  const meant = unescape(replacement, kinds);
+  return findOccurrences(text, plain, all).map((start) => ({
     start,
     end: start + plain.length,
     replacement: meant,
@@ -173,7 +173,7 @@ function isWithinWord(text: string, at: number): boolean {
 
 const wordCharacter = /[\p{L}\p{N}_$]/u;
 
-function unescaped(text: string, kinds: ReadonlySet<string>): string {
+function unescape(text: string, kinds: ReadonlySet<string>): string {
   return text.replace(escapes, (escape) =>
     kinds.has(escape) ? (characters.get(escape) ?? escape.slice(1)) : escape,
   );
@@ -186,11 +186,11 @@ const characters: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The text as a regular expression that matches just it. */
-function literal(text: string): string {
+function escapeRegExp(text: string): string {
   return text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 }
 
-function occurrences(text: string, needle: string, apart: boolean): number[] {
+function findOccurrences(text: string, needle: string, apart: boolean): number[] {
   const found: number[] = [];
   const step = apart ? needle.length : 1;
   for (let at = text.indexOf(needle); at !== -1; at = text.indexOf(needle, at + step)) {

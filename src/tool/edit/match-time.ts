@@ -7,7 +7,7 @@ const matchLimitMs = 2_000;
 const harmlessSize = 20_000_000;
 
 /** Runs a search for `wanted` characters among `length`. Throws {@link ToolFailure} where it takes too long. */
-export function inMatchTime<T extends object>(length: number, wanted: number, search: () => T): T {
+export function runWithMatchLimit<T extends object>(length: number, wanted: number, search: () => T): T {
   if (length * wanted <= harmlessSize) return search();
   const limited = timeLimit(
     matchLimitMs,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import description from "../../../prompts/tools/multiedit.md";
 import { editedPathSchema, editSchema, prepareEdits } from "./edit.ts";
-import { outsideAccess } from "../paths.ts";
+import { getOutsideAccess } from "../paths.ts";
 import { defineTool } from "../tool.ts";
 
 const editCountLimit = 100;
@@ -22,6 +22,6 @@ export const multieditTool = defineTool<Input>({
   input: inputSchema,
   kind: "edit",
   concurrency: "exclusive",
-  access: ({ filePath }, context) => outsideAccess(context, [filePath], { permission: "edit" }),
+  access: ({ filePath }, context) => getOutsideAccess(context, [filePath], { permission: "edit" }),
   prepare: ({ filePath, edits }, context) => prepareEdits(context, filePath, edits),
 });

@@ -2,7 +2,7 @@ import { z } from "zod";
 import description from "../../../prompts/tools/write.md";
 import type { ResolvedPath } from "../../workspace/paths.ts";
 import { compareTexts } from "../diff.ts";
-import { pathPermissions, resolveToolPath, titleOf, outsideAccess } from "../paths.ts";
+import { pathPermissions, resolveToolPath, titleOf, getOutsideAccess } from "../paths.ts";
 import { editLimitBytes, isSameContent, loadTextFile, requireSeen, saveText } from "../text-file.ts";
 import type { TextChange, TextFile } from "../text-file.ts";
 import { defineTool, ToolFailure } from "../tool.ts";
@@ -20,17 +20,17 @@ export const writeTool = defineTool<Input>({
   input: inputSchema,
   kind: "edit",
   concurrency: "exclusive",
-  access: ({ filePath }, context) => outsideAccess(context, [filePath], { permission: "edit" }),
+  access: ({ filePath }, context) => getOutsideAccess(context, [filePath], { permission: "edit" }),
   async prepare(input, context) {
     const resolved = await resolveToolPath(context, input.filePath);
     if (resolved.kind === "directory")
       throw new ToolFailure(`${input.filePath} is a folder. Give the path of a file.`);
     assertWritable(input.content);
     const before = resolved.exists ? await loadTextFile(context.workspace, resolved.path) : undefined;
-    const text = before ? asInFile(before, input.content) : input.content;
-    if (before && isSameContent(before, text)) return unchanged(context, resolved, before);
+    const text = before ? convertLineEnds(before, input.content) : input.content;
+    if (before && isSameContent(before, text)) return prepareUnchanged(context, resolved, before);
     if (before) requireSeen(context.seen, before);
-    return replacement(context, resolved, { path: resolved.path, before, text });
+    return prepareReplacement(context, resolved, { path: resolved.path, before, text });
   },
 });
 
@@ -42,12 +42,16 @@ function assertWritable(content: string): void {
 }
 
 /** The text with the line endings that the file has; its byte order mark is kept apart from the text. */
-function asInFile({ format }: TextFile, content: string): string {
+function convertLineEnds({ format }: TextFile, content: string): string {
   const text = content.startsWith("\uFEFF") ? content.slice(1) : content;
   return format.lineEnd === "\r\n" ? text.replaceAll(/\r?\n/g, "\r\n") : text;
 }
 
-function unchanged(context: ToolContext, resolved: ResolvedPath, { path, hash }: TextFile): PreparedCall {
+function prepareUnchanged(
+  context: ToolContext,
+  resolved: ResolvedPath,
+  { path, hash }: TextFile,
+): PreparedCall {
   return {
     title: titleOf(context, resolved),
     locations: [{ path }],
@@ -62,7 +66,7 @@ function unchanged(context: ToolContext, resolved: ResolvedPath, { path, hash }:
   };
 }
 
-function replacement(context: ToolContext, resolved: ResolvedPath, change: TextChange): PreparedCall {
+function prepareReplacement(context: ToolContext, resolved: ResolvedPath, change: TextChange): PreparedCall {
   const { path, before, text } = change;
   const comparison = compareTexts(before?.text ?? null, text);
   return {

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { imageTypeOf } from "./image-type.ts";
+import { detectImageType } from "./image-type.ts";
 
 /** What the bytes of an image say of themselves before anything is unpacked. */
 export interface ImageHeader {
@@ -15,15 +15,15 @@ export interface ImageHeader {
 
 /** Undefined where the size cannot be found, so that the bytes cannot be trusted to be an image. */
 export function readImageHeader(bytes: Buffer): ImageHeader | undefined {
-  const mime = imageTypeOf(bytes);
+  const mime = detectImageType(bytes);
   const found = mime === undefined ? undefined : readers.get(mime)?.(bytes);
   if (mime === undefined || found === undefined || found.width <= 0 || found.height <= 0) return undefined;
   return { mime, ...found };
 }
 
-type Found = Omit<ImageHeader, "mime"> | undefined;
+type HeaderFields = Omit<ImageHeader, "mime"> | undefined;
 
-const readers: ReadonlyMap<string, (bytes: Buffer) => Found> = new Map([
+const readers: ReadonlyMap<string, (bytes: Buffer) => HeaderFields> = new Map([
   ["image/png", readPng],
   ["image/jpeg", readJpeg],
   ["image/gif", readGif],
@@ -32,7 +32,7 @@ const readers: ReadonlyMap<string, (bytes: Buffer) => Found> = new Map([
 ]);
 
 /** Chunks of length, type, data and checksum, from IHDR to IEND (PNG specification, 5). */
-function readPng(bytes: Buffer): Found {
+function readPng(bytes: Buffer): HeaderFields {
   if (bytes.length < 33 || bytes.toString("latin1", 12, 16) !== "IHDR") return undefined;
   const size = { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
   let isFlawed = false;
@@ -55,7 +55,7 @@ function isAncillary(type: string): boolean {
 }
 
 /** Segments up to the frame header, which holds the size; behind the last scan stands the end marker (ITU T.81, B). */
-function readJpeg(bytes: Buffer): Found {
+function readJpeg(bytes: Buffer): HeaderFields {
   let at = 2;
   while (at + 9 <= bytes.length) {
     if (bytes[at] !== 0xff) return undefined;
@@ -79,14 +79,14 @@ function isFrameHeader(marker: number): boolean {
 }
 
 /** Ends with a semicolon (GIF89a specification, 27), behind which some programs leave zeros. */
-function readGif(bytes: Buffer): Found {
+function readGif(bytes: Buffer): HeaderFields {
   if (bytes.length < 13) return undefined;
   const size = { width: bytes.readUInt16LE(6), height: bytes.readUInt16LE(8) };
   return { ...size, isWhole: bytes.subarray(13).includes(0x3b, -64) };
 }
 
 /** A RIFF file whose first chunk says how it is packed (RFC 9649). */
-function readWebp(bytes: Buffer): Found {
+function readWebp(bytes: Buffer): HeaderFields {
   if (bytes.length < 30) return undefined;
   const isWhole = bytes.readUInt32LE(4) + 8 <= bytes.length + 1;
   const size = webpSize(bytes);
@@ -109,7 +109,7 @@ function webpSize(bytes: Buffer): { width: number; height: number } | undefined 
 }
 
 /** A height below zero says that the lines run from top to bottom. */
-function readBitmap(bytes: Buffer): Found {
+function readBitmap(bytes: Buffer): HeaderFields {
   const size = { width: bytes.readInt32LE(18), height: Math.abs(bytes.readInt32LE(22)) };
   return { ...size, isWhole: bytes.readUInt32LE(10) < bytes.length };
 }

@@ -1,5 +1,5 @@
 /** The image type by the first bytes: a wrong extension would make the provider refuse the whole conversation. */
-export function imageTypeOf(head: Buffer): string | undefined {
+export function detectImageType(head: Buffer): string | undefined {
   const start = head.toString("latin1", 0, 12);
   if (start.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
   if (start.startsWith("\xff\xd8\xff")) return "image/jpeg";

@@ -21,7 +21,7 @@ function fit({ bytes, mime, sideLimit, bytesLimit }: z.infer<typeof taskSchema>)
   const [width, height] = [image.get_width(), image.get_height()];
   let scale = Math.min(1, sideLimit / Math.max(width, height));
   for (let tries = 0; tries < triesLimit; tries++, scale *= shrinking) {
-    const scaled = scaledTo(image, width * scale, height * scale);
+    const scaled = scaleTo(image, width * scale, height * scale);
     const packed = pack(scaled, mime, bytesLimit);
     if (packed.bytes.length <= bytesLimit)
       return { ...packed, width: scaled.get_width(), height: scaled.get_height() };
@@ -29,7 +29,7 @@ function fit({ bytes, mime, sideLimit, bytesLimit }: z.infer<typeof taskSchema>)
   return undefined;
 }
 
-function scaledTo(image: PhotonImage, width: number, height: number): PhotonImage {
+function scaleTo(image: PhotonImage, width: number, height: number): PhotonImage {
   const [across, down] = [Math.max(1, Math.round(width)), Math.max(1, Math.round(height))];
   if (across === image.get_width() && down === image.get_height()) return image;
   return resize(image, across, down, SamplingFilter.Triangle);

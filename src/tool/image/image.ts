@@ -26,7 +26,7 @@ const pixelsLimit = 40_000_000;
 const timeLimitMs = 20_000;
 
 /** What providers take as it is; other types are packed anew. */
-const takenTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+const supportedTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
 /**
  * Makes an image fit for a model: one that is whole and within the limits stays as it is, a larger one is scaled down
@@ -41,7 +41,7 @@ export async function fitImage(bytes: Buffer, signal?: AbortSignal): Promise<Fit
   if (width * height > pixelsLimit)
     return unfit(`it has ${width} × ${height} pixels, more than the ${pixelsLimit} that are unpacked`);
   const isSmall = Math.max(width, height) <= imageSideLimit && bytes.length <= imageLimitBytes;
-  if (isSmall && takenTypes.has(mime) && header.isFlawed !== true)
+  if (isSmall && supportedTypes.has(mime) && header.isFlawed !== true)
     return { outcome: "fits", mime, bytes, note: "" };
   return scale(bytes, header, signal);
 }
@@ -70,7 +70,7 @@ async function scale(bytes: Buffer, header: ImageHeader, signal?: AbortSignal): 
       outcome: "fits",
       mime: answer.mime,
       bytes: Buffer.from(answer.bytes),
-      note: noteOf(header, answer),
+      note: describeScaling(header, answer),
     };
   } catch (error) {
     signal?.throwIfAborted();
@@ -80,7 +80,10 @@ async function scale(bytes: Buffer, header: ImageHeader, signal?: AbortSignal): 
   }
 }
 
-function noteOf(before: ImageHeader, after: { width: number; height: number; mime: string }): string {
+function describeScaling(
+  before: ImageHeader,
+  after: { width: number; height: number; mime: string },
+): string {
   const size = `${after.width} × ${after.height} pixels`;
   if (before.width === after.width && before.height === after.height) return `packed anew as ${after.mime}`;
   return `scaled down from ${before.width} × ${before.height} to ${size}`;

@@ -1,5 +1,5 @@
 import type { Attachment } from "../../message/part.ts";
-import { imageTypeOf } from "./image-type.ts";
+import { detectImageType } from "./image-type.ts";
 
 /** Bytes that came from a file, a person, a page or a server, said to be of a type. */
 export interface Medium {
@@ -32,15 +32,15 @@ const pdfMarginBytes = 1_024;
 const audioTypes: ReadonlySet<string> = new Set(["audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3"]);
 
 /** The media type that the first bytes tell, undefined where they are no image and no PDF. */
-export function mediaTypeOf(head: Buffer): string | undefined {
-  return imageTypeOf(head) ?? (head.toString("latin1", 0, 5) === "%PDF-" ? "application/pdf" : undefined);
+export function detectMediaType(head: Buffer): string | undefined {
+  return detectImageType(head) ?? (head.toString("latin1", 0, 5) === "%PDF-" ? "application/pdf" : undefined);
 }
 
 /** Checks an image, a PDF or a recording, and scales a large image down. Which of them a model takes is not asked here. */
 export async function fitMedium(medium: Medium, signal?: AbortSignal): Promise<FittedMedium> {
   const { bytes, mime } = medium;
   if (mime === "image/svg+xml") return unfit("SVG is text: attach it as a file");
-  if (mime.startsWith("image/") || imageTypeOf(bytes) !== undefined) return fitPicture(medium, signal);
+  if (mime.startsWith("image/") || detectImageType(bytes) !== undefined) return fitPicture(medium, signal);
   if (mime !== "application/pdf" && !audioTypes.has(mime))
     return unfit(`no model takes ${mime || "this type"}`);
   if (bytes.length > mediaLimitBytes) return unfit(tooLarge(bytes.length));

@@ -7,19 +7,19 @@ import { sha256 } from "../../workspace/files/files.ts";
 import type { ResolvedPath } from "../../workspace/paths.ts";
 import { compareTexts } from "../diff.ts";
 import type { Comparison } from "../diff.ts";
-import { changeOf, writeBatch } from "./file-batch.ts";
+import { toFileChange, writeBatch } from "./file-batch.ts";
 import type { FileWrite } from "./file-batch.ts";
-import { inMatchTime } from "../edit/match-time.ts";
+import { runWithMatchLimit } from "../edit/match-time.ts";
 import { applyHunks } from "./patch-match.ts";
 import type { PatchedText } from "./patch-match.ts";
 import { parsePatch } from "./patch.ts";
 import type { FilePatch, Hunk } from "./patch.ts";
-import { missingPathMessage, pathPermissions, resolveToolPath, titleOf, outsideAccess } from "../paths.ts";
+import { missingPathMessage, pathPermissions, resolveToolPath, titleOf, getOutsideAccess } from "../paths.ts";
 import {
   decodeText,
   editLimitBytes,
   encodeText,
-  explained,
+  explainFileErrors,
   loadTextFile,
   newFileFormat,
   requireSeen,
@@ -40,7 +40,7 @@ export const applyPatchTool = defineTool<Input>({
   kind: "edit",
   concurrency: "exclusive",
   access: ({ patchText }, context) =>
-    outsideAccess(context, parsePatch(patchText).flatMap(namedPaths), { permission: "edit" }),
+    getOutsideAccess(context, parsePatch(patchText).flatMap(getNamedPaths), { permission: "edit" }),
   async prepare({ patchText }, context) {
     const plans: FilePlan[] = [];
     for (const patch of parsePatch(patchText)) plans.push(...(await planFile(context, patch)));
@@ -49,14 +49,14 @@ export const applyPatchTool = defineTool<Input>({
       title: titleOfPatch(context, plans),
       locations: plans.map(locationOf),
       preview: { diffs: plans.map(diffOf) },
-      permissions: plans.flatMap((plan) => permissionsOf(context, plan)),
+      permissions: plans.flatMap((plan) => createPermissions(context, plan)),
       run: (run) => runPatch(context, plans, run),
     };
   },
 });
 
 /** As the patch writes them. */
-function namedPaths(patch: FilePatch): string[] {
+function getNamedPaths(patch: FilePatch): string[] {
   return patch.kind === "update" && patch.movePath !== undefined
     ? [patch.path, patch.movePath]
     : [patch.path];
@@ -89,7 +89,7 @@ async function planFile(context: ToolContext, patch: FilePatch): Promise<FilePla
 async function planAdd(context: ToolContext, path: string, text: string): Promise<FilePlan> {
   const to = await resolveToolPath(context, path);
   if (to.exists) return planReplace(context, path, text);
-  const after = encoded(path, text, newFileFormat);
+  const after = encodeWithinLimit(path, text, newFileFormat);
   return { operation: "add", to, after, comparison: compareTexts(null, text), tolerated: [] };
 }
 
@@ -97,7 +97,7 @@ async function planAdd(context: ToolContext, path: string, text: string): Promis
 async function planReplace(context: ToolContext, path: string, text: string): Promise<FilePlan> {
   const { from, before } = await loadOld(context, path, `${path} exists already. `);
   const lines = before.format.lineEnd === "\r\n" ? text.replaceAll(/\r?\n/g, "\r\n") : text;
-  const after = encoded(path, lines, before.format);
+  const after = encodeWithinLimit(path, lines, before.format);
   const comparison = compareTexts(before.text, lines);
   return { operation: "update", from, to: from, before, after, comparison, tolerated: [] };
 }
@@ -113,8 +113,8 @@ async function planUpdate(
   { path, movePath, hunks, later = [] }: FilePatch & { kind: "update" },
 ): Promise<FilePlan[]> {
   const { from, before } = await loadOld(context, path);
-  const { text, tolerated } = naming(path, () => applySections(before, [hunks, ...later]));
-  const after = encoded(path, text, before.format);
+  const { text, tolerated } = prefixErrorsWithPath(path, () => applySections(before, [hunks, ...later]));
+  const after = encodeWithinLimit(path, text, before.format);
   const changed = { from, before, after, comparison: compareTexts(before.text, text), tolerated };
   if (movePath !== undefined) {
     await assertNoLink(context, path, from);
@@ -126,17 +126,17 @@ async function planUpdate(
   return [{ ...changed, operation: "update", to: from }];
 }
 
-type Moved = Required<Pick<FilePlan, "from" | "before" | "tolerated">> & { readonly text: string };
+type MovedFile = Required<Pick<FilePlan, "from" | "before" | "tolerated">> & { readonly text: string };
 
 /** The file that is there gets the text, and the moved one goes. */
 async function planMoveOver(
   context: ToolContext,
-  { from, before, text, tolerated }: Moved,
+  { from, before, text, tolerated }: MovedFile,
   movePath: string,
 ): Promise<FilePlan[]> {
   const { from: to, before: replaced } = await loadOld(context, movePath, `${movePath} exists already. `);
   const comparison = compareTexts(replaced.text, text);
-  const after = encoded(movePath, text, before.format);
+  const after = encodeWithinLimit(movePath, text, before.format);
   const gone = { from, before, comparison: compareTexts(before.text, ""), tolerated: [] };
   return [
     { operation: "update", from: to, to, before: replaced, after, comparison, tolerated },
@@ -150,7 +150,9 @@ function applySections({ text, format }: TextFile, sections: readonly (readonly 
   let count = 0;
   for (const hunks of sections) {
     const { text: current, tolerated } = patched;
-    const done = inMatchTime(current.length, sizeOf(hunks), () => applyHunks(current, hunks, format.lineEnd));
+    const done = runWithMatchLimit(current.length, sizeOf(hunks), () =>
+      applyHunks(current, hunks, format.lineEnd),
+    );
     const numbers = done.tolerated.map((number) => number + count);
     patched = { text: done.text, tolerated: [...tolerated, ...numbers] };
     count += hunks.length;
@@ -163,8 +165,8 @@ function sizeOf(hunks: readonly Hunk[]): number {
   return hunks.flatMap(({ lines }) => lines).reduce((sum, { text }) => sum + text.length + 1, 0);
 }
 
-function encoded(path: string, text: string, format: TextFormat) {
-  const bytes = naming(path, () => encodeText(text, format));
+function encodeWithinLimit(path: string, text: string, format: TextFormat) {
+  const bytes = prefixErrorsWithPath(path, () => encodeText(text, format));
   if (bytes.byteLength <= editLimitBytes) return { text, bytes };
   throw new ToolFailure(
     `${path} would be larger than ${editLimitBytes} bytes. Make it with a command. ${unchanged}`,
@@ -179,8 +181,8 @@ async function loadOld(context: ToolContext, path: string, why = "") {
   if (from.kind === "directory") throw new ToolFailure(`${path} is a folder. Give the path of a file.`);
   if (!from.exists) throw new ToolFailure(await missingPathMessage(context, from, path));
   const before = await loadTextFile(context.workspace, from.path);
-  explaining(why, () => requireSeen(context.seen, before));
-  const { mode } = await explained(from.path, () => stat(from.path));
+  prefixErrors(why, () => requireSeen(context.seen, before));
+  const { mode } = await explainFileErrors(from.path, () => stat(from.path));
   return { from, before: { ...before, mode: mode & 0o777 } };
 }
 
@@ -193,12 +195,12 @@ async function assertNoLink(context: ToolContext, path: string, from: ResolvedPa
 }
 
 /** What does not fit is said with the file that it was meant for. */
-function naming<T>(path: string, task: () => T): T {
-  return explaining(`${path}: `, task);
+function prefixErrorsWithPath<T>(path: string, task: () => T): T {
+  return prefixErrors(`${path}: `, task);
 }
 
 /** Puts words before what a failure says. */
-function explaining<T>(before: string, task: () => T): T {
+function prefixErrors<T>(before: string, task: () => T): T {
   try {
     return task();
   } catch (error) {
@@ -253,7 +255,7 @@ function targetOf({ from, to }: FilePlan): string {
   return resolved.path;
 }
 
-function permissionsOf(context: ToolContext, { from, to }: FilePlan): PermissionRequest[] {
+function createPermissions(context: ToolContext, { from, to }: FilePlan): PermissionRequest[] {
   const places = from === to ? [from] : [from, to];
   return places.flatMap((resolved) => (resolved ? pathPermissions(context, resolved, "edit") : []));
 }
@@ -266,10 +268,10 @@ async function runPatch(
   const { files } = context.workspace;
   const done = await files.lock(plans.flatMap(pathsOf), async () => {
     signal.throwIfAborted();
-    return writeBatch(context.workspace, plans.flatMap(writesOf));
+    return writeBatch(context.workspace, plans.flatMap(createWrites));
   });
-  if (done.outcome === "failed") return failure(done.error, done.left);
-  const results = plans.map((plan) => resultOf(plan, done.writes));
+  if (done.outcome === "failed") return createFailure(done.error, done.left);
+  const results = plans.map((plan) => createResult(plan, done.writes));
   for (const { change } of results) if (change.after) context.seen.set(change.path, change.after);
   return {
     status: "completed",
@@ -279,7 +281,7 @@ async function runPatch(
 }
 
 /** The new place of a moved file comes first, so that its text is never nowhere. */
-function writesOf({ from, to, before, after, comparison }: FilePlan): FileWrite[] {
+function createWrites({ from, to, before, after, comparison }: FilePlan): FileWrite[] {
   const { additions, deletions } = comparison;
   const old = before ? { bytes: before.bytes, hash: before.hash, mode: before.mode } : null;
   const fresh = after ? { bytes: after.bytes, hash: sha256(after.bytes) } : null;
@@ -300,7 +302,7 @@ interface PlanResult {
   readonly isFormatted: boolean;
 }
 
-function resultOf(plan: FilePlan, writes: readonly FileWrite[]): PlanResult {
+function createResult(plan: FilePlan, writes: readonly FileWrite[]): PlanResult {
   const { operation, from, before } = plan;
   const path = targetOf(plan);
   const after = writes.find((write) => write.path === path)?.after ?? null;
@@ -316,13 +318,13 @@ function resultOf(plan: FilePlan, writes: readonly FileWrite[]): PlanResult {
     after: after?.hash ?? null,
     additions,
     deletions,
-    ...keptMode(plan),
+    ...getUnusualMode(plan),
   };
   return { plan, change, isFormatted };
 }
 
 /** What undo has to know of a file that is gone from its place. */
-function keptMode({ operation, before }: FilePlan): Pick<FileChange, "mode"> {
+function getUnusualMode({ operation, before }: FilePlan): Pick<FileChange, "mode"> {
   const isGone = operation === "delete" || operation === "move";
   const isUsual = before === undefined || usualModes.has(before.mode);
   return isGone && !isUsual ? { mode: before.mode } : {};
@@ -331,11 +333,11 @@ function keptMode({ operation, before }: FilePlan): Pick<FileChange, "mode"> {
 /** What new files have on most systems. */
 const usualModes: ReadonlySet<number> = new Set([0o644, 0o664, 0o666]);
 
-function failure(error: Error, left: readonly FileWrite[]): ToolResult {
+function createFailure(error: Error, left: readonly FileWrite[]): ToolResult {
   if (left.length === 0) throw new ToolFailure(`${error.message} ${takenBack}`, { cause: error });
   const paths = left.map(({ path }) => path).join(", ");
   const standing = `What was written before could not be taken back in ${paths}. Read these files before you go on.`;
-  return { status: "failed", error: `${error.message} ${standing}`, changes: left.map(changeOf) };
+  return { status: "failed", error: `${error.message} ${standing}`, changes: left.map(toFileChange) };
 }
 
 const takenBack = "The patch was taken back as a whole: all files are as they were.";

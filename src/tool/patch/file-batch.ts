@@ -2,7 +2,7 @@ import { isMissing, messageOf } from "../../base/errors.ts";
 import type { FileChange } from "../../message/part.ts";
 import { StaleFile } from "../../workspace/files/files.ts";
 import type { Workspace } from "../../workspace/workspace.ts";
-import { assertSamePlace, explained, keepContent } from "../text-file.ts";
+import { assertSamePlace, explainFileErrors, saveSnapshot } from "../text-file.ts";
 
 /** One file from one content to the next; null is "no such file". */
 export interface FileWrite {
@@ -32,16 +32,16 @@ export type BatchOutcome =
  * what the writes begin from.
  */
 export async function writeBatch(workspace: Workspace, writes: readonly FileWrite[]): Promise<BatchOutcome> {
-  for (const write of writes) await explained(write.path, () => assertReady(workspace, write));
-  await keepContents(workspace, writes);
+  for (const write of writes) await explainFileErrors(write.path, () => assertReady(workspace, write));
+  await saveSnapshots(workspace, writes);
   const done: FileWrite[] = [];
   for (const write of writes) {
     try {
-      const written = await explained(write.path, () => perform(workspace, write));
+      const written = await explainFileErrors(write.path, () => applyWrite(workspace, write));
       done.push(written);
-      if (written.after !== write.after) await keepContents(workspace, [written]);
+      if (written.after !== write.after) await saveSnapshots(workspace, [written]);
     } catch (error) {
-      const left = await takeBack(workspace, done);
+      const left = await rollBack(workspace, done);
       return { outcome: "failed", error: error instanceof Error ? error : new Error(messageOf(error)), left };
     }
   }
@@ -49,7 +49,7 @@ export async function writeBatch(workspace: Workspace, writes: readonly FileWrit
 }
 
 /** What stands of a batch that could not be taken back as a whole. */
-export function changeOf({ path, before, after, additions, deletions }: FileWrite): FileChange {
+export function toFileChange({ path, before, after, additions, deletions }: FileWrite): FileChange {
   const operation = before === null ? "add" : after === null ? "delete" : "update";
   return {
     path,
@@ -63,11 +63,11 @@ export function changeOf({ path, before, after, additions, deletions }: FileWrit
 
 async function assertReady(workspace: Workspace, { path, before }: FileWrite): Promise<void> {
   await assertSamePlace(workspace, path);
-  const hash = await hashOrMissing(workspace, path);
+  const hash = await hashOrNull(workspace, path);
   if (hash !== (before?.hash ?? null)) throw new StaleFile(`${path} was changed meanwhile.`);
 }
 
-async function hashOrMissing({ files }: Workspace, path: string): Promise<string | null> {
+async function hashOrNull({ files }: Workspace, path: string): Promise<string | null> {
   try {
     return (await files.read(path)).hash;
   } catch (error) {
@@ -77,16 +77,16 @@ async function hashOrMissing({ files }: Workspace, path: string): Promise<string
 }
 
 /** Kept before the first write: what cannot be undone because the disk is full is not done. */
-async function keepContents({ snapshots }: Workspace, writes: readonly FileWrite[]): Promise<void> {
+async function saveSnapshots({ snapshots }: Workspace, writes: readonly FileWrite[]): Promise<void> {
   for (const { path, before, after } of writes) {
     for (const content of [before, after]) {
-      if (content !== null) await keepContent(snapshots, path, content.bytes);
+      if (content !== null) await saveSnapshot(snapshots, path, content.bytes);
     }
   }
 }
 
 /** The write as it came about. */
-async function perform({ files }: Workspace, write: FileWrite): Promise<FileWrite> {
+async function applyWrite({ files }: Workspace, write: FileWrite): Promise<FileWrite> {
   const { path, before, after } = write;
   if (after === null) {
     if (before !== null) await files.remove(path, before.hash);
@@ -97,11 +97,11 @@ async function perform({ files }: Workspace, write: FileWrite): Promise<FileWrit
 }
 
 /** The last first. Returns what could not be taken back, because somebody changed it or the disk fails. */
-async function takeBack(workspace: Workspace, done: readonly FileWrite[]): Promise<FileWrite[]> {
+async function rollBack(workspace: Workspace, done: readonly FileWrite[]): Promise<FileWrite[]> {
   const left: FileWrite[] = [];
   for (const write of done.toReversed()) {
     try {
-      await perform(workspace, { ...write, before: write.after, after: write.before });
+      await applyWrite(workspace, { ...write, before: write.after, after: write.before });
     } catch {
       // The caller reports it by its path; why the first write failed is what explains this one too.
       left.push(write);

@@ -1,5 +1,5 @@
 import { placeChange, refineChange } from "../edit/match-change.ts";
-import { runsOf } from "../edit/match-runs.ts";
+import { findRuns } from "../edit/match-runs.ts";
 import type { Hunk } from "./patch.ts";
 import { ToolFailure } from "../tool.ts";
 
@@ -28,7 +28,7 @@ const readings: readonly ((line: string) => string)[] = [
   (line) => line,
   (line) => line.trimEnd(),
   (line) => line.trim(),
-  withPlainPunctuation,
+  normalizePunctuation,
 ];
 
 /**
@@ -37,31 +37,31 @@ const readings: readonly ((line: string) => string)[] = [
  */
 export function applyHunks(text: string, given: readonly Hunk[], lineEnd: "\n" | "\r\n"): PatchedText {
   const source = new Source(text);
-  const all = given.map((hunk) => withForgottenBlanks(source, hunk));
+  const all = given.map((hunk) => addForgottenBlanks(source, hunk));
   const found = all.map((hunk, index) => ({
     hunk,
-    candidates: placesOf(source, hunk, nameOf(index, all.length)),
+    candidates: findPlaces(source, hunk, nameOf(index, all.length)),
   }));
   // Lines that only stay have to be there, wherever that is.
   const changing = found.filter(({ hunk }) => hunk.lines.some(({ kind }) => kind !== "keep"));
   const places = choosePlaces(changing.map(({ candidates }) => candidates));
-  const chosen = changing.map(({ hunk }, index) => ({ hunk, place: places[index] ?? missingPlace() }));
+  const chosen = changing.map(({ hunk }, index) => ({ hunk, place: places[index] ?? failMissingPlace() }));
   const tolerated = chosen.flatMap(({ hunk, place }) => (place.reading > 0 ? [all.indexOf(hunk) + 1] : []));
-  return { text: joined(source, replaceLines(source, chosen, lineEnd), lineEnd), tolerated };
+  return { text: joinLines(source, replaceLines(source, chosen, lineEnd), lineEnd), tolerated };
 }
 
 /** Where lines that stay fit only with one blank more, the one that marks them was forgotten. */
-function withForgottenBlanks(source: Source, hunk: Hunk): Hunk {
+function addForgottenBlanks(source: Source, hunk: Hunk): Hunk {
   const lines = hunk.lines.map((line) => {
     const isPlain = line.kind !== "keep" || line.text === "";
     return isPlain ? line : { ...line, text: ` ${line.text}` };
   });
   const other = { ...hunk, lines };
-  return !isThere(source, hunk) && isThere(source, other) ? other : hunk;
+  return !matchesExactly(source, hunk) && matchesExactly(source, other) ? other : hunk;
 }
 
-function isThere(source: Source, hunk: Hunk): boolean {
-  return runsOf(oldLines(hunk), source.read(0)).next().done !== true;
+function matchesExactly(source: Source, hunk: Hunk): boolean {
+  return findRuns(oldLines(hunk), source.read(0)).next().done !== true;
 }
 
 /** A file's lines, in each reading once it is needed. */
@@ -105,17 +105,17 @@ interface Candidates {
 }
 
 /** Where the hunk fits, in the strictest reading in which it does. */
-function placesOf(source: Source, hunk: Hunk, name: string): Candidates {
+function findPlaces(source: Source, hunk: Hunk, name: string): Candidates {
   const old = oldLines(hunk);
-  if (old.length === 0) return { name, places: insertionPlaces(source, hunk, name) };
-  const scopes = scopesOf(source, hunk, old, name);
+  if (old.length === 0) return { name, places: findInsertionPlaces(source, hunk, name) };
+  const scopes = findScopes(source, hunk, old, name);
   for (const reading of readings.keys()) {
     const wanted = old.map((line) => readLine(reading, line));
     const places: Place[] = [];
-    for (const first of runsOf(wanted, source.read(reading))) {
+    for (const first of findRuns(wanted, source.read(reading))) {
       if (!isInScope(source, hunk, first, old.length, scopes)) continue;
       places.push({ first, count: old.length, reading });
-      if (places.length > placeLimit) throw new ToolFailure(ambiguity({ name, places }));
+      if (places.length > placeLimit) throw new ToolFailure(describeAmbiguity({ name, places }));
     }
     if (places.length > 0) return { name, places };
   }
@@ -127,22 +127,22 @@ const readAgain = "Read the file there and copy its lines exactly. Nothing was c
 function missingReason(source: Source, hunk: Hunk, old: readonly string[]): string {
   const trimmed = old.map((line) => line.trim());
   const elsewhere: number[] = [];
-  for (const first of runsOf(trimmed, source.read(2))) if (elsewhere.push(first) > shownPlaces) break;
+  for (const first of findRuns(trimmed, source.read(2))) if (elsewhere.push(first) > shownPlaces) break;
   const at = shownLines(elsewhere);
-  if (elsewhere.length === 0) return `the file does not have its lines, from ${quoted(old[0] ?? "")} on.`;
+  if (elsewhere.length === 0) return `the file does not have its lines, from ${quote(old[0] ?? "")} on.`;
   if (hunk.atEnd) return `its lines stand at line ${at}, not at the end of the file.`;
-  return `its lines stand at line ${at}, which is not below ${hunk.anchors.map(quoted).join(" and ")}.`;
+  return `its lines stand at line ${at}, which is not below ${hunk.anchors.map(quote).join(" and ")}.`;
 }
 
 /** New lines without old ones go behind the line of `@@`, or to the end of the file. */
-function insertionPlaces(source: Source, hunk: Hunk, name: string): Place[] {
+function findInsertionPlaces(source: Source, hunk: Hunk, name: string): Place[] {
   const { length } = source.lines;
   if (hunk.atEnd || length === 0) return [{ first: length, count: 0, reading: 0 }];
   if (hunk.anchors.length === 0)
     throw new ToolFailure(
       `${name} has only new lines: nothing says where they belong. Give lines around them that stay, or "*** End of File". Nothing was changed.`,
     );
-  return anchorPlaces(source, hunk.anchors, name).map((at) => ({ first: at + 1, count: 0, reading: 0 }));
+  return findAnchorPlaces(source, hunk.anchors, name).map((at) => ({ first: at + 1, count: 0, reading: 0 }));
 }
 
 /** Ranges of lines, from the anchor's to the one before `end`. */
@@ -151,10 +151,13 @@ interface Scope {
   readonly end: number;
 }
 
-function scopesOf(source: Source, { anchors }: Hunk, old: readonly string[], name: string): Scope[] {
+function findScopes(source: Source, { anchors }: Hunk, old: readonly string[], name: string): Scope[] {
   if (anchors.length === 0) return [{ begin: 0, end: source.lines.length }];
-  const depth = depthOf(old.find((line) => line.trim() !== "") ?? "");
-  return anchorPlaces(source, anchors, name).map((begin) => ({ begin, end: scopeEnd(source, begin, depth) }));
+  const depth = indentDepth(old.find((line) => line.trim() !== "") ?? "");
+  return findAnchorPlaces(source, anchors, name).map((begin) => ({
+    begin,
+    end: findScopeEnd(source, begin, depth),
+  }));
 }
 
 function isInScope(
@@ -172,28 +175,28 @@ function isInScope(
 const anchorLimit = 1000;
 
 /** The lines that the last anchor may mean, each below those that the ones before mean. */
-function anchorPlaces(source: Source, anchors: readonly string[], name: string): number[] {
+function findAnchorPlaces(source: Source, anchors: readonly string[], name: string): number[] {
   let above: Scope[] = [{ begin: -1, end: source.lines.length }];
   for (const anchor of anchors) {
-    const found = anchorPositions(source, anchor);
+    const found = findAnchorPositions(source, anchor);
     const below = found.filter((at) => above.some(({ begin, end }) => at > begin && at < end));
     if (below.length === 0)
       throw new ToolFailure(
-        `${name} fits nowhere: the file has no line ${quoted(anchor)} there. ${readAgain}`,
+        `${name} fits nowhere: the file has no line ${quote(anchor)} there. ${readAgain}`,
       );
     if (below.length > anchorLimit)
       throw new ToolFailure(
-        `${name} may be in too many places: ${below.length} lines are ${quoted(anchor)}. Name one that is rarer.`,
+        `${name} may be in too many places: ${below.length} lines are ${quote(anchor)}. Name one that is rarer.`,
       );
-    above = below.map((begin) => ({ begin, end: scopeEnd(source, begin, Infinity) }));
+    above = below.map((begin) => ({ begin, end: findScopeEnd(source, begin, Infinity) }));
   }
   return above.map(({ begin }) => begin);
 }
 
 /** A declaration may be named by its beginning. */
-function anchorPositions(source: Source, anchor: string): number[] {
+function findAnchorPositions(source: Source, anchor: string): number[] {
   for (const reading of readings.keys()) {
-    const found = [...runsOf([readLine(reading, anchor)], source.read(reading))];
+    const found = [...findRuns([readLine(reading, anchor)], source.read(reading))];
     if (found.length > 0) return found;
   }
   const beginning = anchor.trim();
@@ -204,8 +207,8 @@ function anchorPositions(source: Source, anchor: string): number[] {
  * Where what the anchor's line opens is over for lines of the given depth: at the next line that begins with a word
  * and is not indented more than the anchor. What is no deeper than the anchor itself is only somewhere behind it.
  */
-function scopeEnd({ lines }: Source, anchor: number, depth: number): number {
-  const own = depthOf(lines[anchor]?.text ?? "");
+function findScopeEnd({ lines }: Source, anchor: number, depth: number): number {
+  const own = indentDepth(lines[anchor]?.text ?? "");
   if (depth <= own) return lines.length;
   const end = lines.findIndex(({ text }, at) => at > anchor && opensNext(text, own));
   return end === -1 ? lines.length : end;
@@ -216,24 +219,24 @@ const branches =
   /^(?:public|private|protected|case|default|else|elif|elsif|except|finally|catch|rescue|ensure)\b/;
 
 function opensNext(text: string, depth: number): boolean {
-  return /^\s*[\p{L}_@]/u.test(text) && depthOf(text) <= depth && !branches.test(text.trim());
+  return /^\s*[\p{L}_@]/u.test(text) && indentDepth(text) <= depth && !branches.test(text.trim());
 }
 
 /** A tab counts as a blank: what is compared is written alike. */
-function depthOf(line: string): number {
+function indentDepth(line: string): number {
   return line.length - line.trimStart().length;
 }
 
 /** One place for each hunk. Hunks that fit in one place only may stand in any order, others are told apart by theirs. */
 function choosePlaces(candidates: readonly Candidates[]): Place[] {
   const single = candidates.flatMap(({ places }) => (places.length === 1 ? places : []));
-  if (single.length === candidates.length) return withoutOverlap(single);
+  if (single.length === candidates.length) return assertNoOverlap(single);
   const earliest = earliestPlaces(candidates);
   const latest = latestPlaces(candidates);
   const unsure = candidates.findIndex((_, index) => earliest[index] !== latest[index]);
   const ambiguous = candidates[unsure];
   if (ambiguous === undefined) return earliest;
-  throw new ToolFailure(ambiguity(ambiguous));
+  throw new ToolFailure(describeAmbiguity(ambiguous));
 }
 
 const shownPlaces = 10;
@@ -246,12 +249,12 @@ function shownLines(firsts: readonly number[]): string {
   return `${shown.join(", ")}${firsts.length > shownPlaces ? " and others" : ""}`;
 }
 
-function ambiguity({ name, places }: Candidates): string {
+function describeAmbiguity({ name, places }: Candidates): string {
   const count = places.length > placeLimit ? `more than ${placeLimit}` : `${places.length}`;
   return `${name} fits in ${count} places (line ${shownLines(places.map(({ first }) => first))}). Give more lines around the place you mean, or name what it is in with @@. Nothing was changed.`;
 }
 
-function withoutOverlap(places: readonly Place[]): Place[] {
+function assertNoOverlap(places: readonly Place[]): Place[] {
   const sorted = places.toSorted((one, other) => one.first - other.first || one.count - other.count);
   const overlapping = sorted.some((place, index) => {
     const next = sorted[index + 1];
@@ -264,7 +267,7 @@ function withoutOverlap(places: readonly Place[]): Place[] {
 function earliestPlaces(candidates: readonly Candidates[]): Place[] {
   let from = 0;
   return candidates.map(({ name, places }) => {
-    const place = places.find(({ first }) => first >= from) ?? outOfOrder(name);
+    const place = places.find(({ first }) => first >= from) ?? failOutOfOrder(name);
     from = place.first + place.count;
     return place;
   });
@@ -273,37 +276,37 @@ function earliestPlaces(candidates: readonly Candidates[]): Place[] {
 function latestPlaces(candidates: readonly Candidates[]): Place[] {
   let to = Infinity;
   const backwards = candidates.toReversed().map(({ name, places }) => {
-    const place = places.findLast(({ first, count }) => first + count <= to) ?? outOfOrder(name);
+    const place = places.findLast(({ first, count }) => first + count <= to) ?? failOutOfOrder(name);
     to = place.first;
     return place;
   });
   return backwards.reverse();
 }
 
-function outOfOrder(name: string): never {
+function failOutOfOrder(name: string): never {
   throw new ToolFailure(
     `${name} does not fit in the order of the hunks. Write them in the order in which their lines stand in the file. Nothing was changed.`,
   );
 }
 
-interface Chosen {
+interface ChosenPlace {
   readonly hunk: Hunk;
   readonly place: Place;
 }
 
-function replaceLines(source: Source, chosen: readonly Chosen[], lineEnd: "\n" | "\r\n"): Line[] {
+function replaceLines(source: Source, chosen: readonly ChosenPlace[], lineEnd: "\n" | "\r\n"): Line[] {
   const lines: Line[] = [];
   let done = 0;
   for (const { hunk, place } of chosen.toSorted((one, other) => one.place.first - other.place.first)) {
     // One by one: so many arguments as a file has lines fit into no call.
     for (const line of source.lines.slice(done, place.first)) lines.push(line);
-    for (const line of newLines(source, hunk, place, lineEnd)) lines.push(line);
+    for (const line of createNewLines(source, hunk, place, lineEnd)) lines.push(line);
     done = place.first + place.count;
   }
   return lines.concat(source.lines.slice(done));
 }
 
-function newLines(source: Source, hunk: Hunk, place: Place, end: "\n" | "\r\n"): Line[] {
+function createNewLines(source: Source, hunk: Hunk, place: Place, end: "\n" | "\r\n"): Line[] {
   const found = source.lines.slice(place.first, place.first + place.count);
   const change = refineChange(hunk.lines);
   const placed = placeChange(
@@ -318,7 +321,7 @@ function newLines(source: Source, hunk: Hunk, place: Place, end: "\n" | "\r\n"):
 }
 
 /** A file whose last line had no end keeps it so. */
-function joined(source: Source, lines: readonly Line[], lineEnd: "\n" | "\r\n"): string {
+function joinLines(source: Source, lines: readonly Line[], lineEnd: "\n" | "\r\n"): string {
   const isEnded = source.lines.at(-1)?.end !== "";
   return lines
     .map(({ text, end }, index) => {
@@ -332,15 +335,15 @@ function oldLines({ lines }: Hunk): string[] {
   return lines.flatMap(({ kind, text }) => (kind === "insert" ? [] : [text]));
 }
 
-function missingPlace(): never {
+function failMissingPlace(): never {
   throw new Error("a hunk was given no place");
 }
 
-function quoted(line: string): string {
+function quote(line: string): string {
   return JSON.stringify(line.length > 120 ? `${line.slice(0, 120)}…` : line);
 }
 
-function withPlainPunctuation(line: string): string {
+function normalizePunctuation(line: string): string {
   return line
     .trim()
     .replaceAll(/[\u2010-\u2015\u2212]/g, "-")

@@ -45,11 +45,11 @@ export function parsePatch(patchText: string): FilePatch[] {
   const patches: FilePatch[] = [];
   skipBlankLines(lines);
   for (; !lines.isDone(); skipBlankLines(lines)) patches.push(parseFile(lines));
-  return limited(withoutRepeats(patches));
+  return checkFileCount(mergeRepeats(patches));
 }
 
 /** Sections that name one file again are one: further hunks of an update, and the new text of a deleted file. */
-function withoutRepeats(patches: readonly FilePatch[]): FilePatch[] {
+function mergeRepeats(patches: readonly FilePatch[]): FilePatch[] {
   const known = new Map<string, FilePatch>();
   const distinct: FilePatch[] = [];
   for (const patch of patches) {
@@ -69,7 +69,7 @@ function join(first: FilePatch, second: FilePatch): FilePatch | undefined {
   return { ...first, later: [...(first.later ?? []), second.hunks] };
 }
 
-function limited(patches: FilePatch[]): FilePatch[] {
+function checkFileCount(patches: FilePatch[]): FilePatch[] {
   if (patches.length === 0) throw new ToolFailure("The patch names no file. Nothing was changed.");
   if (patches.length <= patchFileLimit) return patches;
   throw new ToolFailure(
@@ -89,8 +89,8 @@ class PatchLines {
     const begin = lines.findIndex(isMark(beginMark));
     if (begin === -1) throw new ToolFailure(`A patch begins with the line "${beginMark}". ${unchanged}`);
     const end = lines.findLastIndex(isMark(endMark));
-    this.#end = end > begin ? end : endWithoutMark(lines, begin);
-    this.#lines = withoutMargin(lines, begin, this.#end);
+    this.#end = end > begin ? end : findEndWithoutMark(lines, begin);
+    this.#lines = removeMargin(lines, begin, this.#end);
     this.#at = begin + 1;
   }
 
@@ -121,7 +121,7 @@ class PatchLines {
 const unchanged = "Nothing was changed.";
 
 /** The end of the text, or of the here-document or fence around it. */
-function endWithoutMark(lines: readonly string[], begin: number): number {
+function findEndWithoutMark(lines: readonly string[], begin: number): number {
   const before = lines.slice(0, begin).join("\n");
   const closing = /<<-?\s*["']?(\w+)/.exec(before)?.[1] ?? "```";
   const end = lines.findLastIndex((line) => line.trim() === closing);
@@ -129,7 +129,7 @@ function endWithoutMark(lines: readonly string[], begin: number): number {
 }
 
 /** The lines without the blanks that stand before all lines of the patch, as before its first. */
-function withoutMargin(lines: readonly string[], begin: number, end: number): readonly string[] {
+function removeMargin(lines: readonly string[], begin: number, end: number): readonly string[] {
   const margin = /^[ \t]*/.exec(lines[begin] ?? "")?.[0] ?? "";
   const inside = lines.slice(begin, end).filter((line) => line.trim() !== "");
   if (margin === "" || !inside.every((line) => line.startsWith(margin))) return lines;
@@ -227,14 +227,14 @@ function parseHunk(lines: PatchLines): Hunk | undefined {
 function parseAnchors(lines: PatchLines): string[] {
   const anchors: string[] = [];
   while (lines.peek()?.startsWith("@@")) {
-    const anchor = anchorOf(lines.take());
+    const anchor = parseAnchor(lines.take());
     if (anchor !== "") anchors.push(anchor);
   }
   return anchors;
 }
 
 /** Line numbers, as other formats of patches have them, say nothing here. */
-function anchorOf(line: string): string {
+function parseAnchor(line: string): string {
   const numbered = /^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?(.*)$/.exec(line);
   const text = (numbered?.[1] ?? line.slice(2).replace(/^ /, "")).replace(/(?:^|\s+)@@\s*$/, "");
   return /^\s*(?:\.{3}|…)?\s*$/.test(text) ? "" : text;

@@ -14,9 +14,9 @@ export async function listFolder(
   { first, count, bytes }: Range,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const { names, isComplete } = await entriesOf(path, signal);
+  const { names, isComplete } = await readEntries(path, signal);
   if (names.length === 0) return { status: "completed", output: "(The folder is empty.)" };
-  const shown = fitting(names.slice(first - 1, first - 1 + count), bytes);
+  const shown = takeFitting(names.slice(first - 1, first - 1 + count), bytes);
   if (shown.length === 0) {
     throw new ToolFailure(
       `There is no entry ${first}: the last one is ${names.length}. Use a smaller offset.`,
@@ -37,7 +37,7 @@ function entriesNotice(first: number, shown: number, known: number, total: strin
 }
 
 /** Names in their order, folders with a slash; of an enormous folder only as many as are held in memory. */
-async function entriesOf(
+async function readEntries(
   path: string,
   signal: AbortSignal,
 ): Promise<{ names: string[]; isComplete: boolean }> {
@@ -45,19 +45,19 @@ async function entriesOf(
   for await (const entry of await opendir(path)) {
     signal.throwIfAborted();
     if (names.length === entryLimit) return { names: names.sort(), isComplete: false };
-    names.push(await shownName(path, entry));
+    names.push(await displayName(path, entry));
   }
   return { names: names.sort(), isComplete: true };
 }
 
-async function shownName(folder: string, entry: Dirent): Promise<string> {
+async function displayName(folder: string, entry: Dirent): Promise<string> {
   if (entry.isDirectory()) return `${entry.name}/`;
-  return entry.isSymbolicLink() && (await leadsToFolder(join(folder, entry.name)))
+  return entry.isSymbolicLink() && (await isLinkToFolder(join(folder, entry.name)))
     ? `${entry.name}/`
     : entry.name;
 }
 
-async function leadsToFolder(link: string): Promise<boolean> {
+async function isLinkToFolder(link: string): Promise<boolean> {
   try {
     return (await stat(link)).isDirectory();
   } catch {
@@ -67,7 +67,7 @@ async function leadsToFolder(link: string): Promise<boolean> {
 }
 
 /** The first names, as many as fit; one at least. */
-function fitting(names: readonly string[], limitBytes: number): string[] {
+function takeFitting(names: readonly string[], limitBytes: number): string[] {
   let bytes = -1;
   const tooMany = names.findIndex((name) => (bytes += Buffer.byteLength(name) + 1) > limitBytes);
   return tooMany === -1 ? [...names] : names.slice(0, Math.max(1, tooMany));

@@ -1,4 +1,4 @@
-import { formatBytes, headOf, type OutputLimits } from "../output-limit.ts";
+import { formatBytes, takeHead, type OutputLimits } from "../output-limit.ts";
 import { ToolFailure } from "../tool.ts";
 
 /** Which lines or entries are wanted; `first` counts from 1. */
@@ -78,7 +78,7 @@ export class LineWindow {
     const isWhole = this.#lineLength === this.#line.length;
     const line = isWhole ? this.#line.replace(/\r$/, "") : this.#line;
     if (line.length <= lineLengthLimit) return line;
-    return `${headOf(line, lineLengthLimit)}… (line cut at ${lineLengthLimit} of ${this.#lineLength} characters)`;
+    return `${takeHead(line, lineLengthLimit)}… (line cut at ${lineLengthLimit} of ${this.#lineLength} characters)`;
   }
 }
 

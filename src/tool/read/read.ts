@@ -8,13 +8,13 @@ import { withFileAt } from "../../workspace/files/files.ts";
 import { listFolder } from "./folder-listing.ts";
 import { describeWindow, LineWindow, windowLimits } from "./line-window.ts";
 import type { Range } from "./line-window.ts";
-import { fitMedium, mediaTypeOf } from "../image/media.ts";
-import { missingPathMessage, pathPermissions, resolveToolPath, titleOf, outsideAccess } from "../paths.ts";
+import { fitMedium, detectMediaType } from "../image/media.ts";
+import { missingPathMessage, pathPermissions, resolveToolPath, titleOf, getOutsideAccess } from "../paths.ts";
 import {
   assertSamePlace,
-  byteOrderMarkOf,
+  detectByteOrderMark,
   decodeText,
-  explained,
+  explainFileErrors,
   isBinary,
   sampleBytes,
 } from "../text-file.ts";
@@ -41,7 +41,7 @@ export const readTool = defineTool<Input>({
   input: inputSchema,
   kind: "read",
   concurrency: "shared",
-  access: ({ filePath }, context) => outsideAccess(context, [filePath], { permission: "read" }),
+  access: ({ filePath }, context) => getOutsideAccess(context, [filePath], { permission: "read" }),
   async prepare(input, context) {
     const resolved = await resolveToolPath(context, input.filePath);
     if (!resolved.exists) throw new ToolFailure(await missingPathMessage(context, resolved, input.filePath));
@@ -60,7 +60,7 @@ export const readTool = defineTool<Input>({
 });
 
 function readPath(context: ToolContext, path: string, range: Range, signal: AbortSignal) {
-  return explained(path, async () => {
+  return explainFileErrors(path, async () => {
     const { kind, size } = await assertSamePlace(context.workspace, path);
     if (kind === "directory") return listFolder(path, range, signal);
     const read = size > wholeLimitBytes ? readLargeFile : readWholeFile;
@@ -89,7 +89,7 @@ async function readWholeFile(
 ): Promise<ToolResult> {
   const { bytes, hash } = await context.workspace.files.read(path);
   const head = bytes.subarray(0, sampleBytes);
-  const mime = mediaTypeOf(head);
+  const mime = detectMediaType(head);
   if (mime !== undefined) return attach(context, { path, bytes, hash, mime }, signal);
   assertText(path, head);
   const decoded = decodeText(bytes);
@@ -109,7 +109,7 @@ async function readLargeFile(
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const head = await readHead(path);
-  const mime = mediaTypeOf(head);
+  const mime = detectMediaType(head);
   if (mime !== undefined)
     return attach(context, { path, mime, ...(await context.workspace.files.read(path)) }, signal);
   assertText(path, head);
@@ -125,7 +125,7 @@ async function readPieces(
   const toItsEnd = (await file.stat()).size <= countedLimitBytes;
   const window = new LineWindow(range);
   const hash = createHash("sha256");
-  const decoder = new TextDecoder(encodingOf(head));
+  const decoder = new TextDecoder(detectEncoding(head));
   const chunks: AsyncIterable<Buffer> = file.createReadStream({ signal, autoClose: false });
   for await (const chunk of chunks) {
     hash.update(chunk);
@@ -168,13 +168,13 @@ function readHead(path: string): Promise<Buffer> {
 
 function assertText(path: string, head: Buffer): void {
   if (binaryExtensions.has(extname(path).toLowerCase())) throw new ToolFailure(binaryMessage(path));
-  const mark = byteOrderMarkOf(head);
+  const mark = detectByteOrderMark(head);
   const isUtf16 = mark === "utf16le" || mark === "utf16be";
   if (!isUtf16 && isBinary(head)) throw new ToolFailure(binaryMessage(path));
 }
 
-function encodingOf(head: Buffer): string {
-  const mark = byteOrderMarkOf(head);
+function detectEncoding(head: Buffer): string {
+  const mark = detectByteOrderMark(head);
   if (mark === "utf16le") return "utf-16le";
   return mark === "utf16be" ? "utf-16be" : "utf-8";
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import description from "../../../prompts/tools/glob.md";
 import { relativeTo } from "../../workspace/paths.ts";
 import { nameOf, resolveFolder } from "./folder.ts";
-import { outsideAccess, searchRequest } from "../paths.ts";
+import { getOutsideAccess, searchRequest } from "../paths.ts";
 import { assertSamePlace } from "../text-file.ts";
 import { defineTool, type Tool } from "../tool.ts";
 
@@ -20,7 +20,7 @@ export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
   kind: "search",
   concurrency: "shared",
   access: ({ pattern, path }, context) =>
-    outsideAccess(context, [path], {
+    getOutsideAccess(context, [path], {
       title: pattern,
       own: (found) => [searchRequest(context, "glob", pattern, found.path)],
     }),
@@ -49,7 +49,7 @@ export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
           status: "completed",
           output: [
             ...(lines.length > 0 ? lines : [`No files match in ${nameOf(folder)}.`]),
-            ...more(truncated),
+            ...truncationNote(truncated),
           ].join("\n"),
           metadata: { count: paths.length, truncated },
         };
@@ -58,7 +58,7 @@ export const globTool: Tool = defineTool<z.infer<typeof inputSchema>>({
   },
 });
 
-function more(truncated: boolean): string[] {
+function truncationNote(truncated: boolean): string[] {
   if (!truncated) return [];
   return [
     "",

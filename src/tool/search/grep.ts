@@ -6,7 +6,7 @@ import { MOST_FILE_BYTES } from "../../workspace/search/search-engine.ts";
 import type { LineMatch, LinesQuery, Search } from "../../workspace/search/search.ts";
 import { nameOf, resolvePlace } from "./folder.ts";
 import { hasNoNul } from "../invalid.ts";
-import { outsideAccess, readRequest, searchRequest } from "../paths.ts";
+import { getOutsideAccess, readRequest, searchRequest } from "../paths.ts";
 import { assertSamePlace } from "../text-file.ts";
 import { defineTool, ToolFailure, type Tool } from "../tool.ts";
 
@@ -45,7 +45,7 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
   kind: "search",
   concurrency: "shared",
   access: ({ pattern, path }, context) =>
-    outsideAccess(context, [path], {
+    getOutsideAccess(context, [path], {
       title: pattern,
       permission: "read",
       own: (found) => [searchRequest(context, "grep", pattern, found.path)],
@@ -89,7 +89,7 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
           metadata: {
             count: matches.length,
             truncated,
-            ...(large.length > 0 && { notSearched: large.length }),
+            ...(large.length > 0 && { notSearchedNote: large.length }),
           },
         };
       },
@@ -123,9 +123,9 @@ function notSearched(large: readonly string[], cwd: string): string[] {
   const names = large.slice(0, NAMED_LARGE_FILES).map((path) => relativeTo(cwd, path));
   const rest = large.length - names.length;
   const files = large.length === 1 ? "1 file" : `${large.length} files`;
-  const more = rest > 0 ? ` and ${rest} more` : "";
+  const truncationNote = rest > 0 ? ` and ${rest} more` : "";
   return [
-    `[${files} of more than ${MOST_FILE_BYTES} bytes not searched: ${names.join(", ")}${more}. Search them with a command.]`,
+    `[${files} of more than ${MOST_FILE_BYTES} bytes not searched: ${names.join(", ")}${truncationNote}. Search them with a command.]`,
   ];
 }
 

@@ -3,7 +3,7 @@ import description from "../../../prompts/tools/list.md";
 import type { PermissionRequest } from "../../permission/rule.ts";
 import { isInside, relativeTo, type ResolvedPath } from "../../workspace/paths.ts";
 import { resolveFolder } from "./folder.ts";
-import { outsideAccess, titleOf } from "../paths.ts";
+import { getOutsideAccess, titleOf } from "../paths.ts";
 import { assertSamePlace } from "../text-file.ts";
 import { defineTool, type Tool, type ToolContext } from "../tool.ts";
 
@@ -23,7 +23,7 @@ export const listTool: Tool = defineTool<z.infer<typeof inputSchema>>({
   kind: "read",
   concurrency: "shared",
   access: ({ path }, context) =>
-    outsideAccess(context, [path], { own: (resolved) => [listRequest(context, resolved)] }),
+    getOutsideAccess(context, [path], { own: (resolved) => [listRequest(context, resolved)] }),
   prepare: async ({ path, ignore = [] }, context) => {
     const folder = await resolveFolder(context, path);
     return {
@@ -35,8 +35,10 @@ export const listTool: Tool = defineTool<z.infer<typeof inputSchema>>({
         const globs = ignore.map((glob) => `!${glob}`);
         const query = { folder: folder.path, globs, limit: FILE_LIMIT, order: "path", signal } as const;
         const { paths, truncated } = await context.workspace.search.files(query);
-        const { lines, closed } = show(toTree(paths.map((found) => found.slice(folder.path.length + 1))));
-        const notes = toNotes(closed, truncated);
+        const { lines, closed } = renderTree(
+          toTree(paths.map((found) => found.slice(folder.path.length + 1))),
+        );
+        const notes = createNotes(closed, truncated);
         return {
           status: "completed",
           output: [`${folder.path}/`, ...(lines.length > 0 ? lines : ["  (no files)"]), ...notes].join("\n"),
@@ -86,7 +88,7 @@ function childFolder(parent: Folder, name: string): Folder {
 }
 
 /** Opens folder after folder, from the top, as long as what is in them fits. */
-function show(top: Folder): { lines: string[]; closed: boolean } {
+function renderTree(top: Folder): { lines: string[]; closed: boolean } {
   const opened = new Set([top]);
   let left = ENTRY_LIMIT - sizeOf(top);
   let closed = left < 0;
@@ -98,20 +100,20 @@ function show(top: Folder): { lines: string[]; closed: boolean } {
       queue.push(...folder.folders.values());
     } else closed = true;
   }
-  return { lines: [...linesOf(top, opened, "  ")].slice(0, ENTRY_LIMIT), closed };
+  return { lines: [...renderLines(top, opened, "  ")].slice(0, ENTRY_LIMIT), closed };
 }
 
 const sizeOf = (folder: Folder): number => folder.folders.size + folder.files.length;
 
-function* linesOf(folder: Folder, opened: ReadonlySet<Folder>, indent: string): Generator<string> {
+function* renderLines(folder: Folder, opened: ReadonlySet<Folder>, indent: string): Generator<string> {
   for (const [name, child] of folder.folders) {
     yield opened.has(child) ? `${indent}${name}/` : `${indent}${name}/ (${child.count} files)`;
-    if (opened.has(child)) yield* linesOf(child, opened, `${indent}  `);
+    if (opened.has(child)) yield* renderLines(child, opened, `${indent}  `);
   }
   for (const name of folder.files) yield `${indent}${name}`;
 }
 
-function toNotes(closed: boolean, truncated: boolean): string[] {
+function createNotes(closed: boolean, truncated: boolean): string[] {
   const cut = truncated
     ? [`[There are more than ${FILE_LIMIT} files; only the first in the order of their paths count.]`]
     : [];

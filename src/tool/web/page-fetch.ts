@@ -5,14 +5,14 @@ import { ToolFailure } from "../tool.ts";
 import type { PreparedCall, ToolResult } from "../tool.ts";
 import { isPublicAddress } from "./web-address.ts";
 import type { PageContent, PageFormat } from "./web-page.ts";
-import { addressesOf, sendRequest, systemLookup } from "./web-request.ts";
+import { resolveAddresses, sendRequest, systemLookup } from "./web-request.ts";
 import type { Lookup, WebResponse } from "./web-request.ts";
 
 const redirectLimit = 10;
 /** Characters of an error page that the model sees. */
 const errorExcerpt = 1_000;
 
-interface WantedPage {
+interface PageRequest {
   readonly address: string;
   readonly format: PageFormat;
   readonly timeoutS: number;
@@ -20,17 +20,17 @@ interface WantedPage {
 }
 
 /** Says what would be fetched, and from where. */
-export async function prepareFetch(wanted: WantedPage): Promise<PreparedCall> {
+export async function prepareFetch(wanted: PageRequest): Promise<PreparedCall> {
   const { address, format, timeoutS, lookup = systemLookup } = wanted;
   const url = parseUrl(address);
-  const inner = (await addressesOf(url, lookup)).filter((found) => !isPublicAddress(found));
+  const inner = (await resolveAddresses(url, lookup)).filter((found) => !isPublicAddress(found));
   const agreed = { origin: url.origin, addresses: inner };
   return {
     title: url.href,
     locations: [],
-    permissions: [permissionFor(url, inner)],
+    permissions: [createPermission(url, inner)],
     run: async ({ signal }) =>
-      show(await runFetch({ url, format, timeoutS, agreed, lookup }, signal), signal),
+      renderResult(await runFetch({ url, format, timeoutS, agreed, lookup }, signal), signal),
   };
 }
 
@@ -44,7 +44,7 @@ export async function fetchText(
   { lookup, timeoutS, signal }: { lookup: Lookup; timeoutS: number; signal: AbortSignal },
 ): Promise<string> {
   const url = parseUrl(address);
-  const agreed = { origin: url.origin, addresses: await addressesOf(url, lookup) };
+  const agreed = { origin: url.origin, addresses: await resolveAddresses(url, lookup) };
   const fetched = await runFetch({ url, format: "markdown", timeoutS, agreed, lookup }, signal);
   if (fetched.end === "elsewhere") throw new ToolFailure(`it redirects to ${fetched.to.href}, another site`);
   const { status, content } = fetched;
@@ -79,7 +79,7 @@ function assertUsable({ protocol, username, password }: URL): void {
     throw new ToolFailure("An address with a user name or password in it is not fetched. Leave them out.");
 }
 
-function permissionFor(url: URL, inner: readonly string[]): PermissionRequest {
+function createPermission(url: URL, inner: readonly string[]): PermissionRequest {
   const subject = { text: url.href, reason: `fetches ${url.href}` };
   if (inner.length === 0) return { permission: "webfetch", subjects: [subject], always: [`${url.origin}/*`] };
   const confirm = `${url.hostname} is ${inner.join(", ")}: an address of this computer or of a network that it is in`;
@@ -87,7 +87,7 @@ function permissionFor(url: URL, inner: readonly string[]): PermissionRequest {
   return { permission: "webfetch", subjects: [subject, ...local], always: [] };
 }
 
-type Fetched =
+type FetchResult =
   | { end: "elsewhere"; from: URL; to: URL }
   | {
       end: "page";
@@ -98,7 +98,7 @@ type Fetched =
       bytes: Buffer;
     };
 
-async function runFetch(fetch: Fetch, signal: AbortSignal): Promise<Fetched> {
+async function runFetch(fetch: Fetch, signal: AbortSignal): Promise<FetchResult> {
   const timeout = AbortSignal.timeout(fetch.timeoutS * 1000);
   try {
     return await fetchPage(fetch, AbortSignal.any([signal, timeout]));
@@ -111,7 +111,7 @@ async function runFetch(fetch: Fetch, signal: AbortSignal): Promise<Fetched> {
   }
 }
 
-async function fetchPage(fetch: Fetch, signal: AbortSignal): Promise<Fetched> {
+async function fetchPage(fetch: Fetch, signal: AbortSignal): Promise<FetchResult> {
   const passed: URL[] = [];
   let { url } = fetch;
   while (passed.length <= redirectLimit) {
@@ -119,7 +119,7 @@ async function fetchPage(fetch: Fetch, signal: AbortSignal): Promise<Fetched> {
     const response = await sendRequest({
       url,
       method: "GET",
-      headers: headersFor(fetch.format),
+      headers: createHeaders(fetch.format),
       addresses,
       signal,
     });
@@ -136,7 +136,7 @@ async function fetchPage(fetch: Fetch, signal: AbortSignal): Promise<Fetched> {
 
 /** Looked up anew for each request; the connection goes to just these. */
 async function reachableAddresses({ agreed, lookup }: Fetch, url: URL): Promise<readonly string[]> {
-  const addresses = await addressesOf(url, lookup);
+  const addresses = await resolveAddresses(url, lookup);
   const isAgreed = (address: string) => url.origin === agreed.origin && agreed.addresses.includes(address);
   const inner = addresses.find((address) => !isPublicAddress(address) && !isAgreed(address));
   if (inner === undefined) return addresses;
@@ -145,7 +145,7 @@ async function reachableAddresses({ agreed, lookup }: Fetch, url: URL): Promise<
   );
 }
 
-function headersFor(format: PageFormat): Record<string, string> {
+function createHeaders(format: PageFormat): Record<string, string> {
   const wanted = {
     markdown: "text/markdown, text/html;q=0.9",
     text: "text/plain, text/html;q=0.9",
@@ -180,16 +180,16 @@ async function readResponse(
   path: readonly URL[],
   response: WebResponse,
   signal: AbortSignal,
-): Promise<Fetched> {
+): Promise<FetchResult> {
   const bytes = await response.read();
   const contentType = response.headers["content-type"] ?? "";
   // What turns HTML into Markdown is as large as all tools together.
-  const { readPageAside } = await import("./page-thread.ts");
-  const content = await readPageAside({ bytes, contentType, url: path.at(-1) ?? asked }, format, signal);
+  const { readPageInWorker } = await import("./page-thread.ts");
+  const content = await readPageInWorker({ bytes, contentType, url: path.at(-1) ?? asked }, format, signal);
   return { end: "page", content, path, status: response.status, contentType, bytes };
 }
 
-function leadsAway(from: URL, to: URL): ToolResult {
+function describeRedirect(from: URL, to: URL): ToolResult {
   return {
     status: "completed",
     output: `${from.href} redirects to ${to.href}\nThat is another site, for which permission has to be asked anew. Nothing was fetched. Call webfetch with that address if you want it.`,
@@ -201,8 +201,8 @@ function isGood(status: number): boolean {
   return status >= 200 && status <= 299;
 }
 
-async function show(fetched: Fetched, signal: AbortSignal): Promise<ToolResult> {
-  if (fetched.end === "elsewhere") return leadsAway(fetched.from, fetched.to);
+async function renderResult(fetched: FetchResult, signal: AbortSignal): Promise<ToolResult> {
+  if (fetched.end === "elsewhere") return describeRedirect(fetched.from, fetched.to);
   const { content, path: passed, status, contentType, bytes } = fetched;
   const path = passed.map(({ href }) => href).join(" → ");
   const metadata = { url: passed.at(-1)?.href, status, contentType, bytes: bytes.byteLength };
@@ -215,10 +215,10 @@ async function show(fetched: Fetched, signal: AbortSignal): Promise<ToolResult> 
     };
   }
   const head = `${path} (${contentType || "no type given"}, ${bytes.byteLength} bytes)`;
-  return { ...(await shown(content, head, bytes, signal)), metadata };
+  return { ...(await renderContent(content, head, bytes, signal)), metadata };
 }
 
-async function shown(
+async function renderContent(
   content: PageContent,
   head: string,
   bytes: Buffer,

@@ -10,7 +10,7 @@ const ownThreadBytes = 256 * 1024;
  * What a model can read of the page. A large one takes seconds to become Markdown, so that this is done in a thread,
  * which an abort ends. Rejects when it is aborted.
  */
-export async function readPageAside(
+export async function readPageInWorker(
   page: Page,
   format: PageFormat,
   signal: AbortSignal,

@@ -31,21 +31,21 @@ const specialIpv6: readonly (readonly [network: string, prefix: number])[] = [
   ["3fff::", 20],
 ];
 
-const special4 = listOf("ipv4", specialIpv4);
-const global6 = listOf("ipv6", [globalIpv6]);
-const special6 = listOf("ipv6", specialIpv6);
+const special4 = createBlockList("ipv4", specialIpv4);
+const global6 = createBlockList("ipv6", [globalIpv6]);
+const special6 = createBlockList("ipv6", specialIpv6);
 
 /** Whether the IP address belongs to the public internet: not to this computer, its networks, a cloud's metadata. */
 export function isPublicAddress(address: string): boolean {
-  const ipv4 = isIPv4(address) ? address : ipv4Within(address);
+  const ipv4 = isIPv4(address) ? address : embeddedIpv4(address);
   if (ipv4 !== undefined) return !special4.check(ipv4, "ipv4");
   const [plain = ""] = address.split("%");
   return global6.check(plain, "ipv6") && !special6.check(plain, "ipv6");
 }
 
 /** The IPv4 address that an IPv6 address stands for: written `::ffff:…`, or reached through NAT64 (RFC 6052). */
-function ipv4Within(address: string): string | undefined {
-  const short = shortened(address);
+function embeddedIpv4(address: string): string | undefined {
+  const short = normalizeIpv6(address);
   const groups = /^(?:::ffff:|64:ff9b::)([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(short);
   if (groups === null) return undefined;
   const bytes = groups.slice(1).flatMap((group) => {
@@ -56,12 +56,12 @@ function ipv4Within(address: string): string | undefined {
 }
 
 /** The one spelling that URLs have: `::FFFF:127.0.0.1` is `::ffff:7f00:1`. */
-function shortened(address: string): string {
+function normalizeIpv6(address: string): string {
   const url = `http://[${address}]/`;
   return URL.canParse(url) ? new URL(url).hostname.slice(1, -1) : address;
 }
 
-function listOf(type: "ipv4" | "ipv6", networks: readonly (readonly [string, number])[]): BlockList {
+function createBlockList(type: "ipv4" | "ipv6", networks: readonly (readonly [string, number])[]): BlockList {
   const list = new BlockList();
   for (const [network, prefix] of networks) list.addSubnet(network, prefix, type);
   return list;

@@ -1,6 +1,6 @@
 import { createPlugin, htmlToMarkdown } from "@mdream/js";
 import type { TextNode } from "@mdream/js";
-import { byteOrderMarkOf, isBinary } from "../text-file.ts";
+import { detectByteOrderMark, isBinary } from "../text-file.ts";
 
 export type PageFormat = "markdown" | "text" | "html";
 
@@ -21,36 +21,36 @@ const imageTypes = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"
 const textTypes =
   /^text\/|[/+](?:json|xml|yaml|x-yaml|toml|javascript|x-javascript|ecmascript|typescript|graphql|sql|x-sh|ndjson|x-ndjson|jsonl|x-www-form-urlencoded)$/;
 const htmlTypes = new Set(["text/html", "application/xhtml+xml"]);
-const untoldTypes = new Set(["", "application/octet-stream", "binary/octet-stream"]);
+const unspecificTypes = new Set(["", "application/octet-stream", "binary/octet-stream"]);
 
 /** Whether much may have to be done with it. */
 export function mayBeHtml(contentType: string): boolean {
-  const mime = mimeOf(contentType);
-  return htmlTypes.has(mime) || untoldTypes.has(mime);
+  const mime = parseMime(contentType);
+  return htmlTypes.has(mime) || unspecificTypes.has(mime);
 }
 
 /** What a model can read of a page: HTML in the format that was asked for, other text as it is. */
 export function readPage(page: Page, format: PageFormat): PageContent {
   const { bytes, contentType, url } = page;
-  const mime = mimeOf(contentType);
+  const mime = parseMime(contentType);
   if (imageTypes.has(mime)) return { kind: "image", mime };
-  const isText = untoldTypes.has(mime) ? !isBinary(bytes) : textTypes.test(mime);
+  const isText = unspecificTypes.has(mime) ? !isBinary(bytes) : textTypes.test(mime);
   if (!isText) return { kind: "binary", mime };
-  const text = decode(bytes, charsetOf(page));
+  const text = decode(bytes, detectCharset(page));
   if (format === "html" || !isHtml(mime, text)) return { kind: "text", text };
   return { kind: "text", text: format === "markdown" ? toMarkdown(text, url) : toPlainText(text) };
 }
 
-const mimeOf = (contentType: string): string => contentType.split(";")[0]?.trim().toLowerCase() ?? "";
+const parseMime = (contentType: string): string => contentType.split(";")[0]?.trim().toLowerCase() ?? "";
 
 function isHtml(mime: string, text: string): boolean {
   if (htmlTypes.has(mime)) return true;
-  return untoldTypes.has(mime) && /^\s*<(?:!doctype html|html)\b/i.test(text.slice(0, 1000));
+  return unspecificTypes.has(mime) && /^\s*<(?:!doctype html|html)\b/i.test(text.slice(0, 1000));
 }
 
 /** A byte order mark counts before what the server says, and that before what the page says (WHATWG, encoding). */
-function charsetOf({ bytes, contentType }: Page): string {
-  const mark = byteOrderMarkOf(bytes);
+function detectCharset({ bytes, contentType }: Page): string {
+  const mark = detectByteOrderMark(bytes);
   if (mark !== undefined) return { utf8: "utf-8", utf16le: "utf-16le", utf16be: "utf-16be" }[mark];
   const beginning = bytes.subarray(0, 1024).toString("latin1");
   return (

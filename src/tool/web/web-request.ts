@@ -43,10 +43,10 @@ export const systemLookup: Lookup = async (hostname) => {
 };
 
 /** Addresses of a URL's host. Throws {@link ToolFailure} where there are none. */
-export async function addressesOf({ hostname }: URL, lookup: Lookup): Promise<readonly string[]> {
+export async function resolveAddresses({ hostname }: URL, lookup: Lookup): Promise<readonly string[]> {
   const bare = hostname.replace(/^\[|\]$/g, "");
   if (isIP(bare) !== 0) return [bare];
-  const found = await explained(hostname, () => orAfter(lookup(bare), lookupLimitMs, undefined));
+  const found = await explainNetworkErrors(hostname, () => orAfter(lookup(bare), lookupLimitMs, undefined));
   if (found === undefined || found.length === 0)
     throw new ToolFailure(`${hostname}: no address was found for the name. Check its spelling.`);
   return found;
@@ -54,11 +54,11 @@ export async function addressesOf({ hostname }: URL, lookup: Lookup): Promise<re
 
 /** Resolves with the head of the answer. Redirects are not followed. */
 export async function sendRequest(request: WebRequest): Promise<WebResponse> {
-  const response = await explained(request.url.host, () => send(request));
+  const response = await explainNetworkErrors(request.url.host, () => send(request));
   return {
     status: response.statusCode ?? 0,
     headers: response.headers,
-    read: () => explained(request.url.host, () => readBody(response, request.signal)),
+    read: () => explainNetworkErrors(request.url.host, () => readBody(response, request.signal)),
     discard: () => response.destroy(),
   };
 }
@@ -67,7 +67,7 @@ async function send({ url, method, headers, body, addresses, signal }: WebReques
   const options: RequestOptions = {
     method,
     headers: { ...headers, "accept-encoding": "gzip, deflate, br" },
-    lookup: answering(addresses),
+    lookup: createLookup(addresses),
     // A kept connection might be one to an address that was not checked.
     agent: false,
   };
@@ -80,7 +80,7 @@ async function send({ url, method, headers, body, addresses, signal }: WebReques
   }
 }
 
-function answering(addresses: readonly string[]): LookupFunction {
+function createLookup(addresses: readonly string[]): LookupFunction {
   const found = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
   return (_, { all }, callback) => {
     const [first] = found;
@@ -93,30 +93,30 @@ async function readBody(response: IncomingMessage, signal: AbortSignal): Promise
   const announced = Number(response.headers["content-length"] ?? 0);
   if (announced > bodyLimitBytes) {
     response.destroy();
-    throw tooLarge();
+    throw tooLargeError();
   }
   const chunks: Buffer[] = [];
   const collect = async (source: AsyncIterable<Buffer>) => {
-    for await (const chunk of bounded(source)) chunks.push(chunk);
+    for await (const chunk of limitBytes(source)) chunks.push(chunk);
   };
-  const decoder = decoderOf(response.headers["content-encoding"] ?? "");
+  const decoder = createDecoder(response.headers["content-encoding"] ?? "");
   await (decoder === undefined
     ? pipeline(response, collect, { signal })
-    : pipeline(response, bounded, decoder, collect, { signal }));
+    : pipeline(response, limitBytes, decoder, collect, { signal }));
   return Buffer.concat(chunks);
 }
 
 /** Counts what passes, so that a small body cannot become a huge one. */
-async function* bounded(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* limitBytes(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let bytes = 0;
   for await (const chunk of source) {
     bytes += chunk.byteLength;
-    if (bytes > bodyLimitBytes) throw tooLarge();
+    if (bytes > bodyLimitBytes) throw tooLargeError();
     yield chunk;
   }
 }
 
-function decoderOf(encoding: string) {
+function createDecoder(encoding: string) {
   switch (encoding.trim().toLowerCase()) {
     case "gzip":
     case "x-gzip":
@@ -133,14 +133,14 @@ function decoderOf(encoding: string) {
   }
 }
 
-function tooLarge(): ToolFailure {
+function tooLargeError(): ToolFailure {
   return new ToolFailure(
     `The answer is larger than ${bodyLimitBytes} bytes. Ask for a smaller part, or download it with a command.`,
   );
 }
 
 /** What goes wrong on the way is for the model to mend; aborts and bugs pass. */
-async function explained<T>(host: string, task: () => Promise<T>): Promise<T> {
+async function explainNetworkErrors<T>(host: string, task: () => Promise<T>): Promise<T> {
   try {
     return await task();
   } catch (error) {

@@ -60,7 +60,7 @@ async function runSearch(
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
     const answer = await askEndpoint(endpoint, query, AbortSignal.any([signal, timeout]));
-    return { status: "completed", output: describeResults(resultsOf(endpoint, answer).slice(0, count)) };
+    return { status: "completed", output: describeResults(extractResults(endpoint, answer).slice(0, count)) };
   } catch (error) {
     if (signal.aborted || !timeout.aborted) throw error;
     throw new ToolFailure(`The search did not answer within ${timeoutMs / 1000} seconds. Try again.`, {
@@ -74,9 +74,9 @@ async function askEndpoint(
   query: string,
   signal: AbortSignal,
 ): Promise<unknown> {
-  const { addressesOf, sendRequest, systemLookup } = await import("./web-request.ts");
-  const url = urlFor(template, query);
-  const sent = body === undefined ? undefined : JSON.stringify(filled(body, query));
+  const { resolveAddresses, sendRequest, systemLookup } = await import("./web-request.ts");
+  const url = createUrl(template, query);
+  const sent = body === undefined ? undefined : JSON.stringify(fillTemplate(body, query));
   const response = await sendRequest({
     url,
     method: sent === undefined ? "GET" : "POST",
@@ -89,18 +89,18 @@ async function askEndpoint(
       ...headers,
     },
     ...(sent !== undefined && { body: sent }),
-    addresses: await addressesOf(url, systemLookup),
+    addresses: await resolveAddresses(url, systemLookup),
     signal,
   });
   // Redirects are not followed: the headers may hold a key, and it is for this host only.
   const text = (await response.read()).toString("utf8");
-  if (response.status >= 200 && response.status <= 299) return parsed(text);
+  if (response.status >= 200 && response.status <= 299) return parseJson(text);
   throw new ToolFailure(
     `The search answered with status ${response.status}. Tell the person if it stays so. ${excerpt(text, errorExcerpt)}`.trim(),
   );
 }
 
-function urlFor(template: string, query: string): URL {
+function createUrl(template: string, query: string): URL {
   const text = template.replaceAll("{query}", () => encodeURIComponent(query));
   if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return new URL(text);
   throw new ToolFailure(
@@ -109,14 +109,16 @@ function urlFor(template: string, query: string): URL {
 }
 
 /** The body with the query in every text in which `{query}` stands. */
-function filled(template: unknown, query: string): unknown {
+function fillTemplate(template: unknown, query: string): unknown {
   if (typeof template === "string") return template.replaceAll("{query}", () => query);
-  if (Array.isArray(template)) return template.map((item: unknown) => filled(item, query));
+  if (Array.isArray(template)) return template.map((item: unknown) => fillTemplate(item, query));
   if (typeof template !== "object" || template === null) return template;
-  return Object.fromEntries(Object.entries(template).map(([key, value]) => [key, filled(value, query)]));
+  return Object.fromEntries(
+    Object.entries(template).map(([key, value]) => [key, fillTemplate(value, query)]),
+  );
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -139,17 +141,18 @@ const usualKeys = {
   text: ["text", "snippet", "description", "content"],
 };
 
-function resultsOf({ results, fields }: SearchEndpointConfig, answer: unknown): Result[] {
+function extractResults({ results, fields }: SearchEndpointConfig, answer: unknown): Result[] {
   const paths = results === undefined ? usualKeys.results : [results];
-  const lists = [...paths.map((path) => at(answer, path)), answer];
+  const lists = [...paths.map((path) => getAtPath(answer, path)), answer];
   const list: readonly unknown[] | undefined = lists.find((value) => Array.isArray(value));
   if (list === undefined)
     throw new ToolFailure(
       `The search's answer has no list of results at ${paths.join(", ")}. Tell the person to set "results" in the configuration.`,
     );
   const textAt = (item: unknown, own: string | undefined, usual: readonly string[]) =>
-    (own === undefined ? usual : [own]).map((path) => toText(at(item, path))).find((text) => text !== "") ??
-    "";
+    (own === undefined ? usual : [own])
+      .map((path) => toText(getAtPath(item, path)))
+      .find((text) => text !== "") ?? "";
   return list.map((item) => ({
     title: textAt(item, fields?.title, usualKeys.title),
     url: textAt(item, fields?.url, usualKeys.url),
@@ -158,7 +161,7 @@ function resultsOf({ results, fields }: SearchEndpointConfig, answer: unknown): 
 }
 
 /** The value at a path of keys with dots between them. */
-function at(value: unknown, path: string): unknown {
+function getAtPath(value: unknown, path: string): unknown {
   return path.split(".").reduce<unknown>((inner, key) => {
     if (typeof inner !== "object" || inner === null || !Object.hasOwn(inner, key)) return undefined;
     return Reflect.get(inner, key);
