@@ -77,7 +77,7 @@ function failure(name: string, file: string, asked: Exclude<Asked, { outcome: "v
 }
 
 function inputProblem(lines: string): string {
-  return `The arguments do not fit. Call the tool again with these put right:\n${lines}`;
+  return `Invalid arguments. Call the tool again with these fixed:\n${lines}`;
 }
 
 function titleOf(name: string, args: unknown): string {

@@ -3,23 +3,23 @@ import type { StructuredPatchHunk } from "diff";
 import { countLines, takeHead } from "./output-limit.ts";
 
 export interface Comparison {
-  /** Lines added and taken away. */
+  /** Lines added and removed. */
   readonly additions: number;
   readonly deletions: number;
-  /** The first line of the new text that differs, counted from 1. */
+  /** First line of the new text that differs, from 1. */
   readonly firstLine: number;
-  /** The changed places as they read now, `12: text`, with two lines around each. */
+  /** The changed places in the new text, as `12: text`, each with two lines of context. */
   readonly excerpt: string;
 }
 
-/** Two unrelated texts of 5,000 lines would hold the process up for seconds. */
+/** Without a limit, two unrelated texts of 5,000 lines would block the process for seconds. */
 const comparisonLimitMs = 200;
 const editLengthLimit = 4_000;
 const contextLines = 2;
 const excerptLimitLines = 30;
 const excerptLineLimit = 200;
 
-/** Compares two texts line by line; null is "no such file". Gives up on very different ones and counts all lines. */
+/** Compares two texts line by line; null means "no such file". Counts all lines if the texts are very different. */
 export function compareTexts(before: string | null, after: string): Comparison {
   const hunks = before === null ? undefined : createHunks(before, after);
   if (hunks === undefined) return compareWhole(before ?? "", after);
@@ -44,7 +44,7 @@ function createHunks(before: string, after: string): StructuredPatchHunk[] | und
   return patch?.hunks.map((hunk) => ({ ...hunk, newStart: hunk.newStart + linesAbove }));
 }
 
-/** The length of the lines that both texts begin with, but for those that are shown around a change. */
+/** Length of the common first lines, without the context lines of a change. */
 function commonPrefixLength(before: string, after: string): number {
   let at = 0;
   while (at < before.length && at < after.length && before.charCodeAt(at) === after.charCodeAt(at)) at++;
@@ -56,7 +56,7 @@ function commonPrefixLength(before: string, after: string): number {
   return at + 1;
 }
 
-/** The same of the lines that both end with, behind what both begin with. */
+/** Length of the common last lines, without the context lines and without the common beginning. */
 function commonSuffixLength(before: string, after: string, beginning: number): number {
   const most = Math.min(before.length, after.length) - beginning;
   let length = 0;

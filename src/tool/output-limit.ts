@@ -6,20 +6,20 @@ import { makeFolder } from "../base/files/make-folder.ts";
 
 export interface OutputLimits {
   readonly maxLines?: number;
-  /** Of UTF-8. */
+  /** In UTF-8. */
   readonly maxBytes?: number | undefined;
-  /** Where the whole is kept when it is cut. */
+  /** Folder in which the whole output is stored if it is cut. */
   readonly folder: string;
-  /** How to get at the rest; read and grep when left out. */
+  /** Says how to get the rest; read and grep by default. */
   readonly hint?: string;
-  /** Which end stays: commands say what matters last, all others first. */
+  /** Which end is kept: `tail` for commands, which print the important part last. */
   readonly keep?: "head" | "tail";
 }
 
 export interface LimitedOutput {
   readonly text: string;
   readonly truncated: boolean;
-  /** The file with the whole, if it was cut and could be kept. */
+  /** The file with the whole output, if it was cut and could be saved. */
   readonly path?: string;
 }
 
@@ -27,7 +27,7 @@ export const outputLimitLines = 2_000;
 export const outputLimitBytes = 50 * 1024;
 export const defaultHint = "Read it in parts with read, or search it with grep.";
 
-/** Cuts what is too long for the model at whole characters, keeps the whole in a file and says how to get at it. */
+/** Cuts output that is too long for the model, stores the whole in a file, and adds a note on how to read it. */
 export async function limitOutput(text: string, limits: OutputLimits): Promise<LimitedOutput> {
   const {
     maxLines = outputLimitLines,
@@ -43,18 +43,18 @@ export async function limitOutput(text: string, limits: OutputLimits): Promise<L
   return { text: shown, truncated: true, path: saved.path };
 }
 
-/** The first or last part of the text that has at most so many lines and bytes of UTF-8. */
+/** Returns the first or last part of the text within the limits, cut between characters. */
 export function cutText(text: string, maxLines: number, maxBytes: number, keep: "head" | "tail"): string {
   if (keep === "head") return headBytes(headLines(text, maxLines), maxBytes);
   return tailBytes(tailLines(text, maxLines), maxBytes);
 }
 
-/** The first part of the text, at most so many UTF-16 units long, never half a character. */
+/** Returns the first part of the text, in UTF-16 units, without splitting a character. */
 export function takeHead(text: string, maxLength: number): string {
   return text.slice(0, isInsidePair(text, maxLength) ? maxLength - 1 : maxLength);
 }
 
-/** The beginning and the end of a longer text, with a note between them of how much is missing. */
+/** Cuts the middle of a longer text and says how much is missing. */
 export function cutMiddle(text: string, length: number, headShare = 0.5): string {
   if (text.length <= length) return text;
   const head = Math.round(length * headShare);
@@ -63,7 +63,6 @@ export function cutMiddle(text: string, length: number, headShare = 0.5): string
   return `${takeHead(text, head)}\n${note}\n${end}`.toWellFormed();
 }
 
-/** A size as people read it. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1_024) return `${bytes} bytes`;
   return bytes < 1_024 * 1_024
@@ -83,7 +82,7 @@ function fits(text: string, maxLines: number, maxBytes: number): boolean {
 
 type SaveResult = { path: string; problem?: undefined } | { path?: undefined; problem: string };
 
-/** The work is done by now: that its output cannot be kept is said, and does not make it fail. */
+/** Must not throw: the work is done, so a failed save is only reported. */
 async function saveWhole(folder: string, text: string): Promise<SaveResult> {
   const path = join(folder, `tool_${uuidv7().replaceAll("-", "")}`);
   try {
@@ -91,7 +90,7 @@ async function saveWhole(folder: string, text: string): Promise<SaveResult> {
     await writeFile(path, text, { mode: 0o600, flag: "wx" });
     return { path };
   } catch (error) {
-    // A part of it would take the room that is left on a full disk.
+    // A partial file would take the remaining space of a full disk.
     await rm(path, { force: true }).catch(() => {});
     return { problem: messageOf(error) };
   }
@@ -102,7 +101,7 @@ function createNotice(text: string, kept: string, saved: SaveResult, hint: strin
   const bytes = Buffer.byteLength(text) - Buffer.byteLength(kept);
   const missing = `${lines > 0 ? `${formatCount(lines, "line")}, ` : ""}${formatCount(bytes, "byte")}`;
   if (saved.path === undefined)
-    return `[Cut: ${missing} are missing, and the whole could not be kept: ${saved.problem}]`;
+    return `[Cut: ${missing} are missing, and the whole could not be saved: ${saved.problem}]`;
   return `[Cut: ${missing} are missing here. The whole is in ${saved.path}. ${hint}]`;
 }
 
@@ -150,7 +149,7 @@ function tailBytes(text: string, maxBytes: number): string {
   return text.slice(isInsidePair(text, from) ? from + 1 : from);
 }
 
-/** Whether the byte goes on with a character rather than beginning one. */
+/** Whether the byte continues a UTF-8 character. */
 function isContinuation(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;
 }

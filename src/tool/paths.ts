@@ -19,7 +19,7 @@ import type { Access, ToolContext } from "./tool.ts";
 
 type InWorkspace = Pick<ToolContext, "workspace">;
 
-/** Resolves a path that the model gave. Throws {@link ToolFailure} for what no tool may touch. */
+/** Resolves a path from the model. Throws {@link ToolFailure} for devices, sockets and the like. */
 export async function resolveToolPath({ workspace }: InWorkspace, raw: string): Promise<ResolvedPath> {
   const resolved = await resolveOrFail(raw, workspace);
   if (resolved.kind !== "special") return resolved;
@@ -29,8 +29,10 @@ export async function resolveToolPath({ workspace }: InWorkspace, raw: string): 
 }
 
 /**
- * What it takes to read or edit the path: the permission itself, on the path relative to the working directory (or
- * absolute when outside) and with `/`; and `external_directory` on its folder when it lies under no root.
+ * Returns the permissions to read or edit the path:
+ *
+ * - the permission itself, for the path relative to the working directory (absolute if outside), with `/`;
+ * - `external_directory` for its folder, if it is under no root.
  */
 export function pathPermissions(
   { workspace }: InWorkspace,
@@ -49,8 +51,8 @@ export function pathPermissions(
 }
 
 /**
- * What a call needs that names paths outside the workspace, whatever is there. Undefined where none lies outside.
- * `own` is what it needs besides; `permission` is what it does with the paths, where it does more than look there.
+ * Returns the permissions for a call with paths outside the workspace, whether they exist or not. Undefined if none is
+ * outside. `own` adds further permissions; `permission` is set if the call reads or edits the paths.
  */
 export async function getOutsideAccess(
   context: InWorkspace,
@@ -72,24 +74,24 @@ export async function getOutsideAccess(
 }
 
 interface OutsideUse {
-  /** The paths unless given. */
+  /** Defaults to the paths. */
   readonly title?: string;
   readonly permission?: "read" | "edit";
   readonly own?: (resolved: ResolvedPath) => PermissionRequest[];
 }
 
-/** `external_directory`, where the path lies under no root. */
+/** Returns `external_directory` if the path is under no root. */
 export function externalPermissions({ workspace }: InWorkspace, resolved: ResolvedPath): PermissionRequest[] {
   return isInside(resolved.path, workspace.roots) ? [] : [externalRequest(workspace, resolved)];
 }
 
-/** What the kernel makes up is refused by its name alone, or by the workspace's own link to it. */
+/** Whether the path is outside the workspace. Kernel paths are excluded: they are refused by name. */
 function isOutside({ workspace }: InWorkspace, { path, asked }: ResolvedPath): boolean {
   const { roots } = workspace;
   return !isInside(path, roots) && !isKernelPath(isInside(asked, roots) ? path : asked);
 }
 
-/** Where links lead that cannot be followed is said later, too. */
+/** Resolves a path without revealing errors: links that cannot be followed are reported later. */
 async function resolveUnseen({ workspace }: InWorkspace, raw: string): Promise<ResolvedPath> {
   try {
     return await resolvePath(raw, workspace);
@@ -100,13 +102,13 @@ async function resolveUnseen({ workspace }: InWorkspace, raw: string): Promise<R
   }
 }
 
-/** What it takes to read a file that a search came upon, by its absolute real path. */
+/** Returns the permission to read a file found by a search, by its absolute real path. */
 export function readRequest({ workspace }: InWorkspace, path: string): PermissionRequest {
   const text = relativeTo(workspace.cwd, path);
   return { permission: "read", subjects: [{ text, also: otherSpellings(text, [path]) }], always: [] };
 }
 
-/** What it takes to search by a pattern; in the folder of whole outputs rules go by the place. */
+/** Returns the permission to search by a pattern; in the folder of stored outputs, rules match the path. */
 export function searchRequest(
   { workspace }: InWorkspace,
   permission: "grep" | "glob",
@@ -118,19 +120,19 @@ export function searchRequest(
   return { permission, subjects: [subject], always: isOutput ? [] : ["*"] };
 }
 
-/** The path as it stands in titles: relative to the working directory where it lies inside. */
+/** The path for titles: relative to the working directory if inside. */
 export function titleOf({ workspace }: InWorkspace, resolved: ResolvedPath): string {
   return relativeTo(workspace.cwd, resolved.path);
 }
 
-/** Why a path does not exist, with up to three names beside it that come close. */
+/** Message for a missing path, with up to three similar names. */
 export async function missingPathMessage(
   { workspace }: InWorkspace,
   resolved: ResolvedPath,
   raw: string,
 ): Promise<string> {
   const folder = dirname(resolved.path);
-  // Names outside the workspace are nobody's business before the person was asked.
+  // Names outside the workspace must not be revealed before approval.
   const near = isInside(folder, workspace.roots)
     ? await findSimilarNames(folder, basename(resolved.path))
     : [];
@@ -154,7 +156,7 @@ async function explainUserErrors<T>(task: () => T | Promise<T>): Promise<T> {
   }
 }
 
-/** A deny or ask on the absolute path, or on the link that was asked for, bites too. */
+/** Subject with all spellings, so that rules for the absolute path or for the link apply too. */
 function subjectOf({ cwd, roots }: Workspace, { path, asked }: ResolvedPath): Subject {
   const text = relativeTo(cwd, path);
   const named = isInside(path, roots) ? {} : { named: relativeTo(cwd, asked) };
@@ -175,7 +177,7 @@ function externalRequest({ home }: Workspace, { path, asked, kind }: ResolvedPat
   };
 }
 
-/** The root of the disk, the home folder and what holds it are never offered as a whole. */
+/** Whether the folder is the root, the home folder or above it; these are never offered as a whole. */
 function isTooWide(folder: string, home: string): boolean {
   return dirname(folder) === folder || isInside(home, [folder]);
 }
@@ -184,7 +186,7 @@ function otherSpellings(text: string, spellings: readonly string[]): string[] {
   return [...new Set(spellings.map(withSlashes))].filter((spelling) => spelling !== text);
 }
 
-/** A name with `*` or `?` in it, offered as a pattern, would allow more than what it names. */
+/** Whether the name has no wildcards, and so allows only itself when offered as a pattern. */
 function isLiteral(text: string): boolean {
   return !/[*?]/.test(text);
 }
@@ -202,7 +204,7 @@ async function findSimilarNames(folder: string, name: string): Promise<string[]>
   return closest.slice(0, suggestionLimit).map(({ other }) => other);
 }
 
-/** How many letters to change; a name that contains the other counts as close. */
+/** Edit distance; a name that contains the other counts as close. */
 function nameDistance(wanted: string, other: string): number {
   if (other.includes(wanted) || (other.length > 2 && wanted.includes(other)))
     return Math.min(2, distance(wanted, other));
@@ -213,7 +215,7 @@ async function listNames(folder: string): Promise<string[]> {
   try {
     return await readdir(folder);
   } catch (error) {
-    // Without the folder, or without the right to list it, there is nothing to suggest.
+    // The folder is missing or not readable: there is nothing to suggest.
     if (codeOf(error) === undefined) throw error;
     return [];
   }

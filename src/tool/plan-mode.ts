@@ -13,7 +13,7 @@ import type { PreparedCall, Preview, ToolContext } from "./tool.ts";
 
 const inputSchema = z.object({});
 
-/** Characters of a plan that are shown with the question whether to carry it out. */
+/** Characters of a plan shown with the permission request. */
 const planPreviewLimit = 20_000;
 
 const planAgent = "plan";
@@ -92,7 +92,7 @@ async function listMarkdown(folder: string): Promise<string[]> {
   try {
     return (await readdir(folder)).filter((name) => name.endsWith(".md")).map((name) => join(folder, name));
   } catch (error) {
-    // Without such a folder there are no plans in it.
+    // The folder does not exist.
     if (codeOf(error) === undefined) throw error;
     return [];
   }

@@ -7,7 +7,7 @@ import type { ToolResult } from "./tool.ts";
 const questionLimit = 8;
 const optionLimit = 12;
 const headerLimit = 30;
-/** Characters of a label, and of a question or a description: they stand in a narrow panel. */
+/** Characters of a label, and of a question or a description; the editor's panel is narrow. */
 const labelLimit = 200;
 const textLimit = 2_000;
 const titleLimit = 100;
@@ -67,10 +67,10 @@ function titleOf(questions: readonly InquiryQuestion[]): string {
   return line.length > titleLimit ? `${line.slice(0, titleLimit)}…` : line;
 }
 
-function toResult(questions: readonly InquiryQuestion[], asked: InquiryOutcome): ToolResult {
-  switch (asked.outcome) {
+function toResult(questions: readonly InquiryQuestion[], inquiry: InquiryOutcome): ToolResult {
+  switch (inquiry.outcome) {
     case "answered":
-      return { status: "completed", output: describeAnswers(questions, asked.answers) };
+      return { status: "completed", output: describeAnswers(questions, inquiry.answers) };
     case "declined":
       return {
         status: "completed",
@@ -84,12 +84,12 @@ function toResult(questions: readonly InquiryQuestion[], asked: InquiryOutcome):
         stop: "rejected",
       };
     case "cancelled":
-      return { status: "failed", error: "The person cancelled the turn.", stop: "cancelled" };
+      return { status: "failed", error: "The user cancelled the turn.", stop: "cancelled" };
     case "unavailable":
-      if (asked.problem !== undefined)
+      if (inquiry.problem !== undefined)
         return {
           status: "failed",
-          error: `Nobody was asked: ${asked.problem} Take the most sensible assumption and name it. If there is none, put the question into your answer as text, with its options, and end your turn.`,
+          error: `Nobody was asked: ${inquiry.problem} Take the most sensible assumption and name it. If there is none, put the question into your answer as text, with its options, and end your turn.`,
         };
       return {
         status: "completed",
@@ -101,7 +101,7 @@ function toResult(questions: readonly InquiryQuestion[], asked: InquiryOutcome):
 
 function describeAnswers(questions: readonly InquiryQuestion[], answers: readonly InquiryAnswer[]): string {
   const lines = questions.map(({ question }, index) => `- ${question}\n  ${describeAnswer(answers[index])}`);
-  return ["The person answered:", ...lines].join("\n");
+  return ["The user answered:", ...lines].join("\n");
 }
 
 function describeAnswer(answer: InquiryAnswer | undefined): string {

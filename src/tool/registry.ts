@@ -18,7 +18,7 @@ import { webfetchTool } from "./web/webfetch.ts";
 import { searchTools } from "./web/websearch.ts";
 import { writeTool } from "./edit/write.ts";
 
-/** The tools that come with the program. */
+/** Creates the built-in tools. */
 export function builtInTools(deps: {
   analyze: AnalyzeCommand;
   skills: readonly Skill[];

@@ -9,7 +9,7 @@ import type { Skill } from "../skill/skill.ts";
 import { withSlashes } from "../workspace/paths.ts";
 import { defineTool, type Tool, ToolFailure, type ToolResult } from "./tool.ts";
 
-/** Names of a skill's files that are told with it, and of skills where a wrong one was asked for. */
+/** File names listed with a skill, and skill names listed for an unknown one. */
 const filesLimit = 10;
 const namesLimit = 30;
 
@@ -46,10 +46,10 @@ async function loadSkill(skill: Skill): Promise<ToolResult> {
   return { status: "completed", output, notes: describeFolder(skill, names).join("\n") };
 }
 
-/** The text as it is now; a link that was put in its place meanwhile could lead anywhere. */
+/** Reads the current text, but follows no link that replaced the file meanwhile. */
 async function readBody({ path }: Skill): Promise<string> {
   try {
-    if ((await realpath(path)) !== path) throw new ToolFailure("it leads somewhere else than before");
+    if ((await realpath(path)) !== path) throw new ToolFailure("it is now a link to another place");
     return (await readMarkdownFile(path)).body;
   } catch (thrown) {
     const message = `${path} cannot be read: ${messageOf(thrown)}. Go on without it.`;

@@ -3,24 +3,24 @@ import introduction from "../../prompts/tools/task.md";
 import type { Agent } from "../agent/agent.ts";
 import { defineTool, type TaskOutcome, type Tool, ToolFailure, type ToolResult } from "./tool.ts";
 
-/** An agent that a task can name. The model reads nothing of hidden ones. */
+/** An agent that a task can name. Hidden agents are not listed for the model. */
 type TaskAgent = Pick<Agent, "name" | "description" | "hidden">;
 
-/** Agents that are listed; a person who has more names one with `@`. */
+/** Agents listed for the model; others can be called with `@`. */
 const agentsLimit = 60;
 /** Characters of one agent's description in the list. */
 const descriptionLimit = 600;
 
-/** Characters: it becomes a session's title. */
+/** Characters; becomes the title of the child session. */
 const descriptionLength = 500;
 
 const inputSchema = z.object({
-  description: z.string().min(1).max(descriptionLength).describe("What it is about, in three to five words."),
-  prompt: z.string().min(1).describe("All that the agent must know to do it."),
+  description: z.string().min(1).max(descriptionLength).describe("The task in three to five words."),
+  prompt: z.string().min(1).describe("Everything that the agent must know to do the task."),
   subagent_type: z.string().describe("The agent's name, as it is listed."),
-  task_id: z.string().optional().describe("An earlier task that goes on."),
+  task_id: z.string().optional().describe("An earlier task to continue."),
   session_id: z.string().optional().describe("The same as task_id."),
-  command: z.string().optional().describe("The command that led to it, if one did."),
+  command: z.string().optional().describe("The command that started the task, if any."),
 });
 
 /** Runs one of these agents in a child session. */
@@ -74,7 +74,7 @@ function unknownAgent(name: string, all: readonly TaskAgent[]): string {
 
 function toResult(agent: string, outcome: TaskOutcome): ToolResult {
   const { taskId, end, reason, changes, calls, cost, summary, model } = outcome;
-  const said = outcome.text === "" ? "(The agent wrote no report.)" : outcome.text;
+  const report = outcome.text === "" ? "(The agent wrote no report.)" : outcome.text;
   const notes = [
     "<task_metadata>",
     `task_id: ${taskId}`,
@@ -84,9 +84,9 @@ function toResult(agent: string, outcome: TaskOutcome): ToolResult {
   ].join("\n");
   const metadata = { sessionId: taskId, agent, ...(model && { model }), state: end, calls, cost, summary };
   const more = { notes, changes, metadata };
-  if (end === "finished") return { status: "completed", output: said, ...more };
+  if (end === "finished") return { status: "completed", output: report, ...more };
   const why = reason ?? "The task ended before it was done.";
-  const text = [why, ...(outcome.text === "" ? [] : ["", "Its last words:", said])].join("\n");
+  const text = [why, ...(outcome.text === "" ? [] : ["", "Its last message:", report])].join("\n");
   if (end === "cutShort" || end === "stopped") return { status: "completed", output: text, ...more };
   return { status: "failed", error: text, ...more };
 }

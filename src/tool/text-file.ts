@@ -10,12 +10,12 @@ import type { Comparison } from "./diff.ts";
 import { ToolFailure } from "./tool.ts";
 import type { SeenFiles, ToolContext } from "./tool.ts";
 
-/** How text becomes bytes again without a change to what was not edited. */
+/** The encoding with which unedited text becomes the same bytes again. */
 export interface TextFormat {
-  /** `latin1` stands for any bytes that are not UTF-8: each byte is one character, and comes back as it was. */
+  /** `latin1` is used for bytes that are not UTF-8: each byte is one character and is preserved. */
   readonly encoding: "utf8" | "utf16le" | "utf16be" | "latin1";
   readonly byteOrderMark: boolean;
-  /** The line ending that most lines have. */
+  /** The most frequent line ending. */
   readonly lineEnd: "\n" | "\r\n";
 }
 
@@ -31,12 +31,12 @@ export interface TextFile {
 
 export const newFileFormat: TextFormat = { encoding: "utf8", byteOrderMark: false, lineEnd: "\n" };
 
-/** Files above it are neither edited nor overwritten: their whole text would have to be compared and shown. */
+/** Larger files are neither edited nor overwritten, because the whole text is compared and shown. */
 export const editLimitBytes = 10 * 1024 * 1024;
-/** How much of a file is looked at to tell text from other bytes. */
+/** Bytes examined to distinguish text from binary files. */
 export const sampleBytes = 4096;
 
-/** Reads a file that is to be changed. Throws {@link ToolFailure} when it is no text or too large. */
+/** Reads a file before a change. Throws {@link ToolFailure} if it is binary or too large. */
 export async function loadTextFile({ files }: Workspace, path: string): Promise<TextFile> {
   const { bytes, hash } = await explainFileErrors(path, () => files.read(path));
   if (bytes.byteLength > editLimitBytes) throw new ToolFailure(tooLarge(path, bytes.byteLength));
@@ -45,7 +45,7 @@ export async function loadTextFile({ files }: Workspace, path: string): Promise<
   return { path, bytes, hash, ...decoded };
 }
 
-/** The text of the bytes, or undefined when they are no text. */
+/** Decodes the bytes; undefined if they are not text. */
 export function decodeText(bytes: Buffer): { text: string; format: TextFormat } | undefined {
   const mark = detectByteOrderMark(bytes);
   const decoded = mark === undefined ? decodeUnmarked(bytes) : decodeMarked(bytes, mark);
@@ -61,7 +61,7 @@ export function decodeText(bytes: Buffer): { text: string; format: TextFormat } 
   };
 }
 
-/** Throws {@link ToolFailure} for a character that the file's encoding does not have. */
+/** Throws {@link ToolFailure} for a character that the encoding lacks. */
 export function encodeText(text: string, { encoding, byteOrderMark }: TextFormat): Buffer {
   const whole = byteOrderMark ? `\uFEFF${text}` : text;
   if (encoding === "latin1") return encodeLatin1(whole);
@@ -70,7 +70,7 @@ export function encodeText(text: string, { encoding, byteOrderMark }: TextFormat
   return encoding === "utf16le" ? units : units.swap16();
 }
 
-/** Which encoding a byte order mark at the beginning names. */
+/** Detects the encoding by a byte order mark. */
 export function detectByteOrderMark(bytes: Uint8Array): "utf8" | "utf16le" | "utf16be" | undefined {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return "utf8";
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf16le";
@@ -78,21 +78,21 @@ export function detectByteOrderMark(bytes: Uint8Array): "utf8" | "utf16le" | "ut
   return undefined;
 }
 
-/** Other than tabs and line ends; what is above 127 are letters of other encodings. */
+/** Control characters except tabs and line ends; bytes above 127 are letters in other encodings. */
 const control = /(?![\t\n\f\r\u{7f}-\u{9f}])\p{Cc}/gu;
-/** Begins a color. */
+/** Starts an ANSI color sequence. */
 const escape = "\u001b";
 
-/** Judged by the first bytes: a NUL, or more than 30 % control characters, is no text. */
+/** Whether the first bytes contain a NUL or more than 30 % control characters. */
 export function isBinary(bytes: Uint8Array): boolean {
   const sample = bytes.subarray(0, sampleBytes);
   if (sample.includes(0)) return true;
-  // An expression looks at them four times as fast as a loop whose code is not compiled yet.
+  // A regular expression is four times as fast as a loop that is not yet compiled.
   const controls = Buffer.from(sample).toString("latin1").match(control) ?? [];
   return controls.filter((sign) => sign !== escape).length > sample.length * 0.3;
 }
 
-/** Throws {@link ToolFailure} unless this session knows the file's present content. */
+/** Throws {@link ToolFailure} unless this session has read the file's current content. */
 export function requireSeen(seen: SeenFiles, { path, hash }: TextFile): void {
   const known = seen.get(path);
   if (known === undefined) throw new ToolFailure(`${path} was not read in this session. Read it first.`);
@@ -105,7 +105,7 @@ export function staleMessage(path: string): string {
 
 export interface TextChange {
   readonly path: string;
-  /** What is replaced; undefined when the file is new. */
+  /** The replaced file; undefined if the file is new. */
   readonly before: TextFile | undefined;
   readonly text: string;
   readonly comparison?: Comparison;
@@ -113,20 +113,22 @@ export interface TextChange {
 
 export interface SavedText {
   readonly change: FileChange;
-  /** What the model must know of a text that the editor changed while it saved it; otherwise empty. */
+  /** Tells the model that the editor changed the text while saving; otherwise empty. */
   readonly note: string;
 }
 
 /**
- * Writes the text in the file's own encoding, keeps both contents as snapshots and remembers what was written.
- * Call it under the file's lock. Throws {@link ToolFailure} when the disk no longer holds `before`.
+ * Writes the text in the file's encoding, stores both contents as snapshots and marks the file as seen.
+ *
+ * - The caller must hold the file's lock.
+ * - Throws {@link ToolFailure} if the file no longer has the content `before`.
  */
 export async function saveText(context: ToolContext, change: TextChange): Promise<SavedText> {
   const { path, before, text } = change;
   const { files, snapshots } = context.workspace;
   const bytes = encodeText(text, before?.format ?? newFileFormat);
-  // Kept before the write: what cannot be undone because the disk is full is not done.
-  const kept = {
+  // Stored before the write: if the disk is full, nothing is changed that could not be undone.
+  const hashes = {
     before: before ? await saveSnapshot(snapshots, path, before.bytes) : null,
     after: await saveSnapshot(snapshots, path, bytes),
   };
@@ -138,21 +140,21 @@ export async function saveText(context: ToolContext, change: TextChange): Promis
   const operation = before ? "update" : "add";
   if (written.bytes === undefined) {
     const { additions, deletions } = change.comparison ?? compareTexts(before?.text ?? null, text);
-    return { change: { path, operation, ...kept, additions, deletions }, note: "" };
+    return { change: { path, operation, ...hashes, additions, deletions }, note: "" };
   }
   const formatted = decodeText(written.bytes)?.text ?? text;
   const { additions, deletions } = compareTexts(before?.text ?? null, formatted);
   const { after, note } = await saveFormatted(snapshots, written.bytes);
-  return { change: { path, operation, ...kept, after, additions, deletions }, note };
+  return { change: { path, operation, ...hashes, after, additions, deletions }, note };
 }
 
-/** It is written by now: what cannot be kept of it cannot be shown or undone, and that is said. */
+/** Must not throw: the file is already written, so a failed snapshot is only reported. */
 async function saveFormatted(snapshots: Snapshots, bytes: Buffer) {
   try {
     return { after: await snapshots.save(bytes), note: formattedNote };
   } catch (error) {
     const problem = storeProblems.get(codeOf(error) ?? "") ?? messageOf(error);
-    const lost = `The file as it stands now could not be kept (${problem}), so that this change can be neither shown nor undone: tell the person.`;
+    const lost = `The new file content could not be saved (${problem}), so this change can be neither shown nor undone: tell the user.`;
     return { after: undefined, note: `${formattedNote} ${lost}` };
   }
 }
@@ -160,7 +162,7 @@ async function saveFormatted(snapshots: Snapshots, bytes: Buffer) {
 const formattedNote =
   "The editor changed the text when it saved it, as its formatter does: read the file before you edit it again.";
 
-/** Keeps what a change can be undone with. A failure of the disk becomes a {@link ToolFailure}. */
+/** Stores a content so that a change can be undone. Throws {@link ToolFailure} if the disk fails. */
 export async function saveSnapshot(
   snapshots: Snapshots,
   path: string,
@@ -171,7 +173,7 @@ export async function saveSnapshot(
   } catch (error) {
     const problem = storeProblems.get(codeOf(error) ?? "") ?? messageOf(error);
     throw new ToolFailure(
-      `${path} was not changed, because what undo needs of it cannot be kept: ${problem}. Ask the person to see to the folder where sessions are stored.`,
+      `${path} was not changed, because its content cannot be saved for undo: ${problem}. Ask the user to check the folder where sessions are stored.`,
       { cause: error },
     );
   }
@@ -184,8 +186,8 @@ const storeProblems: ReadonlyMap<string, string> = new Map([
   ["EROFS", "the disk is read-only"],
   ["EACCES", "permission was denied"],
   ["EPERM", "permission was denied"],
-  ["ENOTDIR", "a file stands where a folder should be"],
-  ["EEXIST", "a file stands where a folder should be"],
+  ["ENOTDIR", "a file is in the place of a folder"],
+  ["EEXIST", "a file is in the place of a folder"],
 ]);
 
 /** Whether writing the text would leave the file as it is. */
@@ -193,7 +195,7 @@ export function isSameContent(file: TextFile, text: string): boolean {
   return sha256(encodeText(text, file.format)) === file.hash;
 }
 
-/** Runs a task on a file; what the model can mend about a failure becomes a {@link ToolFailure}. */
+/** Runs a task on a file. Turns errors that the model can fix into a {@link ToolFailure}. */
 export async function explainFileErrors<T>(path: string, task: () => Promise<T>): Promise<T> {
   try {
     return await task();
@@ -208,18 +210,21 @@ export async function explainFileErrors<T>(path: string, task: () => Promise<T>)
 
 const fileProblems: ReadonlyMap<string, string> = new Map([
   ["ENOENT", "no such file or folder."],
-  ["EACCES", "this user has no right to do that. Ask the person to change the rights, or use another file."],
+  [
+    "EACCES",
+    "this user has no right to do that. Ask the user to change the permissions, or use another file.",
+  ],
   ["EPERM", "the system does not let this user do that."],
   ["EROFS", "the file system is read-only."],
   ["ENOSPC", "the disk is full. Nothing was changed."],
   ["EDQUOT", "the disk quota is used up. Nothing was changed."],
   ["EISDIR", "is a folder, not a file."],
-  ["ENOTDIR", "a file stands where a folder would have to be."],
-  ["EEXIST", "a file stands where a folder would have to be."],
+  ["ENOTDIR", "a file is in the place of a folder."],
+  ["EEXIST", "a file is in the place of a folder."],
   ["ENAMETOOLONG", "the name is longer than the file system allows."],
 ]);
 
-/** A link put on the way after the question would lead to a place that nobody was asked about. */
+/** Throws {@link ToolFailure} if a link now leads to another path than the one that was approved. */
 export async function assertSamePlace(workspace: Workspace, path: string): Promise<ResolvedPath> {
   const now = await resolvePath(path, workspace);
   if (now.path !== path) throw new ToolFailure(`${path} now leads to ${now.path}. Use that path instead.`);
@@ -272,7 +277,6 @@ function detectLineEnd(text: string): "\n" | "\r\n" {
   return windows * 2 > all ? "\r\n" : "\n";
 }
 
-/** Tab, newline, form feed, return and escape stand in many texts. */
 function tooLarge(path: string, bytes: number): string {
   return `${path} has ${bytes} bytes; files of up to ${editLimitBytes} bytes can be changed. Use a command (sed, a script) instead.`;
 }

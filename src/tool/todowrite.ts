@@ -5,7 +5,7 @@ import type { Todo } from "../message/message.ts";
 import { defineTool } from "./tool.ts";
 
 const todoLimit = 100;
-/** Characters: the list stands in the editor's panel as a whole. */
+/** Characters; the editor shows the whole list in a panel. */
 const contentLimit = 1_000;
 
 const entrySchema = todoSchema.extend({
@@ -36,7 +36,7 @@ export const todowriteTool = defineTool<Input>({
   },
 });
 
-/** The list as the model reads it. */
+/** Formats the list for the model. */
 export function describeTodos(todos: readonly Todo[]): string {
   if (todos.length === 0) return "The list is empty.";
   const lines = todos.map(({ content, status, priority }) => `- [${status}] ${content} (${priority})`);

@@ -8,39 +8,39 @@ import type { Workspace } from "../workspace/workspace.ts";
 import type { OutputLimits } from "./output-limit.ts";
 
 /**
- * A tool is defined once. Validation of its input, permission, truncation and the terminal state of each call
- * belong to the runner, so that no tool can forget them.
+ * Definition of a tool. The runner validates the input, asks for permission, truncates the output and ends each call,
+ * so that no tool can forget these.
  */
 export interface Tool<Input = unknown> {
   readonly name: string;
-  /** What the model reads: when to use it, when not, what its limits are. */
+  /** Text for the model: when to use the tool, when not, and its limits. */
   readonly description: string;
   readonly input: z.ZodType<Input>;
-  /** JSON Schema that the model is told. A tool of the program's own has its one in schema/tools.json. */
+  /** JSON Schema sent to the model. Those of built-in tools are in schema/tools.json. */
   readonly schema?: Readonly<Record<string, unknown>>;
-  /** Nobody knows what it does: it asks unless a rule of the person's says otherwise. */
+  /** The effect is unknown: asks for permission unless a rule of the user decides. */
   readonly asks?: boolean;
-  /** Which picture an editor draws for its calls. */
+  /** Selects the icon in the editor. */
   readonly kind: ToolKind;
-  /** Calls of one step run side by side when shared; an exclusive call runs alone. */
+  /** Shared calls of one step run in parallel; an exclusive call runs alone. */
   readonly concurrency: "shared" | "exclusive";
   /**
-   * Says what a call needs that names paths outside the workspace, without a word on what is there. Undefined where it
-   * names none. Asked when `prepare` fails, so that the failure is told only after a yes.
+   * Returns the permissions for paths outside the workspace, without revealing what is there; undefined if the call
+   * names no such path. Called when `prepare` fails, so that the failure is reported only after approval.
    */
   access?(input: Input, context: ToolContext): Promise<Access | undefined>;
-  /** Says what the call would do. Changes nothing. Throws {@link ToolFailure} for what the model can mend. */
+  /** Describes what the call would do. Changes nothing. Throws {@link ToolFailure} for errors that the model can fix. */
   prepare(input: Input, context: ToolContext): Promise<PreparedCall>;
 }
 
-/** What a tool may use of the session that calls it. */
+/** Services of the session that a tool may use. */
 export interface ToolContext {
   readonly sessionId: SessionId;
   readonly agent: string;
   readonly workspace: Workspace;
-  /** What this session has read of each file, for the stale check. */
+  /** Content of each file as last read in this session, for the stale check. */
   readonly seen: SeenFiles;
-  /** Real paths of the instruction files (AGENTS.md and its like) that the model has read in this session. */
+  /** Real paths of the instruction files (such as AGENTS.md) that the model has read in this session. */
   readonly instructed: Set<string>;
   readonly todos: TodoList;
   readonly inquire: Inquire;
@@ -62,19 +62,19 @@ export interface TodoList {
   write(todos: Todo[]): Promise<void>;
 }
 
-/** Who may answer in this session, and the way to hand the turn over. */
+/** The agents of this session, and how to switch between them. */
 export interface AgentSwitch {
-  /** Names of the agents that a person may choose. */
+  /** Names of the agents that the user may choose. */
   readonly names: readonly string[];
-  /** The turn goes on under this agent from its next step on, the session stays with it. */
+  /** Switches the turn, from its next step, and the session to this agent. */
   switchTo(name: string): Promise<void>;
 }
 
-/** Work that goes on in child sessions. */
+/** Starts work in child sessions. */
 export interface Tasks {
-  /** Names of the agents that a person may ask for a task with `@`. */
+  /** Names of the agents that the user may call with `@`. */
   readonly agents: readonly string[];
-  /** Whether the person's newest message names this agent for a task. */
+  /** Whether the user's newest message names this agent for a task. */
   isRequested(agent: string): boolean;
   start(task: TaskRequest, run: RunContext): Promise<TaskOutcome>;
 }
@@ -82,56 +82,56 @@ export interface Tasks {
 export interface TaskRequest {
   /** A few words. */
   readonly description: string;
-  /** All that the agent is told. */
+  /** The agent's only input. */
   readonly prompt: string;
   readonly agent: string;
-  /** The command that queued it. */
+  /** The slash command that started the task. */
   readonly command?: string | undefined;
-  /** An earlier task of this session that goes on. */
+  /** An earlier task of this session to continue. */
   readonly taskId?: string | undefined;
 }
 
 export interface TaskOutcome {
-  /** Names the child session; with it the task can go on. */
+  /** Id of the child session, to continue the task. */
   readonly taskId: SessionId;
-  /** `cutShort` by its limit of steps or because nothing happened for too long, `stopped` by the person's no. */
+  /** `cutShort`: step limit or inactivity; `stopped`: the user refused a call. */
   readonly end: "finished" | "cutShort" | "stopped" | "cancelled" | "failed";
   /** Why it did not finish. */
   readonly reason?: string;
-  /** The last that the agent wrote. */
+  /** The agent's last text. */
   readonly text: string;
   readonly changes: readonly FileChange[];
   /** Number of tool calls. */
   readonly calls: number;
   /** The newest tool calls, oldest first. */
   readonly summary: readonly TaskCall[];
-  /** The model that answered last. */
+  /** The model of the last answer. */
   readonly model: ModelRef | undefined;
   /** US dollars. */
   readonly cost: number;
 }
 
-/** One tool call of a task, as its parent's card and plugins need it. */
+/** One tool call of a task, for the parent's card and for plugins. */
 export interface TaskCall {
   readonly tool: string;
   readonly title: string;
   readonly status: "completed" | "error";
 }
 
-/** What is known of a call without a look at its paths. */
+/** The facts of a call that are known without reading its paths. */
 export type Access = Pick<PreparedCall, "title" | "locations" | "permissions">;
 
 export interface PreparedCall {
   /** One line for the editor: a command's own text, a path relative to the workspace. */
   readonly title: string;
   readonly locations: readonly Location[];
-  /** What the person sees beside the question whether it may run. */
+  /** Shown to the user with the permission request. */
   readonly preview?: Preview;
   readonly permissions: readonly PermissionRequest[];
   run(context: RunContext): Promise<ToolResult>;
 }
 
-/** Whole texts before and after, for each file that the call would change. */
+/** Whole texts before and after, for each changed file. */
 export interface Preview {
   readonly diffs?: readonly { path: string; oldText: string | null; newText: string }[];
   readonly text?: string;
@@ -141,11 +141,11 @@ export interface RunContext {
   /** Unique in the session. */
   readonly callId: string;
   readonly signal: AbortSignal;
-  /** Whether the rules allow this too, without asking: what only shows itself while the call runs. */
+  /** Whether the rules allow this without asking, for needs found only while the call runs. */
   isAllowed(permissions: readonly PermissionRequest[]): boolean;
   /** Live output; awaited so that a slow editor slows the tool down instead of filling memory. */
   output(delta: string): Promise<void>;
-  /** What the model may be shown of the output, for tools that cannot hold the whole of it. */
+  /** Limits of the output for the model, for tools that cannot hold all of it. */
   readonly limits: OutputLimits;
 }
 
@@ -155,7 +155,7 @@ export type ToolResult =
       status: "completed";
       /** For the model; the runner truncates it. */
       output: string;
-      /** What is to be known of the output. Stands behind it, whatever is cut of that; the tool keeps it short. */
+      /** Notes that follow the output and are never cut. Must be short. */
       notes?: string;
       title?: string;
       locations?: readonly Location[];
@@ -168,25 +168,25 @@ export type ToolResult =
       /** For the model; the runner truncates it. */
       error: string;
       notes?: string;
-      /** The person stopped it, which ends the turn as a no or a cancel in the place of a permission does. */
+      /** The user stopped the call, which ends the turn like a rejected permission or a cancel. */
       stop?: "rejected" | "cancelled";
       changes?: readonly FileChange[];
       metadata?: Record<string, unknown>;
     };
 
-/** Output and notes as the model is shown them when nothing is cut. */
+/** Joins output and notes as the model reads them if nothing is cut. */
 export function appendNotes(output: string, notes: string | undefined): string {
   return notes === undefined || notes === "" ? output : `${output}\n\n${notes}`;
 }
 
-/** Something the model can mend: a wrong path, a stale file, an ambiguous match. The message says how. */
+/** An error that the model can fix: a wrong path, a stale file, an ambiguous match. The message says how. */
 export class ToolFailure extends Error {
   override readonly name = "ToolFailure";
 }
 
 /**
- * Prepares a call. One that cannot be prepared and names a path outside the workspace fails when it runs, after it was
- * allowed: before that the model learns nothing of what is there.
+ * Prepares a call. If that fails and the call names a path outside the workspace, the call fails only when it runs,
+ * after approval: before that, the model must not learn what is there.
  */
 export async function prepareCall(tool: Tool, input: unknown, context: ToolContext): Promise<PreparedCall> {
   try {
@@ -199,7 +199,7 @@ export async function prepareCall(tool: Tool, input: unknown, context: ToolConte
   }
 }
 
-/** Keeps the input's type between schema and `prepare` while definitions stand side by side in one list. */
+/** Checks that schema and `prepare` have the same input type, and erases that type for lists of tools. */
 export function defineTool<Input>(tool: Tool<Input>): Tool {
   return tool;
 }

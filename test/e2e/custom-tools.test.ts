@@ -119,7 +119,7 @@ export const fine = make(({ n }) => "x".repeat(n));
       model.reply("Done.");
       expect((await editor.prompt(sessionId, "Go")).stopReason).toBe("end_turn");
       const results = model.requests.slice(1).map(({ toolResults }) => toolResults.at(-1));
-      expect(results[0]).toMatch(/^The arguments do not fit[^]*- n: .*number/);
+      expect(results[0]).toMatch(/^Invalid arguments[^]*- n: .*number/);
       expect(results[1]).toMatch(/^The tool broken_throws \(.*broken\.js\) failed: no luck$/);
       expect(results[2]).toMatch(/ failed: no luck: no connection$/);
       expect(results[3]).toContain("it returned nothing instead of text");

@@ -75,7 +75,7 @@ test("of an output that the disk does not take whole nothing is kept: the sessio
     await finishes(editor, sessionId, "Print");
     const told = model.requests.flatMap(({ toolResults }) => toolResults);
     expect(told[0]).toMatch(
-      /Only the last \d+ lines are shown; [\d.]+ MB before are missing here\. The whole could not be kept: /,
+      /Only the last \d+ lines are shown; [\d.]+ MB before are missing here\. The whole output could not be saved: /,
     );
     expect(await readdir(data(home, "tool-output"))).toEqual([]);
   });

@@ -49,7 +49,7 @@ describe("instructions at configured addresses", () => {
       for (const problem of [
         /\/long\.md was cut after 32768 of its 40000 bytes/,
         /\/gone\.md was left out: it answered with status 404/,
-        /\/away\.md was left out: The way leads to /,
+        /\/away\.md was left out: Not followed: /,
         /\/slow\.md was left out: .*within 5 seconds/,
       ])
         expect(told.match(new RegExp(problem, "g"))).toHaveLength(1);

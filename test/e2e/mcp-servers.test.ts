@@ -34,7 +34,7 @@ describe("the reference server everything", () => {
       const [echo, sum, image, roots, long, wrong, resource] = results.map(({ content }) => content);
       expect(echo).toBe("Echo: hello");
       expect(sum).toBe("The sum of 2 and 3 is 5.");
-      expect(image).toContain("[image/png is attached, packed anew as image/png]");
+      expect(image).toContain("[image/png is attached, converted to image/png]");
       expect(roots).toContain(`file://${repository.path}`);
       expect(long).toContain("completed");
       expect(wrong).toContain("Invalid arguments");

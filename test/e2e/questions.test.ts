@@ -87,7 +87,7 @@ describe("an editor with forms", () => {
         },
       ]);
       const answers =
-        'The person answered:\n- Which database?\n  "SQLite"\n- Which features?\n  "SQLite", "Postgres"; in their own words: a cache';
+        'The user answered:\n- Which database?\n  "SQLite"\n- Which features?\n  "SQLite", "Postgres"; in their own words: a cache';
       expect(read).toEqual([answers]);
       expect(call).toMatchObject({
         title: "2 questions: Database, Features",
@@ -182,7 +182,7 @@ describe("an editor without forms", () => {
         { optionId: "answer_2", name: "Postgres", kind: "allow_once" },
         { optionId: "skip", name: "Skip", kind: "reject_once" },
       ]);
-      expect(read).toEqual(['The person answered:\n- Which database?\n  "Postgres"']);
+      expect(read).toEqual(['The user answered:\n- Which database?\n  "Postgres"']);
     });
   });
 

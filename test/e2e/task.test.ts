@@ -378,9 +378,9 @@ describe("a task", () => {
       model.reply("Both were cut short.");
       await editor.prompt(sessionId, "Do both");
       expect(model.requests.at(-1)?.toolResults).toEqual([
-        expect.stringMatching(/limit of steps\.\n\nIts last words:\nNot done\.[^]*state: cutShort/),
+        expect.stringMatching(/limit of steps\.\n\nIts last message:\nNot done\.[^]*state: cutShort/),
         expect.stringMatching(
-          /nothing happened in it for 0\.3 seconds\.\n\nIts last words:\nI wait\.[^]*state: cutShort/,
+          /nothing happened in it for 0\.3 seconds\.\n\nIts last message:\nI wait\.[^]*state: cutShort/,
         ),
       ]);
     });

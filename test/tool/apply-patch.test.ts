@@ -181,7 +181,7 @@ describe("a patch of several files", () => {
     );
     // f/x becomes a file, so that no folder of that name can be made for the last one.
     await expect(run(prepared, place)).rejects.toThrow(
-      /a file stands where a folder would have to be\. The patch was taken back as a whole/,
+      /a file is in the place of a folder\. The whole patch was undone/,
     );
     expect(await place.text("b.ts")).toBe("b\n");
     expect(await place.text("e.ts")).toBe("e\n");
@@ -248,7 +248,7 @@ describe("what a patch may not do", () => {
       "Hunk 1 of 500 fits in more than 2000 places (line 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and others).",
     );
     expect(await refused(`${same}a\n`, "@@", "-x", "+y", "*** End of File")).toContain(
-      "its lines stand at line 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and others, not at the end",
+      "its lines are at line 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and others, not at the end",
     );
     expect(await updated(`${same}a\n${same}`, "@@", "-a", "+b")).toBe(`${same}b\n${same}`);
     expect(performance.now() - begin).toBeLessThan(10_000);
@@ -261,7 +261,7 @@ describe("what a patch may not do", () => {
     await read(place, "link", "folder/f");
     for (const lines of [["*** Delete File: link"], ["*** Update File: link", "*** Move to: b"]])
       await expect(prepare(applyPatchTool, patch(...lines), place)).rejects.toThrow(
-        "link is a link to a. Name that file if it is meant, or see to the link with a command.",
+        "link is a link to a. Name that file if it is meant, or change the link with a command.",
       );
     await call(applyPatchTool, patch("*** Update File: link", "@@", "-a", "+b"), place);
     expect(await place.text("a")).toBe("b\n");
@@ -310,7 +310,7 @@ describe("an update", () => {
       patch("*** Update File: a", "@@", "-one", "+1", " two"),
       place,
     );
-    expect(output).toContain("The lines of hunk 1 were not there exactly, only nearly");
+    expect(output).toContain("The lines of hunk 1 matched only approximately");
   });
 
   const twins = "def f():\n    x = 1\n    return x\n\ndef g():\n    x = 1\n    return x\n";
@@ -333,7 +333,7 @@ describe("an update", () => {
     );
     const other = "def f():\n    return 2\n\ndef g():\n    return 1\n";
     expect(await refused(other, "@@ def f():", "-    return 1", "+    return 3")).toContain(
-      'fits nowhere: its lines stand at line 5, which is not below "def f():"',
+      'fits nowhere: its lines are at line 5, which is not below "def f():"',
     );
   });
 
@@ -430,7 +430,7 @@ describe("an editor that formats what it saves", () => {
       "*** Add File: f/y",
       "+y",
     );
-    await expect(run(await prepare(applyPatchTool, failing, place), place)).rejects.toThrow("taken back");
+    await expect(run(await prepare(applyPatchTool, failing, place), place)).rejects.toThrow("was undone");
     expect(await place.text("a")).toBe("ONE\n");
     expect(await exists(place.path("f"))).toBe(false);
   });

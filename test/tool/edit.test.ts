@@ -50,7 +50,7 @@ test("the answer says that new text without indentation got the file's", async (
   await read("a", place);
   const { output } = await call(editTool, { filePath: "a", oldString: "a\n    b", newString: "c\nd" }, place);
   expect(output).toBe(
-    "Changed a (+2 -2 lines). newString had no indentation and got that of the lines it replaces: check the result.\n\n" +
+    "Changed a (+2 -2 lines). newString had no indentation and was given that of the lines it replaces: check the result.\n\n" +
       "1: if x:\n2:     c\n3:     d",
   );
 });
@@ -64,20 +64,17 @@ test("a tolerant match is told", async () => {
     place,
   );
   expect(output).toBe(
-    "Changed a (+1 -1 lines). oldString was not there exactly; it was matched by whitespace: check the result.\n\n" +
+    "Changed a (+1 -1 lines). oldString was not found exactly; it was matched by whitespace: check the result.\n\n" +
       "1: if (x) {\n2: \treturn 2;\n3: }",
   );
 });
 
 test.each([
-  [
-    { oldString: "none", newString: "x" },
-    "oldString does not stand in the file. Read that part of the file again",
-  ],
+  [{ oldString: "none", newString: "x" }, "oldString not found in file. Read that part of the file again"],
   [{ oldString: "1: one\n2: two", newString: "x" }, "line numbers that read shows: leave them out"],
   [
     { oldString: "one", newString: "x" },
-    "oldString stands in 2 places (line 1, 3). Give more of the text around",
+    "oldString was found in 2 places (line 1, 3). Give more of the text around",
   ],
   [{ oldString: "one", newString: "one" }, "oldString and newString are the same."],
   [{ oldString: "", newString: "x" }, "oldString is empty, but the file exists."],
@@ -92,7 +89,7 @@ test("many places are named up to a number", async () => {
   await using place = await toolPlace({ a: "x\n".repeat(300) });
   await read("a", place);
   await expect(prepare(editTool, { filePath: "a", oldString: "x", newString: "y" }, place)).rejects.toThrow(
-    "oldString stands in more than 100 places (line 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and others).",
+    "oldString was found in more than 100 places (line 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and others).",
   );
 });
 
@@ -173,7 +170,7 @@ test("an edit whose text an earlier one of the step took away fails", async () =
   const first = await prepare(editTool, { filePath: "a", oldString: "one\ntwo", newString: "three" }, place);
   const second = await prepare(editTool, { filePath: "a", oldString: "two", newString: "2" }, place);
   await run(first, place);
-  await expect(run(second, place)).rejects.toThrow("oldString does not stand in the file.");
+  await expect(run(second, place)).rejects.toThrow("oldString not found in file.");
   expect(await place.text("a")).toBe("three\n");
 });
 
@@ -189,5 +186,5 @@ test("an old text that could take for ever to find is answered soon", { timeout:
   await using place = await toolPlace({ a: "a ".repeat(1_000_000) });
   await read("a", place);
   const input = { filePath: "a", oldString: `${"a  ".repeat(3_000)}b`, newString: "b" };
-  await expect(prepare(editTool, input, place)).rejects.toThrow("oldString does not stand in the file.");
+  await expect(prepare(editTool, input, place)).rejects.toThrow("oldString not found in file.");
 });

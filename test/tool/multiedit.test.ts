@@ -38,7 +38,7 @@ test("one edit that does not fit stops all of them, and is named", async () => {
     { oldString: "none", newString: "x" },
   ];
   await expect(prepare(multieditTool, { filePath: "a", edits }, place)).rejects.toThrow(
-    /^Edit 2 of 2: oldString does not stand in the file\. .* Nothing was changed\.$/,
+    /^Edit 2 of 2: oldString not found in file\. .* Nothing was changed\.$/,
   );
   expect(await place.text("a")).toBe("one\ntwo\n");
 });

@@ -58,7 +58,7 @@ describe("question", () => {
     expect(result).toEqual({
       status: "completed",
       output: [
-        "The person answered:",
+        "The user answered:",
         "- Which database?",
         '  "SQLite"',
         "- Which features?",

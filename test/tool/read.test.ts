@@ -163,7 +163,7 @@ test("an image or PDF that cannot be shown says why and what to do", async () =>
   expect(await failure("cut.png")).toMatch(
     /cut.png cannot be shown: it is damaged.*Make a smaller or another copy/,
   );
-  expect(await failure("huge.png")).toContain("it has 30000 × 30000 pixels, more than the 40000000");
+  expect(await failure("huge.png")).toContain("it has 30000 × 30000 pixels, more than the limit of 40000000");
   expect(await failure("cut.pdf")).toContain("its beginning or its end is missing");
   expect(await failure("whole.pdf")).toMatchObject({ attachments: [{ mime: "application/pdf" }] });
 });

@@ -164,7 +164,7 @@ test("grep tells the model what is wrong with an expression", async () => {
   );
   for (const input of [{ pattern: "a\0b" }, { pattern: "answer", include: "*.t\0s" }])
     expect(grepTool.input.safeParse(input).error?.issues[0]?.message).toBe(
-      "A NUL character stands in no text file: leave it out",
+      "Text files contain no NUL characters: leave it out",
     );
 });
 

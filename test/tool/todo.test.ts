@@ -35,7 +35,7 @@ test("arguments that do not fit are named field by field", () => {
   const parsed = todowriteTool.input.safeParse({ todos: [{ content: 1, status: "done", priority: "low" }] });
   expect(parsed.success ? "" : describeInputProblem(parsed.error)).toBe(
     [
-      "The arguments do not fit. Call the tool again with these put right:",
+      "Invalid arguments. Call the tool again with these fixed:",
       "- todos[0].content: Invalid input: expected string, received number",
       '- todos[0].status: Invalid option: expected one of "pending"|"in_progress"|"completed"|"cancelled"',
     ].join("\n"),

@@ -220,7 +220,7 @@ describe("permission", () => {
     const found = [["93.184.215.14"], ["127.0.0.1"]];
     const rebinding = webfetchTool({ lookup: async () => found.shift() ?? [] });
     expect(await failure("http://rebind.example/", {}, rebinding)).toContain(
-      "http://rebind.example/ (127.0.0.1), an address of this computer",
+      "http://rebind.example/ (127.0.0.1) is an address of this computer",
     );
   });
 
@@ -254,7 +254,7 @@ describe("a redirect", () => {
       "/metadata": redirect("http://169.254.169.254/latest"),
     });
     for (const path of ["port", "name", "metadata"])
-      expect(await failure(`${server.url}/${path}`)).toContain("It is not followed.");
+      expect(await failure(`${server.url}/${path}`)).toContain("Not followed: ");
     expect(inner.requests).toEqual([]);
   });
 

@@ -124,9 +124,9 @@ describe("a search", () => {
     expect(await failure({ url: `${server.url}/text` })).toContain("not JSON");
     expect(await failure({ url: `${server.url}/other` })).toContain("no list of results at results, items");
     expect(await failure({ url: `${server.url}/busy` })).toContain(
-      "status 429. Tell the person if it stays so. slow down",
+      "status 429. Tell the user if it stays so. slow down",
     );
-    expect(await failure({ url: "file:///etc/passwd" })).toContain("Tell the person to correct it");
+    expect(await failure({ url: "file:///etc/passwd" })).toContain("Tell the user to correct it");
   });
 
   test("does not carry its key to where the service redirects", async () => {

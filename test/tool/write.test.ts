@@ -47,7 +47,7 @@ test("where undo has no room nothing is changed, and the reason is said in words
   await place.write({ "../snapshots": "a file in the way" });
   await call(readTool, { filePath: "a" }, place);
   await expect(call(writeTool, { filePath: "a", content: "new\n" }, place)).rejects.toThrow(
-    `${place.path("a")} was not changed, because what undo needs of it cannot be kept: a file stands where a folder should be. Ask the person`,
+    `${place.path("a")} was not changed, because its content cannot be saved for undo: a file is in the place of a folder. Ask the user`,
   );
   expect(await place.text("a")).toBe("old\n");
 });
@@ -165,7 +165,7 @@ test("folders, binary files and places under a file are refused", async () => {
   await expect(prepare(writeTool, { filePath: "d", content: "" }, place)).rejects.toThrow("d is a folder.");
   await expect(prepare(writeTool, { filePath: "a.bin", content: "" }, place)).rejects.toThrow("is binary");
   await expect(call(writeTool, { filePath: "d/x/y", content: "a" }, place)).rejects.toThrow(
-    "a file stands where",
+    "a file is in the place of a folder",
   );
 });
 
@@ -208,7 +208,7 @@ test("what the editor made of a text is kept, and the model hears when it cannot
   await writeFile(join(place.outside, "snapshots", hashOf("TWO\n").slice(0, 2)), "in the way");
   const unkept = await call(writeTool, { filePath: "b", content: "two\n" }, place);
   expect(unkept.output).toContain(
-    "could not be kept (a file stands where a folder should be), so that this change can be neither shown nor undone",
+    "could not be saved (a file is in the place of a folder), so this change can be neither shown nor undone",
   );
   expect(unkept.changes?.[0]?.after).toBeUndefined();
   expect(await place.text("b")).toBe("TWO\n");

@@ -56,7 +56,7 @@ test("that the whole cannot be kept is said, and the rest still comes", async ()
   await using folder = await temporaryFolder({ file: "" });
   const result = await limitOutput(lines(20), { maxLines: 1, folder: join(folder.path, "file") });
   expect(result.text).toMatch(
-    /^line 1\n\n\[Cut: 19 lines, \d+ bytes are missing, and the whole could not be kept: E/,
+    /^line 1\n\n\[Cut: 19 lines, \d+ bytes are missing, and the whole could not be saved: E/,
   );
   expect(result.path).toBeUndefined();
 });

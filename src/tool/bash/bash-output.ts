@@ -16,29 +16,29 @@ import {
 import { TerminalText } from "./terminal-text.ts";
 
 const LONG_LINE = 2_000;
-/** An endless output must not fill the disk. */
+/** Bytes stored per output, so that an endless one cannot fill the disk. */
 const STORED_BYTES = 64 * 1024 * 1024;
-/** So much output goes to the disk at once. More would be faster for the disk, but slower in all: what waits is no longer in the processor's cache. */
+/** Bytes per write. Larger writes are slower overall, because waiting output drops out of the processor's cache. */
 const WRITE_BYTES = 256 * 1024;
-/** The editor gets the beginning at once and of the rest as much as a person can follow. */
+/** The editor gets the beginning at once, and the rest at a rate that can be read. */
 const LIVE_START_CHARACTERS = 64 * 1024;
 const LIVE_CHARACTERS_PER_SECOND = 4 * 1024;
 const LIVE_MIN_CHARACTERS = 2 * 1024;
-/** Of what was too fast, the end is shown when the command has ended. */
+/** Characters of skipped output that are shown when the command has ended. */
 const LIVE_END_CHARACTERS = 16 * 1024;
 
-/** What is left of a command's output when it has ended. */
+/** A command's output after it has ended. */
 export interface OutputResult {
-  /** Plain text for the model, empty when nothing was printed; of a long output its end, which tells how it went. */
+  /** Plain text for the model: empty when nothing was printed, only the end if the output is long. */
   text: string;
   truncated: boolean;
-  /** What is missing of it, and where that is. */
+  /** Says what is missing and where to find it. */
   note?: string;
-  /** The file that holds the whole output, when the text does not. */
+  /** The file with the whole output, if the text was cut. */
   path?: string;
 }
 
-/** Takes a command's output as it comes: shows it live, remembers its end, keeps the whole in a file if it is long. */
+/** Collects a command's output: shows it live, remembers its end, and stores long output in a file. */
 export class BashOutput {
   readonly #terminal = new TerminalText();
   readonly #live: LiveOutput;
@@ -70,33 +70,33 @@ export class BashOutput {
     return { text, truncated, path };
   }
 
-  /** Says live what the output itself does not say, behind it. */
+  /** Shows notes live, after the output. */
   async note(notes: readonly string[]): Promise<void> {
     for (const note of notes) await this.#live.addParagraph(note);
   }
 
-  /** Lets go of the file; to be called however the command ended. */
+  /** Closes the file. Must be called however the command ended. */
   close(): Promise<void> {
     this.#live.close();
     return this.#stored.close();
   }
 }
 
-/** What is no text became one character a byte, nearly. */
+/** Each byte that is not text was decoded to about one character, so characters approximate bytes. */
 function describeBinary(bytes: number, path: string | undefined): string {
-  const kept = path === undefined ? "" : ` What could be read of it as text is in ${path}.`;
-  return `[The output is binary, about ${formatBytes(bytes)}, and is not shown. Write it to a file, or look at it with a program such as od or strings.${kept}]`;
+  const stored = path === undefined ? "" : ` The text found in it is in ${path}.`;
+  return `[The output is binary, about ${formatBytes(bytes)}, and is not shown. Write it to a file, or look at it with a program such as od or strings.${stored}]`;
 }
 
-/** Sends additions only, and skips what is too fast to be read; the newest of it follows when nothing else does. */
+/** Sends only additions, and skips output that is too fast to read. The newest skipped part is sent in a pause. */
 class LiveOutput {
   readonly #show: (delta: string) => Promise<void>;
   readonly #start = performance.now();
-  /** What of the line that is being written has been sent. */
+  /** The sent part of the unfinished line. */
   #shownLine = "";
   #sent = 0;
   #skipped = 0;
-  /** The end of what was skipped, beside the line that is being written. */
+  /** The end of the skipped output, without the unfinished line. */
   #newest: TextOrBytes[] = [];
   #timer: NodeJS.Timeout | undefined;
 
@@ -105,12 +105,12 @@ class LiveOutput {
   }
 
   async push(settled: readonly TextOrBytes[], openLine: string): Promise<void> {
-    const room = this.#remainingCharacters();
+    const limit = this.#remainingCharacters();
     const length = totalLength(settled) + openLine.length;
-    if (room < LIVE_MIN_CHARACTERS) this.#skipped += Math.max(0, length - this.#shownLine.length);
+    if (limit < LIVE_MIN_CHARACTERS) this.#skipped += Math.max(0, length - this.#shownLine.length);
     else {
       this.#newest = [];
-      await this.#send(this.#getAddition(settled.map(textOf).join(""), openLine), room);
+      await this.#send(this.#getAddition(settled.map(textOf).join(""), openLine), limit);
     }
     this.#shownLine = openLine;
     if (this.#skipped > 0) this.#scheduleCatchUp(settled);
@@ -120,7 +120,7 @@ class LiveOutput {
     clearTimeout(this.#timer);
   }
 
-  /** What the editor may get by now, in characters. */
+  /** Characters that may be sent now. */
   #remainingCharacters(): number {
     const seconds = (performance.now() - this.#start) / 1_000;
     return Math.floor(LIVE_START_CHARACTERS + seconds * LIVE_CHARACTERS_PER_SECOND - this.#sent);
@@ -132,13 +132,13 @@ class LiveOutput {
     return text.startsWith(shown) ? text.slice(shown.length) : `\n${text}`;
   }
 
-  async #send(delta: string, room: number): Promise<void> {
+  async #send(delta: string, limit: number): Promise<void> {
     if (delta === "") return;
-    if (this.#skipped > 0) await this.#resume(delta, room);
-    else await this.#emit(delta.slice(0, room), delta.length - room);
+    if (this.#skipped > 0) await this.#resume(delta, limit);
+    else await this.#emit(delta.slice(0, limit), delta.length - limit);
   }
 
-  /** Shows the end of the whole text where it was too fast. */
+  /** Shows the end of the text if output was skipped. */
   async end(text: string): Promise<void> {
     this.close();
     if (this.#skipped === 0) return;
@@ -147,20 +147,18 @@ class LiveOutput {
     this.#shownLine = newest.endsWith("\n") ? "" : newest;
   }
 
-  /** A paragraph of our own. */
   async addParagraph(text: string): Promise<void> {
     const start = this.#shownLine === "" ? "\n" : "\n\n";
     await this.#emit(this.#sent === 0 ? text : start + text, 0);
     this.#shownLine = text;
   }
 
-  /** After a gap the newest is what counts. */
-  async #resume(delta: string, room: number): Promise<void> {
-    const newest = delta.slice(-room);
+  /** Shows only the newest text after a gap. */
+  async #resume(delta: string, limit: number): Promise<void> {
+    const newest = delta.slice(-limit);
     await this.#showAfterGap(this.#skipped + delta.length - newest.length, newest);
   }
 
-  /** Shows the newest behind so much that was left out. */
   async #showAfterGap(skipped: number, newest: string): Promise<void> {
     this.#skipped = 0;
     const gap = `\n[… ${formatBytes(skipped)} too fast to show …]\n`;
@@ -177,8 +175,8 @@ class LiveOutput {
     const newest = [...this.#newest, ...settled];
     while (totalLength(newest) - (newest[0]?.length ?? Infinity) >= LIVE_MIN_CHARACTERS) newest.shift();
     this.#newest = newest;
-    const lacking = Math.max(0, LIVE_MIN_CHARACTERS - this.#remainingCharacters());
-    const waitMs = (lacking / LIVE_CHARACTERS_PER_SECOND) * 1_000;
+    const missing = Math.max(0, LIVE_MIN_CHARACTERS - this.#remainingCharacters());
+    const waitMs = (missing / LIVE_CHARACTERS_PER_SECOND) * 1_000;
     this.#timer ??= setTimeout(() => this.#catchUp(), waitMs);
   }
 
@@ -188,7 +186,7 @@ class LiveOutput {
     const text = this.#newest.map(textOf).join("") + this.#shownLine;
     this.#newest = [];
     const newest = text.slice(-Math.min(this.#skipped, LIVE_MIN_CHARACTERS));
-    // Where it cannot be shown, the next piece or the result meets the same.
+    // If it cannot be shown, the next output or the result fails in the same way.
     this.#showAfterGap(this.#skipped - newest.length, newest).catch(() => {});
   }
 }
@@ -197,7 +195,7 @@ function totalLength(pieces: readonly TextOrBytes[]): number {
   return pieces.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** Holds a short output whole; of a long one the end, and the whole in a file. */
+/** Holds short output whole; of long output it holds the end, and stores the whole in a file. */
 class StoredOutput {
   readonly #folder: string;
   readonly #mostLines: number;
@@ -205,16 +203,16 @@ class StoredOutput {
   readonly #hint: string;
   #pieces: TextOrBytes[] = [];
   #heldCharacters = 0;
-  /** That have ended, counted as long as it is short. */
+  /** Finished lines, counted only while the output is short. */
   #endedLines = 0;
   #isLineOpen = false;
   #bytes = 0;
   #file: { path: string; handle: FileHandle; bytes: number } | undefined;
   #unwritten: TextOrBytes[] = [];
   #unwrittenBytes = 0;
-  /** One write goes on while more output comes. */
+  /** The write in progress; more output may arrive meanwhile. */
   #writing: Promise<void> = Promise.resolve();
-  /** Why the file does not hold the whole output. */
+  /** Why the file lacks part of the output. */
   #problem: string | undefined;
 
   constructor(limits: OutputLimits) {
@@ -273,7 +271,7 @@ class StoredOutput {
     this.#isLineOpen = !text.endsWith("\n");
   }
 
-  /** Whole pieces only, because joining them for each piece that comes would copy all of a fast output. */
+  /** Drops whole pieces only: joining them for each new piece would copy all of a fast output. */
   #dropBeginning(): void {
     for (let [first] = this.#pieces; first !== undefined; [first] = this.#pieces) {
       if (this.#heldCharacters - first.length <= this.#mostBytes) return;
@@ -291,7 +289,7 @@ class StoredOutput {
     if (this.#unwrittenBytes >= WRITE_BYTES) await this.#flush();
   }
 
-  /** Waits for the write before, not for this one. */
+  /** Waits for the previous write, not for this one. */
   async #flush(): Promise<void> {
     if (this.#unwrittenBytes === 0) return;
     const [pieces, bytes] = [this.#unwritten, this.#unwrittenBytes];
@@ -304,20 +302,21 @@ class StoredOutput {
   async #write(parts: Buffer[], bytes: number): Promise<void> {
     try {
       this.#file ??= await createFile(this.#folder);
-      const room = STORED_BYTES - this.#file.bytes;
-      const kept = bytes > room ? [Buffer.concat(parts).subarray(0, room)] : parts;
-      const { bytesWritten } = await this.#file.handle.writev(kept);
+      const free = STORED_BYTES - this.#file.bytes;
+      const stored = bytes > free ? [Buffer.concat(parts).subarray(0, free)] : parts;
+      const { bytesWritten } = await this.#file.handle.writev(stored);
       this.#file.bytes += bytesWritten;
-      if (bytesWritten < Math.min(bytes, room)) await this.#discardFile("the disk took only a part of it");
-      else if (bytes > room) this.#problem = `More than ${formatBytes(STORED_BYTES)} are not kept.`;
+      if (bytesWritten < Math.min(bytes, free)) await this.#discardFile("the disk took only a part of it");
+      else if (bytes > free)
+        this.#problem = `Output after the first ${formatBytes(STORED_BYTES)} was not saved.`;
     } catch (error) {
       await this.#discardFile(messageOf(error));
     }
   }
 
-  /** On a full disk the beginning of an output would take the room that the session needs. */
+  /** Deletes the file, because on a full disk it would take the space that the session needs. */
   async #discardFile(reason: string): Promise<void> {
-    this.#problem = `The whole could not be kept: ${reason}.`;
+    this.#problem = `The whole output could not be saved: ${reason}.`;
     const file = this.#file;
     this.#file = undefined;
     if (file === undefined) return;
@@ -329,18 +328,18 @@ class StoredOutput {
 async function createFile(folder: string) {
   await makeFolder(folder, 0o700);
   const path = join(folder, `bash-${randomUUID()}.txt`);
-  // Outputs may hold what only this person may read.
+  // Outputs may contain text that only this user may read.
   return { path, handle: await open(path, "wx", 0o600), bytes: 0 };
 }
 
-/** The last lines that fit; of a line that does not, its end. */
+/** Returns the last lines that fit, or the end of a line that is too long. */
 function takeEnd(text: string, mostLines: number, mostBytes: number): string {
   const end = cutText(text, mostLines, mostBytes, "tail");
   const isInLine = end.length < text.length && text[text.length - end.length - 1] !== "\n";
   return isInLine ? dropPartialLine(end) : end;
 }
 
-/** Half a line at the beginning would mislead, unless it is most of what there is. */
+/** Removes a partial first line, which would mislead, unless it is most of the text. */
 function dropPartialLine(text: string): string {
   const newline = text.indexOf("\n");
   return newline === -1 || newline === text.length - 1 || newline > LONG_LINE

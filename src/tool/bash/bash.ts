@@ -20,17 +20,17 @@ import {
 const DEFAULT_TIMEOUT_MS = 120_000;
 const MAX_TIMEOUT_MS = 600_000;
 
-/** Where a command line would run: what its relative paths and `~` mean, and what lies inside. */
+/** Where a command line runs, to resolve its relative paths and `~`. */
 export interface ShellPlace {
-  /** The session's working directory, which the paths of rules are relative to; an absolute real path. */
+  /** The session's working directory, to which paths in rules are relative; an absolute real path. */
   cwd: string;
-  /** The folder that the command runs in; the same. */
+  /** The folder in which the command runs; an absolute real path. */
   start: string;
   home: string;
   roots: readonly string[];
 }
 
-/** Says what a command line needs permission for. */
+/** Returns the permissions that a command line needs. */
 export type AnalyzeCommand = (
   command: string,
   place: ShellPlace,
@@ -85,8 +85,8 @@ export function bashTool({ analyze }: { analyze: AnalyzeCommand }): Tool {
 }
 
 /**
- * Throws {@link ToolFailure} where what changed meanwhile, such as links on the way, leads the command to what is not
- * allowed and nobody was asked about.
+ * Throws {@link ToolFailure} if the command now needs a permission that was neither granted nor asked for, because
+ * files or links changed meanwhile.
  */
 function assertCovered(
   now: readonly PermissionRequest[],
@@ -103,7 +103,7 @@ function assertCovered(
   );
 }
 
-/** A request for each subject. */
+/** Creates one request per subject. */
 function splitSubjects(request: PermissionRequest): PermissionRequest[] {
   return request.subjects.map((subject) => ({ ...request, subjects: [subject] }));
 }
@@ -126,25 +126,25 @@ async function runCommand(
     const outcome = await workspace.processes.run({ ...command, onOutput: (text) => output.push(text) });
     const seconds = ((performance.now() - start) / 1_000).toFixed(1);
     const shown = await output.end();
-    const said = endNotes(outcome, { seconds, timeoutMs });
-    if (outcome.end === "timed-out" || outcome.background) await output.note(said);
-    return toResult(outcome, shown, said);
+    const notes = endNotes(outcome, { seconds, timeoutMs });
+    if (outcome.end === "timed-out" || outcome.background) await output.note(notes);
+    return toResult(outcome, shown, notes);
   } finally {
     await output.close();
   }
 }
 
 interface Timing {
-  /** How long it ran. */
+  /** Run time. */
   seconds: string;
   timeoutMs: number;
 }
 
-function toResult(outcome: ProcessOutcome, shown: OutputResult, said: readonly string[]): ToolResult {
+function toResult(outcome: ProcessOutcome, shown: OutputResult, endNotes: readonly string[]): ToolResult {
   if (outcome.end === "failed-to-start")
     throw new ToolFailure(outcome.error ?? "The command could not be started.");
   const output = shown.text.trimEnd() || nothingPrinted;
-  const notes = [...(shown.note === undefined ? [] : [shown.note]), ...said].join("\n\n");
+  const notes = [...(shown.note === undefined ? [] : [shown.note]), ...endNotes].join("\n\n");
   const { exitCode, signalName } = outcome;
   const metadata = {
     exitCode,
@@ -157,7 +157,6 @@ function toResult(outcome: ProcessOutcome, shown: OutputResult, said: readonly s
   return { status: "completed", output, ...result };
 }
 
-/** What the output itself does not say. */
 function endNotes(outcome: ProcessOutcome, timing: Timing): string[] {
   const background = outcome.background ? ["[Processes that it started still run in the background.]"] : [];
   return [...describeEnd(outcome, timing), ...background];

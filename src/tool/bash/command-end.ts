@@ -1,14 +1,14 @@
-/** What the model reads of a command that printed nothing. */
+/** Text for the model when a command printed nothing. */
 export const nothingPrinted = "(no output)";
 
-/** How a command ended, for the model; undefined where there is nothing to say of it. */
+/** Describes for the model how a command ended; undefined for a normal end. */
 export function endNote(exitCode: unknown, signalName: unknown): string | undefined {
   if (typeof signalName === "string") return `[ended by signal ${signalName}]`;
   if (typeof exitCode === "number") return exitCode === 0 ? undefined : `[exit code ${exitCode}]`;
   return "[ended by signal unknown]";
 }
 
-/** What a command printed, of what the model reads of it: without the end, which terminals tell in a way of their own. */
+/** Returns the output without its end note, which terminals show in another way. */
 export function removeEndNote(output: string, metadata: Readonly<Record<string, unknown>> = {}): string {
   const note = endNote(metadata["exitCode"], metadata["signal"]);
   const printed =

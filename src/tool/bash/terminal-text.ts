@@ -1,12 +1,12 @@
 import { removeEscapes } from "../../base/text/controls.ts";
 import { splitAt, type TextOrBytes, textOf } from "../../base/secrets/text-or-bytes.ts";
 
-/** A line without an end is taken as it is from this length on. */
+/** Characters of an unfinished line after which it is taken as it is. */
 const LINE_LIMIT = 64 * 1024;
-/** From this share of characters that are no text on, output counts as binary. */
+/** Share of non-text characters above which output counts as binary. */
 const BINARY_SHARE = 0.1;
 
-/** One of these is in all that needs cleaning. Eight plain searches are three times as fast as one expression. */
+/** Text without these needs no cleaning. Eight plain searches are three times as fast as one expression. */
 const SIGNS = ["\x1b", "\r", "\0", "\ufffd", "\b", "\x07", "\x9b", "\x7f"];
 // oxlint-disable-next-line no-control-regex -- control characters are what this looks for
 const CONTROLS = /[\x01-\x08\x0b-\x1f\x7f]/g;
@@ -16,15 +16,15 @@ const NOT_TEXT = /[\x00-\x06\x0e-\x1a\x1c-\x1f\ufffd]/g;
 const OVERSTRUCK = /[^\n\x08]\x08/g;
 
 /**
- * Turns what was printed for a terminal into plain text, piece by piece: escape sequences go, and of a line that
- * was written over (a progress bar) only its last state stays. NUL is shown as ␀.
+ * Turns terminal output into plain text, piece by piece: removes escape sequences, and keeps only the last state of
+ * an overwritten line (a progress bar). NUL is shown as ␀.
  */
 export class TerminalText {
   #open = "";
   #length = 0;
   #notText = 0;
 
-  /** Takes more output and returns what is settled by it, which is whole lines. */
+  /** Takes more output and returns the lines that it completes. */
   push(piece: TextOrBytes): TextOrBytes[] {
     this.#length += piece.length;
     const [lines, open] = splitAt(piece, piece.lastIndexOf("\n") + 1);
@@ -34,20 +34,20 @@ export class TerminalText {
   }
 
   #settle(lines: TextOrBytes): TextOrBytes[] {
-    const begun = this.#open;
+    const start = this.#open;
     this.#open = "";
-    const isPlain = typeof lines !== "string" && isClean(lines) && isClean(begun);
-    return isPlain ? [begun, lines] : [this.#clean(begun + textOf(lines))];
+    const isPlain = typeof lines !== "string" && isClean(lines) && isClean(start);
+    return isPlain ? [start, lines] : [this.#clean(start + textOf(lines))];
   }
 
-  /** The line that is being written, as it would stand on the screen. */
+  /** The unfinished line, as the screen would show it. */
   get openLine(): string {
     const line = toPlainText(this.#open);
     const cut = line.indexOf("\x1b");
     return cut === -1 ? line : line.slice(0, cut);
   }
 
-  /** What is left. */
+  /** Returns the rest. */
   end(): string {
     const rest = this.#clean(this.#open);
     this.#open = "";
@@ -69,7 +69,7 @@ function isClean(piece: TextOrBytes): boolean {
   return !SIGNS.some((sign) => piece.includes(sign));
 }
 
-/** Keeps a trailing escape sequence that is not complete yet. */
+/** Cleans text, but keeps a trailing escape sequence that is still incomplete. */
 function toPlainText(text: string): string {
   if (isClean(text)) return text;
   const written = removeEscapes(text).replaceAll(/\r+\n/g, "\n");
@@ -80,7 +80,7 @@ function toPlainText(text: string): string {
     .replaceAll(CONTROLS, (character) => (character === "\x1b" ? character : ""));
 }
 
-/** What stands on the screen after carriage returns, but for leftovers of longer texts underneath. */
+/** Returns the text on screen after carriage returns; leftovers of longer earlier text are ignored. */
 function takeLastState(line: string): string {
   return line.split("\r").findLast((state) => state !== "") ?? "";
 }

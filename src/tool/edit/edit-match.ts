@@ -11,20 +11,22 @@ export interface Edit {
 }
 
 export type EditOutcome =
-  /** `indented` says that the new text was given the indentation that it had lost, although the old one fits. */
+  /** `indented`: the old text matched exactly, but the new text's missing indentation was added. */
   | { outcome: "replaced"; text: string; strategy: Strategy; spans: readonly Span[]; indented?: boolean }
   | { outcome: "missing" }
-  /** `lines` (from 1) where the old text begins; at most {@link placeLimit}, `more` says that there are others. */
+  /** `lines`: where the old text begins, from 1, at most {@link placeLimit}; `more`: there are others. */
   | { outcome: "ambiguous"; strategy: Strategy; lines: readonly number[]; more: boolean }
-  /** All were to be replaced, and there are more than {@link replaceLimit}. */
+  /** `replaceAll` found more than {@link replaceLimit} places. */
   | { outcome: "tooMany" }
-  /** The only likeness found covers far more than the old text. */
+  /** The only match covers far more than the old text. */
   | { outcome: "oversized"; line: number };
 
 /**
- * Replaces the old text by the new one. The strictest strategy that finds anything decides, so that a tolerant one
- * never overrules a literal match. Line endings are compared as `\n` and written as the text around has them.
- * Nothing outside the returned spans changes.
+ * Replaces the old text by the new one.
+ *
+ * - The strictest strategy that finds a match decides; a tolerant one never overrules a literal match.
+ * - Line endings are compared as `\n` and written as in the surrounding text.
+ * - Nothing outside the returned spans changes.
  */
 export function applyEdit(text: string, edit: Edit): EditOutcome {
   if (edit.oldString === "") return { outcome: "missing" };
@@ -65,7 +67,7 @@ function ambiguous(source: Source, strategy: Strategy, places: readonly MatchPla
   return { outcome: "ambiguous", strategy, lines, more: places.length > placeLimit };
 }
 
-/** A tolerant match that covers much more than was asked for would take away what nobody meant. */
+/** Whether a tolerant match covers so much that replacing it would remove unrelated text. */
 function isOversized(source: Source, { start, end }: Span, needle: string): boolean {
   const lines = source.lineAt(Math.max(start, end - 1)) - source.lineAt(start) + 1;
   const wanted = splitLines(needle).length;

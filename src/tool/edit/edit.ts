@@ -17,12 +17,12 @@ import type { PreparedCall, RunContext, ToolContext, ToolResult } from "../tool.
 export const editSchema = z.object({
   oldString: z
     .string()
-    .describe("The text to replace, as it stands in the file; empty only to create a new file"),
+    .describe("The text to replace, exactly as it is in the file; empty only to create a new file"),
   newString: z.string().describe("The text to put in its place"),
   replaceAll: z
     .boolean()
     .optional()
-    .describe("Replace every place where the old text stands; false when left out"),
+    .describe("Replace every occurrence of the old text; false when left out"),
 });
 
 export const editedPathSchema = z
@@ -42,7 +42,7 @@ export const editTool = defineTool<Input>({
   prepare: ({ filePath, ...edit }, context) => prepareEdits(context, filePath, [edit]),
 });
 
-/** Edits of one file, in order, all or nothing. Throws {@link ToolFailure} when one of them does not fit. */
+/** Prepares edits of one file: in order, all or nothing. Throws {@link ToolFailure} if one of them does not match. */
 export async function prepareEdits(
   context: ToolContext,
   filePath: string,
@@ -64,13 +64,13 @@ export async function prepareEdits(
 interface EditedText {
   readonly text: string;
   readonly comparison: Comparison;
-  /** Of each edit. */
+  /** One per edit. */
   readonly matches: readonly Match[];
 }
 
 interface Match {
   readonly strategy: Strategy;
-  /** The new text was given the indentation that it had lost. */
+  /** The new text's missing indentation was added. */
   readonly indented?: boolean;
 }
 
@@ -99,7 +99,7 @@ async function loadSeen({ workspace, seen }: ToolContext, path: string): Promise
   return file;
 }
 
-/** Undefined stands for a file that does not exist yet. */
+/** Applies the edits; `before` is undefined if the file does not exist yet. */
 function editText(before: string | undefined, edits: readonly Edit[]): EditedText {
   let text = before;
   const matches: Match[] = [];
@@ -134,10 +134,9 @@ const emptyHint = "Give the text to replace, or use write to replace the whole f
 function describeProblem(outcome: Exclude<EditOutcome, { outcome: "replaced" }>, edit: Edit): string {
   if (outcome.outcome === "ambiguous") return describeAmbiguity(outcome);
   if (outcome.outcome === "tooMany")
-    return `oldString stands in more than ${replaceLimit} places. Use a command (sed, a script) instead.`;
-  if (outcome.outcome === "missing")
-    return `oldString does not stand in the file. ${missingHint(edit.oldString)}`;
-  return `oldString does not stand in the file; what comes nearest, at line ${outcome.line}, is much longer. Read the file there and give the text exactly.`;
+    return `oldString was found in more than ${replaceLimit} places. Use a command (sed, a script) instead.`;
+  if (outcome.outcome === "missing") return `oldString not found in file. ${missingHint(edit.oldString)}`;
+  return `oldString not found in file; the closest match, at line ${outcome.line}, is much longer. Read the file there and give the exact text.`;
 }
 
 function missingHint(oldString: string): string {
@@ -153,7 +152,7 @@ function describeAmbiguity({
   lines,
   more,
 }: Extract<EditOutcome, { outcome: "ambiguous" }>): string {
-  const verb = strategy === "exact" ? "stands" : "nearly stands";
+  const verb = strategy === "exact" ? "was found" : "was found approximately";
   const shown = lines.slice(0, shownPlaces).join(", ");
   const rest = more || lines.length > shownPlaces ? " and others" : "";
   const number = more ? `more than ${lines.length}` : `${lines.length > 1 ? lines.length : "several"}`;
@@ -180,7 +179,7 @@ async function runEdits(
   };
 }
 
-/** An earlier edit of the same step has moved the text on: then the edits are found anew in what stands there now. */
+/** Applies the edits to the current text if an earlier edit of the same step changed the file. */
 async function rebaseEdits(context: ToolContext, prepared: PreparedEdits): Promise<PreparedEdits> {
   const { before, edits, resolved } = prepared;
   if (before === undefined) return prepared;
@@ -203,9 +202,9 @@ function matchNotes(matches: readonly Match[]): string {
   const notes = [
     ...(tolerant.length === 0
       ? []
-      : [`oldString was not there exactly; it was matched by ${tolerant.join(", ")}: check the result.`]),
+      : [`oldString was not found exactly; it was matched by ${tolerant.join(", ")}: check the result.`]),
     ...(matches.some(({ indented }) => indented)
-      ? ["newString had no indentation and got that of the lines it replaces: check the result."]
+      ? ["newString had no indentation and was given that of the lines it replaces: check the result."]
       : []),
   ];
   return notes.map((note) => ` ${note}`).join("");

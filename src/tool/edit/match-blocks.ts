@@ -5,16 +5,16 @@ import type { MatchPlace, Source, EditQuery } from "./match-source.ts";
 
 const sizeTolerance = 0.25;
 const minLikeness = 0.65;
-/** Between two blocks that overlap, a smaller difference than this decides nothing. */
+/** Overlapping blocks whose likeness differs by less than this are ambiguous. */
 const clearMargin = 0.05;
-/** Anchors that stand in more places than these say nothing. */
+/** Anchors with more candidate blocks than this are too common to be useful. */
 const candidateLimit = 500;
-/** Middle parts longer than this are not compared: the work grows with the square. */
+/** Characters; longer middle parts are not compared, because the work grows with the square. */
 const comparedLength = 20_000;
-/** Nor more than so many pairs of characters of all blocks together, which takes a second. */
+/** Character pairs compared over all blocks, which takes about a second. */
 const comparedPairs = 4_000_000_000;
 
-/** First and last line are there, the size is near, and what is between is much alike. */
+/** Finds blocks with the same first and last line, a similar size and a similar middle. */
 export function findBlocks(source: Source, wanted: EditQuery): MatchPlace[] {
   const needle = splitLines(wanted.needle).map((line) => line.trim());
   if (!hasAnchors(needle)) return [];
@@ -33,7 +33,7 @@ export function findBlocks(source: Source, wanted: EditQuery): MatchPlace[] {
   }));
 }
 
-/** First and last line are there, and at least half of the lines between are the same. */
+/** Finds blocks with the same first and last line and at least half of the lines between. */
 export function findByContext(source: Source, wanted: EditQuery): MatchPlace[] {
   const needle = splitLines(wanted.needle).map((line) => line.trim());
   if (!hasAnchors(needle)) return [];
@@ -47,7 +47,7 @@ interface Block {
   readonly count: number;
 }
 
-/** Lines such as `}` alone stand everywhere and anchor nothing. */
+/** Whether the first and last line can be anchors; lines such as `}` are too common. */
 function hasAnchors(needle: readonly string[]): boolean {
   return needle.length >= 3 && /[\p{L}\p{N}]/u.test(needle[0] ?? "") && needle.at(-1) !== "";
 }
@@ -74,7 +74,7 @@ function middleLength(needle: readonly string[]): number {
   return Math.min(length, comparedLength);
 }
 
-/** Likeness of what lies between first and last line, from 0 to 1. */
+/** Likeness of the lines between the first and the last, from 0 to 1. */
 function computeLikeness(needle: readonly string[], lines: readonly string[]): number {
   const wanted = needle.slice(1, -1).join("\n");
   const found = lines.slice(1, -1).join("\n");
@@ -85,7 +85,7 @@ function computeLikeness(needle: readonly string[], lines: readonly string[]): n
   return 1 - distance(wanted, found) / longer;
 }
 
-/** Of blocks that overlap only in their extent the best counts if it is clearly the best; all others stay rivals. */
+/** Removes blocks that overlap the best one and are clearly worse. The other blocks remain candidates. */
 function pickClearWinner<T extends Block & { likeness: number }>(blocks: readonly T[]): readonly T[] {
   const [best, ...rest] = [...blocks].sort((one, two) => two.likeness - one.likeness);
   if (best === undefined) return [];

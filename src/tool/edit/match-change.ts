@@ -7,7 +7,7 @@ import type { ChangedLine } from "./match-source.ts";
 const diffLimitMs = 200;
 const diffLimitLines = 4_000;
 
-/** Compares lines by their words. */
+/** Compares lines, ignoring indentation. */
 export function compareLines(old: readonly string[], fresh: readonly string[], firstOld = 0): ChangedLine[] {
   const parts = diffArrays(trimAll(old), trimAll(fresh), {
     timeout: diffLimitMs,
@@ -27,7 +27,7 @@ export function compareLines(old: readonly string[], fresh: readonly string[], f
   });
 }
 
-/** Finds lines that a change removes only to insert them with another indentation, or the same. */
+/** Pairs lines that a change removes and inserts again, with the same or another indentation. */
 export function refineChange(change: readonly ChangedLine[]): ChangedLine[] {
   let at = 0;
   return groupIntoRuns(change).flatMap(({ removed: old, inserted: fresh, kept }): ChangedLine[] => {
@@ -41,7 +41,7 @@ export function refineChange(change: readonly ChangedLine[]): ChangedLine[] {
   });
 }
 
-/** The file's line for each old line; where lines are more or fewer, for those with equal words. */
+/** Returns the file's line for each old line; if the counts differ, only for the first and the last. */
 export function pairEqualLines(old: readonly string[], found: readonly string[]): (string | undefined)[] {
   if (old.length === found.length) return [...found];
   const pairs: (string | undefined)[] = old.map(() => undefined);
@@ -68,8 +68,8 @@ function trimAll(lines: readonly string[]): string[] {
 }
 
 /**
- * The new text's lines where the old text was found. Kept lines stay as the file has them, inserted ones get the
- * indentation that the file has. `found` holds the file's line for each old line, undefined where none belongs to it.
+ * Returns the new text's lines for the place where the old text was found. Unchanged lines stay as the file has them,
+ * inserted ones get the file's indentation. `found` holds the file's line for each old line, undefined if there is none.
  */
 export function placeChange(
   change: readonly ChangedLine[],
@@ -84,8 +84,8 @@ export function placeChange(
 }
 
 /**
- * The new lines for text that was found as written, behind the indentation of its first line. Undefined unless the new
- * text lost the indentation of all lines.
+ * Returns the new lines for text that was found exactly, starting after the indentation of its first line. Undefined
+ * unless the new text lacks the indentation of all lines.
  */
 export function completeIndents(
   change: readonly ChangedLine[],
@@ -106,14 +106,14 @@ interface NewLine {
   readonly indent: string;
   /** The old line with the same words. */
   readonly same?: OldLine | undefined;
-  /** The old line whose depth it most likely has. */
+  /** The old line that most likely has the same depth. */
   readonly near?: OldLine | undefined;
-  /** The file's line, which stays. */
+  /** The file's line, if it stays unchanged. */
   readonly own?: string | undefined;
 }
 
 interface AlignedLines {
-  /** Lines with words whose line in the file is known. */
+  /** Lines that are not blank and whose line in the file is known. */
   readonly old: readonly OldLine[];
   readonly fresh: readonly NewLine[];
 }
@@ -146,13 +146,13 @@ function alignLines(change: readonly ChangedLine[], found: readonly (string | un
   return { old: old.filter((line) => line !== undefined), fresh };
 }
 
-/** Undefined where nothing is known of the line's indentation. */
+/** Returns undefined for blank lines and lines without a match in the file. */
 function createOldLine(text: string, found: string | undefined): OldLine | undefined {
   if (text.trim() === "" || found === undefined || found.trim() === "") return undefined;
   return { text, written: indentOf(text), found: indentOf(found) };
 }
 
-/** Lines that are replaced by others, up to a line that is kept. */
+/** Replaced lines, up to an unchanged line. */
 interface Run {
   readonly removed: string[];
   readonly inserted: ChangedLine[];
@@ -174,7 +174,7 @@ function groupIntoRuns(change: readonly ChangedLine[]): Run[] {
   return runs;
 }
 
-/** Where lines are only inserted, they have the depth of the line above, or of the one below where a block opens. */
+/** Returns the line whose depth inserted lines get: the one above, or the one below if a block opens. */
 function findNeighbour(old: readonly (OldLine | undefined)[], at: number): OldLine | undefined {
   const above = old.slice(0, at).findLast((line) => line !== undefined);
   const below = old.slice(at).find((line) => line !== undefined);
@@ -205,7 +205,7 @@ function filterNonBlank(lines: readonly NewLine[]): NewLine[] {
   return lines.filter(({ text }) => text.trim() !== "");
 }
 
-/** The new text is indented as the file although the old one lost its indentation. */
+/** Whether the new text has the file's indentation although the old text lost it. */
 function matchesFileIndent(old: readonly OldLine[], words: readonly NewLine[]): boolean {
   const shared = words.flatMap(({ same, indent }) => (same === undefined ? [] : [{ same, indent }]));
   const isOnlyIndented = shared.length === words.length && shared.length === old.length;
@@ -226,7 +226,7 @@ interface LostFirst {
   readonly restFits: TranslateIndent;
 }
 
-/** The old text begins behind the indentation of its first line. */
+/** For old text that starts after the indentation of its first line. */
 function indentWithoutFirst({ first, rest, words, restFits }: LostFirst): IndentOfLine {
   const [begin] = words;
   if (!isDedented(first, rest, words))
@@ -247,13 +247,13 @@ function isFlat(words: readonly NewLine[]): boolean {
   return words.every(({ indent }) => indent === words[0]?.indent);
 }
 
-/** Closing brackets at the left edge end what is open above the place. */
+/** Whether the text closes more brackets than it opens; such lines end a block above the place. */
 function closesMore(words: readonly NewLine[]): boolean {
   const text = words.map((line) => line.text).join("\n");
   return (text.match(/[)\]}]/g)?.length ?? 0) > (text.match(/[([{]/g)?.length ?? 0);
 }
 
-/** The old text's indentation says nothing: each line gets that of the line which it replaces. */
+/** For old text without useful indentation: each line gets that of the line that it replaces. */
 function indentWithoutAny(old: readonly OldLine[], first: OldLine, words: readonly NewLine[]): IndentOfLine {
   const isLost = old.every(({ written }) => written === first.written);
   const fits = fitIndents([first], indentsOf(words));

@@ -1,10 +1,10 @@
-/** Indentation of one line as the model wrote it and as the file has it. */
+/** Indentation of one line, as the model wrote it and in the file. */
 export interface IndentPair {
   readonly written: string;
   readonly found: string;
 }
 
-/** Turns an indentation that the model wrote into the file's. */
+/** Translates the model's indentation into the file's. */
 export type TranslateIndent = (written: string) => string;
 
 /** One level of indentation in both texts. */
@@ -17,7 +17,7 @@ export function indentOf(line: string): string {
   return /^[ \t]*/.exec(line)?.[0] ?? "";
 }
 
-/** The indentation that all lines share that are not blank. */
+/** Indentation shared by all lines that are not blank. */
 export function commonIndent(lines: readonly string[]): string {
   const indents = lines.filter((line) => line.trim() !== "").map(indentOf);
   const shortest = indents.sort((one, two) => one.length - two.length)[0] ?? "";
@@ -25,8 +25,10 @@ export function commonIndent(lines: readonly string[]): string {
 }
 
 /**
- * Finds one rule for all pairs: a shift, another unit, or at least one indentation in the file for each written one.
- * Returns undefined when the pairs contradict each other. `others` are further indentations that will be translated.
+ * Finds one rule for all pairs: a shift, another unit, or a mapping of each indentation.
+ *
+ * - Returns undefined if the pairs contradict each other.
+ * - `others` are further indentations that will be translated.
  */
 export function fitIndents(
   pairs: readonly IndentPair[],
@@ -63,7 +65,7 @@ function isRising(steps: readonly (readonly [string, string])[]): boolean {
   });
 }
 
-/** Undefined where levels are written alike in both texts. */
+/** Returns undefined if both texts indent levels in the same way. */
 function detectUnit(
   steps: readonly (readonly [string, string])[],
   others: readonly string[],
@@ -79,7 +81,7 @@ function detectUnit(
   return level === undefined ? guessUnit(steps[0] ?? ["", ""], others) : reduceUnit(level);
 }
 
-/** The smallest unit with the same relation: what is 4 blanks for 2 tabs is 2 blanks for a tab. */
+/** Reduces a unit to its smallest form: 4 blanks for 2 tabs become 2 blanks for a tab. */
 function reduceUnit(unit: Unit): Unit {
   const parts = commonDivisor(unit.written.length, unit.found.length);
   const [written, found] = [unit.written, unit.found].map((text) => text.slice(0, text.length / parts));
@@ -93,7 +95,7 @@ function commonDivisor(one: number, other: number): number {
 
 const usualWidth = 4;
 
-/** Only one depth is known: where the texts indent with different characters, it says how wide a tab is. */
+/** Guesses the unit from a single depth, if the texts indent with different characters. */
 function guessUnit([written, found]: readonly [string, string], others: readonly string[]): Unit | undefined {
   const sample = written === "" ? findShortest(others) : written;
   if (/^ +$/.test(sample) && /^\t+$/.test(found)) {

@@ -12,7 +12,7 @@ export function createEditQuery(needle: string, replacement: string, all: boolea
   };
 }
 
-/** The same edit without blank lines around the old text, nor those that the new text shares with it. */
+/** Returns the edit without blank lines around the old text and without those that the new text shares. */
 export function trimBlankLines({ needle, replacement, all }: EditQuery): EditQuery {
   const old = needle.split("\n");
   const fresh = replacement.split("\n");
@@ -30,7 +30,7 @@ function countLeadingBlanks(lines: readonly string[]): number {
   return first === -1 ? lines.length : first;
 }
 
-/** Whole lines as a place; the new text gets the indentation that the lines have. */
+/** Creates a place of whole lines; the new text gets their indentation. */
 export function createLinesPlace(
   source: Source,
   wanted: EditQuery,
@@ -47,7 +47,7 @@ function joinLines(lines: readonly string[], { replacement }: EditQuery): string
   return lines.join("\n") + end;
 }
 
-/** Text that was found as written. New lines without any indentation get that of the lines they replace. */
+/** Creates a place for an exact match. New lines without indentation get that of the lines they replace. */
 export function createExactPlace(source: Source, wanted: EditQuery, start: number): MatchPlace {
   const span = { start, end: start + wanted.needle.length };
   const place = { ...span, replacement: wanted.replacement };
@@ -63,14 +63,14 @@ export function createExactPlace(source: Source, wanted: EditQuery, start: numbe
   return { ...span, replacement: text.slice(indent.length), indented: true };
 }
 
-/** The line in which the offset is, and the text before it in that line. */
+/** Returns the line of an offset and the text before it in that line. */
 function locateInLine(source: Source, start: number) {
   const first = source.lineAt(start);
   const begin = source.starts[first] ?? 0;
   return { first, begin, indent: source.text.slice(begin, start) };
 }
 
-/** The old text's words, broken into other lines. Where they begin a line, new lines get the file's indentation. */
+/** Creates a place for the same words with other line breaks. At the start of a line, new lines get the file's indentation. */
 export function createWordsPlace(source: Source, wanted: EditQuery, span: Span): MatchPlace {
   const { begin, indent } = locateInLine(source, span.start);
   const replacement = removeSharedBoundary(wanted);
@@ -80,7 +80,7 @@ export function createWordsPlace(source: Source, wanted: EditQuery, span: Span):
   return { start: begin, end: span.end, replacement: text };
 }
 
-/** For each line of the old text the file's line that begins with the same word. */
+/** Finds for each old line the file's line that begins with the same word. */
 function findLinesOfWords(
   source: Source,
   { needle }: EditQuery,
@@ -98,7 +98,7 @@ function findLinesOfWords(
   });
 }
 
-/** The new text without the blanks around it that the old text has too and the file has in its own way. */
+/** Removes surrounding blanks that the old text has too: the file keeps its own. */
 function removeSharedBoundary({ needle, replacement }: EditQuery): string {
   const before = /^\s*/.exec(needle)?.[0] ?? "";
   const after = /\s*$/.exec(needle)?.[0] ?? "";

@@ -1,6 +1,5 @@
 /**
- * Where the wanted items stand one after the other, in order, overlapping places too. Each item is looked at a few
- * times however often the items repeat themselves (Knuth, Morris, Pratt).
+ * Finds every position of the wanted sequence, overlapping ones too, in linear time (Knuth, Morris, Pratt).
  */
 export function* findRuns(wanted: readonly string[], items: readonly string[]): Generator<number> {
   const borders = computeBorders(wanted);
@@ -14,7 +13,7 @@ export function* findRuns(wanted: readonly string[], items: readonly string[]): 
   }
 }
 
-/** For each beginning of the list the length of the longest shorter one that it ends with. */
+/** Computes for each prefix the length of its longest proper prefix that is also a suffix. */
 function computeBorders(list: readonly string[]): number[] {
   const borders = list.length === 0 ? [] : [0];
   let border = 0;

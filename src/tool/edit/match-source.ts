@@ -1,44 +1,44 @@
-/** A piece of the text that was edited, in UTF-16 units, end excluded. */
+/** A range of the edited text, in UTF-16 units, end excluded. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** What is looked for and what comes in its place, with `\n` only. */
+/** The text to find and its replacement, with `\n` only. */
 export interface EditQuery {
   readonly needle: string;
   readonly replacement: string;
   readonly all: boolean;
-  /** The same as a change of lines. */
+  /** The edit as a change of lines. */
   readonly change: () => readonly ChangedLine[];
 }
 
-/** A span of the text with `\n` only, and what stands there afterwards. */
+/** A range of the text with `\n` only, and its replacement. */
 export interface MatchPlace extends Span {
   readonly replacement: string;
-  /** Found by likeness: several of these are never replaced at once. */
+  /** Found by similarity: several of these are never replaced together. */
   readonly similar?: boolean;
-  /** The text was found as written, and the new text's indentation completed. */
+  /** The match is exact, but the new text's indentation was completed. */
   readonly indented?: boolean;
 }
 
-/** One line of a change, in order. Kept and removed lines make up the old text, kept and inserted ones the new. */
+/** One line of a change. `keep` and `remove` lines form the old text, `keep` and `insert` lines the new. */
 export interface ChangedLine {
   readonly kind: "keep" | "remove" | "insert";
   readonly text: string;
-  /** Of an inserted line: index of the old line with the same words and another indentation. */
+  /** For an inserted line: index of the old line with the same words but another indentation. */
   readonly like?: number;
 }
 
 export type Find = (source: Source, wanted: EditQuery) => MatchPlace[];
 
-/** The text with `\n` only, cut into lines once, and the way back to the text as it is. */
+/** The text with `\n` only, split into lines, with a mapping back to the original text. */
 export class Source {
   readonly text: string;
   readonly lines: readonly string[];
   readonly starts: readonly number[];
   readonly #raw: string;
-  /** Where in `text` the newlines stand that have a return before them in the raw text. */
+  /** Offsets in `text` of newlines that follow a carriage return in the raw text. */
   readonly #returns: readonly number[];
   #trimmed: readonly string[] | undefined;
   #collapsed: readonly string[] | undefined;
@@ -56,18 +56,18 @@ export class Source {
     return this.#trimmed;
   }
 
-  /** The lines with each run of blanks as one. */
+  /** The lines, each run of blanks collapsed to one. */
   get collapsed(): readonly string[] {
     this.#collapsed ??= this.lines.map(collapsed);
     return this.#collapsed;
   }
 
-  /** The line, counted from 0, that holds the offset. */
+  /** Returns the line, from 0, that contains the offset. */
   lineAt(offset: number): number {
     return countBelow(this.starts, offset + 1) - 1;
   }
 
-  /** Whole lines, without the newline after the last unless it is asked for and there. */
+  /** Returns the range of whole lines, with the last newline if wanted and present. */
   linesSpan(first: number, count: number, withNewline: boolean): Span {
     const last = first + count - 1;
     const end = (this.starts[last] ?? 0) + (this.lines[last] ?? "").length;
@@ -78,7 +78,7 @@ export class Source {
     return { start: this.#rawOffset(start), end: this.#rawOffset(end) };
   }
 
-  /** Puts the replacements in; the places are in order and do not overlap. */
+  /** Applies the replacements. The places must be in order and must not overlap. */
   replace(places: readonly MatchPlace[]): string {
     const pieces: string[] = [];
     let done = 0;
@@ -99,19 +99,18 @@ export class Source {
   }
 }
 
-/** A newline at the end closes the last line and begins none. */
+/** Splits text into lines; a newline at the end starts no further line. */
 export function splitLines(text: string): string[] {
   const lines = text.split("\n");
   if (lines.length > 1 && lines.at(-1) === "") lines.pop();
   return lines;
 }
 
-/** The line with each run of blanks as one, and none around it. */
+/** Collapses each run of blanks to one, and trims the line. */
 export function collapsed(line: string): string {
   return line.trim().replaceAll(/\s+/g, " ");
 }
 
-/** The text with `\n` only. */
 export function normalizeNewlines(text: string): string {
   return text.includes("\r\n") ? text.replaceAll("\r\n", "\n") : text;
 }
@@ -133,7 +132,7 @@ function findReturns(raw: string): number[] {
   return found;
 }
 
-/** How many of the ascending numbers are smaller. */
+/** Counts the numbers below a limit, by binary search. */
 function countBelow(numbers: readonly number[], limit: number): number {
   let low = 0;
   let high = numbers.length;

@@ -5,7 +5,7 @@ import { findRuns } from "./match-runs.ts";
 import { collapsed, splitLines } from "./match-source.ts";
 import type { Find, MatchPlace, Source, Span, EditQuery } from "./match-source.ts";
 
-/** How the old text was recognised, from the strictest to the most tolerant. */
+/** How the old text was matched, from strict to tolerant. */
 export type Strategy =
   | "exact"
   | "indentation"
@@ -16,18 +16,18 @@ export type Strategy =
   | "block anchors"
   | "context";
 
-/** Ambiguity is reported with this many places at most. */
+/** Places reported for an ambiguous match. */
 export const placeLimit = 100;
 
-/** More places are not replaced at once. */
+/** Places that one edit may replace. */
 export const replaceLimit = 200_000;
 
 const wordLimit = 5_000;
-/** Lines or words of places that are looked at, before it is given up: where text repeats, they may have no end. */
+/** Lines or words compared before the search gives up; repeated text may have too many candidates. */
 const comparisonLimit = 10_000_000;
 const escapes = /\\[nrt"'`\\$]/g;
 
-/** In the order in which they are tried. */
+/** In order of trial. */
 export const strategies: readonly { strategy: Strategy; find: Find }[] = [
   { strategy: "exact", find: findExact },
   { strategy: "indentation", find: skipBlankNeedle(findIndented) },
@@ -40,18 +40,18 @@ export const strategies: readonly { strategy: Strategy; find: Find }[] = [
 ];
 
 function findExact(source: Source, wanted: EditQuery): MatchPlace[] {
-  // Places that overlap count as several: which of them was meant cannot be known.
+  // Overlapping places count as several, because the intended one is unknown.
   return findOccurrences(source.text, wanted.needle, wanted.all).map((start) =>
     createExactPlace(source, wanted, start),
   );
 }
 
-/** Blank text has nothing that tolerance could hold on to. */
+/** Disables a tolerant strategy for blank text, which would match anywhere. */
 function skipBlankNeedle(find: Find): Find {
   return (source, wanted) => (wanted.needle.trim() === "" ? [] : find(source, wanted));
 }
 
-/** The block stands deeper or less deep, with the same shape; blanks at line ends do not count. */
+/** Finds the block at another depth with the same shape; trailing blanks are ignored. */
 function findIndented(source: Source, wanted: EditQuery): MatchPlace[] {
   const needle = splitLines(wanted.needle).map((line) => line.trimEnd());
   const shift = commonIndent(needle);
@@ -71,7 +71,7 @@ function findTrimmedLines(source: Source, wanted: EditQuery): MatchPlace[] {
   return findLinePlaces(source, wanted, needle, source.trimmed);
 }
 
-/** The needle has blank lines or blanks around it that the text has not. */
+/** Finds the needle without surrounding blanks or blank lines. */
 function findTrimmedBoundary(source: Source, wanted: EditQuery): MatchPlace[] {
   const core = wanted.needle.trim();
   if (core === wanted.needle) return [];
@@ -88,7 +88,7 @@ function findCoreLines(source: Source, wanted: EditQuery): MatchPlace[] {
   return indented.length > 0 ? indented : findTrimmedLines(source, core);
 }
 
-/** Runs of blanks and newlines count as one blank. */
+/** Finds the needle with runs of blanks and newlines treated as one blank. */
 function findWhitespace(source: Source, wanted: EditQuery): MatchPlace[] {
   const core = trimBlankLines(wanted);
   for (const lines of [wanted, core]) {
@@ -98,7 +98,7 @@ function findWhitespace(source: Source, wanted: EditQuery): MatchPlace[] {
   return findWords(source, wanted);
 }
 
-/** Whole lines that are the needle's, as many as are needed to know, none that overlap where all are replaced. */
+/** Finds whole lines equal to the needle's, up to the limit; none overlap if all are replaced. */
 function findLinePlaces(
   source: Source,
   wanted: EditQuery,
@@ -108,11 +108,11 @@ function findLinePlaces(
 ): MatchPlace[] {
   const places: MatchPlace[] = [];
   let free = 0;
-  let lookedAt = 0;
+  let compared = 0;
   for (const first of findRuns(needle, lines)) {
     if (first < free) continue;
-    lookedAt += needle.length;
-    if (lookedAt > comparisonLimit) break;
+    compared += needle.length;
+    if (compared > comparisonLimit) break;
     if (!fits(first)) continue;
     places.push(createLinesPlace(source, wanted, first, needle.length));
     if (places.length > (wanted.all ? replaceLimit : placeLimit)) break;
@@ -134,7 +134,7 @@ function findWords(source: Source, wanted: EditQuery): MatchPlace[] {
   return places;
 }
 
-/** Whether the words may begin in so many places that looking at all of them would take seconds. */
+/** Whether the first word occurs so often that checking every place would take seconds. */
 function isTooFrequent(text: string, [first = "", ...others]: readonly string[]): boolean {
   let left = comparisonLimit;
   for (let at = text.indexOf(first); at !== -1 && left >= 0; at = text.indexOf(first, at + first.length))
@@ -142,13 +142,13 @@ function isTooFrequent(text: string, [first = "", ...others]: readonly string[])
   return left < 0;
 }
 
-/** The needle has `\n`, `\"` and the like where the text has the character itself. */
+/** Finds the needle with escapes such as `\n` or `\"` replaced by the characters themselves. */
 function findEscaped({ text }: Source, { needle, replacement, all }: EditQuery): MatchPlace[] {
   const kinds = new Set(needle.match(escapes));
   if (kinds.size === 0) return [];
   const plain = unescape(needle, kinds);
   if (plain.trim() === "") return [];
-  // Only what was escaped in the old text was escaped by mistake in the new one.
+  // Only the kinds escaped in the old text are assumed to be mistakes in the new one.
   const meant = unescape(replacement, kinds);
   return findOccurrences(text, plain, all).map((start) => ({
     start,
@@ -157,7 +157,7 @@ function findEscaped({ text }: Source, { needle, replacement, all }: EditQuery):
   }));
 }
 
-/** A tolerant match must not begin or end in the middle of a word. */
+/** Whether a match neither begins nor ends within a word. */
 function isWhole(text: string, { start, end }: Span): boolean {
   return !isWithinWord(text, start) && !isWithinWord(text, end);
 }
@@ -185,7 +185,6 @@ const characters: ReadonlyMap<string, string> = new Map([
   ["\\t", "\t"],
 ]);
 
-/** The text as a regular expression that matches just it. */
 function escapeRegExp(text: string): string {
   return text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 }

@@ -41,7 +41,7 @@ function assertWritable(content: string): void {
   );
 }
 
-/** The text with the line endings that the file has; its byte order mark is kept apart from the text. */
+/** Converts to the file's line endings and removes the byte order mark, which is stored separately. */
 function convertLineEnds({ format }: TextFile, content: string): string {
   const text = content.startsWith("\uFEFF") ? content.slice(1) : content;
   return format.lineEnd === "\r\n" ? text.replaceAll(/\r?\n/g, "\r\n") : text;

@@ -1,19 +1,19 @@
 import { crc32 } from "node:zlib";
 import { detectImageType } from "./image-type.ts";
 
-/** What the bytes of an image say of themselves before anything is unpacked. */
+/** Facts read from an image's bytes without decoding it. */
 export interface ImageHeader {
   readonly mime: string;
   /** Pixels. */
   readonly width: number;
   readonly height: number;
-  /** False where the file ends too early or its parts contradict each other: providers refuse such a file. */
+  /** False if the file is cut off or inconsistent; providers refuse such files. */
   readonly isWhole: boolean;
-  /** A part of it that may be left out has a wrong checksum: browsers show such a file, not every provider takes it. */
+  /** An optional part has a wrong checksum: browsers accept such a file, some providers do not. */
   readonly isFlawed?: boolean;
 }
 
-/** Undefined where the size cannot be found, so that the bytes cannot be trusted to be an image. */
+/** Reads type and size; undefined if no size is found, so the bytes may not be an image. */
 export function readImageHeader(bytes: Buffer): ImageHeader | undefined {
   const mime = detectImageType(bytes);
   const found = mime === undefined ? undefined : readers.get(mime)?.(bytes);
@@ -49,12 +49,12 @@ function readPng(bytes: Buffer): HeaderFields {
   return { ...size, isWhole: false };
 }
 
-/** The case of its first letter says whether a picture can be drawn without a chunk (PNG specification, 5.4). */
+/** A lower-case first letter marks a chunk that decoders may skip (PNG specification, 5.4). */
 function isAncillary(type: string): boolean {
   return /^[a-z]/.test(type);
 }
 
-/** Segments up to the frame header, which holds the size; behind the last scan stands the end marker (ITU T.81, B). */
+/** Segments up to the frame header, which holds the size; an end marker follows the last scan (ITU T.81, B). */
 function readJpeg(bytes: Buffer): HeaderFields {
   let at = 2;
   while (at + 9 <= bytes.length) {
@@ -73,19 +73,19 @@ function readJpeg(bytes: Buffer): HeaderFields {
   return undefined;
 }
 
-/** SOF0 to SOF15, among which DHT, JPG and DAC stand. */
+/** SOF0 to SOF15, except DHT, JPG and DAC in the same range. */
 function isFrameHeader(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
 }
 
-/** Ends with a semicolon (GIF89a specification, 27), behind which some programs leave zeros. */
+/** Ends with a semicolon (GIF89a specification, 27); some programs append zeros. */
 function readGif(bytes: Buffer): HeaderFields {
   if (bytes.length < 13) return undefined;
   const size = { width: bytes.readUInt16LE(6), height: bytes.readUInt16LE(8) };
   return { ...size, isWhole: bytes.subarray(13).includes(0x3b, -64) };
 }
 
-/** A RIFF file whose first chunk says how it is packed (RFC 9649). */
+/** A RIFF file; the first chunk names the encoding (RFC 9649). */
 function readWebp(bytes: Buffer): HeaderFields {
   if (bytes.length < 30) return undefined;
   const isWhole = bytes.readUInt32LE(4) + 8 <= bytes.length + 1;
@@ -108,7 +108,7 @@ function webpSize(bytes: Buffer): { width: number; height: number } | undefined 
   }
 }
 
-/** A height below zero says that the lines run from top to bottom. */
+/** A negative height means that rows run from top to bottom. */
 function readBitmap(bytes: Buffer): HeaderFields {
   const size = { width: bytes.readInt32LE(18), height: Math.abs(bytes.readInt32LE(22)) };
   return { ...size, isWhole: bytes.readUInt32LE(10) < bytes.length };

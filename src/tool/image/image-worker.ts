@@ -2,7 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { PhotonImage, resize, SamplingFilter } from "@silvia-odwyer/photon-node";
 import { z } from "zod";
 
-/** What the thread is asked: the image, and what it has to fit into. */
+/** Input of the thread: the image and the limits it must fit into. */
 const taskSchema = z.object({
   bytes: z.instanceof(Uint8Array),
   mime: z.string(),
@@ -11,11 +11,11 @@ const taskSchema = z.object({
 });
 
 const jpegQuality = 85;
-/** How much shorter the sides become each time that the result is still too large. */
+/** Factor for the sides after each attempt that is still too large. */
 const shrinking = 0.7;
 const triesLimit = 6;
 
-/** Unpacks, scales and packs again. A damaged image ends the thread with an error. */
+/** Decodes, scales and encodes the image. A damaged image ends the thread with an error. */
 function fit({ bytes, mime, sideLimit, bytesLimit }: z.infer<typeof taskSchema>) {
   const image = PhotonImage.new_from_byteslice(bytes);
   const [width, height] = [image.get_width(), image.get_height()];
@@ -35,7 +35,7 @@ function scaleTo(image: PhotonImage, width: number, height: number): PhotonImage
   return resize(image, across, down, SamplingFilter.Triangle);
 }
 
-/** Drawings keep their sharp edges and their transparency as PNG, as long as that is small enough. */
+/** Prefers PNG, which preserves sharp edges and transparency, if the result is small enough. */
 function pack(image: PhotonImage, mime: string, bytesLimit: number) {
   if (mime !== "image/jpeg") {
     const bytes = image.get_bytes();

@@ -5,41 +5,41 @@ import { orAfter } from "../../base/async.ts";
 import { messageOf } from "../../base/errors.ts";
 import { type ImageHeader, readImageHeader } from "./image-header.ts";
 
-/** An image that providers take, or in words why there is none. */
+/** An image that providers accept, or the reason why it cannot be sent. */
 export type FittedImage =
   | {
       outcome: "fits";
       mime: string;
       bytes: Buffer;
-      /** What was done to it, for whoever has to know that it is not the original; empty where nothing was. */
+      /** Describes changes to the original; empty if there are none. */
       note: string;
     }
   | { outcome: "unfit"; reason: string; isDamaged: boolean };
 
-/** Longer sides are scaled down by providers anyway, and some refuse them beside other images. */
+/** Pixels. Providers scale longer sides down, and some refuse them together with other images. */
 export const imageSideLimit = 2_000;
-/** In base64, as it is sent, this comes to less than the 5 MB that providers take. */
+/** Sent as base64, this stays below the providers' limit of 5 MB. */
 export const imageLimitBytes = 3.5 * 1024 * 1024;
-/** Larger files are not looked at, and images of more pixels not unpacked: at 4 bytes each they fill the memory. */
+/** Larger files are not read, and images with more pixels not decoded: each pixel takes 4 bytes of memory. */
 export const imageFileLimitBytes = 32 * 1024 * 1024;
 const pixelsLimit = 40_000_000;
 const timeLimitMs = 20_000;
 
-/** What providers take as it is; other types are packed anew. */
+/** Types that providers accept; other types are converted. */
 const supportedTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
 /**
- * Makes an image fit for a model: one that is whole and within the limits stays as it is, a larger one is scaled down
- * in a thread of its own. The type is told by the bytes, whatever somebody called them.
+ * Makes an image fit for a model. An intact image within the limits stays unchanged; a larger one is scaled down in a
+ * worker thread. The type is detected from the bytes, not from the name.
  */
 export async function fitImage(bytes: Buffer, signal?: AbortSignal): Promise<FittedImage> {
   if (bytes.length > imageFileLimitBytes)
-    return unfit(`it has ${bytes.length} bytes; up to ${imageFileLimitBytes} are looked at`);
+    return unfit(`it has ${bytes.length} bytes, more than the limit of ${imageFileLimitBytes}`);
   const header = readImageHeader(bytes);
   if (header?.isWhole !== true) return damaged(bytes, "it is damaged, or of a kind that cannot be shown");
   const { width, height, mime } = header;
   if (width * height > pixelsLimit)
-    return unfit(`it has ${width} × ${height} pixels, more than the ${pixelsLimit} that are unpacked`);
+    return unfit(`it has ${width} × ${height} pixels, more than the limit of ${pixelsLimit}`);
   const isSmall = Math.max(width, height) <= imageSideLimit && bytes.length <= imageLimitBytes;
   if (isSmall && supportedTypes.has(mime) && header.isFlawed !== true)
     return { outcome: "fits", mime, bytes, note: "" };
@@ -74,7 +74,7 @@ async function scale(bytes: Buffer, header: ImageHeader, signal?: AbortSignal): 
     };
   } catch (error) {
     signal?.throwIfAborted();
-    return damaged(bytes, `it is damaged and cannot be unpacked (${messageOf(error)})`);
+    return damaged(bytes, `it is damaged and cannot be decoded (${messageOf(error)})`);
   } finally {
     await worker.terminate();
   }
@@ -85,7 +85,7 @@ function describeScaling(
   after: { width: number; height: number; mime: string },
 ): string {
   const size = `${after.width} × ${after.height} pixels`;
-  if (before.width === after.width && before.height === after.height) return `packed anew as ${after.mime}`;
+  if (before.width === after.width && before.height === after.height) return `converted to ${after.mime}`;
   return `scaled down from ${before.width} × ${before.height} to ${size}`;
 }
 
@@ -98,7 +98,7 @@ const answerSchema = z
   })
   .optional();
 
-/** Beside this file, as it is written or as it is bundled. */
+/** Next to this file, in the sources and in the bundle. */
 const workerProgram = new URL(
   import.meta.url.endsWith(".ts") ? "./image-worker.ts" : "./image-worker.cjs",
   import.meta.url,

@@ -1,42 +1,42 @@
 import type { Attachment } from "../../message/part.ts";
 import { detectImageType } from "./image-type.ts";
 
-/** Bytes that came from a file, a person, a page or a server, said to be of a type. */
+/** Bytes from a file, a user, a page or a server, with their declared type. */
 export interface Medium {
   readonly bytes: Buffer;
   readonly mime: string;
   readonly name?: string | undefined;
 }
 
-/** As a message holds it. What is no fit would make the provider refuse the whole conversation. */
+/** An attachment for a message. An unfit one would make the provider refuse the whole conversation. */
 export type FittedMedium =
   | {
       outcome: "fits";
       attachment: Attachment;
-      /** What was done to it; empty where nothing was. */
+      /** Describes changes to the original; empty if there are none. */
       note: string;
     }
   | {
       outcome: "unfit";
-      /** A sentence that goes on from "it is left out: ". */
+      /** A sentence that continues "it is left out: ". */
       reason: string;
-      /** Whether it is the content that is at fault, not the size or the type. */
+      /** Whether the content is at fault, not the size or the type. */
       isDamaged: boolean;
     };
 
-/** Bytes of a PDF or of a recording. Images may be larger: they are scaled down. */
+/** Limit for a PDF or a recording. Images may be larger, because they are scaled down. */
 export const mediaLimitBytes = 5 * 1024 * 1024;
 
-/** PDF readers look for the first and the last mark that far from the ends (ISO 32000, implementation notes 13 and 18). */
+/** PDF readers search this far from each end for the marks (ISO 32000, implementation notes 13 and 18). */
 const pdfMarginBytes = 1_024;
 const audioTypes: ReadonlySet<string> = new Set(["audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3"]);
 
-/** The media type that the first bytes tell, undefined where they are no image and no PDF. */
+/** Detects the media type by the first bytes; undefined unless it is an image or a PDF. */
 export function detectMediaType(head: Buffer): string | undefined {
   return detectImageType(head) ?? (head.toString("latin1", 0, 5) === "%PDF-" ? "application/pdf" : undefined);
 }
 
-/** Checks an image, a PDF or a recording, and scales a large image down. Which of them a model takes is not asked here. */
+/** Checks an image, a PDF or a recording, and scales a large image down. Does not check what the model accepts. */
 export async function fitMedium(medium: Medium, signal?: AbortSignal): Promise<FittedMedium> {
   const { bytes, mime } = medium;
   if (mime === "image/svg+xml") return unfit("SVG is text: attach it as a file");
@@ -49,7 +49,6 @@ export async function fitMedium(medium: Medium, signal?: AbortSignal): Promise<F
   return { outcome: "fits", attachment: toAttachment(medium), note: "" };
 }
 
-/** In base64, as messages hold it. */
 export function toAttachment({ bytes, mime, name }: Medium): Attachment {
   const url = `data:${mime};base64,${bytes.toString("base64")}`;
   return { mime, url, ...(name !== undefined && { filename: name }) };

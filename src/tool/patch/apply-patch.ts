@@ -55,23 +55,23 @@ export const applyPatchTool = defineTool<Input>({
   },
 });
 
-/** As the patch writes them. */
+/** Returns the paths as written in the patch. */
 function getNamedPaths(patch: FilePatch): string[] {
   return patch.kind === "update" && patch.movePath !== undefined
     ? [patch.path, patch.movePath]
     : [patch.path];
 }
 
-/** What becomes of one file. A moved one is written to `to` and removed from `from`. */
+/** Planned change of one file. A moved file is written to `to` and removed from `from`. */
 interface FilePlan {
   readonly operation: FileChange["operation"];
   readonly from?: ResolvedPath;
   readonly to?: ResolvedPath;
   readonly before?: TextFile & { readonly mode: number };
-  /** Undefined when the file is deleted. */
+  /** Undefined if the file is deleted. */
   readonly after?: { readonly text: string; readonly bytes: Buffer };
   readonly comparison: Comparison;
-  /** Hunks, counted from 1, that fit not exactly. */
+  /** Hunks, from 1, that did not match exactly. */
   readonly tolerated: readonly number[];
 }
 
@@ -93,7 +93,7 @@ async function planAdd(context: ToolContext, path: string, text: string): Promis
   return { operation: "add", to, after, comparison: compareTexts(null, text), tolerated: [] };
 }
 
-/** A file that exists gets a new text if the model knows the old one, which undo brings back. */
+/** Replaces an existing file if the model has read it; undo restores the old text. */
 async function planReplace(context: ToolContext, path: string, text: string): Promise<FilePlan> {
   const { from, before } = await loadOld(context, path, `${path} exists already. `);
   const lines = before.format.lineEnd === "\r\n" ? text.replaceAll(/\r?\n/g, "\r\n") : text;
@@ -128,7 +128,7 @@ async function planUpdate(
 
 type MovedFile = Required<Pick<FilePlan, "from" | "before" | "tolerated">> & { readonly text: string };
 
-/** The file that is there gets the text, and the moved one goes. */
+/** Overwrites the existing target and deletes the moved file. */
 async function planMoveOver(
   context: ToolContext,
   { from, before, text, tolerated }: MovedFile,
@@ -144,7 +144,7 @@ async function planMoveOver(
   ];
 }
 
-/** Hunks are counted through all sections. */
+/** Applies the sections in order; hunks are numbered across all of them. */
 function applySections({ text, format }: TextFile, sections: readonly (readonly Hunk[])[]): PatchedText {
   let patched: PatchedText = { text, tolerated: [] };
   let count = 0;
@@ -160,7 +160,7 @@ function applySections({ text, format }: TextFile, sections: readonly (readonly 
   return patched;
 }
 
-/** Characters that the hunks look for. */
+/** Characters in all hunks. */
 function sizeOf(hunks: readonly Hunk[]): number {
   return hunks.flatMap(({ lines }) => lines).reduce((sum, { text }) => sum + text.length + 1, 0);
 }
@@ -175,7 +175,7 @@ function encodeWithinLimit(path: string, text: string, format: TextFormat) {
 
 const unchanged = "Nothing was changed.";
 
-/** `why` comes before what is said of a file that was not read. */
+/** `why` is put before the message for a file that was not read. */
 async function loadOld(context: ToolContext, path: string, why = "") {
   const from = await resolveToolPath(context, path);
   if (from.kind === "directory") throw new ToolFailure(`${path} is a folder. Give the path of a file.`);
@@ -186,20 +186,20 @@ async function loadOld(context: ToolContext, path: string, why = "") {
   return { from, before: { ...before, mode: mode & 0o777 } };
 }
 
-/** Through a link its target would go, and the link would stay and lead nowhere. */
+/** Rejects links: the target would be removed, and the link would stay broken. */
 async function assertNoLink(context: ToolContext, path: string, from: ResolvedPath): Promise<void> {
   if (!(await lstat(from.asked)).isSymbolicLink()) return;
   throw new ToolFailure(
-    `${path} is a link to ${titleOf(context, from)}. Name that file if it is meant, or see to the link with a command. ${unchanged}`,
+    `${path} is a link to ${titleOf(context, from)}. Name that file if it is meant, or change the link with a command. ${unchanged}`,
   );
 }
 
-/** What does not fit is said with the file that it was meant for. */
+/** Adds the path to the messages of failures. */
 function prefixErrorsWithPath<T>(path: string, task: () => T): T {
   return prefixErrors(`${path}: `, task);
 }
 
-/** Puts words before what a failure says. */
+/** Adds a prefix to the messages of failures. */
 function prefixErrors<T>(before: string, task: () => T): T {
   try {
     return task();
@@ -209,7 +209,7 @@ function prefixErrors<T>(before: string, task: () => T): T {
   }
 }
 
-/** Two changes of one file would each be computed from the text without the other. */
+/** Rejects two changes of one file, because each would be computed without the other. */
 function assertDistinct(plans: readonly FilePlan[]): void {
   const known = new Set<string>();
   for (const path of plans.flatMap(pathsOf)) {
@@ -280,7 +280,7 @@ async function runPatch(
   };
 }
 
-/** The new place of a moved file comes first, so that its text is never nowhere. */
+/** Creates the writes; a moved file is written before it is removed, so that its text is never lost. */
 function createWrites({ from, to, before, after, comparison }: FilePlan): FileWrite[] {
   const { additions, deletions } = comparison;
   const old = before ? { bytes: before.bytes, hash: before.hash, mode: before.mode } : null;
@@ -298,7 +298,7 @@ function createWrites({ from, to, before, after, comparison }: FilePlan): FileWr
 interface PlanResult {
   readonly plan: FilePlan;
   readonly change: FileChange;
-  /** The editor saved another text than it was given. */
+  /** The editor changed the text while saving. */
   readonly isFormatted: boolean;
 }
 
@@ -323,24 +323,24 @@ function createResult(plan: FilePlan, writes: readonly FileWrite[]): PlanResult 
   return { plan, change, isFormatted };
 }
 
-/** What undo has to know of a file that is gone from its place. */
+/** Returns unusual permission bits of a removed file, which undo restores. */
 function getUnusualMode({ operation, before }: FilePlan): Pick<FileChange, "mode"> {
   const isGone = operation === "delete" || operation === "move";
   const isUsual = before === undefined || usualModes.has(before.mode);
   return isGone && !isUsual ? { mode: before.mode } : {};
 }
 
-/** What new files have on most systems. */
+/** Permission bits of new files on most systems. */
 const usualModes: ReadonlySet<number> = new Set([0o644, 0o664, 0o666]);
 
 function createFailure(error: Error, left: readonly FileWrite[]): ToolResult {
-  if (left.length === 0) throw new ToolFailure(`${error.message} ${takenBack}`, { cause: error });
+  if (left.length === 0) throw new ToolFailure(`${error.message} ${undone}`, { cause: error });
   const paths = left.map(({ path }) => path).join(", ");
-  const standing = `What was written before could not be taken back in ${paths}. Read these files before you go on.`;
-  return { status: "failed", error: `${error.message} ${standing}`, changes: left.map(toFileChange) };
+  const remaining = `Earlier changes could not be undone in ${paths}. Read these files before you go on.`;
+  return { status: "failed", error: `${error.message} ${remaining}`, changes: left.map(toFileChange) };
 }
 
-const takenBack = "The patch was taken back as a whole: all files are as they were.";
+const undone = "The whole patch was undone: all files are as before.";
 
 const verbs: Readonly<Record<FileChange["operation"], string>> = {
   add: "Created",
@@ -369,5 +369,5 @@ const formattedNote =
   "The editor changed the text when it saved it, as its formatter does: read the file before you change it again.";
 
 function nearlyNote(hunks: readonly number[]): string {
-  return `The lines of hunk ${hunks.join(", ")} were not there exactly, only nearly: check the result.`;
+  return `The lines of hunk ${hunks.join(", ")} matched only approximately: check the result.`;
 }

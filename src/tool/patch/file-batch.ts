@@ -4,7 +4,7 @@ import { StaleFile } from "../../workspace/files/files.ts";
 import type { Workspace } from "../../workspace/workspace.ts";
 import { assertSamePlace, explainFileErrors, saveSnapshot } from "../text-file.ts";
 
-/** One file from one content to the next; null is "no such file". */
+/** Change of one file's content; null means "no such file". */
 export interface FileWrite {
   readonly path: string;
   readonly before: Content | null;
@@ -17,19 +17,19 @@ interface Content {
   readonly bytes: Buffer;
   /** SHA-256, hex. */
   readonly hash: string;
-  /** Permission bits for a file that is made with it. */
+  /** Permission bits for a new file. */
   readonly mode?: number;
 }
 
 export type BatchOutcome =
-  /** As it stands now: an editor may have formatted what it saved. */
+  /** The final contents: an editor may have formatted the text while saving. */
   | { readonly outcome: "written"; readonly writes: readonly FileWrite[] }
-  /** Something failed and is taken back, but for what stands in `left`. */
+  /** A write failed and the others were undone, except those in `left`. */
   | { readonly outcome: "failed"; readonly error: Error; readonly left: readonly FileWrite[] };
 
 /**
- * Makes all writes or none. Call it under the locks of all paths. Throws a `ToolFailure` when the disk does not hold
- * what the writes begin from.
+ * Makes all writes or none. The caller must hold the locks of all paths. Throws a `ToolFailure` if a file does not have
+ * the expected content.
  */
 export async function writeBatch(workspace: Workspace, writes: readonly FileWrite[]): Promise<BatchOutcome> {
   for (const write of writes) await explainFileErrors(write.path, () => assertReady(workspace, write));
@@ -48,7 +48,7 @@ export async function writeBatch(workspace: Workspace, writes: readonly FileWrit
   return { outcome: "written", writes: done };
 }
 
-/** What stands of a batch that could not be taken back as a whole. */
+/** Describes a write that could not be undone. */
 export function toFileChange({ path, before, after, additions, deletions }: FileWrite): FileChange {
   const operation = before === null ? "add" : after === null ? "delete" : "update";
   return {
@@ -76,7 +76,7 @@ async function hashOrNull({ files }: Workspace, path: string): Promise<string | 
   }
 }
 
-/** Kept before the first write: what cannot be undone because the disk is full is not done. */
+/** Stores all contents before the first write: if the disk is full, nothing is changed that could not be undone. */
 async function saveSnapshots({ snapshots }: Workspace, writes: readonly FileWrite[]): Promise<void> {
   for (const { path, before, after } of writes) {
     for (const content of [before, after]) {
@@ -85,7 +85,7 @@ async function saveSnapshots({ snapshots }: Workspace, writes: readonly FileWrit
   }
 }
 
-/** The write as it came about. */
+/** Performs a write and returns it with the final content. */
 async function applyWrite({ files }: Workspace, write: FileWrite): Promise<FileWrite> {
   const { path, before, after } = write;
   if (after === null) {
@@ -96,14 +96,14 @@ async function applyWrite({ files }: Workspace, write: FileWrite): Promise<FileW
   return bytes === undefined ? write : { ...write, after: { ...after, hash, bytes } };
 }
 
-/** The last first. Returns what could not be taken back, because somebody changed it or the disk fails. */
+/** Undoes the writes, the last first. Returns those that failed, because of a later change or the disk. */
 async function rollBack(workspace: Workspace, done: readonly FileWrite[]): Promise<FileWrite[]> {
   const left: FileWrite[] = [];
   for (const write of done.toReversed()) {
     try {
       await applyWrite(workspace, { ...write, before: write.after, after: write.before });
     } catch {
-      // The caller reports it by its path; why the first write failed is what explains this one too.
+      // The caller reports the path; the error of the first write explains this one too.
       left.push(write);
     }
   }

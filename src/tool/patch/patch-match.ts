@@ -5,17 +5,17 @@ import { ToolFailure } from "../tool.ts";
 
 export interface PatchedText {
   readonly text: string;
-  /** The hunks, counted from 1, whose lines differ a little from the file's. */
+  /** Hunks, from 1, whose lines differ slightly from the file's. */
   readonly tolerated: readonly number[];
 }
 
 interface Line {
   readonly text: string;
-  /** The last line of a file may have none. */
+  /** May be empty for the last line of a file. */
   readonly end: "\n" | "\r\n" | "";
 }
 
-/** Lines of the file that a hunk may stand for. */
+/** Lines of the file that may match a hunk. */
 interface Place {
   readonly first: number;
   readonly count: number;
@@ -23,7 +23,7 @@ interface Place {
   readonly reading: number;
 }
 
-/** How a line is compared, from strict to forgiving; lines that are equal in one reading are so in all that follow. */
+/** Normalizations for comparing lines, from strict to tolerant; lines equal in one are equal in all later ones. */
 const readings: readonly ((line: string) => string)[] = [
   (line) => line,
   (line) => line.trimEnd(),
@@ -32,8 +32,11 @@ const readings: readonly ((line: string) => string)[] = [
 ];
 
 /**
- * Makes the hunks' changes. A hunk must fit in one place only, alone or because of the order of the hunks; lines that
- * are kept stay as the file has them. Throws {@link ToolFailure} for a hunk that fits nowhere or in several places.
+ * Applies the hunks.
+ *
+ * - Each hunk must match exactly one place, by itself or by the order of the hunks.
+ * - Unchanged lines stay as they are in the file.
+ * - Throws {@link ToolFailure} for a hunk that matches no place or several places.
  */
 export function applyHunks(text: string, given: readonly Hunk[], lineEnd: "\n" | "\r\n"): PatchedText {
   const source = new Source(text);
@@ -42,7 +45,7 @@ export function applyHunks(text: string, given: readonly Hunk[], lineEnd: "\n" |
     hunk,
     candidates: findPlaces(source, hunk, nameOf(index, all.length)),
   }));
-  // Lines that only stay have to be there, wherever that is.
+  // Hunks without changes must match somewhere, in any place.
   const changing = found.filter(({ hunk }) => hunk.lines.some(({ kind }) => kind !== "keep"));
   const places = choosePlaces(changing.map(({ candidates }) => candidates));
   const chosen = changing.map(({ hunk }, index) => ({ hunk, place: places[index] ?? failMissingPlace() }));
@@ -50,7 +53,7 @@ export function applyHunks(text: string, given: readonly Hunk[], lineEnd: "\n" |
   return { text: joinLines(source, replaceLines(source, chosen, lineEnd), lineEnd), tolerated };
 }
 
-/** Where lines that stay fit only with one blank more, the one that marks them was forgotten. */
+/** Adds the forgotten marker blank to unchanged lines if the hunk matches only with it. */
 function addForgottenBlanks(source: Source, hunk: Hunk): Hunk {
   const lines = hunk.lines.map((line) => {
     const isPlain = line.kind !== "keep" || line.text === "";
@@ -64,7 +67,7 @@ function matchesExactly(source: Source, hunk: Hunk): boolean {
   return findRuns(oldLines(hunk), source.read(0)).next().done !== true;
 }
 
-/** A file's lines, in each reading once it is needed. */
+/** A file's lines, normalized lazily for each reading. */
 class Source {
   readonly lines: readonly Line[];
   readonly #read: (readonly string[])[] = [];
@@ -100,11 +103,11 @@ function nameOf(index: number, count: number): string {
 
 interface Candidates {
   readonly name: string;
-  /** In the order of the file; at least one. */
+  /** In file order; at least one. */
   readonly places: readonly Place[];
 }
 
-/** Where the hunk fits, in the strictest reading in which it does. */
+/** Finds the places of a hunk with the strictest reading that matches. */
 function findPlaces(source: Source, hunk: Hunk, name: string): Candidates {
   const old = oldLines(hunk);
   if (old.length === 0) return { name, places: findInsertionPlaces(source, hunk, name) };
@@ -130,11 +133,11 @@ function missingReason(source: Source, hunk: Hunk, old: readonly string[]): stri
   for (const first of findRuns(trimmed, source.read(2))) if (elsewhere.push(first) > shownPlaces) break;
   const at = shownLines(elsewhere);
   if (elsewhere.length === 0) return `the file does not have its lines, from ${quote(old[0] ?? "")} on.`;
-  if (hunk.atEnd) return `its lines stand at line ${at}, not at the end of the file.`;
-  return `its lines stand at line ${at}, which is not below ${hunk.anchors.map(quote).join(" and ")}.`;
+  if (hunk.atEnd) return `its lines are at line ${at}, not at the end of the file.`;
+  return `its lines are at line ${at}, which is not below ${hunk.anchors.map(quote).join(" and ")}.`;
 }
 
-/** New lines without old ones go behind the line of `@@`, or to the end of the file. */
+/** Places hunks without old lines after their `@@` line, or at the end of the file. */
 function findInsertionPlaces(source: Source, hunk: Hunk, name: string): Place[] {
   const { length } = source.lines;
   if (hunk.atEnd || length === 0) return [{ first: length, count: 0, reading: 0 }];
@@ -145,7 +148,7 @@ function findInsertionPlaces(source: Source, hunk: Hunk, name: string): Place[] 
   return findAnchorPlaces(source, hunk.anchors, name).map((at) => ({ first: at + 1, count: 0, reading: 0 }));
 }
 
-/** Ranges of lines, from the anchor's to the one before `end`. */
+/** Range of lines, from the anchor to the one before `end`. */
 interface Scope {
   readonly begin: number;
   readonly end: number;
@@ -171,10 +174,10 @@ function isInScope(
   return scopes.some(({ begin, end }) => first >= begin && first < end);
 }
 
-/** A line that stands in more places names none of them. */
+/** An anchor with more matches is too common. */
 const anchorLimit = 1000;
 
-/** The lines that the last anchor may mean, each below those that the ones before mean. */
+/** Finds the lines of the last anchor, each within the scope of the previous anchors. */
 function findAnchorPlaces(source: Source, anchors: readonly string[], name: string): number[] {
   let above: Scope[] = [{ begin: -1, end: source.lines.length }];
   for (const anchor of anchors) {
@@ -193,7 +196,7 @@ function findAnchorPlaces(source: Source, anchors: readonly string[], name: stri
   return above.map(({ begin }) => begin);
 }
 
-/** A declaration may be named by its beginning. */
+/** Finds the lines of an anchor; the beginning of a declaration is enough. */
 function findAnchorPositions(source: Source, anchor: string): number[] {
   for (const reading of readings.keys()) {
     const found = [...findRuns([readLine(reading, anchor)], source.read(reading))];
@@ -204,8 +207,8 @@ function findAnchorPositions(source: Source, anchor: string): number[] {
 }
 
 /**
- * Where what the anchor's line opens is over for lines of the given depth: at the next line that begins with a word
- * and is not indented more than the anchor. What is no deeper than the anchor itself is only somewhere behind it.
+ * Returns the end of the block that the anchor opens: the next line that begins with a word and is not deeper than the
+ * anchor. For lines that are not deeper than the anchor, the scope extends to the end of the file.
  */
 function findScopeEnd({ lines }: Source, anchor: number, depth: number): number {
   const own = indentDepth(lines[anchor]?.text ?? "");
@@ -214,7 +217,7 @@ function findScopeEnd({ lines }: Source, anchor: number, depth: number): number 
   return end === -1 ? lines.length : end;
 }
 
-/** Labels and the further branches of a statement do not end what stands above them. */
+/** Labels and further branches of a statement do not end the block above. */
 const branches =
   /^(?:public|private|protected|case|default|else|elif|elsif|except|finally|catch|rescue|ensure)\b/;
 
@@ -222,12 +225,12 @@ function opensNext(text: string, depth: number): boolean {
   return /^\s*[\p{L}_@]/u.test(text) && indentDepth(text) <= depth && !branches.test(text.trim());
 }
 
-/** A tab counts as a blank: what is compared is written alike. */
+/** A tab counts as one blank: compared lines use the same characters. */
 function indentDepth(line: string): number {
   return line.length - line.trimStart().length;
 }
 
-/** One place for each hunk. Hunks that fit in one place only may stand in any order, others are told apart by theirs. */
+/** Chooses one place per hunk. Unique matches may be in any order; ambiguous ones are resolved by order. */
 function choosePlaces(candidates: readonly Candidates[]): Place[] {
   const single = candidates.flatMap(({ places }) => (places.length === 1 ? places : []));
   if (single.length === candidates.length) return assertNoOverlap(single);
@@ -240,10 +243,10 @@ function choosePlaces(candidates: readonly Candidates[]): Place[] {
 }
 
 const shownPlaces = 10;
-/** A hunk that fits in more places is not told apart from others by their order. */
+/** A hunk with more matches is not resolved by order. */
 const placeLimit = 2_000;
 
-/** Lines counted from 1, of many only the first. */
+/** Formats line numbers, from 1, up to a limit. */
 function shownLines(firsts: readonly number[]): string {
   const shown = firsts.slice(0, shownPlaces).map((first) => first + 1);
   return `${shown.join(", ")}${firsts.length > shownPlaces ? " and others" : ""}`;
@@ -285,7 +288,7 @@ function latestPlaces(candidates: readonly Candidates[]): Place[] {
 
 function failOutOfOrder(name: string): never {
   throw new ToolFailure(
-    `${name} does not fit in the order of the hunks. Write them in the order in which their lines stand in the file. Nothing was changed.`,
+    `${name} does not fit in the order of the hunks. Write them in the order of their lines in the file. Nothing was changed.`,
   );
 }
 
@@ -298,7 +301,7 @@ function replaceLines(source: Source, chosen: readonly ChosenPlace[], lineEnd: "
   const lines: Line[] = [];
   let done = 0;
   for (const { hunk, place } of chosen.toSorted((one, other) => one.place.first - other.place.first)) {
-    // One by one: so many arguments as a file has lines fit into no call.
+    // One by one: a file may have more lines than a call can have arguments.
     for (const line of source.lines.slice(done, place.first)) lines.push(line);
     for (const line of createNewLines(source, hunk, place, lineEnd)) lines.push(line);
     done = place.first + place.count;
@@ -320,7 +323,7 @@ function createNewLines(source: Source, hunk: Hunk, place: Place, end: "\n" | "\
     .map(({ own }, index) => own ?? { text: placed[index] ?? "", end });
 }
 
-/** A file whose last line had no end keeps it so. */
+/** Joins the lines; a file without a final newline stays without one. */
 function joinLines(source: Source, lines: readonly Line[], lineEnd: "\n" | "\r\n"): string {
   const isEnded = source.lines.at(-1)?.end !== "";
   return lines

@@ -1,6 +1,6 @@
 import { ToolFailure } from "../tool.ts";
 
-/** What a patch does to one file. Paths are as the model wrote them. */
+/** Change of one file in a patch. Paths are as the model wrote them. */
 export type FilePatch =
   | { readonly kind: "add"; readonly path: string; readonly text: string }
   | { readonly kind: "delete"; readonly path: string }
@@ -9,16 +9,16 @@ export type FilePatch =
       readonly path: string;
       readonly movePath?: string;
       readonly hunks: readonly Hunk[];
-      /** Hunks of further sections for the same file, each made on what the ones before left. */
+      /** Hunks of further sections for the same file, each applied to the result of the previous ones. */
       readonly later?: readonly (readonly Hunk[])[];
     };
 
-/** One place of a file that changes. */
+/** One changed place of a file. */
 export interface Hunk {
-  /** Lines (of `@@`) below which the place is, from outer to inner. */
+  /** The `@@` lines above the place, from outer to inner. */
   readonly anchors: readonly string[];
   readonly lines: readonly HunkLine[];
-  /** Its last line is the last of the file. */
+  /** The last line of the hunk is the last of the file. */
   readonly atEnd: boolean;
 }
 
@@ -27,7 +27,6 @@ export interface HunkLine {
   readonly text: string;
 }
 
-/** Files in one patch. */
 export const patchFileLimit = 100;
 
 const beginMark = "*** Begin Patch";
@@ -39,7 +38,7 @@ const deleteMark = "*** Delete File:";
 const moveMark = "*** Move to:";
 const fileMarks = [addMark, updateMark, deleteMark];
 
-/** Reads the patch format. Throws {@link ToolFailure} that names the line which is wrong. */
+/** Parses a patch. Throws {@link ToolFailure} with the number of the wrong line. */
 export function parsePatch(patchText: string): FilePatch[] {
   const lines = new PatchLines(patchText);
   const patches: FilePatch[] = [];
@@ -48,7 +47,7 @@ export function parsePatch(patchText: string): FilePatch[] {
   return checkFileCount(mergeRepeats(patches));
 }
 
-/** Sections that name one file again are one: further hunks of an update, and the new text of a deleted file. */
+/** Merges sections for the same file: further hunks of an update, or a new text after a deletion. */
 function mergeRepeats(patches: readonly FilePatch[]): FilePatch[] {
   const known = new Map<string, FilePatch>();
   const distinct: FilePatch[] = [];
@@ -77,7 +76,7 @@ function checkFileCount(patches: FilePatch[]): FilePatch[] {
   );
 }
 
-/** The lines between the marks of beginning and end, with a place to read at. */
+/** Reader for the lines between the begin and end marks. */
 class PatchLines {
   readonly #lines: readonly string[];
   readonly #end: number;
@@ -102,7 +101,7 @@ class PatchLines {
     return this.isDone() ? undefined : this.#lines[this.#at];
   }
 
-  /** The line after the next one. */
+  /** Returns the line after the next one. */
   peekSecond(): string | undefined {
     return this.#at + 1 < this.#end ? this.#lines[this.#at + 1] : undefined;
   }
@@ -111,7 +110,7 @@ class PatchLines {
     return this.#lines[this.#at++] ?? "";
   }
 
-  /** The line is the one that was taken last. */
+  /** Throws for the line that was taken last. */
   fail(problem: string): never {
     const line = this.#lines[this.#at - 1] ?? "";
     throw new ToolFailure(`Line ${this.#at} of the patch: ${problem}: ${JSON.stringify(line)}. ${unchanged}`);
@@ -120,7 +119,7 @@ class PatchLines {
 
 const unchanged = "Nothing was changed.";
 
-/** The end of the text, or of the here-document or fence around it. */
+/** Finds the end of the text, or of the here-document or code fence around it. */
 function findEndWithoutMark(lines: readonly string[], begin: number): number {
   const before = lines.slice(0, begin).join("\n");
   const closing = /<<-?\s*["']?(\w+)/.exec(before)?.[1] ?? "```";
@@ -128,7 +127,7 @@ function findEndWithoutMark(lines: readonly string[], begin: number): number {
   return end > begin ? end : lines.length;
 }
 
-/** The lines without the blanks that stand before all lines of the patch, as before its first. */
+/** Removes the indentation of the first line if all lines of the patch have it. */
 function removeMargin(lines: readonly string[], begin: number, end: number): readonly string[] {
   const margin = /^[ \t]*/.exec(lines[begin] ?? "")?.[0] ?? "";
   const inside = lines.slice(begin, end).filter((line) => line.trim() !== "");
@@ -160,7 +159,7 @@ function parseAdded(lines: PatchLines): string {
   return text;
 }
 
-/** Blank lines between two files are no part of either. */
+/** Skips blank lines and returns whether a new file or the end follows. */
 function isFollowedByFile(lines: PatchLines): boolean {
   skipBlankLines(lines);
   const next = lines.peek();
@@ -190,14 +189,14 @@ function parseMove(lines: PatchLines): string | undefined {
   return path === "" ? lines.fail("the path is missing") : path;
 }
 
-/** `--- a/file` and `+++ b/file`, as other formats of patches begin. */
+/** Skips `--- a/file` and `+++ b/file`, which start patches in other formats. */
 function skipDiffHeader(lines: PatchLines): void {
   if (!/^--- \S/.test(lines.peek() ?? "") || !/^\+\+\+ \S/.test(lines.peekSecond() ?? "")) return;
   lines.take();
   lines.take();
 }
 
-/** Undefined where only blank lines were left. */
+/** Returns undefined if only blank lines are left. */
 function parseHunk(lines: PatchLines): Hunk | undefined {
   const anchors = parseAnchors(lines);
   const body: HunkLine[] = [];
@@ -218,7 +217,7 @@ function parseHunk(lines: PatchLines): Hunk | undefined {
     blanks = next === "" ? blanks + 1 : 0;
     body.push(line);
   }
-  // Models put empty lines between two hunks; at a hunk's end they stand for nothing.
+  // Models put empty lines between two hunks; at the end of a hunk they are ignored.
   const meant = body.slice(0, body.length - blanks);
   if (atEnd) skipBlankLines(lines);
   return meant.length === 0 ? undefined : { anchors, lines: meant, atEnd };
@@ -233,7 +232,7 @@ function parseAnchors(lines: PatchLines): string[] {
   return anchors;
 }
 
-/** Line numbers, as other formats of patches have them, say nothing here. */
+/** Parses an `@@` line; line numbers, as in other formats, are ignored. */
 function parseAnchor(line: string): string {
   const numbered = /^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?(.*)$/.exec(line);
   const text = (numbered?.[1] ?? line.slice(2).replace(/^ /, "")).replace(/(?:^|\s+)@@\s*$/, "");
@@ -253,7 +252,7 @@ function parseHunkLine(lines: PatchLines): HunkLine {
     case "+":
       return { kind: "insert", text };
     default:
-      // The blank before it was forgotten; that the line is in the file is checked anyway.
+      // The leading blank was forgotten; the match with the file is checked later.
       return { kind: "keep", text: line };
   }
 }

@@ -5,10 +5,10 @@ import type { Range } from "./line-window.ts";
 import { ToolFailure } from "../tool.ts";
 import type { ToolResult } from "../tool.ts";
 
-/** Of a larger folder only so many entries are held in memory and put in order. */
+/** Entries held in memory and sorted. */
 const entryLimit = 20_000;
 
-/** Entries of a folder, with a note on how to go on. */
+/** Lists entries of a folder, with a note on how to continue. */
 export async function listFolder(
   path: string,
   { first, count, bytes }: Range,
@@ -36,7 +36,7 @@ function entriesNotice(first: number, shown: number, known: number, total: strin
   return `(Entries ${first}-${last} of ${total}.${last < known ? ` Go on with offset ${last + 1}.` : ""})`;
 }
 
-/** Names in their order, folders with a slash; of an enormous folder only as many as are held in memory. */
+/** Reads sorted names up to the limit, folders with a slash. */
 async function readEntries(
   path: string,
   signal: AbortSignal,
@@ -61,12 +61,12 @@ async function isLinkToFolder(link: string): Promise<boolean> {
   try {
     return (await stat(link)).isDirectory();
   } catch {
-    // A link that leads nowhere, or where we may not look, is shown by its name.
+    // A broken or unreadable link is shown by its name.
     return false;
   }
 }
 
-/** The first names, as many as fit; one at least. */
+/** Returns the first names that fit, at least one. */
 function takeFitting(names: readonly string[], limitBytes: number): string[] {
   let bytes = -1;
   const tooMany = names.findIndex((name) => (bytes += Buffer.byteLength(name) + 1) > limitBytes);

@@ -1,28 +1,28 @@
 import { formatBytes, takeHead, type OutputLimits } from "../output-limit.ts";
 import { ToolFailure } from "../tool.ts";
 
-/** Which lines or entries are wanted; `first` counts from 1. */
+/** Range of lines or entries; `first` counts from 1. */
 export interface Range {
   readonly first: number;
   readonly count: number;
-  /** Of what is shown, as UTF-8. */
+  /** Maximum of the shown text, in UTF-8. */
   readonly bytes: number;
 }
 
-/** One call shows at most so much; the answer says how to go on. */
+/** Limits of one call; the result says how to continue. */
 const lineLimit = 2_000;
 const readLimitBytes = 50 * 1024;
 const lineLengthLimit = 2_000;
 
-/** What one call shows at most: its own limits, or narrower ones that were configured for all output. */
+/** Limits of one call: the tool's own, or the configured ones if narrower. */
 export function windowLimits({ maxLines = lineLimit, maxBytes = readLimitBytes }: OutputLimits) {
   return { lines: Math.min(maxLines, lineLimit), bytes: Math.min(maxBytes, readLimitBytes) };
 }
 
-/** Takes text as it comes and keeps the wanted lines, numbered and cut. */
+/** Collects a range of lines from streamed text, numbered and cut. */
 export class LineWindow {
   readonly shown: string[] = [];
-  /** Lines that have ended so far. */
+  /** Finished lines so far. */
   lines = 0;
   /** Nothing more can be shown. */
   full = false;
@@ -53,9 +53,9 @@ export class LineWindow {
 
   #append(piece: string): void {
     this.#lineLength += piece.length;
-    // One more than is shown, for the return of a line that ends with one.
-    const room = lineLengthLimit + 1 - this.#line.length;
-    if (room > 0) this.#line += piece.slice(0, room);
+    // One more than is shown, for a carriage return at the end.
+    const free = lineLengthLimit + 1 - this.#line.length;
+    if (free > 0) this.#line += piece.slice(0, free);
   }
 
   #endLine(): void {
@@ -68,7 +68,7 @@ export class LineWindow {
   #show(): void {
     const text = `${this.lines}: ${this.#visibleLine()}`;
     this.#bytes += Buffer.byteLength(text) + 1;
-    // A first line always stands, or there would be no going on.
+    // The first line is always shown, so that the next call can continue.
     this.cutByBytes = this.#bytes > this.#range.bytes + 1 && this.shown.length > 0;
     if (!this.cutByBytes) this.shown.push(text);
     this.full = this.cutByBytes || this.shown.length >= this.#range.count;
@@ -82,7 +82,7 @@ export class LineWindow {
   }
 }
 
-/** The lines with a note on how to go on. Throws {@link ToolFailure} when there are none where the range begins. */
+/** Returns the lines with a note on how to continue. Throws {@link ToolFailure} if the range starts after the end. */
 export function describeWindow(window: LineWindow, range: Range, isCounted: boolean): DescribedWindow {
   const { first } = range;
   if (isCounted && window.lines === 0) return { output: "(The file is empty.)" };

@@ -30,9 +30,9 @@ const inputSchema = z.object({
 });
 type Input = z.infer<typeof inputSchema>;
 
-/** Up to here a file is read at once, above it piece by piece. */
+/** Larger files are read as a stream. */
 const wholeLimitBytes = 10 * 1024 * 1024;
-/** Up to here a file is read to its end to count its lines and to know it again; above it only as far as shown. */
+/** Larger files are read only as far as shown, so their lines are not counted and they cannot be edited. */
 const countedLimitBytes = 50 * 1024 * 1024;
 
 export const readTool = defineTool<Input>({
@@ -68,7 +68,7 @@ function readPath(context: ToolContext, path: string, range: Range, signal: Abor
   });
 }
 
-/** A file in a subfolder may come with instructions of its own, which the model gets once. */
+/** Adds the instructions of the file's folder, once per session. */
 async function withInstructions(context: ToolContext, path: string, result: ToolResult): Promise<ToolResult> {
   if (result.status === "failed") return result;
   const { cwd, roots } = context.workspace;
@@ -101,7 +101,7 @@ async function readWholeFile(
   return { status: "completed", ...describeWindow(window, range, true) };
 }
 
-/** Of a text it holds only what is shown in memory, whatever the size of the file. */
+/** Reads a text as a stream; only the shown lines are held in memory. */
 async function readLargeFile(
   context: ToolContext,
   path: string,

@@ -13,28 +13,28 @@ export interface SearchPlace {
   /** Absolute real path. */
   path: string;
   kind: "file" | "directory";
-  /** Relative to the working directory where it lies inside. */
+  /** Relative to the working directory if inside. */
   title: string;
   resolved: ResolvedPath;
-  /** What it takes to look there when it lies under no root. */
+  /** Permissions for a path under no root. */
   external: PermissionRequest[];
-  /** The same, and to read it. */
+  /** The same plus the permission to read. */
   reading: PermissionRequest[];
 }
 
-/** The place in the middle of a sentence. */
+/** The place, for use within a sentence. */
 export function nameOf({ title }: SearchPlace): string {
   return title === "." ? "the working directory" : title;
 }
 
-/** The folder that the model named, or the working directory. Throws {@link ToolFailure} when it is none. */
+/** Resolves a folder, by default the working directory. Throws {@link ToolFailure} if it is not a folder. */
 export async function resolveFolder(context: ToolContext, raw: string | undefined): Promise<SearchPlace> {
   const place = await resolvePlace(context, raw);
   if (place.kind === "directory") return place;
   throw new ToolFailure(`${place.title} is a file. Give the folder that holds it.`);
 }
 
-/** The file or folder that the model named, or the working directory. */
+/** Resolves a file or folder, by default the working directory. */
 export async function resolvePlace(context: ToolContext, raw: string | undefined): Promise<SearchPlace> {
   const asked = raw?.trim() || ".";
   const resolved = await resolveToolPath(context, asked);

@@ -11,16 +11,16 @@ import { assertSamePlace } from "../text-file.ts";
 import { defineTool, ToolFailure, type Tool } from "../tool.ts";
 
 const RESULT_LIMIT = 100;
-/** Of a line; 100 of them fit into what a model sees of one result. */
+/** Per line; 100 such lines fit into one result. */
 const LINE_LIMIT_CHARACTERS = 400;
 
-/** Files that are too large, by name in a result. */
+/** Names of skipped large files in a result. */
 const NAMED_LARGE_FILES = 5;
 
-/** No system takes a much longer one for a program. */
+/** Close to the limit of systems for a program's arguments. */
 const PATTERN_LIMIT_CHARACTERS = 20_000;
 
-const nulRefusal = "A NUL character stands in no text file: leave it out";
+const nulRefusal = "Text files contain no NUL characters: leave it out";
 
 const inputSchema = z.object({
   pattern: z
@@ -58,14 +58,14 @@ export const grepTool: Tool = defineTool<z.infer<typeof inputSchema>>({
       locations: [{ path: place.path }],
       permissions: [
         searchRequest(context, "grep", pattern, place.path),
-        // Outside, a folder needs what a file needs: the answer to it would say which of them it is.
+        // Outside, a folder needs the same as a file: a difference would reveal which of them it is.
         ...(place.kind === "file" || place.external.length > 0 ? place.reading : []),
       ],
       run: async (run) => {
         const { signal } = run;
         await assertSamePlace(context.workspace, place.path);
         const onProgress = (files: number) => run.output(`${files} files so far …\n`);
-        // Not even that such a file matches is said: by many patterns its text could be guessed.
+        // Matches in such files are not even counted: many patterns would reveal the text.
         const isShown = (found: string) =>
           found === place.path || run.isAllowed([readRequest(context, found)]);
         const query = {

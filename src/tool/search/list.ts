@@ -8,7 +8,7 @@ import { assertSamePlace } from "../text-file.ts";
 import { defineTool, type Tool, type ToolContext } from "../tool.ts";
 
 const ENTRY_LIMIT = 100;
-/** More files are not looked at: their folders would be closed in the tree anyway. */
+/** Files read; the folders of further ones would be closed in the tree anyway. */
 const FILE_LIMIT = 20_000;
 
 const inputSchema = z.object({
@@ -87,7 +87,7 @@ function childFolder(parent: Folder, name: string): Folder {
   return child;
 }
 
-/** Opens folder after folder, from the top, as long as what is in them fits. */
+/** Opens folders from the top as long as their entries fit. */
 function renderTree(top: Folder): { lines: string[]; closed: boolean } {
   const opened = new Set([top]);
   let left = ENTRY_LIMIT - sizeOf(top);

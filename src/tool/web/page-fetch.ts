@@ -9,7 +9,7 @@ import { resolveAddresses, sendRequest, systemLookup } from "./web-request.ts";
 import type { Lookup, WebResponse } from "./web-request.ts";
 
 const redirectLimit = 10;
-/** Characters of an error page that the model sees. */
+/** Characters of an error page for the model. */
 const errorExcerpt = 1_000;
 
 interface PageRequest {
@@ -19,7 +19,7 @@ interface PageRequest {
   readonly lookup?: Lookup | undefined;
 }
 
-/** Says what would be fetched, and from where. */
+/** Prepares a fetch and its permissions. */
 export async function prepareFetch(wanted: PageRequest): Promise<PreparedCall> {
   const { address, format, timeoutS, lookup = systemLookup } = wanted;
   const url = parseUrl(address);
@@ -35,9 +35,8 @@ export async function prepareFetch(wanted: PageRequest): Promise<PreparedCall> {
 }
 
 /**
- * The text of a page whose address the person has written down, which is consent to that address, also where it is one
- * of this computer or its networks; but not to any that it redirects to. HTML comes as Markdown. Throws
- * {@link ToolFailure} for what gives no text.
+ * Fetches the text of a page whose address the user configured. That is consent to this address, even on a local
+ * network, but not to redirect targets. HTML is converted to Markdown. Throws {@link ToolFailure} if there is no text.
  */
 export async function fetchText(
   address: string,
@@ -57,7 +56,7 @@ interface Fetch {
   readonly url: URL;
   readonly format: PageFormat;
   readonly timeoutS: number;
-  /** Addresses that are not public and were in the question, for this origin only. */
+  /** Non-public addresses that were approved, for this origin only. */
   readonly agreed: { readonly origin: string; readonly addresses: readonly string[] };
   readonly lookup: Lookup;
 }
@@ -134,14 +133,14 @@ async function fetchPage(fetch: Fetch, signal: AbortSignal): Promise<FetchResult
   throw new ToolFailure(`${fetch.url.href} redirects more than ${redirectLimit} times. Nothing was fetched.`);
 }
 
-/** Looked up anew for each request; the connection goes to just these. */
+/** Resolves the host again for each request; the connection uses only these addresses. */
 async function reachableAddresses({ agreed, lookup }: Fetch, url: URL): Promise<readonly string[]> {
   const addresses = await resolveAddresses(url, lookup);
   const isAgreed = (address: string) => url.origin === agreed.origin && agreed.addresses.includes(address);
   const inner = addresses.find((address) => !isPublicAddress(address) && !isAgreed(address));
   if (inner === undefined) return addresses;
   throw new ToolFailure(
-    `The way leads to ${url.href} (${inner}), an address of this computer or of a network that it is in. It is not followed. If it is meant, fetch that address itself: the person will be asked.`,
+    `Not followed: ${url.href} (${inner}) is an address of this computer or of a network that it is in. To fetch it, call webfetch with that address; the user will be asked.`,
   );
 }
 
@@ -168,7 +167,7 @@ function redirectTarget({ status, headers }: WebResponse, from: URL): URL | unde
   return target;
 }
 
-/** The same host, with `www.` or without, that does not become less safe: what was permitted covers no other. */
+/** Whether both are the same host, ignoring `www.`, without a downgrade to http; permission covers no other site. */
 function isSameSite(from: URL, to: URL): boolean {
   const bare = ({ hostname }: URL) => hostname.replace(/^www\./, "");
   const isDowngrade = from.protocol === "https:" && to.protocol === "http:";
@@ -183,7 +182,7 @@ async function readResponse(
 ): Promise<FetchResult> {
   const bytes = await response.read();
   const contentType = response.headers["content-type"] ?? "";
-  // What turns HTML into Markdown is as large as all tools together.
+  // Loaded lazily: the Markdown converter is as large as all tools together.
   const { readPageInWorker } = await import("./page-thread.ts");
   const content = await readPageInWorker({ bytes, contentType, url: path.at(-1) ?? asked }, format, signal);
   return { end: "page", content, path, status: response.status, contentType, bytes };
@@ -192,7 +191,7 @@ async function readResponse(
 function describeRedirect(from: URL, to: URL): ToolResult {
   return {
     status: "completed",
-    output: `${from.href} redirects to ${to.href}\nThat is another site, for which permission has to be asked anew. Nothing was fetched. Call webfetch with that address if you want it.`,
+    output: `${from.href} redirects to ${to.href}\nThat is another site, which needs its own permission. Nothing was fetched. Call webfetch with that address if you want it.`,
     metadata: { url: from.href, redirect: to.href },
   };
 }
@@ -207,10 +206,10 @@ async function renderResult(fetched: FetchResult, signal: AbortSignal): Promise<
   const path = passed.map(({ href }) => href).join(" → ");
   const metadata = { url: passed.at(-1)?.href, status, contentType, bytes: bytes.byteLength };
   if (!isGood(status)) {
-    const said = content.kind === "text" ? `\n${excerpt(content.text, errorExcerpt)}` : "";
+    const body = content.kind === "text" ? `\n${excerpt(content.text, errorExcerpt)}` : "";
     return {
       status: "failed",
-      error: `${path} answered with status ${status}.${said}`,
+      error: `${path} answered with status ${status}.${body}`,
       metadata,
     };
   }

@@ -3,12 +3,12 @@ import { Worker } from "node:worker_threads";
 import { z } from "zod";
 import { mayBeHtml, type Page, type PageContent, type PageFormat, readPage } from "./web-page.ts";
 
-/** Up to here a page is read in less time than a thread takes to start. */
+/** Smaller pages are converted faster than a thread starts. */
 const ownThreadBytes = 256 * 1024;
 
 /**
- * What a model can read of the page. A large one takes seconds to become Markdown, so that this is done in a thread,
- * which an abort ends. Rejects when it is aborted.
+ * Converts a page for the model. Large pages take seconds, so they are converted in a worker thread. Rejects when
+ * aborted.
  */
 export async function readPageInWorker(
   page: Page,
@@ -33,7 +33,7 @@ const contentSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.enum(["image", "binary"]), mime: z.string() }),
 ]);
 
-/** Beside this file, as it is written or as it is bundled. */
+/** Next to this file, in the sources and in the bundle. */
 const workerProgram = new URL(
   import.meta.url.endsWith(".ts") ? "./page-worker.ts" : "./page-worker.cjs",
   import.meta.url,

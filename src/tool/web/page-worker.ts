@@ -2,7 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { z } from "zod";
 import { readPage } from "./web-page.ts";
 
-/** What the thread is asked: a page as it came, and what to make of it. */
+/** Input of the thread: a page and the wanted format. */
 const taskSchema = z.object({
   bytes: z.instanceof(Uint8Array),
   contentType: z.string(),

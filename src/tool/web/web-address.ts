@@ -1,8 +1,8 @@
 import { BlockList, isIPv4 } from "node:net";
 
 /**
- * IPv4 addresses that are not for everybody: this computer, private networks, links, carriers' networks, tests,
- * groups. Source: IANA's registry of special-purpose addresses (RFC 6890 and what came after it).
+ * IPv4 addresses that are not public: loopback, private, link-local, carrier-grade NAT, test and multicast networks.
+ * Source: IANA's registry of special-purpose addresses (RFC 6890 and its updates).
  */
 const specialIpv4: readonly (readonly [network: string, prefix: number])[] = [
   ["0.0.0.0", 8],
@@ -22,7 +22,7 @@ const specialIpv4: readonly (readonly [network: string, prefix: number])[] = [
   ["240.0.0.0", 4],
 ];
 
-/** Only here are IPv6 addresses public (RFC 4291), but for what is special in it. */
+/** Public IPv6 addresses (RFC 4291), except the special ones below. */
 const globalIpv6: readonly [network: string, prefix: number] = ["2000::", 3];
 const specialIpv6: readonly (readonly [network: string, prefix: number])[] = [
   ["2001::", 23],
@@ -43,7 +43,7 @@ export function isPublicAddress(address: string): boolean {
   return global6.check(plain, "ipv6") && !special6.check(plain, "ipv6");
 }
 
-/** The IPv4 address that an IPv6 address stands for: written `::ffff:…`, or reached through NAT64 (RFC 6052). */
+/** Returns the IPv4 address in a mapped (`::ffff:…`) or NAT64 (RFC 6052) IPv6 address. */
 function embeddedIpv4(address: string): string | undefined {
   const short = normalizeIpv6(address);
   const groups = /^(?:::ffff:|64:ff9b::)([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(short);
@@ -55,7 +55,7 @@ function embeddedIpv4(address: string): string | undefined {
   return bytes.join(".");
 }
 
-/** The one spelling that URLs have: `::FFFF:127.0.0.1` is `::ffff:7f00:1`. */
+/** Normalizes an IPv6 address as in URLs: `::FFFF:127.0.0.1` becomes `::ffff:7f00:1`. */
 function normalizeIpv6(address: string): string {
   const url = `http://[${address}]/`;
   return URL.canParse(url) ? new URL(url).hostname.slice(1, -1) : address;

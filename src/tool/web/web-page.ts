@@ -4,11 +4,11 @@ import { detectByteOrderMark, isBinary } from "../text-file.ts";
 
 export type PageFormat = "markdown" | "text" | "html";
 
-/** A body as it came, with its `content-type`. */
+/** A response body with its `content-type`. */
 export interface Page {
   readonly bytes: Buffer;
   readonly contentType: string;
-  /** Where it came from, for the links in it. */
+  /** Base for the links in it. */
   readonly url: URL;
 }
 
@@ -23,13 +23,13 @@ const textTypes =
 const htmlTypes = new Set(["text/html", "application/xhtml+xml"]);
 const unspecificTypes = new Set(["", "application/octet-stream", "binary/octet-stream"]);
 
-/** Whether much may have to be done with it. */
+/** Whether the page may need conversion from HTML. */
 export function mayBeHtml(contentType: string): boolean {
   const mime = parseMime(contentType);
   return htmlTypes.has(mime) || unspecificTypes.has(mime);
 }
 
-/** What a model can read of a page: HTML in the format that was asked for, other text as it is. */
+/** Converts a page for the model: HTML to the requested format, other text unchanged. */
 export function readPage(page: Page, format: PageFormat): PageContent {
   const { bytes, contentType, url } = page;
   const mime = parseMime(contentType);
@@ -48,7 +48,7 @@ function isHtml(mime: string, text: string): boolean {
   return unspecificTypes.has(mime) && /^\s*<(?:!doctype html|html)\b/i.test(text.slice(0, 1000));
 }
 
-/** A byte order mark counts before what the server says, and that before what the page says (WHATWG, encoding). */
+/** Order of precedence: byte order mark, HTTP header, the page itself (WHATWG, encoding). */
 function detectCharset({ bytes, contentType }: Page): string {
   const mark = detectByteOrderMark(bytes);
   if (mark !== undefined) return { utf8: "utf-8", utf16le: "utf-16le", utf16be: "utf-16be" }[mark];
@@ -64,7 +64,7 @@ function decode(bytes: Buffer, charset: string): string {
   try {
     return new TextDecoder(charset).decode(bytes);
   } catch (error) {
-    // The name of a character set that nobody knows.
+    // Unknown name of a character set.
     if (error instanceof RangeError) return new TextDecoder().decode(bytes);
     throw error;
   }
@@ -74,7 +74,7 @@ function toMarkdown(html: string, url: URL): string {
   return htmlToMarkdown(html, { origin: new URL(".", url).href }).trim();
 }
 
-/** Elements that stand in the middle of a line. */
+/** Inline elements. */
 const inline = new Set(
   "a abbr b bdi bdo cite code data del dfn em font i img ins kbd label mark q s samp small span strong sub sup time u var wbr".split(
     " ",

@@ -11,7 +11,7 @@ import { codeOf, messageOf } from "../../base/errors.ts";
 import { waitForResponse } from "../../base/http-answer.ts";
 import { ToolFailure } from "../tool.ts";
 
-/** IP addresses of a name. */
+/** Resolves a host name to IP addresses. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>;
 
 export interface WebRequest {
@@ -19,7 +19,7 @@ export interface WebRequest {
   readonly method: "GET" | "POST";
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** The addresses to connect to, and no others, whatever the name stands for by now. */
+  /** The only addresses to connect to, even if the name now resolves to others. */
   readonly addresses: readonly string[];
   readonly signal: AbortSignal;
 }
@@ -27,13 +27,13 @@ export interface WebRequest {
 export interface WebResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** The whole body, uncompressed. Throws {@link ToolFailure} for more than {@link bodyLimitBytes}. */
+  /** Reads the whole body, decompressed. Throws {@link ToolFailure} above {@link bodyLimitBytes}. */
   read(): Promise<Buffer>;
-  /** Ends the connection without reading on. */
+  /** Closes the connection without reading the body. */
   discard(): void;
 }
 
-/** Of a body, as it is sent and as it is when it is uncompressed. */
+/** Limit of a body, both compressed and decompressed. */
 export const bodyLimitBytes = 5 * 1024 * 1024;
 const lookupLimitMs = 10_000;
 
@@ -42,7 +42,7 @@ export const systemLookup: Lookup = async (hostname) => {
   return found.map(({ address }) => address);
 };
 
-/** Addresses of a URL's host. Throws {@link ToolFailure} where there are none. */
+/** Resolves a URL's host. Throws {@link ToolFailure} if there are no addresses. */
 export async function resolveAddresses({ hostname }: URL, lookup: Lookup): Promise<readonly string[]> {
   const bare = hostname.replace(/^\[|\]$/g, "");
   if (isIP(bare) !== 0) return [bare];
@@ -52,7 +52,7 @@ export async function resolveAddresses({ hostname }: URL, lookup: Lookup): Promi
   return found;
 }
 
-/** Resolves with the head of the answer. Redirects are not followed. */
+/** Sends a request and resolves with the response's head. Does not follow redirects. */
 export async function sendRequest(request: WebRequest): Promise<WebResponse> {
   const response = await explainNetworkErrors(request.url.host, () => send(request));
   return {
@@ -68,7 +68,7 @@ async function send({ url, method, headers, body, addresses, signal }: WebReques
     method,
     headers: { ...headers, "accept-encoding": "gzip, deflate, br" },
     lookup: createLookup(addresses),
-    // A kept connection might be one to an address that was not checked.
+    // A reused connection might lead to an address that was not checked.
     agent: false,
   };
   const request = url.protocol === "https:" ? requestSecure(url, options) : requestPlain(url, options);
@@ -106,7 +106,7 @@ async function readBody(response: IncomingMessage, signal: AbortSignal): Promise
   return Buffer.concat(chunks);
 }
 
-/** Counts what passes, so that a small body cannot become a huge one. */
+/** Throws above the limit, so that a small compressed body cannot grow huge. */
 async function* limitBytes(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let bytes = 0;
   for await (const chunk of source) {
@@ -139,7 +139,7 @@ function tooLargeError(): ToolFailure {
   );
 }
 
-/** What goes wrong on the way is for the model to mend; aborts and bugs pass. */
+/** Turns network errors into a {@link ToolFailure}; aborts and bugs pass unchanged. */
 async function explainNetworkErrors<T>(host: string, task: () => Promise<T>): Promise<T> {
   try {
     return await task();

@@ -24,8 +24,7 @@ const inputSchema = z.object({
 type Input = z.infer<typeof inputSchema>;
 
 /**
- * Fetches pages. What lies on this computer or its networks needs the person's consent each time. What fetches loads
- * with the first call.
+ * Fetches pages. Local addresses need the user's consent each time. The implementation is loaded with the first call.
  */
 export function webfetchTool({ lookup }: { lookup?: Lookup } = {}): Tool {
   return defineTool<Input>({

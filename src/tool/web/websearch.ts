@@ -27,7 +27,7 @@ const inputSchema = z.object({
 });
 type Input = z.infer<typeof inputSchema>;
 
-/** The search tools for which the configuration names an endpoint. */
+/** Creates the search tools that have a configured endpoint. */
 export function searchTools(search: Config["search"]): Tool[] {
   return [
     ...(search?.web ? [searchTool("websearch", websearchDescription, search.web)] : []),
@@ -96,7 +96,7 @@ async function askEndpoint(
   const text = (await response.read()).toString("utf8");
   if (response.status >= 200 && response.status <= 299) return parseJson(text);
   throw new ToolFailure(
-    `The search answered with status ${response.status}. Tell the person if it stays so. ${excerpt(text, errorExcerpt)}`.trim(),
+    `The search answered with status ${response.status}. Tell the user if it stays so. ${excerpt(text, errorExcerpt)}`.trim(),
   );
 }
 
@@ -104,11 +104,11 @@ function createUrl(template: string, query: string): URL {
   const text = template.replaceAll("{query}", () => encodeURIComponent(query));
   if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return new URL(text);
   throw new ToolFailure(
-    `The configured address of the search is none: ${template}. Tell the person to correct it.`,
+    `The configured address of the search is none: ${template}. Tell the user to correct it.`,
   );
 }
 
-/** The body with the query in every text in which `{query}` stands. */
+/** Replaces `{query}` in every text of the body. */
 function fillTemplate(template: unknown, query: string): unknown {
   if (typeof template === "string") return template.replaceAll("{query}", () => query);
   if (Array.isArray(template)) return template.map((item: unknown) => fillTemplate(item, query));
@@ -122,7 +122,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new ToolFailure("The search answered with something that is not JSON. Tell the person.", {
+    throw new ToolFailure("The search response is not JSON. Tell the user.", {
       cause: error,
     });
   }
@@ -147,7 +147,7 @@ function extractResults({ results, fields }: SearchEndpointConfig, answer: unkno
   const list: readonly unknown[] | undefined = lists.find((value) => Array.isArray(value));
   if (list === undefined)
     throw new ToolFailure(
-      `The search's answer has no list of results at ${paths.join(", ")}. Tell the person to set "results" in the configuration.`,
+      `The search's answer has no list of results at ${paths.join(", ")}. Tell the user to set "results" in the configuration.`,
     );
   const textAt = (item: unknown, own: string | undefined, usual: readonly string[]) =>
     (own === undefined ? usual : [own])
@@ -160,7 +160,7 @@ function extractResults({ results, fields }: SearchEndpointConfig, answer: unkno
   }));
 }
 
-/** The value at a path of keys with dots between them. */
+/** Returns the value at a path of keys separated by dots. */
 function getAtPath(value: unknown, path: string): unknown {
   return path.split(".").reduce<unknown>((inner, key) => {
     if (typeof inner !== "object" || inner === null || !Object.hasOwn(inner, key)) return undefined;
@@ -168,7 +168,7 @@ function getAtPath(value: unknown, path: string): unknown {
   }, value);
 }
 
-/** A text, or the texts of a list. */
+/** Returns a text, or joins the texts of a list. */
 function toText(value: unknown): string {
   if (Array.isArray(value))
     return value
