@@ -5,22 +5,22 @@ import type { ProgramInfo } from "../acp/initialize.ts";
 import type { Wire } from "../acp/transport/wire.ts";
 import { App, type AppOptions } from "../app.ts";
 import { orAfter } from "../base/async.ts";
-import { keepHeapSmall } from "./heap.ts";
+import { limitHeapGrowth } from "./heap.ts";
 
 export interface RunningServer {
   /** Resolves when the client is gone. */
   readonly closed: Promise<void>;
   close(): Promise<void>;
-  /** Ends the calls that run and answers what is still open with an error; resolves when that is written. */
+  /** Kills running commands and answers open requests with an error. Resolves when the answers are written. */
   abandon(reason: string): Promise<void>;
-  report(what: string, error: unknown): void;
+  logError(event: string, error: unknown): void;
 }
 
-/** How long each of the last words may take, which go out at once where the client reads. */
-const cutOffLimitMs = 10;
+/** Limit for each write of {@link RunningServer.abandon}, in case the client no longer reads. */
+const abandonLimitMs = 10;
 
-/** What the editor may ask of the person's providers and keys. */
-function accountOf(app: App): Account {
+/** The editor's access to the user's providers and keys. */
+function createAccount(app: App): Account {
   const providers = async () => (await app.personalModels()).providers();
   return {
     missingModel: () => app.missingModel(),
@@ -37,29 +37,29 @@ function accountOf(app: App): Account {
   };
 }
 
-/** The draft of the protocol's next version, where the client asks for it and the person wants it. */
-async function draftFor(app: App, wire: Wire): Promise<Pick<ServerDeps, "addDraftVersion">> {
+/** Loads the draft of the protocol's next version if the client asks for it and the user enabled it. */
+async function loadDraft(app: App, wire: Wire): Promise<Pick<ServerDeps, "addDraftVersion">> {
   if (!wire.requestsNewerVersion || !(await app.isProtocolDraftOn())) return {};
   return import("../acp/v2/draft.ts");
 }
 
-/** The whole program behind a connection. */
+/** Creates the app and serves it on a connection. */
 export async function openServer({
   wire,
   program,
-  ...surroundings
+  ...options
 }: Omit<AppOptions, "version"> & { wire: Wire; program: ProgramInfo }): Promise<RunningServer> {
-  const app = new App({ ...surroundings, version: program.version });
+  const app = new App({ ...options, version: program.version });
   const served = serveClient({
     wire,
     program,
     log: app.log,
-    openSessions: (door) => app.openSessions(door),
-    account: accountOf(app),
+    openSessions: (host) => app.openSessions(host),
+    account: createAccount(app),
     warmUp: () => app.warmUp(),
     warmUpCalls: () => app.warmUpCalls(),
-    settle: keepHeapSmall,
-    ...(await draftFor(app, wire)),
+    settle: limitHeapGrowth,
+    ...(await loadDraft(app, wire)),
   });
   return {
     closed: served.closed,
@@ -70,11 +70,10 @@ export async function openServer({
     },
     abandon: async (reason) => {
       app.abandon();
-      // A client that does not read would be waited for here.
-      await orAfter(served.abortTurns(reason), cutOffLimitMs, undefined);
+      await orAfter(served.abortTurns(reason), abandonLimitMs, undefined);
       wire.failUnanswered(reason);
-      await orAfter(wire.outbox.flush(), cutOffLimitMs, undefined);
+      await orAfter(wire.outbox.flush(), abandonLimitMs, undefined);
     },
-    report: (what, error) => app.log.error(what, errorFields(error)),
+    logError: (event, error) => app.log.error(event, errorFields(error)),
   };
 }

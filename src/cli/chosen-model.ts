@@ -4,8 +4,8 @@ import type { Model } from "../model/model.ts";
 import type { Project } from "../conversation/project.ts";
 import type { Call } from "./command-line/command.ts";
 
-/** The model of `--model`, else the one that is wished, else the usual one. Throws {@link UserError} for one that cannot be used. */
-export function chosenModel(call: Call, { models }: Project, wished?: ModelRef): Model {
+/** Returns the model of `--model`, else `preferred`, else the default. Throws {@link UserError} when it is not usable. */
+export function resolveModel(call: Call, { models }: Project, preferred?: ModelRef): Model {
   const name = call.text("model");
   if (name !== undefined) {
     const model = models.findByName(name);
@@ -13,7 +13,7 @@ export function chosenModel(call: Call, { models }: Project, wished?: ModelRef):
       throw new UserError(`The model ${name} cannot be used. fairlead models lists those that can.`);
     return model;
   }
-  const chosen = wished === undefined ? models.defaultModel() : models.choose(wished);
+  const chosen = preferred === undefined ? models.defaultModel() : models.choose(preferred);
   if (chosen.outcome === "none") throw new UserError(chosen.error.message);
   return chosen.model;
 }

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { isFolder } from "../base/files/file-stat.ts";
 import { makeFolderSync } from "../base/files/make-folder.ts";
 
-/** When the compiled code of what was loaded so far is written: a client may kill us without warning. */
+/** Delay before the cache is written for the first time: a client may kill the process without warning. */
 const flushDelayMs = 250;
 
-/** Caches compiled code in a folder. Where that is not possible the program only starts slower, which `fairlead doctor` tells. */
+/** Caches compiled code in a folder. On failure the program only starts slower; `fairlead doctor` reports it. */
 export function cacheCompiledCode(folder: string): void {
   try {
     makeFolderSync(folder, 0o700);
@@ -20,7 +20,7 @@ export function cacheCompiledCode(folder: string): void {
 }
 
 /**
- * Returns an entry that Node would open although it is no regular file: reading a pipe never ends. Undefined when
+ * Returns a cache entry that is not a regular file: Node would open it, and reading a pipe never ends. Undefined when
  * there is none, or no folder.
  */
 export function unreadableEntry(folder: string): string | undefined {
@@ -32,8 +32,8 @@ export function unreadableEntry(folder: string): string | undefined {
   for (const entry of versions) {
     const path = join(folder, entry.name);
     if (!entry.isDirectory()) return path;
-    const odd = readdirSync(path, { withFileTypes: true }).find((file) => !file.isFile());
-    if (odd !== undefined) return join(path, odd.name);
+    const special = readdirSync(path, { withFileTypes: true }).find((file) => !file.isFile());
+    if (special !== undefined) return join(path, special.name);
   }
   return undefined;
 }

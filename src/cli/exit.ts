@@ -1,18 +1,18 @@
 import { flushCompileCache } from "node:module";
 
 /**
- * Ends the process at once. Node's own way waits for its helper threads, which may wait for a collection of garbage
- * that the ending thread does not make any more: seen once in some hundred ends on a busy machine, and then for ever
- * (nodejs/node#54918). Turning the process into a shell that exits waits for nobody.
+ * Exits immediately. `process.exit` waits for Node's helper threads, which may wait for a garbage collection that the
+ * exiting thread never runs: on a busy machine about one exit in some hundred hangs forever (nodejs/node#54918).
+ * Replacing the process with a shell that exits does not wait.
  */
 export function exitNow(code: number): never {
   flushCompileCache();
   try {
-    // A shell says something about a folder that is gone.
+    // A shell prints an error when its folder does not exist.
     process.chdir("/");
     process.execve?.("/bin/sh", ["sh", "-c", `exit ${code}`], {});
   } catch {
-    // Not on this system: Node's way is left.
+    // Not available on this system.
   }
   process.exit(code);
 }

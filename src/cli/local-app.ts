@@ -6,19 +6,19 @@ import type { Project } from "../conversation/project.ts";
 import { writeNotice } from "./terminal/output.ts";
 import { version } from "./command-line/version.ts";
 
-/** The program's parts for a folder; the one that a command is called in unless given. */
-export async function localApp(folder = "."): Promise<{ app: App; project: Project }> {
+/** Opens the app and the project of a folder, by default the working directory. */
+export async function openLocalApp(folder = "."): Promise<{ app: App; project: Project }> {
   const app = openApp();
   const project = await app.projects.open({ cwd: await existingFolder(folder), additionalDirectories: [] });
   return { app, project };
 }
 
-/** The program's parts without any folder. What is wrong with the store is told on stderr. */
+/** Opens the app without a project. Prints warnings to stderr. */
 export function openApp(): App {
   return new App({ env: process.env, platform: process.platform, version, onWarning: writeNotice });
 }
 
-/** Absolute, without links. Throws {@link UserError} where there is no such folder. */
+/** Returns the absolute real path of a folder. Throws {@link UserError} when it does not exist. */
 export async function existingFolder(folder: string): Promise<string> {
   const path = await realFolder(folder);
   if (!(await stat(path)).isDirectory()) throw new UserError(`${folder} is not a folder.`);
@@ -30,7 +30,8 @@ async function realFolder(folder: string): Promise<string> {
     return await realpath(resolve(folder));
   } catch (error) {
     const isMissing = codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR";
-    const said = folder === "." ? "The working directory is gone." : `There is no folder ${folder}.`;
-    throw new UserError(isMissing ? said : messageOf(error), { cause: error });
+    const missing =
+      folder === "." ? "The working directory no longer exists." : `Folder not found: ${folder}`;
+    throw new UserError(isMissing ? missing : messageOf(error), { cause: error });
   }
 }

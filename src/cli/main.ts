@@ -3,10 +3,10 @@ import { homeFolder, userFolders } from "../config/paths.ts";
 import { cacheCompiledCode } from "./compile-cache.ts";
 
 const [command, ...args] = process.argv.slice(2);
-/** Editors log in with `setup` behind the arguments that they start the server with. */
+/** To log in, editors append `setup` to their server command: `fairlead acp setup`. */
 const words = command === "acp" && args[0] === "setup" ? args : process.argv.slice(2);
 
-// Without a listener Node opens a port for debuggers, through which any program of the machine could read our keys.
+// Without a listener Node opens a debugger port, through which any local program could read the keys.
 process.on("SIGUSR1", () => {});
 
 if (process.env["NODE_DISABLE_COMPILE_CACHE"] === undefined) {

@@ -100,7 +100,7 @@ describe("fairlead run", () => {
         model.reply(write).reply(reply.say("I may not."));
         const denied = await run(["run", "Change it"]);
         expect([denied.code, await readFile(join(cwd, "a.txt"), "utf8")]).toEqual([4, "one\n"]);
-        expect(denied.stderr).toContain("nobody is here to ask");
+        expect(denied.stderr).toContain("no terminal to ask on");
         model.reply(write).reply(reply.say("Changed."));
         const allowed = await run(["run", "--permission", "allow", "Change it"]);
         expect([allowed.code, await readFile(join(cwd, "a.txt"), "utf8")]).toEqual([0, "new\n"]);
@@ -148,10 +148,7 @@ describe("fairlead run", () => {
   test("says what is wrong with how it was called, with the code 2", async () => {
     await inPlace(async ({ run }) => {
       const nothing = await run(["run"]);
-      expect([nothing.code, nothing.stderr]).toEqual([
-        2,
-        expect.stringContaining("needs to be told what to do"),
-      ]);
+      expect([nothing.code, nothing.stderr]).toEqual([2, expect.stringContaining("needs a prompt")]);
       const flag = await run(["run", "--fast", "Hi"]);
       expect([flag.code, flag.stderr]).toEqual([2, expect.stringContaining("--fast")]);
       const value = await run(["run", "--format", "xml", "Hi"]);
@@ -228,7 +225,7 @@ describe("the other commands", () => {
           1,
           "fairlead: a.txt is not a folder.\n",
           1,
-          "fairlead: There is no folder nowhere.\n",
+          "fairlead: Folder not found: nowhere\n",
         ]);
       }
     });

@@ -32,8 +32,8 @@ test("a shell completes commands, verbs, flags and values", async () => {
   expect(await completed(script, ["fairlead", "run", "--permission", "="])).toHaveLength(3);
   expect(await completed(script, ["fairlead", "help", "tr"])).toEqual(["trace", "trust"]);
   const zsh = (await fairlead(home.path, ["completion", "zsh"])).stdout;
-  expect(zsh).toContain(String.raw`'--mode=[the same, by the editors'\'' word]:mode:_files'`);
-  expect(zsh).toContain("'permissions:what was approved for good in a project'");
+  expect(zsh).toContain(String.raw`'--mode=[the same; editors'\'' name for it]:mode:_files'`);
+  expect(zsh).toContain("'permissions:list permanent approvals of a project'");
   const fish = (await fairlead(home.path, ["completion", "fish"])).stdout;
   // Files are offered behind the whole name of a command only.
   const config = "not __fish_seen_subcommand_from show path check schema";

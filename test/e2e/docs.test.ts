@@ -6,7 +6,7 @@ import { parse } from "jsonc-parser";
 import { afterAll, describe, expect, test } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
 import { commands } from "../../src/cli/command-table.ts";
-import { helpOn, helpOnAll, widestPage } from "../../src/cli/terminal/help.ts";
+import { formatCommandHelp, formatOverview, maxPageWidth } from "../../src/cli/terminal/help.ts";
 import { styleFor } from "../../src/cli/terminal/style.ts";
 import { environment } from "../support/environment.ts";
 import { type Example, examples } from "../support/examples.ts";
@@ -106,9 +106,9 @@ describe("commands in the pages", async () => {
     `#!/bin/sh\nexec "${process.execPath}" "${root}/bin/fairlead.js" "$@"\n`,
   );
   await chmod(join(home.path, "bin/fairlead"), 0o755);
-  const page = { style: styleFor({}, {}), width: widestPage };
-  const helps = commands.map(({ names }) => helpOn(names[0].split(" "), commands, page));
-  const usage = [helpOnAll(commands, page), ...helps].join("\n");
+  const page = { style: styleFor({}, {}), width: maxPageWidth };
+  const helps = commands.map(({ names }) => formatCommandHelp(names[0].split(" "), commands, page));
+  const usage = [formatOverview(commands, page), ...helps].join("\n");
 
   afterAll(async () => {
     await model.close();

@@ -64,7 +64,7 @@ describe("run", () => {
         'fairlead: There is no agent "paln". Did you mean plan? --agent takes build, plan.',
       );
       expect(await said("explore")).toBe(
-        "fairlead: The agent explore works for other agents only and cannot be chosen. --agent takes build, plan. Mention it in the prompt instead: @explore.",
+        "fairlead: The agent explore is a subagent and cannot be chosen. --agent takes build, plan. Mention it in the prompt instead: @explore.",
       );
       expect(await said("title")).toContain("The agent title is hidden and cannot be chosen.");
       expect((await run("sessions")).stdout).toBe("");
@@ -77,7 +77,7 @@ test("words that are no command lead to run, and the server tells a person at a 
     const words = await run("explain this repository");
     expect([words.exitCode, words.stderr.split("\n")[0]]).toEqual([
       2,
-      'fairlead: there is no command "explain this repository". Did you mean fairlead run "explain this repository"?',
+      'fairlead: unknown command "explain this repository". Did you mean fairlead run "explain this repository"?',
     ]);
     const more = await run("explain", "this", "repository");
     expect(more.stderr).toContain('Did you mean fairlead run "explain this repository"?');

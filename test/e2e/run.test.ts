@@ -88,7 +88,7 @@ describe("a run without a terminal", () => {
       expect([code, stdout]).toEqual([4, "Without the tests it looks right.\n"]);
       expect(model.requests[1]?.toolResults).toEqual([
         expect.stringMatching(
-          /^Not run\. The user could not be asked, so nobody said yes or no: This run has no terminal on which anybody could answer\. Go on without it\./,
+          /^Not run\. The user could not be asked, so nobody said yes or no: This run has no terminal on which a user could answer\. Go on without it\./,
         ),
       ]);
       expect(stderr.trim().split("\n").at(-1)).toBe(
@@ -218,7 +218,7 @@ describe("what is attached to a run", () => {
         true,
       ]);
       const missing = await start(["run", "--file", "none.txt", "Look"], { input: "" }).ended;
-      expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("there is no none.txt")]);
+      expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("file not found: none.txt")]);
     });
   });
 
@@ -227,7 +227,7 @@ describe("what is attached to a run", () => {
       model.reply("Hello.");
       const { code, stdout, stderr } = await start(["run", "Hi"]).ended;
       expect([code, stdout]).toEqual([0, "Hello.\n"]);
-      expect(stderr).toContain("stdin is open and nothing comes");
+      expect(stderr).toContain("stdin is open but silent");
     });
   });
 });
@@ -307,6 +307,6 @@ test("two names for the agent must agree, and two ways to a session exclude each
     const agents = await start(["run", "--agent", "plan", "--mode", "build", "Hi"], { input: "" }).ended;
     expect([agents.code, agents.stderr]).toEqual([2, expect.stringContaining("plan and build")]);
     const sessions = await start(["run", "-c", "--session", "x", "Hi"], { input: "" }).ended;
-    expect([sessions.code, sessions.stderr]).toEqual([2, expect.stringContaining("take one of them")]);
+    expect([sessions.code, sessions.stderr]).toEqual([2, expect.stringContaining("use one of them")]);
   });
 });

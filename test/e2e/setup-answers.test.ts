@@ -204,7 +204,7 @@ describe("setup", () => {
 
   test("answers a word that is no choice with the nearest choices", async () => {
     const { stdout } = await at(["local", "on this machine", "opneai", "gemini", "zzz", key]);
-    const said = stdout.match(/(?:No choice is called that|That looks like).*$/gm);
+    const said = stdout.match(/(?:No such choice|That looks like).*$/gm);
     const machine = expect.stringMatching(
       /Did you mean \d+\. Ollama \(local, on this machine\), \d+\. LM Studio .*, \d+\. llama\.cpp .*, \d+\. vLLM .*\?$/,
     );
@@ -213,7 +213,7 @@ describe("setup", () => {
       machine,
       expect.stringMatching(/Did you mean \d+\. OpenAI\?$/),
       expect.stringMatching(/Did you mean \d+\. Google Gemini\?$/),
-      expect.stringMatching(/Answer with a number from 1 to \d+, or a name of the list\.$/),
+      expect.stringMatching(/Answer with a number from 1 to \d+, or a name from the list\.$/),
       "That looks like a key, which this question does not ask for.",
     ]);
     expect(stdout).not.toContain(key);

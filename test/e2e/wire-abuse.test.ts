@@ -191,7 +191,7 @@ test("does not log unexpected responses repeatedly", async () => {
     await expectUsable(editor, model);
     const said = editor.stderr.split("\n").filter((line) => /stray-|not printed/.test(line));
     expect(said).toHaveLength(6);
-    expect(said.at(-1)).toBe("More that begins like this is not printed.");
+    expect(said.at(-1)).toBe("Further lines that begin like this are not printed.");
   });
 });
 

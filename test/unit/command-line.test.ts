@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { findCommand, parseCall } from "../../src/cli/command-line/command-line.ts";
 import { commands } from "../../src/cli/command-table.ts";
-import { helpOn, helpOnAll } from "../../src/cli/terminal/help.ts";
+import { formatCommandHelp, formatOverview } from "../../src/cli/terminal/help.ts";
 import { tableLines } from "../../src/cli/terminal/output.ts";
 import { styleFor } from "../../src/cli/terminal/style.ts";
 
@@ -26,14 +26,14 @@ const problem = (...words: string[]): string => {
 
 describe("what is wrong with a line", () => {
   test.each([
-    [["ru"], 'there is no command "ru". Did you mean run?'],
-    [["fly"], 'there is no command "fly"'],
+    [["ru"], 'unknown command "ru". Did you mean run?'],
+    [["fly"], 'unknown command "fly"'],
     [
       ["sessions", "shwo"],
       'sessions takes list, show, summary, export, import, delete, stats, not "shwo". Did you mean sessions show?',
     ],
     [["sessions", "show"], "sessions show needs SESSION"],
-    [["sessions", "show", "a", "b"], "sessions show takes SESSION; too much: b"],
+    [["sessions", "show", "a", "b"], "sessions show takes SESSION; unexpected: b"],
     [["run", "--formatt", "json"], "run has no flag --formatt. Did you mean --format?"],
     [["run", "-x", "hi"], "run has no flag -x. Put -- before text that begins with a dash"],
     [["run", "--format", "xml"], '--format takes text, json, not "xml"'],
@@ -62,10 +62,11 @@ test("what is right is read: values, switches, lists, and words behind two dashe
 });
 
 test("help is found for everything, by every way to ask", () => {
-  const all = helpOnAll(commands, pageOf(120));
+  const all = formatOverview(commands, pageOf(120));
   for (const { names } of commands) {
     expect(all).toContain(`fairlead ${names[0]}`);
-    for (const name of names) expect(helpOn(name.split(" "), commands, pageOf(120))).toContain("fairlead ");
+    for (const name of names)
+      expect(formatCommandHelp(name.split(" "), commands, pageOf(120))).toContain("fairlead ");
   }
   expect(findCommand(["run", "hi", "--help"], commands)).toEqual({ kind: "help", words: ["run"] });
   expect(findCommand(["help", "sessions"], commands)).toEqual({ kind: "help", words: ["sessions"] });
@@ -75,12 +76,14 @@ test("help is found for everything, by every way to ask", () => {
 
 test("help fits into its terminal, and names are never broken", () => {
   for (const width of [120, 80, 44]) {
-    const pages = commands.map(({ names }) => helpOn(names[0].split(" "), commands, pageOf(width)) ?? "");
-    const lines = [helpOnAll(commands, pageOf(width)), ...pages].join("").split("\n");
+    const pages = commands.map(
+      ({ names }) => formatCommandHelp(names[0].split(" "), commands, pageOf(width)) ?? "",
+    );
+    const lines = [formatOverview(commands, pageOf(width)), ...pages].join("").split("\n");
     const tooWide = lines.filter((line) => line.length > width && !/^(?:fairlead|Fairlead| +-)/.test(line));
     expect(tooWide).toEqual([]);
   }
-  const lines = helpOn(["run"], commands, pageOf(80))?.split("\n") ?? [];
+  const lines = formatCommandHelp(["run"], commands, pageOf(80))?.split("\n") ?? [];
   const at = lines.findIndex((line) => line.includes("--permission"));
   expect(lines.slice(at, at + 2)).toEqual([
     "  --permission POLICY         what happens where a rule asks: ask, allow or deny",

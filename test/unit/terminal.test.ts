@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { removeControls } from "../../src/base/text/controls.ts";
-import { lineQuestions } from "../../src/cli/terminal/line-questions.ts";
-import { shownOn } from "../../src/cli/terminal/output.ts";
+import { createLineQuestions } from "../../src/cli/terminal/line-questions.ts";
+import { sanitizeFor } from "../../src/cli/terminal/output.ts";
 import { Printer } from "../../src/cli/terminal/printer.ts";
-import { readOnWhenTakenUp } from "../../src/cli/terminal/job-control.ts";
+import { resumeInputAfterSuspend } from "../../src/cli/terminal/job-control.ts";
 import { styleFor } from "../../src/cli/terminal/style.ts";
 import { processorMs } from "../support/processor-time.ts";
 
@@ -49,7 +49,7 @@ describe("what a turn prints", () => {
 
 test("a terminal is told nothing that it would obey, a pipe everything", () => {
   const text = "\u001b]0;title\u0007\u001b[31mred\u001b[0m\r\n\ttab\u009b2J 👩‍🚀";
-  expect([shownOn({ isTTY: true }, text), shownOn({}, text)]).toEqual(["red\n\ttab 👩‍🚀", text]);
+  expect([sanitizeFor({ isTTY: true }, text), sanitizeFor({}, text)]).toEqual(["red\n\ttab 👩‍🚀", text]);
 });
 
 test("what a terminal obeys is found in a moment, however often it begins and never ends", () => {
@@ -72,7 +72,7 @@ test("what a terminal obeys is found in a moment, however often it begins and ne
 test("a program that was put aside and is taken up again goes on reading, until it has its answers", async () => {
   const input = new PassThrough();
   input.on("data", () => {});
-  const leave = readOnWhenTakenUp(input);
+  const leave = resumeInputAfterSuspend(input);
   input.pause();
   const resumed = once(input, "resume");
   process.emit("SIGCONT");
@@ -84,10 +84,10 @@ test("a program that was put aside and is taken up again goes on reading, until 
 test("who goes away agrees to no suggestion", async () => {
   const input = new PassThrough();
   const said: string[] = [];
-  const questions = lineQuestions(input, { write: (text) => said.push(text) });
+  const questions = createLineQuestions(input, { write: (text) => said.push(text) });
   input.end();
   const choices = [{ value: "a", label: "A" }];
-  await expect(questions.choose("Which?", choices, { first: "a" })).rejects.toThrow(
+  await expect(questions.choose("Which?", choices, { suggestion: "a" })).rejects.toThrow(
     "no answer to: Which? [a]",
   );
   expect(said).toEqual(["   1. A\n", "Which? [a] ", "\n"]);

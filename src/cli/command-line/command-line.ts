@@ -3,21 +3,21 @@ import { nearest } from "../../base/text/nearest.ts";
 import { Call, type Command, type Flag } from "./command.ts";
 import { UsageError } from "./usage.ts";
 
-/** What a line of arguments asks for. */
-export type Asked =
+/** Result of {@link findCommand}. */
+export type ParsedCommandLine =
   | { kind: "call"; command: Command; args: readonly string[] }
-  /** Help on everything, or on what the words name. */
+  /** Help on the named command, or on all commands. */
   | { kind: "help"; words: readonly string[] }
   | { kind: "version" };
 
-/** Finds the command that the words begin with. Throws {@link UsageError} where there is none. */
-export function findCommand(words: readonly string[], commands: readonly Command[]): Asked {
+/** Finds the command that the words begin with. Throws {@link UsageError} when there is none. */
+export function findCommand(words: readonly string[], commands: readonly Command[]): ParsedCommandLine {
   const [first, ...rest] = words;
   if (first === undefined || first === "--help" || first === "-h") return { kind: "help", words: rest };
   if (first === "help") return { kind: "help", words: rest };
   if (first === "--version" || first === "-v") return { kind: "version" };
-  const found = longestMatch(words, commands);
-  if (found === undefined) throw new UsageError(unknownCommand(first, commands, rest));
+  const found = findLongestMatch(words, commands);
+  if (found === undefined) throw new UsageError(describeUnknownCommand(first, commands, rest));
   const { command, length } = found;
   const args = words.slice(length);
   const flags = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
@@ -26,7 +26,7 @@ export function findCommand(words: readonly string[], commands: readonly Command
   return { kind: "call", command, args };
 }
 
-/** Checks arguments against what the command takes. Throws {@link UsageError} that says what is meant. */
+/** Parses and validates arguments. Throws {@link UsageError} with a suggestion. */
 export function parseCall(command: Command, args: readonly string[], commands: readonly Command[]): Call {
   const { tokens } = parseArgs({
     args: [...args],
@@ -40,8 +40,8 @@ export function parseCall(command: Command, args: readonly string[], commands: r
   for (const token of tokens) {
     if (token.kind === "positional") operands.push(token.value);
     if (token.kind !== "option") continue;
-    const flag = flagNamed(token.name, token.rawName, command);
-    const value = checkedValue(flag, token.value, token.inlineValue === true, command);
+    const flag = findFlag(token.name, token.rawName, command);
+    const value = checkValue(flag, token.value, token.inlineValue === true, command);
     const before = values.get(flag.name);
     if (before !== undefined && flag.repeats !== true && before !== value)
       throw new UsageError(`--${flag.name} is given twice: ${String(before)} and ${String(value)}`);
@@ -52,12 +52,12 @@ export function parseCall(command: Command, args: readonly string[], commands: r
   return new Call(command, values, operands);
 }
 
-/** The commands that begin with a word, such as all of `sessions`. */
-export function groupOf(word: string, commands: readonly Command[]): readonly Command[] {
+/** Returns the commands that begin with a word, such as all of `sessions`. */
+export function getCommandGroup(word: string, commands: readonly Command[]): readonly Command[] {
   return commands.filter(({ names }) => names.some((name) => name.startsWith(`${word} `)));
 }
 
-function longestMatch(
+function findLongestMatch(
   words: readonly string[],
   commands: readonly Command[],
 ): { command: Command; length: number } | undefined {
@@ -69,23 +69,24 @@ function longestMatch(
   return undefined;
 }
 
-/** What is said where no command begins with the word. */
-export function unknownCommand(
+/** Error text for a word that begins no command, with a suggestion. */
+export function describeUnknownCommand(
   word: string,
   commands: readonly Command[],
   rest: readonly string[] = [],
 ): string {
-  if (groupOf(word, commands).length > 0) return `${word} takes ${verbsOf(word, commands).join(", ")}`;
+  if (getCommandGroup(word, commands).length > 0)
+    return `${word} takes ${getSubcommands(word, commands).join(", ")}`;
   const words = [...new Set(commands.flatMap(({ names }) => names.map((name) => name.split(" ")[0] ?? "")))];
   const near = nearest(word, words);
-  // Several words are a prompt rather than a slip.
+  // Several words are probably a prompt, not a misspelled command.
   const text = [word, ...rest].join(" ");
   const isPrompt = near === undefined && /\S\s+\S/.test(text) && !rest.some((one) => one.startsWith("-"));
-  return `there is no command "${word}"${meant(isPrompt ? `fairlead run ${JSON.stringify(text)}` : near)}`;
+  return `unknown command "${word}"${didYouMean(isPrompt ? `fairlead run ${JSON.stringify(text)}` : near)}`;
 }
 
-function verbsOf(word: string, commands: readonly Command[]): string[] {
-  const names = groupOf(word, commands).flatMap(({ names }) => names);
+function getSubcommands(word: string, commands: readonly Command[]): string[] {
+  const names = getCommandGroup(word, commands).flatMap(({ names }) => names);
   return names.flatMap((name) => (name.startsWith(`${word} `) ? [name.slice(word.length + 1)] : []));
 }
 
@@ -94,7 +95,7 @@ function toOption(flag: Flag): [string, { type: "string" | "boolean"; short?: st
   return [name, { type: value === undefined ? "boolean" : "string", ...(short !== undefined && { short }) }];
 }
 
-function flagNamed(name: string, written: string, command: Command): Flag {
+function findFlag(name: string, written: string, command: Command): Flag {
   const flag = command.flags.find((candidate) => candidate.name === name);
   if (flag !== undefined) return flag;
   const near = nearest(
@@ -104,14 +105,14 @@ function flagNamed(name: string, written: string, command: Command): Flag {
   const isText = command.operands !== undefined && command.operands.most > 0;
   const hint =
     near !== undefined
-      ? meant(`--${near}`)
+      ? didYouMean(`--${near}`)
       : isText
         ? `. Put -- before text that begins with a dash`
         : undefined;
   throw new UsageError(`${command.names[0]} has no flag ${written}${hint ?? ""}`, command.names[0]);
 }
 
-function checkedValue(
+function checkValue(
   flag: Flag,
   value: string | undefined,
   isInline: boolean,
@@ -122,12 +123,12 @@ function checkedValue(
     if (value !== undefined) throw wrong(`--${flag.name} takes no value`);
     return true;
   }
-  // What looks like the next flag is one: the value was forgotten.
+  // A value that looks like a flag means that the value is missing.
   if (value === undefined || (!isInline && /^--?[a-z]/.test(value)))
     throw wrong(`--${flag.name} needs a value: --${flag.name} ${flag.value}`);
   if (flag.choices !== undefined && !flag.choices.includes(value))
     throw wrong(
-      `--${flag.name} takes ${flag.choices.join(", ")}, not "${value}"${meant(nearest(value, flag.choices))}`,
+      `--${flag.name} takes ${flag.choices.join(", ")}, not "${value}"${didYouMean(nearest(value, flag.choices))}`,
     );
   if (flag.number !== undefined && !isNumber(value, flag.number))
     throw wrong(
@@ -148,18 +149,21 @@ function checkOperands(operands: readonly string[], command: Command, commands: 
   if (operands.length <= most) return;
   const first = operands[0] ?? "";
   const word = name.split(" ")[0] ?? name;
-  const verbs = verbsOf(word, commands);
+  const verbs = getSubcommands(word, commands);
   if (most === 0 && verbs.length > 0 && command.names.includes(word)) {
     const near = nearest(first, verbs);
     throw new UsageError(
-      `${word} takes ${verbs.join(", ")}, not "${first}"${meant(near && `${word} ${near}`)}`,
+      `${word} takes ${verbs.join(", ")}, not "${first}"${didYouMean(near && `${word} ${near}`)}`,
       word,
     );
   }
-  const much = operands.slice(most).join(" ");
-  throw new UsageError(`${name} takes ${most === 0 ? "nothing" : text}; too much: ${much}`, name);
+  const unexpected = operands.slice(most).join(" ");
+  throw new UsageError(
+    `${name} takes ${most === 0 ? "no arguments" : text}; unexpected: ${unexpected}`,
+    name,
+  );
 }
 
-function meant(name: string | undefined): string {
+function didYouMean(name: string | undefined): string {
   return name === undefined ? "" : `. Did you mean ${name}?`;
 }

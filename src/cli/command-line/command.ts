@@ -2,18 +2,18 @@
 export interface Flag {
   readonly name: string;
   readonly short?: string;
-  /** What its value is called in the help; without one it is a switch. */
+  /** Placeholder of its value in the help. A flag without one is a switch. */
   readonly value?: string;
-  /** The only values there are. */
+  /** The allowed values. */
   readonly choices?: readonly string[];
-  /** A value that is a number: a count is whole and at least 1, an amount more than 0. */
+  /** Marks a numeric value: a count is an integer of at least 1, an amount is more than 0. */
   readonly number?: "count" | "amount";
   /** May be given more than once. */
   readonly repeats?: boolean;
   readonly about: string;
 }
 
-/** What a command takes beside flags. */
+/** Positional arguments of a command. */
 export interface Operands {
   /** As the help shows it: `ID`, `[FILE]…`. */
   readonly text: string;
@@ -21,25 +21,25 @@ export interface Operands {
   readonly most: number;
 }
 
-/** A command of the command line: all that parsing, help and completion know of it. */
+/** A command: the source of its parsing, help and completion. */
 export interface Command {
-  /** One or two words; the first name is the one that is shown. */
+  /** Names of one or two words; help shows the first. */
   readonly names: readonly [string, ...string[]];
   readonly about: string;
   readonly operands?: Operands;
   readonly flags: readonly Flag[];
-  /** Further sentences and examples of its help. */
+  /** Further help: sentences and examples. */
   readonly more?: readonly string[];
-  /** Loads what runs it. */
+  /** Loads its implementation. */
   load(): Promise<RunCommand>;
 }
 
-/** Answers the exit code. `all` is every command, for those that speak of them. */
+/** Runs a command and returns its exit code. `all` is the whole command table, for help and completion. */
 export type RunCommand = (call: Call, all: readonly Command[]) => Promise<number>;
 
 type Value = string | true | readonly string[];
 
-/** A command as it was called. Asking for a flag that the command does not have is a bug, and throws. */
+/** A command with its parsed arguments. Throws when asked for a flag that the command does not define. */
 export class Call {
   readonly operands: readonly string[];
   readonly #command: Command;

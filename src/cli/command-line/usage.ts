@@ -1,4 +1,4 @@
-/** Something is wrong with how a command was called. `command` is the one whose help says more. */
+/** A command was called wrongly. `command` is the one whose help to suggest. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
   readonly command: string | undefined;

@@ -12,17 +12,17 @@ import type { Model } from "../../model/model.ts";
 import { askModel } from "../../context/model-answer.ts";
 import { describeRules } from "../../slash-commands/permissions-command.ts";
 import type { Project } from "../../conversation/project.ts";
-import { chosenModel } from "../chosen-model.ts";
+import { resolveModel } from "../chosen-model.ts";
 import type { Call } from "../command-line/command.ts";
-import { localApp } from "../local-app.ts";
+import { openLocalApp } from "../local-app.ts";
 import { nearest } from "../../base/text/nearest.ts";
 import { openQuestions } from "../terminal/open-questions.ts";
-import { print, printJson, printTable, writeNotice, shownOn, tell } from "../terminal/output.ts";
+import { print, printJson, printTable, writeNotice, sanitizeFor, writeToStderr } from "../terminal/output.ts";
 import { UsageError } from "../command-line/usage.ts";
 
 /** The agents of a folder; hidden ones do their work behind the scenes. */
 export async function listAgents(call: Call): Promise<number> {
-  const { project } = await localApp(call.text("cwd"));
+  const { project } = await openLocalApp(call.text("cwd"));
   for (const problem of project.problems) writeNotice(problem);
   const agents = [...project.agents.values()].filter(({ hidden }) => call.has("all") || !hidden);
   if (call.has("json")) {
@@ -33,9 +33,9 @@ export async function listAgents(call: Call): Promise<number> {
     [{ name: "agent" }, { name: "mode" }, { name: "model" }, { name: "from" }, { name: "description" }],
     agents.map((agent) => [
       agent.name,
-      modeOf(agent, project),
-      modelOf(agent),
-      fromOf(agent),
+      describeMode(agent, project),
+      describeModel(agent),
+      describeOrigin(agent),
       agent.description,
     ]),
   );
@@ -44,7 +44,7 @@ export async function listAgents(call: Call): Promise<number> {
 
 /** Everything that is known of one agent: its settings, rules and prompt. */
 export async function showAgent(call: Call): Promise<number> {
-  const { project } = await localApp(call.text("cwd"));
+  const { project } = await openLocalApp(call.text("cwd"));
   const [name = ""] = call.operands;
   const agent = project.agents.get(name);
   if (agent === undefined) {
@@ -65,9 +65,9 @@ export async function showAgent(call: Call): Promise<number> {
   const facts = [
     ["agent", agent.name],
     ["description", agent.description],
-    ["mode", modeOf(agent, project)],
-    ["from", fromOf(agent)],
-    ["model", modelOf(agent)],
+    ["mode", describeMode(agent, project)],
+    ["from", describeOrigin(agent)],
+    ["model", describeModel(agent)],
     ["variant", agent.variant ?? ""],
     ["temperature", String(agent.temperature ?? "")],
     ["steps", String(agent.steps ?? "")],
@@ -79,25 +79,27 @@ export async function showAgent(call: Call): Promise<number> {
   await print(`\nRules, the last that fits decides:\n${describeRules(agent.rules).join("\n")}`);
   for (const limit of agent.limits ?? [])
     await print(`\nWhat it may do at most:\n${describeRules(limit).join("\n")}`);
-  if (agent.prompt !== undefined) await print(`\nPrompt:\n${shownOn(process.stdout, agent.prompt.trim())}`);
+  if (agent.prompt !== undefined)
+    await print(`\nPrompt:\n${sanitizeFor(process.stdout, agent.prompt.trim())}`);
   return 0;
 }
 
 /** Has a model write an agent from a description, and puts it into a file. */
 export async function createAgent(call: Call): Promise<number> {
-  const { app, project } = await localApp(call.text("cwd"));
+  const { app, project } = await openLocalApp(call.text("cwd"));
   const given = call.text("name");
   const isForced = call.has("force");
   if (given !== undefined) {
-    if (!isName(given)) throw new UsageError(badName(given), call.name);
+    if (!isName(given)) throw new UsageError(describeBadName(given), call.name);
     assertFree(given, project, isForced);
   }
   const description = call.operands.join(" ") || (await askForDescription());
-  const model = chosenModel(call, project);
+  const model = resolveModel(call, project);
   process.stderr.write(`Asking ${formatModelRef(model.ref)} …\n`);
-  const written = await write(description, model, project);
+  const written = await generateAgent(description, model, project);
   const name = given ?? written.name;
-  if (!isName(name)) throw new UserError(`${badName(name)} The model chose it; --name NAME gives another.`);
+  if (!isName(name))
+    throw new UserError(`${describeBadName(name)} The model chose it; --name NAME gives another.`);
   assertFree(name, project, isForced);
   const head = {
     description: written.description,
@@ -115,7 +117,7 @@ export async function createAgent(call: Call): Promise<number> {
   const path = join(folder, "agents", `${name}.md`);
   await writeNew(path, text, isForced);
   await print(path);
-  tell(`${name}: ${written.description}`);
+  writeToStderr(`${name}: ${written.description}`);
   return 0;
 }
 
@@ -134,7 +136,7 @@ const writeLimitMs = 180_000;
 /** Low, so that the same description gives much the same agent. */
 const writeTemperature = 0.3;
 
-async function write(
+async function generateAgent(
   description: string,
   model: Model,
   { models, retryPolicy, agents }: Project,
@@ -144,7 +146,7 @@ async function write(
   const request = {
     model,
     system: [authorInstructions, taken],
-    messages: [said(description)],
+    messages: [createUserMessage(description)],
     tools: [],
     temperature: writeTemperature,
     signal,
@@ -161,7 +163,7 @@ async function write(
   return written;
 }
 
-function said(text: string): Message {
+function createUserMessage(text: string): Message {
   return {
     info: {
       id: newMessageId(),
@@ -206,7 +208,7 @@ function isName(name: string): boolean {
   return /^[a-z0-9][a-z0-9_-]*(\/[a-z0-9][a-z0-9_-]*)*$/.test(name);
 }
 
-function badName(name: string): string {
+function describeBadName(name: string): string {
   return `"${name}" is no name for an agent: small letters, digits and dashes, with / between folders.`;
 }
 
@@ -226,10 +228,10 @@ function toJson(agent: Agent, project: Project) {
   };
 }
 
-function modeOf({ name, mode, hidden }: Agent, { defaultAgent }: Project): string {
+function describeMode({ name, mode, hidden }: Agent, { defaultAgent }: Project): string {
   return [mode, ...(name === defaultAgent ? ["default"] : []), ...(hidden ? ["hidden"] : [])].join(", ");
 }
 
-const modelOf = ({ model }: Agent): string => (model === undefined ? "" : formatModelRef(model));
+const describeModel = ({ model }: Agent): string => (model === undefined ? "" : formatModelRef(model));
 
-const fromOf = ({ native }: Agent): string => (native ? "built in" : "yours");
+const describeOrigin = ({ native }: Agent): string => (native ? "built in" : "yours");

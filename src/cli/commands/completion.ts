@@ -16,20 +16,20 @@ export async function completion({ operands: [shell = ""] }: Call, all: readonly
   return 0;
 }
 
-interface Named {
+interface NamedCommand {
   readonly name: string;
   readonly command: Command;
 }
 
 /** Names of two words first: they are told apart before the one word that they begin with. */
-function named(commands: readonly Command[]): Named[] {
+function listNames(commands: readonly Command[]): NamedCommand[] {
   const all = commands.flatMap((command) => command.names.map((name) => ({ name, command })));
   return [...all.filter(({ name }) => name.includes(" ")), ...all.filter(({ name }) => !name.includes(" "))];
 }
 
 /** What may follow the first word. */
-function verbsAfter(word: string, commands: readonly Command[]): string[] {
-  return named(commands).flatMap(({ name }) =>
+function getSubcommands(word: string, commands: readonly Command[]): string[] {
+  return listNames(commands).flatMap(({ name }) =>
     name.startsWith(`${word} `) ? [name.slice(word.length + 1)] : [],
   );
 }
@@ -42,18 +42,18 @@ const firstWords = (commands: readonly Command[]): string[] => [
 /** Stands before the name of a command. */
 const help = "help";
 
-const flagsOf = ({ flags }: Command): readonly Flag[] => [
+const getFlags = ({ flags }: Command): readonly Flag[] => [
   ...flags,
   { name: "help", short: "h", about: "what it takes" },
 ];
 
 function bashScript(commands: readonly Command[]): string {
-  const flagCases = named(commands).map(({ name, command }) => {
-    const flags = flagsOf(command).map((flag) => `--${flag.name}`);
-    return `    ${pattern(name)}) words="${flags.join(" ")}" ;;`;
+  const flagCases = listNames(commands).map(({ name, command }) => {
+    const flags = getFlags(command).map((flag) => `--${flag.name}`);
+    return `    ${toCasePattern(name)}) words="${flags.join(" ")}" ;;`;
   });
   const verbCases = firstWords(commands)
-    .map((word) => ({ word, verbs: verbsAfter(word, commands) }))
+    .map((word) => ({ word, verbs: getSubcommands(word, commands) }))
     .filter(({ verbs }) => verbs.length > 0)
     .map(({ word, verbs }) => `    ${word}) words="${verbs.join(" ")}" ;;`);
   return `# Completes fairlead in bash.
@@ -90,7 +90,7 @@ complete -o default -F _fairlead fairlead
 }
 
 /** A name of one word stands before anything, one of two words before its verb. */
-const pattern = (name: string): string => (name.includes(" ") ? `"${name}"` : `"${name} "*`);
+const toCasePattern = (name: string): string => (name.includes(" ") ? `"${name}"` : `"${name} "*`);
 
 /** What stands behind a flag that takes one of a few values. */
 function valueCases(commands: readonly Command[], then: (words: string) => string): string {
@@ -100,16 +100,17 @@ function valueCases(commands: readonly Command[], then: (words: string) => strin
 }
 
 function zshScript(commands: readonly Command[]): string {
-  const first = firstWords(commands).map((word) => zshChoice(word, aboutWord(word, commands)));
+  const first = firstWords(commands).map((word) => zshChoice(word, describeWord(word, commands)));
   const verbs = firstWords(commands)
-    .map((word) => ({ word, verbs: verbsAfter(word, commands) }))
+    .map((word) => ({ word, verbs: getSubcommands(word, commands) }))
     .filter(({ verbs }) => verbs.length > 0)
     .map(({ word, verbs }) => {
-      const described = verbs.map((verb) => zshChoice(verb, aboutWord(`${word} ${verb}`, commands)));
+      const described = verbs.map((verb) => zshChoice(verb, describeWord(`${word} ${verb}`, commands)));
       return `    ${word}) verbs=(${described.join(" ")}) ;;`;
     });
-  const flags = named(commands).map(
-    ({ name, command }) => `    ${pattern(name)}) flags=(${flagsOf(command).map(zshFlag).join(" ")}) ;;`,
+  const flags = listNames(commands).map(
+    ({ name, command }) =>
+      `    ${toCasePattern(name)}) flags=(${getFlags(command).map(zshFlag).join(" ")}) ;;`,
   );
   return `#compdef fairlead
 # Completes fairlead in zsh.
@@ -138,9 +139,9 @@ if [ "$funcstack[1]" = "_fairlead" ]; then _fairlead "$@"; else compdef _fairlea
 }
 
 function zshFlag({ name, value, choices, about }: Flag): string {
-  const told = `[${about.replaceAll(/[[\]\\]/g, "\\$&")}]`;
-  if (value === undefined) return zshQuoted(`--${name}${told}`);
-  return zshQuoted(`--${name}=${told}:${name}:${choices ? `(${choices.join(" ")})` : "_files"}`);
+  const description = `[${about.replaceAll(/[[\]\\]/g, "\\$&")}]`;
+  if (value === undefined) return zshQuoted(`--${name}${description}`);
+  return zshQuoted(`--${name}=${description}:${name}:${choices ? `(${choices.join(" ")})` : "_files"}`);
 }
 
 /** A word and what it means, with a colon between. */
@@ -149,9 +150,9 @@ const zshChoice = (word: string, about: string): string =>
 
 const zshQuoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-function aboutWord(word: string, commands: readonly Command[]): string {
+function describeWord(word: string, commands: readonly Command[]): string {
   if (word === help) return "what a command takes";
-  const all = named(commands);
+  const all = listNames(commands);
   const meant = all.find(({ name }) => name === word) ?? all.find(({ name }) => name.startsWith(`${word} `));
   return meant?.command.about ?? "";
 }
@@ -159,16 +160,16 @@ function aboutWord(word: string, commands: readonly Command[]): string {
 function fishScript(commands: readonly Command[]): string {
   const first = firstWords(commands).map(
     (word) =>
-      `complete -c fairlead -f -n __fish_use_subcommand -a ${word} -d ${fishText(aboutWord(word, commands))}`,
+      `complete -c fairlead -f -n __fish_use_subcommand -a ${word} -d ${fishText(describeWord(word, commands))}`,
   );
   const verbs = firstWords(commands).flatMap((word) =>
-    verbsAfter(word, commands).map(
+    getSubcommands(word, commands).map(
       (verb) =>
-        `complete -c fairlead -f -n ${fishText(fishWhere(word, commands))} -a ${verb} -d ${fishText(aboutWord(`${word} ${verb}`, commands))}`,
+        `complete -c fairlead -f -n ${fishText(fishCondition(word, commands))} -a ${verb} -d ${fishText(describeWord(`${word} ${verb}`, commands))}`,
     ),
   );
-  const flags = named(commands).flatMap(({ name, command }) =>
-    flagsOf(command).map((flag) => fishFlag(fishWhere(name, commands), flag)),
+  const flags = listNames(commands).flatMap(({ name, command }) =>
+    getFlags(command).map((flag) => fishFlag(fishCondition(name, commands), flag)),
   );
   const shellNames = `complete -c fairlead -f -n '__fish_seen_subcommand_from completion' -a '${Object.keys(shells).join(" ")}'`;
   const helped = `complete -c fairlead -f -n '__fish_seen_subcommand_from ${help}' -a '${firstWords(commands).join(" ")}'`;
@@ -177,8 +178,8 @@ function fishScript(commands: readonly Command[]): string {
 }
 
 /** Behind a command's name, and before any further word of a longer one. */
-function fishWhere(name: string, commands: readonly Command[]): string {
-  const further = verbsAfter(name, commands);
+function fishCondition(name: string, commands: readonly Command[]): string {
+  const further = getSubcommands(name, commands);
   const seen = name.split(" ").map((word) => `__fish_seen_subcommand_from ${word}`);
   const unseen = further.length === 0 ? [] : [`not __fish_seen_subcommand_from ${further.join(" ")}`];
   return [...seen, ...unseen].join("; and ");

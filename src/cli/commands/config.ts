@@ -18,7 +18,7 @@ import { type ConfigValue, originsOf } from "../../config/origins.ts";
 import { substitute } from "../../config/substitution.ts";
 import type { Call } from "../command-line/command.ts";
 import { existingFolder, openApp } from "../local-app.ts";
-import { print, printJson, printTable, writeNotice, tell } from "../terminal/output.ts";
+import { print, printJson, printTable, writeNotice, writeToStderr } from "../terminal/output.ts";
 
 /** Every value that counts with the file and line that it comes from; keys are not shown. */
 export async function showConfig(call: Call): Promise<number> {
@@ -26,14 +26,14 @@ export async function showConfig(call: Call): Promise<number> {
   const wanted = call.operands[0]?.split(".") ?? [];
   const values = originsOf(read.loaded, await readSources(read))
     .filter(({ path }) => wanted.every((key, at) => path[at] === key))
-    .map((value) => ({ ...value, value: shown(value, read.secrets) }));
+    .map((value) => ({ ...value, value: hideSecret(value, read.secrets) }));
   if (call.has("json")) {
     const { problems } = read;
     const { notes, withheld } = read.loaded;
     await printJson({ values: values.map(toJson), problems, notes, withheld });
   } else {
     await printTable(columns, values.map(toRow));
-    tellRest(read);
+    writeNotices(read);
   }
   if (values.length === 0 && wanted.length === 0)
     writeNotice("nothing is configured; fairlead setup does the first steps");
@@ -94,17 +94,17 @@ export async function configSchema(): Promise<number> {
   return 0;
 }
 
-interface Checked {
+interface CheckResult {
   readonly problems: readonly string[];
   readonly notes: readonly string[];
 }
 
-async function checkFolder(folder: string): Promise<Checked> {
+async function checkFolder(folder: string): Promise<CheckResult> {
   const { problems, loaded } = await openApp().projects.readConfiguration(folder);
   return { problems, notes: loaded.notes };
 }
 
-async function checkFiles(paths: readonly string[], home: string): Promise<Checked> {
+async function checkFiles(paths: readonly string[], home: string): Promise<CheckResult> {
   const checked = await Promise.all(paths.map((path) => checkFile(resolve(path), home)));
   return {
     problems: checked.flatMap(({ problems }) => problems),
@@ -112,7 +112,7 @@ async function checkFiles(paths: readonly string[], home: string): Promise<Check
   };
 }
 
-async function checkFile(path: string, home: string): Promise<Checked> {
+async function checkFile(path: string, home: string): Promise<CheckResult> {
   const read = await readConfigText(path);
   if (read.outcome === "missing") throw new UserError(`There is no file ${path}.`);
   if (read.outcome === "refused") return { problems: [`${path}: ${read.problem}`], notes: [] };
@@ -132,32 +132,32 @@ const columns = [{ name: "setting", keepsEnd: true }, { name: "value" }, { name:
 /** Files are read again: a session has no need to keep them. */
 async function readSources({ loaded }: Configuration): Promise<Map<string, ParsedFile>> {
   const files = loaded.layers.map(async ({ source }) => {
-    const text = process.env[source] ?? (await textOf(source));
+    const text = process.env[source] ?? (await readText(source));
     return [source, parseConfigFile(source, text)] as const;
   });
   return new Map(await Promise.all(files));
 }
 
-async function textOf(path: string): Promise<string> {
+async function readText(path: string): Promise<string> {
   const read = await readConfigText(path);
   return read.outcome === "read" ? read.text : "";
 }
 
 /** A value that may be a key is shown as it was written where that only names it, and not at all otherwise. */
-function shown({ path, value, written }: ConfigValue, secrets: Secrets): unknown {
-  if (typeof value !== "string" || !mayBeSecret(path)) return withoutKeys(value, secrets);
+function hideSecret({ path, value, written }: ConfigValue, secrets: Secrets): unknown {
+  if (typeof value !== "string" || !mayBeSecret(path)) return redactKeys(value, secrets);
   const isReference = written !== undefined && /^"(?:[\w.-]+ )?\{(?:env|file):[^{}]*\}"$/.test(written);
   return isReference ? written.slice(1, -1) : "(hidden)";
 }
 
 /** A list may hold objects, such as the options of a plugin, and any text a password, such as an address. */
-function withoutKeys(value: unknown, secrets: Secrets): unknown {
+function redactKeys(value: unknown, secrets: Secrets): unknown {
   if (typeof value === "string") return removeSecretForms(secrets.redact(value));
-  if (Array.isArray(value)) return value.map((item) => withoutKeys(item, secrets));
+  if (Array.isArray(value)) return value.map((item) => redactKeys(item, secrets));
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value).map(([key, item]): [string, unknown] => [
     key,
-    mayBeSecret([key]) ? "(hidden)" : withoutKeys(item, secrets),
+    mayBeSecret([key]) ? "(hidden)" : redactKeys(item, secrets),
   ]);
   return Object.fromEntries(entries);
 }
@@ -174,18 +174,22 @@ function toJson({ path, value, source, scope, line, column }: ConfigValue) {
 }
 
 function toRow({ path, value, source, line }: ConfigValue): string[] {
-  return [path.join("."), typeof value === "string" ? value : JSON.stringify(value), place(source, line)];
+  return [
+    path.join("."),
+    typeof value === "string" ? value : JSON.stringify(value),
+    formatLocation(source, line),
+  ];
 }
 
-function place(source: string, line: number): string {
+function formatLocation(source: string, line: number): string {
   const home = homedir();
   return `${source.startsWith(`${home}/`) ? `~${source.slice(home.length)}` : source}:${line}`;
 }
 
-function tellRest({ problems, loaded, consent }: Configuration): void {
+function writeNotices({ problems, loaded, consent }: Configuration): void {
   for (const problem of problems) writeNotice(problem);
   for (const note of loaded.notes) writeNotice(note);
   if (consent === undefined) return;
   writeNotice(`what waits until you trust ${consent.folder} is not in effect (fairlead trust add):`);
-  for (const want of consent.wants) tell(`  ${want}`);
+  for (const want of consent.wants) writeToStderr(`  ${want}`);
 }

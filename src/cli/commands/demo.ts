@@ -11,7 +11,7 @@ import type {
 } from "@agentclientprotocol/sdk";
 import { type ScriptedRequest, type ScriptedStep, startScriptedModel } from "../../model/scripted.ts";
 import { type Editor, startEditor } from "./editor.ts";
-import { tell } from "../terminal/output.ts";
+import { writeToStderr } from "../terminal/output.ts";
 import { Printer } from "../terminal/printer.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 
@@ -55,7 +55,7 @@ export async function demo(): Promise<number> {
       onUpdate: (update) => scene.update(update),
       onPermission: (request) => scene.answer(request),
     });
-    await play(scene);
+    await runScenes(scene);
     print(`\n${style.green("Done.")} What you saw was the real program; only the model was a script.\n`);
     print(
       `With a real one: set OPENAI_API_KEY, or OPENAI_BASE_URL and OPENAI_MODEL, and try\n  fairlead run "…"\n`,
@@ -63,7 +63,7 @@ export async function demo(): Promise<number> {
     return 0;
   } catch (error) {
     printer.end();
-    tell(`\nThe demo failed: ${error instanceof Error ? error.message : String(error)}`);
+    writeToStderr(`\nThe demo failed: ${error instanceof Error ? error.message : String(error)}`);
     return 1;
   } finally {
     await scene.editor?.close();
@@ -72,7 +72,7 @@ export async function demo(): Promise<number> {
   }
 }
 
-async function play(scene: Scene): Promise<void> {
+async function runScenes(scene: Scene): Promise<void> {
   await scene.title("A turn: thoughts, a plan, tools, a question, an edit, a command");
   const sessionId = await scene.open();
   expect((await scene.prompt(sessionId, question)) === "end_turn", "the turn ends well");

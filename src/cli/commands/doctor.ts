@@ -11,7 +11,7 @@ import type { Project } from "../../conversation/project.ts";
 import type { Call } from "../command-line/command.ts";
 import { unreadableEntry } from "../compile-cache.ts";
 import type { Finding } from "./finding.ts";
-import { localApp } from "../local-app.ts";
+import { openLocalApp } from "../local-app.ts";
 import { print, printJson } from "../terminal/output.ts";
 import { providerFindings, unusedFindings } from "./provider-findings.ts";
 import { damageFindings } from "./store-findings.ts";
@@ -20,7 +20,7 @@ import { version } from "../command-line/version.ts";
 
 /** Says what is configured, what works, and what to do. Answers 1 when something must be done first. */
 export async function doctor(call: Call): Promise<number> {
-  const { app, project } = await localApp(call.text("cwd"));
+  const { app, project } = await openLocalApp(call.text("cwd"));
   const findings = [
     { what: "Fairlead", found: `${version} on Node ${process.versions.node}` },
     folderFinding(project),
@@ -29,8 +29,8 @@ export async function doctor(call: Call): Promise<number> {
     ...(await unusedFindings(project)),
     await storeFinding(app.folders),
     ...(await damageFindings(app)),
-    ...(await besideFindings(app.folders)),
-    ...oddFileFindings(app),
+    ...(await folderFindings(app.folders)),
+    ...specialFileFindings(app),
     ...variableFindings(),
     ...consentFindings(project),
     ...(await noteFindings(app, project)),
@@ -92,23 +92,23 @@ async function noteFindings(app: App, { workspace }: Project): Promise<Finding[]
 }
 
 async function storeFinding({ data }: UserFolders): Promise<Finding> {
-  const problem = await writingProblem(data);
+  const problem = await findWriteProblem(data);
   if (problem === undefined) return { what: "Sessions", found: `kept in ${data}` };
-  return { what: "Sessions", found: "cannot be kept", todo: toWritable(data, "XDG_DATA_HOME", problem) };
+  return { what: "Sessions", found: "cannot be kept", todo: adviseWritable(data, "XDG_DATA_HOME", problem) };
 }
 
 /** Reports what is no regular file where the log or compiled code should be. */
-function oddFileFindings({ logPath, folders }: App): Finding[] {
+function specialFileFindings({ logPath, folders }: App): Finding[] {
   const log = lstatSync(logPath, { throwIfNoEntry: false });
   const isLogOdd = log !== undefined && !log.isFile() && !log.isSymbolicLink();
   const code = unreadableEntry(join(folders.cache, "code"));
   return [
-    ...(isLogOdd ? [oddFile("Log", "cannot be kept", logPath)] : []),
-    ...(code === undefined ? [] : [oddFile("Cache", "is not used: starts are slower", code)]),
+    ...(isLogOdd ? [specialFileFinding("Log", "cannot be kept", logPath)] : []),
+    ...(code === undefined ? [] : [specialFileFinding("Cache", "is not used: starts are slower", code)]),
   ];
 }
 
-const oddFile = (what: string, found: string, path: string): Finding => ({
+const specialFileFinding = (what: string, found: string, path: string): Finding => ({
   what,
   found,
   todo: `${path} is not a regular file. Move it away.`,
@@ -124,23 +124,23 @@ function variableFindings(): Finding[] {
 }
 
 /** What else is kept, where it cannot be. */
-async function besideFindings({ state, cache }: UserFolders): Promise<Finding[]> {
+async function folderFindings({ state, cache }: UserFolders): Promise<Finding[]> {
   const kept = [
     { what: "Log", found: "cannot be kept", folder: state, variable: "XDG_STATE_HOME" },
     { what: "Cache", found: "cannot be kept: starts are slower", folder: cache, variable: "XDG_CACHE_HOME" },
   ];
-  const problems = await Promise.all(kept.map(({ folder }) => writingProblem(folder)));
+  const problems = await Promise.all(kept.map(({ folder }) => findWriteProblem(folder)));
   return kept.flatMap(({ what, found, folder, variable }, index) => {
     const problem = problems[index];
-    return problem === undefined ? [] : [{ what, found, todo: toWritable(folder, variable, problem) }];
+    return problem === undefined ? [] : [{ what, found, todo: adviseWritable(folder, variable, problem) }];
   });
 }
 
-const toWritable = (folder: string, variable: string, problem: string): string =>
+const adviseWritable = (folder: string, variable: string, problem: string): string =>
   `Make ${folder} writable, or set HOME or ${variable} to a place that is: ${problem}`;
 
 /** Why nothing can be kept in a folder, which is made if it is not there. */
-async function writingProblem(folder: string): Promise<string | undefined> {
+async function findWriteProblem(folder: string): Promise<string | undefined> {
   const probe = join(folder, `.probe-${process.pid}`);
   try {
     await makeFolder(folder, 0o700);

@@ -68,12 +68,12 @@ export async function startEditor(options: EditorOptions): Promise<Editor> {
 }
 
 /** Why a request failed, in the words that are meant for a person. */
-export function reasonOf(error: unknown): string {
+export function getErrorReason(error: unknown): string {
   const data = error instanceof RequestError ? error.data : undefined;
   const isDetailed = typeof data === "object" && data !== null && "details" in data;
   const reason = isDetailed ? String(data.details) : messageOf(error);
-  return reason.replace(wordsForClients, "");
+  return reason.replace(clientPrefix, "");
 }
 
 /** Clients go by them; they say nothing to a person. */
-const wordsForClients = /^Authentication required: /;
+const clientPrefix = /^Authentication required: /;

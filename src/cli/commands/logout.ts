@@ -19,14 +19,14 @@ export async function logout(call: Call): Promise<number> {
     await print("No key is stored.");
     return 0;
   }
-  for (const provider of chosen(call, stored)) {
+  for (const provider of selectProviders(call, stored)) {
     await saveCredential(folders.data, provider, undefined);
     await print(`The key of ${provider} is taken away.`);
   }
   return 0;
 }
 
-function chosen(call: Call, stored: readonly string[]): readonly string[] {
+function selectProviders(call: Call, stored: readonly string[]): readonly string[] {
   const [provider] = call.operands;
   if (call.has("all")) return stored;
   if (provider === undefined && stored.length > 1)

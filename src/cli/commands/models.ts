@@ -1,15 +1,15 @@
 import type { Model } from "../../model/model.ts";
 import type { Call } from "../command-line/command.ts";
 import { discoverModels } from "./discover.ts";
-import { localApp } from "../local-app.ts";
+import { openLocalApp } from "../local-app.ts";
 import { printJson, printTable, writeNotice } from "../terminal/output.ts";
 
 /** Prints the models that can be used now; with --discover the providers are asked for theirs before. */
 export async function models(call: Call): Promise<number> {
   const [provider] = call.operands;
-  const { app, project: before } = await localApp(call.text("cwd"));
+  const { app, project: before } = await openLocalApp(call.text("cwd"));
   const areListed = !call.has("discover") || (await discoverModels(before, provider));
-  const project = call.has("discover") ? (await localApp(call.text("cwd"))).project : before;
+  const project = call.has("discover") ? (await openLocalApp(call.text("cwd"))).project : before;
   await app.close();
   const all = project.models.list();
   const known = all.filter(({ ref }) => provider === undefined || ref.provider === provider);
@@ -18,7 +18,7 @@ export async function models(call: Call): Promise<number> {
   if (known.length > 0) return areListed ? 0 : 1;
   const chosen = project.models.defaultModel();
   if (all.length > 0)
-    writeNotice(`the provider ${provider} has no models here; there are ${providersOf(all)}`);
+    writeNotice(`the provider ${provider} has no models here; there are ${listProviders(all)}`);
   else writeNotice(chosen.outcome === "none" ? chosen.error.message : "No model is listed.");
   return 1;
 }
@@ -38,8 +38,8 @@ function toRow({ ref, name, limit, cost, abilities }: Model): string[] {
   return [
     `${ref.provider}/${ref.model}`,
     name,
-    thousands(limit.context),
-    thousands(limit.output),
+    formatTokens(limit.context),
+    formatTokens(limit.output),
     cost === undefined ? "" : String(cost.input),
     cost === undefined ? "" : String(cost.output),
     takes.filter((ability) => ability !== false).join(", "),
@@ -50,10 +50,10 @@ function toJson({ ref, name, family, limit, cost, abilities, variants }: Model) 
   return { id: `${ref.provider}/${ref.model}`, ...ref, name, family, limit, cost, abilities, variants };
 }
 
-function thousands(tokens: number | undefined): string {
+function formatTokens(tokens: number | undefined): string {
   return tokens === undefined ? "" : tokens < 1000 ? String(tokens) : `${Math.round(tokens / 1000)}k`;
 }
 
-function providersOf(models: readonly Model[]): string {
+function listProviders(models: readonly Model[]): string {
   return [...new Set(models.map(({ ref }) => ref.provider))].join(", ");
 }

@@ -2,7 +2,7 @@ import type { Approvals } from "../../permission/approvals.ts";
 import { checkCommand, describeCheck, type CheckedCommand } from "./permission-check.ts";
 import { shellContext } from "../../workspace/shell-context.ts";
 import type { Call } from "../command-line/command.ts";
-import { localApp } from "../local-app.ts";
+import { openLocalApp } from "../local-app.ts";
 import { print, printJson, printTable, writeNotice } from "../terminal/output.ts";
 import { UsageError } from "../command-line/usage.ts";
 
@@ -15,7 +15,7 @@ export async function checkCommands(call: Call): Promise<number> {
     await print(toLine(check(call.operands.join(" "))));
     return 0;
   }
-  for await (const command of linesOf(process.stdin)) {
+  for await (const command of readLines(process.stdin)) {
     if (command.trim() !== "") await print(toLine(check(command)));
   }
   return 0;
@@ -49,7 +49,7 @@ export async function revokeApprovals(call: Call): Promise<number> {
 }
 
 async function openApprovals(call: Call): Promise<Approvals> {
-  const { app, project } = await localApp(call.text("cwd"));
+  const { app, project } = await openLocalApp(call.text("cwd"));
   return app.records.openApprovals(project.id);
 }
 
@@ -58,7 +58,7 @@ async function openCheck(
   folder: string,
   name: string | undefined,
 ): Promise<(command: string) => CheckedCommand> {
-  const { app, project } = await localApp(folder);
+  const { app, project } = await openLocalApp(folder);
   for (const problem of project.problems) writeNotice(problem);
   const agent = project.agents.get(name ?? project.defaultAgent);
   if (agent === undefined)
@@ -70,7 +70,7 @@ async function openCheck(
 }
 
 /** Ended by a line feed alone, as a shell ends them: other ends of lines belong to the command. */
-async function* linesOf(input: NodeJS.ReadStream): AsyncIterable<string> {
+async function* readLines(input: NodeJS.ReadStream): AsyncIterable<string> {
   input.setEncoding("utf8");
   let open = "";
   for await (const chunk of input) {

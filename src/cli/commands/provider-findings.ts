@@ -33,14 +33,14 @@ function describe({ id, baseURL, keyFrom }: ProviderSummary): string {
   return `${id} at ${removeSecretForms(baseURL)}, ${key}`;
 }
 
-interface Asked {
+interface CheckedProvider {
   readonly provider: ProviderSummary;
   /** The chosen model, where it is the provider's. */
   readonly model: ModelRef | undefined;
   readonly found: string;
 }
 
-function judge(state: ProviderState, { provider, model, found }: Asked): Omit<Finding, "what"> {
+function judge(state: ProviderState, { provider, model, found }: CheckedProvider): Omit<Finding, "what"> {
   switch (state.outcome) {
     case "answers":
       return { found: `${found}: answers${state.modelCount === 0 ? ", lists no models" : ""}` };

@@ -4,12 +4,12 @@ import { showInvisible } from "../../permission/invisible.ts";
 import { describeConsent } from "../../session-state/consent.ts";
 import { findWorktree } from "../../workspace/worktree.ts";
 import type { Call } from "../command-line/command.ts";
-import { localApp } from "../local-app.ts";
+import { openLocalApp } from "../local-app.ts";
 import { print, printJson } from "../terminal/output.ts";
 
 /** The folders whose own configuration counts. */
 export async function listTrusted(call: Call): Promise<number> {
-  const { app } = await localApp();
+  const { app } = await openLocalApp();
   const folders = await app.records.trust.list();
   const since = folders.map(({ folder, consents }) => {
     return { folder, since: new Date(consents.at(-1)?.time ?? 0).toISOString() };
@@ -22,7 +22,7 @@ export async function listTrusted(call: Call): Promise<number> {
 
 export async function addTrust({ operands }: Call): Promise<number> {
   const folder = resolve(operands[0] ?? ".");
-  const { consent } = (await localApp(folder)).project;
+  const { consent } = (await openLocalApp(folder)).project;
   if (consent === undefined) {
     await show(`Nothing in the configuration of ${folder} waits for trust.`);
     return 0;
@@ -38,7 +38,7 @@ export async function addTrust({ operands }: Call): Promise<number> {
 /** A folder that is gone can be taken back too. */
 export async function revokeTrust({ operands }: Call): Promise<number> {
   const folder = resolve(operands[0] ?? ".");
-  const { app } = await localApp();
+  const { app } = await openLocalApp();
   const path = await realpath(folder).catch(() => folder);
   const root = (await findWorktree(path).catch(() => undefined)) ?? path;
   const isRevoked = await app.records.trust.revoke(root);

@@ -24,7 +24,7 @@ export async function authorizeAtTerminal({
   process.once("SIGINT", interrupt);
   const pasted = new PastedAddress();
   const show: ShowAddress = async (address) => {
-    tell(invitation(server, address));
+    writeToStderr(formatInvitation(server, address));
     if (opensBrowser) openBrowser(address, process.platform, process.env);
     pasted.listen(address);
     return "shown";
@@ -38,7 +38,7 @@ export async function authorizeAtTerminal({
 }
 
 /** Undefined where the person has what they wanted. */
-export function failureOf(outcome: AuthorizeOutcome, server: RemoteServer): UserError | undefined {
+export function toFailure(outcome: AuthorizeOutcome, server: RemoteServer): UserError | undefined {
   switch (outcome.outcome) {
     case "authorized":
     case "notNeeded":
@@ -59,7 +59,7 @@ class PastedAddress {
   listen(address: string): void {
     const back = new URL(address).searchParams.get("redirect_uri") ?? "";
     this.#lines = createInterface({ input: process.stdin });
-    this.#lines.on("line", (line) => void bringBack(line, back));
+    this.#lines.on("line", (line) => void forwardToCallback(line, back));
   }
 
   end(): void {
@@ -70,18 +70,19 @@ class PastedAddress {
 }
 
 /** Goes where the browser could not; only what was asked of it counts, whatever host the line names. */
-async function bringBack(line: string, back: string): Promise<void> {
+async function forwardToCallback(line: string, back: string): Promise<void> {
   const query = URL.parse(line.trim())?.search;
-  if (!query) return tell("That is no address. Paste the whole line of the browser's address bar.\n");
+  if (!query)
+    return writeToStderr("That is no address. Paste the whole line of the browser's address bar.\n");
   try {
     const { status } = await fetch(new URL(query, back));
-    if (status >= 400) tell("That address does not belong to this authorization.\n");
+    if (status >= 400) writeToStderr("That address does not belong to this authorization.\n");
   } catch {
-    tell("That came too late: begin again.\n");
+    writeToStderr("That came too late: begin again.\n");
   }
 }
 
-function invitation({ name, url }: RemoteServer, address: string): string {
+function formatInvitation({ name, url }: RemoteServer, address: string): string {
   const style = styleFor(process.stderr, process.env);
   return [
     `To let Fairlead use the MCP server "${name}" (${url}), open this address in your browser:`,
@@ -95,6 +96,6 @@ function invitation({ name, url }: RemoteServer, address: string): string {
   ].join("\n");
 }
 
-function tell(text: string): void {
+function writeToStderr(text: string): void {
   process.stderr.write(text);
 }

@@ -35,7 +35,7 @@ const waitMs = 20_000;
 export async function listServers(app: App, project: Project, isJson: boolean): Promise<void> {
   const { cwd, roots } = project.workspace;
   const { servers: settings, disabled, problems } = serverList(project.config, nothingGiven, cwd);
-  const servers = app.openServers({ elicitationAbilities: () => noAbilities, visited: () => {} });
+  const servers = app.openServers({ elicitationAbilities: () => noElicitation, visited: () => {} });
   const user = {};
   const connecting = settings.map((each) => connect(servers.join(each, roots, user)));
   const rows = [...(await Promise.all(connecting)), ...disabled.map((name) => disabledRow(project, name))];
@@ -46,7 +46,7 @@ export async function listServers(app: App, project: Project, isJson: boolean): 
   for (const line of toTable(rows, styleFor(process.stdout, process.env))) print(line);
 }
 
-const noAbilities = { forms: false, urls: false };
+const noElicitation = { forms: false, urls: false };
 
 async function connect(server: McpServer): Promise<ServerRow> {
   server.start();
@@ -54,7 +54,7 @@ async function connect(server: McpServer): Promise<ServerRow> {
   const { settings, offers } = server;
   return {
     ...describeBriefly(settings),
-    ...stateOf(server),
+    ...getState(server),
     tools: offers.tools.map(({ name }) => name),
     prompts: offers.prompts.map(({ name }) => name),
     resources: [
@@ -69,7 +69,7 @@ function describeBriefly(settings: ServerSettings): Pick<ServerRow, "name" | "ty
   return { name: settings.name, type: settings.type, where: describeSettings(settings) };
 }
 
-function stateOf({ status, settings: { name } }: McpServer): Pick<ServerRow, "state" | "reason"> {
+function getState({ status, settings: { name } }: McpServer): Pick<ServerRow, "state" | "reason"> {
   switch (status.state) {
     case "connected":
       return { state: "connected" };
@@ -102,21 +102,21 @@ function disabledRow({ config }: Project, name: string): ServerRow {
 
 function toTable(rows: readonly ServerRow[], style: Style): string[] {
   const nameWidth = Math.max(0, ...rows.map(({ name }) => name.length));
-  const stateWidth = Math.max(0, ...rows.map((row) => summaryOf(row).length));
+  const stateWidth = Math.max(0, ...rows.map((row) => formatState(row).length));
   return rows.flatMap((row) => {
-    const state = painted(row, summaryOf(row).padEnd(stateWidth), style);
+    const state = paintState(row, formatState(row).padEnd(stateWidth), style);
     const first = `${row.name.padEnd(nameWidth)}  ${state}  ${style.dim(row.where)}`;
     const below = [...(row.reason === undefined ? [] : [row.reason]), ...row.notes];
     return [first, ...below.map((text) => `${" ".repeat(nameWidth)}  ${style.yellow(text)}`)];
   });
 }
 
-function summaryOf({ state, tools }: ServerRow): string {
+function formatState({ state, tools }: ServerRow): string {
   if (state !== "connected") return state;
   return `connected, ${tools.length} ${tools.length === 1 ? "tool" : "tools"}`;
 }
 
-function painted({ state }: ServerRow, text: string, style: Style): string {
+function paintState({ state }: ServerRow, text: string, style: Style): string {
   switch (state) {
     case "connected":
       return style.green(text);

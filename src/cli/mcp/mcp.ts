@@ -4,31 +4,31 @@ import { nothingGiven, type RemoteServer, serverList } from "../../mcp/server-se
 import { showInvisible } from "../../permission/invisible.ts";
 import type { Project } from "../../conversation/project.ts";
 import type { Call } from "../command-line/command.ts";
-import { localApp } from "../local-app.ts";
+import { openLocalApp } from "../local-app.ts";
 import { print, writeNotice } from "../terminal/output.ts";
 import { UsageError } from "../command-line/usage.ts";
 
 /** Connects to the configured servers and says how they are. */
 export async function listMcp(call: Call): Promise<number> {
-  const { app, project } = await localApp();
+  const { app, project } = await openLocalApp();
   const { listServers } = await import("./mcp-list.ts");
   await listServers(app, project, call.has("json"));
-  if (project.consent !== undefined) writeNotice(waitingOf(project).trim());
+  if (project.consent !== undefined) writeNotice(describePendingConsent(project).trim());
   return 0;
 }
 
 /** Lets the program use a remote server, in the person's browser. */
 export async function authorizeMcp(call: Call): Promise<number> {
   const [name = ""] = call.operands;
-  const { app, project } = await localApp();
-  const server = remoteServer(project, name);
-  const { authorizeAtTerminal, failureOf } = await import("./mcp-auth.ts");
+  const { app, project } = await openLocalApp();
+  const server = findRemoteServer(project, name);
+  const { authorizeAtTerminal, toFailure } = await import("./mcp-auth.ts");
   const opensBrowser = !call.has("no-browser") && process.stderr.isTTY;
   const outcome = await authorizeAtTerminal({ server, store: app.authorizations, opensBrowser });
   if (call.has("json")) await print(JSON.stringify({ name, url: server.url, ...outcome }));
-  const failure = failureOf(outcome, server);
+  const failure = toFailure(outcome, server);
   if (failure !== undefined) writeNotice(showInvisible(failure.message));
-  else if (!call.has("json")) await print(showInvisible(successOf(outcome, server)));
+  else if (!call.has("json")) await print(showInvisible(describeSuccess(outcome, server)));
   return exitCodes[outcome.outcome];
 }
 
@@ -48,7 +48,7 @@ const exitCodes: Readonly<Record<AuthorizeOutcome["outcome"], number>> = {
   cancelled: 130,
 };
 
-function successOf({ outcome }: AuthorizeOutcome, { name }: RemoteServer): string {
+function describeSuccess({ outcome }: AuthorizeOutcome, { name }: RemoteServer): string {
   return outcome === "notNeeded"
     ? `"${name}" answers without being authorized.`
     : `"${name}" is authorized. Sessions that are open use it after /mcp reconnect ${name}.`;
@@ -56,8 +56,8 @@ function successOf({ outcome }: AuthorizeOutcome, { name }: RemoteServer): strin
 
 /** A server is named as in the configuration, or by its address, for it may have gone from there. */
 async function logout(name: string): Promise<number> {
-  const { app, project } = await localApp();
-  const url = URL.canParse(name) ? name : remoteServer(project, name).url;
+  const { app, project } = await openLocalApp();
+  const url = URL.canParse(name) ? name : findRemoteServer(project, name).url;
   const isForgotten = await app.authorizations.forget(url);
   const done = isForgotten ? `The authorization of ${url} is forgotten here.` : `Nothing was kept of ${url}.`;
   await print(showInvisible(done));
@@ -65,7 +65,7 @@ async function logout(name: string): Promise<number> {
 }
 
 async function logoutAll(): Promise<number> {
-  const { app } = await localApp();
+  const { app } = await openLocalApp();
   const all = await app.authorizations.list();
   for (const { serverUrl } of all) {
     await app.authorizations.forget(serverUrl);
@@ -75,7 +75,7 @@ async function logoutAll(): Promise<number> {
   return 0;
 }
 
-function remoteServer(project: Project, name: string): RemoteServer {
+function findRemoteServer(project: Project, name: string): RemoteServer {
   const { servers } = serverList(project.config, nothingGiven, project.workspace.cwd);
   const server = servers.find((one) => one.name === name);
   if (server?.type === "remote") return server;
@@ -84,11 +84,11 @@ function remoteServer(project: Project, name: string): RemoteServer {
   const remote = servers.filter(({ type }) => type === "remote").map((one) => one.name);
   const known = remote.length === 0 ? "none" : remote.join(", ");
   throw new UserError(
-    `There is no MCP server "${name}"; remote ones that are configured: ${known}.${waitingOf(project)}`,
+    `There is no MCP server "${name}"; remote ones that are configured: ${known}.${describePendingConsent(project)}`,
   );
 }
 
-function waitingOf({ consent }: Project): string {
+function describePendingConsent({ consent }: Project): string {
   if (consent === undefined) return "";
   return ` What the project configures waits for your trust: fairlead trust add ${consent.folder}`;
 }

@@ -9,21 +9,21 @@ import { excerpt } from "../../base/text/excerpt.ts";
 import { budgetTool } from "../../session-state/budget.ts";
 import { consentTool } from "../../session-state/consent.ts";
 import type { Printer } from "../terminal/printer.ts";
-import { readOnWhenTakenUp } from "../terminal/job-control.ts";
+import { resumeInputAfterSuspend } from "../terminal/job-control.ts";
 import { toCell } from "../terminal/output.ts";
 import type { RunOptions } from "./run-options.ts";
 
-interface Asking {
+interface AnswerOptions {
   readonly printer: Printer;
   /** Aborts when the turn no longer waits for the answer. */
   readonly signal: AbortSignal;
-  /** Called where the person interrupts instead of answering. */
+  /** Called when the user interrupts instead of answering. */
   onInterrupt(): void;
-  /** Called for each call that is not allowed because nobody is asked. */
+  /** Called for each call that is refused because no user is asked. */
   onRefused(call: RefusedCall): void;
 }
 
-/** A call that was not allowed because nobody could be asked. */
+/** A call that was refused because no user could be asked. */
 export interface RefusedCall {
   readonly tool: string;
   readonly title: string;
@@ -33,48 +33,48 @@ export interface RefusedCall {
 type Policy = Pick<RunOptions, "permission" | "isAttended">;
 
 /**
- * Answers a question of the server by the run's policy, or asks the user. Rejects where nobody is asked: then the
- * model reads that nobody answered, and its turn goes on.
+ * Answers a permission request by the run's policy, or asks the user. Rejects when no user can be asked: the model then
+ * reads that nobody answered, and the turn continues.
  */
-export async function answerFor(
+export async function answerPermission(
   request: RequestPermissionRequest,
   policy: Policy,
-  asking: Asking,
+  options: AnswerOptions,
 ): Promise<RequestPermissionResponse> {
-  const { printer } = asking;
+  const { printer } = options;
   printer.question(request);
-  const wayOut = whyUnanswered(request, policy);
-  if (wayOut !== undefined) {
-    printer.line(`  not allowed: ${wayOut}`);
-    if (isRefusal(request)) asking.onRefused(toRefused(request));
-    throw new RequestError(nobodyAnswers, policy.isAttended ? askedNobody : noTerminal);
+  const refusal = findRefusalReason(request, policy);
+  if (refusal !== undefined) {
+    printer.line(`  not allowed: ${refusal}`);
+    if (isRefusal(request)) options.onRefused(toRefused(request));
+    throw new RequestError(noAnswerCode, policy.isAttended ? noQuestions : noTerminal);
   }
-  const kind = policy.permission === "ask" ? await askOnTerminal(asking) : "allow_once";
+  const kind = policy.permission === "ask" ? await askOnTerminal(options) : "allow_once";
   const option = request.options.find((candidate) => candidate.kind === kind);
   if (option === undefined) return { outcome: { outcome: "cancelled" } };
   return { outcome: { outcome: "selected", optionId: option.optionId } };
 }
 
-/** JSON-RPC leaves these codes to the implementation. */
-const nobodyAnswers = -32_001;
-const askedNobody = "This run was started so that nobody is asked.";
-const noTerminal = "This run has no terminal on which anybody could answer.";
+/** In the range that JSON-RPC reserves for implementations. */
+const noAnswerCode = -32_001;
+const noQuestions = "This run was started without permission questions.";
+const noTerminal = "This run has no terminal on which a user could answer.";
 
-/** Why the question gets no answer, with what would change that; undefined where it gets one. */
-function whyUnanswered(request: RequestPermissionRequest, policy: Policy): string | undefined {
+/** Returns why the request gets no answer and which flag would change that; undefined when it gets one. */
+function findRefusalReason(request: RequestPermissionRequest, policy: Policy): string | undefined {
   const { permission, isAttended } = policy;
   if (permission === "ask") return undefined;
-  const why = isAttended ? `--permission ${permission} asks nobody` : "nobody is here to ask";
+  const why = isAttended ? `--permission ${permission} asks nobody` : "no terminal to ask on";
   const tool = toolOf(request);
-  // To allow what rules ask for is neither to trust what others wrote, nor to spend more, nor to answer a question.
+  // --permission allow answers rules only: it does not trust a folder, raise the budget or answer the model's questions.
   if (tool === consentTool) return `${why} (--trust would trust it)`;
   if (tool === budgetTool) return `${why} (--max-cost would raise it)`;
   if (tool === questionTool) return why;
-  if (isLoop(request)) return `${why} whether a loop may go on`;
+  if (isLoop(request)) return `${why} whether to continue a loop`;
   return permission === "allow" ? undefined : `${why} (--permission allow would allow it)`;
 }
 
-/** Whether the call would have run with another policy. */
+/** Whether the call would run with another policy. */
 function isRefusal(request: RequestPermissionRequest): boolean {
   const tool = toolOf(request);
   return tool !== consentTool && tool !== budgetTool && tool !== questionTool && !isLoop(request);
@@ -90,11 +90,12 @@ const questionTool = "question";
 const toolOf = ({ toolCall }: RequestPermissionRequest): unknown => toolCall._meta?.["tool_name"];
 const isLoop = ({ toolCall }: RequestPermissionRequest): boolean => toolCall._meta?.["loop"] === true;
 
-/** Calls and characters of a title that the last line names. */
+/** Calls named in the last line. */
 const namedCalls = 5;
+/** Characters of their titles. */
 const titleLength = 60;
 
-/** The last line of a run in which calls were refused. */
+/** Formats the last line of a run with refused calls. */
 export function describeRefused(refused: readonly RefusedCall[]): string {
   const names = refused.map(({ tool, title }) => `${tool} \`${excerpt(toCell(title), titleLength)}\``);
   const distinct = [...new Set(names)];
@@ -104,12 +105,12 @@ export function describeRefused(refused: readonly RefusedCall[]): string {
   return `${count} refused: ${distinct.slice(0, namedCalls).join(", ")}${more}; allow ${them} with a rule or --permission allow`;
 }
 
-async function askOnTerminal(asking: Asking): Promise<PermissionOptionKind> {
-  const { printer, signal } = asking;
+async function askOnTerminal(options: AnswerOptions): Promise<PermissionOptionKind> {
+  const { printer, signal } = options;
   printer.end();
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const leave = readOnWhenTakenUp(process.stdin);
-  // Ctrl-D is an answer too.
+  const leave = resumeInputAfterSuspend(process.stdin);
+  // Ctrl-D means no.
   const closed = Promise.withResolvers<string>();
   const onClose = () => {
     process.stderr.write("\n");
@@ -118,16 +119,16 @@ async function askOnTerminal(asking: Asking): Promise<PermissionOptionKind> {
   terminal.once("close", onClose);
   terminal.on("SIGINT", () => {
     terminal.close();
-    asking.onInterrupt();
+    options.onInterrupt();
   });
   try {
-    const asked = terminal.question("  y = yes, a = always, anything else = no: ", { signal });
-    const answer = (await Promise.race([asked, closed.promise])).trim().toLowerCase();
+    const typed = terminal.question("  y = yes, a = always, anything else = no: ", { signal });
+    const answer = (await Promise.race([typed, closed.promise])).trim().toLowerCase();
     terminal.off("close", onClose);
     if (answer === "y" || answer === "yes") return "allow_once";
     return answer === "a" || answer === "always" ? "allow_always" : "reject_once";
   } catch {
-    // The turn was cancelled meanwhile, or the terminal is gone: nobody said yes.
+    // The turn was cancelled, or the terminal was closed.
     return "reject_once";
   } finally {
     terminal.close();

@@ -6,12 +6,12 @@ import { parseConfigFile } from "../../config/files/config-file.ts";
 import { contentVariable, defaultsVariable } from "../../config/load.ts";
 import type { Call } from "../command-line/command.ts";
 import { existingFolder } from "../local-app.ts";
-import { pipedText } from "../terminal/stdin.ts";
+import { readPipedText } from "../terminal/stdin.ts";
 import { UsageError } from "../command-line/usage.ts";
 
 export type PermissionPolicy = "ask" | "allow" | "deny";
 
-/** What a run is to do, and how. */
+/** The parsed flags and the prompt of a run. */
 export interface RunOptions {
   readonly blocks: readonly ContentBlock[];
   /** Absolute. */
@@ -19,87 +19,87 @@ export interface RunOptions {
   readonly agent: string | undefined;
   readonly model: string | undefined;
   readonly session: string | undefined;
-  /** In the newest session of the folder. */
-  readonly goOn: boolean;
-  /** `ask` only if there is a terminal to ask on. */
+  /** Whether to continue the newest session of the folder. */
+  readonly continuesNewest: boolean;
+  /** `ask` only with a terminal to ask on. */
   readonly permission: PermissionPolicy;
   readonly isAttended: boolean;
   readonly trust: boolean;
   readonly format: "text" | "json";
   readonly isVerbose: boolean;
-  /** The server's environment, with the limits of this run. */
+  /** The server's environment, which carries the limits of this run. */
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** Reads the flags and stdin. Throws `UsageError` for what cannot be meant. */
+/** Reads the flags and stdin. Throws {@link UsageError} for contradictory or missing input. */
 export async function readOptions(call: Call): Promise<RunOptions> {
   const [agent, mode] = [call.text("agent"), call.text("mode")];
   if (agent !== undefined && mode !== undefined && agent !== mode)
     throw new UsageError(`--agent and --mode name the same thing: ${agent} and ${mode}`, "run");
   if (call.has("session") && call.has("continue"))
-    throw new UsageError("--session names the session, --continue finds the newest; take one of them", "run");
+    throw new UsageError("--session names the session, --continue finds the newest; use one of them", "run");
   const attached = await Promise.all(call.texts("file").map(toLink));
   const cwd = await existingFolder(call.text("cwd") ?? ".");
-  const prompt = await promptOf(call);
+  const prompt = await readPrompt(call);
   const isAttended = canAsk(process);
-  const permission = policyOf(call, isAttended);
+  const permission = getPermissionPolicy(call, isAttended);
   return {
     blocks: [{ type: "text", text: prompt }, ...attached],
     cwd,
     agent: agent ?? mode,
     model: call.text("model"),
     session: call.text("session"),
-    goOn: call.has("continue"),
+    continuesNewest: call.has("continue"),
     permission,
     isAttended,
     trust: call.has("trust"),
     format: call.has("json") || call.text("format") === "json" ? "json" : "text",
     isVerbose: call.has("verbose"),
-    env: withLimits(permission === "ask" ? process.env : withDefaults(process.env), {
+    env: addLimits(permission === "ask" ? process.env : addDefaultLimits(process.env), {
       maxSteps: call.number("max-steps"),
       maxCost: call.number("max-cost"),
     }),
   };
 }
 
-async function promptOf({ operands }: Call): Promise<string> {
+async function readPrompt({ operands }: Call): Promise<string> {
   const words = operands.filter((word) => word !== "-");
   const isExpected = words.length === 0 || words.length < operands.length;
-  const piped = (await pipedText(process.stdin, isExpected)).trim();
+  const piped = (await readPipedText(process.stdin, isExpected)).trim();
   const prompt = [words.join(" "), piped].filter((part) => part !== "").join("\n\n");
-  if (prompt === "") throw new UsageError('run needs to be told what to do: fairlead run "…"', "run");
+  if (prompt === "") throw new UsageError('run needs a prompt: fairlead run "…"', "run");
   return prompt;
 }
 
-/** Whether a question can be seen and answered: both ends are terminals. */
+/** Whether a question can be shown and answered: stdin and stderr must be terminals. */
 export function canAsk({ stdin, stderr }: Record<"stdin" | "stderr", { isTTY?: boolean }>): boolean {
   return stdin.isTTY === true && stderr.isTTY === true;
 }
 
-function policyOf(call: Call, isAttended: boolean): PermissionPolicy {
+function getPermissionPolicy(call: Call, isAttended: boolean): PermissionPolicy {
   const given = call.text("permission");
   if (given === "allow" || given === "deny") return given;
   return isAttended ? "ask" : "deny";
 }
 
-/** The server reads the file, under its rules, and says what it cannot show a model. */
+/** Links a file. The server reads it under its permission rules and reports unsupported types. */
 async function toLink(path: string): Promise<ContentBlock> {
   const absolute = resolve(path);
   const found = await stat(absolute).catch(() => undefined);
-  if (found === undefined) throw new UsageError(`--file: there is no ${path}`, "run");
+  if (found === undefined) throw new UsageError(`--file: file not found: ${path}`, "run");
   return { type: "resource_link", uri: pathToFileURL(absolute).href, name: basename(absolute) };
 }
 
-/** Model calls of a run that asks nobody, unless a flag or the configuration says otherwise. */
+/** Default limit of model calls when no user is asked. */
 export const unattendedSteps = 200;
 
-/** The default limit is weaker than every configuration file. */
-function withDefaults(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+/** Adds the default limit, below every configuration file in precedence. */
+function addDefaultLimits(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...env, [defaultsVariable]: JSON.stringify({ max_steps: unattendedSteps }) };
 }
 
-/** The limits travel as the configuration that stands above all but the administrator's. */
-function withLimits(
+/** Adds the limits of the flags, above every configuration but the administrator's in precedence. */
+function addLimits(
   env: NodeJS.ProcessEnv,
   { maxSteps, maxCost }: Record<"maxSteps" | "maxCost", number | undefined>,
 ): NodeJS.ProcessEnv {

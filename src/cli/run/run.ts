@@ -1,21 +1,21 @@
 import { type StopReason } from "@agentclientprotocol/sdk";
 import { toJson } from "../../base/text/json.ts";
-import { type Editor, reasonOf, startEditor } from "../commands/editor.ts";
+import { type Editor, getErrorReason, startEditor } from "../commands/editor.ts";
 import type { Call } from "../command-line/command.ts";
 import { exitCodes } from "../terminal/help.ts";
-import { localApp, openApp } from "../local-app.ts";
-import { writeNotice, shownOn } from "../terminal/output.ts";
+import { openLocalApp, openApp } from "../local-app.ts";
+import { writeNotice, sanitizeFor } from "../terminal/output.ts";
 import { Printer } from "../terminal/printer.ts";
-import { answerFor, describeRefused, type RefusedCall } from "./run-answers.ts";
-import { choose } from "./run-choices.ts";
+import { answerPermission, describeRefused, type RefusedCall } from "./run-answers.ts";
+import { applyChoices } from "./run-choices.ts";
 import { readOptions, type RunOptions, unattendedSteps } from "./run-options.ts";
 import { styleFor } from "../terminal/style.ts";
 import { UsageError } from "../command-line/usage.ts";
 
-/** Does one thing and prints the answer: a client of the same server that editors start. */
+/** Runs one prompt and prints the answer, as a client of the same server that editors start. */
 export async function run(call: Call): Promise<number> {
   const options = await readOptions(call);
-  if (options.trust) await (await localApp(options.cwd)).project.consent?.accept();
+  if (options.trust) await (await openLocalApp(options.cwd)).project.consent?.accept();
   const report = options.format === "json" ? new JsonReport() : new TextReport();
   let isListening = false;
   const refused: RefusedCall[] = [];
@@ -26,7 +26,7 @@ export async function run(call: Call): Promise<number> {
       if (isListening) report.update(update);
     },
     onPermission: (request, signal) =>
-      answerFor(request, options, {
+      answerPermission(request, options, {
         printer: report.printer,
         signal,
         onInterrupt: () => interrupt(),
@@ -39,13 +39,13 @@ export async function run(call: Call): Promise<number> {
     isListening = true;
     const prompt = new Prompt(editor, sessionId, report);
     interrupt = () => prompt.interrupt();
-    const ended = await prompt.send(options);
-    report.stopped({ ...ended, sessionId, refused });
-    const isIncomplete = ended.stopReason === "end_turn" && refused.length > 0;
-    return isIncomplete ? exitCodes.refused : stopCodes[ended.stopReason];
+    const end = await prompt.send(options);
+    report.ended({ ...end, sessionId, refused });
+    const isIncomplete = end.stopReason === "end_turn" && refused.length > 0;
+    return isIncomplete ? exitCodes.refused : stopCodes[end.stopReason];
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    report.failed(reasonOf(error));
+    report.failed(getErrorReason(error));
     return exitCodes.failed;
   } finally {
     await editor.close();
@@ -60,25 +60,25 @@ const stopCodes: Readonly<Record<StopReason, number>> = {
   cancelled: exitCodes.cancelled,
 };
 
-type Ended = { stopReason: StopReason; usage: unknown };
-type Stopped = Ended & { sessionId: string; refused: readonly RefusedCall[] };
+type TurnEnd = { stopReason: StopReason; usage: unknown };
+type RunEnd = TurnEnd & { sessionId: string; refused: readonly RefusedCall[] };
 
-/** What a run tells of itself, to a person or to a program. */
+/** Output of a run, for users or for programs. */
 interface Report {
   /** For questions on stderr. */
   readonly printer: Printer;
   update: Printer["update"];
   note(text: string): void;
-  stopped(ended: Stopped): void;
+  ended(end: RunEnd): void;
   failed(reason: string): void;
 }
 
-/** The answer on stdout, all else on stderr. */
+/** Prints the answer to stdout and everything else to stderr. */
 class TextReport implements Report {
   readonly #style = styleFor(process.stderr, process.env);
   readonly printer = new Printer({
     style: this.#style,
-    answer: (chunk) => process.stdout.write(shownOn(process.stdout, chunk)),
+    answer: (chunk) => process.stdout.write(sanitizeFor(process.stdout, chunk)),
     progress: (chunk) => process.stderr.write(chunk),
   });
 
@@ -90,7 +90,7 @@ class TextReport implements Report {
     this.printer.line(this.#style.yellow(text));
   }
 
-  stopped({ stopReason, sessionId, refused }: Stopped): void {
+  ended({ stopReason, sessionId, refused }: RunEnd): void {
     this.printer.line(this.#style.dim(`${stopTexts[stopReason]} (session ${sessionId})`));
     if (refused.length > 0) this.note(describeRefused(refused));
   }
@@ -101,7 +101,7 @@ class TextReport implements Report {
   }
 }
 
-/** One update a line on stdout, the last of them says how it ended. */
+/** Prints one JSON update per line to stdout; the last line is the stop reason or the error. */
 class JsonReport implements Report {
   readonly printer = new Printer({
     style: styleFor(process.stderr, process.env),
@@ -117,7 +117,7 @@ class JsonReport implements Report {
     writeNotice(text);
   }
 
-  stopped({ stopReason, sessionId, usage, refused }: Stopped): void {
+  ended({ stopReason, sessionId, usage, refused }: RunEnd): void {
     this.update({ sessionUpdate: "stop", stopReason, sessionId, usage, refused });
     if (refused.length > 0) this.note(describeRefused(refused));
   }
@@ -131,41 +131,41 @@ class JsonReport implements Report {
 async function openSession(editor: Editor, options: RunOptions): Promise<string> {
   const { agent } = editor;
   const { cwd } = options;
-  const known = await sessionToGoOn(editor, options);
+  const known = await findSessionToContinue(editor, options);
   if (known !== undefined) {
-    const offered = await agent.request("session/resume", { sessionId: known, cwd, mcpServers: [] });
-    await choose({ editor, sessionId: known, offered }, options);
+    const available = await agent.request("session/resume", { sessionId: known, cwd, mcpServers: [] });
+    await applyChoices({ editor, sessionId: known, available }, options);
     return known;
   }
-  const { sessionId, ...offered } = await agent.request("session/new", { cwd, mcpServers: [] });
+  const { sessionId, ...available } = await agent.request("session/new", { cwd, mcpServers: [] });
   try {
-    await choose({ editor, sessionId, offered }, options);
+    await applyChoices({ editor, sessionId, available }, options);
   } catch (error) {
-    // The next --continue is to find what came before.
+    // Otherwise the next --continue would find this empty session.
     await agent.request("session/delete", { sessionId });
     throw error;
   }
   return sessionId;
 }
 
-/** The session that the flags name; undefined for a new one. */
-async function sessionToGoOn(
+/** Returns the session id that the flags name; undefined for a new session. */
+async function findSessionToContinue(
   editor: Editor,
-  { session, goOn, cwd }: RunOptions,
+  { session, continuesNewest, cwd }: RunOptions,
 ): Promise<string | undefined> {
-  if (session === undefined) return goOn ? newest(editor, cwd) : undefined;
+  if (session === undefined) return continuesNewest ? findNewestSession(editor, cwd) : undefined;
   const { findSession } = await import("../sessions/find-session.ts");
   return (await findSession(await openApp().store(), session, cwd)).id;
 }
 
-async function newest({ agent }: Editor, cwd: string): Promise<string> {
+async function findNewestSession({ agent }: Editor, cwd: string): Promise<string> {
   const { sessions } = await agent.request("session/list", { cwd });
   const first = sessions[0];
-  if (first === undefined) throw new UsageError(`there is no session in ${cwd} to go on with`, "run");
+  if (first === undefined) throw new UsageError(`there is no session in ${cwd} to continue`, "run");
   return first.sessionId;
 }
 
-/** The turn. The first interrupt cancels it, the second one ends the program. */
+/** The prompt's turn. The first interrupt cancels the turn, the second exits. */
 class Prompt {
   readonly #editor: Editor;
   readonly #sessionId: string;
@@ -178,7 +178,7 @@ class Prompt {
     this.#report = report;
   }
 
-  async send({ blocks }: RunOptions): Promise<Ended> {
+  async send({ blocks }: RunOptions): Promise<TurnEnd> {
     const onInterrupt = () => this.interrupt();
     process.on("SIGINT", onInterrupt);
     try {
@@ -196,7 +196,7 @@ class Prompt {
   interrupt(): void {
     if (this.#isCancelled) process.exit(exitCodes.cancelled);
     this.#isCancelled = true;
-    this.#report.note("cancelling; once more ends the program at once");
+    this.#report.note("cancelling; press Ctrl-C again to exit at once");
     void this.#editor.agent.notify("session/cancel", { sessionId: this.#sessionId });
   }
 }

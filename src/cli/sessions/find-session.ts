@@ -7,11 +7,11 @@ import { existingFolder } from "../local-app.ts";
 
 /** Finds the session that a command's first operand names, `last` as its flags --cwd and --all say. */
 export async function findCalledSession(store: SessionStore, call: Call): Promise<SessionInfo> {
-  return findSession(store, call.operands[0] ?? "", await folderOfLast(call));
+  return findSession(store, call.operands[0] ?? "", await getFolderOfLast(call));
 }
 
 /** The folder that `last` looks in: the one of --cwd, else this one; undefined with --all. */
-export async function folderOfLast(call: Call): Promise<string | undefined> {
+export async function getFolderOfLast(call: Call): Promise<string | undefined> {
   return call.has("all") ? undefined : existingFolder(call.text("cwd") ?? ".");
 }
 
@@ -29,7 +29,8 @@ export async function findSession(
   const name = given.replace(/^…/, "");
   const info = isSessionId(name) ? await store.load(name) : undefined;
   if (info !== undefined) return info;
-  const ids = name.length < shortestEnd ? [] : (await store.sessionIds()).filter((id) => id.endsWith(name));
+  const ids =
+    name.length < minSuffixLength ? [] : (await store.sessionIds()).filter((id) => id.endsWith(name));
   const [only] = ids;
   if (ids.length > 1) throw new UserError(`Several sessions end with ${name}: ${ids.join(", ")}.`);
   const found = only && (await store.load(only));
@@ -50,4 +51,4 @@ async function newestSession(store: SessionStore, folder: string | undefined): P
 }
 
 /** Letters of an id's end that name a session; ids begin alike. */
-const shortestEnd = 6;
+const minSuffixLength = 6;

@@ -13,9 +13,9 @@ const lastTime = 8.64e15;
 /** Reads a file that `sessions export --format json` wrote. Throws {@link UserError} that says why it is none. */
 export async function readSessionFile(path: string): Promise<SessionFile> {
   const refuse = (why: string) => new UserError(`${path} is no exported session: ${why}.`);
-  const value = parseJson(await textOf(path));
+  const value = parseJson(await readText(path));
   if (value === undefined) throw refuse("it is not JSON, or was cut off");
-  const wrong = invalidReason(value);
+  const wrong = findInvalidReason(value);
   if (wrong !== undefined) throw refuse(wrong);
   const parsed = sessionFileSchema.safeParse(value);
   if (parsed.success) return parsed.data;
@@ -26,7 +26,7 @@ export async function readSessionFile(path: string): Promise<SessionFile> {
   throw refuse(field === "" ? message : `${field} ${message}`);
 }
 
-async function textOf(path: string): Promise<string> {
+async function readText(path: string): Promise<string> {
   try {
     const found = await stat(path);
     // A pipe would wait for its writer, a device never end.
@@ -51,7 +51,7 @@ function parseJson(text: string): unknown {
 }
 
 /** What types do not say: how deep it goes, and times that no clock shows. Looks level by level, however deep. */
-function invalidReason(value: unknown): string | undefined {
+function findInvalidReason(value: unknown): string | undefined {
   let level = [value];
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > depthLimit) return `it nests more than ${depthLimit} levels`;

@@ -3,11 +3,11 @@ import { UserError } from "../../base/errors.ts";
 import { formatModelRef } from "../../model/catalog/catalog.ts";
 import { askAboutConversation } from "../../context/conversation-text.ts";
 import { withoutReverted } from "../../conversation/visible-messages.ts";
-import { chosenModel } from "../chosen-model.ts";
+import { resolveModel } from "../chosen-model.ts";
 import type { Call } from "../command-line/command.ts";
 import { findCalledSession } from "./find-session.ts";
-import { localApp } from "../local-app.ts";
-import { print, printJson, writeNotice, shownOn, tell } from "../terminal/output.ts";
+import { openLocalApp } from "../local-app.ts";
+import { print, printJson, writeNotice, sanitizeFor, writeToStderr } from "../terminal/output.ts";
 
 const agent = "summary";
 
@@ -15,14 +15,14 @@ const agent = "summary";
 const limitMs = 180_000;
 
 /** Has a model say in two or three sentences what was done in a session, as for a pull request. */
-export async function summariseSession(call: Call): Promise<number> {
-  const { app, project } = await localApp(call.text("cwd"));
+export async function summarizeSession(call: Call): Promise<number> {
+  const { app, project } = await openLocalApp(call.text("cwd"));
   const store = await app.store();
   const { id, revert } = await findCalledSession(store, call);
   const messages = await collect(withoutReverted(store.messages(id), revert));
   if (messages.length === 0) throw new UserError(`Nothing was said in ${id} yet.`);
-  const model = chosenModel(call, project, project.agents.get(agent)?.model);
-  tell(`Asking ${formatModelRef(model.ref)} …`);
+  const model = resolveModel(call, project, project.agents.get(agent)?.model);
+  writeToStderr(`Asking ${formatModelRef(model.ref)} …`);
   const signal = AbortSignal.timeout(limitMs);
   const end = "Describe what was done.";
   const onRetry = async ({ message }: { message: string }) => writeNotice(message);
@@ -34,6 +34,6 @@ export async function summariseSession(call: Call): Promise<number> {
   const { tokens, cost } = answer;
   if (call.has("json"))
     await printJson({ session: id, model: formatModelRef(model.ref), summary, tokens, cost });
-  else await print(shownOn(process.stdout, summary));
+  else await print(sanitizeFor(process.stdout, summary));
   return 0;
 }

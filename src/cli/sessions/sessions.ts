@@ -11,15 +11,23 @@ import { type ModelUsage, Stats } from "../../reports/session-stats.ts";
 import { withoutReverted } from "../../conversation/visible-messages.ts";
 import type { SessionStore } from "../../storage/session-store.ts";
 import type { Call } from "../command-line/command.ts";
-import { findCalledSession, findSession, folderOfLast } from "./find-session.ts";
+import { findCalledSession, findSession, getFolderOfLast } from "./find-session.ts";
 import { exitCodes } from "../terminal/help.ts";
-import { existingFolder, localApp, openApp } from "../local-app.ts";
-import { print, printJson, printTable, writeNotice, shownOn, tell, toCell } from "../terminal/output.ts";
+import { existingFolder, openLocalApp, openApp } from "../local-app.ts";
+import {
+  print,
+  printJson,
+  printTable,
+  writeNotice,
+  sanitizeFor,
+  writeToStderr,
+  toCell,
+} from "../terminal/output.ts";
 import { QuestionsCancelledError } from "../terminal/questions.ts";
 import { readSessionFile } from "./session-file.ts";
 import { UsageError } from "../command-line/usage.ts";
 
-const listedUnlessSaid = 50;
+const defaultListLimit = 50;
 
 /** Sessions of a folder, newest first, or of all folders. */
 export async function listSessions(call: Call): Promise<number> {
@@ -29,7 +37,7 @@ export async function listSessions(call: Call): Promise<number> {
   const { sessions, nextCursor } = await store.list({
     ...(cwd !== undefined && { cwd }),
     includeArchived: call.has("archived"),
-    limit: call.number("limit") ?? listedUnlessSaid,
+    limit: call.number("limit") ?? defaultListLimit,
   });
   if (call.has("json")) {
     await printJson(sessions);
@@ -45,7 +53,7 @@ export async function listSessions(call: Call): Promise<number> {
     isAll ? [...columns, { name: "folder", keepsEnd: true }] : columns,
     sessions.map((info) => (isAll ? [...toRow(info), info.cwd] : toRow(info))),
   );
-  if (sessions.length === 0) process.stderr.write(`${nothingListed(cwd)}\n`);
+  if (sessions.length === 0) process.stderr.write(`${describeEmptyList(cwd)}\n`);
   if (nextCursor !== undefined) process.stderr.write("There are more: --limit N shows them.\n");
   return 0;
 }
@@ -58,7 +66,7 @@ export async function showSession(call: Call): Promise<number> {
   const stats = new Stats();
   for await (const message of withoutReverted(store.messages(info.id), info.revert)) {
     if (beginsTurn(message))
-      turns.push({ time: timeOf(message.info.time.created), words: firstWords(message) });
+      turns.push({ time: formatTime(message.info.time.created), words: firstWords(message) });
     stats.add("all", message);
   }
   if (info.titleCall !== undefined) stats.addCall("all", info.titleCall);
@@ -73,10 +81,10 @@ export async function showSession(call: Call): Promise<number> {
     ["folder", info.cwd],
     ["agent", info.agent],
     ["model", info.model === undefined ? "" : formatModelRef(info.model)],
-    ["created", timeOf(info.time.created)],
-    ["used", timeOf(info.time.updated)],
+    ["created", formatTime(info.time.created)],
+    ["used", formatTime(info.time.updated)],
     ["calls", String(calls)],
-    ["cost", dollars(info.cost)],
+    ["cost", formatCost(info.cost)],
     ["files", describeSummary(info)],
   ];
   await printTable(
@@ -95,10 +103,11 @@ export async function showSession(call: Call): Promise<number> {
 export async function exportSession(call: Call): Promise<number> {
   const store = await openApp().store();
   const info = await findCalledSession(store, call);
-  const text = call.text("format") === "json" ? await asJson(store, info) : await asMarkdown(store, info);
+  const text =
+    call.text("format") === "json" ? await formatJson(store, info) : await formatMarkdown(store, info);
   const output = call.text("output");
   if (output === undefined) {
-    process.stdout.write(shownOn(process.stdout, text));
+    process.stdout.write(sanitizeFor(process.stdout, text));
     return 0;
   }
   try {
@@ -116,7 +125,7 @@ export async function exportSession(call: Call): Promise<number> {
 
 /** Stores sessions from files that `sessions export --format json` wrote. */
 export async function importSessions(call: Call): Promise<number> {
-  const { app, project } = await localApp(call.text("cwd"));
+  const { app, project } = await openLocalApp(call.text("cwd"));
   const store = await app.store();
   for (const path of call.operands) {
     const file = await readSessionFile(path);
@@ -129,12 +138,12 @@ export async function importSessions(call: Call): Promise<number> {
 /** Deletes sessions; asks first on a terminal, unless each id was typed in full or with --yes. */
 export async function deleteSessions(call: Call): Promise<number> {
   const store = await openApp().store();
-  const folder = await folderOfLast(call);
+  const folder = await getFolderOfLast(call);
   const found = new Map<string, SessionInfo>();
   for (const name of call.operands) found.set(name, await findSession(store, name, folder));
   const sessions = [...new Map([...found.values()].map((info) => [info.id, info])).values()];
   const isTyped = [...found].every(([name, { id }]) => name === id);
-  if (!isTyped && !call.has("yes") && !(await mayDelete(sessions, found.get("last")))) {
+  if (!isTyped && !call.has("yes") && !(await confirmDeletion(sessions, found.get("last")))) {
     writeNotice("Nothing was deleted.");
     return exitCodes.cancelled;
   }
@@ -146,7 +155,7 @@ export async function deleteSessions(call: Call): Promise<number> {
 }
 
 /** Asks on a terminal. Without one the end of an id is enough, but `last` throws {@link UsageError}. */
-async function mayDelete(
+async function confirmDeletion(
   sessions: readonly SessionInfo[],
   newest: SessionInfo | undefined,
 ): Promise<boolean> {
@@ -155,9 +164,9 @@ async function mayDelete(
     throw new UsageError(`last is ${newest.id}: add --yes, or name it by its id`, "sessions delete");
   }
   for (const { id, title, time, cwd } of sessions)
-    tell(`  ${id}  ${timeOf(time.updated)}  ${toCell(title ?? "")}  (${toCell(cwd)})`);
-  const { lineQuestions } = await import("../terminal/line-questions.ts");
-  const questions = lineQuestions(process.stdin, process.stderr);
+    writeToStderr(`  ${id}  ${formatTime(time.updated)}  ${toCell(title ?? "")}  (${toCell(cwd)})`);
+  const { createLineQuestions } = await import("../terminal/line-questions.ts");
+  const questions = createLineQuestions(process.stdin, process.stderr);
   const what = sessions.length === 1 ? "this session" : `these ${sessions.length} sessions`;
   try {
     return await questions.confirm(`Delete ${what} with all that is stored of it?`, false);
@@ -186,11 +195,11 @@ export async function sessionStats(call: Call): Promise<number> {
       if (message.info.time.created >= since) {
         const { info: said } = message;
         const model = said.role === "assistant" ? said.model : undefined;
-        stats.add(nameFor(by, { time: said.time.created, model }, info), message);
+        stats.add(getGroupName(by, { time: said.time.created, model }, info), message);
       }
     const { titleCall } = info;
     if (titleCall !== undefined && titleCall.time >= since)
-      stats.addCall(nameFor(by, titleCall, info), titleCall);
+      stats.addCall(getGroupName(by, titleCall, info), titleCall);
   }
   const rows = stats.rows();
   const total = stats.total();
@@ -201,12 +210,12 @@ export async function sessionStats(call: Call): Promise<number> {
   const right = ["calls", "input", "cache read", "output", "reasoning", "cost"];
   await printTable(
     [{ name: by, keepsEnd: by !== "day" }, ...right.map((name) => ({ name, right: true }))],
-    [...rows.map(({ name, spending }) => spendingRow(name, spending)), spendingRow("total", total)],
+    [...rows.map(({ name, spending }) => toUsageRow(name, spending)), toUsageRow("total", total)],
   );
   return 0;
 }
 
-function nameFor(
+function getGroupName(
   by: string,
   { time, model }: { time: number; model: ModelRef | undefined },
   session: SessionInfo,
@@ -217,22 +226,22 @@ function nameFor(
   return model === undefined ? "" : formatModelRef(model);
 }
 
-function spendingRow(name: string, { calls, tokens, cost }: ModelUsage): string[] {
+function toUsageRow(name: string, { calls, tokens, cost }: ModelUsage): string[] {
   const { input, cache, output, reasoning } = tokens;
-  return [name, ...[calls, input, cache.read, output, reasoning].map(String), dollars(cost)];
+  return [name, ...[calls, input, cache.read, output, reasoning].map(String), formatCost(cost)];
 }
 
-async function asJson(store: SessionStore, { id }: SessionInfo): Promise<string> {
+async function formatJson(store: SessionStore, { id }: SessionInfo): Promise<string> {
   return `${JSON.stringify(await readSession(store, id), undefined, 2)}\n`;
 }
 
-async function asMarkdown(store: SessionStore, info: SessionInfo): Promise<string> {
+async function formatMarkdown(store: SessionStore, info: SessionInfo): Promise<string> {
   return sessionMarkdown(info, await collect(withoutReverted(store.messages(info.id), info.revert)));
 }
 
 function toRow({ id, time, cost, title }: SessionInfo): string[] {
   const put = time.archived === undefined ? "" : "(archived) ";
-  return [id, timeOf(time.updated), dollars(cost), `${put}${title ?? ""}`];
+  return [id, formatTime(time.updated), formatCost(cost), `${put}${title ?? ""}`];
 }
 
 function describeSummary({ summary }: SessionInfo): string {
@@ -240,19 +249,19 @@ function describeSummary({ summary }: SessionInfo): string {
   return `${summary.files} changed, +${summary.additions} -${summary.deletions} lines`;
 }
 
-function nothingListed(cwd: string | undefined): string {
+function describeEmptyList(cwd: string | undefined): string {
   return cwd === undefined
     ? "There is no session yet."
     : `There is no session in ${cwd}. --all shows those of all folders.`;
 }
 
 /** Local time, sortable. */
-function timeOf(ms: number): string {
+function formatTime(ms: number): string {
   const date = new Date(ms);
   const local = new Date(ms - date.getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 16).replace("T", " ");
 }
 
-function dollars(cost: number): string {
+function formatCost(cost: number): string {
   return cost === 0 ? "" : `$${cost.toFixed(4)}`;
 }

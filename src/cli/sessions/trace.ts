@@ -21,20 +21,24 @@ export async function trace(call: Call): Promise<number> {
   }
   const style = styleFor(process.stdout, process.env);
   await print(`session ${id}`);
-  for (const turn of wanted) for (const line of linesOf(turn, style)) await print(line);
+  for (const turn of wanted) for (const line of formatTurn(turn, style)) await print(line);
   return 0;
 }
 
-function linesOf({ turn, ...trace }: TurnTrace & { turn: number }, style: Style): string[] {
+function formatTurn({ turn, ...trace }: TurnTrace & { turn: number }, style: Style): string[] {
   const { began, words, agent, spans, lengthMs, modelMs, toolMs, waitMs, cost, end } = trace;
-  const sums = [`model ${seconds(modelMs)}`, `tools ${seconds(toolMs)}`, `waiting ${seconds(waitMs)}`];
+  const sums = [
+    `model ${formatSeconds(modelMs)}`,
+    `tools ${formatSeconds(toolMs)}`,
+    `waiting ${formatSeconds(waitMs)}`,
+  ];
   const price = cost > 0 ? [`$${cost.toFixed(4)}`] : [];
   return [
     "",
     style.bold(`turn ${turn}  ${new Date(began).toISOString()}  ${agent}: ${toCell(words)}`),
-    ...spans.map((span) => spanLine(span, style)),
+    ...spans.map((span) => formatSpan(span, style)),
     style.dim(
-      `  ${seconds(lengthMs)} in all: ${[...sums, ...price].join(", ")}; ${toCell(end)} (${trace.id})`,
+      `  ${formatSeconds(lengthMs)} in all: ${[...sums, ...price].join(", ")}; ${toCell(end)} (${trace.id})`,
     ),
   ];
 }
@@ -44,21 +48,21 @@ const textLimit = 100;
 /** Columns before them. */
 const leadWidth = 33;
 
-function spanLine({ kind, what, startMs, lengthMs, note }: Span, style: Style): string {
-  const when = `+${seconds(startMs)}`.padStart(10);
-  const length = (lengthMs === undefined ? "never" : seconds(lengthMs)).padStart(9);
+function formatSpan({ kind, what, startMs, lengthMs, note }: Span, style: Style): string {
+  const when = `+${formatSeconds(startMs)}`.padStart(10);
+  const length = (lengthMs === undefined ? "never" : formatSeconds(lengthMs)).padStart(9);
   const room = (process.stdout.columns || Number.POSITIVE_INFINITY) - leadWidth;
-  const named = cut(what, room);
-  return `${when} ${length}  ${style.cyan(kind.padEnd(7))}  ${named}  ${style.dim(cut(note, room - named.length))}`;
+  const named = truncate(what, room);
+  return `${when} ${length}  ${style.cyan(kind.padEnd(7))}  ${named}  ${style.dim(truncate(note, room - named.length))}`;
 }
 
 /** With room for a word at least. */
-function cut(text: string, room: number): string {
+function truncate(text: string, room: number): string {
   const line = toCell(text);
   const limit = Math.min(textLimit, Math.max(8, room));
   return line.length <= limit ? line : `${line.slice(0, limit - 1)}…`;
 }
 
-function seconds(ms: number): string {
+function formatSeconds(ms: number): string {
   return `${(ms / 1000).toFixed(3)} s`;
 }

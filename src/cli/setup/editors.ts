@@ -52,7 +52,7 @@ export const editors: readonly EditorKind[] = [
     id: "codecompanion",
     name: "Neovim with CodeCompanion",
     where: "your Neovim configuration",
-    snippet: codeCompanion,
+    snippet: codeCompanionSnippet,
   },
   {
     id: "avante",
@@ -95,7 +95,7 @@ function zedServer(start: StartCommand) {
   return { type: "custom", ...start };
 }
 
-function codeCompanion({ command, args }: StartCommand): string {
+function codeCompanionSnippet({ command, args }: StartCommand): string {
   const words = [command, ...args].map(lua).join(", ");
   return `require("codecompanion").setup({
   adapters = {

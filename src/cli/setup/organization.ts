@@ -10,7 +10,7 @@ import { type Questions, QuestionsCancelledError } from "../terminal/questions.t
 import { UsageError } from "../command-line/usage.ts";
 
 /** Where an organisation's server tells its configuration, the first that is there. */
-const places = ["/.well-known/fairlead", "/.well-known/opencode"];
+const wellKnownPaths = ["/.well-known/fairlead", "/.well-known/opencode"];
 
 const timeoutMs = 15_000;
 const limitBytes = 1_000_000;
@@ -20,7 +20,7 @@ export async function joinOrganization(address: string, app: App, questions: Que
   if (!/^https?:\/\/./.test(address) || !URL.canParse(address))
     throw new UsageError("--organization takes an address such as https://ai.example.com", "setup");
   const { from, text } = await questions.wait(`Asking ${address}`, fetchConfig(address));
-  const config = configIn(from, text);
+  const config = parseOrganizationConfig(from, text);
   questions.show(`${from} says:`, JSON.stringify(config, undefined, 2));
   if (!(await questions.confirm("Use this beneath your own configuration?", false)))
     throw new QuestionsCancelledError("nothing was stored");
@@ -38,11 +38,11 @@ export async function joinOrganization(address: string, app: App, questions: Que
 
 async function fetchConfig(address: string): Promise<{ from: string; text: string }> {
   const problems: string[] = [];
-  for (const place of places) {
+  for (const place of wellKnownPaths) {
     const from = new URL(place, address).href;
     try {
       const response = await fetch(from, { signal: AbortSignal.timeout(timeoutMs), redirect: "error" });
-      if (response.ok) return { from, text: await limitedText(response) };
+      if (response.ok) return { from, text: await readLimitedText(response) };
       problems.push(`${from}: ${response.status}`);
     } catch (error) {
       problems.push(`${from}: ${messageOf(error)}`);
@@ -51,7 +51,7 @@ async function fetchConfig(address: string): Promise<{ from: string; text: strin
   throw new UserError(`No configuration was found. ${problems.join("; ")}.`);
 }
 
-async function limitedText(response: Response): Promise<string> {
+async function readLimitedText(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
@@ -63,7 +63,7 @@ async function limitedText(response: Response): Promise<string> {
 }
 
 /** Under the key `config`, or the whole. What is wrong in it is told and left out. */
-function configIn(from: string, text: string): Record<string, unknown> {
+function parseOrganizationConfig(from: string, text: string): Record<string, unknown> {
   const { value, problems } = parseConfigFile(from, text);
   if (!isRecord(value) || problems.length > 0) throw new UserError(`${from} is no JSON object.`);
   const written = isRecord(value["config"]) ? value["config"] : value;

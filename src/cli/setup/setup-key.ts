@@ -7,7 +7,7 @@ import type { ChosenProvider } from "./setup-provider.ts";
 import { UsageError } from "../command-line/usage.ts";
 
 /** Where a provider's key is to come from. */
-export type KeyWay =
+export type KeySource =
   | { from: "nowhere" }
   /** Stored with the other keys, readable by this person only. */
   | { from: "person"; key: string }
@@ -20,8 +20,8 @@ export async function chooseKey(
   provider: ChosenProvider,
   given: string | undefined,
   { questions, env }: { questions: Questions; env: Env },
-): Promise<KeyWay> {
-  if (given !== undefined) return givenKey(given, questions);
+): Promise<KeySource> {
+  if (given !== undefined) return parseKeySource(given, questions);
   const { name, keyVariables, isLocal } = provider;
   const known = keyVariables.filter((variable) => env[variable]);
   const nothing = { value: "none", label: "It needs none" };
@@ -35,20 +35,24 @@ export async function chooseKey(
     ...(provider.isCustom && !isLocal ? [nothing] : []),
   ];
   const answer = await questions.choose(`Where does the key of ${name} come from?`, choices, {
-    ...(choices[0] !== undefined && { first: choices[0].value }),
+    ...(choices[0] !== undefined && { suggestion: choices[0].value }),
     accepts: isLikeKey,
   });
   if (choices.some(({ value }) => value === answer)) return askForKey(answer, questions);
-  return takenAsKey(answer, questions);
+  return acceptAsKey(answer, questions);
 }
 
-async function askForKey(way: string, questions: Questions): Promise<KeyWay> {
+async function askForKey(way: string, questions: Questions): Promise<KeySource> {
   /** Takes a pasted key as such, whatever the question asks for. */
-  const ask = async (question: string, toWay: (answer: string) => KeyWay, check?: Check): Promise<KeyWay> => {
+  const ask = async (
+    question: string,
+    toWay: (answer: string) => KeySource,
+    check?: Check,
+  ): Promise<KeySource> => {
     const answer = await questions.text(question, {
       check: (text) => (isKnownToken(text) ? undefined : check?.(text)),
     });
-    return isKnownToken(answer) ? takenAsKey(answer, questions) : toWay(answer);
+    return isKnownToken(answer) ? acceptAsKey(answer, questions) : toWay(answer);
   };
   switch (way) {
     case "none":
@@ -62,7 +66,7 @@ async function askForKey(way: string, questions: Questions): Promise<KeyWay> {
     case "command":
       return ask(
         "The command, such as: pass show openai",
-        (text) => ({ from: "command", command: toWords(text) }),
+        (text) => ({ from: "command", command: splitWords(text) }),
         checkCommand,
       );
     default:
@@ -70,7 +74,7 @@ async function askForKey(way: string, questions: Questions): Promise<KeyWay> {
   }
 }
 
-function takenAsKey(key: string, questions: Questions): KeyWay {
+function acceptAsKey(key: string, questions: Questions): KeySource {
   questions.say("That looks like the key and is taken as it.");
   return { from: "person", key };
 }
@@ -83,14 +87,14 @@ function isLikeKey(text: string): boolean {
 }
 
 /** `stdin`, `none`, `env:NAME`, `file:PATH` or `command:WORDS`. */
-async function givenKey(given: string, questions: Questions): Promise<KeyWay> {
+async function parseKeySource(given: string, questions: Questions): Promise<KeySource> {
   const [, kind = "", rest = ""] = /^(\w+):?(.*)$/s.exec(given) ?? [];
   if (kind === "none") return { from: "nowhere" };
   if (kind === "stdin") return { from: "person", key: await questions.secret("The key:", checkKey) };
   if (kind === "env" && checkName(rest) === undefined) return { from: "variable", name: rest };
   if (kind === "file" && rest !== "") return { from: "file", path: resolve(rest) };
   if (kind === "command" && checkCommand(rest) === undefined)
-    return { from: "command", command: toWords(rest) };
+    return { from: "command", command: splitWords(rest) };
   throw new UsageError(
     `--key-from takes stdin, env:NAME, file:PATH, "command:WORDS" or none, not "${kind === "" ? given : kind}"`,
     "setup",
@@ -98,8 +102,8 @@ async function givenKey(given: string, questions: Questions): Promise<KeyWay> {
 }
 
 /** The options that lead to the key; none where it is stored, known by its variable, or not needed. */
-export function keyOptions(
-  way: KeyWay,
+export function createKeyOptions(
+  way: KeySource,
   { keyVariables }: ChosenProvider,
 ): NonNullable<ProviderConfig["options"]> {
   switch (way.from) {
@@ -120,7 +124,7 @@ function checkKey(key: string): string | undefined {
 }
 
 function checkCommand(text: string): string | undefined {
-  return toWords(text)[0] ? undefined : "A command begins with the name of a program.";
+  return splitWords(text)[0] ? undefined : "A command begins with the name of a program.";
 }
 
 function checkName(name: string): string | undefined {
@@ -128,7 +132,7 @@ function checkName(name: string): string | undefined {
 }
 
 /** Words with blanks between them, or in quotes. */
-function toWords(text: string): string[] {
+function splitWords(text: string): string[] {
   return [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
     ([, double, single, plain]) => double ?? single ?? plain ?? "",
   );

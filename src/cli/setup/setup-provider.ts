@@ -30,7 +30,7 @@ export async function chooseProvider(
   if (given.baseURL !== undefined) checkBaseURL(given.baseURL);
   const answer = given.id ?? (given.baseURL === undefined ? await askForProvider(questions) : customId);
   const isAddress = given.id === undefined && readAddress(answer).outcome !== "none";
-  if (isAddress) return custom(customId, await askForAddress(questions, answer), questions);
+  if (isAddress) return createCustomProvider(customId, await askForAddress(questions, answer), questions);
   const id = answer;
   const preset = presets.find((one) => one.id === id);
   if (preset !== undefined && given.baseURL === undefined) return fromPreset(preset, catalog);
@@ -39,7 +39,7 @@ export async function chooseProvider(
       `there is no provider "${id}"; there are ${presets.map((one) => one.id).join(", ")}. Another one needs --base-url`,
       "setup",
     );
-  return custom(id, given.baseURL ?? (await askForAddress(questions)), questions);
+  return createCustomProvider(id, given.baseURL ?? (await askForAddress(questions)), questions);
 }
 
 function checkBaseURL(given: string): void {
@@ -88,13 +88,17 @@ function fromPreset(preset: Preset, catalog: Catalog): ChosenProvider {
   return { id, name, baseURL, isCustom: false, isLocal: local, keyVariables, models, defaultModel };
 }
 
-async function custom(id: string, baseURL: string, questions: Questions): Promise<ChosenProvider> {
+async function createCustomProvider(
+  id: string,
+  baseURL: string,
+  questions: Questions,
+): Promise<ChosenProvider> {
   const { hostname } = new URL(baseURL);
   const name =
     id !== customId
       ? id
       : await questions.text("A short name for it:", {
-          suggestion: nameOf(hostname),
+          suggestion: suggestName(hostname),
           check: checkProviderName,
         });
   const isLocal = isLoopback(baseURL);
@@ -108,7 +112,7 @@ function checkProviderName(name: string): string | undefined {
 }
 
 /** `api.example.com` is example, an address without a name is local. */
-function nameOf(hostname: string): string {
+function suggestName(hostname: string): string {
   const labels = hostname.split(".").filter((label) => /^[a-z]/.test(label));
   return labels.at(-2) ?? labels[0] ?? "local";
 }

@@ -25,7 +25,7 @@ import { openQuestions } from "../terminal/open-questions.ts";
 import { joinOrganization } from "./organization.ts";
 import { writeNotice } from "../terminal/output.ts";
 import { type Questions, QuestionsCancelledError } from "../terminal/questions.ts";
-import { chooseKey, keyOptions, type KeyWay } from "./setup-key.ts";
+import { chooseKey, createKeyOptions, type KeySource } from "./setup-key.ts";
 import { type ChosenProvider, chooseProvider } from "./setup-provider.ts";
 import { UsageError } from "../command-line/usage.ts";
 
@@ -56,7 +56,7 @@ interface Setup {
 /** What is to be tried and stored. */
 interface Choices {
   readonly provider: ChosenProvider;
-  readonly key: KeyWay;
+  readonly key: KeySource;
   readonly model: string;
 }
 
@@ -66,7 +66,7 @@ async function run(setup: Setup): Promise<void> {
   const choices = await choose(setup);
   await store(setup, choices);
   const isReady = await check(setup, choices);
-  await tellEditor(setup);
+  await showEditorConfig(setup);
   if (isReady) setup.questions.say('Ready. Try: fairlead run "explain this repository"');
 }
 
@@ -77,9 +77,9 @@ async function choose(setup: Setup): Promise<Choices> {
   for (;;) {
     const key = await chooseKey(provider, call.text("key-from"), { questions, env: process.env });
     const model = call.text("model") ?? (await chooseModel(setup, provider, key));
-    const choices = { provider, key, model: withoutProvider(model, provider) };
+    const choices = { provider, key, model: removeProviderPrefix(model, provider) };
     if (call.has("no-test")) return choices;
-    const failure = await questions.wait("Asking the model for one word", tryOut(setup, choices));
+    const failure = await questions.wait("Asking the model for one word", sendTestRequest(setup, choices));
     if (failure === undefined) {
       questions.say("It answered.");
       return choices;
@@ -93,7 +93,7 @@ async function choose(setup: Setup): Promise<Choices> {
         { value: "keep", label: "Keep it anyway" },
         { value: "stop", label: "Stop" },
       ],
-      { first: "again" },
+      { suggestion: "again" },
     );
     if (next === "keep") return choices;
     if (next === "stop") throw new QuestionsCancelledError("nothing was stored");
@@ -101,11 +101,11 @@ async function choose(setup: Setup): Promise<Choices> {
 }
 
 /** The server is asked what it has, where the catalog does not know it. */
-async function chooseModel(setup: Setup, provider: ChosenProvider, key: KeyWay): Promise<string> {
+async function chooseModel(setup: Setup, provider: ChosenProvider, key: KeySource): Promise<string> {
   const { questions } = setup;
   const known = provider.models.map(({ id, name }) => ({ value: id, label: name, hint: id }));
   const other = { value: "another", label: "Another one" };
-  const listed = known.length > 0 ? [] : await listedModels(setup, provider, key);
+  const listed = known.length > 0 ? [] : await fetchModelIds(setup, provider, key);
   const choices = [...known, ...listed.map((id) => ({ value: id, label: id }))];
   const askForName = () =>
     questions.text("What does the provider call the model?", { check: checkModelName });
@@ -114,18 +114,22 @@ async function chooseModel(setup: Setup, provider: ChosenProvider, key: KeyWay):
   const model = await questions.choose(
     "Which model?",
     [...choices, other],
-    first === undefined ? {} : { first },
+    first === undefined ? {} : { suggestion: first },
   );
   return model === other.value ? askForName() : model;
 }
 
-async function listedModels(setup: Setup, provider: ChosenProvider, key: KeyWay): Promise<readonly string[]> {
+async function fetchModelIds(
+  setup: Setup,
+  provider: ChosenProvider,
+  key: KeySource,
+): Promise<readonly string[]> {
   const { questions } = setup;
-  const config = await configFor(setup, { provider, key, model: "" });
+  const config = await createConfig(setup, { provider, key, model: "" });
   const usable = usableProviders({ config, env: process.env, credentials: {} }).get(provider.id);
   if (usable === undefined) return [];
-  const apiKey = await keyNow(setup, provider, key);
-  const signal = AbortSignal.timeout(tryLimitMs);
+  const apiKey = await resolveKey(setup, provider, key);
+  const signal = AbortSignal.timeout(testTimeoutMs);
   const asking = listModels({ ...usable, apiKey }, signal);
   const found = await questions.wait(`Asking ${provider.baseURL} for its models`, asking);
   if (found.outcome === "listed") return found.models.map(({ id }) => id);
@@ -134,15 +138,19 @@ async function listedModels(setup: Setup, provider: ChosenProvider, key: KeyWay)
 }
 
 /** The key itself, as far as it can be had. */
-async function keyNow(setup: Setup, provider: ChosenProvider, key: KeyWay): Promise<string | undefined> {
+async function resolveKey(
+  setup: Setup,
+  provider: ChosenProvider,
+  key: KeySource,
+): Promise<string | undefined> {
   if (key.from === "person") return key.key;
   if (key.from === "variable") return process.env[key.name];
-  if (key.from === "command") return keyOfCommand(setup, key.command);
-  const filled = await configFor(setup, { provider, key, model: "" });
+  if (key.from === "command") return runKeyCommand(setup, key.command);
+  const filled = await createConfig(setup, { provider, key, model: "" });
   return filled.provider?.[provider.id]?.options?.apiKey;
 }
 
-async function keyOfCommand({ questions }: Setup, command: readonly string[]): Promise<string | undefined> {
+async function runKeyCommand({ questions }: Setup, command: readonly string[]): Promise<string | undefined> {
   try {
     return await new KeyCommands(process.env, () => {}).keyOf(command);
   } catch (error) {
@@ -152,11 +160,11 @@ async function keyOfCommand({ questions }: Setup, command: readonly string[]): P
 }
 
 /** The person's configuration with the choices in it, variables and files filled in. */
-async function configFor({ app }: Setup, { provider, key, model }: Choices): Promise<Config> {
+async function createConfig({ app }: Setup, { provider, key, model }: Choices): Promise<Config> {
   const { loaded } = await app.projects.readConfiguration(app.home);
   const options = {
     ...(provider.isCustom && { baseURL: provider.baseURL }),
-    ...keyOptions(key, provider),
+    ...createKeyOptions(key, provider),
     ...(key.from === "person" && { apiKey: key.key }),
   };
   const place = { env: process.env, home: app.home, path: join(app.folders.config, "fairlead.json") };
@@ -168,35 +176,35 @@ async function configFor({ app }: Setup, { provider, key, model }: Choices): Pro
   });
 }
 
-const tryLimitMs = 60_000;
+const testTimeoutMs = 60_000;
 /** Tokens that the trial may cost at most. */
-const trialTokens = 64;
+const testOutputTokens = 64;
 
 /** One small request. Answers why it failed, if it did. */
-async function tryOut(setup: Setup, choices: Choices): Promise<string | undefined> {
-  const missing = await missingKey(choices.key);
+async function sendTestRequest(setup: Setup, choices: Choices): Promise<string | undefined> {
+  const missing = await findKeyProblem(choices.key);
   if (missing !== undefined) return missing;
-  const config = await configFor(setup, choices);
+  const config = await createConfig(setup, choices);
   const { log } = setup.app;
   const models = openModels({ config, env: process.env, credentials: {}, log });
   const model = models.find({ provider: choices.provider.id, model: choices.model });
   if (model === undefined) return "it has no key.";
-  const signal = AbortSignal.timeout(tryLimitMs);
+  const signal = AbortSignal.timeout(testTimeoutMs);
   const request = {
     model,
     system: [],
-    messages: [oneWord()],
+    messages: [createTestMessage()],
     tools: [],
-    maxOutputTokens: trialTokens,
+    maxOutputTokens: testOutputTokens,
     signal,
   };
   const end = await models.call(request, () => undefined);
   if (end.type === "finish") return undefined;
-  return signal.aborted ? `no answer within ${tryLimitMs / 1000} s` : end.error.message;
+  return signal.aborted ? `no answer within ${testTimeoutMs / 1000} s` : end.error.message;
 }
 
 /** Why the place that is to hold the key holds none. */
-async function missingKey(key: KeyWay): Promise<string | undefined> {
+async function findKeyProblem(key: KeySource): Promise<string | undefined> {
   if (key.from === "variable" && !process.env[key.name]) return `the variable ${key.name} is not set.`;
   if (key.from !== "file") return undefined;
   try {
@@ -208,7 +216,7 @@ async function missingKey(key: KeyWay): Promise<string | undefined> {
   }
 }
 
-function oneWord(): Message {
+function createTestMessage(): Message {
   const time = { created: Date.now() };
   return {
     info: { id: newMessageId(), sessionId: newSessionId(), role: "user", time, agent: "build" },
@@ -217,22 +225,22 @@ function oneWord(): Message {
 }
 
 async function store({ app, questions }: Setup, { provider, key, model }: Choices): Promise<void> {
-  const file = configFile(app.folders.config);
+  const file = findConfigFile(app.folders.config);
   const { loaded } = await app.projects.readConfiguration(app.home);
   if (key.from === "person") await saveCredential(app.folders.data, provider.id, key.key);
-  const settings = settingsFor({ provider, key, model }, loaded.config);
+  const settings = createSettings({ provider, key, model }, loaded.config);
   await setInFile(file, settings, lockFolderOf(app.folders.data));
   const kept = key.from === "person" ? " and the key in credentials.json, for your eyes only" : "";
   questions.say(`Stored: the model ${provider.id}/${model} in ${file}${kept}.`);
 }
 
-function settingsFor({ provider, key, model }: Choices, config: Config): Setting[] {
+function createSettings({ provider, key, model }: Choices, config: Config): Setting[] {
   const { id, isCustom, isLocal, baseURL, models } = provider;
   const at = ["provider", id];
   const known = config.provider?.[id];
   const settings: Setting[] = [{ path: ["model"], value: `${id}/${model}` }];
   if (isCustom) settings.push({ path: [...at, "options", "baseURL"], value: baseURL });
-  const options = keyOptions(key, provider);
+  const options = createKeyOptions(key, provider);
   // Another way to a key that was written before would stand above a stored one.
   for (const name of ["apiKey", "apiKeyCommand"] as const)
     settings.push({ path: [...at, "options", name], value: options[name] });
@@ -243,7 +251,7 @@ function settingsFor({ provider, key, model }: Choices, config: Config): Setting
 }
 
 /** The file of the person's own that is there, else the usual one. */
-function configFile(folder: string): string {
+function findConfigFile(folder: string): string {
   const names = ["fairlead.jsonc", "fairlead.json", "config.json"].map((name) => join(folder, name));
   return names.find((path) => existsSync(path)) ?? join(folder, "fairlead.json");
 }
@@ -268,7 +276,7 @@ async function check({ app, questions }: Setup, { provider, key, model }: Choice
   return chosen.outcome === "found";
 }
 
-async function tellEditor({ call, questions, app }: Setup): Promise<void> {
+async function showEditorConfig({ call, questions, app }: Setup): Promise<void> {
   const choices = editors.map(({ id, name }) => ({ value: id, label: name }));
   const none = { value: "none", label: "None now" };
   const id = call.text("editor") ?? (await questions.choose("Which editor do you use?", [...choices, none]));
@@ -299,6 +307,6 @@ function checkEditor(id: string | undefined): void {
 }
 
 /** The flag may name the provider too, as everywhere else. */
-function withoutProvider(model: string, { id }: ChosenProvider): string {
+function removeProviderPrefix(model: string, { id }: ChosenProvider): string {
   return model.startsWith(`${id}/`) ? model.slice(id.length + 1) : model;
 }

@@ -8,22 +8,24 @@ export type TypedAddress =
 
 /** Reads the address of an OpenAI-compatible server as people type it. */
 export function readAddress(typed: string): TypedAddress {
-  if (isKnownToken(typed)) return none("That looks like a key, not an address.");
+  if (isKnownToken(typed)) return noAddress("That looks like a key, not an address.");
   if (/^https?:\/\//i.test(typed)) {
-    if (/\s/.test(typed) || !URL.canParse(typed)) return none(`Not an address. ${example}`);
+    if (/\s/.test(typed) || !URL.canParse(typed)) return noAddress(`Not an address. ${example}`);
     return { outcome: "address", url: typed.replace(/\/+$/, "") };
   }
-  if (/^[a-z][a-z\d+.-]*:\/\//i.test(typed)) return none("An address begins with http:// or https://.");
-  const [, host = "", port = "", path = ""] = hostForm.exec(typed) ?? [];
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(typed)) return noAddress("An address begins with http:// or https://.");
+  const [, host = "", port = "", path = ""] = hostPattern.exec(typed) ?? [];
   const scheme = isNearby(host, port) ? "http" : "https";
   const url = `${scheme}://${host}${port}${/^\/*$/.test(path) ? "/v1" : path.replace(/\/+$/, "")}`;
-  return host === "" || !URL.canParse(url) ? none(`Not an address. ${example}`) : { outcome: "guess", url };
+  return host === "" || !URL.canParse(url)
+    ? noAddress(`Not an address. ${example}`)
+    : { outcome: "guess", url };
 }
 
 const example = "Write one such as https://models.example.com/v1.";
 
 /** A name with dots, `localhost`, an IP address, or any name with a port; then a port and a path. */
-const hostForm = /^(localhost|[\w-]+(?:\.[\w-]+)+|\[[\da-f:.]+\]|[\w-]+(?=:\d))(:\d{1,5})?(\/\S*)?$/i;
+const hostPattern = /^(localhost|[\w-]+(?:\.[\w-]+)+|\[[\da-f:.]+\]|[\w-]+(?=:\d))(:\d{1,5})?(\/\S*)?$/i;
 
 /** Whether a host is on this machine or in its network, where servers of models rarely have certificates. */
 function isNearby(host: string, port: string): boolean {
@@ -31,6 +33,6 @@ function isNearby(host: string, port: string): boolean {
   return /^(?:127|10|192\.168|172\.(?:1[6-9]|2\d|3[01]))\.[\d.]+$|\.local$/i.test(host);
 }
 
-function none(problem: string): TypedAddress {
+function noAddress(problem: string): TypedAddress {
   return { outcome: "none", problem };
 }

@@ -1,48 +1,48 @@
 import { Transform } from "node:stream";
 import * as prompts from "@clack/prompts";
-import { describeMiss, isFound } from "./choices.ts";
+import { describeUnknownChoice, matchesSearch } from "./choices.ts";
 import {
   type Check,
   type Choice,
   type ChooseOptions,
-  lineProblem,
+  findLineProblem,
   type Questions,
   QuestionsCancelledError,
 } from "./questions.ts";
 
-/** Choices that are shown at once. */
+/** Choices shown at once. */
 const shownChoices = 12;
 
-/** Questions with lists that one moves in, for a terminal. */
-export function drawnQuestions(): Questions {
+/** Interactive questions with selectable lists, for a terminal. */
+export function createDrawnQuestions(): Questions {
   prompts.intro("Fairlead");
   return {
     choose: (question, choices, options = {}) => choose(question, choices, options),
     text: async (question, { suggestion, check } = {}) =>
-      answered(
+      requireAnswer(
         await prompts.text({
           message: question,
           ...(suggestion !== undefined && { placeholder: suggestion, defaultValue: suggestion }),
-          validate: (answer) => answerProblem(answer?.trim() || suggestion || "", check),
+          validate: (answer) => findAnswerProblem(answer?.trim() || suggestion || "", check),
         }),
       ).trim(),
     secret: async (question, check) =>
-      answered(
+      requireAnswer(
         await prompts.password({
           message: question,
-          validate: (answer) => answerProblem(answer?.trim() ?? "", check),
+          validate: (answer) => findAnswerProblem(answer?.trim() ?? "", check),
         }),
       ).trim(),
     confirm: async (question, suggestion) =>
-      answered(await prompts.confirm({ message: question, initialValue: suggestion })),
+      requireAnswer(await prompts.confirm({ message: question, initialValue: suggestion })),
     say: (text) => prompts.log.info(text),
     show: (title, text) => {
-      // Without a frame, so that it can be copied.
+      // Printed without a frame, so that it can be copied.
       prompts.log.step(title);
       process.stdout.write(`\n${text}\n\n`);
     },
     wait: (what, work) => {
-      // What turns meanwhile would end the program as if all were well when the person breaks it off.
+      // No spinner: interrupting one would exit the program with code 0.
       prompts.log.step(`${what} …`);
       return work;
     },
@@ -50,11 +50,11 @@ export function drawnQuestions(): Questions {
   };
 }
 
-/** A list that is searched by typing; what is pasted may be an answer of its own. */
+/** Shows a list that is searched by typing. A pasted text may be an answer that is not in the list. */
 async function choose(
   question: string,
   choices: readonly Choice[],
-  { first, accepts }: ChooseOptions,
+  { suggestion, accepts }: ChooseOptions,
 ): Promise<string> {
   let search = "";
   const paste = new PastedAnswer((text) => accepts?.(text) === true);
@@ -68,45 +68,45 @@ async function choose(
       filter: (text, { value }) => {
         search = text.trim();
         const choice = choices.find((one) => one.value === value);
-        return choice === undefined || isFound(search, choice);
+        return choice === undefined || matchesSearch(search, choice);
       },
-      validate: (value) => (value === undefined ? describeMiss(search, choices, false) : undefined),
+      validate: (value) => (value === undefined ? describeUnknownChoice(search, choices, false) : undefined),
       maxItems: shownChoices,
       input: paste.input,
       signal: paste.signal,
-      ...(first !== undefined && { initialValue: first }),
+      ...(suggestion !== undefined && { initialValue: suggestion }),
     });
-    return paste.text ?? answered(answer);
+    return paste.text ?? requireAnswer(answer);
   } finally {
     paste.close();
   }
 }
 
-/** Takes a pasted answer from a terminal's input before a list shows it as a search. */
+/** Intercepts a pasted answer before the list shows it as search text: it may be a key. */
 class PastedAnswer {
-  /** Stands in for the terminal's own input. */
+  /** Replaces the terminal's own input. */
   readonly input = Object.assign(new Transform(), {
     isTTY: true,
     setRawMode: (isRaw: boolean) => process.stdin.setRawMode(isRaw),
   });
   text: string | undefined;
-  readonly #taken = new AbortController();
+  readonly #accepted = new AbortController();
 
   constructor(accepts: (text: string) => boolean) {
     this.input._transform = (chunk: Buffer, _encoding, done) => {
       const text = String(chunk).trim();
       if (this.text !== undefined) return done();
-      if (text.length < shortestPaste || !accepts(text)) return done(null, chunk);
+      if (text.length < minPasteLength || !accepts(text)) return done(null, chunk);
       this.text = text;
-      this.#taken.abort();
+      this.#accepted.abort();
       return done();
     };
     process.stdin.pipe(this.input);
   }
 
-  /** Aborts when an answer was taken. */
+  /** Aborts when an answer was accepted. */
   get signal(): AbortSignal {
-    return this.#taken.signal;
+    return this.#accepted.signal;
   }
 
   close(): void {
@@ -115,14 +115,14 @@ class PastedAnswer {
   }
 }
 
-/** Characters in one piece that nobody types. */
-const shortestPaste = 8;
+/** A chunk of this many characters was pasted, not typed. */
+const minPasteLength = 8;
 
-function answerProblem(answer: string, check: Check | undefined): string | undefined {
-  return answer === "" ? "An answer is needed." : (lineProblem(answer) ?? check?.(answer));
+function findAnswerProblem(answer: string, check: Check | undefined): string | undefined {
+  return answer === "" ? "An answer is needed." : (findLineProblem(answer) ?? check?.(answer));
 }
 
-function answered<Value>(answer: Value | typeof prompts.CANCEL_SYMBOL): Value {
-  if (prompts.isCancel(answer)) throw new QuestionsCancelledError("broken off");
+function requireAnswer<Value>(answer: Value | typeof prompts.CANCEL_SYMBOL): Value {
+  if (prompts.isCancel(answer)) throw new QuestionsCancelledError("cancelled");
   return answer;
 }

@@ -1,80 +1,80 @@
 import { type Command, type Flag } from "../command-line/command.ts";
-import { groupOf } from "../command-line/command-line.ts";
+import { getCommandGroup } from "../command-line/command-line.ts";
 import type { Style } from "./style.ts";
 
-/** Named once, for the help and the documents. */
+/** Exit codes of all commands; also listed in the help and the documents. */
 export const exitCodes = {
   done: 0,
   failed: 1,
   usage: 2,
   limit: 3,
-  /** The turn came to its end, but calls were refused because nobody could be asked. */
+  /** The turn ended normally, but calls were refused because no user could be asked. */
   refused: 4,
   cancelled: 130,
-  /** The reader of stdout went away: 128 and the number of SIGPIPE. */
+  /** The reader of stdout closed it: 128 plus the number of SIGPIPE. */
   closedPipe: 141,
 } as const;
 
-/** What the help is written on. */
+/** Format of a help page. */
 export interface Page {
   readonly style: Style;
-  /** Columns that a line may take. */
+  /** Maximum columns of a line. */
   readonly width: number;
 }
 
-/** Of a page that is no terminal, and of a terminal wider than people read. */
-export const widestPage = 120;
+/** Width of a page in a wide terminal, or outside terminals. */
+export const maxPageWidth = 120;
 
-/** The help on everything. */
-export function helpOnAll(commands: readonly Command[], page: Page): string {
-  const lines = commands.map((command): [string, string] => [synopsisOf(command), command.about]);
+/** Formats the list of all commands. */
+export function formatOverview(commands: readonly Command[], page: Page): string {
+  const lines = commands.map((command): [string, string] => [getSynopsis(command), command.about]);
   const { style, width } = page;
   return [
-    `${style.bold("Fairlead")}: a coding agent that lives behind your editor.\n`,
+    `${style.bold("Fairlead")}: a coding agent for your editor.\n`,
     style.bold("Usage:"),
-    ...aligned(lines, page),
+    ...alignColumns(lines, page),
     "",
-    ...wrapped(
-      "fairlead COMMAND --help says what a command takes. fairlead --version prints the version.",
+    ...wrapWords(
+      "fairlead COMMAND --help shows the help of a command. fairlead --version prints the version.",
       width,
     ),
-    ...wrapped(exitText, width),
+    ...wrapWords(exitText, width),
     "",
   ].join("\n");
 }
 
 const exitText =
-  "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 stopped at a limit, 4 done but calls were refused, 130 cancelled, 141 the reader of the output went away.";
+  "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 stopped at a limit, 4 done but calls were refused, 130 cancelled, 141 the reader closed the output.";
 
-/** The help on a command, or on all that begin with a word. Undefined where nothing is called so. */
-export function helpOn(
+/** Formats the help of a command, or of all commands that begin with a word. Returns undefined for an unknown name. */
+export function formatCommandHelp(
   words: readonly string[],
   commands: readonly Command[],
   page: Page,
 ): string | undefined {
   const name = words.join(" ");
-  const group = groupOf(name, commands);
-  if (group.length > 0) return helpOnGroup(group, page);
+  const group = getCommandGroup(name, commands);
+  if (group.length > 0) return formatGroupHelp(group, page);
   const command = commands.find(({ names }) => names.includes(name));
-  return command && helpOnOne(command, page);
+  return command && formatOneCommand(command, page);
 }
 
-function helpOnGroup(group: readonly Command[], page: Page): string {
-  return group.map((command) => helpOnOne(command, page)).join("\n");
+function formatGroupHelp(group: readonly Command[], page: Page): string {
+  return group.map((command) => formatOneCommand(command, page)).join("\n");
 }
 
-function helpOnOne(command: Command, page: Page): string {
+function formatOneCommand(command: Command, page: Page): string {
   const flags = command.flags.map((flag): [string, string] => [describeFlag(flag), describeValues(flag)]);
   return [
-    page.style.bold(synopsisOf(command)),
-    ...indented(command.about, page),
-    ...(flags.length === 0 ? [] : ["", ...aligned(flags, page)]),
-    ...(command.more === undefined ? [] : ["", ...command.more.flatMap((text) => indented(text, page))]),
+    page.style.bold(getSynopsis(command)),
+    ...indentText(command.about, page),
+    ...(flags.length === 0 ? [] : ["", ...alignColumns(flags, page)]),
+    ...(command.more === undefined ? [] : ["", ...command.more.flatMap((text) => indentText(text, page))]),
     "",
   ].join("\n");
 }
 
-function synopsisOf({ names, operands }: Command): string {
+function getSynopsis({ names, operands }: Command): string {
   return ["fairlead", names[0], operands?.text ?? ""].join(" ").trim();
 }
 
@@ -84,31 +84,31 @@ function describeFlag({ name, short, value }: Flag): string {
 }
 
 function describeValues({ about, repeats }: Flag): string {
-  return repeats === true ? `${about}; more than once` : about;
+  return repeats === true ? `${about}; may be repeated` : about;
 }
 
-/** Names and what they are in two columns, or one above the other where the terminal is narrow. */
-function aligned(lines: readonly [string, string][], { style, width }: Page): string[] {
+/** Formats names and descriptions in two columns, or below each other in a narrow terminal. */
+function alignColumns(lines: readonly [string, string][], { style, width }: Page): string[] {
   const left = 4 + Math.max(...lines.map(([name]) => name.length));
-  if (width - left < leastColumn)
-    return lines.flatMap(([name, about]) => [`  ${style.cyan(name)}`, ...shifted(about, 6, width)]);
+  if (width - left < minTextWidth)
+    return lines.flatMap(([name, about]) => [`  ${style.cyan(name)}`, ...wrapIndented(about, 6, width)]);
   return lines.flatMap(([name, about]) => {
-    const [first = "", ...rest] = shifted(about, left, width);
+    const [first = "", ...rest] = wrapIndented(about, left, width);
     return [`  ${style.cyan(name)}${first.slice(2 + name.length)}`, ...rest];
   });
 }
 
-/** Columns below which text is no pleasure to read. */
-const leastColumn = 30;
+/** Minimum columns of the descriptions. */
+const minTextWidth = 30;
 
-const indented = (text: string, { width }: Page): string[] => shifted(text, 2, width);
+const indentText = (text: string, { width }: Page): string[] => wrapIndented(text, 2, width);
 
-function shifted(text: string, left: number, width: number): string[] {
-  return wrapped(text, width - left).map((line) => " ".repeat(left) + line);
+function wrapIndented(text: string, left: number, width: number): string[] {
+  return wrapWords(text, width - left).map((line) => " ".repeat(left) + line);
 }
 
-/** Lines of whole words. What is wider by itself, such as an address, stands alone. */
-function wrapped(text: string, width: number): string[] {
+/** Wraps text at spaces. A word wider than the line, such as an address, gets its own line. */
+function wrapWords(text: string, width: number): string[] {
   const lines: string[] = [];
   let open = "";
   for (const word of text.split(" ")) {

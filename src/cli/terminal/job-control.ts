@@ -1,15 +1,15 @@
 import type { Readable } from "node:stream";
 
 /**
- * Node stops reading when the person puts the program aside (Ctrl-Z). From here on the input is read again once it is
- * taken up; answers what ends that, and the reading too: an input that flows keeps a program from ending.
+ * Resumes the input after a job-control suspend (Ctrl-Z, then `fg`), which makes Node stop reading. Returns a function
+ * that stops this and pauses the input: an input that is read keeps the process alive.
  */
-export function readOnWhenTakenUp(input: Readable): () => void {
-  // Behind Node's own listener, which pauses the input only then.
-  const readOn = () => setImmediate(() => input.resume());
-  process.on("SIGCONT", readOn);
+export function resumeInputAfterSuspend(input: Readable): () => void {
+  // Node's own SIGCONT listener pauses the input, so resume after it.
+  const resume = () => setImmediate(() => input.resume());
+  process.on("SIGCONT", resume);
   return () => {
-    process.off("SIGCONT", readOn);
+    process.off("SIGCONT", resume);
     input.pause();
   };
 }

@@ -1,13 +1,13 @@
 import { createInterface } from "node:readline";
 import { type Readable, Writable } from "node:stream";
-import { describeMiss, findChoice, isFound } from "./choices.ts";
-import { type Choice, lineProblem, type Questions, QuestionsCancelledError } from "./questions.ts";
+import { describeUnknownChoice, findChoice, matchesSearch } from "./choices.ts";
+import { type Choice, findLineProblem, type Questions, QuestionsCancelledError } from "./questions.ts";
 
-/** Choices that are listed; the others can be written too. */
+/** Choices listed; the others can still be typed. */
 const shownChoices = 40;
 
-/** Questions line by line: for a terminal that cannot draw, and for programs that write the answers into a pipe. */
-export function lineQuestions(
+/** Line-by-line questions: for a terminal that cannot draw, and for programs that pipe the answers in. */
+export function createLineQuestions(
   input: Readable & { isTTY?: boolean },
   output: { write(text: string): unknown },
 ): Questions {
@@ -16,27 +16,29 @@ export function lineQuestions(
   const ask = async (question: string, read: (answer: string) => string | { problem: string }) => {
     for (;;) {
       const line = await lines.ask(`${question} `);
-      // Who goes away agrees to nothing, not even to what is suggested.
+      // End of input accepts nothing, not even the suggestion.
       if (line === undefined) throw new QuestionsCancelledError(`no answer to: ${question}`);
       const answer = line.trim();
-      const problem = lineProblem(answer);
+      const problem = findLineProblem(answer);
       const found = problem === undefined ? read(answer) : { problem };
       if (typeof found === "string") return found;
       say(`  ${found.problem}`);
     }
   };
   return {
-    choose: async (question, choices, { first, accepts } = {}) => {
+    choose: async (question, choices, { suggestion, accepts } = {}) => {
       listChoices(choices, say);
-      const suggestion = first === undefined ? "" : ` [${first}]`;
+      const shown = suggestion === undefined ? "" : ` [${suggestion}]`;
       if (accepts !== undefined)
-        lines.hides = (line) => beginsLikeKey(line) || !choices.some((choice) => isFound(line, choice));
+        lines.hides = (line) => beginsLikeKey(line) || !choices.some((choice) => matchesSearch(line, choice));
       try {
-        return await ask(`${question}${suggestion}`, (typed) => {
-          const answer = typed || (first ?? "");
+        return await ask(`${question}${shown}`, (typed) => {
+          const answer = typed || (suggestion ?? "");
           const choice = findChoice(answer, choices);
           if (choice !== undefined) return choice.value;
-          return accepts?.(answer) === true ? answer : { problem: describeMiss(answer, choices, true) };
+          return accepts?.(answer) === true
+            ? answer
+            : { problem: describeUnknownChoice(answer, choices, true) };
         });
       } finally {
         lines.hides = beginsLikeKey;
@@ -82,12 +84,12 @@ function listChoices(choices: readonly Choice[], say: (text: string) => void): v
   if (choices.length > shownChoices) say(`  and ${choices.length - shownChoices} more`);
 }
 
-/** Whether a line that is being typed or pasted will be a key. */
+/** Whether a partly typed line begins like a key. */
 const beginsLikeKey = (line: string): boolean => /^(?:sk|pk|rk|gsk|csk|xai|pplx|hf|fw|nvapi)[-_]/i.test(line);
 
-/** Reads lines, also those that arrive before they are asked for. */
+/** Reads lines, including those that arrive before their question. */
 class Lines {
-  /** Whether a line is not shown as it is typed. */
+  /** Whether to hide a line while it is typed. */
   hides: (line: string) => boolean = beginsLikeKey;
   readonly #output: { write(text: string): unknown };
   readonly #reader: ReturnType<typeof createInterface>;
@@ -101,13 +103,13 @@ class Lines {
         done();
       },
     });
-    // Without a history: a key that was typed is not to be found with the arrow keys.
+    // No history: the arrow keys must not show a typed key.
     this.#reader = createInterface({ input, output: echo, terminal: input.isTTY === true, historySize: 0 });
     this.#reader.on("SIGINT", () => this.#reader.close());
     this.#lines = this.#reader[Symbol.asyncIterator]();
   }
 
-  /** Undefined where no line comes any more. */
+  /** Returns undefined at the end of the input. */
   async ask(question: string): Promise<string | undefined> {
     this.#output.write(question);
     const { value, done } = await this.#lines.next();

@@ -1,16 +1,16 @@
 import { removeControls } from "../../base/text/controls.ts";
-import { readOnWhenTakenUp } from "./job-control.ts";
+import { resumeInputAfterSuspend } from "./job-control.ts";
 import type { Choice, Questions } from "./questions.ts";
 
-/** For a terminal that can draw, else line by line: a pipe, or an editor's plain terminal. */
+/** Opens interactive questions if the terminal can draw, else line-by-line ones: in a pipe or an editor's plain terminal. */
 export async function openQuestions(): Promise<Questions> {
-  const questions = await questionsForTerminal();
-  const leave = readOnWhenTakenUp(process.stdin);
+  const questions = await createQuestions();
+  const leave = resumeInputAfterSuspend(process.stdin);
   return {
     ...questions,
-    // Servers name their models, and say what went wrong.
+    // Model names and error messages come from servers.
     say: (text) => questions.say(removeControls(text)),
-    choose: (question, choices, options) => questions.choose(question, choices.map(readable), options),
+    choose: (question, choices, options) => questions.choose(question, choices.map(sanitizeChoice), options),
     close: () => {
       questions.close();
       leave();
@@ -18,12 +18,12 @@ export async function openQuestions(): Promise<Questions> {
   };
 }
 
-function readable({ value, label, hint }: Choice): Choice {
+function sanitizeChoice({ value, label, hint }: Choice): Choice {
   return { value, label: removeControls(label), ...(hint !== undefined && { hint: removeControls(hint) }) };
 }
 
-async function questionsForTerminal(): Promise<Questions> {
+async function createQuestions(): Promise<Questions> {
   const canDraw = process.stdin.isTTY && process.stdout.isTTY && process.env["TERM"] !== "dumb";
-  if (canDraw) return (await import("./drawn-questions.ts")).drawnQuestions();
-  return (await import("./line-questions.ts")).lineQuestions(process.stdin, process.stdout);
+  if (canDraw) return (await import("./drawn-questions.ts")).createDrawnQuestions();
+  return (await import("./line-questions.ts")).createLineQuestions(process.stdin, process.stdout);
 }

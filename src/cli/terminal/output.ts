@@ -5,7 +5,7 @@ import { showInvisible } from "../../permission/invisible.ts";
 import { exitCodes } from "./help.ts";
 import { type Style, styleFor } from "./style.ts";
 
-/** Writes a line to stdout, and waits for a reader that is slow. */
+/** Writes a line to stdout, and waits while the reader is slow. */
 export async function print(line: string): Promise<void> {
   if (!process.stdout.write(`${line}\n`)) await once(process.stdout, "drain");
 }
@@ -14,44 +14,44 @@ export async function printJson(value: unknown): Promise<void> {
   await print(JSON.stringify(value, undefined, 2));
 }
 
-/** Tells the person something beside the answer, in the program's name. */
+/** Writes a line to stderr, prefixed with the program's name. */
 export function writeNotice(text: string): void {
-  tell(`fairlead: ${text}`);
+  writeToStderr(`fairlead: ${text}`);
 }
 
-/** The same in nobody's name. */
-export function tell(text: string): void {
+/** Writes a line to stderr, without control characters. */
+export function writeToStderr(text: string): void {
   process.stderr.write(`${removeControls(text)}\n`);
 }
 
 /**
- * A reader that has seen enough, such as `head`, ends the program without a word; where the output cannot be kept,
- * such as on a full disk, that is said.
+ * Exits silently when the reader closes stdout, as `head` does, and with a message when stdout cannot be written, as on
+ * a full disk.
  */
-export function endWithReader(): void {
+export function exitOnClosedPipe(): void {
   process.stdout.on("error", (error) => {
     if (codeOf(error) === "EPIPE") process.exit(exitCodes.closedPipe);
     writeNotice(`the output cannot be written: ${messageOf(error)}`);
     process.exit(exitCodes.failed);
   });
-  // Where nobody reads remarks there is nobody to tell that.
+  // A closed stderr cannot be reported anywhere.
   process.stderr.on("error", () => {});
 }
 
-/** The text without anything that a terminal would obey; in a pipe and in a file as it is. */
-export function shownOn(stream: { isTTY?: boolean }, text: string): string {
+/** Removes control characters when the stream is a terminal; pipes and files get the text unchanged. */
+export function sanitizeFor(stream: { isTTY?: boolean }, text: string): string {
   return stream.isTTY === true ? removeControls(text) : text;
 }
 
 export interface Column {
   readonly name: string;
-  /** Numbers stand at the right, and are never cut. */
+  /** Aligned right and never truncated; for numbers. */
   readonly right?: boolean;
-  /** Where there is no room the end is kept, which tells more of an id or a path. */
+  /** Truncated at the start instead of the end; for ids and paths. */
   readonly keepsEnd?: boolean;
 }
 
-/** A table for a person at a terminal; in a pipe values with tabs between them, without a head, for programs. */
+/** Prints a table on a terminal; in a pipe tab-separated values without a header. */
 export async function printTable(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -65,7 +65,7 @@ export async function printTable(
   for (const line of tableLines(columns, clean, { style, width: process.stdout.columns })) await print(line);
 }
 
-/** The lines of a table, none wider than the terminal if words can give way: those of the widest column first. */
+/** Formats a table. Shrinks text columns, the widest first, until the lines fit the terminal. */
 export function tableLines(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -73,59 +73,59 @@ export function tableLines(
 ): string[] {
   const head = columns.map(({ name }) => name.toUpperCase());
   const wanted = columns.map((_, at) => Math.max(...[head, ...rows].map((row) => widthOf(row[at] ?? ""))));
-  const widths = widthsWithin(width, wanted, columns);
+  const widths = fitWidths(width, wanted, columns);
   const toLine = (row: readonly string[]) =>
     row
-      .map((cell, at) => toWidth(cell, widths[at] ?? 0, columns[at]))
+      .map((cell, at) => padOrTruncate(cell, widths[at] ?? 0, columns[at]))
       .join("  ")
       .trimEnd();
   return [style.dim(toLine(head)), ...rows.map(toLine)];
 }
 
-function widthsWithin(width: number, wanted: readonly number[], columns: readonly Column[]): number[] {
+function fitWidths(width: number, wanted: readonly number[], columns: readonly Column[]): number[] {
   const widths = [...wanted];
   let over = widths.reduce((sum, one) => sum + one, 2 * (widths.length - 1)) - width;
   for (; over > 0; over--) {
     const words = widths.map((one, at) => (columns[at]?.right === true ? 0 : one));
     const widest = Math.max(...words);
-    if (widest <= leastWidth) break;
+    if (widest <= minColumnWidth) break;
     widths[words.indexOf(widest)] = widest - 1;
   }
   return widths;
 }
 
-/** Below this a column says nothing any more. */
-const leastWidth = 12;
+/** Columns are not shrunk below this width. */
+const minColumnWidth = 12;
 
-/** One line, without anything that a terminal would obey. */
+/** Formats text as one line without control characters. */
 export function toCell(text: string): string {
   return showInvisible(removeEscapes(text).replaceAll(/\s+/g, " ").trim());
 }
 
-function toWidth(text: string, width: number, { right, keepsEnd }: Partial<Column> = {}): string {
-  const shown = widthOf(text) <= width ? text : cutTo(width, text, keepsEnd === true);
+function padOrTruncate(text: string, width: number, { right, keepsEnd }: Partial<Column> = {}): string {
+  const shown = widthOf(text) <= width ? text : truncate(width, text, keepsEnd === true);
   const space = " ".repeat(Math.max(0, width - widthOf(shown)));
   return right === true ? space + shown : shown + space;
 }
 
-function cutTo(width: number, text: string, keepsEnd: boolean): string {
-  if (!keepsEnd) return `${firstColumns(text, width - 1)}…`;
-  const end = firstColumns(Array.from(text).reverse().join(""), width - 1);
+function truncate(width: number, text: string, keepsEnd: boolean): string {
+  if (!keepsEnd) return `${takeColumns(text, width - 1)}…`;
+  const end = takeColumns(Array.from(text).reverse().join(""), width - 1);
   return `…${Array.from(end).reverse().join("")}`;
 }
 
-function firstColumns(text: string, width: number): string {
-  let kept = "";
+function takeColumns(text: string, width: number): string {
+  let taken = "";
   let used = 0;
   for (const character of text) {
     used += widthOf(character);
     if (used > width) break;
-    kept += character;
+    taken += character;
   }
-  return kept;
+  return taken;
 }
 
-/** Columns of a terminal that the text takes. */
+/** Width of the text in terminal columns. */
 export function widthOf(text: string): number {
   let width = 0;
   for (const character of text) width += noWidth.test(character) ? 0 : doubleWidth.test(character) ? 2 : 1;

@@ -10,8 +10,8 @@ import { structuredPatch } from "diff";
 import { removeControls } from "../../base/text/controls.ts";
 import type { Style } from "./style.ts";
 
-/** Lines of a call's output or of a diff that are printed. */
-const mostLines = 12;
+/** Lines printed of a tool call's output or diff. */
+const lineLimit = 12;
 
 export interface PrinterOptions {
   style: Style;
@@ -20,11 +20,11 @@ export interface PrinterOptions {
   progress(text: string): void;
 }
 
-/** Shows a turn in a terminal as it happens. */
+/** Prints the session updates of a turn. */
 export class Printer {
   readonly #options: PrinterOptions;
   readonly #calls = new Map<string, ToolCallUpdate>();
-  /** What the last line belongs to, while it is not ended. */
+  /** Key of the text that is being streamed. */
   #open: string | undefined;
   #isLineEnded = false;
 
@@ -47,7 +47,7 @@ export class Printer {
           update.messageId,
         );
       case "user_message_chunk":
-        return this.line(this.#style.bold(`> ${removeControls(said(update.content))}`));
+        return this.line(this.#style.bold(`> ${removeControls(toPlainText(update.content))}`));
       case "tool_call":
       case "tool_call_update":
         return this.#call(update);
@@ -70,18 +70,18 @@ export class Printer {
 
   question(request: RequestPermissionRequest): void {
     const { toolCall, options } = request;
-    this.line(this.#style.yellow(`? ${removeControls(questionOf(toolCall))}`));
+    this.line(this.#style.yellow(`? ${removeControls(formatQuestion(toolCall))}`));
     this.#content(toolCall.content ?? []);
     this.line(this.#style.yellow(`  ${options.map(({ name }) => `[${name}]`).join(" ")}`));
   }
 
-  /** A line of its own among the progress. */
+  /** Prints a progress line. */
   line(text: string): void {
     this.end();
     this.#options.progress(`${text}\n`);
   }
 
-  /** Ends what still streams. */
+  /** Ends the line that is being streamed. */
   end(): void {
     if (this.#open === undefined) return;
     const isAnswer = this.#open.startsWith("answer");
@@ -131,7 +131,7 @@ export class Printer {
     for (const item of content) {
       if (item.type === "diff") this.#diff(item);
       if (item.type === "content" && item.content.type === "text")
-        this.#lines(unfenced(item.content.text).split("\n"));
+        this.#lines(removeFence(item.content.text).split("\n"));
     }
   }
 
@@ -142,7 +142,7 @@ export class Printer {
   }
 
   #lines(lines: readonly string[]): void {
-    const shown = lines.slice(0, mostLines);
+    const shown = lines.slice(0, lineLimit);
     for (const line of shown) this.line(`  ${this.#paint(removeControls(line))}`);
     if (lines.length > shown.length)
       this.line(this.#style.dim(`  … ${lines.length - shown.length} more lines`));
@@ -161,9 +161,10 @@ export class Printer {
   }
 }
 
-const said = (content: ContentBlock): string => (content.type === "text" ? content.text : content.type);
+const toPlainText = (content: ContentBlock): string =>
+  content.type === "text" ? content.text : content.type;
 
-/** What may happen, by the kind of the call. */
+/** Verbs of the permission question, by tool kind. */
 const verbs: Readonly<Record<string, string>> = {
   read: "Read",
   edit: "Edit",
@@ -174,12 +175,12 @@ const verbs: Readonly<Record<string, string>> = {
   fetch: "Fetch",
 };
 
-function questionOf({ kind, title, toolCallId }: ToolCallUpdate): string {
+function formatQuestion({ kind, title, toolCallId }: ToolCallUpdate): string {
   const verb = verbs[kind ?? "other"];
   const text = (title ?? toolCallId).replace(/\?$/, "");
   return `${verb === undefined ? text : `${verb} ${text}`}?`;
 }
 
-function unfenced(text: string): string {
+function removeFence(text: string): string {
   return text.replace(/^`{3,}[^\n]*\n/, "").replace(/\n`{3,}\s*$/, "");
 }

@@ -7,43 +7,43 @@ export interface Choice {
   readonly hint?: string;
 }
 
-/** Why an answer will not do; undefined is fine. */
+/** Returns why an answer is invalid; undefined when it is valid. */
 export type Check = (answer: string) => string | undefined;
 
 export interface ChooseOptions {
-  /** The value that an empty answer means. */
-  readonly first?: string;
-  /** Whether a text that is no choice is an answer too. It is returned as typed, and never shown: it may be a key. */
+  /** Value of an empty answer. */
+  readonly suggestion?: string;
+  /** Whether to accept a text that is not a choice. Such a text is returned as typed and never shown: it may be a key. */
   readonly accepts?: (typed: string) => boolean;
 }
 
-/** Puts questions to the person at the keyboard. Each rejects with {@link WindowQuerysCancelledError} where the person goes away. */
+/** Asks the user. Every question rejects with {@link QuestionsCancelledError} when the user cancels or the input ends. */
 export interface Questions {
-  /** Answers the value of a choice. */
+  /** Returns the value of the selected choice, or an accepted text. */
   choose(question: string, choices: readonly Choice[], options?: ChooseOptions): Promise<string>;
-  /** An empty answer is the suggestion, where there is one. */
+  /** Asks for text. An empty answer means the suggestion. */
   text(question: string, options?: { suggestion?: string; check?: Check }): Promise<string>;
-  /** Like text, but nothing of the answer is shown. */
+  /** Asks for text without showing it. */
   secret(question: string, check?: Check): Promise<string>;
   confirm(question: string, suggestion: boolean): Promise<boolean>;
   say(text: string): void;
-  /** Lines that are to be copied. */
+  /** Shows lines for copying. */
   show(title: string, text: string): void;
-  /** Shows that something goes on. */
+  /** Shows that work is in progress. */
   wait<T>(what: string, work: Promise<T>): Promise<T>;
   close(): void;
 }
 
-/** The person broke it off. */
+/** The user cancelled, or the input ended. */
 export class QuestionsCancelledError extends Error {
-  override readonly name = "Stopped";
+  override readonly name = "QuestionsCancelledError";
 }
 
 /** Characters of an answer; the longest keys have about 2,000. */
 const answerLimit = 8_000;
 
-/** Why a line cannot be an answer to any question. */
-export function lineProblem(answer: string): string | undefined {
+/** Returns why a line is not a valid answer to any question; undefined when it is. */
+export function findLineProblem(answer: string): string | undefined {
   if (answer.length > answerLimit) return "That is too long.";
   return removeControls(answer) === answer && !/[\t\n]/.test(answer)
     ? undefined

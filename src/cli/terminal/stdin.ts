@@ -2,19 +2,18 @@ import { fstatSync } from "node:fs";
 import { orAfter } from "../../base/async.ts";
 import { writeNotice } from "./output.ts";
 
-/** Silence after which a pipe of another program that sends nothing is taken for none. */
+/** Wait for the first byte of a pipe that is not a shell's, before it is ignored. */
 const silenceMs = 1_000;
-/** Silence of a shell's pipe after which the person is told what is waited for. */
-const patienceMs = 2_000;
-/** Bytes that are read; a model's context holds less. */
+/** Wait for the first byte of a shell's pipe, before a notice is printed. */
+const noticeDelayMs = 2_000;
+/** Maximum bytes read; more than a model's context holds. */
 const limitBytes = 10 * 1024 * 1024;
 
 /**
- * The text that was piped into the program; nothing on a terminal. A shell's pipe is waited for to its end. A program
- * that starts this one often leaves an open pipe behind in which nothing will ever come: where not even a first byte
- * comes soon, that counts as none, unless `isExpected`.
+ * Reads the text piped into the program; empty on a terminal. Reads a shell's pipe to its end. Parent programs often
+ * leave an unused pipe open: one without a first byte within {@link silenceMs} counts as empty, unless `isExpected`.
  */
-export async function pipedText(
+export async function readPipedText(
   input: NodeJS.ReadStream & { fd: number },
   isExpected: boolean,
 ): Promise<string> {
@@ -28,19 +27,17 @@ export async function pipedText(
   });
   const isShellPipe = isExpected || isFifo(input.fd);
   const early = await orAfter(
-    first.then(() => "begun"),
-    isShellPipe ? patienceMs : silenceMs,
+    first.then(() => "started"),
+    isShellPipe ? noticeDelayMs : silenceMs,
     "silent",
   );
-  if (early === "begun") return text;
+  if (early === "started") return text;
   if (isShellPipe) {
-    writeNotice("waiting for stdin to end (where nothing is to come, start with < /dev/null)");
+    writeNotice("waiting for stdin to end (without input, start with < /dev/null)");
     return text;
   }
-  writeNotice(
-    "stdin is open and nothing comes; going on without it (a - behind the prompt would wait for it)",
-  );
-  // Nobody waits for it any more: what `destroy` breaks off is nothing.
+  writeNotice("stdin is open but silent; continuing without it (add - after the prompt to wait for it)");
+  // The text is no longer needed: ignore the error caused by `destroy`.
   text.catch(() => {});
   input.destroy();
   return "";

@@ -1,4 +1,4 @@
-/** Colours for a terminal, and nothing where the output is none or `NO_COLOR` is set. */
+/** Terminal colours. Texts stay unchanged outside terminals or with `NO_COLOR`. */
 export interface Style {
   dim(text: string): string;
   bold(text: string): string;
