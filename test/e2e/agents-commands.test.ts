@@ -46,7 +46,7 @@ describe("fairlead agents", () => {
       const poet = (await run(["agents", "show", "poet"])).stdout;
       expect(poet).toContain("description\tAnswers in verse");
       expect(poet).toContain("Prompt:\nYou answer in verse.");
-      expect((await run(["agents", "show", "plan"])).stdout).toContain("What it may do at most:");
+      expect((await run(["agents", "show", "plan"])).stdout).toContain("Limits:");
       const wrong = await run(["agents", "show", "pot"]);
       expect([wrong.exitCode, wrong.stderr]).toEqual([1, expect.stringContaining("did you mean poet?")]);
     });
@@ -84,7 +84,7 @@ describe("fairlead agents", () => {
 
       model.reply(JSON.stringify(agent));
       const again = await run(["agents", "create", "finds slow SQL"]);
-      expect([again.exitCode, again.stderr]).toEqual([1, expect.stringContaining("--force replaces it")]);
+      expect([again.exitCode, again.stderr]).toEqual([1, expect.stringContaining("--force overwrites it")]);
       model.reply(JSON.stringify(agent));
       await run(["agents", "create", "--global", "--name", "db/tuner"], "finds slow SQL\n");
       expect(model.requests[2]?.userText).toBe("finds slow SQL");
@@ -99,7 +99,7 @@ describe("fairlead agents", () => {
       const builtIn = await run(["agents", "create", "--force", "--name", "plan", "plans"]);
       expect([builtIn.exitCode, builtIn.stderr]).toEqual([1, expect.stringContaining("cannot be replaced")]);
       const own = await run(["agents", "create", "--name", "poet", "writes verse"]);
-      expect([own.exitCode, own.stderr]).toEqual([1, expect.stringContaining("--force replaces it")]);
+      expect([own.exitCode, own.stderr]).toEqual([1, expect.stringContaining("--force overwrites it")]);
       expect(model.requests).toHaveLength(0);
       model.reply(JSON.stringify({ name: "explore", description: "x", prompt: "y" }));
       const chosen = await run(["agents", "create", "looks around"]);
@@ -116,7 +116,7 @@ describe("fairlead agents", () => {
       expect([none.exitCode, none.stderr]).toEqual([1, expect.stringContaining("I would rather not.")]);
       model.reply(JSON.stringify({ name: "../../escape", description: "x", prompt: "y" }));
       const away = await run(["agents", "create", "x"]);
-      expect([away.exitCode, away.stderr]).toEqual([1, expect.stringContaining("is no name for an agent")]);
+      expect([away.exitCode, away.stderr]).toEqual([1, expect.stringContaining("is not a valid agent name")]);
       expect((await run(["agents", "create", "--name", "../x", "x"])).exitCode).toBe(2);
     });
   });

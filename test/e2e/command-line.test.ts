@@ -236,7 +236,7 @@ describe("the other commands", () => {
       expect((await run(["--help"])).stdout).toContain("fairlead acp");
       expect((await run(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
       const unknown = await run(["fly"]);
-      expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('no command "fly"')]);
+      expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('unknown command "fly"')]);
     });
   });
 });

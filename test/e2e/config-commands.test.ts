@@ -129,11 +129,11 @@ describe("fairlead config check", () => {
   test("looks at single files, and says where all is well", async () => {
     await using at = await place();
     const good = await at.run(["config", "check", at.globalPath]);
-    expect([good.exitCode, good.stdout]).toEqual([0, "Nothing is wrong."]);
+    expect([good.exitCode, good.stdout]).toEqual([0, "No problems found."]);
     const json = await at.run(["config", "check", "--json", at.globalPath], { WORK_KEY: "" });
     expect(JSON.parse(json.stdout)).toMatchObject({ problems: [] });
     const missing = await at.run(["config", "check", "none.json"]);
-    expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining("There is no file")]);
+    expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining("File not found:")]);
   });
 
   test("reads no pipe, no folder, nothing huge and nothing that is no text, here or in a layer", async () => {

@@ -39,9 +39,9 @@ describe("where no folder can be made", () => {
     });
     expect(findings).toEqual(
       expect.arrayContaining([
-        toldOf("Sessions", "cannot be kept", ".local/share/fairlead", "XDG_DATA_HOME"),
-        toldOf("Log", "cannot be kept", ".local/state/fairlead", "XDG_STATE_HOME"),
-        toldOf("Cache", "cannot be kept: starts are slower", ".cache/fairlead", "XDG_CACHE_HOME"),
+        toldOf("Sessions", "cannot be stored", ".local/share/fairlead", "XDG_DATA_HOME"),
+        toldOf("Log", "cannot be written", ".local/state/fairlead", "XDG_STATE_HOME"),
+        toldOf("Cache", "cannot be written: starts are slower", ".cache/fairlead", "XDG_CACHE_HOME"),
       ]),
     );
   });
@@ -93,6 +93,6 @@ test("folder variables that name no absolute path are ignored, and doctor tells 
     expect(stdout).toContain(`${name} is ignored: "relative-${name}" is not an absolute path`);
     expect(stdout).toContain(`Set ${name} to an absolute path, or remove it.`);
   }
-  expect(stdout).toContain(`kept in ${join(home.path, ".local/share/fairlead")}`);
+  expect(stdout).toContain(`stored in ${join(home.path, ".local/share/fairlead")}`);
   expect(await readdir(work.path)).toEqual([]);
 });

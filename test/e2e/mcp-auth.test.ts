@@ -44,11 +44,11 @@ describe("fairlead mcp auth", () => {
         () => "",
       );
       expect(`${stdout}${stderr}${log}`).not.toMatch(/access-|refresh-|code-/);
-      const forgotten = `The authorization of ${server.url} is forgotten here.`;
+      const forgotten = `Removed the authorization of ${server.url}.`;
       expect(await run("mcp", "logout", "notes")).toMatchObject({ exitCode: 0, stdout: forgotten });
-      const nothing = `Nothing was kept of ${server.url}.`;
+      const nothing = `No authorization of ${server.url} is stored.`;
       expect(await run("mcp", "logout", server.url)).toMatchObject({ exitCode: 0, stdout: nothing });
-      expect((await run("mcp", "logout", "--all")).stdout).toBe("Nothing was kept of any server.");
+      expect((await run("mcp", "logout", "--all")).stdout).toBe("No authorizations are stored.");
     });
   });
 
@@ -58,7 +58,7 @@ describe("fairlead mcp auth", () => {
       const address = await running.address();
       const { headers } = await fetch(address, { redirect: "manual" });
       running.type("what now?");
-      await running.says("That is no address");
+      await running.says("Not an address");
       running.type("https://elsewhere.example/?code=stolen&state=guessed");
       await running.says("does not belong to this authorization");
       running.type(headers.get("location") ?? "");
@@ -101,7 +101,7 @@ describe("fairlead mcp auth", () => {
       const unknown = await run("mcp", "auth", "nots");
       expect([unknown.exitCode, unknown.stderr]).toEqual([
         1,
-        'fairlead: There is no MCP server "nots"; remote ones that are configured: notes.',
+        'fairlead: There is no MCP server "nots"; configured remote servers: notes.',
       ]);
       const local = await run("mcp", "auth", "files");
       expect([local.exitCode, local.stderr]).toEqual([1, expect.stringContaining("runs on this computer")]);
@@ -182,7 +182,7 @@ describe("fairlead mcp list", () => {
     const mcp = { evil: { type: "local", command: ["touch", "started"] } };
     await using repository = await gitRepository({ "fairlead.json": JSON.stringify({ mcp }) });
     const { exitCode, stdout, stderr } = await fairlead(home.path, ["mcp", "list"], { cwd: repository.path });
-    expect([exitCode, stdout]).toEqual([0, expect.stringContaining("No MCP server is configured.")]);
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining("No MCP servers are configured.")]);
     expect(stderr).toContain(`fairlead trust add ${repository.path}`);
     expect(existsSync(join(repository.path, "started"))).toBe(false);
   });

@@ -242,7 +242,7 @@ describe("fairlead trust", () => {
         await editor.prompt(sessionId, "Go");
         expect(editor.permissionRequests).toEqual([]);
         expect((await cli("revoke", repository.path)).stdout).toBe(
-          `${repository.path} is not trusted any more.`,
+          `${repository.path} is no longer trusted.`,
         );
         expect((await cli("revoke", repository.path)).exitCode).toBe(1);
         const { sessionId: later } = await editor.newSession();
@@ -258,7 +258,7 @@ describe("fairlead trust", () => {
       const codes = [["add"], ["add", join(home.path, "none")], ["add", repository.path], ["what"]];
       const results = await Promise.all(codes.map((args) => fairlead(home.path, ["trust", ...args])));
       expect(results.map(({ exitCode }) => exitCode)).toEqual([2, 1, 0, 2]);
-      expect(results[2]?.stdout).toMatch(/waits for trust\.$/);
+      expect(results[2]?.stdout).toMatch(/needs your trust\.$/);
     });
   });
 });

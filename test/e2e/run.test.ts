@@ -218,7 +218,10 @@ describe("what is attached to a run", () => {
         true,
       ]);
       const missing = await start(["run", "--file", "none.txt", "Look"], { input: "" }).ended;
-      expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("file not found: none.txt")]);
+      expect([missing.code, missing.stderr]).toEqual([
+        2,
+        expect.stringContaining("file not found: none.txt"),
+      ]);
     });
   });
 

@@ -78,7 +78,7 @@ test("sessions can be listed, shown, exported, imported, counted and deleted", a
   const file = join(at.home, "exported.json");
   expect((await run(["sessions", "export", id, "--format", "json", "-o", file])).exitCode).toBe(0);
   const again = await run(["sessions", "export", id, "--format", "json", "-o", file]);
-  expect([again.exitCode, again.stderr]).toEqual([1, expect.stringContaining("--force replaces it")]);
+  expect([again.exitCode, again.stderr]).toEqual([1, expect.stringContaining("--force overwrites it")]);
 
   const copy = (await run(["sessions", "import", file])).stdout;
   expect(copy).toMatch(/^ses_\w+$/);
@@ -148,14 +148,14 @@ test("an imported file is somebody else's word: nothing of it is a path, an appr
   for (const name of Object.keys(files)) said.push(await imported(join(folder.path, name)));
   expect(said).toEqual(
     [
-      'id.json is no exported session: info.id expected an id that begins with "ses_".',
-      'message.json is no exported session: messages.0.info.id expected an id that begins with "msg_".',
-      "time.json is no exported session: it has a time that is none.",
-      "version.json is no exported session: version expected 1.",
-      "deep.json is no exported session: it nests more than 200 levels.",
-      "cut.json is no exported session: it is not JSON, or was cut off.",
-      "empty.json is no exported session: it is not JSON, or was cut off.",
-      "list.json is no exported session: expected an object {…}, not a list.",
+      'id.json is not an exported session: info.id expected an id that begins with "ses_".',
+      'message.json is not an exported session: messages.0.info.id expected an id that begins with "msg_".',
+      "time.json is not an exported session: it contains an invalid time.",
+      "version.json is not an exported session: version expected 1.",
+      "deep.json is not an exported session: it nests more than 200 levels.",
+      "cut.json is not an exported session: invalid or incomplete JSON.",
+      "empty.json is not an exported session: invalid or incomplete JSON.",
+      "list.json is not an exported session: expected an object {…}, not a list.",
     ].map((text) => [1, text]),
   );
   expect(await imported("/dev/null")).toEqual([1, "fairlead: /dev/null is not a file."]);

@@ -131,12 +131,12 @@ describe("fairlead setup", () => {
       expect(found.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual(
         Array.from({ length: 2 }, () => [
           1,
-          "fairlead: Nothing was stored; --no-test would store it untried.",
+          "fairlead: Nothing was stored; --no-test stores it without a test.",
         ]),
       );
       expect(found.map(({ stdout }) => stdout.split("\n").at(-1))).toEqual([
-        "It did not work: the variable NOT_SET is not set.",
-        `It did not work: ${join(home, "no.txt")} cannot be read: ENOENT.`,
+        "The test failed: the variable NOT_SET is not set.",
+        `The test failed: ${join(home, "no.txt")} cannot be read: ENOENT.`,
       ]);
       await expect(file(configPath)).rejects.toThrow("ENOENT");
     });
@@ -183,7 +183,7 @@ test("fairlead logout takes stored keys away, one or all", async () => {
       );
     const which = await run(["logout"]);
     expect([which.exitCode, which.stderr]).toEqual([2, expect.stringContaining("openai, mistral, groq")]);
-    expect((await run(["logout", "mistral"])).stdout).toBe("The key of mistral is taken away.");
+    expect((await run(["logout", "mistral"])).stdout).toBe("Removed the key of mistral.");
     expect(Object.keys(JSON.parse(await file(keyPath)))).toEqual(["openai", "groq"]);
     expect((await run(["logout", "--all"])).exitCode).toBe(0);
     expect((await run(["logout"])).stdout).toBe("No key is stored.");

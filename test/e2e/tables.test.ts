@@ -18,8 +18,10 @@ test("what was approved for good is listed and taken back from the shell", async
       { permission: "bash", pattern: "git tag *" },
     ]);
     expect((await run("permissions", "revoke", "2")).exitCode).toBe(2);
-    expect((await run("permissions", "revoke", "1")).stdout).toBe("Taken back: bash git tag *");
-    expect((await run("permissions", "list")).stdout).toBe("Nothing is approved for good in this project.");
+    expect((await run("permissions", "revoke", "1")).stdout).toBe("Revoked: bash git tag *");
+    expect((await run("permissions", "list")).stdout).toBe(
+      "There are no permanent approvals in this project.",
+    );
   });
 });
 

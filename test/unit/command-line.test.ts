@@ -86,8 +86,8 @@ test("help fits into its terminal, and names are never broken", () => {
   const lines = formatCommandHelp(["run"], commands, pageOf(80))?.split("\n") ?? [];
   const at = lines.findIndex((line) => line.includes("--permission"));
   expect(lines.slice(at, at + 2)).toEqual([
-    "  --permission POLICY         what happens where a rule asks: ask, allow or deny",
-    "                              (ask if stdin and stderr are terminals, else deny)",
+    "  --permission POLICY         answer when a rule asks: ask, allow or deny (ask",
+    "                              if stdin and stderr are terminals, else deny)",
   ]);
 });
 

@@ -20,7 +20,7 @@ import { openQuestions } from "../terminal/open-questions.ts";
 import { print, printJson, printTable, writeNotice, sanitizeFor, writeToStderr } from "../terminal/output.ts";
 import { UsageError } from "../command-line/usage.ts";
 
-/** The agents of a folder; hidden ones do their work behind the scenes. */
+/** Lists the agents of a folder. Hidden ones are used internally, such as for titles. */
 export async function listAgents(call: Call): Promise<number> {
   const { project } = await openLocalApp(call.text("cwd"));
   for (const problem of project.problems) writeNotice(problem);
@@ -42,7 +42,7 @@ export async function listAgents(call: Call): Promise<number> {
   return 0;
 }
 
-/** Everything that is known of one agent: its settings, rules and prompt. */
+/** Shows an agent's settings, rules and prompt. */
 export async function showAgent(call: Call): Promise<number> {
   const { project } = await openLocalApp(call.text("cwd"));
   const [name = ""] = call.operands;
@@ -76,15 +76,14 @@ export async function showAgent(call: Call): Promise<number> {
     [{ name: "what" }, { name: "value" }],
     facts.filter(([, value]) => value !== ""),
   );
-  await print(`\nRules, the last that fits decides:\n${describeRules(agent.rules).join("\n")}`);
-  for (const limit of agent.limits ?? [])
-    await print(`\nWhat it may do at most:\n${describeRules(limit).join("\n")}`);
+  await print(`\nRules (the last match wins):\n${describeRules(agent.rules).join("\n")}`);
+  for (const limit of agent.limits ?? []) await print(`\nLimits:\n${describeRules(limit).join("\n")}`);
   if (agent.prompt !== undefined)
     await print(`\nPrompt:\n${sanitizeFor(process.stdout, agent.prompt.trim())}`);
   return 0;
 }
 
-/** Has a model write an agent from a description, and puts it into a file. */
+/** Lets a model write an agent from a description, and stores it as a file. */
 export async function createAgent(call: Call): Promise<number> {
   const { app, project } = await openLocalApp(call.text("cwd"));
   const given = call.text("name");
@@ -130,10 +129,9 @@ async function askForDescription(): Promise<string> {
   }
 }
 
-/** How long a model may take to write an agent. */
-const writeLimitMs = 180_000;
+const modelTimeoutMs = 180_000;
 
-/** Low, so that the same description gives much the same agent. */
+/** Low, so that the same description gives a similar agent. */
 const writeTemperature = 0.3;
 
 async function generateAgent(
@@ -141,7 +139,7 @@ async function generateAgent(
   model: Model,
   { models, retryPolicy, agents }: Project,
 ): Promise<WrittenAgent> {
-  const signal = AbortSignal.timeout(writeLimitMs);
+  const signal = AbortSignal.timeout(modelTimeoutMs);
   const taken = `Names that are taken: ${[...agents.keys()].join(", ")}. Choose another.`;
   const request = {
     model,
@@ -156,7 +154,9 @@ async function generateAgent(
     request,
   );
   if (answer.outcome === "failed")
-    throw new UserError(signal.aborted ? `No answer within ${writeLimitMs / 1000} s.` : answer.error.message);
+    throw new UserError(
+      signal.aborted ? `No answer within ${modelTimeoutMs / 1000} s.` : answer.error.message,
+    );
   const written = parseWritten(answer.text);
   if (written === undefined)
     throw new UserError(`The model did not answer with an agent but: ${excerpt(answer.text.trim(), 200)}`);
@@ -183,13 +183,13 @@ async function writeNew(path: string, text: string, isForced: boolean): Promise<
   } catch (error) {
     const reason =
       codeOf(error) === "EEXIST"
-        ? `${path} is there already; --force replaces it.`
+        ? `${path} already exists; --force overwrites it.`
         : `${path}: ${messageOf(error)}`;
     throw new UserError(reason, { cause: error });
   }
 }
 
-/** Throws where an agent has the name already. A built-in one cannot be replaced, one of the user's with --force. */
+/** Throws when the name is taken. --force replaces the user's agents, but not built-in ones. */
 function assertFree(name: string, { agents }: Project, isForced: boolean): void {
   const agent = agents.get(name);
   if (agent === undefined) return;
@@ -199,17 +199,17 @@ function assertFree(name: string, { agents }: Project, isForced: boolean): void 
     );
   if (!isForced)
     throw new UserError(
-      `There is an agent ${name} already. Choose another name with --name NAME; --force replaces it.`,
+      `The agent ${name} already exists. Choose another name with --name NAME; --force overwrites it.`,
     );
 }
 
-/** A path of folders and a name, which stays inside the agents' folder. */
+/** Whether a text is a valid agent name: a relative path that stays inside the agents' folder. */
 function isName(name: string): boolean {
   return /^[a-z0-9][a-z0-9_-]*(\/[a-z0-9][a-z0-9_-]*)*$/.test(name);
 }
 
 function describeBadName(name: string): string {
-  return `"${name}" is no name for an agent: small letters, digits and dashes, with / between folders.`;
+  return `"${name}" is not a valid agent name: use lower-case letters, digits and dashes, with / between folders.`;
 }
 
 function toJson(agent: Agent, project: Project) {

@@ -7,7 +7,7 @@ const shells: Readonly<Record<string, (commands: readonly Command[]) => string>>
   fish: fishScript,
 };
 
-/** Prints a script that completes the commands, made from the same table as they are. */
+/** Prints a completion script, generated from the command table. */
 export async function completion({ operands: [shell = ""] }: Call, all: readonly Command[]): Promise<number> {
   const toScript = Object.hasOwn(shells, shell) ? shells[shell] : undefined;
   if (toScript === undefined)
@@ -21,13 +21,13 @@ interface NamedCommand {
   readonly command: Command;
 }
 
-/** Names of two words first: they are told apart before the one word that they begin with. */
+/** Lists all names, those of two words first: shells must match them before their first word alone. */
 function listNames(commands: readonly Command[]): NamedCommand[] {
   const all = commands.flatMap((command) => command.names.map((name) => ({ name, command })));
   return [...all.filter(({ name }) => name.includes(" ")), ...all.filter(({ name }) => !name.includes(" "))];
 }
 
-/** What may follow the first word. */
+/** Returns the words that may follow the first word. */
 function getSubcommands(word: string, commands: readonly Command[]): string[] {
   return listNames(commands).flatMap(({ name }) =>
     name.startsWith(`${word} `) ? [name.slice(word.length + 1)] : [],
@@ -39,12 +39,12 @@ const firstWords = (commands: readonly Command[]): string[] => [
   help,
 ];
 
-/** Stands before the name of a command. */
+/** The word `help` may precede the name of a command. */
 const help = "help";
 
 const getFlags = ({ flags }: Command): readonly Flag[] => [
   ...flags,
-  { name: "help", short: "h", about: "what it takes" },
+  { name: "help", short: "h", about: "show help" },
 ];
 
 function bashScript(commands: readonly Command[]): string {
@@ -89,10 +89,10 @@ complete -o default -F _fairlead fairlead
 `;
 }
 
-/** A name of one word stands before anything, one of two words before its verb. */
+/** Case pattern of a name: one word matches before any second word, two words match exactly. */
 const toCasePattern = (name: string): string => (name.includes(" ") ? `"${name}"` : `"${name} "*`);
 
-/** What stands behind a flag that takes one of a few values. */
+/** Case branches for the value of a flag with a fixed set of values. */
 function valueCases(commands: readonly Command[], then: (words: string) => string): string {
   const flags = commands.flatMap((command) => command.flags).filter(({ choices }) => choices !== undefined);
   const once = new Map(flags.map((flag) => [flag.name, flag.choices ?? []]));
@@ -144,14 +144,14 @@ function zshFlag({ name, value, choices, about }: Flag): string {
   return zshQuoted(`--${name}=${description}:${name}:${choices ? `(${choices.join(" ")})` : "_files"}`);
 }
 
-/** A word and what it means, with a colon between. */
+/** Formats a word and its description, separated by a colon. */
 const zshChoice = (word: string, about: string): string =>
   zshQuoted(`${word}:${about.replaceAll(/[:\\]/g, "\\$&")}`);
 
 const zshQuoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 function describeWord(word: string, commands: readonly Command[]): string {
-  if (word === help) return "what a command takes";
+  if (word === help) return "show the help of a command";
   const all = listNames(commands);
   const meant = all.find(({ name }) => name === word) ?? all.find(({ name }) => name.startsWith(`${word} `));
   return meant?.command.about ?? "";
@@ -177,7 +177,7 @@ function fishScript(commands: readonly Command[]): string {
   return ["# Completes fairlead in fish.", ...all, ""].join("\n");
 }
 
-/** Behind a command's name, and before any further word of a longer one. */
+/** Condition that holds after a command's name and before a subcommand. */
 function fishCondition(name: string, commands: readonly Command[]): string {
   const further = getSubcommands(name, commands);
   const seen = name.split(" ").map((word) => `__fish_seen_subcommand_from ${word}`);

@@ -20,7 +20,7 @@ import type { Call } from "../command-line/command.ts";
 import { existingFolder, openApp } from "../local-app.ts";
 import { print, printJson, printTable, writeNotice, writeToStderr } from "../terminal/output.ts";
 
-/** Every value that counts with the file and line that it comes from; keys are not shown. */
+/** Shows each effective value with its file and line. Hides keys. */
 export async function showConfig(call: Call): Promise<number> {
   const read = await openApp().projects.readConfiguration(await existingFolder(call.text("cwd") ?? "."));
   const wanted = call.operands[0]?.split(".") ?? [];
@@ -36,13 +36,13 @@ export async function showConfig(call: Call): Promise<number> {
     writeNotices(read);
   }
   if (values.length === 0 && wanted.length === 0)
-    writeNotice("nothing is configured; fairlead setup does the first steps");
+    writeNotice("nothing is configured; start with: fairlead setup");
   if (values.length > 0 || wanted.length === 0) return 0;
   writeNotice(`nothing is set under ${wanted.join(".")}`);
   return 1;
 }
 
-/** Which files are read, in the order in which the later beat the earlier, and where else things are kept. */
+/** Lists the configuration files, lowest precedence first, and the storage paths. */
 export async function configPaths(call: Call): Promise<number> {
   const app = openApp();
   const { loaded, files: places } = await app.projects.readConfiguration(
@@ -63,7 +63,7 @@ export async function configPaths(call: Call): Promise<number> {
     await printJson({ files, folders });
     return 0;
   }
-  const rows = files.map(({ path, isRead, scope }) => [isRead ? "read" : "not there", scope ?? "", path]);
+  const rows = files.map(({ path, isRead, scope }) => [isRead ? "read" : "not found", scope ?? "", path]);
   const others = Object.entries(folders).map(([name, path]) => [name, "", path]);
   await printTable(
     [{ name: "file" }, { name: "whose" }, { name: "path", keepsEnd: true }],
@@ -72,7 +72,7 @@ export async function configPaths(call: Call): Promise<number> {
   return 0;
 }
 
-/** Says what is wrong, with file, line, column and what was expected. Answers 1 where something is. */
+/** Lists configuration errors with file, line, column and the expected value. Returns 1 when there are any. */
 export async function checkConfigFiles(call: Call): Promise<number> {
   const { problems, notes } =
     call.operands.length === 0
@@ -82,12 +82,12 @@ export async function checkConfigFiles(call: Call): Promise<number> {
   else {
     for (const problem of problems) await print(problem);
     for (const note of notes) writeNotice(note);
-    if (problems.length === 0) await print("Nothing is wrong.");
+    if (problems.length === 0) await print("No problems found.");
   }
   return problems.length === 0 ? 0 : 1;
 }
 
-/** The JSON schema of configuration files, for editors and programs. */
+/** Prints the JSON schema of configuration files. */
 export async function configSchema(): Promise<number> {
   const path = fileURLToPath(new URL("../schema/config.schema.json", import.meta.url));
   process.stdout.write(await readFile(path, "utf8"));
@@ -114,7 +114,7 @@ async function checkFiles(paths: readonly string[], home: string): Promise<Check
 
 async function checkFile(path: string, home: string): Promise<CheckResult> {
   const read = await readConfigText(path);
-  if (read.outcome === "missing") throw new UserError(`There is no file ${path}.`);
+  if (read.outcome === "missing") throw new UserError(`File not found: ${path}`);
   if (read.outcome === "refused") return { problems: [`${path}: ${read.problem}`], notes: [] };
   const file = parseConfigFile(path, read.text);
   const { value, failures } = await substitute(file.value, { env: process.env, home, path });
@@ -129,7 +129,7 @@ async function checkFile(path: string, home: string): Promise<CheckResult> {
 
 const columns = [{ name: "setting", keepsEnd: true }, { name: "value" }, { name: "from", keepsEnd: true }];
 
-/** Files are read again: a session has no need to keep them. */
+/** Reads the source files again: sessions do not store them. */
 async function readSources({ loaded }: Configuration): Promise<Map<string, ParsedFile>> {
   const files = loaded.layers.map(async ({ source }) => {
     const text = process.env[source] ?? (await readText(source));
@@ -143,14 +143,14 @@ async function readText(path: string): Promise<string> {
   return read.outcome === "read" ? read.text : "";
 }
 
-/** A value that may be a key is shown as it was written where that only names it, and not at all otherwise. */
+/** Hides a value that may be a key, unless it is only a reference such as `{env:NAME}`. */
 function hideSecret({ path, value, written }: ConfigValue, secrets: Secrets): unknown {
   if (typeof value !== "string" || !mayBeSecret(path)) return redactKeys(value, secrets);
   const isReference = written !== undefined && /^"(?:[\w.-]+ )?\{(?:env|file):[^{}]*\}"$/.test(written);
   return isReference ? written.slice(1, -1) : "(hidden)";
 }
 
-/** A list may hold objects, such as the options of a plugin, and any text a password, such as an address. */
+/** Redacts keys recursively: lists may contain objects (plugin options), and texts a password (addresses). */
 function redactKeys(value: unknown, secrets: Secrets): unknown {
   if (typeof value === "string") return removeSecretForms(secrets.redact(value));
   if (Array.isArray(value)) return value.map((item) => redactKeys(item, secrets));
@@ -190,6 +190,6 @@ function writeNotices({ problems, loaded, consent }: Configuration): void {
   for (const problem of problems) writeNotice(problem);
   for (const note of loaded.notes) writeNotice(note);
   if (consent === undefined) return;
-  writeNotice(`what waits until you trust ${consent.folder} is not in effect (fairlead trust add):`);
+  writeNotice(`not in effect until you trust ${consent.folder} (fairlead trust add):`);
   for (const want of consent.wants) writeToStderr(`  ${want}`);
 }

@@ -19,7 +19,7 @@ const question = "Read sum.js, fix subtract, and run the tests.";
 const longQuestion = "Explain at length how addition works.";
 const planQuestion = "How would you add multiplication?";
 
-/** Milliseconds between the scripted model's words, so that one can see them come. */
+/** Milliseconds between the scripted model's words, so that streaming is visible. */
 const paceMs = 12;
 
 const repository: Readonly<Record<string, string>> = {
@@ -37,7 +37,7 @@ const repository: Readonly<Record<string, string>> = {
 };
 
 /**
- * A whole morning in one minute: a real ACP client, the real server in a process of its own, real tools in a real
+ * Plays a whole session in a minute: a real ACP client, the real server in its own process, real tools in a real
  * repository. Only the model is a script.
  */
 export async function demo(): Promise<number> {
@@ -78,7 +78,7 @@ async function runScenes(scene: Scene): Promise<void> {
   expect((await scene.prompt(sessionId, question)) === "end_turn", "the turn ends well");
   const fixed = await readFile(join(scene.folder, "sum.js"), "utf8");
   expect(fixed.includes("a - b"), "the file is changed");
-  expect(scene.questions === 1, "the edit was asked for once");
+  expect(scene.questions === 1, "one question was asked, for the edit");
 
   await scene.title("Cancel in the middle, and go on");
   expect(
@@ -91,7 +91,7 @@ async function runScenes(scene: Scene): Promise<void> {
   expect((await scene.prompt(sessionId, planQuestion)) === "end_turn", "the plan is made");
   expect((await readFile(join(scene.folder, "sum.js"), "utf8")) === fixed, "planning changes nothing");
 
-  await scene.title("Close the session, come back, and find it as it was");
+  await scene.title("Close the session and load it again");
   await scene.agent.request("session/close", { sessionId });
   const before = scene.count;
   await scene.agent.request("session/load", { sessionId, cwd: scene.folder, mcpServers: [] });
@@ -99,13 +99,13 @@ async function runScenes(scene: Scene): Promise<void> {
   expect(scene.count > before + 10, "the conversation is shown again");
 }
 
-/** The stage: what has been seen so far, and how questions are answered. */
+/** Client side of the demo: prints and counts updates, and answers questions. */
 class Scene {
   readonly folder: string;
   readonly printer: Printer;
   editor: Editor | undefined;
   questions = 0;
-  /** Updates seen. */
+  /** Number of received updates. */
   count = 0;
   readonly #style: Style;
   #onChunk: (() => void) | undefined;
@@ -130,7 +130,7 @@ class Scene {
     return sessionId;
   }
 
-  /** Answers the stop reason. */
+  /** Sends a prompt and returns the stop reason. */
   async prompt(
     sessionId: string,
     text: string,
@@ -191,7 +191,7 @@ async function makeRepository(folder: string): Promise<void> {
   await promisify(execFile)("git", ["init", "--quiet"], { cwd: folder });
 }
 
-/** The person's own configuration and sessions are left alone: the server gets folders of its own. */
+/** Environment with separate folders, so that the demo does not touch the user's configuration and sessions. */
 function demoEnvironment(folder: string, url: string): Record<string, string | undefined> {
   const own = join(folder, ".demo");
   const config = {
@@ -237,7 +237,7 @@ function firstTurn(folder: string): ScriptedStep[] {
   return [
     {
       paceMs,
-      thought: "The person wants subtract fixed. First see what is there.",
+      thought: "The user wants subtract fixed. First read the code.",
       text: "I read the code and its test first.",
       calls: [
         { tool: "todowrite", input: { todos: todos(0) } },

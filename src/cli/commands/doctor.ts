@@ -18,7 +18,7 @@ import { damageFindings } from "./store-findings.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 import { version } from "../command-line/version.ts";
 
-/** Says what is configured, what works, and what to do. Answers 1 when something must be done first. */
+/** Checks the configuration, providers and storage. Returns 1 when the user must fix something. */
 export async function doctor(call: Call): Promise<number> {
   const { app, project } = await openLocalApp(call.text("cwd"));
   const findings = [
@@ -74,18 +74,18 @@ function modelFinding({ models }: Project): Finding {
 
 function unknownContext(model: Model, models: Project["models"]): string {
   const { provider, model: id } = model.ref;
-  const asked = models.mayAskWindow(model) ? "The server is asked for it at the first prompt. " : "";
-  return `${asked}While it is unknown, conversations are not compacted automatically: set limit.context for ${id} under provider.${provider}.models.`;
+  const hint = models.mayAskWindow(model) ? "The server is asked for it at the first prompt. " : "";
+  return `${hint}While it is unknown, conversations are not compacted automatically: set limit.context for ${id} under provider.${provider}.models.`;
 }
 
-/** A project that waits works, with less; that is for the person to decide. */
+/** Reports settings that wait for consent. Not a problem: the project works without them. */
 function consentFindings({ consent }: Project): Finding[] {
   if (consent === undefined) return [];
   const found = `${consent.wants.length} settings wait for your consent: fairlead trust add ${consent.folder}`;
   return [{ what: "Trust", found }];
 }
 
-/** What was read and has no meaning here; nothing need be done. */
+/** Lists settings that were read but have no effect; no action needed. */
 async function noteFindings(app: App, { workspace }: Project): Promise<Finding[]> {
   const { loaded } = await app.projects.readConfiguration(workspace.cwd);
   return loaded.notes.map((note) => ({ what: "Note", found: note }));
@@ -93,17 +93,21 @@ async function noteFindings(app: App, { workspace }: Project): Promise<Finding[]
 
 async function storeFinding({ data }: UserFolders): Promise<Finding> {
   const problem = await findWriteProblem(data);
-  if (problem === undefined) return { what: "Sessions", found: `kept in ${data}` };
-  return { what: "Sessions", found: "cannot be kept", todo: adviseWritable(data, "XDG_DATA_HOME", problem) };
+  if (problem === undefined) return { what: "Sessions", found: `stored in ${data}` };
+  return {
+    what: "Sessions",
+    found: "cannot be stored",
+    todo: adviseWritable(data, "XDG_DATA_HOME", problem),
+  };
 }
 
-/** Reports what is no regular file where the log or compiled code should be. */
+/** Reports special files, such as pipes, in place of the log or the compile cache. */
 function specialFileFindings({ logPath, folders }: App): Finding[] {
   const log = lstatSync(logPath, { throwIfNoEntry: false });
   const isLogOdd = log !== undefined && !log.isFile() && !log.isSymbolicLink();
   const code = unreadableEntry(join(folders.cache, "code"));
   return [
-    ...(isLogOdd ? [specialFileFinding("Log", "cannot be kept", logPath)] : []),
+    ...(isLogOdd ? [specialFileFinding("Log", "cannot be written", logPath)] : []),
     ...(code === undefined ? [] : [specialFileFinding("Cache", "is not used: starts are slower", code)]),
   ];
 }
@@ -114,7 +118,7 @@ const specialFileFinding = (what: string, found: string, path: string): Finding 
   todo: `${path} is not a regular file. Move it away.`,
 });
 
-/** Reports variables that should name folders and are ignored. */
+/** Reports ignored folder variables: their values are not absolute paths. */
 function variableFindings(): Finding[] {
   return ignoredVariables(process).map((name) => ({
     what: "Environment",
@@ -123,14 +127,19 @@ function variableFindings(): Finding[] {
   }));
 }
 
-/** What else is kept, where it cannot be. */
+/** Reports log and cache folders that are not writable. */
 async function folderFindings({ state, cache }: UserFolders): Promise<Finding[]> {
-  const kept = [
-    { what: "Log", found: "cannot be kept", folder: state, variable: "XDG_STATE_HOME" },
-    { what: "Cache", found: "cannot be kept: starts are slower", folder: cache, variable: "XDG_CACHE_HOME" },
+  const locations = [
+    { what: "Log", found: "cannot be written", folder: state, variable: "XDG_STATE_HOME" },
+    {
+      what: "Cache",
+      found: "cannot be written: starts are slower",
+      folder: cache,
+      variable: "XDG_CACHE_HOME",
+    },
   ];
-  const problems = await Promise.all(kept.map(({ folder }) => findWriteProblem(folder)));
-  return kept.flatMap(({ what, found, folder, variable }, index) => {
+  const problems = await Promise.all(locations.map(({ folder }) => findWriteProblem(folder)));
+  return locations.flatMap(({ what, found, folder, variable }, index) => {
     const problem = problems[index];
     return problem === undefined ? [] : [{ what, found, todo: adviseWritable(folder, variable, problem) }];
   });
@@ -139,7 +148,7 @@ async function folderFindings({ state, cache }: UserFolders): Promise<Finding[]>
 const adviseWritable = (folder: string, variable: string, problem: string): string =>
   `Make ${folder} writable, or set HOME or ${variable} to a place that is: ${problem}`;
 
-/** Why nothing can be kept in a folder, which is made if it is not there. */
+/** Returns why a folder is not writable; undefined when it is. Creates a missing folder. */
 async function findWriteProblem(folder: string): Promise<string | undefined> {
   const probe = join(folder, `.probe-${process.pid}`);
   try {

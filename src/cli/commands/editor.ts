@@ -14,32 +14,32 @@ import { messageOf } from "../../base/errors.ts";
 import { version } from "../command-line/version.ts";
 
 export interface EditorOptions {
-  /** For the server, beside what it inherits. */
+  /** The server's environment. */
   env: Readonly<Record<string, string | undefined>>;
-  /** Logs everything, on stderr too. */
+  /** Whether to log everything, also to stderr. */
   isVerbose?: boolean;
   onUpdate(update: SessionUpdate, sessionId: string): void;
   /** Aborts when the turn no longer waits for the answer. */
   onPermission(request: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionResponse>;
 }
 
-/** A client of the same server that editors start, in a process of its own. */
+/** An ACP client connected to a server in a child process, started as editors start it. */
 export interface Editor {
   readonly agent: ClientContext;
-  /** The server's process. */
+  /** The server's process id. */
   readonly pid: number | undefined;
   close(): Promise<void>;
 }
 
-/** How long the server may take to end before it is killed. */
-const endLimitMs = 5_000;
+/** Time for the server to exit before it is killed. */
+const exitTimeoutMs = 5_000;
 
 export async function startEditor(options: EditorOptions): Promise<Editor> {
   const program = fileURLToPath(new URL("../bin/fairlead.js", import.meta.url));
   const child = spawn(process.execPath, [program, "acp", ...(options.isVerbose ? ["--verbose"] : [])], {
     stdio: ["pipe", "pipe", "inherit"],
     env: options.env,
-    // A terminal interrupts all of its group; what an interrupt means is decided here.
+    // Its own process group: Ctrl-C must reach this process only, which decides what to do.
     detached: process.platform !== "win32",
   });
   const ended = new Promise<void>((resolve) => {
@@ -60,14 +60,14 @@ export async function startEditor(options: EditorOptions): Promise<Editor> {
     pid: child.pid,
     close: async () => {
       child.stdin.end();
-      const kill = setTimeout(() => child.kill("SIGKILL"), endLimitMs);
+      const kill = setTimeout(() => child.kill("SIGKILL"), exitTimeoutMs);
       await ended;
       clearTimeout(kill);
     },
   };
 }
 
-/** Why a request failed, in the words that are meant for a person. */
+/** Returns the reason of a failed request as text for the user. */
 export function getErrorReason(error: unknown): string {
   const data = error instanceof RequestError ? error.data : undefined;
   const isDetailed = typeof data === "object" && data !== null && "details" in data;
@@ -75,5 +75,5 @@ export function getErrorReason(error: unknown): string {
   return reason.replace(clientPrefix, "");
 }
 
-/** Clients go by them; they say nothing to a person. */
+/** Prefix for clients, removed from texts for the user. */
 const clientPrefix = /^Authentication required: /;

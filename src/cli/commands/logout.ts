@@ -6,12 +6,12 @@ import { openApp } from "../local-app.ts";
 import { print } from "../terminal/output.ts";
 import { UsageError } from "../command-line/usage.ts";
 
-/** Takes stored keys away. Those in the environment and in configuration files stay where they are. */
+/** Removes stored keys, but not those in the environment and in configuration files. */
 export async function logout(call: Call): Promise<number> {
   const { folders } = openApp();
   if (call.has("organization")) {
     await rm(organizationFile(folders.data), { force: true });
-    await print("No organisation's configuration counts any more.");
+    await print("Removed the organisation's configuration.");
     return 0;
   }
   const stored = Object.keys(await loadCredentials(folders.data));
@@ -21,7 +21,7 @@ export async function logout(call: Call): Promise<number> {
   }
   for (const provider of selectProviders(call, stored)) {
     await saveCredential(folders.data, provider, undefined);
-    await print(`The key of ${provider} is taken away.`);
+    await print(`Removed the key of ${provider}.`);
   }
   return 0;
 }

@@ -4,7 +4,7 @@ import { discoverModels } from "./discover.ts";
 import { openLocalApp } from "../local-app.ts";
 import { printJson, printTable, writeNotice } from "../terminal/output.ts";
 
-/** Prints the models that can be used now; with --discover the providers are asked for theirs before. */
+/** Prints the usable models. With --discover, first asks the providers for their models. */
 export async function models(call: Call): Promise<number> {
   const [provider] = call.operands;
   const { app, project: before } = await openLocalApp(call.text("cwd"));

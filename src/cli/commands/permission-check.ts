@@ -4,27 +4,27 @@ import { explainShell } from "../../shell/analysis.ts";
 import type { Action, Rule } from "../../permission/rule.ts";
 import type { ShellContext } from "../../shell/part.ts";
 
-/** What is decided over one part of a command line. */
+/** The decision on one part of a command line. */
 export interface CheckedPart {
   permission: string;
   text: string;
   action: Action;
-  /** Absent where none matched. */
+  /** Absent when no rule matched. */
   rule?: Rule;
-  /** What the part does, and why it is decided so. */
+  /** What the part does, and why this was decided. */
   reason: string;
 }
 
 export interface CheckedCommand {
   command: string;
-  /** As strict as the strictest part. */
+  /** The strictest action of its parts. */
   action: Action;
   parts: CheckedPart[];
 }
 
 const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 };
 
-/** Decides over a command line as a running agent would before it asks anybody. Runs nothing. */
+/** Evaluates a command line as a running agent would before asking the user. Does not run it. */
 export function checkCommand(command: string, context: ShellContext, authority: Authority): CheckedCommand {
   const parts = explainShell(command.trim(), context).flatMap(
     ({ permission, always, ...subject }): CheckedPart[] => {
@@ -48,7 +48,7 @@ export function checkCommand(command: string, context: ShellContext, authority: 
   return { command, action, parts };
 }
 
-/** For a person: a line for the command and one for each part. */
+/** Formats the decision: a line for the command and one for each part. */
 export function describeCheck({ command, action, parts }: CheckedCommand): string {
   const lines = parts.map(
     (part) => `  ${part.action.padEnd(5)} ${part.permission.padEnd(18)} ${part.text}  (${part.reason})`,

@@ -6,7 +6,7 @@ import { openLocalApp } from "../local-app.ts";
 import { print, printJson, printTable, writeNotice } from "../terminal/output.ts";
 import { UsageError } from "../command-line/usage.ts";
 
-/** `fairlead permissions check`: says what the rules decide over command lines. Runs none of them. */
+/** Shows what the rules decide for command lines, without running them. */
 export async function checkCommands(call: Call): Promise<number> {
   const check = await openCheck(call.text("cwd") ?? ".", call.text("agent"));
   const toLine = (checked: CheckedCommand) =>
@@ -21,14 +21,15 @@ export async function checkCommands(call: Call): Promise<number> {
   return 0;
 }
 
-/** What a person approved for good, with the numbers by which it is taken back. */
+/** Lists permanent approvals with the numbers that `revoke` takes. */
 export async function listApprovals(call: Call): Promise<number> {
   const approvals = (await openApprovals(call)).list();
   const rows = approvals.map(({ permission, pattern }, at) => [String(at + 1), permission, pattern]);
   if (call.has("json"))
     await printJson(approvals.map(({ permission, pattern }) => ({ permission, pattern })));
   else await printTable([{ name: "no", right: true }, { name: "permission" }, { name: "pattern" }], rows);
-  if (rows.length === 0 && !call.has("json")) await print("Nothing is approved for good in this project.");
+  if (rows.length === 0 && !call.has("json"))
+    await print("There are no permanent approvals in this project.");
   return 0;
 }
 
@@ -43,7 +44,7 @@ export async function revokeApprovals(call: Call): Promise<number> {
   });
   for (const approval of wanted) {
     await approvals.revoke(approval);
-    await print(`Taken back: ${approval.permission} ${approval.pattern}`);
+    await print(`Revoked: ${approval.permission} ${approval.pattern}`);
   }
   return 0;
 }
@@ -53,7 +54,7 @@ async function openApprovals(call: Call): Promise<Approvals> {
   return app.records.openApprovals(project.id);
 }
 
-/** With the rules, limits and approvals that a session of the folder would have. */
+/** Creates a check with the rules, limits and approvals of a session in the folder. */
 async function openCheck(
   folder: string,
   name: string | undefined,
@@ -69,7 +70,7 @@ async function openCheck(
   return (command) => checkCommand(command, context, authority);
 }
 
-/** Ended by a line feed alone, as a shell ends them: other ends of lines belong to the command. */
+/** Splits the input at line feeds only, as shells do: other line separators belong to the command. */
 async function* readLines(input: NodeJS.ReadStream): AsyncIterable<string> {
   input.setEncoding("utf8");
   let open = "";

@@ -8,10 +8,10 @@ import { isEnabled } from "../../model/catalog/usable-providers.ts";
 import type { Project } from "../../conversation/project.ts";
 import type { Finding } from "./finding.ts";
 
-/** Models of a server that are named. */
+/** Models named in one finding. */
 const namedModels = 8;
 
-/** Asks each usable provider whether it works, all at once. A problem is a todo where the chosen model needs it. */
+/** Checks all usable providers in parallel. A problem is a todo if the chosen model needs the provider, else a note. */
 export async function providerFindings({ models }: Project, isOffline: boolean): Promise<Finding[]> {
   const chosen = models.defaultModel();
   const ref = chosen.outcome === "found" ? chosen.model.ref : undefined;
@@ -35,7 +35,7 @@ function describe({ id, baseURL, keyFrom }: ProviderSummary): string {
 
 interface CheckedProvider {
   readonly provider: ProviderSummary;
-  /** The chosen model, where it is the provider's. */
+  /** The chosen model, if it belongs to this provider. */
   readonly model: ModelRef | undefined;
   readonly found: string;
 }
@@ -54,16 +54,16 @@ function judge(state: ProviderState, { provider, model, found }: CheckedProvider
       const names = state.models.slice(0, namedModels).join(", ");
       const more = state.models.length > namedModels ? ", …" : "";
       const lacks = `${provider.id} does not list the model ${model?.model}. It has ${names}${more}.`;
-      // Hosted providers leave out names under which they serve a model as well.
+      // Hosted providers do not list all names of their models.
       const isHosted = !provider.local && presets.some(({ id }) => id === provider.id);
-      if (isHosted) return { found, note: `${lacks} The model may work all the same.` };
+      if (isHosted) return { found, note: `${lacks} The model may still work.` };
       const pull = provider.id === "ollama" ? ` Get it with "ollama pull ${model?.model}", or` : "";
       return { found, todo: `${lacks}${pull} set "model" to one of these.` };
     }
   }
 }
 
-/** Names what is configured for other programs and cannot be used here. */
+/** Reports providers and MCP files that are configured but not usable. */
 export async function unusedFindings({ config, models, workspace }: Project): Promise<Finding[]> {
   const usable = new Set(models.providers().map(({ id }) => id));
   const unused = Object.keys(config.provider ?? {}).filter((id) => !usable.has(id) && isEnabled(id, config));

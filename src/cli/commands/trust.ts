@@ -7,7 +7,7 @@ import type { Call } from "../command-line/command.ts";
 import { openLocalApp } from "../local-app.ts";
 import { print, printJson } from "../terminal/output.ts";
 
-/** The folders whose own configuration counts. */
+/** Lists the trusted folders. */
 export async function listTrusted(call: Call): Promise<number> {
   const { app } = await openLocalApp();
   const folders = await app.records.trust.list();
@@ -24,25 +24,25 @@ export async function addTrust({ operands }: Call): Promise<number> {
   const folder = resolve(operands[0] ?? ".");
   const { consent } = (await openLocalApp(folder)).project;
   if (consent === undefined) {
-    await show(`Nothing in the configuration of ${folder} waits for trust.`);
+    await show(`Nothing in the configuration of ${folder} needs your trust.`);
     return 0;
   }
   await consent.accept();
   await show(describeConsent(consent));
   await show(
-    `\n${consent.folder} is trusted as it is now; when that configuration changes you are asked again.`,
+    `\n${consent.folder} is trusted as it is now; you are asked again when its configuration changes.`,
   );
   return 0;
 }
 
-/** A folder that is gone can be taken back too. */
+/** Revokes trust, also for a folder that no longer exists. */
 export async function revokeTrust({ operands }: Call): Promise<number> {
   const folder = resolve(operands[0] ?? ".");
   const { app } = await openLocalApp();
   const path = await realpath(folder).catch(() => folder);
   const root = (await findWorktree(path).catch(() => undefined)) ?? path;
   const isRevoked = await app.records.trust.revoke(root);
-  await show(isRevoked ? `${root} is not trusted any more.` : `${root} was not trusted.`);
+  await show(isRevoked ? `${root} is no longer trusted.` : `${root} was not trusted.`);
   return isRevoked ? 0 : 1;
 }
 

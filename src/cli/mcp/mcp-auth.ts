@@ -13,7 +13,7 @@ export interface TerminalFlow {
   opensBrowser: boolean;
 }
 
-/** Authorizes a server with the person at this terminal, who gets the address on stderr. Ctrl-C ends it. */
+/** Authorizes a server with the user at this terminal. Prints the address to stderr; Ctrl-C cancels. */
 export async function authorizeAtTerminal({
   server,
   store,
@@ -37,7 +37,7 @@ export async function authorizeAtTerminal({
   }
 }
 
-/** Undefined where the person has what they wanted. */
+/** Converts an outcome into an error; undefined on success. */
 export function toFailure(outcome: AuthorizeOutcome, server: RemoteServer): UserError | undefined {
   switch (outcome.outcome) {
     case "authorized":
@@ -46,39 +46,40 @@ export function toFailure(outcome: AuthorizeOutcome, server: RemoteServer): User
     case "declined":
       return new UserError(`"${server.name}" was not authorized: access was denied.`);
     case "cancelled":
-      return new UserError(`"${server.name}" was not authorized: you stopped it.`);
+      return new UserError(`"${server.name}" was not authorized: you cancelled it.`);
     case "failed":
       return new UserError(`"${server.name}" was not authorized: ${outcome.reason}`);
   }
 }
 
-/** A browser on another computer cannot come back here, but the person can bring the address where it ended. */
+/**
+ * Reads the callback address from stdin: a browser on another computer cannot open it, but the user can copy it here.
+ */
 class PastedAddress {
   #lines: ReturnType<typeof createInterface> | undefined;
 
   listen(address: string): void {
-    const back = new URL(address).searchParams.get("redirect_uri") ?? "";
+    const callback = new URL(address).searchParams.get("redirect_uri") ?? "";
     this.#lines = createInterface({ input: process.stdin });
-    this.#lines.on("line", (line) => void forwardToCallback(line, back));
+    this.#lines.on("line", (line) => void forwardToCallback(line, callback));
   }
 
   end(): void {
     this.#lines?.close();
-    // An open terminal would keep the program waiting.
+    // An open stdin would keep the process alive.
     process.stdin.destroy();
   }
 }
 
-/** Goes where the browser could not; only what was asked of it counts, whatever host the line names. */
-async function forwardToCallback(line: string, back: string): Promise<void> {
+/** Requests the callback address with the query of the pasted line. Ignores the line's host. */
+async function forwardToCallback(line: string, callback: string): Promise<void> {
   const query = URL.parse(line.trim())?.search;
-  if (!query)
-    return writeToStderr("That is no address. Paste the whole line of the browser's address bar.\n");
+  if (!query) return writeToStderr("Not an address. Paste the complete line of the browser's address bar.\n");
   try {
-    const { status } = await fetch(new URL(query, back));
+    const { status } = await fetch(new URL(query, callback));
     if (status >= 400) writeToStderr("That address does not belong to this authorization.\n");
   } catch {
-    writeToStderr("That came too late: begin again.\n");
+    writeToStderr("Too late: start again.\n");
   }
 }
 

@@ -12,11 +12,11 @@ import type { Project } from "../../conversation/project.ts";
 import { writeNotice } from "../terminal/output.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 
-/** One configured server, after it was connected to or that was given up. */
+/** A configured server and its state after the connection attempt. */
 interface ServerRow {
   readonly name: string;
   readonly type: "local" | "remote";
-  /** The command or the address, without what could be secret. */
+  /** The command or the address, without secrets. */
   readonly where: string;
   readonly state: "connected" | "needs authorization" | "failed" | "disabled";
   /** Why it is not connected, or what to do. */
@@ -24,14 +24,14 @@ interface ServerRow {
   readonly tools: readonly string[];
   readonly prompts: readonly string[];
   readonly resources: readonly string[];
-  /** What of its offers is left out and why. */
+  /** Which of its tools, prompts and resources are omitted, and why. */
   readonly notes: readonly string[];
 }
 
-/** How long a server may take; they are connected to all at once. */
-const waitMs = 20_000;
+/** Time limit per server; all servers connect in parallel. */
+const connectTimeoutMs = 20_000;
 
-/** Connects to every configured server, prints how that went, and ends them. */
+/** Connects to every configured server, prints their states, and stops them. */
 export async function listServers(app: App, project: Project, isJson: boolean): Promise<void> {
   const { cwd, roots } = project.workspace;
   const { servers: settings, disabled, problems } = serverList(project.config, nothingGiven, cwd);
@@ -42,7 +42,7 @@ export async function listServers(app: App, project: Project, isJson: boolean): 
   await app.close();
   for (const problem of problems) writeNotice(showInvisible(problem));
   if (isJson) return print(JSON.stringify(rows, undefined, 2));
-  if (rows.length === 0) print('No MCP server is configured. They stand under "mcp" in fairlead.json.');
+  if (rows.length === 0) print('No MCP servers are configured. Add them under "mcp" in fairlead.json.');
   for (const line of toTable(rows, styleFor(process.stdout, process.env))) print(line);
 }
 
@@ -50,7 +50,7 @@ const noElicitation = { forms: false, urls: false };
 
 async function connect(server: McpServer): Promise<ServerRow> {
   server.start();
-  await orAfter(server.settled(), waitMs, undefined);
+  await orAfter(server.settled(), connectTimeoutMs, undefined);
   const { settings, offers } = server;
   return {
     ...describeBriefly(settings),
@@ -80,7 +80,7 @@ function getState({ status, settings: { name } }: McpServer): Pick<ServerRow, "s
     case "waiting":
     case "connecting":
     case "ended":
-      return { state: "failed", reason: `it did not answer within ${waitMs / 1000} s` };
+      return { state: "failed", reason: `it did not answer within ${connectTimeoutMs / 1000} s` };
   }
 }
 

@@ -8,7 +8,7 @@ import { openLocalApp } from "../local-app.ts";
 import { print, writeNotice } from "../terminal/output.ts";
 import { UsageError } from "../command-line/usage.ts";
 
-/** Connects to the configured servers and says how they are. */
+/** Lists the MCP servers and their status. */
 export async function listMcp(call: Call): Promise<number> {
   const { app, project } = await openLocalApp();
   const { listServers } = await import("./mcp-list.ts");
@@ -17,7 +17,7 @@ export async function listMcp(call: Call): Promise<number> {
   return 0;
 }
 
-/** Lets the program use a remote server, in the person's browser. */
+/** Authorizes the program for a remote server in the user's browser. */
 export async function authorizeMcp(call: Call): Promise<number> {
   const [name = ""] = call.operands;
   const { app, project } = await openLocalApp();
@@ -32,7 +32,7 @@ export async function authorizeMcp(call: Call): Promise<number> {
   return exitCodes[outcome.outcome];
 }
 
-/** Forgets what a server gave. */
+/** Removes the stored authorization of a server. */
 export async function logoutMcp(call: Call): Promise<number> {
   const [name] = call.operands;
   if (call.has("all")) return logoutAll();
@@ -50,17 +50,19 @@ const exitCodes: Readonly<Record<AuthorizeOutcome["outcome"], number>> = {
 
 function describeSuccess({ outcome }: AuthorizeOutcome, { name }: RemoteServer): string {
   return outcome === "notNeeded"
-    ? `"${name}" answers without being authorized.`
+    ? `"${name}" works without authorization.`
     : `"${name}" is authorized. Sessions that are open use it after /mcp reconnect ${name}.`;
 }
 
-/** A server is named as in the configuration, or by its address, for it may have gone from there. */
+/** Removes an authorization by name, or by address when the server is no longer configured. */
 async function logout(name: string): Promise<number> {
   const { app, project } = await openLocalApp();
   const url = URL.canParse(name) ? name : findRemoteServer(project, name).url;
   const isForgotten = await app.authorizations.forget(url);
-  const done = isForgotten ? `The authorization of ${url} is forgotten here.` : `Nothing was kept of ${url}.`;
-  await print(showInvisible(done));
+  const result = isForgotten
+    ? `Removed the authorization of ${url}.`
+    : `No authorization of ${url} is stored.`;
+  await print(showInvisible(result));
   return 0;
 }
 
@@ -69,9 +71,9 @@ async function logoutAll(): Promise<number> {
   const all = await app.authorizations.list();
   for (const { serverUrl } of all) {
     await app.authorizations.forget(serverUrl);
-    await print(showInvisible(`The authorization of ${serverUrl} is forgotten here.`));
+    await print(showInvisible(`Removed the authorization of ${serverUrl}.`));
   }
-  if (all.length === 0) await print("Nothing was kept of any server.");
+  if (all.length === 0) await print("No authorizations are stored.");
   return 0;
 }
 
@@ -84,11 +86,11 @@ function findRemoteServer(project: Project, name: string): RemoteServer {
   const remote = servers.filter(({ type }) => type === "remote").map((one) => one.name);
   const known = remote.length === 0 ? "none" : remote.join(", ");
   throw new UserError(
-    `There is no MCP server "${name}"; remote ones that are configured: ${known}.${describePendingConsent(project)}`,
+    `There is no MCP server "${name}"; configured remote servers: ${known}.${describePendingConsent(project)}`,
   );
 }
 
 function describePendingConsent({ consent }: Project): string {
   if (consent === undefined) return "";
-  return ` What the project configures waits for your trust: fairlead trust add ${consent.folder}`;
+  return ` The project's configuration needs your trust: fairlead trust add ${consent.folder}`;
 }

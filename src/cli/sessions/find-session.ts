@@ -5,19 +5,19 @@ import type { SessionStore } from "../../storage/session-store.ts";
 import type { Call } from "../command-line/command.ts";
 import { existingFolder } from "../local-app.ts";
 
-/** Finds the session that a command's first operand names, `last` as its flags --cwd and --all say. */
+/** Finds the session named by the first operand. --cwd and --all select the folder of `last`. */
 export async function findCalledSession(store: SessionStore, call: Call): Promise<SessionInfo> {
   return findSession(store, call.operands[0] ?? "", await getFolderOfLast(call));
 }
 
-/** The folder that `last` looks in: the one of --cwd, else this one; undefined with --all. */
+/** Returns the folder of `last`: --cwd, else the working directory; undefined with --all. */
 export async function getFolderOfLast(call: Call): Promise<string | undefined> {
   return call.has("all") ? undefined : existingFolder(call.text("cwd") ?? ".");
 }
 
 /**
- * Finds a session by its id, by an end of its id, or by `last`: the newest of the folder, or of all folders without one.
- * Throws {@link UserError} where there is none, or more than one.
+ * Finds a session by its id, the end of its id, or `last`: the newest of the folder, or of all folders when undefined.
+ * Throws {@link UserError} when no session or more than one matches.
  */
 export async function findSession(
   store: SessionStore,
@@ -25,7 +25,7 @@ export async function findSession(
   folder: string | undefined,
 ): Promise<SessionInfo> {
   if (given === "last") return newestSession(store, folder);
-  // A table in a narrow terminal shows the end of an id like this.
+  // Tables in narrow terminals truncate ids at the start.
   const name = given.replace(/^…/, "");
   const info = isSessionId(name) ? await store.load(name) : undefined;
   if (info !== undefined) return info;
@@ -50,5 +50,5 @@ async function newestSession(store: SessionStore, folder: string | undefined): P
   );
 }
 
-/** Letters of an id's end that name a session; ids begin alike. */
+/** Minimum letters of an id's end: the beginnings of ids are similar. */
 const minSuffixLength = 6;

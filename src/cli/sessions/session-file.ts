@@ -3,18 +3,18 @@ import { codeOf, messageOf, UserError } from "../../base/errors.ts";
 import { describeIssue } from "../../config/files/expectation.ts";
 import { type SessionFile, sessionFileSchema } from "../../reports/session-file.ts";
 
-/** A session's file is read whole. */
+/** The file is read into memory as a whole. */
 const fileLimitBytes = 256 * 1024 * 1024;
-/** Objects and lists in one another, and children of children among them: ours have a dozen. */
+/** Maximum nesting depth of objects and lists; exported files have about twelve. */
 const depthLimit = 200;
-/** The last moment that a date can say, in milliseconds since 1970 (ECMAScript, 21.4.1.1). */
-const lastTime = 8.64e15;
+/** Maximum time value, in milliseconds since 1970 (ECMAScript, 21.4.1.1). */
+const maxTime = 8.64e15;
 
-/** Reads a file that `sessions export --format json` wrote. Throws {@link UserError} that says why it is none. */
+/** Reads a file written by `sessions export --format json`. Throws {@link UserError} when it is invalid. */
 export async function readSessionFile(path: string): Promise<SessionFile> {
-  const refuse = (why: string) => new UserError(`${path} is no exported session: ${why}.`);
+  const refuse = (why: string) => new UserError(`${path} is not an exported session: ${why}.`);
   const value = parseJson(await readText(path));
-  if (value === undefined) throw refuse("it is not JSON, or was cut off");
+  if (value === undefined) throw refuse("invalid or incomplete JSON");
   const wrong = findInvalidReason(value);
   if (wrong !== undefined) throw refuse(wrong);
   const parsed = sessionFileSchema.safeParse(value);
@@ -29,7 +29,7 @@ export async function readSessionFile(path: string): Promise<SessionFile> {
 async function readText(path: string): Promise<string> {
   try {
     const found = await stat(path);
-    // A pipe would wait for its writer, a device never end.
+    // Reading a pipe or a device may never end.
     if (!found.isFile()) throw new UserError(`${path} is not a file.`);
     if (found.size > fileLimitBytes)
       throw new UserError(
@@ -50,13 +50,13 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** What types do not say: how deep it goes, and times that no clock shows. Looks level by level, however deep. */
+/** Checks what the schema cannot: nesting depth and time ranges. Works level by level, without recursion. */
 function findInvalidReason(value: unknown): string | undefined {
   let level = [value];
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > depthLimit) return `it nests more than ${depthLimit} levels`;
     const records = level.filter((one) => typeof one === "object" && one !== null);
-    if (records.some((one) => "time" in one && !hasTimes(one.time))) return "it has a time that is none";
+    if (records.some((one) => "time" in one && !hasTimes(one.time))) return "it contains an invalid time";
     level = records.flatMap((one) => Object.values(one));
   }
   return undefined;
@@ -65,5 +65,5 @@ function findInvalidReason(value: unknown): string | undefined {
 function hasTimes(time: unknown): boolean {
   if (typeof time !== "object" || time === null) return true;
   const numbers = Object.values(time).filter((moment) => typeof moment === "number");
-  return numbers.every((moment) => moment >= 0 && moment <= lastTime);
+  return numbers.every((moment) => moment >= 0 && moment <= maxTime);
 }

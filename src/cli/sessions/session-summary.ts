@@ -11,24 +11,25 @@ import { print, printJson, writeNotice, sanitizeFor, writeToStderr } from "../te
 
 const agent = "summary";
 
-/** How long a model may take. */
-const limitMs = 180_000;
+const modelTimeoutMs = 180_000;
 
-/** Has a model say in two or three sentences what was done in a session, as for a pull request. */
+/** Lets a model summarise a session in two or three sentences, as for a pull request. */
 export async function summarizeSession(call: Call): Promise<number> {
   const { app, project } = await openLocalApp(call.text("cwd"));
   const store = await app.store();
   const { id, revert } = await findCalledSession(store, call);
   const messages = await collect(withoutReverted(store.messages(id), revert));
-  if (messages.length === 0) throw new UserError(`Nothing was said in ${id} yet.`);
+  if (messages.length === 0) throw new UserError(`The session ${id} has no messages yet.`);
   const model = resolveModel(call, project, project.agents.get(agent)?.model);
   writeToStderr(`Asking ${formatModelRef(model.ref)} …`);
-  const signal = AbortSignal.timeout(limitMs);
+  const signal = AbortSignal.timeout(modelTimeoutMs);
   const end = "Describe what was done.";
   const onRetry = async ({ message }: { message: string }) => writeNotice(message);
   const answer = await askAboutConversation(project, { agent, model, messages, end, onRetry }, signal);
   if (answer.outcome === "failed")
-    throw new UserError(signal.aborted ? `No answer within ${limitMs / 1000} s.` : answer.error.message);
+    throw new UserError(
+      signal.aborted ? `No answer within ${modelTimeoutMs / 1000} s.` : answer.error.message,
+    );
   const summary = answer.text.trim();
   if (summary === "") throw new UserError("The model wrote no summary; try again, or another --model.");
   const { tokens, cost } = answer;

@@ -29,7 +29,7 @@ import { UsageError } from "../command-line/usage.ts";
 
 const defaultListLimit = 50;
 
-/** Sessions of a folder, newest first, or of all folders. */
+/** Lists the sessions of a folder or of all folders, newest first. */
 export async function listSessions(call: Call): Promise<number> {
   const store = await openApp().store();
   const isAll = call.has("all");
@@ -58,7 +58,7 @@ export async function listSessions(call: Call): Promise<number> {
   return 0;
 }
 
-/** What a session is, and its turns. */
+/** Shows a session and its turns. */
 export async function showSession(call: Call): Promise<number> {
   const store = await openApp().store();
   const info = await findCalledSession(store, call);
@@ -99,7 +99,7 @@ export async function showSession(call: Call): Promise<number> {
   return 0;
 }
 
-/** Writes a session as Markdown for people or as JSON for programs and `sessions import`. */
+/** Exports a session as Markdown, or as JSON for programs and `sessions import`. */
 export async function exportSession(call: Call): Promise<number> {
   const store = await openApp().store();
   const info = await findCalledSession(store, call);
@@ -115,7 +115,7 @@ export async function exportSession(call: Call): Promise<number> {
   } catch (error) {
     const isThere = codeOf(error) === "EEXIST";
     throw new UserError(
-      isThere ? `${output} is there already; --force replaces it.` : `${output}: ${messageOf(error)}`,
+      isThere ? `${output} already exists; --force overwrites it.` : `${output}: ${messageOf(error)}`,
       { cause: error },
     );
   }
@@ -123,7 +123,7 @@ export async function exportSession(call: Call): Promise<number> {
   return 0;
 }
 
-/** Stores sessions from files that `sessions export --format json` wrote. */
+/** Imports sessions from files written by `sessions export --format json`. */
 export async function importSessions(call: Call): Promise<number> {
   const { app, project } = await openLocalApp(call.text("cwd"));
   const store = await app.store();
@@ -135,7 +135,7 @@ export async function importSessions(call: Call): Promise<number> {
   return 0;
 }
 
-/** Deletes sessions; asks first on a terminal, unless each id was typed in full or with --yes. */
+/** Deletes sessions. Asks first on a terminal, unless all ids are given in full or --yes is set. */
 export async function deleteSessions(call: Call): Promise<number> {
   const store = await openApp().store();
   const folder = await getFolderOfLast(call);
@@ -154,7 +154,7 @@ export async function deleteSessions(call: Call): Promise<number> {
   return exitCodes.done;
 }
 
-/** Asks on a terminal. Without one the end of an id is enough, but `last` throws {@link UsageError}. */
+/** Asks on a terminal. Without one, ids are accepted, but `last` throws {@link UsageError}. */
 async function confirmDeletion(
   sessions: readonly SessionInfo[],
   newest: SessionInfo | undefined,
@@ -169,7 +169,7 @@ async function confirmDeletion(
   const questions = createLineQuestions(process.stdin, process.stderr);
   const what = sessions.length === 1 ? "this session" : `these ${sessions.length} sessions`;
   try {
-    return await questions.confirm(`Delete ${what} with all that is stored of it?`, false);
+    return await questions.confirm(`Delete ${what} and all stored data?`, false);
   } catch (error) {
     if (!(error instanceof QuestionsCancelledError)) throw error;
     writeNotice(error.message);
@@ -179,7 +179,7 @@ async function confirmDeletion(
   }
 }
 
-/** What was used and spent, by model, day, folder or session. */
+/** Shows token usage and cost by model, day, folder or session. */
 export async function sessionStats(call: Call): Promise<number> {
   const store = await openApp().store();
   const since = Date.now() - (call.number("days") ?? Number.POSITIVE_INFINITY) * 24 * 60 * 60 * 1000;
@@ -193,9 +193,8 @@ export async function sessionStats(call: Call): Promise<number> {
     sessions++;
     for await (const message of store.messages(id))
       if (message.info.time.created >= since) {
-        const { info: said } = message;
-        const model = said.role === "assistant" ? said.model : undefined;
-        stats.add(getGroupName(by, { time: said.time.created, model }, info), message);
+        const model = message.info.role === "assistant" ? message.info.model : undefined;
+        stats.add(getGroupName(by, { time: message.info.time.created, model }, info), message);
       }
     const { titleCall } = info;
     if (titleCall !== undefined && titleCall.time >= since)
@@ -240,8 +239,8 @@ async function formatMarkdown(store: SessionStore, info: SessionInfo): Promise<s
 }
 
 function toRow({ id, time, cost, title }: SessionInfo): string[] {
-  const put = time.archived === undefined ? "" : "(archived) ";
-  return [id, formatTime(time.updated), formatCost(cost), `${put}${title ?? ""}`];
+  const prefix = time.archived === undefined ? "" : "(archived) ";
+  return [id, formatTime(time.updated), formatCost(cost), `${prefix}${title ?? ""}`];
 }
 
 function describeSummary({ summary }: SessionInfo): string {
@@ -255,7 +254,7 @@ function describeEmptyList(cwd: string | undefined): string {
     : `There is no session in ${cwd}. --all shows those of all folders.`;
 }
 
-/** Local time, sortable. */
+/** Formats milliseconds since 1970 as local time, sortable. */
 function formatTime(ms: number): string {
   const date = new Date(ms);
   const local = new Date(ms - date.getTimezoneOffset() * 60_000);

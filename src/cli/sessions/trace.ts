@@ -6,7 +6,7 @@ import { print, printJson, toCell } from "../terminal/output.ts";
 import { type Style, styleFor } from "../terminal/style.ts";
 import { UsageError } from "../command-line/usage.ts";
 
-/** Shows the time line of a session's turns. */
+/** Shows the timeline of a session's turns. */
 export async function trace(call: Call): Promise<number> {
   const store = await openApp().store();
   const { id } = await findCalledSession(store, call);
@@ -43,23 +43,23 @@ function formatTurn({ turn, ...trace }: TurnTrace & { turn: number }, style: Sty
   ];
 }
 
-/** Characters of one span's name, and of its note. */
+/** Maximum characters of a span's name and of its note. */
 const textLimit = 100;
-/** Columns before them. */
+/** Columns before the name. */
 const leadWidth = 33;
 
 function formatSpan({ kind, what, startMs, lengthMs, note }: Span, style: Style): string {
   const when = `+${formatSeconds(startMs)}`.padStart(10);
   const length = (lengthMs === undefined ? "never" : formatSeconds(lengthMs)).padStart(9);
-  const room = (process.stdout.columns || Number.POSITIVE_INFINITY) - leadWidth;
-  const named = truncate(what, room);
-  return `${when} ${length}  ${style.cyan(kind.padEnd(7))}  ${named}  ${style.dim(truncate(note, room - named.length))}`;
+  const width = (process.stdout.columns || Number.POSITIVE_INFINITY) - leadWidth;
+  const name = truncate(what, width);
+  return `${when} ${length}  ${style.cyan(kind.padEnd(7))}  ${name}  ${style.dim(truncate(note, width - name.length))}`;
 }
 
-/** With room for a word at least. */
-function truncate(text: string, room: number): string {
+/** Truncates text to a width, but not below eight characters. */
+function truncate(text: string, width: number): string {
   const line = toCell(text);
-  const limit = Math.min(textLimit, Math.max(8, room));
+  const limit = Math.min(textLimit, Math.max(8, width));
   return line.length <= limit ? line : `${line.slice(0, limit - 1)}…`;
 }
 

@@ -10,14 +10,14 @@ export interface StartCommand {
   readonly args: readonly string[];
 }
 
-/** An editor that speaks the protocol, and what it must be told. */
+/** An ACP editor and its configuration. */
 export interface EditorKind {
   readonly id: string;
   readonly name: string;
-  /** Where the snippet belongs, in words. */
+  /** Where to put the snippet, for the user. */
   readonly where: string;
   snippet(start: StartCommand): string;
-  /** For editors whose settings are JSON: the file and what is set in it. */
+  /** The settings file and its new values, for editors with JSON settings. */
   readonly settings?: {
     file(place: Home): string;
     of(start: StartCommand): readonly Setting[];
@@ -78,7 +78,7 @@ export const editors: readonly EditorKind[] = [
   },
 ];
 
-/** The program as an editor finds it that knows no shell: by its name where that is on the path, else by its place. */
+/** Command for an editor that does not know the shell's setup: the name if it is on the PATH, else absolute paths. */
 export function startCommand(env: Env): StartCommand {
   const program = fileURLToPath(new URL("../bin/fairlead.js", import.meta.url));
   const folders = (env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");

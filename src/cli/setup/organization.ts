@@ -9,20 +9,20 @@ import { lockFolderOf } from "../../storage/json/lock.ts";
 import { type Questions, QuestionsCancelledError } from "../terminal/questions.ts";
 import { UsageError } from "../command-line/usage.ts";
 
-/** Where an organisation's server tells its configuration, the first that is there. */
+/** Paths of the configuration on an organisation's server; the first one found is used. */
 const wellKnownPaths = ["/.well-known/fairlead", "/.well-known/opencode"];
 
 const timeoutMs = 15_000;
 const limitBytes = 1_000_000;
 
-/** Fetches an organisation's configuration, shows it, and keeps it as the lowest layer. It is not fetched again by itself. */
+/** Fetches an organisation's configuration, shows it, and stores it as the lowest layer. Never fetched automatically. */
 export async function joinOrganization(address: string, app: App, questions: Questions): Promise<void> {
   if (!/^https?:\/\/./.test(address) || !URL.canParse(address))
     throw new UsageError("--organization takes an address such as https://ai.example.com", "setup");
   const { from, text } = await questions.wait(`Asking ${address}`, fetchConfig(address));
   const config = parseOrganizationConfig(from, text);
   questions.show(`${from} says:`, JSON.stringify(config, undefined, 2));
-  if (!(await questions.confirm("Use this beneath your own configuration?", false)))
+  if (!(await questions.confirm("Use this as the base of your own configuration?", false)))
     throw new QuestionsCancelledError("nothing was stored");
   const path = organizationFile(app.folders.data);
   await rm(path, { force: true });
@@ -32,7 +32,7 @@ export async function joinOrganization(address: string, app: App, questions: Que
     lockFolderOf(app.folders.data),
   );
   questions.say(
-    `Stored in ${path}. Call this again when it changes; fairlead logout --organization takes it away.`,
+    `Stored in ${path}. Run this again when it changes; fairlead logout --organization removes it.`,
   );
 }
 
@@ -62,10 +62,10 @@ async function readLimitedText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** Under the key `config`, or the whole. What is wrong in it is told and left out. */
+/** Parses the object under `config`, or the whole file. Omits invalid settings. */
 function parseOrganizationConfig(from: string, text: string): Record<string, unknown> {
   const { value, problems } = parseConfigFile(from, text);
-  if (!isRecord(value) || problems.length > 0) throw new UserError(`${from} is no JSON object.`);
+  if (!isRecord(value) || problems.length > 0) throw new UserError(`${from} is not a JSON object.`);
   const written = isRecord(value["config"]) ? value["config"] : value;
   const whole = parseConfigFile(from, JSON.stringify(written));
   return checkConfig(whole, whole.value).config;

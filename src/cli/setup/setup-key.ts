@@ -6,16 +6,16 @@ import type { Check, Choice, Questions } from "../terminal/questions.ts";
 import type { ChosenProvider } from "./setup-provider.ts";
 import { UsageError } from "../command-line/usage.ts";
 
-/** Where a provider's key is to come from. */
+/** Where a provider's key comes from. */
 export type KeySource =
   | { from: "nowhere" }
-  /** Stored with the other keys, readable by this person only. */
-  | { from: "person"; key: string }
+  /** Typed or pasted; stored with the other keys, readable by this user only. */
+  | { from: "input"; key: string }
   | { from: "variable"; name: string }
   | { from: "file"; path: string }
   | { from: "command"; command: readonly string[] };
 
-/** Asks, unless the flag says it already. */
+/** Asks for the key's source, unless the flag `given` names it. */
 export async function chooseKey(
   provider: ChosenProvider,
   given: string | undefined,
@@ -24,11 +24,11 @@ export async function chooseKey(
   if (given !== undefined) return parseKeySource(given, questions);
   const { name, keyVariables, isLocal } = provider;
   const known = keyVariables.filter((variable) => env[variable]);
-  const nothing = { value: "none", label: "It needs none" };
+  const nothing = { value: "none", label: "No key needed" };
   const choices: Choice[] = [
     ...(isLocal ? [nothing] : []),
     ...known.map((variable) => ({ value: `env:${variable}`, label: `Use $${variable}`, hint: "it is set" })),
-    { value: "type", label: "Type or paste it", hint: "kept in a file that only you can read" },
+    { value: "type", label: "Type or paste it", hint: "stored in a file that only you can read" },
     { value: "env", label: "From an environment variable" },
     { value: "file", label: "From a file" },
     { value: "command", label: "From a command", hint: "such as a password manager's" },
@@ -43,7 +43,7 @@ export async function chooseKey(
 }
 
 async function askForKey(way: string, questions: Questions): Promise<KeySource> {
-  /** Takes a pasted key as such, whatever the question asks for. */
+  /** Accepts a pasted key even if the question asks for something else. */
   const ask = async (
     question: string,
     toWay: (answer: string) => KeySource,
@@ -58,7 +58,7 @@ async function askForKey(way: string, questions: Questions): Promise<KeySource> 
     case "none":
       return { from: "nowhere" };
     case "type":
-      return { from: "person", key: await questions.secret("The key:", checkKey) };
+      return { from: "input", key: await questions.secret("The key:", checkKey) };
     case "env":
       return ask("The variable's name:", (name) => ({ from: "variable", name }), checkName);
     case "file":
@@ -75,8 +75,8 @@ async function askForKey(way: string, questions: Questions): Promise<KeySource> 
 }
 
 function acceptAsKey(key: string, questions: Questions): KeySource {
-  questions.say("That looks like the key and is taken as it.");
-  return { from: "person", key };
+  questions.say("That looks like a key, so it is used as the key.");
+  return { from: "input", key };
 }
 
 /** Whether a text may be a key: a known token, or one long word of letters and digits. */
@@ -86,11 +86,11 @@ function isLikeKey(text: string): boolean {
   );
 }
 
-/** `stdin`, `none`, `env:NAME`, `file:PATH` or `command:WORDS`. */
+/** Parses `stdin`, `none`, `env:NAME`, `file:PATH` or `command:WORDS`. */
 async function parseKeySource(given: string, questions: Questions): Promise<KeySource> {
   const [, kind = "", rest = ""] = /^(\w+):?(.*)$/s.exec(given) ?? [];
   if (kind === "none") return { from: "nowhere" };
-  if (kind === "stdin") return { from: "person", key: await questions.secret("The key:", checkKey) };
+  if (kind === "stdin") return { from: "input", key: await questions.secret("The key:", checkKey) };
   if (kind === "env" && checkName(rest) === undefined) return { from: "variable", name: rest };
   if (kind === "file" && rest !== "") return { from: "file", path: resolve(rest) };
   if (kind === "command" && checkCommand(rest) === undefined)
@@ -101,14 +101,14 @@ async function parseKeySource(given: string, questions: Questions): Promise<KeyS
   );
 }
 
-/** The options that lead to the key; none where it is stored, known by its variable, or not needed. */
+/** Creates the provider options that name the key's source; empty when it is stored, in a standard variable, or not needed. */
 export function createKeyOptions(
   way: KeySource,
   { keyVariables }: ChosenProvider,
 ): NonNullable<ProviderConfig["options"]> {
   switch (way.from) {
     case "nowhere":
-    case "person":
+    case "input":
       return {};
     case "variable":
       return keyVariables.includes(way.name) ? {} : { apiKey: `{env:${way.name}}` };
@@ -131,7 +131,7 @@ function checkName(name: string): string | undefined {
   return /^[A-Za-z_]\w*$/.test(name) ? undefined : "A variable's name has letters, digits and _ only.";
 }
 
-/** Words with blanks between them, or in quotes. */
+/** Splits at spaces, except in quotes. */
 function splitWords(text: string): string[] {
   return [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
     ([, double, single, plain]) => double ?? single ?? plain ?? "",

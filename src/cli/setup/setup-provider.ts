@@ -6,14 +6,14 @@ import type { Questions } from "../terminal/questions.ts";
 import { readAddress } from "./typed-address.ts";
 import { UsageError } from "../command-line/usage.ts";
 
-/** The provider that the person wants to use. */
+/** The provider that the user chose. */
 export interface ChosenProvider {
   readonly id: string;
   readonly name: string;
   readonly baseURL: string;
-  /** At another address than a known provider's. */
+  /** Whether its address is not that of a known provider. */
   readonly isCustom: boolean;
-  /** On this machine, needs no key. */
+  /** Whether it runs on this machine and needs no key. */
   readonly isLocal: boolean;
   readonly keyVariables: readonly string[];
   readonly models: readonly KnownModel[];
@@ -22,7 +22,7 @@ export interface ChosenProvider {
 
 const customId = "custom";
 
-/** Asks, unless the flags say it already. */
+/** Asks for the provider, unless the flags name it. */
 export async function chooseProvider(
   given: { id?: string | undefined; baseURL?: string | undefined },
   { questions, catalog }: { questions: Questions; catalog: Catalog },
@@ -49,7 +49,7 @@ function checkBaseURL(given: string): void {
   throw new UsageError(`--base-url takes an address such as http://localhost:8000/v1${meant}`, "setup");
 }
 
-/** Answers the id of a provider, or the address of another one as it was typed. */
+/** Returns the id of a provider, or another one's address as typed. */
 async function askForProvider(questions: Questions): Promise<string> {
   const local = presets.filter((preset) => preset.local === true);
   const hosted = presets.filter((preset) => preset.local !== true);
@@ -64,7 +64,7 @@ async function askForProvider(questions: Questions): Promise<string> {
   );
 }
 
-/** Asks until there is an address. One that had to be completed is confirmed first. */
+/** Asks until the answer is an address. Asks for confirmation when it had to be completed. */
 async function askForAddress(questions: Questions, typed?: string): Promise<string> {
   for (let answer = typed; ; answer = undefined) {
     const address = readAddress(
@@ -108,10 +108,10 @@ async function createCustomProvider(
 
 function checkProviderName(name: string): string | undefined {
   if (isKnownToken(name)) return "That looks like a key, not a name.";
-  return /^[a-z\d][a-z\d._-]{0,99}$/.test(name) ? undefined : "Small letters, digits and - only.";
+  return /^[a-z\d][a-z\d._-]{0,99}$/.test(name) ? undefined : "Use lower-case letters, digits and - only.";
 }
 
-/** `api.example.com` is example, an address without a name is local. */
+/** Suggests a name: `example` for `api.example.com`, `local` for an IP address. */
 function suggestName(hostname: string): string {
   const labels = hostname.split(".").filter((label) => /^[a-z]/.test(label));
   return labels.at(-2) ?? labels[0] ?? "local";

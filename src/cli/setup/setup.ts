@@ -29,7 +29,7 @@ import { chooseKey, createKeyOptions, type KeySource } from "./setup-key.ts";
 import { type ChosenProvider, chooseProvider } from "./setup-provider.ts";
 import { UsageError } from "../command-line/usage.ts";
 
-/** Chooses a provider, its key and a model, tries them, stores them, and tells the editor. */
+/** Asks for a provider, its key and a model, tests them, stores them, and shows the editor's configuration. */
 export async function setup(call: Call): Promise<number> {
   if (call.has("editor")) checkEditor(call.text("editor"));
   const wrongName = checkModelName(call.text("model") ?? "");
@@ -53,7 +53,7 @@ interface Setup {
   readonly app: App;
 }
 
-/** What is to be tried and stored. */
+/** The choices to test and store. */
 interface Choices {
   readonly provider: ChosenProvider;
   readonly key: KeySource;
@@ -84,13 +84,13 @@ async function choose(setup: Setup): Promise<Choices> {
       questions.say("It answered.");
       return choices;
     }
-    questions.say(`It did not work: ${failure}`);
-    if (call.has("key-from")) throw new UserError("Nothing was stored; --no-test would store it untried.");
+    questions.say(`The test failed: ${failure}`);
+    if (call.has("key-from")) throw new UserError("Nothing was stored; --no-test stores it without a test.");
     const next = await questions.choose(
       "What now?",
       [
         { value: "again", label: "Choose key and model again" },
-        { value: "keep", label: "Keep it anyway" },
+        { value: "keep", label: "Store it anyway" },
         { value: "stop", label: "Stop" },
       ],
       { suggestion: "again" },
@@ -100,7 +100,7 @@ async function choose(setup: Setup): Promise<Choices> {
   }
 }
 
-/** The server is asked what it has, where the catalog does not know it. */
+/** Asks for a model of the catalog, or of the server's own list when the catalog has none. */
 async function chooseModel(setup: Setup, provider: ChosenProvider, key: KeySource): Promise<string> {
   const { questions } = setup;
   const known = provider.models.map(({ id, name }) => ({ value: id, label: name, hint: id }));
@@ -137,13 +137,13 @@ async function fetchModelIds(
   return [];
 }
 
-/** The key itself, as far as it can be had. */
+/** Returns the key; undefined when its source has none. */
 async function resolveKey(
   setup: Setup,
   provider: ChosenProvider,
   key: KeySource,
 ): Promise<string | undefined> {
-  if (key.from === "person") return key.key;
+  if (key.from === "input") return key.key;
   if (key.from === "variable") return process.env[key.name];
   if (key.from === "command") return runKeyCommand(setup, key.command);
   const filled = await createConfig(setup, { provider, key, model: "" });
@@ -159,13 +159,13 @@ async function runKeyCommand({ questions }: Setup, command: readonly string[]): 
   }
 }
 
-/** The person's configuration with the choices in it, variables and files filled in. */
+/** Creates the user's configuration with the choices applied, and with variables and files substituted. */
 async function createConfig({ app }: Setup, { provider, key, model }: Choices): Promise<Config> {
   const { loaded } = await app.projects.readConfiguration(app.home);
   const options = {
     ...(provider.isCustom && { baseURL: provider.baseURL }),
     ...createKeyOptions(key, provider),
-    ...(key.from === "person" && { apiKey: key.key }),
+    ...(key.from === "input" && { apiKey: key.key }),
   };
   const place = { env: process.env, home: app.home, path: join(app.folders.config, "fairlead.json") };
   const apiKey = await substitute(options.apiKey ?? "", place);
@@ -177,10 +177,10 @@ async function createConfig({ app }: Setup, { provider, key, model }: Choices): 
 }
 
 const testTimeoutMs = 60_000;
-/** Tokens that the trial may cost at most. */
+/** Maximum output tokens of the test request. */
 const testOutputTokens = 64;
 
-/** One small request. Answers why it failed, if it did. */
+/** Sends one small request. Returns why it failed; undefined on success. */
 async function sendTestRequest(setup: Setup, choices: Choices): Promise<string | undefined> {
   const missing = await findKeyProblem(choices.key);
   if (missing !== undefined) return missing;
@@ -203,7 +203,7 @@ async function sendTestRequest(setup: Setup, choices: Choices): Promise<string |
   return signal.aborted ? `no answer within ${testTimeoutMs / 1000} s` : end.error.message;
 }
 
-/** Why the place that is to hold the key holds none. */
+/** Returns why the source has no key; undefined when it has one. */
 async function findKeyProblem(key: KeySource): Promise<string | undefined> {
   if (key.from === "variable" && !process.env[key.name]) return `the variable ${key.name} is not set.`;
   if (key.from !== "file") return undefined;
@@ -227,11 +227,11 @@ function createTestMessage(): Message {
 async function store({ app, questions }: Setup, { provider, key, model }: Choices): Promise<void> {
   const file = findConfigFile(app.folders.config);
   const { loaded } = await app.projects.readConfiguration(app.home);
-  if (key.from === "person") await saveCredential(app.folders.data, provider.id, key.key);
+  if (key.from === "input") await saveCredential(app.folders.data, provider.id, key.key);
   const settings = createSettings({ provider, key, model }, loaded.config);
   await setInFile(file, settings, lockFolderOf(app.folders.data));
-  const kept = key.from === "person" ? " and the key in credentials.json, for your eyes only" : "";
-  questions.say(`Stored: the model ${provider.id}/${model} in ${file}${kept}.`);
+  const keyNote = key.from === "input" ? " and the key in credentials.json, readable by you only" : "";
+  questions.say(`Stored: the model ${provider.id}/${model} in ${file}${keyNote}.`);
 }
 
 function createSettings({ provider, key, model }: Choices, config: Config): Setting[] {
@@ -241,7 +241,7 @@ function createSettings({ provider, key, model }: Choices, config: Config): Sett
   const settings: Setting[] = [{ path: ["model"], value: `${id}/${model}` }];
   if (isCustom) settings.push({ path: [...at, "options", "baseURL"], value: baseURL });
   const options = createKeyOptions(key, provider);
-  // Another way to a key that was written before would stand above a stored one.
+  // Remove earlier key options: they would take precedence over a stored key.
   for (const name of ["apiKey", "apiKeyCommand"] as const)
     settings.push({ path: [...at, "options", name], value: options[name] });
   const isUnlisted = !models.some((one) => one.id === model) && known?.models?.[model] === undefined;
@@ -250,13 +250,13 @@ function createSettings({ provider, key, model }: Choices, config: Config): Sett
   return settings;
 }
 
-/** The file of the person's own that is there, else the usual one. */
+/** Returns the user's existing configuration file, else the default path. */
 function findConfigFile(folder: string): string {
   const names = ["fairlead.jsonc", "fairlead.json", "config.json"].map((name) => join(folder, name));
   return names.find((path) => existsSync(path)) ?? join(folder, "fairlead.json");
 }
 
-/** What stands above what was just stored is told: a variable, or another file. Answers whether a model can be used. */
+/** Reports variables and files that override the stored choices. Returns whether a model is usable. */
 async function check({ app, questions }: Setup, { provider, key, model }: Choices): Promise<boolean> {
   const { loaded } = await app.projects.readConfiguration(app.home);
   const credentials = await loadCredentials(app.folders.data);
@@ -267,10 +267,12 @@ async function check({ app, questions }: Setup, { provider, key, model }: Choice
     chosen.outcome === "found" ? `${chosen.model.ref.provider}/${chosen.model.ref.model}` : undefined;
   if (chosen.outcome === "none") questions.say(chosen.error.message);
   else if (now !== wanted)
-    questions.say(`Something stronger chooses ${now}: see fairlead config show model, and FAIRLEAD_MODEL.`);
+    questions.say(
+      `Another setting takes precedence and chooses ${now}: see fairlead config show model, and FAIRLEAD_MODEL.`,
+    );
   const { keyFrom } = models.providers().find(({ id }) => id === provider.id) ?? {};
-  if (key.from === "person" && keyFrom !== "credentials.json")
-    questions.say(`The key that counts comes from ${keyFrom}, which stands above the stored one.`);
+  if (key.from === "input" && keyFrom !== "credentials.json")
+    questions.say(`The key from ${keyFrom} takes precedence over the stored one.`);
   if (key.from === "variable")
     questions.say("An editor that is not started from a shell may not know the variable.");
   return chosen.outcome === "found";
@@ -278,7 +280,7 @@ async function check({ app, questions }: Setup, { provider, key, model }: Choice
 
 async function showEditorConfig({ call, questions, app }: Setup): Promise<void> {
   const choices = editors.map(({ id, name }) => ({ value: id, label: name }));
-  const none = { value: "none", label: "None now" };
+  const none = { value: "none", label: "None" };
   const id = call.text("editor") ?? (await questions.choose("Which editor do you use?", [...choices, none]));
   const editor = editors.find((one) => one.id === id);
   if (editor === undefined) return;
@@ -306,7 +308,7 @@ function checkEditor(id: string | undefined): void {
     throw new UsageError(`--editor takes ${ids.join(", ")}, not "${id}"`, "setup");
 }
 
-/** The flag may name the provider too, as everywhere else. */
+/** Removes the provider's prefix, which the flag may contain. */
 function removeProviderPrefix(model: string, { id }: ChosenProvider): string {
   return model.startsWith(`${id}/`) ? model.slice(id.length + 1) : model;
 }

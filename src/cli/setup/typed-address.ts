@@ -2,7 +2,7 @@ import { isKnownToken } from "../../base/secrets/secret-forms.ts";
 
 export type TypedAddress =
   | { outcome: "address"; url: string }
-  /** Something was missing and is filled in; to be confirmed. */
+  /** Completed from partial input; the user must confirm it. */
   | { outcome: "guess"; url: string }
   | { outcome: "none"; problem: string };
 
@@ -24,10 +24,10 @@ export function readAddress(typed: string): TypedAddress {
 
 const example = "Write one such as https://models.example.com/v1.";
 
-/** A name with dots, `localhost`, an IP address, or any name with a port; then a port and a path. */
+/** Matches a name with dots, `localhost`, an IP address, or any name with a port; then a port and a path. */
 const hostPattern = /^(localhost|[\w-]+(?:\.[\w-]+)+|\[[\da-f:.]+\]|[\w-]+(?=:\d))(:\d{1,5})?(\/\S*)?$/i;
 
-/** Whether a host is on this machine or in its network, where servers of models rarely have certificates. */
+/** Whether a host is local or in the local network, where model servers rarely have certificates. */
 function isNearby(host: string, port: string): boolean {
   if (!host.includes(".")) return port !== "" || host === "localhost";
   return /^(?:127|10|192\.168|172\.(?:1[6-9]|2\d|3[01]))\.[\d.]+$|\.local$/i.test(host);
