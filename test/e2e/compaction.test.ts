@@ -291,7 +291,7 @@ describe("/compact", () => {
       await editor.prompt(sessionId, "Still there?");
       expect(textOf(model.requests.at(-1))).toContain(text);
       expect(await readFile(join(home.path, ".local/state/fairlead/fairlead.log"), "utf8")).toContain(
-        "a long summary is not shown whole",
+        "long summary truncated for the client",
       );
     });
   });

@@ -174,9 +174,13 @@ describe("the pickers", () => {
 
   test.each<[string, (editor: Editor, sessionId: string) => Promise<unknown>, string]>([
     ["mode", (editor, id) => editor.setMode(id, "nope"), 'Mode "nope" not found. Modes: build, plan.'],
-    ["hidden mode", (editor, id) => editor.setMode(id, "title"), 'no mode "title"'],
-    ["subagent as a mode", (editor, id) => editor.setMode(id, "explore"), 'no mode "explore"'],
-    ["prototype's name as a mode", (editor, id) => editor.setMode(id, "__proto__"), 'no mode "__proto__"'],
+    ["hidden mode", (editor, id) => editor.setMode(id, "title"), 'Mode "title" not found'],
+    ["subagent as a mode", (editor, id) => editor.setMode(id, "explore"), 'Mode "explore" not found'],
+    [
+      "prototype's name as a mode",
+      (editor, id) => editor.setMode(id, "__proto__"),
+      'Mode "__proto__" not found',
+    ],
     ["option", (editor, id) => editor.setConfigOption(id, "nope", "x"), "mode, model"],
     ["mode as an option", (editor, id) => editor.setConfigOption(id, "mode", "nope"), "build, plan"],
     ["model", (editor, id) => editor.setConfigOption(id, "model", "test/nope"), "test/scripted"],
