@@ -1,4 +1,4 @@
 import type { AgentError } from "../message/message.ts";
 
-/** How a call fails whose signal has aborted. */
+/** The error of a call whose signal was aborted. */
 export const cancelled = (): AgentError => ({ code: "cancelled", message: "Cancelled.", retryable: false });

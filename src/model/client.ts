@@ -1,7 +1,7 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModel } from "ai";
 import type { Message } from "../message/message.ts";
-import { Connection } from "./connection.ts";
+import { ModelConnection } from "./connection.ts";
 import type { Send } from "./http.ts";
 import { retryLocal } from "./catalog/local-server.ts";
 import { quirksOf, type Quirks } from "./quirks.ts";
@@ -9,37 +9,37 @@ import { adaptBody, adaptMessages } from "./request/request-body.ts";
 import { SerializedPrefixCache } from "./request/serialized-prefix-cache.ts";
 import { Conversions } from "./request/to-model-messages.ts";
 
-/** Where and how a model is asked. */
+/** Address, key and options of a model. */
 export interface Endpoint {
   readonly provider: string;
   readonly baseURL: string;
   readonly apiKey?: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** What the provider calls the model. */
+  /** The provider's id of the model. */
   readonly modelId: string;
-  /** Options of the model and its variant, added to each request. */
+  /** Options of the model and its variant, sent with each request. */
   readonly options: Readonly<Record<string, unknown>>;
-  /** False where the server refuses to be asked for usage. */
+  /** False if the server rejects `stream_options.include_usage`. */
   readonly asksForUsage?: boolean;
-  /** Silence after which the call counts as failed. */
+  /** The call fails after this many milliseconds without data. */
   readonly stallMs: number;
 }
 
 /** The SDK's model at an endpoint. */
 export interface Client {
   readonly model: LanguageModel;
-  readonly connection: Connection;
+  readonly connection: ModelConnection;
   readonly quirks: Quirks;
   readonly conversations: Conversations;
 }
 
-/** What is kept of a conversation, so that a step costs what is new in it. */
+/** Caches of a conversation, so that a step processes only new messages. */
 class Conversation {
   readonly conversions = new Conversions();
   readonly sent = new SerializedPrefixCache();
 }
 
-/** Each is known by its first message. */
+/** Conversations by their first message. */
 class Conversations {
   readonly #known = new WeakMap<Message, Conversation>();
 
@@ -50,12 +50,12 @@ class Conversations {
   }
 }
 
-/** The name under which options travel through the SDK. */
+/** The provider name for options passed through the SDK. */
 export const sdkName = "fairlead";
 
 /**
- * One client for each model that is asked, as long as the configuration lives. The SDK builds its parsers anew for
- * each client, which takes longer than all else before a request.
+ * Caches one client per endpoint for the lifetime of the configuration. The SDK builds its parsers for each client, which
+ * takes longer than the rest of the preparation of a request.
  */
 export class Clients {
   readonly #send: Send;
@@ -75,7 +75,9 @@ export class Clients {
 
   #create({ provider, baseURL, apiKey, headers, modelId, asksForUsage = true }: Endpoint): Client {
     const quirks = quirksOf(provider, new URL(baseURL).hostname, modelId);
-    const connection = new Connection(retryLocal(this.#send), (messages) => adaptMessages(messages, quirks));
+    const connection = new ModelConnection(retryLocal(this.#send), (messages) =>
+      adaptMessages(messages, quirks),
+    );
     const compatible = createOpenAICompatible({
       name: sdkName,
       baseURL,
@@ -83,7 +85,7 @@ export class Clients {
       headers,
       includeUsage: asksForUsage && quirks.asksForUsage,
       fetch: connection.fetch,
-      transformRequestBody: (body) => connection.withhold(adaptBody(body, quirks)),
+      transformRequestBody: (body) => connection.omitBody(adaptBody(body, quirks)),
     });
     const model = compatible.chatModel(modelId);
     return { model, connection, quirks, conversations: new Conversations() };

@@ -2,36 +2,36 @@ import { randomUUID } from "node:crypto";
 import { memoizePer } from "../base/memoize.ts";
 import type { StreamWatch } from "./answer/chunk-merger.ts";
 import { answerToEvents, normalizeEvents } from "./answer/event-stream.ts";
-import { fromAnswer, invalidResponse, isWebPage, ProviderFailure, titleOf } from "./failure.ts";
+import { parseErrorAnswer, invalidResponse, isWebPage, ProviderFailure, titleOf } from "./failure.ts";
 import type { HttpAnswer, HttpRequest, Send } from "./http.ts";
 import type { RequestMessages } from "./request/request-messages.ts";
 import { parseRefusedCall } from "./answer/refused-call.ts";
 import type { SerializedPrefixCache } from "./request/serialized-prefix-cache.ts";
 
-/** How often a provider may send a request elsewhere on its own host. */
+/** Maximum number of redirects on the same origin. */
 const redirectLimit = 3;
 
-/** How much of an error's body is read, in bytes. */
+/** Maximum size of an error body, in bytes. */
 const errorBodyLimitBytes = 64 * 1024;
-/** How long it may take to come. */
+/** Timeout to read an error body. */
 const errorBodyLimitMs = 2_000;
 
-/** How much of an answer that does not stream is read, in bytes. */
+/** Maximum size of an answer that is not streamed, in bytes. */
 const answerLimitBytes = 64 * 1024 * 1024;
 
 type Fetch = typeof globalThis.fetch;
 
-/** What belongs to a call beside what goes through the SDK. */
+/** State of a call that does not pass through the SDK. */
 interface Call {
   readonly watch: StreamWatch;
-  /** The conversation that it is a part of. */
+  /** Serialized messages of the conversation. */
   readonly sent: SerializedPrefixCache;
   readonly outgoing: RequestMessages;
-  /** What the SDK writes the request's tools from. */
+  /** The tool set that is passed to the SDK. */
   readonly tools: object | undefined;
 }
 
-/** What goes around the SDK's making of texts. */
+/** Parts of a request that bypass the SDK's serialization. */
 interface OmittedBody {
   readonly messages: readonly unknown[];
   readonly tools: unknown;
@@ -40,20 +40,22 @@ interface OmittedBody {
 type Adapt = (messages: readonly unknown[]) => readonly unknown[];
 
 /**
- * The way to one provider. Its fetch follows redirects on the same origin only, so that keys go nowhere else, and
- * hands on nothing but a tidy event stream; all else rejects with a {@link ProviderFailure}. The SDK writes those messages
- * of a request that it has not written before ({@link RequestMessages}), and they go around its making of texts
- * ({@link SerializedPrefixCache}), as its tools do.
+ * The HTTP connection to one provider.
+ *
+ * - `fetch` follows redirects on the same origin only, so that keys are not sent elsewhere.
+ * - `fetch` resolves with a normalized event stream, or rejects with a {@link ProviderFailure}.
+ * - The SDK converts only new messages ({@link RequestMessages}); messages and tools bypass its serialization
+ *   ({@link SerializedPrefixCache}).
  */
-export class Connection {
+export class ModelConnection {
   readonly #send: Send;
-  /** Makes the messages of a request what the provider takes. */
+  /** Adapts the messages of a request to the provider. */
   readonly #adapt: Adapt;
   readonly #calls = new WeakMap<AbortSignal, Call>();
-  /** By the word that stands in their place. */
-  readonly #withheld = new Map<string, OmittedBody>();
-  readonly #keptTools = memoizePer<Uint8Array>();
-  /** Calls of which it is not known yet whether they are sent. */
+  /** Omitted parts by the placeholder in the body. */
+  readonly #omitted = new Map<string, OmittedBody>();
+  readonly #cachedTools = memoizePer<Uint8Array>();
+  /** Number of calls that are not sent yet. */
   #opening = 0;
 
   constructor(send: Send, adapt: Adapt) {
@@ -61,64 +63,70 @@ export class Connection {
     this.#adapt = adapt;
   }
 
-  /** Makes the call with this signal. Of one that the SDK refuses to send, such as for a header, nothing is kept. */
+  /** Makes the call with this signal. If the SDK does not send it, for example for an invalid header, its state is dropped. */
   async open<T>(signal: AbortSignal, call: Call, make: () => PromiseLike<T>): Promise<T> {
     this.#calls.set(signal, call);
     this.#opening++;
     try {
       return await make();
     } finally {
-      if (--this.#opening === 0) this.#withheld.clear();
+      if (--this.#opening === 0) this.#omitted.clear();
     }
   }
 
-  /** The body for the SDK to make a text of, without its messages and tools. */
-  withhold(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  /** Replaces messages and tools by placeholders in the body that the SDK serializes. */
+  omitBody(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
     const { messages, tools } = body;
     if (!Array.isArray(messages)) return { ...body };
-    const word = randomUUID();
-    this.#withheld.set(word, { messages, tools });
-    return { ...body, messages: word, ...(tools !== undefined && { tools: toolsOf(word) }) };
+    const placeholder = randomUUID();
+    this.#omitted.set(placeholder, { messages, tools });
+    return {
+      ...body,
+      messages: placeholder,
+      ...(tools !== undefined && { tools: toolsPlaceholder(placeholder) }),
+    };
   }
 
   readonly fetch: Fetch = async (input, init) => {
     const { body, signal } = init ?? {};
     const call = signal ? this.#calls.get(signal) : undefined;
     if (typeof input !== "string" || typeof body !== "string" || !signal || call === undefined)
-      throw new Error("the SDK asks in another way than it did");
+      throw new Error("unexpected request format of the SDK");
     const { watch } = call;
-    const pieces = this.#piecesFor(body, call);
-    const request = { method: "POST", headers: headersIn(init), body: pieces, signal } as const;
+    const pieces = this.#buildBody(body, call);
+    const request = { method: "POST", headers: copyHeaders(init), body: pieces, signal } as const;
     const answer = await followRedirects(this.#send, new URL(input), request);
     if (answer.status < 200 || answer.status >= 300) {
-      const words = await readRefusal(answer, signal);
-      const error = fromAnswer({ ...answer, body: words, now: Date.now() });
-      throw new ProviderFailure(error, parseRefusedCall(words));
+      const text = await readErrorBody(answer, signal);
+      const error = parseErrorAnswer({ ...answer, body: text, now: Date.now() });
+      throw new ProviderFailure(error, parseRefusedCall(text));
     }
     const isJson = /json/i.test(answer.header("content-type") ?? "");
-    const opened = isJson ? await beginningOf(answer) : { answer, isEvents: !isWebPage(answer, "") };
+    const opened = isJson ? await detectEvents(answer) : { answer, isEvents: !isWebPage(answer, "") };
     return asResponse(
-      opened.isEvents ? normalizeEvents(opened.answer, watch) : await wholeAnswer(opened.answer, watch),
+      opened.isEvents
+        ? normalizeEvents(opened.answer, watch)
+        : await convertWholeAnswer(opened.answer, watch),
     );
   };
 
-  #piecesFor(body: string, call: Call): Uint8Array[] {
-    for (const [word, withheld] of this.#withheld) {
-      if (!body.includes(`"${word}"`)) continue;
-      this.#withheld.delete(word);
-      return this.#piecesOf(body, word, withheld, call);
+  #buildBody(body: string, call: Call): Uint8Array[] {
+    for (const [placeholder, omitted] of this.#omitted) {
+      if (!body.includes(`"${placeholder}"`)) continue;
+      this.#omitted.delete(placeholder);
+      return this.#joinBody(body, placeholder, omitted, call);
     }
-    throw new Error("the SDK asks in another way than it did");
+    throw new Error("unexpected request format of the SDK");
   }
 
-  #piecesOf(body: string, word: string, { messages, tools }: OmittedBody, call: Call): Uint8Array[] {
+  #joinBody(body: string, placeholder: string, { messages, tools }: OmittedBody, call: Call): Uint8Array[] {
     const pieces: Uint8Array[] = [];
     let text = "";
-    for (const part of body.split(new RegExp(`("(?:${toolsOf("")})?${word}")`))) {
-      if (part === `"${word}"`) {
+    for (const part of body.split(new RegExp(`("(?:${toolsPlaceholder("")})?${placeholder}")`))) {
+      if (part === `"${placeholder}"`) {
         pieces.push(Buffer.from(`${text}[`), call.sent.encode(this.#adapt(call.outgoing.join(messages))));
         text = "]";
-      } else if (part === `"${toolsOf(word)}"`) {
+      } else if (part === `"${toolsPlaceholder(placeholder)}"`) {
         pieces.push(Buffer.from(text), this.#encodeTools(tools, call));
         text = "";
       } else text += part;
@@ -126,17 +134,17 @@ export class Connection {
     return [...pieces, Buffer.from(text)];
   }
 
-  /** The same tools are written alike: most of a first request, and of each step. */
+  /** Serializes the tools once per tool set: they are most of a first request. */
   #encodeTools(tools: unknown, call: Call): Uint8Array {
-    return this.#keptTools(call.tools ?? call, [], () => Buffer.from(JSON.stringify(tools)));
+    return this.#cachedTools(call.tools ?? call, [], () => Buffer.from(JSON.stringify(tools)));
   }
 }
 
-/** Stands for tools. */
-const toolsOf = (word: string): string => `tools ${word}`;
+/** Returns the placeholder for tools. */
+const toolsPlaceholder = (placeholder: string): string => `tools ${placeholder}`;
 
-/** An error's body, as far as it comes: that it breaks off or does not end hides no status. */
-async function readRefusal(answer: HttpAnswer, signal: AbortSignal): Promise<string> {
+/** Reads an error body. Returns "" if it breaks off or times out, so that the status is still reported. */
+async function readErrorBody(answer: HttpAnswer, signal: AbortSignal): Promise<string> {
   const timer = setTimeout(() => answer.cut(), errorBodyLimitMs);
   try {
     return await readText(answer, errorBodyLimitBytes);
@@ -148,13 +156,13 @@ async function readRefusal(answer: HttpAnswer, signal: AbortSignal): Promise<str
   }
 }
 
-/** Those that say where the same is to be asked again; after the others a POST would be a GET without its content. */
+/** Redirects that repeat a POST; after the others it would become a GET without a body. */
 const keepsMethod = new Set([307, 308]);
 const redirects = new Set([301, 302, 303, ...keepsMethod]);
 
 /**
- * The answer at the end of redirects on the same origin; throws where they lead elsewhere, so that keys go nowhere
- * else, and where what is posted could not be sent along (RFC 9110, 15.4).
+ * Sends a request and follows redirects on the same origin. Throws on redirects to another origin, which must not receive
+ * the key, and on redirects that would drop the body (RFC 9110, 15.4).
  */
 export async function followRedirects(send: Send, url: URL, request: HttpRequest): Promise<HttpAnswer> {
   let at = url;
@@ -164,9 +172,10 @@ export async function followRedirects(send: Send, url: URL, request: HttpRequest
     if (!redirects.has(answer.status) || location === null) return answer;
     answer.cut();
     const next = URL.canParse(location, at.href) ? new URL(location, at.href) : undefined;
-    if (next?.origin !== url.origin) throw new ProviderFailure(redirected(url, location, answer.status));
+    if (next?.origin !== url.origin)
+      throw new ProviderFailure(crossOriginRedirect(url, location, answer.status));
     if (request.method === "POST" && !keepsMethod.has(answer.status))
-      throw new ProviderFailure(notTaken(at, next, answer.status));
+      throw new ProviderFailure(bodyLostOnRedirect(at, next, answer.status));
     at = next;
   }
   throw new ProviderFailure(
@@ -174,28 +183,28 @@ export async function followRedirects(send: Send, url: URL, request: HttpRequest
   );
 }
 
-const redirected = (from: URL, to: string, status: number) => ({
+const crossOriginRedirect = (from: URL, to: string, status: number) => ({
   code: "bad-request" as const,
   message: `${from.host} redirects to ${to.slice(0, 200)}. The key is not sent to another host; if that one is right, set it as base URL.`,
   status,
   retryable: false,
 });
 
-const notTaken = (from: URL, to: URL, status: number) => ({
+const bodyLostOnRedirect = (from: URL, to: URL, status: number) => ({
   code: "bad-request" as const,
-  message: `${addressOf(from)} answers ${status} and leads to ${addressOf(to)}, which would not get what is asked along. Is the base URL right? If that address is, set it as base URL, without /chat/completions.`,
+  message: `${omitQuery(from)} answers ${status} and leads to ${omitQuery(to)}, which would not receive the request. Is the base URL right? If that address is, set it as base URL, without /chat/completions.`,
   status,
   retryable: false,
 });
 
-/** Without what may be a key in it. */
-const addressOf = ({ origin, pathname }: URL): string => (origin + pathname).slice(0, 200);
+/** Returns the address without query and credentials, which may contain a key. */
+const omitQuery = ({ origin, pathname }: URL): string => (origin + pathname).slice(0, 200);
 
-/** How the field or the comment begins that is the first of an event stream; no JSON begins like this. */
-const eventsBegin = /^\s*[deir:]/;
+/** Matches the first field or comment of an event stream. No JSON object or list begins like this. */
+const eventsStart = /^\s*[deir:]/;
 
-/** The answer with all of its bytes, and whether they are events, whatever they are called. */
-async function beginningOf(answer: HttpAnswer): Promise<{ answer: HttpAnswer; isEvents: boolean }> {
+/** Peeks at the body to detect an event stream despite its content type. The returned answer has the whole body. */
+async function detectEvents(answer: HttpAnswer): Promise<{ answer: HttpAnswer; isEvents: boolean }> {
   const rest: AsyncIterator<Uint8Array> = answer.body[Symbol.asyncIterator]();
   const decoder = new TextDecoder();
   const read: Uint8Array[] = [];
@@ -213,10 +222,13 @@ async function beginningOf(answer: HttpAnswer): Promise<{ answer: HttpAnswer; is
     yield* { [Symbol.asyncIterator]: () => rest };
   };
   const { Readable } = await import("node:stream");
-  return { answer: { ...answer, body: Readable.from(body()) }, isEvents: eventsBegin.test(text) };
+  return { answer: { ...answer, body: Readable.from(body()) }, isEvents: eventsStart.test(text) };
 }
 
-async function wholeAnswer(answer: HttpAnswer, watch: StreamWatch): Promise<ReadableStream<Uint8Array>> {
+async function convertWholeAnswer(
+  answer: HttpAnswer,
+  watch: StreamWatch,
+): Promise<ReadableStream<Uint8Array>> {
   const text = await readText(answer, answerLimitBytes);
   if (isWebPage(answer, text)) {
     const message = `The provider answered with a web page${titleOf(text)}, not with a model's answer. Is the base URL right?`;
@@ -231,19 +243,19 @@ async function wholeAnswer(answer: HttpAnswer, watch: StreamWatch): Promise<Read
   });
 }
 
-/** What the SDK reads of a response: Node's own class would load all of its fetch. */
+/** Creates an object with the members of `Response` that the SDK reads. Node's class would load its whole fetch. */
 function asResponse(body: ReadableStream<Uint8Array>): Response {
   const headers = new Map([["content-type", "text/event-stream"]]);
   return Object.assign(Object.create(null), { ok: true, status: 200, headers, body });
 }
 
-/** The SDK hands headers over as a plain object. */
-function headersIn(init: RequestInit | undefined): Record<string, string> {
+/** Returns the headers; the SDK passes a plain object. */
+function copyHeaders(init: RequestInit | undefined): Record<string, string> {
   const { headers = {} } = init ?? {};
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 }
 
-/** At most the limit of a body; what is beyond is not read. */
+/** Reads a body up to the limit and ignores the rest. */
 export async function readText(answer: HttpAnswer, limitBytes: number): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";

@@ -8,11 +8,11 @@ import { type Destination, describeNotRunning } from "./catalog/local-server.ts"
 import type { RefusedCall } from "./answer/refused-call.ts";
 import { parseStatedWindow } from "./catalog/stated-window.ts";
 
-/** A failed call as a value that can travel as a throw through libraries; {@link toAgentError} takes it out again. */
+/** Carries an {@link AgentError} as an exception through libraries; {@link toAgentError} extracts it. */
 export class ProviderFailure extends Error {
   override readonly name = "ProviderFailure";
   readonly error: AgentError;
-  /** Set where the provider refused a call of the model. */
+  /** Set if the provider rejected a tool call of the model. */
   readonly refusedCall: RefusedCall | undefined;
 
   constructor(error: AgentError, refusedCall?: RefusedCall) {
@@ -22,9 +22,9 @@ export class ProviderFailure extends Error {
   }
 }
 
-/** What a provider answered instead of a stream. */
+/** An error response of a provider. */
 export interface FailedAnswer {
-  /** Undefined for an error inside a stream that had begun well. */
+  /** Undefined for an error event in a stream. */
   readonly status: number | undefined;
   /** A header's value, or null. */
   header(name: string): string | null;
@@ -33,21 +33,21 @@ export interface FailedAnswer {
   readonly now: number;
 }
 
-/** Longest piece of a provider's own words in a message, in characters. */
-const wordsLimit = 1_000;
+/** Maximum length of a provider's text in a message, in characters. */
+const textLimit = 1_000;
 
-/** How often wrapped errors are unwrapped. */
+/** Maximum number of nested causes. */
 const causesLimit = 8;
 
-/** How deep the fields of an error are looked at. */
+/** Maximum depth of the fields of an error. */
 const nestingLimit = 8;
 
 /**
- * Words by which providers say that the context is full: OpenAI, Azure, DeepSeek, OpenRouter, vLLM ("maximum
- * context length"), OpenAI ("context window", its code), Anthropic, Bedrock, Gemini, xAI, Groq, Mistral,
+ * Error messages for a full context of OpenAI, Azure, DeepSeek, OpenRouter, vLLM ("maximum context length"), OpenAI
+ * ("context window", its code), Anthropic, Bedrock, Gemini, xAI, Groq, Mistral,
  * llama.cpp, LM Studio, Ollama, Kimi, MiniMax.
  */
-const contextLengthWords: readonly RegExp[] = [
+const contextLengthPatterns: readonly RegExp[] = [
   /context[_ ]length[_ ]exceeded/i,
   /maximum context length/i,
   /exceeds? (the |your )?(model'?s )?context (window|length|limit)/i,
@@ -75,23 +75,23 @@ const contextLengthWords: readonly RegExp[] = [
   /request_too_large/i,
 ];
 
-/** 429 with these words will not pass by waiting. */
-const quotaWords =
+/** Messages of status 429 for which waiting does not help. */
+const quotaPattern =
   /insufficient_quota|exceeded your current quota|billing|insufficient balance|out of credits/i;
 
-/** Words of local servers about what stays as it is however often one asks, whatever status they come with. */
-const hopelessWords =
+/** Messages of local servers for which retrying does not help, whatever the status. */
+const notRetryablePattern =
   /does not support tools|requires? --jinja|requires more system memory|(image|audio) input is not supported/i;
 
-/** Node's codes for a certificate that is not trusted: trying again does not help. */
+/** Node's error codes for untrusted certificates. Retrying does not help. */
 const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME/;
 
-/** What a provider's error answer means. Its own words stay in the message. */
-export function fromAnswer(answer: FailedAnswer): AgentError {
+/** Classifies an error response. The message includes the provider's text. */
+export function parseErrorAnswer(answer: FailedAnswer): AgentError {
   const value = parseJson(answer.body) ?? answer.body;
-  const said = wordsIn(value, nestingLimit).join("\n");
-  const words = withHint(wordsOf(answer), said);
-  const kind = kindOf(answer.status ?? statusIn(value, nestingLimit), said);
+  const texts = collectTexts(value, nestingLimit).join("\n");
+  const words = addHint(describeBody(answer), texts);
+  const kind = classify(answer.status ?? findStatus(value, nestingLimit), texts);
   const retryAfterMs = parseRetryAfter(answer, answer.now);
   const window = kind.code === "context-length" ? parseStatedWindow(answer.body) : undefined;
   return {
@@ -103,11 +103,11 @@ export function fromAnswer(answer: FailedAnswer): AgentError {
   };
 }
 
-/** What was thrown during a call, as an error for the turn. */
+/** Converts an exception of a call to an error for the turn. */
 export function toAgentError(thrown: unknown, to: Destination): AgentError {
-  for (const error of causesOf(thrown)) {
+  for (const error of listCauses(thrown)) {
     if (error instanceof ProviderFailure) return error.error;
-    // Ours, not the provider's.
+    // Our own error, not the provider's.
     if (error instanceof UserError) return { code: "internal", message: error.message, retryable: false };
     if (isAbort(error)) return cancelled();
     const network = networkError(error, to);
@@ -115,19 +115,19 @@ export function toAgentError(thrown: unknown, to: Destination): AgentError {
   }
   return {
     code: "invalid-response",
-    message: `The provider's answer could not be understood: ${excerpt(withCause(thrown), wordsLimit)}`,
+    message: `The provider's answer could not be understood: ${excerpt(describeWithCause(thrown), textLimit)}`,
     retryable: false,
   };
 }
 
-/** The call that the provider refused, where that is what was thrown. */
-export function refusedCallBy(thrown: unknown): RefusedCall | undefined {
-  const failure = causesOf(thrown).find((error) => error instanceof ProviderFailure);
+/** Returns the call that the provider rejected, if the exception is such a failure. */
+export function findRefusedCall(thrown: unknown): RefusedCall | undefined {
+  const failure = listCauses(thrown).find((error) => error instanceof ProviderFailure);
   return failure?.refusedCall;
 }
 
-/** What was thrown, and what libraries wrapped in it. */
-function causesOf(thrown: unknown): unknown[] {
+/** Lists an exception and its causes. */
+function listCauses(thrown: unknown): unknown[] {
   const causes: unknown[] = [];
   let at = thrown;
   while (at !== undefined && causes.length < causesLimit) {
@@ -137,13 +137,13 @@ function causesOf(thrown: unknown): unknown[] {
   return causes;
 }
 
-/** What went wrong often says only its cause. */
-function withCause(thrown: unknown): string {
+/** Returns the message with that of the cause, which is often the informative one. */
+function describeWithCause(thrown: unknown): string {
   const cause = thrown instanceof Error ? thrown.cause : undefined;
   return cause instanceof Error ? `${messageOf(thrown)} (${messageOf(cause)})` : messageOf(thrown);
 }
 
-export const stalled = (stallMs: number): AgentError => ({
+export const stallError = (stallMs: number): AgentError => ({
   code: "timeout",
   message: `The provider sent nothing for ${Math.round(stallMs / 100) / 10} s.`,
   retryable: true,
@@ -156,33 +156,33 @@ export const invalidResponse = (message: string, retryable: boolean): AgentError
 });
 
 /**
- * The wait in `retry-after-ms` (milliseconds) or `retry-after` (seconds or an HTTP date), in milliseconds. Undefined
- * where there is none to keep: no time, or one that is over by this machine's clock, which may be ahead.
+ * Parses `retry-after-ms` (milliseconds) or `retry-after` (seconds or an HTTP date) to milliseconds. Undefined if missing,
+ * invalid or in the past.
  */
 export function parseRetryAfter(answer: Pick<FailedAnswer, "header">, now: number): number | undefined {
-  const ms = numberIn(answer.header("retry-after-ms"));
+  const ms = parseNumber(answer.header("retry-after-ms"));
   if (ms !== undefined) return ms > 0 ? Math.round(ms) : undefined;
   const after = answer.header("retry-after");
-  const seconds = numberIn(after);
-  const waitMs = seconds === undefined ? dateIn(after) - now : seconds * 1_000;
+  const seconds = parseNumber(after);
+  const waitMs = seconds === undefined ? parseDate(after) - now : seconds * 1_000;
   return waitMs > 0 ? Math.round(waitMs) : undefined;
 }
 
-/** In milliseconds since 1970; not a number where the text is none, for other numbers are read as years. */
-const dateIn = (text: string | null): number =>
+/** Returns milliseconds since 1970, or NaN. Plain numbers are rejected: `Date.parse` reads them as years. */
+const parseDate = (text: string | null): number =>
   text !== null && /[a-z]{3}|\dT\d/i.test(text) ? Date.parse(text) : Number.NaN;
 
-/** The text with each secret in it replaced. */
+/** Replaces each secret in the text. */
 export function redact(text: string, secrets: readonly string[]): string {
   return secrets.reduce((clean, secret) => clean.replaceAll(secret, "[key]"), text);
 }
 
-function numberIn(text: string | null): number | undefined {
+function parseNumber(text: string | null): number | undefined {
   if (text === null || !/^\s*\d+(\.\d+)?\s*$/.test(text)) return undefined;
   return Number(text);
 }
 
-/** Fields of an error that say what it is; others may quote the conversation. */
+/** Fields that describe an error. Others may quote the conversation. */
 const ownFields: readonly string[] = [
   "error",
   "errors",
@@ -200,57 +200,57 @@ const ownFields: readonly string[] = [
   "base_resp",
 ];
 
-/** What an error says of itself. */
-function wordsIn(value: unknown, depth: number): string[] {
+/** Collects the texts of the fields that describe an error. */
+function collectTexts(value: unknown, depth: number): string[] {
   if (depth === 0) return [];
   if (typeof value === "string") {
     const inner = value.startsWith("{") ? parseJson(value) : undefined;
-    return inner === undefined ? [value] : wordsIn(inner, depth - 1);
+    return inner === undefined ? [value] : collectTexts(inner, depth - 1);
   }
   if (typeof value === "number") return [String(value)];
-  if (Array.isArray(value)) return value.flatMap((item) => wordsIn(item, depth - 1));
+  if (Array.isArray(value)) return value.flatMap((item) => collectTexts(item, depth - 1));
   if (!isRecord(value)) return [];
-  return ownFields.flatMap((field) => wordsIn(value[field], depth - 1));
+  return ownFields.flatMap((field) => collectTexts(value[field], depth - 1));
 }
 
-/** An error event has no status of its own, but often a code that says the same. */
-function statusIn(value: unknown, depth: number): number | undefined {
+/** Finds an HTTP status in the fields of an error event. */
+function findStatus(value: unknown, depth: number): number | undefined {
   if (depth === 0 || !isRecord(value)) return undefined;
   for (const field of [value.code, value.status, value.status_code]) {
     const status = Number(field);
     if (status >= 400 && status <= 599) return status;
   }
-  return statusIn(value.error, depth - 1);
+  return findStatus(value.error, depth - 1);
 }
 
-/** `said` is what the error says of itself. */
-function kindOf(status: number | undefined, said: string): Pick<AgentError, "code" | "retryable"> {
+/** Classifies an error by status and texts. */
+function classify(status: number | undefined, texts: string): Pick<AgentError, "code" | "retryable"> {
   if (status === 401 || status === 403) return { code: "auth", retryable: false };
-  if (hopelessWords.test(said)) return { code: "bad-request", retryable: false };
-  if (status === 429) return { code: "rate-limit", retryable: !quotaWords.test(said) };
-  if (status === 413 || contextLengthWords.some((words) => words.test(said))) {
+  if (notRetryablePattern.test(texts)) return { code: "bad-request", retryable: false };
+  if (status === 429) return { code: "rate-limit", retryable: !quotaPattern.test(texts) };
+  if (status === 413 || contextLengthPatterns.some((words) => words.test(texts))) {
     return { code: "context-length", retryable: false };
   }
-  if (status === 529 || status === 503 || /overloaded/i.test(said))
+  if (status === 529 || status === 503 || /overloaded/i.test(texts))
     return { code: "overloaded", retryable: true };
-  if (status === undefined) return kindInStream(said);
+  if (status === undefined) return classifyStreamError(texts);
   if (status === 404) return { code: "not-found", retryable: false };
   if (status === 408 || status === 504 || status === 524) return { code: "timeout", retryable: true };
   if (status >= 500) return { code: "server", retryable: true };
   return { code: "bad-request", retryable: false };
 }
 
-/** Without a status only words are left. */
-function kindInStream(said: string): Pick<AgentError, "code" | "retryable"> {
-  if (/rate.?limit/i.test(said)) return { code: "rate-limit", retryable: true };
-  if (/content.?filter|safety/i.test(said)) return { code: "content-filter", retryable: false };
-  if (/invalid_request|invalid_argument/i.test(said)) return { code: "bad-request", retryable: false };
+/** Classifies an error without a status by its texts. */
+function classifyStreamError(texts: string): Pick<AgentError, "code" | "retryable"> {
+  if (/rate.?limit/i.test(texts)) return { code: "rate-limit", retryable: true };
+  if (/content.?filter|safety/i.test(texts)) return { code: "content-filter", retryable: false };
+  if (/invalid_request|invalid_argument/i.test(texts)) return { code: "bad-request", retryable: false };
   return { code: "server", retryable: true };
 }
 
-/** Adds what the person can do where the provider's words do not say it. */
-function withHint(words: string, said: string): string {
-  const found = hints.find((hint) => hint.words.test(said));
+/** Adds a hint for the user to known errors. */
+function addHint(words: string, texts: string): string {
+  const found = hints.find((hint) => hint.words.test(texts));
   return found === undefined ? words : `${words.replace(/[.\s]*$/, ".")}${found.hint}`;
 }
 
@@ -299,12 +299,12 @@ function leadFor(code: AgentError["code"], status: number | undefined): string {
   return `${lead.replace("{status}", status === undefined ? "" : ` (${status})`)}: `;
 }
 
-/** The provider's own words: the message of its JSON, the title of its web page, or the text. */
-function wordsOf(answer: FailedAnswer): string {
+/** Returns the message of a JSON body, the title of a web page, or the text. */
+function describeBody(answer: FailedAnswer): string {
   const text = answer.body.trim();
   if (text === "") return "it gave no reason.";
   if (isWebPage(answer, text)) return `it answered with a web page${titleOf(text)}. Is the base URL right?`;
-  return excerpt(messageIn(parseJson(text)) ?? text, wordsLimit);
+  return excerpt(findMessage(parseJson(text)) ?? text, textLimit);
 }
 
 export function isWebPage(answer: Pick<FailedAnswer, "header">, text: string): boolean {
@@ -316,21 +316,21 @@ export function titleOf(html: string): string {
   return title ? ` ("${title}")` : "";
 }
 
-/** Providers put their words into error.message, error, message, detail, or a list with one of these. */
-function messageIn(value: unknown): string | undefined {
+/** Finds the message in error.message, error, message, detail, or a list of these. */
+function findMessage(value: unknown): string | undefined {
   if (typeof value === "string") return value;
-  if (Array.isArray(value)) return value.map(messageIn).find((message) => message !== undefined);
+  if (Array.isArray(value)) return value.map(findMessage).find((message) => message !== undefined);
   if (typeof value !== "object" || value === null) return undefined;
   const record: Record<string, unknown> = { ...value };
   const raw = typeof record.raw === "string" ? (parseJson(record.raw) ?? record.raw) : record.raw;
-  const upstream = messageIn(record.metadata) ?? messageIn(raw);
+  const upstream = findMessage(record.metadata) ?? findMessage(raw);
   const own =
-    messageIn(record.error) ??
-    messageIn(record.message) ??
-    messageIn(record.detail) ??
-    messageIn(record.msg) ??
-    messageIn(record.status_msg) ??
-    messageIn(record.base_resp);
+    findMessage(record.error) ??
+    findMessage(record.message) ??
+    findMessage(record.detail) ??
+    findMessage(record.msg) ??
+    findMessage(record.status_msg) ??
+    findMessage(record.base_resp);
   if (own === undefined || upstream === undefined || own.includes(upstream)) return own ?? upstream;
   return `${own}: ${upstream}`;
 }
@@ -341,23 +341,23 @@ function networkError(thrown: unknown, to: Destination): AgentError | undefined 
   const notRunning = describeNotRunning(thrown, to);
   if (notRunning !== undefined) return { code: "network", message: notRunning, retryable: false };
   const untrusted = certificateCodes.test(code);
-  // The second is the end of a compressed answer that broke off.
+  // Z_BUF_ERROR: a compressed answer broke off.
   if (!untrusted && !/^(E(?!RR_)[A-Z_]+|Z_BUF_ERROR|ERR_(?:SSL|PROXY)_.*)$/.test(code)) return undefined;
   const hint = hintFor(code, untrusted);
   const retryable = !untrusted && !code.startsWith("ERR_SSL_");
   return { code: "network", message: `Cannot reach ${hostOf(to.baseURL)} (${code})${hint}`, retryable };
 }
 
-/** The host of an address, or the address itself where it is none. */
+/** Returns the host of a URL, or the text if it is not a URL. */
 const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url);
 
 function hintFor(code: string, untrusted: boolean): string {
   if (untrusted)
     return ": its certificate is not trusted. Set NODE_EXTRA_CA_CERTS if the network has its own.";
   if (code === "ECONNREFUSED") return ": nothing listens there. Is the server running?";
-  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return ": the name is not known. Is there a network?";
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return ": host not found. Is there a network?";
   if (code.startsWith("ERR_PROXY_")) return ": the proxy does not let it through. Is HTTPS_PROXY right?";
-  if (code === "ETIMEDOUT") return ": no connection came to stand. Is the address right, and the network up?";
+  if (code === "ETIMEDOUT") return ": the connection timed out. Is the address right, and the network up?";
   if (code.startsWith("ERR_SSL_"))
     return ": it speaks no TLS that could be understood. Should the base URL begin with http://?";
   return ": the connection broke off.";

@@ -7,64 +7,72 @@ import { waitForResponse } from "../base/http-answer.ts";
 export interface HttpRequest {
   readonly method?: "GET" | "POST";
   readonly headers: Readonly<Record<string, string>>;
-  /** In pieces, which are sent as they are. */
+  /** Chunks, sent without copying. */
   readonly body?: readonly Uint8Array[];
   readonly signal: AbortSignal;
-  /** How long a new connection may take to stand, TLS included; ten seconds, as with Node's fetch. */
+  /** Connect timeout including TLS; ten seconds by default, like Node's fetch. */
   readonly connectMs?: number;
 }
 
-/** An answer whose body still comes. */
+/** An HTTP response with a streaming body. */
 export interface HttpAnswer {
   readonly status: number;
   /** A header's value, or null. */
   header(name: string): string | null;
-  /** The body, not compressed; errs where the connection breaks. */
+  /** The decompressed body. Emits an error if the connection breaks. */
   readonly body: Readable;
-  /** Ends the connection without reading on. */
+  /** Closes the connection without reading the rest. */
   cut(): void;
 }
 
-/** Sends a request. Follows no redirects; rejects where no answer comes, and as soon as the signal aborts. */
+/** Sends a request. Follows no redirects; rejects if there is no answer or the signal aborts. */
 export type Send = (url: URL, request: HttpRequest) => Promise<HttpAnswer>;
 
-/** How often a request is sent again because the kept connection that it took was just closed by the server. */
-const staleConnectionsLimit = 3;
+/** Maximum number of retries after the server closed a reused connection. */
+const staleRetryLimit = 3;
 
 const defaultConnectMs = 10_000;
 
 /**
- * Node's `http` instead of its `fetch`, which takes 20 ms and 17 MB to load and three times as long for each request;
- * figures are in docs/performance.md.
+ * Sends requests with Node's `http`. Its `fetch` takes 20 ms and 17 MB to load and is three times slower per request; see
+ * docs/performance.md.
  */
 export const sendHttp: Send = async (url, request) => {
   const { request: open } = await (url.protocol === "https:" ? import("node:https") : import("node:http"));
   for (let attempt = 1; ; attempt++) {
     request.signal.throwIfAborted();
     const { method = "GET", headers, body = [], connectMs = defaultConnectMs } = request;
-    // Who asks knows how long to wait: no timer of the connection is set anew by each delta.
-    const sent = open(url, { method, headers: { accept: "*/*", ...lengthOf(body), ...headers }, timeout: 0 });
+    // Callers have their own timeouts; a socket timeout would be reset by each delta.
+    const sent = open(url, {
+      method,
+      headers: { accept: "*/*", ...contentLengthHeader(body), ...headers },
+      timeout: 0,
+    });
     destroyOnAbort(sent, request.signal);
-    limitConnecting(sent, url.protocol === "https:" ? "secureConnect" : "connect", connectMs);
+    limitConnectTime(sent, url.protocol === "https:" ? "secureConnect" : "connect", connectMs);
     try {
       for (const piece of body) sent.write(piece);
       return await toAnswer(await waitForResponse(sent.end()));
     } catch (error) {
       request.signal.throwIfAborted();
-      if (attempt > staleConnectionsLimit || !isStale(sent, error)) throw error;
+      if (attempt > staleRetryLimit || !isStaleConnection(sent, error)) throw error;
     }
   }
 };
 
-/** Without it Node would wrap each piece in a length of its own, which some servers do not read. */
-function lengthOf(body: readonly Uint8Array[]): Readonly<Record<string, number>> {
+/** Returns the content length. Without it Node uses chunked encoding, which some servers do not support. */
+function contentLengthHeader(body: readonly Uint8Array[]): Readonly<Record<string, number>> {
   return body.length === 0 ? {} : { "content-length": body.reduce((sum, piece) => sum + piece.length, 0) };
 }
 
-function limitConnecting(sent: ClientRequest, connected: "connect" | "secureConnect", limitMs: number): void {
+function limitConnectTime(
+  sent: ClientRequest,
+  connected: "connect" | "secureConnect",
+  limitMs: number,
+): void {
   sent.once("socket", (socket) => {
     if (!socket.connecting) return;
-    const error = Object.assign(new Error("The connection does not come to stand."), { code: "ETIMEDOUT" });
+    const error = Object.assign(new Error("The connection timed out."), { code: "ETIMEDOUT" });
     const timer = setTimeout(() => sent.destroy(error), limitMs);
     const stop = () => clearTimeout(timer);
     socket.once(connected, stop);
@@ -72,14 +80,14 @@ function limitConnecting(sent: ClientRequest, connected: "connect" | "secureConn
   });
 }
 
-function isStale({ reusedSocket }: ClientRequest, error: unknown): boolean {
+function isStaleConnection({ reusedSocket }: ClientRequest, error: unknown): boolean {
   const code = codeOf(error);
   return reusedSocket && (code === "ECONNRESET" || code === "EPIPE");
 }
 
 async function toAnswer(message: IncomingMessage): Promise<HttpAnswer> {
   const { statusCode = 0, headers } = message;
-  // An abort errs also when nobody reads; whoever does is thrown it.
+  // An abort emits an error even without a reader. Readers receive it as a rejection.
   message.on("error", () => {});
   return {
     status: statusCode,
@@ -87,17 +95,17 @@ async function toAnswer(message: IncomingMessage): Promise<HttpAnswer> {
       const value = headers[name.toLowerCase()];
       return value === undefined ? null : String(value);
     },
-    body: await uncompressed(message, headers["content-encoding"] ?? ""),
+    body: await decompress(message, headers["content-encoding"] ?? ""),
     cut: () => message.destroy(),
   };
 }
 
-/** No compression is asked for, but some servers do it all the same. */
-async function uncompressed(message: IncomingMessage, encoding: string): Promise<Readable> {
+/** Decompresses the body. Some servers compress without being asked. */
+async function decompress(message: IncomingMessage, encoding: string): Promise<Readable> {
   const name = encoding.trim().toLowerCase();
   if (name === "" || name === "identity") return message;
   const { createBrotliDecompress, createUnzip } = await import("node:zlib");
   const { pipeline } = await import("node:stream");
-  // What breaks on either side is thrown to whoever reads.
+  // Errors of both streams reach the reader.
   return pipeline(message, name === "br" ? createBrotliDecompress() : createUnzip(), () => {});
 }

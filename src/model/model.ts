@@ -2,15 +2,15 @@ import type { Backpressure } from "../base/async.ts";
 import type { Message, AgentError, FinishReason, ModelRef } from "../message/message.ts";
 import type { ReasoningDetail, Tokens } from "../message/part.ts";
 
-/** A model that can be asked, with what is known of it. */
+/** A usable model and its properties. */
 export interface Model {
   readonly ref: ModelRef;
   readonly name: string;
   /** Chooses the system prompt. */
   readonly family: "claude" | "gpt" | "codex" | "gemini" | "other";
-  /** Which tools it changes files with: `apply_patch`, or `edit`, `multiedit` and `write`. */
+  /** Which tools it edits files with: `apply_patch`, or `edit`, `multiedit` and `write`. */
   readonly editsBy: "patch" | "replacement";
-  /** Tokens; undefined where unknown. */
+  /** In tokens; undefined if unknown. */
   readonly limit: { context?: number; input?: number; output?: number };
   readonly cost?: Price;
   readonly abilities: {
@@ -25,12 +25,12 @@ export interface Model {
   readonly variants: readonly string[];
 }
 
-/** A kind of media that a model may take beside text. */
+/** A kind of media that a model may accept in addition to text. */
 export type Medium = "images" | "pdf" | "audio";
 
-/** US dollars per million tokens. An unknown price of the cache is that of the input. */
+/** US dollars per million tokens. An unknown cache price equals the input price. */
 export interface Price extends Rate {
-  /** Other rates, each for a whole call whose input has more than these tokens; in rising order. */
+  /** Rates for calls whose input exceeds `tokens`, in ascending order. They apply to the whole call. */
   readonly over?: readonly (Rate & { readonly tokens: number })[];
 }
 
@@ -44,17 +44,17 @@ interface Rate {
 export interface ModelRequest {
   model: Model;
   system: readonly string[];
-  /** The visible transcript; turning it into the provider's messages is the model folder's work. */
+  /** The visible transcript, not yet converted for the provider. */
   messages: readonly Message[];
   tools: readonly ToolSpec[];
   temperature?: number;
   topP?: number;
   maxOutputTokens?: number;
-  /** Tokens of the prompt, where the provider's earlier counts say more than an estimate. */
+  /** Prompt tokens from the provider's earlier counts; undefined to estimate them. */
   promptTokens?: number | undefined;
-  /** Further provider options of the agent. */
+  /** Provider options of the agent. */
   options?: Record<string, unknown>;
-  /** Whether a call that the provider refuses is told as a failed call; otherwise the refusal fails the step. */
+  /** Whether a tool call that the provider rejects is emitted as a failed call. False fails the step. */
   returnsRefusedCalls?: boolean;
   signal: AbortSignal;
 }
@@ -66,7 +66,7 @@ export interface ToolSpec {
   schema: Record<string, unknown>;
 }
 
-/** What a model call tells while it streams. */
+/** An event of a streaming model call. */
 export type StepEvent =
   | { type: "text-start"; id: string }
   | { type: "text-delta"; id: string; text: string }
@@ -74,36 +74,36 @@ export type StepEvent =
   | { type: "reasoning-start"; id: string }
   | { type: "reasoning-delta"; id: string; text: string }
   | { type: "reasoning-end"; id: string; metadata?: Record<string, unknown> }
-  /** The model began to write a call; its arguments still stream. */
+  /** The model began a call; its arguments are still streaming. */
   | { type: "call-start"; providerCallId: string; tool: string; signature?: string }
-  /** The call is whole. `input` is the parsed JSON. With a `problem`, a text for the model, it must not be run. */
+  /** The call is complete; `input` is the parsed JSON. With a `problem` (a text for the model) it must not be run. */
   | { type: "call"; providerCallId: string; tool: string; input: unknown; raw: string; problem?: string };
 
 /** How a model call ended; an abort is `failed` with code `cancelled`. */
 export type StepEnd =
-  /** `estimated` where the provider told no usage; the details are what the provider wants back with the calls. */
+  /** `estimated` if the provider sent no usage. The provider wants `reasoningDetails` back with the calls. */
   | {
       type: "finish";
       reason: FinishReason;
       tokens: Tokens;
       estimated?: boolean;
-      /** Whether the provider refused a call, which was told as one with a problem. */
+      /** Whether the provider rejected a call, which was emitted with a problem. */
       refusedCall?: boolean;
       reasoningDetails?: ReasoningDetail[];
     }
   | { type: "failed"; error: AgentError; reasoningDetails?: ReasoningDetail[] };
 
 export interface Models {
-  /** All models that could be used now: configured, with a key or without need of one. */
+  /** Returns all usable models: configured, with a key or without need of one. */
   list(): readonly Model[];
   find(ref: ModelRef): Model | undefined;
   /**
-   * Calls the model. `take` gets what it tells, one at a time and in order; what follows waits for the room that it asks
-   * for. Resolves with how the call ended when all was taken. Rejects only with what `take` threw, which ends the call.
+   * Calls the model. `take` receives the events in order, one at a time, and returns its backpressure. Resolves when all
+   * events were consumed. Rejects only with an error of `take`, which ends the call.
    */
   call(request: ModelRequest, take: (event: StepEvent) => Backpressure): Promise<StepEnd>;
-  /** The model refused media of these kinds: from now on it is not sent any. */
+  /** Records that the model rejects these kinds of media. They are no longer sent to it. */
   refuses(model: Model, media: readonly Medium[]): void;
-  /** US dollars for these tokens; 0 where prices are unknown. */
+  /** Returns the cost in US dollars; 0 if prices are unknown. */
   costOf(model: Model, tokens: Tokens): number;
 }

@@ -1,38 +1,38 @@
-/** Where a provider or a family of models differs from what all others understand. */
+/** Deviations of a provider or model family from the common API. */
 export interface Quirks {
   /** The request's field for the limit of output tokens. */
   readonly maxTokensField: "max_tokens" | "max_completion_tokens";
   readonly effort: EffortStyle;
-  /** The effort that is sent with tools where nobody chose one. */
+  /** The effort sent with tools if none was chosen. */
   readonly effortWithTools?: string | undefined;
-  /** Whether usage must be asked for; where it comes by itself the question is refused. */
+  /** Whether usage must be requested. False if the provider rejects the option. */
   readonly asksForUsage: boolean;
-  /** Call ids that are accepted. */
+  /** Accepted call ids. */
   readonly callId: RegExp;
   /**
-   * Which messages must bring their reasoning along: none, those of the running turn, or each with calls, where the
-   * provider refuses one without.
+   * Which messages are sent with their reasoning: none, those of the running turn, or all with calls, because the provider
+   * rejects calls without it.
    */
   readonly returnsReasoning: "never" | "turn" | "calls";
-  /** Whether the provider's own record of what was thought goes back with the calls, instead of the thoughts' text. */
+  /** Whether `reasoning_details` are sent back with the calls instead of the reasoning text. */
   readonly returnsReasoningDetails: boolean;
-  /** JSON Schema in full, or the part of it that OpenAPI 3.0 or Moonshot knows. */
+  /** Full JSON Schema, or the subset of OpenAPI 3.0 or Moonshot. */
   readonly schema: "full" | "openapi" | "moonshot";
-  /** Whether a user message may not follow a tool's result. */
+  /** Whether an assistant message is required between a tool result and a user message. */
   readonly answersTools: boolean;
-  /** Whether a call's thought signature must be sent back, and the word that stands for one that is not there. */
+  /** Set if thought signatures must be sent back; `missing` is the placeholder for a missing one. */
   readonly thoughtSignature?: { readonly missing?: string };
-  /** Whether parts of the prompt must be marked for the provider to cache them. */
+  /** Whether prompt caching requires `cache_control` marks. */
   readonly marksCache: boolean;
   /** Which of temperature and top_p are accepted. */
   readonly samplers: "both" | "one" | "none";
-  /** Whether several calls in one answer come only where they are asked for. */
+  /** Whether parallel calls must be requested. */
   readonly asksForParallelCalls: boolean;
 }
 
 /**
- * How an effort is written: as `reasoning_effort`; as `reasoning: {effort}`; as `thinking: {type}`, which knows on and
- * off only; as that for off and `reasoning_effort` for all else; or as `enable_thinking`, on and off.
+ * The request field for the effort: `reasoning_effort`; `reasoning: {effort}`; `thinking: {type}` (on or off only);
+ * `thinking` for off and `reasoning_effort` otherwise; or `enable_thinking` (on or off only).
  */
 export type EffortStyle =
   | "reasoning_effort"
@@ -59,7 +59,7 @@ interface Case {
   readonly provider?: RegExp;
   readonly model?: RegExp;
   readonly quirks: Partial<Quirks>;
-  /** Where this is said. */
+  /** Page that documents it. */
   readonly source: string;
 }
 
@@ -73,16 +73,16 @@ const moonshot = /(^moonshotai$|\.moonshot\.(ai|cn)$)/;
 const zai = /(^zai$|\.z\.ai$|\.bigmodel\.cn$)/;
 const alibaba = /(^alibaba$|\.aliyuncs\.com$)/;
 
-/** Later cases beat earlier ones. `provider` is matched against its id and its host. */
+/** Later cases override earlier ones. `provider` is matched against the id and the host. */
 const cases: readonly Case[] = [
-  // What families of models want wherever they are served.
+  // Model families, on any provider.
   {
     model: /gemini/,
     quirks: { schema: "openapi" },
     source: "https://ai.google.dev/gemini-api/docs/function-calling",
   },
   {
-    // Routers hand its refusals on.
+    // Routers forward Moonshot's validation errors.
     model: /kimi-/,
     quirks: { schema: "moonshot" },
     source: "https://github.com/MoonshotAI/walle/blob/main/docs/mfjs-spec.md",
@@ -93,7 +93,7 @@ const cases: readonly Case[] = [
     source: "https://docs.vllm.ai/en/v0.15.0/api/vllm/tool_parsers/mistral_tool_parser/",
   },
   {
-    // They lose the thread of a turn without what they thought before their calls.
+    // Without the reasoning before their calls, these models lose context within a turn.
     model: /deepseek-(chat|reasoner|flash|v[3-9])|kimi-k[2-9]|glm-(4\.[5-9]|4p[5-9]|[5-9])|minimax-m/,
     quirks: { returnsReasoning: "turn" },
     source: "https://docs.fireworks.ai/guides/reasoning",
@@ -120,14 +120,14 @@ const cases: readonly Case[] = [
     source: "https://platform.openai.com/docs/api-reference/chat/create",
   },
   {
-    // Chat completions takes tools for these without reasoning only, and they reason unless told not to.
+    // Chat completions accepts tools only without reasoning, which is on by default.
     provider: openai,
     model: /gpt-(5\.[4-9]|[6-9])/,
     quirks: { effortWithTools: "none" },
     source: "https://developers.openai.com/api/docs/models/gpt-6-sol",
   },
   {
-    // These know no such effort, and take no tools in chat completions at all: OpenAI's own words say so.
+    // These have no effort "none" and do not support tools in chat completions; OpenAI's error says so.
     provider: openai,
     model: /gpt-6-astra|gpt-6\.[1-9]-sol/,
     quirks: { effortWithTools: undefined },
@@ -155,7 +155,7 @@ const cases: readonly Case[] = [
     source: "https://docs.mistral.ai/api/endpoint/chat",
   },
   {
-    // Temperature does nothing while it thinks; a message with calls but without its reasoning is refused.
+    // Ignores the temperature while reasoning; rejects messages with calls but without reasoning.
     provider: deepseek,
     quirks: { effort: "thinking-or-effort", returnsReasoning: "calls", samplers: "none" },
     source: "https://api-docs.deepseek.com/guides/thinking_mode",
@@ -178,7 +178,7 @@ const cases: readonly Case[] = [
     source: "https://docs.z.ai/guides/capabilities/thinking-mode",
   },
   {
-    // Thinking cannot be switched off any more, but has levels.
+    // Thinking has levels and cannot be switched off.
     provider: zai,
     model: /glm-5\.[3-9]/,
     quirks: { effort: "reasoning_effort" },
@@ -234,7 +234,7 @@ const cases: readonly Case[] = [
   },
 ];
 
-/** The quirks of a model at a provider. `host` is the host name of its base URL. */
+/** Returns the quirks of a model at a provider. `host` is the host name of its base URL. */
 export function quirksOf(provider: string, host: string, model: string): Quirks {
   const name = model.toLowerCase();
   const apply = ({ provider: at, model: of }: Case): boolean =>

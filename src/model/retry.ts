@@ -2,28 +2,28 @@ import { sentenceOf } from "../base/errors.ts";
 import type { Config } from "../config/schema.ts";
 import type { AgentError } from "../message/message.ts";
 
-/** How often and how long a model call is tried again. Times in milliseconds. */
+/** When model calls are retried. Times in milliseconds. */
 export interface RetryPolicy {
-  /** Tries in all, the first included. */
+  /** Total attempts, including the first. */
   readonly attempts: number;
   readonly firstDelayMs: number;
-  /** The longest delay of our own choice. */
-  readonly longestDelayMs: number;
-  /** The longest wait that a provider may ask for; beyond it the turn fails at once and says when. */
+  /** The maximum delay of the exponential backoff. */
+  readonly maxDelayMs: number;
+  /** The maximum wait that a provider may request. Beyond it the turn fails immediately and says when to retry. */
   readonly maxWaitMs: number;
 }
 
 export const defaultRetryPolicy: RetryPolicy = {
   attempts: 5,
   firstDelayMs: 2_000,
-  longestDelayMs: 30_000,
+  maxDelayMs: 30_000,
   maxWaitMs: 60_000,
 };
 
-/** Share of a delay by which it may be longer, so that many clients do not come back at once. */
+/** Random share added to a delay, so that many clients do not retry at once. */
 const jitter = 0.25;
 
-/** The policy with what the configuration says (`retry`). */
+/** Returns the default policy with the configured `retry` values. */
 export function toRetryPolicy(retry: Config["retry"]): RetryPolicy {
   return {
     ...defaultRetryPolicy,
@@ -35,7 +35,7 @@ export function toRetryPolicy(retry: Config["retry"]): RetryPolicy {
 
 export type RetryDecision = { retry: true; delayMs: number } | { retry: false; error: AgentError };
 
-export interface RetryCircumstances {
+export interface RetryContext {
   /** From 0 to below 1. */
   readonly random: () => number;
   /** Milliseconds since 1970. */
@@ -43,11 +43,11 @@ export interface RetryCircumstances {
   readonly policy?: RetryPolicy;
 }
 
-/** Whether to try again after the failed `attempt` (counted from 1), and when. */
+/** Decides whether and when to retry after the failed `attempt` (counted from 1). */
 export function decideRetry(
   attempt: number,
   error: AgentError,
-  { random, now, policy = defaultRetryPolicy }: RetryCircumstances,
+  { random, now, policy = defaultRetryPolicy }: RetryContext,
 ): RetryDecision {
   if (!error.retryable) return { retry: false, error };
   if (attempt >= policy.attempts) {
@@ -60,16 +60,16 @@ export function decideRetry(
 
 function backOff(attempt: number, random: number, policy: RetryPolicy): number {
   const delayMs = policy.firstDelayMs * 2 ** (attempt - 1) * (1 + jitter * random);
-  return Math.round(Math.min(delayMs, policy.longestDelayMs));
+  return Math.round(Math.min(delayMs, policy.maxDelayMs));
 }
 
 function tooLongMessage(error: AgentError, waitMs: number, now: number): string {
   const when = new Date(now + waitMs);
   const at = Number.isNaN(when.getTime()) ? "" : ` (after ${when.toISOString().replace(/\.\d+Z$/, "Z")})`;
-  return `${sentenceOf(error.message)} The provider asks to wait ${duration(waitMs)}${at}; try again then or choose another model.`;
+  return `${sentenceOf(error.message)} The provider asks to wait ${formatDuration(waitMs)}${at}; try again then or choose another model.`;
 }
 
-function duration(ms: number): string {
+function formatDuration(ms: number): string {
   const minutes = Math.ceil(ms / 60_000);
   if (minutes < 120) return `${minutes} minutes`;
   const hours = Math.ceil(minutes / 60);

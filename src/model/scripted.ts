@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { json } from "node:stream/consumers";
 import { z } from "zod";
 
-/** What the script answers to one request, streamed word by word. */
+/** The answer to one request, streamed word by word. */
 export interface ScriptedStep {
   thought?: string;
   text?: string;
@@ -13,16 +13,16 @@ export interface ScriptedStep {
 
 /** One request as a script sees it. */
 export interface ScriptedRequest {
-  /** The person's newest message. */
+  /** The user's latest message. */
   question: string;
-  /** Which answer to that message this is, from 0. */
+  /** Index of the answer to that message, from 0. */
   step: number;
   /** Requests for a title have no tools. */
   hasTools: boolean;
 }
 
 export interface ScriptedModel {
-  /** For `baseURL`. */
+  /** Base URL for the provider configuration. */
   readonly url: string;
   close(): void;
 }
@@ -32,7 +32,7 @@ const requestSchema = z.object({
   tools: z.array(z.unknown()).optional(),
 });
 
-/** An OpenAI-compatible model on a loopback port that says what a script tells it to. Understands nothing. */
+/** Starts an OpenAI-compatible server on a loopback port that answers from a script. */
 export async function startScriptedModel(
   script: (request: ScriptedRequest) => ScriptedStep,
 ): Promise<ScriptedModel> {

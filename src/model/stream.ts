@@ -14,7 +14,7 @@ import { OrderedQueue, type Outcome, StreamTimeoutError } from "./answer/ordered
 import { cancelled } from "./cancelled.ts";
 import { Clients, type Endpoint, sdkName } from "./client.ts";
 import type { StreamWatch } from "./answer/chunk-merger.ts";
-import { ProviderFailure, redact, refusedCallBy, stalled, toAgentError } from "./failure.ts";
+import { ProviderFailure, redact, findRefusedCall, stallError, toAgentError } from "./failure.ts";
 import type { ModelRequest, StepEnd, StepEvent } from "./model.ts";
 import { RequestMessages } from "./request/request-messages.ts";
 import type { Quirks } from "./quirks.ts";
@@ -24,7 +24,7 @@ import { toolSchema } from "./request/tool-schema.ts";
 
 export { Clients };
 
-// The SDK writes warnings to stdout, where only the protocol may speak.
+// Stops the SDK from logging warnings to stdout, which carries the protocol.
 Reflect.set(globalThis, "AI_SDK_LOG_WARNINGS", false);
 
 export interface StreamDeps {
@@ -32,26 +32,28 @@ export interface StreamDeps {
   readonly log: Log;
 }
 
-/** The most output tokens that are asked for where nothing else is said. */
+/** Default limit of output tokens. */
 const outputTokensLimit = 32_000;
-/** Fewer output tokens are not asked for: the provider decides whether they fit. */
-const leastOutputTokens = 1_024;
-/** Tokens that stay free beside prompt and answer. */
+/** Minimum of requested output tokens: the provider decides whether they fit. */
+const minOutputTokens = 1_024;
+/** Tokens left free in addition to prompt and answer. */
 const windowMargin = 256;
-/** By how much an estimate may be too low that no count of the provider has corrected. */
+/** Factor by which an uncorrected estimate may be too low. */
 const estimateError = 1.2;
 
-/** Contexts above this hold any instructions and tools, in tokens. */
+/** Larger contexts, in tokens, always fit instructions and tools. */
 const smallContextLimit = 16_384;
-/** English and JSON have about four to a token. */
-const mostCharactersPerToken = 5;
+/** Generous: English and JSON have about four characters per token. */
+const maxCharactersPerToken = 5;
 
-/** Secrets shorter than this are not looked for in messages: they would match anywhere. */
-const shortestSecret = 6;
+/** Shorter secrets are not redacted in messages: they would match anywhere. */
+const minSecretLength = 6;
 
 /**
- * One model call. It ends soon after an abort, even where the provider or the SDK ignores it. Text that streamed before
- * a failure stands; calls that were not whole are not told. Resolves and rejects as `call` of `Models` does.
+ * Makes one model call. Resolves and rejects as `call` of `Models` does.
+ *
+ * - Ends soon after an abort, even if the provider or the SDK ignores it.
+ * - After a failure, text that was already emitted remains; incomplete calls are not emitted.
  */
 export async function callModel(
   request: ModelRequest,
@@ -63,8 +65,7 @@ export async function callModel(
   const forward = () => connection.abort();
   request.signal.addEventListener("abort", forward, { once: true });
   const events = new StepEvents();
-  // Not events yet, which change with what was told before: an abort drops what waits here, and each part that came is a
-  // sign of life, also where nothing is told of it.
+  // Queues parts, not events: an abort drops queued parts, and each part resets the silence limit even without events.
   const limits = { signal: request.signal, silenceMs: endpoint.stallMs };
   const arrivals = new OrderedQueue<StreamedPart>(limits, (part) => sendEach(events.add(part), take));
   let failure: unknown;
@@ -93,18 +94,18 @@ export async function callModel(
   if (events.endReason === undefined) connection.abort();
   if (outcome.by === "consumer") throw outcome.thrown;
   await sendEach(events.close(), take);
-  const refused = "thrown" in outcome ? refusedCallBy(outcome.thrown) : undefined;
+  const refused = "thrown" in outcome ? findRefusedCall(outcome.thrown) : undefined;
   if (refused !== undefined && request.returnsRefusedCalls !== false && !request.signal.aborted) {
     deps.log.debug("provider refused a call", { provider: endpoint.provider, tool: refused.tool });
     await sendEach(events.emitRefusedCall(refused), take);
-    return { ...finishOf("tool-calls", events, request), refusedCall: true };
+    return { ...createFinish("tool-calls", events, request), refusedCall: true };
   }
-  return endOf(outcome, events, request).catch((thrown: unknown) => {
-    const error = request.signal.aborted ? cancelled() : errorOf(thrown, endpoint);
+  return toStepEnd(outcome, events, request).catch((thrown: unknown) => {
+    const error = request.signal.aborted ? cancelled() : toRedactedError(thrown, endpoint);
     const { code, status } = error;
     deps.log.debug("model call failed", { provider: endpoint.provider, code, status });
     const { details } = events.reasoning;
-    // Calls that were whole stand, and go back with what was thought before them.
+    // Complete calls remain and are sent back with their reasoning.
     return { type: "failed", error, ...(details !== undefined && { reasoningDetails: details }) };
   });
 }
@@ -116,9 +117,9 @@ interface OpenDeps extends StreamDeps {
 
 async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenDeps) {
   if (!/^https?:\/\//.test(endpoint.baseURL) || !URL.canParse(endpoint.baseURL)) {
-    throw new ProviderFailure(badAddress(endpoint));
+    throw new ProviderFailure(invalidAddressError(endpoint));
   }
-  const tooSmall = smallContext(request);
+  const tooSmall = checkContextSize(request);
   if (tooSmall !== undefined) throw new ProviderFailure(tooSmall);
   const { model } = request;
   const { model: client, connection, quirks, conversations } = deps.clients.for(endpoint);
@@ -132,21 +133,21 @@ async function openStream(request: ModelRequest, endpoint: Endpoint, deps: OpenD
       ...(request.system.length > 0 && { instructions: request.system.join("\n\n") }),
       messages: outgoing.fresh,
       tools,
-      maxOutputTokens: request.maxOutputTokens ?? outputLimitOf(request),
+      maxOutputTokens: request.maxOutputTokens ?? outputTokensFor(request),
       ...(model.abilities.temperature && { temperature: request.temperature, topP: request.topP }),
-      ...optionsFor({ ...endpoint.options, ...request.options }),
+      ...toProviderOptions({ ...endpoint.options, ...request.options }),
       abortSignal: deps.signal,
     }),
   );
   return stream;
 }
 
-const keptToolSets = memoizePer<ToolSet>();
+const cachedToolSets = memoizePer<ToolSet>();
 
-/** Tools without `execute`: the SDK tells their calls and runs nothing. */
+/** Creates tools without `execute`: the SDK reports calls but does not run them. */
 function toToolSet({ tools }: ModelRequest, quirks: Quirks): ToolSet | undefined {
   if (tools.length === 0) return undefined;
-  return keptToolSets(tools, [quirks], () =>
+  return cachedToolSets(tools, [quirks], () =>
     Object.fromEntries(
       tools.map(({ name, description, schema }) => [
         name,
@@ -156,13 +157,13 @@ function toToolSet({ tools }: ModelRequest, quirks: Quirks): ToolSet | undefined
   );
 }
 
-async function endOf(outcome: Outcome, events: StepEvents, request: ModelRequest): Promise<StepEnd> {
+async function toStepEnd(outcome: Outcome, events: StepEvents, request: ModelRequest): Promise<StepEnd> {
   if ("thrown" in outcome) throw outcome.thrown;
   if (events.endReason === undefined) throw new Error("the answer ended without an end");
-  return finishOf(events.endReason, events, request);
+  return createFinish(events.endReason, events, request);
 }
 
-function finishOf(
+function createFinish(
   reason: FinishReason,
   events: StepEvents,
   request: ModelRequest,
@@ -187,27 +188,27 @@ function estimate(written: string, request: ModelRequest): Tokens {
   };
 }
 
-function errorOf(thrown: unknown, endpoint: Endpoint): AgentError {
-  if (thrown instanceof StreamTimeoutError) return stalled(endpoint.stallMs);
+function toRedactedError(thrown: unknown, endpoint: Endpoint): AgentError {
+  if (thrown instanceof StreamTimeoutError) return stallError(endpoint.stallMs);
   const error = toAgentError(thrown, endpoint);
-  return { ...error, message: redact(error.message, secretsOf(endpoint)) };
+  return { ...error, message: redact(error.message, listSecrets(endpoint)) };
 }
 
-const badAddress = ({ provider, baseURL }: Endpoint): AgentError => ({
+const invalidAddressError = ({ provider, baseURL }: Endpoint): AgentError => ({
   code: "bad-request",
   message: `The base URL of ${provider} must begin with http:// or https://, but is "${baseURL}".`,
   retryable: false,
 });
 
 /**
- * Local servers are often started with less context than instructions and tools alone take, and some of them then cut
- * the prompt without a word. Counted so low that no request that fits is refused.
+ * Returns an error if instructions and tools alone exceed the context: local servers are often started with too little,
+ * and some silently truncate the prompt. The estimate is low, so that no request that fits is rejected.
  */
-function smallContext({ model, system, tools }: ModelRequest): AgentError | undefined {
+function checkContextSize({ model, system, tools }: ModelRequest): AgentError | undefined {
   const { context } = model.limit;
   if (context === undefined || context > smallContextLimit) return undefined;
   const length = system.join("").length + JSON.stringify(tools).length;
-  const tokens = Math.floor(length / mostCharactersPerToken);
+  const tokens = Math.floor(length / maxCharactersPerToken);
   if (tokens < context) return undefined;
   return {
     code: "bad-request",
@@ -216,23 +217,23 @@ function smallContext({ model, system, tools }: ModelRequest): AgentError | unde
   };
 }
 
-const secretsOf = ({ apiKey, headers }: Endpoint): string[] =>
+const listSecrets = ({ apiKey, headers }: Endpoint): string[] =>
   [apiKey ?? "", ...Object.values(headers).flatMap((value) => [value, value.replace(/^\w+ /, "")])].filter(
-    (secret) => secret.length >= shortestSecret,
+    (secret) => secret.length >= minSecretLength,
   );
 
-/** What the model may write, so that prompt and answer fit into its window together. */
-function outputLimitOf(request: ModelRequest): number | undefined {
+/** Returns the limit of output tokens with which prompt and answer fit into the window. */
+function outputTokensFor(request: ModelRequest): number | undefined {
   const { context = Number.POSITIVE_INFINITY, output } = request.model.limit;
   if (output === undefined) return undefined;
   const prompt = request.promptTokens ?? estimateRequest(request) * estimateError;
   const left = Math.floor(context - prompt - windowMargin);
-  return Math.min(output, outputTokensLimit, Math.max(left, leastOutputTokens));
+  return Math.min(output, outputTokensLimit, Math.max(left, minOutputTokens));
 }
 
-/** Without options the SDK needs no schema to check them, which would load before the request. */
-function optionsFor(options: Record<string, unknown>) {
-  // They come from files and so are JSON, but their type does not say so.
+/** Returns provider options, or false if there are none: the SDK then loads no schema to validate them. */
+function toProviderOptions(options: Record<string, unknown>) {
+  // Options come from JSON files, which their type does not express.
   const json: Record<string, string> = JSON.parse(JSON.stringify(options));
   return Object.keys(json).length > 0 && { providerOptions: { [sdkName]: json } };
 }

@@ -4,7 +4,7 @@ import { excerpt } from "../../src/base/text/excerpt.ts";
 import { silentLog } from "../../src/base/log.ts";
 import { toErrors, toProblems } from "../../src/lsp/problems.ts";
 import { toElicitation } from "../../src/mcp/connection/elicitation.ts";
-import { fromAnswer } from "../../src/model/failure.ts";
+import { parseErrorAnswer } from "../../src/model/failure.ts";
 import { newSessionId } from "../../src/message/ids.ts";
 
 const long = "x".repeat(12_000);
@@ -32,7 +32,7 @@ test("a person's long answer reaches the model with what was cut off it", async 
 });
 
 test("words of a provider and of a language server that are cut say so", () => {
-  const told = fromAnswer({ status: 500, header: () => null, body: long, now: 0 });
+  const told = parseErrorAnswer({ status: 500, header: () => null, body: long, now: 0 });
   expect(told.message).toContain(excerpt(long, 1_000));
   const range = { start: { line: 0, character: 0 } };
   expect(toProblems("/a.ts", "text", toErrors([{ range, message: long }]))).toMatchObject([

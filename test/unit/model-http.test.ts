@@ -48,10 +48,10 @@ test("an answer of another protocol ends the request", async () => {
   );
 });
 
-test("a connection that does not come to stand is given up", async () => {
+test("gives up a connection that is not established in time", async () => {
   using server = await startServer(() => {});
   expect(await failureOf(`https://${server.host}`, { connectMs: 50 })).toBe(
-    "ETIMEDOUT: The connection does not come to stand.",
+    "ETIMEDOUT: The connection timed out.",
   );
 });
 

@@ -13,7 +13,7 @@ import type { Message } from "../../src/message/message.ts";
 import { describeModel } from "../../src/model/catalog/catalog.ts";
 import type { ModelRequest, StepEvent } from "../../src/model/model.ts";
 import { Clients, type Endpoint } from "../../src/model/client.ts";
-import { Connection } from "../../src/model/connection.ts";
+import { ModelConnection } from "../../src/model/connection.ts";
 import type { StreamWatch } from "../../src/model/answer/chunk-merger.ts";
 import { normalizeEvents } from "../../src/model/answer/event-stream.ts";
 import { type HttpAnswer, sendHttp } from "../../src/model/http.ts";
@@ -879,7 +879,7 @@ test("each request has its own tools and messages, whatever was kept of earlier 
 });
 
 test("of a call that is never sent no message is kept", async () => {
-  const connection = new Connection(
+  const connection = new ModelConnection(
     () => Promise.reject(new Error("nothing is sent")),
     (messages) => messages,
   );
@@ -895,7 +895,7 @@ test("of a call that is never sent no message is kept", async () => {
     const messages = [{ role: "user", content: "hello" }];
     const { signal } = new AbortController();
     const opened = connection.open(signal, call, async () => {
-      connection.withhold({ messages });
+      connection.omitBody({ messages });
       throw refusal;
     });
     return { opened, kept: new WeakRef(messages) };
@@ -1017,7 +1017,7 @@ test.each([301, 302, 303])(
     const failed = failureOf(await ask(base));
     expect(failed).toMatchObject({ code: "bad-request", retryable: false, status });
     expect(failed?.message).toBe(
-      `${base}/chat/completions answers ${status} and leads to ${base}/v2/chat/completions, which would not get what is asked along. Is the base URL right? If that address is, set it as base URL, without /chat/completions.`,
+      `${base}/chat/completions answers ${status} and leads to ${base}/v2/chat/completions, which would not receive the request. Is the base URL right? If that address is, set it as base URL, without /chat/completions.`,
     );
     expect(asked).toEqual(["/chat/completions"]);
   },

@@ -36,7 +36,7 @@ test("delays double from two seconds, up to a quarter longer, up to half a minut
     [2_000, 4_000, 8_000, 16_000].map((delayMs) => ({ retry: true, delayMs })),
   );
   expect(decide(1, {}, 0.999)).toEqual({ retry: true, delayMs: 2_500 });
-  const policy = { attempts: 9, firstDelayMs: 2_000, longestDelayMs: 30_000, maxWaitMs: 60_000 };
+  const policy = { attempts: 9, firstDelayMs: 2_000, maxDelayMs: 30_000, maxWaitMs: 60_000 };
   expect(decideRetry(8, error, { random: () => 0.5, now, policy })).toEqual({ retry: true, delayMs: 30_000 });
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fromAnswer } from "../../src/model/failure.ts";
+import { parseErrorAnswer } from "../../src/model/failure.ts";
 
 const refusals: [string, string, number][] = [
   [
@@ -85,7 +85,7 @@ const refusals: [string, string, number][] = [
 ];
 
 const answer = (message: string, status = 400) =>
-  fromAnswer({ status, header: () => null, body: JSON.stringify({ error: { message } }), now: 0 });
+  parseErrorAnswer({ status, header: () => null, body: JSON.stringify({ error: { message } }), now: 0 });
 
 test.each(refusals)("the window that %s names is understood", (_, message, window) => {
   expect(answer(message)).toMatchObject({ code: "context-length", window });
@@ -100,7 +100,7 @@ test("llama.cpp names it in a field", () => {
     n_ctx: 8_192,
   };
   const body = JSON.stringify({ error });
-  expect(fromAnswer({ status: 400, header: () => null, body, now: 0 })).toMatchObject({
+  expect(parseErrorAnswer({ status: 400, header: () => null, body, now: 0 })).toMatchObject({
     code: "context-length",
     window: 8_192,
   });

@@ -1,7 +1,7 @@
 import { excerpt } from "../../base/text/excerpt.ts";
 import { parseJson } from "../../base/text/json.ts";
 import { isRecord } from "../../base/text/record.ts";
-import { fromAnswer, invalidResponse, ProviderFailure } from "../failure.ts";
+import { parseErrorAnswer, invalidResponse, ProviderFailure } from "../failure.ts";
 import { parseRefusedCall } from "./refused-call.ts";
 
 /** An unvalidated chunk of a streamed answer. */
@@ -141,7 +141,7 @@ export function failOnError(value: Chunk): void {
   const failed = isError(value.error) || value.type === "error" || reason === "error" || isErrorBody(value);
   if (!failed) return;
   const body = JSON.stringify(isError(value.error) ? { error: value.error } : value);
-  const error = fromAnswer({ status: undefined, header: () => null, body, now: 0 });
+  const error = parseErrorAnswer({ status: undefined, header: () => null, body, now: 0 });
   throw new ProviderFailure(error, parseRefusedCall(body));
 }
 

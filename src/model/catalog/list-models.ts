@@ -4,7 +4,7 @@ import { presets } from "./catalog.ts";
 import { followRedirects, readText } from "../connection.ts";
 import { sendHttp } from "../http.ts";
 import {
-  fromAnswer,
+  parseErrorAnswer,
   invalidResponse,
   isWebPage,
   ProviderFailure,
@@ -183,7 +183,7 @@ export async function askJson(
   const answer = await followRedirects(sendHttp, new URL(url), request);
   const text = await readText(answer, answerLimitBytes);
   if (answer.status < 200 || answer.status >= 300)
-    throw new ProviderFailure(fromAnswer({ ...answer, body: text, now: Date.now() }));
+    throw new ProviderFailure(parseErrorAnswer({ ...answer, body: text, now: Date.now() }));
   if (isWebPage(answer, text)) {
     const message = `it answered with a web page${titleOf(text)}. Is the base URL right?`;
     throw new ProviderFailure(invalidResponse(message, false));
