@@ -3,42 +3,41 @@ import { hasOnly, fastValidator } from "../base/validator.ts";
 import { UserError } from "../base/errors.ts";
 import type { Rule } from "./rule.ts";
 
-/** For how long an approval holds: in the session, also when it is loaded again, or for the project; until it is revoked. */
+/** Where an approval applies until it is revoked: in the session, also after loading it, or in the project. */
 export type ApprovalScope = "session" | "project";
 
-/** What a person allowed "always": it turns an ask into an allow and never lifts a deny. */
+/** A pattern that the user allowed "always". It turns an ask into an allow and never lifts a deny. */
 export interface Approval {
   permission: string;
   pattern: string;
   scope: ApprovalScope;
 }
 
-/** Where the approvals of a project are stored. A stored value is undefined when there is none yet. */
+/** Storage of a project's approvals. The stored value is undefined if there is none yet. */
 export interface ApprovalStore {
   load(): Promise<unknown>;
-  /** Changes the stored value; no other session or process changes it meanwhile. */
+  /** Changes the stored value under a lock shared by all sessions and processes. */
   update(change: (stored: unknown) => StoredApprovals): Promise<void>;
 }
 
 const entrySchema = z.object({ permission: z.string().min(1), pattern: z.string().min(1) });
 
-/** The stored form of a project's approvals. */
 const storedApprovalsSchema = z.object({ approvals: z.array(entrySchema) });
 export type StoredApprovals = z.infer<typeof storedApprovalsSchema>;
 type Entry = z.infer<typeof entrySchema>;
 
-/** The same, known at a look where it is right. */
+/** Validates stored approvals with a quick check before the schema. */
 export const storedApprovals = fastValidator(isStoredApprovals, storedApprovalsSchema);
 
-/** More than this and the oldest of a scope is forgotten. */
+/** Maximum number of approvals per scope; the oldest are dropped. */
 const approvalLimit = 1000;
 
-/** The approvals of a session and its project. Without a store, those for the project hold for the session only. */
+/** The approvals of a session and its project. Without a store, project approvals apply to the session only. */
 export class Approvals {
   readonly #store: ApprovalStore | undefined;
   #session: Entry[] = [];
   #project: Entry[] = [];
-  /** Those of the project that could not be saved (yet); they hold for this session. */
+  /** Project approvals that are not saved yet; they apply to this session. */
   #unsaved: Entry[] = [];
   #saveSession: (entries: Entry[]) => Promise<void> = () => Promise.resolve();
 
@@ -46,26 +45,26 @@ export class Approvals {
     this.#store = store;
   }
 
-  /** With what the project remembers. Throws {@link UserError} where that cannot be read. */
+  /** Loads the project's approvals. Throws {@link UserError} if they cannot be read. */
   static async open(store: ApprovalStore): Promise<Approvals> {
     const approvals = new Approvals(store);
     approvals.#project = parseEntries(await store.load());
     return approvals;
   }
 
-  /** Has a session's own, which are kept with it. */
+  /** Uses the session's own approvals, which are stored with it. */
   attachSession(session: { entries: readonly Entry[]; save(entries: Entry[]): Promise<void> }): void {
     this.#session = mergeEntries([], session.entries);
     this.#saveSession = (entries) => session.save(entries);
   }
 
-  /** Takes over what other sessions and processes approved or took back for the project meanwhile. */
+  /** Reloads the project's approvals, which other sessions and processes may have changed. */
   async refresh(): Promise<void> {
     if (!this.#store) return;
     this.#project = mergeEntries(parseEntries(await this.#store.load()), this.#unsaved);
   }
 
-  /** As rules that allow; they count only where the other rules ask. */
+  /** Returns allow rules, which apply only where other rules ask. */
   rules(): Rule[] {
     return this.list().map(({ permission, pattern }) => ({ permission, pattern, action: "allow" }));
   }
@@ -76,7 +75,7 @@ export class Approvals {
     return [...withScope(this.#project, "project"), ...withScope(this.#session, "session")];
   }
 
-  /** Holds at once, even where saving fails; that rejects with the store's error. */
+  /** Takes effect at once. Rejects with the store's error if saving fails. */
   async add(entries: readonly Entry[], scope: ApprovalScope): Promise<void> {
     if (scope === "session" || !this.#store) {
       this.#session = mergeEntries(this.#session, entries);
@@ -88,7 +87,7 @@ export class Approvals {
     this.#unsaved = this.#unsaved.filter((known) => !entries.some((entry) => isSame(entry, known)));
   }
 
-  /** Whether there was such an approval. */
+  /** Returns whether the approval existed. */
   async revoke({ permission, pattern, scope }: Approval): Promise<boolean> {
     const others = (entries: readonly Entry[]) =>
       entries.filter((entry) => !isSame(entry, { permission, pattern }));
@@ -106,7 +105,7 @@ export class Approvals {
   }
 }
 
-/** Throws {@link UserError} when the stored value is not what was written. */
+/** Throws {@link UserError} if the stored value is invalid. */
 function parseEntries(stored: unknown): Entry[] {
   if (stored === undefined) return [];
   if (isStoredApprovals(stored)) return stored.approvals;

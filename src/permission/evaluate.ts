@@ -5,19 +5,19 @@ import { covers, expandHome, isCatchAll, matches, overlaps } from "./pattern.ts"
 import { actionSchema, isAction } from "./rule.ts";
 import type { Action, PermissionRequest, Rule, Ruleset, Subject } from "./rule.ts";
 
-/** What the rules say about a call, with the subject and the rule that decided. */
+/** The result of the rules for a call, with the deciding subject and rule. */
 export interface Verdict {
   action: Action;
   permission: string;
   subject: string;
-  /** Undefined where no rule matched. */
+  /** Undefined if no rule matched. */
   rule?: Rule;
   reason: string;
 }
 
 const strictness: Record<Action, number> = { allow: 0, ask: 1, deny: 2 };
 
-/** As strict as the strictest subject of all requests; of equally strict ones the first is named. Nothing asked is allowed. */
+/** Returns the strictest verdict over all subjects, the first of equally strict ones. No requests are allowed. */
 export function evaluate(request: PermissionRequest | readonly PermissionRequest[], rules: Ruleset): Verdict {
   const requests: readonly PermissionRequest[] = "permission" in request ? [request] : request;
   let strictest: Verdict | undefined;
@@ -36,20 +36,21 @@ export function evaluate(request: PermissionRequest | readonly PermissionRequest
   return strictest ?? { action: "allow", permission: "*", subject: "", reason: "it needs no permission" };
 }
 
-/** Whether the model need not see a tool at all: the last rule for it denies everything. */
+/** Whether a tool is hidden from the model: its last rule denies everything. */
 export function isHidden(permission: string, rules: Ruleset): boolean {
   const last = rules.findLast((rule) => matches(rule.permission, permission));
   return last !== undefined && last.action === "deny" && isCatchAll(last.pattern);
 }
 
-/** Without what is said of everything. */
+/** Omits rules for `*`; without a match, allows. */
 function omitCatchAll(rules: Ruleset): Ruleset {
   return [allow("*", "*"), ...rules.filter(({ pattern }) => !isCatchAll(pattern))];
 }
 
 /**
- * `rules` hold for the permission already; the last that applies to the subject itself wins. An ask that applies only
- * to a part of it, or to another spelling, does not hide a deny that stands before.
+ * Evaluates rules that are already filtered by permission.
+ * - The last rule that applies to the subject itself wins.
+ * - An ask that applies only to part of it, or to another spelling, does not override an earlier deny.
  */
 function evaluateSubject(permission: string, subject: Subject, rules: Ruleset): Verdict {
   const base = { permission, subject: subject.named ?? subject.text };
@@ -72,7 +73,7 @@ function evaluateSubject(permission: string, subject: Subject, rules: Ruleset): 
   return partly ?? { ...base, action: "ask", reason: subject.opaque ?? subject.confirm ?? "no rule matches" };
 }
 
-/** What a rule for everything allows may still need a person. */
+/** Turns an allow into an ask if the subject must be confirmed, or is opaque and a stricter rule may apply. */
 function confirmAllow(verdict: Verdict, subject: Subject, stricterBehind: Rule | undefined): Verdict {
   if (subject.confirm !== undefined) return { ...verdict, action: "ask", reason: subject.confirm };
   if (!stricterBehind || subject.opaque === undefined || !isCatchAll(verdict.rule?.pattern ?? ""))
@@ -83,13 +84,13 @@ function confirmAllow(verdict: Verdict, subject: Subject, stricterBehind: Rule |
 
 interface Application {
   action: Action;
-  /** It holds for the subject itself and for all that the subject stands for. */
+  /** It applies to the subject itself and to everything the subject may be. */
   coversSubject: boolean;
-  /** What it holds for, where that is not the subject itself. */
+  /** The part to which it applies, if not the subject itself. */
   scope?: string;
 }
 
-/** What the rule says about the subject, undefined where it says nothing. */
+/** Returns how the rule applies to the subject; undefined if it does not. */
 function findApplication(rule: Rule, subject: Subject): Application | undefined {
   const { action, pattern } = rule;
   if (action === "allow") return allows(rule, subject) ? { action, coversSubject: true } : undefined;
@@ -112,7 +113,7 @@ function matchesPartly(pattern: string, { text, also = [], glob, names }: Subjec
   return [text, ...also].some((one) => (glob ? overlaps(pattern, one) : matches(pattern, one)));
 }
 
-/** Whether what the pattern says before its first wildcard leads into the folder. */
+/** Whether the pattern's text before its first wildcard is inside the folder. */
 function namesFileBelow(pattern: string, folder: string): boolean {
   const [named = ""] = pattern.split(/[*?]/);
   return folder === "." ? /^[^/]/.test(named) : named.startsWith(`${folder}/`);
@@ -129,7 +130,7 @@ function allows(rule: Rule, subject: Subject): boolean {
   return matchesWhole(rule.pattern, subject);
 }
 
-/** `node *` covers all that node runs, as a script of its own could do the same. */
+/** `node *` covers all code that node runs, as a script file could do the same. */
 function namesInterpreter({ pattern, isApproval }: Rule, { interpreter }: Subject): boolean {
   return interpreter !== undefined && isApproval !== true && pattern === `${interpreter} *`;
 }
@@ -147,7 +148,7 @@ function describeReason({ action, scope: about }: Application, rule: Rule, subje
   return about === undefined ? named : `${named} ${about}`;
 }
 
-/** Characters of one pattern; with it a match takes a bounded time whatever the text. */
+/** Maximum length of a pattern in characters, which bounds the time of a match. */
 const patternLimit = 1000;
 
 const patternSchema = z.string().max(patternLimit);
@@ -158,17 +159,17 @@ const permissionConfigSchema = z.union([
 ]);
 const toolsConfigSchema = z.record(z.string(), z.boolean());
 
-/** Tools that change files and go by the permission `edit`. */
+/** Tools that change files, under the permission `edit`. */
 const editTools = new Set(["edit", "write", "multiedit", "apply_patch", "patch"]);
 
-/** The permission under which a tool asks, by the tool's name. */
+/** Returns the permission that a tool needs. */
 export function getToolPermission(tool: string): string {
   return editTools.has(tool) ? "edit" : tool;
 }
 
 /**
- * Rules from the key `permission` of a configuration: an action for everything, or for each permission an action or
- * actions by pattern, in the order in which they are written. Throws {@link UserError} for anything else.
+ * Parses the configuration key `permission`: an action for everything, or for each permission an action or actions by
+ * pattern. Keeps the order. Throws {@link UserError} for anything else.
  */
 export function parseRules(config: unknown, home: string): Rule[] {
   const permissions = toPermissions(config);
@@ -190,7 +191,7 @@ function toPermissions(config: unknown): Permissions {
   throw new UserError(`permission: ${z.prettifyError(parsed.error)}. Use "allow", "ask" or "deny".`);
 }
 
-/** Right at a look: the schema takes its time to be built, and is asked what is wrong. */
+/** Quick check; the schema, which is slow to build, is only used to describe errors. */
 function isPermissions(config: unknown): config is Permissions {
   return isAction(config) || isRecordOf(config, (value) => isAction(value) || isRecordOf(value, isAction));
 }
@@ -200,7 +201,7 @@ function isRecordOf(value: unknown, isRight: (value: unknown) => boolean): boole
   return Object.entries(value).every(([key, entry]) => key.length <= patternLimit && isRight(entry));
 }
 
-/** Rules from the older key `tools`, which switches tools on and off by name. Throws {@link UserError}. */
+/** Parses the older key `tools`, which switches tools on and off by name. Throws {@link UserError}. */
 export function parseToolSwitches(config: unknown): Rule[] {
   return Object.entries(toSwitches(config)).map(([tool, on]) => {
     return { permission: getToolPermission(tool), pattern: "*", action: on ? "allow" : "deny" };
@@ -220,7 +221,7 @@ function isSwitches(config: unknown): config is Switches {
   return isRecordOf(config, (value) => typeof value === "boolean");
 }
 
-/** The first layer of every agent's rules. The folders are absolute real paths that may be used although they lie outside. */
+/** Returns the first layer of every agent's rules. The folders are absolute real paths outside the workspace to allow. */
 export function defaultRules(folders: { outputFolder: string; skillFolders: readonly string[] }): Rule[] {
   const open = [folders.outputFolder, ...folders.skillFolders].flatMap((folder) => [
     allow("external_directory", folder),
@@ -243,13 +244,13 @@ export function defaultRules(folders: { outputFolder: string; skillFolders: read
   ];
 }
 
-/** Tools that read files; a general rule about one of them does not close the folder of whole outputs. */
+/** Tools that read files. A rule for `*` on one of them does not apply to the folder of tool outputs. */
 export const readingTools: readonly string[] = ["read", "list", "glob", "grep"];
 
-/** Commands with which agents look at a whole output. */
+/** Commands with which agents read a full tool output. */
 const outputReaders = ["cat", "head", "tail", "grep", "rg", "sed -n", "wc"];
 
-/** Rules that open the folder of whole outputs to one permission; none for those that do not read it. */
+/** Returns rules that allow reading the folder of tool outputs; none for permissions that do not read. */
 export function outputRules(permission: string, folder: string): Rule[] {
   if (permission === "bash")
     return outputReaders
@@ -267,24 +268,24 @@ function ask(permission: string, pattern: string): Rule {
   return { permission, pattern, action: "ask" };
 }
 
-/** Commands that only read, for agents that may change nothing. Options through which they write are opaque anyway. */
+/** Commands that only read, for read-only agents. Their options that write are opaque. */
 const readingCommands =
   "arch, awk, basename, cat, cd, cmp, column, comm, cut, date, df, diff, dirname, du, b2sum, echo, egrep, false, fgrep, file, find, fmt, fold, gawk, grep, head, hexdump, id, jq, ls, md5sum, nl, od, paste, printf, pwd, read, readlink, realpath, rev, rg, sed, seq, sha1sum, sha256sum, sha512sum, shasum, sleep, sort, stat, strings, tac, tail, test, [, tr, tree, true, type, uname, uniq, wc, whereis, which, whoami, " +
   "git blame, git cat-file, git describe, git diff, git grep, git log, git ls-files, git ls-tree, git merge-base, git name-rev, git rev-list, git rev-parse, git shortlog, git show, git status, git diff-tree, git for-each-ref, git show-ref, git count-objects, git --version, " +
   "git branch --list, git remote show, git remote get-url, git stash list, git stash show, git tag --list, git tag -l, git worktree list, git config --get, git config --list, command -v";
 
-/** Forms of commands that change something in other forms: allowed as they stand only. */
+/** Exact commands that only read, but change something with other arguments. */
 const readingForms =
   "git branch, git branch -a, git branch -r, git branch -v, git branch -vv, git branch -avv, git branch --all, git branch --remotes, git branch --show-current, git remote, git remote -v, git tag, git stash list, git reflog, :, break, continue, exit, exit 0, exit 1, set -e, set -u, set -eu, set -euo pipefail, set -o pipefail";
 
-/** Rules that allow what only reads, to be put behind a rule that asks for or denies every other command. */
+/** Rules that allow read-only commands; they go after a rule that asks or denies every other command. */
 export const readingCommandRules = lazy((): readonly Rule[] => {
   const commands = readingCommands.split(", ").map((name) => `${name} *`);
   const all = [...commands, ...readingForms.split(", ")];
   return all.flatMap(addPagerVariant).map((pattern) => allow("bash", pattern));
 });
 
-/** git's commands also where they are told to use no pager. */
+/** Adds the variant of a git command with `--no-pager`. */
 function addPagerVariant(pattern: string): string[] {
   return pattern.startsWith("git ") ? [pattern, pattern.replace("git ", "git --no-pager ")] : [pattern];
 }

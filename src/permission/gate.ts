@@ -10,14 +10,14 @@ import type { Approvals, ApprovalScope } from "./approvals.ts";
 import { judge, type Judgement } from "./judge.ts";
 import type { Decision, PermissionRequest, Rule, Ruleset } from "./rule.ts";
 
-/** A call that wants to run, with everything that a person should see of it. */
+/** A call to decide, with everything that the user should see of it. */
 export interface GateCall {
   readonly sessionId: SessionId;
   readonly callId: string;
   readonly agent: string;
-  /** The step that makes the call; a no to one of its calls rejects the rest of them. */
+  /** The step that makes the call; rejecting one of its calls rejects the others. */
   readonly step?: string;
-  /** The tool's name, where a tool makes the call. */
+  /** The tool's name, if a tool makes the call. */
   readonly tool?: string;
   readonly title: string;
   readonly kind: ToolKind;
@@ -25,27 +25,27 @@ export interface GateCall {
   readonly preview?: QuestionPreview | undefined;
   readonly input: unknown;
   readonly permissions: readonly PermissionRequest[];
-  /** Rules that must allow it beside the agent's; see {@link Authority}. */
+  /** Further rules that must allow it; see {@link Authority}. */
   readonly limits?: readonly Ruleset[] | undefined;
-  /** Rules of those for whom the agent works; see {@link Authority}. */
+  /** Rules of the parent agents; see {@link Authority}. */
   readonly within?: readonly Ruleset[] | undefined;
-  /** The session under which the person is asked, where it is not the one that makes the call. */
+  /** The session under which the user is asked, if not the session of the call. */
   readonly askedUnder?: SessionId | undefined;
 }
 
-/** Whole texts before and after, for each file that the call would change. */
+/** The full text before and after, for each file that the call would change. */
 export interface QuestionPreview {
   readonly diffs?: readonly { path: string; oldText: string | null; newText: string }[];
   readonly text?: string;
 }
 
-/** What the person is asked: only the permissions that the rules and approvals leave open. */
+/** A question to the user, with only the permissions that rules and approvals leave open. */
 export interface Question extends GateCall {
-  /** Patterns that "always" would allow; empty where only this one call can be allowed. */
+  /** Patterns that "always allow" offers; empty if only this call can be allowed. */
   readonly always: readonly string[];
-  /** For how long "always" may hold: for the project only what runs or changes something in the workspace. */
+  /** Scopes that "always allow" offers; the project only for commands and edits inside the workspace. */
   readonly scopes: readonly ApprovalScope[];
-  /** Why it is asked, the first reason of the strictest part. */
+  /** Why the question is asked: the first open reason. */
   readonly reason: string;
 }
 
@@ -57,21 +57,20 @@ const answerSchema = z.discriminatedUnion("reply", [
 ]);
 export type Answer = z.infer<typeof answerSchema>;
 
-/** Puts a question to the user; rejects where it gets no answer. The signal aborts when nobody needs the answer any more. */
+/** Asks the user; rejects without an answer. The signal aborts when the question is withdrawn. */
 export type Ask = (question: Question, signal: AbortSignal) => Promise<Answer>;
 
-/** One decision, for the record. Holds no contents of files or commands beyond the subject. */
+/** A decision for the audit log. Contains no file contents, and nothing of a command but the subject. */
 export interface AuditEntry {
   sessionId: SessionId;
   callId: string;
   agent: string;
   outcome: Decision["outcome"];
-  /** Who decided. */
   by: "rules" | "approval" | "mode" | "plugin" | "person" | "failure" | "signal" | "close";
   permission: string;
   subject: string;
   rule?: Rule | undefined;
-  /** What went wrong, where something did. */
+  /** The error, if there was one. */
   problem?: string;
 }
 
@@ -79,33 +78,33 @@ export interface GateDeps {
   ask: Ask;
   approvals: Approvals;
   log?: Log;
-  /** How much goes without asking now; "ask" unless given. */
+  /** The current approval mode; "ask" by default. */
   mode?: () => ApprovalMode;
-  /** Rules that must allow every call now beside the call's own. */
+  /** Current limits of every call, in addition to the call's own. */
   limits?: () => readonly Ruleset[];
   /**
-   * Asked before a person is, with what the rules say; undefined where nobody is there to be asked. Must not reject.
-   * An "ask" makes stricter, a "deny" denies, an "allow" allows at most what the mode "auto" would.
+   * Returns the plugins' advice on the result of the rules; undefined without plugins. Must not reject.
+   * An "ask" makes it stricter, a "deny" is final, an "allow" allows at most what the mode "auto" would.
    */
   advise?: (call: GateCall, status: "allow" | "ask", signal: AbortSignal) => Promise<Advice> | undefined;
   /** Must not throw. */
   audit?: (entry: AuditEntry) => void;
 }
 
-/** What somebody says who decides before the person. */
+/** The advice of a plugin, before the user is asked. */
 export type Advice = { status: "allow" | "ask" } | { status: "deny"; by: string };
 
 interface PendingQuestion {
   readonly call: GateCall;
   readonly rules: Ruleset;
-  /** The first part that was open when it came, for the record. */
+  /** The first open permission when the call came, for the audit log. */
   readonly decisive: PermissionRequest | undefined;
   readonly settled: Deferred<Decision>;
-  /** Aborts when it is settled, which takes its question back. */
+  /** Aborts when the call is settled, which withdraws its question. */
   readonly withdrawn: AbortController;
 }
 
-/** A decision that needs no person, with who made it. */
+/** A decision without the user, and its source. */
 interface ImmediateDecision {
   decision: Decision;
   by: AuditEntry["by"];
@@ -114,17 +113,18 @@ interface ImmediateDecision {
 
 type AnswerOrFailure = Answer | { reply: "unasked"; problem: string };
 
-/** What a session needs of its gate. */
+/** The methods of the gate that a session uses. */
 export type Decider = Pick<Gate, "decide" | "isAllowed" | "reconsider" | "close">;
 
 /**
- * Decides over the calls of a session and its children. One question is open at a time; the others wait. Whatever is
- * not a clear yes lets nothing run: an error, a strange answer, an answer that comes too late.
+ * Decides over the calls of a session and its children.
+ * - One question is open at a time; the others wait.
+ * - Only a valid "allow" lets a call run; errors, invalid and late answers do not.
  */
 export class Gate {
   readonly #deps: GateDeps;
   readonly #pending: PendingQuestion[] = [];
-  /** The newest step of each session in which the user said no. */
+  /** The newest rejected step of each session. */
   readonly #rejectedSteps = new Map<SessionId, string>();
   #isAsking = false;
   #isClosed = false;
@@ -150,7 +150,7 @@ export class Gate {
     return waiting.settled.promise.finally(() => signal.removeEventListener("abort", onAbort));
   }
 
-  /** The decision over a call that comes too late to be judged. */
+  /** Returns the decision if the call is cancelled, the gate closed or the step rejected. */
   #decideEnded({ sessionId, step }: GateCall, signal: AbortSignal): ImmediateDecision | undefined {
     if (signal.aborted) return { decision: { outcome: "cancelled" }, by: "signal" };
     if (this.#isClosed) return { decision: rejectedByClose, by: "close" };
@@ -159,12 +159,12 @@ export class Gate {
     return undefined;
   }
 
-  /** Whether it would go through without asking anybody. */
+  /** Whether the call is allowed without a question. */
   isAllowed(call: Pick<GateCall, "permissions" | "limits" | "within">, rules: Ruleset): boolean {
     return !this.#isClosed && isAllowed(this.#judge(call, rules));
   }
 
-  /** Settles the questions that need no answer any more, because more was allowed meanwhile. */
+  /** Settles the questions that new approvals or modes have answered. */
   reconsider(): void {
     for (const waiting of this.#pending.slice()) {
       const known = this.#decideByRules(waiting.call, waiting.rules);
@@ -172,13 +172,13 @@ export class Gate {
     }
   }
 
-  /** Settles every question as rejected; what is decided from now on is rejected too. */
+  /** Rejects every open question and every later call. */
   close(): void {
     this.#isClosed = true;
     for (const waiting of this.#pending.slice()) this.#settle(waiting, rejectedByClose, "close");
   }
 
-  /** What is decided without the person; undefined where the person must. */
+  /** Returns the decision of rules, approvals and mode; undefined if the user must decide. */
   #decideByRules(call: GateCall, rules: Ruleset): ImmediateDecision | undefined {
     const judgements = this.#judge(call, rules);
     const denial = judgements.find(({ action, rule }) => action === "deny" && rule !== undefined);
@@ -192,7 +192,7 @@ export class Gate {
     return { decision: { outcome: "allowed" }, by, ...(rule && { rule }) };
   }
 
-  /** What is known, as who decides before the person makes it. A denial stands. */
+  /** Applies the plugins' advice to the decision so far; a denial is final. */
   async #applyAdvice(
     call: GateCall,
     known: ImmediateDecision | undefined,
@@ -212,7 +212,7 @@ export class Gate {
     );
   }
 
-  /** In the order of the call's permissions. */
+  /** Returns one judgement per permission of the call. */
   #judge(
     call: Pick<GateCall, "permissions" | "limits" | "within">,
     rules: Ruleset,
@@ -234,7 +234,7 @@ export class Gate {
     });
   }
 
-  /** Resolves when the question is settled, by its answer or by something else. */
+  /** Resolves when the question is settled, by its answer or otherwise. */
   async #askUser(waiting: PendingQuestion): Promise<void> {
     const question = this.#createQuestion(waiting);
     const answered = this.#requestAnswer(question, waiting.withdrawn.signal).then((answer) =>
@@ -288,7 +288,7 @@ export class Gate {
     this.#settle(waiting, { outcome: "unasked", problem }, "failure", problem);
   }
 
-  /** The person's yes counts for this call even where it cannot be remembered. */
+  /** Allows this call even if the approval cannot be saved. */
   async #approve(waiting: PendingQuestion, question: Question, scope: "session" | "project"): Promise<void> {
     const entries = question.always.length === 0 ? [] : question.permissions.flatMap(createApprovals);
     const saved = this.#deps.approvals.add(entries, question.scopes.includes(scope) ? scope : "session");
@@ -297,13 +297,13 @@ export class Gate {
     try {
       await saved;
     } catch (error) {
-      this.#log.error("an approval could not be saved and holds for this session only", {
+      this.#log.error("approval not saved; it applies to this session only", {
         ...errorFields(error),
       });
     }
   }
 
-  /** Ends the step: its other calls are rejected too, without the user's words, also those that come later. */
+  /** Rejects the call with the user's feedback, and all other calls of its step, also later ones, without it. */
   #reject(waiting: PendingQuestion, feedback: string | undefined): void {
     const { sessionId, step } = waiting.call;
     this.#settle(waiting, feedback ? { outcome: "rejected", feedback } : { outcome: "rejected" }, "person");
@@ -312,7 +312,7 @@ export class Gate {
     for (const other of others) this.#settle(other, rejectedByStep, "person");
   }
 
-  /** The first time counts. */
+  /** Settles a call once; later calls have no effect. */
   #settle(waiting: PendingQuestion, decision: Decision, by: AuditEntry["by"], problem?: string): void {
     const index = this.#pending.indexOf(waiting);
     if (index === -1) return;
@@ -369,7 +369,7 @@ function createApprovals({
   return always.map((pattern) => ({ permission, pattern }));
 }
 
-/** Commands, and changes of files inside the workspace, whose paths are relative. */
+/** Whether "always allow" may apply to the project: commands, and edits of relative paths. */
 function mayHoldForProject({ permission, always }: PermissionRequest): boolean {
   if (permission === "edit") return always.every((pattern) => !/^(?:[/~\\]|[A-Za-z]:)/.test(pattern));
   return permission === "bash";

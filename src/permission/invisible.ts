@@ -1,13 +1,13 @@
 /**
- * Control characters but tab and line feed; marks that turn the direction of writing; characters without width or
- * picture. The joiner and the variation selector are let through where they make an emoji.
+ * Whether the text has control characters other than tab and line feed, marks that change the writing direction, or
+ * characters without width or glyph. Accepts the joiner and the variation selector inside an emoji.
  */
 export function hasInvisible(text: string): boolean {
   const rest = text.replace(emojiParts, "");
   return hiddenClasses.test(rest) || Array.from(rest).some(isBlankCharacter);
 }
 
-/** The text with each such character written out as `\u{202e}`, so that a person sees what is really there. */
+/** Escapes each invisible character as `\u{202e}`, so that the user sees it. */
 export function showInvisible(text: string): string {
   if (!hasInvisible(text)) return text;
   return Array.from(text, (character) =>
@@ -20,7 +20,7 @@ const emojiParts =
 
 const hiddenClasses = /[^\P{Cc}\t\n]|\p{Cf}|\p{Cs}|\p{Zl}|\p{Zp}/u;
 
-/** Letters, selectors and fillers that are drawn as nothing though their class does not say so (first and last code point). */
+/** Ranges of characters that are drawn as nothing although their class does not show it. */
 const blankRanges: readonly (readonly [number, number])[] = [
   [0x115f, 0x1160],
   [0x180b, 0x180f],

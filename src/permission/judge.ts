@@ -2,31 +2,31 @@ import type { ApprovalMode } from "../message/message.ts";
 import { evaluate, type Verdict } from "./evaluate.ts";
 import type { Action, PermissionRequest, Rule, Ruleset } from "./rule.ts";
 
-/** Everything that has a say over a call without asking anybody. */
+/** The rules, limits, approvals and mode that decide a call before the user is asked. */
 export interface Authority {
   /** The agent's rules. */
   readonly rules: Ruleset;
   /**
-   * Further rules, each of which must allow the call too: what an agent that only reads keeps whatever the person's
-   * configuration allows, what a child may not do because its parent may not. Nothing remembered lifts their "ask".
+   * Further rules, each of which must allow the call too: those of a read-only agent, and those of a parent session.
+   * Approvals do not lift their "ask".
    */
   readonly limits?: readonly Ruleset[] | undefined;
-  /** Rules of those for whom the agent works, each of which counts as much as the agent's own. */
+  /** Rules of the parent agents, which count as much as the agent's own. */
   readonly within?: readonly Ruleset[] | undefined;
-  /** What was approved for good; lifts an "ask" of `rules`, never a "deny". */
+  /** Stored approvals; they lift an "ask" of `rules`, never a "deny". */
   readonly approvals?: Ruleset;
-  /** How much of what `rules` ask for goes without asking. */
+  /** Which asks of `rules` are allowed without a question. */
   readonly mode?: ApprovalMode;
 }
 
-/** What is decided over one request before a person is asked. */
+/** The decision over one request before the user is asked. */
 export interface Judgement extends Verdict {
   by: "rules" | "approval" | "mode" | "person";
-  /** Whether "always" could allow the like of it from now on. */
+  /** Whether "always allow" can be offered. */
   canRemember: boolean;
 }
 
-/** The strictest over the agent's rules and the rules of those for whom it works. Pure. */
+/** Returns the strictest judgement of the agent's rules and those of its parents. Pure. */
 export function judge(request: PermissionRequest, authority: Authority): Judgement {
   const { rules, within = [] } = authority;
   const judgements = [rules, ...within].map((ruleset) =>
@@ -38,7 +38,7 @@ export function judge(request: PermissionRequest, authority: Authority): Judgeme
   return { ...strictest, canRemember: judgements.every(({ canRemember }) => canRemember) };
 }
 
-/** The strictest of rules and limits, then what approvals and the mode lift of an "ask". */
+/** Returns the strictest of rules and limits; approvals and the mode may lift an "ask" of the rules. */
 function judgeByRules(request: PermissionRequest, authority: Authority): Judgement {
   const verdict = evaluate(request, authority.rules);
   const limit = findStrictestLimit(request, authority.limits ?? []);
@@ -83,7 +83,7 @@ function liftAsk(request: PermissionRequest, authority: Authority): Judgement | 
   };
 }
 
-/** A loop is for a person to look at, however much is approved. */
+/** Repeated calls always ask, in every mode. */
 function coversMode(mode: ApprovalMode, permission: string): boolean {
   switch (mode) {
     case "ask":
@@ -95,13 +95,13 @@ function coversMode(mode: ApprovalMode, permission: string): boolean {
   }
 }
 
-/** The same rules with "allow" for each "ask": a deny that may apply, and what must be confirmed, still ask. */
+/** Replaces each "ask" by "allow". A deny that may apply and a required confirmation still ask. */
 function replaceAskByAllow(rules: Ruleset): Rule[] {
   const opened = rules.map((rule): Rule => (rule.action === "ask" ? { ...rule, action: "allow" } : rule));
   return [{ permission: "*", pattern: "*", action: "allow" }, ...opened];
 }
 
-/** What the modes are called where people read of them. */
+/** Display names of the modes. */
 export const modeNames: Readonly<Record<ApprovalMode, string>> = {
   ask: "ask",
   "accept-edits": "accept edits",

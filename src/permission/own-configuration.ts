@@ -6,20 +6,22 @@ const configurationFiles: ReadonlySet<string> = new Set([
   "opencode.jsonc",
 ]);
 
-/** Where the program's folders of a person are. */
+/** Parents of the program's folders in the user's home. */
 const userFolders: ReadonlySet<string> = new Set([".config", "share", "state", "roaming", "local"]);
 
-/** What of `.git`, also of submodules and worktrees in it, says which programs git runs. A file `.git` says where that is. */
+/** Entries of `.git`, also of its submodules and worktrees, that name programs for git to run. */
 const gitProgramFiles: ReadonlySet<string> = new Set(["hooks", "config", "config.worktree", "commondir"]);
 
-/** Folders of other programs, of which agents, commands and skills count. */
+/** Folders of other programs whose agents, commands and skills are used. */
 const otherFolders: ReadonlySet<string> = new Set([".claude", ".agents"]);
 const otherKinds: ReadonlySet<string> = new Set(["agents", "commands", "skills"]);
 
 /**
- * Whether a change of the path could change what the agent may do or what runs beside it: its configuration, agents,
- * skills, plugins, and the hooks and the configuration of git. With `below` everything in the folder is changed too. Plans are
- * no configuration. Case does not count because some file systems ignore it.
+ * Whether a change of the path could change what the agent may do or what it runs: its configuration, agents, skills
+ * and plugins, and git's hooks and configuration.
+ * - `below`: everything in the folder is changed too.
+ * - Plans are not configuration.
+ * - Ignores case, as some file systems do.
  */
 export function isOwnConfiguration(path: string, below = false): boolean {
   const parts = path.toLowerCase().split(/[/\\]/);
@@ -37,7 +39,7 @@ export function isOwnConfiguration(path: string, below = false): boolean {
   );
 }
 
-/** Configuration of the person, and what the person consented to and approved. */
+/** Whether the component is a folder of the user's configuration, consents or approvals. */
 function isUserConfiguration(parts: readonly string[], index: number): boolean {
   return userFolders.has(parts[index - 1] ?? "") && ["fairlead", "opencode"].includes(parts[index] ?? "");
 }

@@ -1,10 +1,11 @@
-/** Comparisons of two patterns that would take longer are answered "they may overlap". */
+/** Maximum number of steps to compare two patterns; above, they count as overlapping. */
 const overlapLimit = 4_000_000;
 
 /**
- * Whether a pattern of the rules fits the whole text. `*` is any run of characters, line breaks included, `?` is one;
- * a pattern that ends in ` *` also fits the text without anything behind. Takes at most pattern × text steps and
- * never goes further back than to the last `*`.
+ * Whether a rule's pattern matches the whole text.
+ * - `*` matches any characters, including line breaks; `?` matches one.
+ * - A pattern that ends in ` *` also matches the text without arguments.
+ * - Takes at most pattern × text steps: backtracks only to the last `*`.
  */
 export function matches(pattern: string, text: string): boolean {
   return (
@@ -12,17 +13,17 @@ export function matches(pattern: string, text: string): boolean {
   );
 }
 
-/** Whether the pattern fits every text. */
+/** Whether the pattern matches every text. */
 export function isCatchAll(pattern: string): boolean {
   return /^\*+$/.test(pattern);
 }
 
-/** Whether `pattern` fits every text that the pattern `texts` fits. May say no where the answer is yes. */
+/** Whether `pattern` matches every text that the pattern `texts` matches. May return false negatives. */
 export function covers(pattern: string, texts: string): boolean {
   return isCatchAll(pattern) || (!pattern.includes("?") && matches(pattern, texts));
 }
 
-/** Whether some text fits both a pattern of the rules and the pattern `texts`. Says yes where they are too long to compare. */
+/** Whether some text matches both a rule's pattern and the pattern `texts`. True if they are too long to compare. */
 export function overlaps(pattern: string, texts: string): boolean {
   const [a, b] = [collapseStars(pattern), collapseStars(texts)];
   if (a.length * b.length > overlapLimit) return true;
@@ -34,7 +35,7 @@ export function expandHome(pattern: string, home: string): string {
   return pattern.replace(/^(?:~|\$HOME)(?=\/|$)/, () => home);
 }
 
-/** Greedy: each `*` first stands for nothing and grows by one character where what follows does not fit. */
+/** Greedy: each `*` starts empty and grows until the next piece matches. */
 function matchesPattern(rawPattern: string, text: string): boolean {
   const pattern = collapseStars(rawPattern);
   const pieces = pattern.split("*");
@@ -72,7 +73,7 @@ function matchesAt(piece: string, text: string, start: number): boolean {
   return true;
 }
 
-/** `reach[j]`: the first i characters of `a` and the first j of `b` have a text in common. */
+/** `reach[j]`: some text matches both the first i characters of `a` and the first j of `b`. */
 function intersects(a: string, b: string): boolean {
   let reach = new Uint8Array(b.length + 1);
   reach[0] = 1;

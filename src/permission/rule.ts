@@ -3,74 +3,74 @@ import { z } from "zod";
 export const actionSchema = z.enum(["allow", "ask", "deny"]);
 export type Action = z.infer<typeof actionSchema>;
 
-/** The schema's own answer, without the schema, which takes its time to be built. */
+/** Agrees with the schema, without building it. */
 export const isAction = (value: unknown): value is Action =>
   value === "allow" || value === "ask" || value === "deny";
 
-/** `permission` and `pattern` take `*` (any run of characters) and `?` (one character). */
+/** In `permission` and `pattern`, `*` matches any characters and `?` exactly one. */
 export interface Rule {
   permission: string;
   pattern: string;
   action: Action;
-  /** An approval: it does not cover what an interpreter runs. */
+  /** Set for an approval, which does not cover code that an interpreter runs. */
   isApproval?: boolean;
 }
 
-/** Rules in order: the last that matches wins. */
+/** Rules in order; the last match wins. */
 export type Ruleset = readonly Rule[];
 
-/** One thing that a call touches: a path, a simple command, a URL. */
+/** One thing that a call uses: a path, a simple command, a URL. */
 export interface Subject {
-  /** What rules are matched against. */
+  /** The text that rules match. */
   text: string;
-  /** Other spellings (the raw text, the name without its folder) on which a deny or ask also bites, an allow never. */
+  /** Other spellings (the raw text, the name without its folder). A deny or ask matches them too, an allow does not. */
   also?: readonly string[];
-  /** The spelling for the model, where `text` would say more than may be known before it is allowed. */
+  /** The spelling shown to the model, if `text` reveals too much before the call is allowed. */
   named?: string;
-  /** What the call does with it, for a person: "writes a.txt". */
+  /** How the call uses it, in words for the user: "writes a.txt". */
   reason?: string;
-  /** Why it cannot be known what this will do; then only a rule for `*` can allow it. */
+  /** Why its effects are unknown. Then only a rule for `*` can allow it. */
   opaque?: string;
-  /** What makes it opaque, where that is options of a known program: an allow rule that spells all of them out may allow it. */
+  /** The options that make it opaque. A rule that spells all of them out may allow it. */
   options?: readonly string[];
-  /** `text` and `also` are patterns: a deny or ask bites when it has a text in common with them, an allow must cover them whole. */
+  /** `text` and `also` are patterns. A deny or ask applies if it overlaps them, an allow only if it covers them. */
   glob?: boolean;
-  /** The texts that the pattern stands for where they are known: then a deny or ask bites on these alone. */
+  /** The texts that match the pattern, if known. A deny or ask then applies to these only. */
   names?: readonly string[];
-  /** A pattern of what `text` stands for where that is not one text: a deny or ask that has a text in common with it makes it ask. */
+  /** A pattern of the texts that `text` may become. A deny or ask that overlaps it turns into an ask. */
   becomes?: string;
-  /** The call reaches everything below the folder `text`: a deny or ask that may apply there makes it ask. */
+  /** The call changes everything below the folder `text`. A deny or ask that may apply there turns into an ask. */
   below?: boolean;
-  /** The call reads what lies below the folder `text`: a deny that names something there makes it ask. */
+  /** The call reads everything below the folder `text`. A deny for something there turns into an ask. */
   within?: boolean;
-  /** It only says where other commands run: what rules say of everything does not count, and nothing said is allowed. */
+  /** It only changes where other commands run. Rules for `*` are ignored, and without a match it is allowed. */
   changesDirectory?: boolean;
-  /** The call does it only if its text is read in an unusual way: a deny bites, and nothing else counts. */
+  /** The call has this effect only if its text is read in an unusual way. Only a deny applies. */
   isAlternativeReading?: boolean;
-  /** The interpreter that makes it opaque: a rule of the user that allows the interpreter (`node *`) may allow it. */
+  /** The interpreter that makes it opaque. A user's rule for the interpreter (`node *`) may allow it. */
   interpreter?: string;
-  /** Why a person must agree each time, whatever the rules and approvals allow. A deny still denies. */
+  /** Why the user must confirm each time, even if rules or approvals allow it. A deny still applies. */
   confirm?: string;
 }
 
-/** What a call needs permission for. As strict as the strictest of its subjects. */
+/** A permission that a call needs. As strict as the strictest of its subjects. */
 export interface PermissionRequest {
   /** A permission name of the rules: read, edit, bash, external_directory, … */
   permission: string;
   subjects: readonly Subject[];
-  /** Patterns that "always" would allow from now on; empty where nothing safe can be offered. */
+  /** Patterns that "always allow" offers; empty if no safe one exists. */
   always: readonly string[];
-  /** The person asked for just this by name, which answers what the rules would ask. A deny still denies. */
+  /** The user asked for exactly this by name, which counts as an answer to an ask. A deny still applies. */
   requested?: boolean;
 }
 
 /** The verdict of the gate over a call. */
 export type Decision =
   | { outcome: "allowed" }
-  /** `plugin` is who said so, where it is no rule of the configuration. */
+  /** `plugin` is set if a plugin denied it, not a configured rule. */
   | { outcome: "denied"; permission: string; subject: string; rule: Rule; plugin?: string }
-  /** `cause` is set where the user said no to something else: another call of the step, or the session, by closing it. */
+  /** `cause` is set if the user rejected another call of the step, or closed the session. */
   | { outcome: "rejected"; feedback?: string; cause?: "step" | "closed" }
-  /** Nobody answered. `problem` says why. */
+  /** The question got no valid answer; `problem` says why. */
   | { outcome: "unasked"; problem: string }
   | { outcome: "cancelled" };

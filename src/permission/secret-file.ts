@@ -1,6 +1,6 @@
 /**
- * Whether a file is one of those that are asked for before they are read (`.env`, `.env.local`, `prod.env`), by its
- * real path. A project's own texts must not lead there: what they say goes to the model without a question.
+ * Whether reading the file needs a question by default (`.env`, `.env.local`, `prod.env`); takes the real path.
+ * A project's own texts must not include such a file, as they go to the model without a question.
  */
 export function isSecretFile(path: string): boolean {
   const name = path.toLowerCase().split(/[/\\]/).at(-1) ?? "";

@@ -1,25 +1,25 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 
-/** The consent that a person gave for one folder: to what, by the hash of its content, and when (milliseconds since 1970). */
+/** The user's consents for one folder: the hash of the content, and the time in milliseconds since 1970. */
 export const trustedFolderSchema = z.object({
   folder: z.string(),
   consents: z.array(z.object({ hash: z.string(), time: z.number() })),
 });
 export type TrustedFolder = z.infer<typeof trustedFolderSchema>;
 
-/** Where consent is kept, outside of every project. */
+/** Storage of consents, outside every project. */
 export interface TrustStore {
   load(id: string): Promise<TrustedFolder | undefined>;
-  /** Changes what is stored, undefined removes it; no other session or process changes it meanwhile. */
+  /** Changes the stored value under a lock shared by all processes; undefined removes it. */
   update(id: string, change: (known: TrustedFolder | undefined) => TrustedFolder | undefined): Promise<void>;
   ids(): Promise<string[]>;
 }
 
-/** Contents remembered of one folder, as branches differ; the oldest is forgotten first. */
+/** Maximum number of consents per folder, as branches differ; the oldest are dropped. */
 const consentLimit = 50;
 
-/** Which folders' own configuration counts in full, each for the content that the person saw. */
+/** The folders whose own configuration is trusted, each for the content that the user saw. */
 export class Trust {
   readonly #store: TrustStore;
 
@@ -27,7 +27,7 @@ export class Trust {
     this.#store = store;
   }
 
-  /** `new` where nothing in the folder was ever consented to, `changed` where something else was. */
+  /** Returns `new` without any consent for the folder, `changed` if the consent is for other content. */
   async check(folder: string, hash: string): Promise<"trusted" | "changed" | "new"> {
     const known = await this.#store.load(hashFolder(folder));
     if (known === undefined || known.folder !== folder) return "new";
@@ -41,7 +41,7 @@ export class Trust {
     });
   }
 
-  /** Whether there was something to take back. */
+  /** Returns whether the folder was trusted. */
   async revoke(folder: string): Promise<boolean> {
     let isStored = false;
     await this.#store.update(hashFolder(folder), (known) => {
@@ -51,7 +51,7 @@ export class Trust {
     return isStored;
   }
 
-  /** By the folder's name. */
+  /** Sorted by folder. */
   async list(): Promise<TrustedFolder[]> {
     const folders: TrustedFolder[] = [];
     for (const id of await this.#store.ids()) {
