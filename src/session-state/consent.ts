@@ -1,13 +1,13 @@
 import { InternalPrompt, type InternalPromptDeps } from "../tool-calls/internal-prompt.ts";
 import type { PendingConsent } from "../conversation/project.ts";
 
-/** The name under which the question goes as a call, for clients that tell calls apart. */
+/** Tool name of the question's call, for clients that distinguish calls. */
 export const consentTool = "trust";
 
-/** Lines of the question about what the project wants. */
+/** Maximum number of listed settings. */
 const wantsLimit = 40;
 
-/** Asks whether the project's own configuration may count in full. The answer is kept with the folder. */
+/** Asks the user to trust the project's configuration. The answer is stored for the folder. */
 export async function askConsent(
   deps: InternalPromptDeps,
   consent: PendingConsent,
@@ -19,13 +19,13 @@ export async function askConsent(
     input: { folder: consent.folder },
     text: describeConsent(consent),
     subject: consent.folder,
-    confirm: "only you can say whose configuration you trust",
+    confirm: "only you can decide which configuration to trust",
   });
   const decision = await call.ask(signal);
   const { outcome } = decision;
   if (outcome === "allowed") {
     await consent.accept();
-    await call.complete("This project's own configuration counts in full, as long as it stays as it is now.");
+    await call.complete("This project's configuration is trusted until it changes.");
     return "accepted";
   }
   if (outcome === "cancelled") {
@@ -35,7 +35,7 @@ export async function askConsent(
   if (outcome === "unasked") {
     await call.fail(
       "failed",
-      `You could not be asked: ${decision.problem} Until you are, the project's own configuration does not count in full.`,
+      `You could not be asked: ${decision.problem} Until then the project's configuration is not trusted.`,
     );
     return "unasked";
   }
@@ -43,12 +43,12 @@ export async function askConsent(
   return "declined";
 }
 
-/** A line break in a name must not make lines of its own in the question. */
+/** Escapes line breaks, so that a name cannot add lines to the question. */
 function onOneLine(text: string): string {
   return text.replaceAll("\n", "\\n");
 }
 
-/** What waits for consent, as lines for the person. */
+/** Describes the settings that need consent, as text for the user. */
 export function describeConsent({ folder, wants, hasChanged }: PendingConsent): string {
   const more = wants.length - wantsLimit;
   return [
@@ -58,7 +58,7 @@ export function describeConsent({ folder, wants, hasChanged }: PendingConsent): 
     ...wants.slice(0, wantsLimit).map((want) => `- ${onOneLine(want)}`),
     ...(more > 0 ? [`- and ${more} more`] : []),
     "Without your consent it can make rules stricter and describe agents, nothing else.",
-    "Your consent is kept, for what the configuration is now.",
+    "Your consent is stored and applies until the configuration changes.",
   ].join("\n");
 }
 

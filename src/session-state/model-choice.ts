@@ -3,40 +3,42 @@ import type { AgentError, ModelRef } from "../message/message.ts";
 import type { Model } from "../model/model.ts";
 import type { Project } from "../conversation/project.ts";
 
-/** Who may say which model answers, the strongest first. */
+/** Sources of the model choice, in order of precedence. */
 export interface ModelPreferences {
-  /** By the person, in the editor. */
-  chosen: ModelRef | undefined;
-  /** The reasoning effort that the person chose beside the model. */
+  /** Selected by the user in the editor. */
+  selected: ModelRef | undefined;
+  /** Reasoning effort selected by the user. */
   effort: string | undefined;
   agent: Pick<Agent, "model" | "variant">;
   lastUsed: ModelRef | undefined;
 }
 
 /**
- * The first wish that is there decides, and when that model cannot be used this is an error: nothing falls back
- * to another model silently. Without a wish it is the configured one, the last used one, or the only one there is.
+ * Chooses the model that the user or the agent names, else the configured, the last used or the only one. An unusable
+ * named model is an error: there is no silent fallback.
  */
-export function chooseModel({ models }: Project, wishes: ModelPreferences): Model | AgentError {
-  const wish = wishes.chosen ?? wishes.agent.model;
+export function chooseModel({ models }: Project, preferences: ModelPreferences): Model | AgentError {
+  const preferred = preferences.selected ?? preferences.agent.model;
   const choice =
-    wish === undefined ? models.defaultModel({ lastUsed: wishes.lastUsed }) : models.choose(wish);
+    preferred === undefined
+      ? models.defaultModel({ lastUsed: preferences.lastUsed })
+      : models.choose(preferred);
   if (choice.outcome === "none") return choice.error;
-  return applyEffort(choice.model, wishes);
+  return applyEffort(choice.model, preferences);
 }
 
-/** The person's effort counts before one that was written behind the model, and that before the agent's. */
+/** Precedence: the user's effort, the effort in the model's name, the agent's effort. */
 function applyEffort(model: Model, { effort, agent }: ModelPreferences): Model {
-  const wished = [
+  const candidates = [
     effort !== undefined && model.variants.includes(effort) ? effort : undefined,
     model.ref.variant,
     agent.variant !== undefined && supportsEffort(model, agent.variant) ? agent.variant : undefined,
   ];
-  const variant = wished.find((one) => one !== undefined);
+  const variant = candidates.find((one) => one !== undefined);
   return variant === undefined ? model : { ...model, ref: { ...model.ref, variant } };
 }
 
-/** Of a model that reasons but whose efforts are not known, any is believed. */
+/** Returns whether the model has the effort. A reasoning model with unknown efforts accepts any. */
 export function supportsEffort({ variants, abilities }: Model, effort: string): boolean {
   return variants.includes(effort) || (variants.length === 0 && abilities.reasoning);
 }

@@ -24,7 +24,7 @@ export class PluginEvents {
     this.#infoOf = infoOf;
   }
 
-  /** Sends what a change of the session or of one of its children means to plugins. */
+  /** Sends the plugin events for a change of the session or of one of its children. */
   change(event: SessionEvent): void {
     const plugins = this.#listeners();
     if (plugins === undefined) return;
@@ -59,7 +59,7 @@ export class PluginEvents {
     this.#send(() => ({ type: "mcp.tools.changed", properties: { server } }));
   }
 
-  /** Returns what plugins say of a call before the user is asked; undefined where none has the hook. */
+  /** Returns the plugins' advice on a call before the user is asked; undefined without such a hook. */
   advice(call: GateCall, status: "allow" | "ask", signal: AbortSignal): Promise<Advice> | undefined {
     const plugins = this.#plugins();
     if (!plugins?.has("permission.ask")) return undefined;

@@ -9,13 +9,13 @@ import type { Project } from "../conversation/project.ts";
 export interface SessionInstructionsDeps {
   project(): Project;
   settings: SessionSettings;
-  /** Tells the person. */
+  /** Shows the user a warning. */
   warn(text: string): Promise<void>;
-  /** Of the session that this one works for: a child asks for no text again, and tells nothing twice. */
+  /** The parent session's instructions; a child shares its fetched texts and shows no notes. */
   parent: SessionInstructions | undefined;
 }
 
-/** What people want of agents in a session, read anew for each turn. */
+/** Loads the instructions of a session, again for each turn. */
 export class SessionInstructions {
   readonly #deps: SessionInstructionsDeps;
   readonly #fetched: FetchedTexts;
@@ -26,7 +26,7 @@ export class SessionInstructions {
     this.#fetched = deps.parent ? deps.parent.#fetched : new FetchedTexts((url) => this.#fetchText(url));
   }
 
-  /** As they are now. What is left out of them is told once. */
+  /** Loads the current instructions. Shows a warning once for each omitted one. */
   async load(signal: AbortSignal): Promise<readonly Instruction[]> {
     const { parent } = this.#deps;
     const loading = this.#deps.project().instructions(this.#fetched);

@@ -23,10 +23,13 @@ export interface SessionSettingsDeps {
   windows: Pick<Windows, "applyTo">;
 }
 
-/** Who answers in a session and how: what the person chose, and what agents and configuration say where nothing was. */
+/**
+ * Agent, model, effort and approval mode of a session: the user's choices, else the defaults of agents and
+ * configuration.
+ */
 export class SessionSettings {
   readonly #deps: SessionSettingsDeps;
-  /** The agent that was chosen behind the message which is answered now. */
+  /** The agent selected after the message that is being answered. */
   #nextAgent: Agent | undefined;
 
   constructor(deps: SessionSettingsDeps) {
@@ -40,12 +43,12 @@ export class SessionSettings {
     return agent;
   }
 
-  /** The session's agent where it is not there, or no more. */
+  /** Returns the named agent, or the session's agent if it does not exist. */
   agentNamed(name: string | undefined): Agent {
     return (name === undefined ? undefined : this.#deps.project().agents.get(name)) ?? this.agent;
   }
 
-  /** What holds at once for a turn that began under another agent: who chooses plan mode wants nothing changed any more. */
+  /** Limits of an agent selected during the turn; they apply immediately, so that plan mode stops changes. */
   get limits(): readonly Ruleset[] {
     return this.#nextAgent?.limits ?? [];
   }
@@ -54,33 +57,33 @@ export class SessionSettings {
     this.#nextAgent = undefined;
   }
 
-  /** Names of the agents that a person may choose. */
+  /** Names of the agents that the user can select. */
   get agentNames(): string[] {
     return [...this.#deps.project().agents.values()].filter(isSelectable).map(({ name }) => name);
   }
 
-  /** The model that would answer now, if one can be chosen. */
+  /** The model for the next message, if one can be chosen. */
   get model(): Model | undefined {
     return this.modelOf(undefined);
   }
 
-  /** The model that answers a message, or why there is none. */
+  /** Returns the model for a message, or the error why none can be used. */
   modelFor(message: UserInfo): Model | AgentError {
     return this.#choose(this.agentNamed(message.agent), message);
   }
 
-  /** The model that would answer a message to this agent now, if one can be chosen. */
+  /** Returns the model for the next message to the agent, if one can be chosen. */
   modelOf(agent: string | undefined): Model | undefined {
     const choice = this.#choose(this.agentNamed(agent), this.#deps.infoStore.info);
     return "code" in choice ? undefined : choice;
   }
 
-  /** The reasoning effort with which the model would answer now; undefined is the model's own. */
+  /** The reasoning effort for the next message; undefined for the model's default. */
   get effort(): string | undefined {
     return this.model?.ref.variant;
   }
 
-  /** Whether a full context is summed up by itself. */
+  /** Whether a full context is compacted automatically. */
   get autoCompact(): boolean {
     return this.#deps.infoStore.info.autoCompact ?? this.#deps.project().config.compaction?.auto !== false;
   }
@@ -88,7 +91,7 @@ export class SessionSettings {
   async setAgent(name: string): Promise<void> {
     const { sessionId, infoStore, gate, emit } = this.#deps;
     const agent = this.#deps.project().agents.get(name);
-    if (agent === undefined || !isSelectable(agent)) throw new UserError(`There is no mode "${name}".`);
+    if (agent === undefined || !isSelectable(agent)) throw new UserError(`Mode "${name}" not found.`);
     if (name === infoStore.info.agent) return;
     this.#nextAgent = agent;
     gate.reconsider();
@@ -96,24 +99,24 @@ export class SessionSettings {
     await emit({ sessionId, type: "agent", agent: name });
   }
 
-  /** The client's explicit choice; it stands above what agents and configuration say. */
+  /** Sets the client's explicit choice, which overrides agents and configuration. */
   async setModel(model: ModelRef): Promise<void> {
     const { sessionId, infoStore, emit } = this.#deps;
     if (this.#deps.project().models.find(model) === undefined)
-      throw new UserError(`There is no model "${model.provider}/${model.model}".`);
+      throw new UserError(`Model "${model.provider}/${model.model}" not found.`);
     await infoStore.save({ model });
     await this.#deps.rememberModel(model);
     await emit({ sessionId, type: "model", model });
   }
 
-  /** How much the model thinks from now on; undefined leaves it to the model, the agent or the configuration. */
+  /** Sets the reasoning effort; undefined leaves it to the model, the agent or the configuration. */
   async setEffort(effort: string | undefined): Promise<void> {
     const { sessionId, infoStore, emit } = this.#deps;
     await infoStore.save({ effort });
     await emit({ sessionId, type: "model", model: infoStore.info.model });
   }
 
-  /** How much goes without asking from now on; questions that it settles are taken back. */
+  /** Sets the approval mode and withdraws pending questions that it settles. */
   async setApproval(approval: ApprovalMode): Promise<void> {
     const { sessionId, infoStore, gate, emit } = this.#deps;
     if (approval === (infoStore.info.approval ?? "ask")) return;
@@ -131,13 +134,13 @@ export class SessionSettings {
 
   #choose(agent: Agent, { model, effort }: Pick<UserInfo, "model" | "effort">): Model | AgentError {
     const { lastUsedModel, windows } = this.#deps;
-    const wishes = { chosen: model, effort, agent, lastUsed: lastUsedModel };
-    const choice = chooseModel(this.#deps.project(), wishes);
+    const preferences = { selected: model, effort, agent, lastUsed: lastUsedModel };
+    const choice = chooseModel(this.#deps.project(), preferences);
     return "code" in choice ? choice : windows.applyTo(choice);
   }
 }
 
-/** Whether a person may talk to it. */
+/** Whether the user can select the agent. */
 function isSelectable({ hidden, mode }: Agent): boolean {
   return !hidden && mode !== "subagent";
 }

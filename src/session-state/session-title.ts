@@ -16,13 +16,13 @@ export interface SessionTitleDeps {
   emit: Emit;
   log: Log;
   project(): Project;
-  /** The model that would answer now. */
+  /** The model for the next message. */
   model(): Model | undefined;
-  /** Tells the person. */
+  /** Shows the user a warning. */
   warn(text: string): Promise<void>;
 }
 
-/** What a session is called, and who gave it the name. */
+/** Sets and generates the title of a session. */
 export class SessionTitle {
   readonly #deps: SessionTitleDeps;
   readonly #closed = new AbortController();
@@ -31,7 +31,7 @@ export class SessionTitle {
     this.#deps = deps;
   }
 
-  /** A person's title stays until the person gives another one. */
+  /** Sets the title. Only the user can replace a title that the user gave. */
   async set(title: string, source: "fallback" | "generated" | "person"): Promise<void> {
     const { sessionId, infoStore, emit } = this.#deps;
     if (infoStore.info.titleSource === "person" && source !== "person") return;
@@ -39,7 +39,7 @@ export class SessionTitle {
     await emit({ sessionId, type: "title", title, updatedAt: infoStore.info.time.updated });
   }
 
-  /** A fallback at once, a better one from a model beside the turn. */
+  /** Sets a fallback title and asks a model for a better one, without waiting for it. */
   async generate(text: string, signal: AbortSignal): Promise<void> {
     const { sessionId, infoStore, usageTracker, log } = this.#deps;
     if (infoStore.info.title !== undefined || text === "") return;
@@ -55,15 +55,15 @@ export class SessionTitle {
         await usageTracker.countTitle({ model: model.ref, tokens, cost, time: Date.now() });
         if (title !== undefined) await this.set(title, "generated");
       })
-      .catch((error: unknown) => log.warn("no title", { sessionId, ...errorFields(error) }));
+      .catch((error: unknown) => log.warn("title generation failed", { sessionId, ...errorFields(error) }));
   }
 
-  /** Ends what is still asked of a model. */
+  /** Cancels a running title request. */
   close(): void {
     this.#closed.abort();
   }
 
-  /** A small model that was configured is not replaced by another one: then the first words stay the title. */
+  /** Returns the small model if configured, without falling back to another one. */
   async #modelForTitle(): Promise<Model | undefined> {
     const { config, models } = this.#deps.project();
     if (config.small_model === undefined) return omitEffort(this.#deps.model());
@@ -76,7 +76,7 @@ export class SessionTitle {
   }
 }
 
-/** A title is not worth the thoughts that the work is. */
+/** Titles need no reasoning effort. */
 function omitEffort(model: Model | undefined): Model | undefined {
   if (model === undefined) return undefined;
   const { provider, model: id } = model.ref;

@@ -9,17 +9,17 @@ import type { RetryPolicy } from "../model/retry.ts";
 import { askModel } from "../context/model-answer.ts";
 import { noTokens } from "../conversation/turn-result.ts";
 
-/** Characters of the message that a title is made from: what is pasted behind them says little more. */
+/** Characters of the message that are used for the title. */
 const maxMaterial = 4_000;
-/** UTF-16 units of a title that a person gives. */
+/** Maximum length of a user's title in UTF-16 units. */
 const maxUserTitle = 256;
 
-/** A person's title in one line; empty where there is nothing of it. */
+/** Returns a user's title on one line; empty if the text is blank. */
 export function normalizeTitle(text: string): string {
   return beginningOf(text.replace(/\s+/g, " ").trim(), maxUserTitle).trimEnd().toWellFormed();
 }
 
-/** Asks a model for a title. Undefined when it has none to give; a title is never worth an error. */
+/** Asks a model for a title; undefined if it returns none or fails. */
 export async function generateTitle(
   deps: { models: Models; retryPolicy: RetryPolicy; model: Model; agent: Agent },
   input: { sessionId: SessionId; text: string },
@@ -46,7 +46,7 @@ function firstLine(text: string): string | undefined {
 }
 
 function userMessage(sessionId: SessionId, agent: string, text: string): Message {
-  const question = `Write a title for a conversation that begins so:\n\n${text.slice(0, maxMaterial)}`;
+  const question = `Write a title for a conversation that begins like this:\n\n${text.slice(0, maxMaterial)}`;
   return {
     info: { id: newMessageId(), sessionId, role: "user", time: { created: Date.now() }, agent },
     parts: [{ id: newPartId(), type: "text", text: question }],

@@ -19,22 +19,22 @@ export interface UsageTrackerDeps {
   transcript: Pick<Transcript, "messages">;
   gate: Decider;
   emit: Emit;
-  /** The name of the agent under which the person is asked. */
+  /** Name of the agent shown in questions. */
   agent(): string;
-  /** The model that would answer now. */
+  /** The model for the next message. */
   model(): Model | undefined;
-  /** Of the session that this one works for: what a child uses counts there too, and its limits hold. */
+  /** The parent session's tracker: a child's usage counts there too, and its limits apply. */
   parent: UsageTracker | undefined;
 }
 
-/** What a session uses of tokens and of US dollars, and whether it may use more. */
+/** Counts tokens and US dollars of a session and enforces its limits. */
 export class UsageTracker {
   readonly #deps: UsageTrackerDeps;
   #limits: CostLimits | undefined;
   #budget: Budget;
-  /** What the running turn and its tasks have used. */
+  /** Usage of the running turn and its tasks. */
   #turn = { cost: 0, childTokens: noTokens };
-  /** Tokens in the model's context after its newest call. */
+  /** Tokens in the context after the newest model call. */
   #used: number | undefined;
 
   constructor(deps: UsageTrackerDeps) {
@@ -44,7 +44,7 @@ export class UsageTracker {
     this.#used = usedContext(deps.transcript);
   }
 
-  /** Context in use after the newest model call, with the window of the model that would answer now. */
+  /** Tokens in the context after the newest model call, and the window of the model for the next message. */
   get usage(): Usage | undefined {
     if (this.#used === undefined) return undefined;
     return {
@@ -54,12 +54,12 @@ export class UsageTracker {
     };
   }
 
-  /** Tokens of the tasks of the running turn. */
+  /** Tokens used by tasks of the running turn. */
   get childTokens(): Tokens {
     return this.#turn.childTokens;
   }
 
-  /** From here on these limits count; the same as before change nothing. */
+  /** Sets the limits; equal limits keep their progress. */
   setLimits(limits: CostLimits | undefined): void {
     if (JSON.stringify(limits) !== JSON.stringify(this.#limits)) this.#budget = new Budget(limits);
     this.#limits = limits;
@@ -70,7 +70,9 @@ export class UsageTracker {
     this.#turn = { cost: 0, childTokens: noTokens };
   }
 
-  /** Whether another model call may be made, for this session or a child of it. Asks the person where a limit is reached. */
+  /**
+   * Returns whether another model call may be made for this session or a child. Asks the user when a limit is reached.
+   */
   allows(signal: AbortSignal): Promise<"yes" | "no" | "cancelled"> {
     const { parent, infoStore, sessionId, gate, emit } = this.#deps;
     if (parent !== undefined) return parent.allows(signal);
@@ -84,31 +86,31 @@ export class UsageTracker {
     await this.#deps.parent?.countChild(tokens, cost);
   }
 
-  /** `left` are the tokens in the context after it, estimated. */
+  /** Counts a compaction; `left` is the estimated number of tokens in the context afterwards. */
   async countCompaction(tokens: Tokens, cost: number, left: number): Promise<void> {
     await this.#count(cost, left);
     await this.#deps.parent?.countChild(tokens, cost);
   }
 
-  /** What a child used counts here too. */
+  /** Adds the usage of a child session. */
   async countChild(tokens: Tokens, cost: number): Promise<void> {
     this.#turn.childTokens = addTokens(this.#turn.childTokens, tokens);
     await this.#count(cost, this.#used);
     await this.#deps.parent?.countChild(tokens, cost);
   }
 
-  /** The title is written beside the turns. */
+  /** Adds the cost of a generated title, outside of turns. */
   countTitle(titleCall: NonNullable<SessionInfo["titleCall"]>): Promise<void> {
     const { infoStore } = this.#deps;
     return infoStore.save({ cost: infoStore.info.cost + titleCall.cost, titleCall });
   }
 
-  /** Says anew how full the context is, when other messages count than before. */
+  /** Recounts the context after visible messages changed, and emits the usage. */
   recountContext(): Promise<void> {
     return this.#count(0, usedContext(this.#deps.transcript));
   }
 
-  /** Counts dollars and says how full the context is now. */
+  /** Adds the cost and emits the usage. */
   async #count(cost: number, used: number | undefined): Promise<void> {
     const { sessionId, infoStore, emit } = this.#deps;
     this.#turn.cost += cost;
@@ -119,7 +121,10 @@ export class UsageTracker {
   }
 }
 
-/** What the newest model call left in the context; after a compaction what it noted, for its call read what is gone. */
+/**
+ * Returns the tokens in the context after the newest model call. After a compaction its estimate is used, because its
+ * own call read the old context.
+ */
 function usedContext({ messages }: Pick<Transcript, "messages">): number | undefined {
   const newest = messages.findLast(({ info }) => contextAfter(info) > 0);
   if (newest === undefined) return undefined;

@@ -12,7 +12,7 @@ export interface ChildSessionsDeps {
   opener: Pick<SessionOpener, "open">;
 }
 
-/** The sessions of this process that work for a task now. */
+/** The running child sessions of this process. */
 export class ChildSessions {
   readonly #deps: ChildSessionsDeps;
   readonly #live = new Map<SessionId, Session>();
@@ -21,16 +21,16 @@ export class ChildSessions {
     this.#deps = deps;
   }
 
-  /** A child session while its task runs. */
+  /** Returns a child session while its task runs. */
   live(id: SessionId): Session | undefined {
     return this.#live.get(id);
   }
 
-  /** A child of a live session: a new one, or one of its own that goes on. It is not listed and ends with its task. */
+  /** Opens a new child of a live session, or continues an earlier one. It is not listed and closes with its task. */
   async open(child: ChildSession, parent: Session): Promise<Session> {
     const { agent, model, title, callId: parentCallId, project } = child;
     const now = Date.now();
-    const wish = { agent, ...(model && { model }), parentCallId };
+    const settings = { agent, ...(model && { model }), parentCallId };
     const earlier = child.id === undefined ? undefined : await this.#loadEarlier(child.id, parent);
     const info: SessionInfo = {
       id: newSessionId(),
@@ -43,17 +43,17 @@ export class ChildSessions {
       time: { created: now, updated: now },
       version: this.#deps.version,
       ...earlier,
-      ...wish,
+      ...settings,
     };
     if (earlier === undefined) await (await this.#deps.store()).create(info);
-    const amend = (stored: SessionInfo) => ({ ...stored, ...wish });
+    const amend = (stored: SessionInfo) => ({ ...stored, ...settings });
     const opened = await this.#deps.opener.open(info.id, project, {
       amend,
       parent: { child, session: parent },
     });
     if (opened.status === "opened") return this.#register(opened.session);
-    const why = opened.status === "busy" ? "it is still at work" : "it is gone";
-    throw new UserError(`The task ${info.id} cannot go on: ${why}.`);
+    const why = opened.status === "busy" ? "it is still running" : "it no longer exists";
+    throw new UserError(`The task ${info.id} cannot continue: ${why}.`);
   }
 
   #register(session: Session): Session {
@@ -65,6 +65,6 @@ export class ChildSessions {
   async #loadEarlier(id: string, parent: Session): Promise<SessionInfo> {
     const info = isSessionId(id) ? await (await this.#deps.store()).load(id) : undefined;
     if (info?.parentId === parent.id) return info;
-    throw new UserError(`This session has no task "${id}". Leave task_id out to begin a new one.`);
+    throw new UserError(`Task "${id}" not found in this session. Omit task_id to start a new one.`);
   }
 }

@@ -3,12 +3,12 @@ import type { Message, MessageInfo, SessionInfo } from "../message/message.ts";
 import type { Part } from "../message/part.ts";
 import type { SessionStore } from "../storage/session-store.ts";
 
-/** Where a fork ends: at the message with this id, or the one that holds the part with this id. */
+/** Last message of a fork: the id of the message or of one of its parts. */
 export type ForkPoint = string;
 
 /**
- * What a fork takes over: whole messages from the first up to the one that is named, that one included; without a
- * name all of them. Undefined where no message is meant. An answer that is still being written is left out.
+ * Returns the complete messages up to and including the fork point, or all without one. Returns undefined if the point
+ * is not found. Omits an answer that is still being written.
  */
 export async function collectMessages(
   history: AsyncIterable<Message>,
@@ -22,7 +22,7 @@ export async function collectMessages(
   return point === undefined ? messages : undefined;
 }
 
-/** Stores the messages under new ids as those of another session, which nobody writes yet. */
+/** Copies the messages to another session under new ids. The session must not be open. */
 export async function copyMessages(
   store: SessionStore,
   sessionId: SessionId,
@@ -46,7 +46,7 @@ export async function copyMessages(
 
 type NewIds = ReadonlyMap<MessageId, MessageId>;
 
-/** Returns a new id for each message; they sort as the old ones do. */
+/** Returns a new id for each message, in the same sort order. */
 function createIds(messages: readonly Message[]): NewIds {
   const ids = new Map<MessageId, MessageId>();
   let last: MessageId | undefined;
@@ -73,7 +73,7 @@ function replacePartIds(part: Part, ids: NewIds): Part {
   };
 }
 
-/** What the fork has of its source beside messages and folders. Its own cost begins at nothing. */
+/** Returns the info that a fork copies from its source. Its cost starts at zero. */
 export function inheritInfo(source: SessionInfo): Partial<SessionInfo> {
   const { agent, model, approval, autoCompact, givenPrompt, title } = source;
   return {

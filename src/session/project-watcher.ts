@@ -8,28 +8,28 @@ import { askConsent } from "../session-state/consent.ts";
 import type { Project } from "../conversation/project.ts";
 import type { SessionInfoStore } from "../conversation/session-info-store.ts";
 
-/** Problems that are told when changed files bring them; /reload lists more. */
+/** Maximum number of new problems shown after a change; /reload lists all. */
 const newProblemsLimit = 5;
 
 export interface ProjectWatcherDeps {
   sessionId: SessionId;
-  /** As it was when the session was opened. */
+  /** The project when the session was opened. */
   project: Project;
-  /** As it is now. */
+  /** Loads the project again. */
   reopenProject(): Promise<Project>;
-  /** Told before anybody is shown what became another. */
+  /** Called before changes are emitted. */
   onReopened(project: Project): void;
   infoStore: SessionInfoStore;
   settings: SessionSettings;
-  /** What can be called with a slash now. */
+  /** Returns the current slash commands. */
   commands(): readonly Command[];
   gate: Decider;
   emit: Emit;
-  /** Tells the person. */
+  /** Shows the user a warning. */
   warn(text: string): Promise<void>;
 }
 
-/** The project that a session works with, as its files say it from turn to turn. */
+/** The project of a session, reloaded when its files change between turns. */
 export class ProjectWatcher {
   readonly #deps: ProjectWatcherDeps;
   #current: Project;
@@ -44,7 +44,7 @@ export class ProjectWatcher {
     return this.#current;
   }
 
-  /** Works from here on with what the files say now, and tells what became another by it. */
+  /** Reloads the project from its files and emits what changed. */
   async reload(): Promise<Project> {
     const before = this.#editorView();
     const { consent } = this.#current;
@@ -56,27 +56,29 @@ export class ProjectWatcher {
     return this.#current;
   }
 
-  /** Notices changed files of configuration; where they cannot be read the session goes on as it was. */
+  /**
+   * Reloads the project if configuration files changed. If they cannot be read, the session keeps its configuration.
+   */
   async refresh(): Promise<void> {
     const known = new Set(this.#current.problems);
     try {
       if (!(await this.#current.hasChanged())) return;
       const { problems } = await this.reload();
-      const brought = problems.filter((problem) => !known.has(problem));
-      for (const text of brought.slice(0, newProblemsLimit)) await this.#deps.warn(text);
-      const more = brought.length - newProblemsLimit;
+      const added = problems.filter((problem) => !known.has(problem));
+      for (const text of added.slice(0, newProblemsLimit)) await this.#deps.warn(text);
+      const more = added.length - newProblemsLimit;
       if (more > 0)
         await this.#deps.warn(`And ${more} more problems of the configuration: /reload lists them.`);
     } catch (error) {
       await this.#deps.warn(
-        `The configuration could not be read again: ${messageOf(error)}. The session goes on with what it was.`,
+        `The configuration could not be reloaded: ${messageOf(error)}. The session continues with the previous configuration.`,
       );
     }
   }
 
   /**
-   * Asks once whether the project's own configuration may count, and works with it from here on where it may. Answers
-   * whether the turn goes on: an editor may answer that it is cancelled before it says so.
+   * Asks the user once to trust the project's configuration, and reloads it if accepted. Returns whether the turn
+   * continues: an editor may answer "cancelled" before it sends the cancel.
    */
   async settleConsent(signal: AbortSignal): Promise<boolean> {
     const { consent } = this.#current;
@@ -114,7 +116,7 @@ export class ProjectWatcher {
   }
 }
 
-/** What the editor shows of the project, to compare. */
+/** What the editor shows of the project, for comparison. */
 interface EditorView {
   agent: string;
   pickers: string;

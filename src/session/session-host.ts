@@ -5,15 +5,15 @@ import type { Inquire } from "../message/inquiry.ts";
 import type { Ask } from "../permission/gate.ts";
 import type { EditorBuffers } from "../workspace/files/editor-files.ts";
 
-/** The way out of the engine: each change, each question to the person, and the editor's own texts. */
+/** The host of sessions: receives events, shows questions to the user and provides the editor's buffers. */
 export interface SessionHost {
   emit: Emit;
   ask: Ask;
   inquire(sessionId: SessionId, ...asked: Parameters<Inquire>): ReturnType<Inquire>;
-  /** Puts what an MCP server asks to the person. */
+  /** Shows a request of an MCP server to the user. */
   elicit(sessionId: SessionId, ...asked: Parameters<Elicit>): ReturnType<Elicit>;
   elicitationAbilities(): ElicitationAbilities;
-  /** Says that an address which a person was brought to has served its purpose. */
+  /** Notifies the client that a URL elicitation is complete. */
   visited(elicitationId: string): void;
   buffers(sessionId: SessionId): EditorBuffers;
 }

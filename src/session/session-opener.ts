@@ -28,21 +28,21 @@ export interface SessionOpenerDeps {
   /** The MCP servers of this process. */
   servers: Servers;
   openApprovals(projectId: string): Promise<Approvals>;
-  /** Told when a turn of any session was answered. Must not throw. */
+  /** Called when a turn of any session was answered. Must not throw. */
   onTurnEnd(): void;
-  /** What is remembered of a project between processes. */
+  /** Project data stored across processes. */
   memory: {
     lastUsedModel(projectId: string): Promise<ModelRef | undefined>;
     rememberModel(projectId: string, model: ModelRef): Promise<void>;
     noteSeen(projectId: string, root: string): Promise<void>;
   };
-  /** The session if it is live in this process. */
+  /** Returns the session if it is live in this process. */
   live(id: SessionId): Session | undefined;
-  /** What is stored of a session that is live in this process, children included. */
+  /** Returns the stored info of a session that is live in this process, including children. */
   infoOf(id: SessionId): SessionInfo | undefined;
-  /** Told of a session of the person's when it is live. */
+  /** Called when a top-level session is live. */
   onOpened(session: Session): void;
-  /** Opens a child of a session. Throws {@link UserError} where it cannot. */
+  /** Opens a child of a session. Throws {@link UserError} on failure. */
   openChild(child: ChildSession, parent: Session): Promise<Session>;
 }
 
@@ -51,7 +51,7 @@ export type OpenResult =
   | { status: "missing" }
   | { status: "busy"; pid: number | undefined };
 
-/** Whose child a session is, and what it is to do. */
+/** The parent of a child session, and the child's task. */
 export interface ParentOptions {
   session: Session;
   child: ChildSession;
@@ -64,7 +64,7 @@ interface OpenOptions {
 
 const unchanged = (stored: SessionInfo): SessionInfo => stored;
 
-/** Makes live sessions of what is stored, with what is their own over their projects. */
+/** Creates live sessions from stored data and adds their own files, tools and servers to their projects. */
 export class SessionOpener {
   readonly #deps: SessionOpenerDeps;
 
@@ -78,21 +78,21 @@ export class SessionOpener {
     const store = await this.#deps.store();
     const writer = await store.createAndOpen(info);
     const servers = this.#createServers(info.id, project);
-    const inEditor = this.#createOverlay(info.id, project, servers);
+    const withSessionOverlay = this.#createOverlay(info.id, project, servers);
     const diff = SessionDiff.begin({ ...diffDeps(store, project), id: info.id });
-    return this.#start({ info, project, inEditor, servers, writer, diff, messages: [], todos: [] });
+    return this.#start({ info, project, withSessionOverlay, servers, writer, diff, messages: [], todos: [] });
   }
 
   /**
-   * `amend` makes of what is stored what holds from now on. A child works with its parent's project, editor's buffers
-   * included, and asks through its gate.
+   * Opens a stored session; `amend` updates its stored info. A child uses its parent's project, including the editor's
+   * buffers, and asks through its gate.
    */
   async open(
     id: SessionId,
     onDisk: Project,
     { amend = unchanged, parent }: OpenOptions = {},
   ): Promise<OpenResult> {
-    // A child belongs to a turn, for which files are spared.
+    // A child is part of a turn, which already reserved files.
     if (parent === undefined) expectSpareFiles();
     const store = await this.#deps.store();
     const opened = await store.openSession(id);
@@ -101,7 +101,7 @@ export class SessionOpener {
     const { writer, wasLeft } = opened;
     const info = amend(opened.info);
     const servers = parent?.session.servers ?? this.#createServers(info.id, onDisk);
-    const inEditor =
+    const withSessionOverlay =
       parent === undefined ? this.#createOverlay(info.id, onDisk, servers) : (project: Project) => project;
     const messagesFromNewest = () => store.messagesFromNewest(info.id);
     const diff = await SessionDiff.load({ ...diffDeps(store, onDisk), id: info.id });
@@ -110,18 +110,27 @@ export class SessionOpener {
     const recovered = await recover(stored, wasLeft, withFields(this.#deps.log, { sessionId: info.id }));
     const { messages } = recovered;
     const todos = await store.todos(info.id);
-    const begun = { info: recovered.info, project: onDisk, inEditor, servers, writer, diff, messages, todos };
+    const begun = {
+      info: recovered.info,
+      project: onDisk,
+      withSessionOverlay,
+      servers,
+      writer,
+      diff,
+      messages,
+      todos,
+    };
     const session = await this.#start(begun, parent);
     const notices = [opened.notice, recovered.notice].filter((notice) => notice !== undefined);
     return { status: "opened", session, notice: notices.length > 0 ? notices.join("\n\n") : undefined };
   }
 
-  /** Makes a session of this process of what is known of it. */
+  /** Creates the live session from its parts. */
   async #start(begun: SessionParts, parent?: ParentOptions): Promise<Session> {
     const { host, memory } = this.#deps;
-    const { info, inEditor, servers, writer, diff, messages, todos } = begun;
+    const { info, withSessionOverlay, servers, writer, diff, messages, todos } = begun;
     const log = withFields(this.#deps.log, { sessionId: info.id });
-    const project = inEditor(begun.project);
+    const project = withSessionOverlay(begun.project);
     const store = await this.#deps.store();
     const { id, title = "" } = info;
     const events = new PluginEvents(
@@ -172,7 +181,8 @@ export class SessionOpener {
       parent: parent?.session,
       openChild: (child, session) => this.#deps.openChild(child, session),
       reopenProject: async () =>
-        parent?.child.project ?? inEditor(await this.#deps.openProject({ cwd, additionalDirectories })),
+        parent?.child.project ??
+        withSessionOverlay(await this.#deps.openProject({ cwd, additionalDirectories })),
       servers,
       inquire: parent?.child.inquire ?? ((inquiry, signal) => host.inquire(info.id, inquiry, signal)),
       todos,
@@ -196,8 +206,8 @@ export class SessionOpener {
   }
 
   /**
-   * Lays what is the session's own over a project, the same however often the project is opened again: the editor's
-   * buffers over its files, the tools of the session's MCP servers beside its own.
+   * Returns a function that adds the editor's buffers and the tools of the session's MCP servers to a project. Gives
+   * the same result each time the project is reopened.
    */
   #createOverlay(
     id: SessionId,
@@ -219,11 +229,11 @@ export class SessionOpener {
 
   #createServers(sessionId: SessionId, { workspace: { cwd, roots }, secrets }: Project): SessionServers {
     const { host, log, servers } = this.#deps;
-    const tell = async (event: SessionEvent) => {
+    const emitSafely = async (event: SessionEvent) => {
       try {
         await host.emit(event);
       } catch (error) {
-        log.warn("nobody was told of an MCP server", errorFields(error));
+        log.warn("MCP server event dropped", errorFields(error));
       }
     };
     return new SessionServers({
@@ -234,19 +244,19 @@ export class SessionOpener {
       elicit: (elicitation, signal) => host.elicit(sessionId, elicitation, signal),
       canVisit: () => host.elicitationAbilities().urls,
       onVisited: (id) => host.visited(id),
-      report: (text, severity = "warning") => void tell({ sessionId, type: "notice", severity, text }),
-      onPrompts: () => void tell({ sessionId, type: "commands" }),
+      report: (text, severity = "warning") => void emitSafely({ sessionId, type: "notice", severity, text }),
+      onPrompts: () => void emitSafely({ sessionId, type: "commands" }),
       onTools: (server) => this.#deps.live(sessionId)?.events.mcpToolsChanged(server),
     });
   }
 }
 
-/** A session that is on disk and not live yet. */
+/** The parts of a stored session that is not live yet. */
 interface SessionParts {
   info: SessionInfo;
   project: Project;
-  /** Lays the editor's buffers over a project's files. */
-  inEditor: (project: Project) => Project;
+  /** Adds the editor's buffers and the session's tools to a project. */
+  withSessionOverlay: (project: Project) => Project;
   writer: SessionWriter;
   diff: SessionDiff;
   messages: Message[];

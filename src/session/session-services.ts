@@ -36,35 +36,35 @@ export interface SessionServicesDeps {
   gate: Decider;
   approvals: Approvals;
   decisions: Decisions;
-  /** The project as it is now. */
+  /** Loads the project again. */
   reopenProject(): Promise<Project>;
-  /** Puts the model's questions to the person. */
+  /** Shows the model's questions to the user. */
   inquire: Inquire;
-  /** Its MCP servers; it lets go of them when it is closed. */
+  /** The session's MCP servers, released when it closes. */
   servers: SessionServers;
   todos: Todo[];
   emit: Emit;
-  /** Sends plugins what happens. */
+  /** Sends events to plugins. */
   events: PluginEvents;
   log: Log;
   /** Remembers the model for new sessions of the project. */
   rememberModel(model: ModelRef): Promise<void>;
-  /** Stores that the project is worked in. */
+  /** Stores that the project is in use. */
   noteSeen(): Promise<void>;
   lastUsedModel: ModelRef | undefined;
   diff: SessionDiff;
-  /** All messages of the session from the newest back, those that are taken back among them. */
+  /** Reads all messages of the session from the newest back, including undone ones. */
   messagesFromNewest: () => AsyncIterable<Message>;
-  /** Of the session that this one works for, if it is a child. */
+  /** Services of the parent session, for a child. */
   parent: SessionServices | undefined;
-  /** Opens a child of this session. Throws {@link UserError} where it cannot. */
+  /** Opens a child of this session. Throws {@link UserError} on failure. */
   open: SessionTasksDeps["open"];
 }
 
-/** What a session is made of, each with a matter of its own. */
+/** The services of a session, one per concern. */
 export interface SessionServices {
   readonly infoStore: SessionInfoStore;
-  /** Who answers, and how. */
+  /** Agent, model, effort and approval mode. */
   readonly settings: SessionSettings;
   readonly project: ProjectWatcher;
   readonly plugins: SessionPlugins;
@@ -77,28 +77,27 @@ export interface SessionServices {
   readonly title: SessionTitle;
   readonly todos: StoredTodos;
   readonly openCalls: OpenCalls;
-  /** Shared with the session that this one works for. */
+  /** Shared with the parent session. */
   readonly windows: Windows;
-  /** The way back to earlier turns, and forth again. */
+  /** Undo and redo of turns. */
   readonly history: Undo;
-  /** Tells the person, who hears of a child through whom it works for. */
+  /** Shows the user a warning; a child's warnings go through its parent. */
   readonly warn: (text: string) => Promise<void>;
 }
 
-/** Puts together what a session is made of. */
 export function createSessionServices(deps: SessionServicesDeps): SessionServices {
   const { info, writer, servers, parent, emit, log } = deps;
   const warn = async (text: string) => {
     await emit({ sessionId: info.id, type: "notice", severity: "warning", text });
   };
   const infoStore = new SessionInfoStore(info, writer);
-  const now = {
+  const live = {
     project: () => project.current,
     plugins: () => plugins.current,
     model: () => settings.model,
   };
   const windows = parent?.windows ?? new Windows();
-  const own = { ...deps, ...now, sessionId: info.id, infoStore, warn, windows };
+  const own = { ...deps, ...live, sessionId: info.id, infoStore, warn, windows };
   const settings = new SessionSettings(own);
   const usageTracker = new UsageTracker({
     ...own,
@@ -112,15 +111,15 @@ export function createSessionServices(deps: SessionServicesDeps): SessionService
     project: deps.project,
     commands: () => commands.all,
     onReopened: ({ config }) => {
-      // A child uses its parent's.
+      // A child uses its parent's servers.
       if (parent === undefined) servers.configure(config);
       usageTracker.setLimits(config.max_cost);
     },
   });
   const plugins = new SessionPlugins((text) => {
-    // Whom a child works for is told the same.
+    // The parent session shows the same warning.
     if (parent !== undefined) return;
-    warn(text).catch((error: unknown) => log.warn("a notice was lost", errorFields(error)));
+    warn(text).catch((error: unknown) => log.warn("notice dropped", errorFields(error)));
   });
   const messages = new UserMessages({ ...own, settings });
   const commands = new CommandCalls({ ...own, settings, messages, prompts: () => servers.prompts });

@@ -10,19 +10,18 @@ import { ShownInstructions } from "../context/shown-instructions.ts";
 import { addTokens, noTokens, type TurnResult } from "../conversation/turn-result.ts";
 import type { AgentOverride } from "../user-input/user-messages.ts";
 
-/** The way of a message through a session, from what it calls to the answer and to what came meanwhile. */
+/** Runs the turns of a session: parses commands, stores the message, and runs turnSignal no message is left. */
 export class SessionTurns {
   readonly #deps: SessionServicesDeps;
   readonly #services: SessionServices;
-  /** What commands work with. */
   readonly #commandContext: CommandContext;
   readonly #seen: SeenFiles = new Map<string, string>();
   readonly #shown = new ShownInstructions();
   readonly #refusedMedia = new RefusedMedia();
-  /** Whether plugins are yet to hear of a new session: they load with its first turn. */
+  /** Whether `session.created` is still to be sent; plugins load with the first turn. */
   #isNew: boolean;
-  #isSeen = false;
-  /** Models whose window was checked for its size. */
+  #isNotedAsSeen = false;
+  /** Models whose context window was already checked. */
   readonly #warned = new Set<string>();
 
   constructor(deps: SessionServicesDeps, parts: SessionServices, commanded: CommandContext) {
@@ -32,38 +31,38 @@ export class SessionTurns {
     this.#isNew = deps.transcript.messages.length === 0;
   }
 
-  /** Never rejects: what breaks a turn is how it ended. */
+  /** Runs the turn of a message. Never rejects: errors become a failed result. */
   run(input: PromptInput, signal: AbortSignal): Promise<TurnResult> {
     return this.#turn(input, signal).catch((error: unknown) => this.#toFailure(error));
   }
 
   async #turn(input: PromptInput, signal: AbortSignal): Promise<TurnResult> {
     const { infoStore, settings, project, commands } = this.#services;
-    // As it is now: a mode that is chosen behind the message is not meant for it, but for its limits.
+    // Read before waiting: an agent selected after the message only contributes its limits.
     const { agent, model, effort } = infoStore.info;
     settings.beginTurn();
     await project.refresh();
-    const early = this.#parseCommand(input);
-    const effect = early?.command.effect;
+    const command = this.#parseCommand(input);
+    const effect = command?.command.effect;
     if (effect?.kind === "answer")
       return commands.answer(
         input,
-        () => effect.run(this.#commandContext, early?.typed ?? "", signal),
+        () => effect.run(this.#commandContext, command?.typed ?? "", signal),
         signal,
       );
-    const until = (await this.#prepare(signal)) ? signal : AbortSignal.abort();
-    const context = this.#toolContext(until);
+    const turnSignal = (await this.#prepare(signal)) ? signal : AbortSignal.abort();
+    const context = this.#toolContext(turnSignal);
     const ended = await this.#addMessage(input, context, { agent, model, effort });
     if (ended !== undefined) return ended;
-    const result = await this.#runToEnd(context, until);
+    const result = await this.#runToEnd(context, turnSignal);
     await this.#noteSeen();
-    return until.aborted ? { end: "cancelled", tokens: result.tokens } : result;
+    return turnSignal.aborted ? { end: "cancelled", tokens: result.tokens } : result;
   }
 
-  /** Stores once that the project is worked in. */
+  /** Stores once that the project is in use. */
   async #noteSeen(): Promise<void> {
-    if (this.#isSeen) return;
-    this.#isSeen = true;
+    if (this.#isNotedAsSeen) return;
+    this.#isNotedAsSeen = true;
     try {
       await this.#deps.noteSeen();
     } catch (error) {
@@ -71,7 +70,7 @@ export class SessionTurns {
     }
   }
 
-  /** Brings everything that a turn works with to what it is now. Answers whether the turn goes on. */
+  /** Refreshes everything that a turn uses. Returns whether the turn continues. */
   async #prepare(signal: AbortSignal): Promise<boolean> {
     const { approvals, servers } = this.#deps;
     const { history, project, plugins } = this.#services;
@@ -84,7 +83,7 @@ export class SessionTurns {
     return isGoingOn;
   }
 
-  /** Tells plugins that the session works, and before its first turn that there is a new one. */
+  /** Notifies plugins that the session is busy and, before its first turn, that it was created. */
   #notifyPlugins(): void {
     const { events, info } = this.#deps;
     if (this.#isNew) events.created(this.#services.infoStore.info);
@@ -92,12 +91,12 @@ export class SessionTurns {
     events.status(info.id, { type: "busy" });
   }
 
-  /** What a task says to its agent is no command. */
+  /** Returns the command of a message. Prompts of tasks contain no commands. */
   #parseCommand(input: PromptInput): ParsedCommand | undefined {
     return this.#deps.parent !== undefined ? undefined : this.#services.commands.parse(input);
   }
 
-  /** Puts what the person wants into the transcript. A result where that ends the turn already. */
+  /** Adds the user's message to the transcript. Returns a result if that already ends the turn. */
   async #addMessage(
     input: PromptInput,
     context: ToolContext,
@@ -107,21 +106,24 @@ export class SessionTurns {
     const called = this.#parseCommand(input);
     const effect = called?.command.effect;
     if (effect?.kind === "compact") {
-      const nothing = await commands.compact(input, called?.typed ?? "", context.signal);
-      if (nothing === undefined) steering.open();
-      return nothing;
+      const emptyResult = await commands.compact(input, called?.typed ?? "", context.signal);
+      if (emptyResult === undefined) steering.open();
+      return emptyResult;
     }
-    const said = called === undefined ? { input } : await commands.fill(input, called, context);
-    if ("end" in said) return said;
+    const message = called === undefined ? { input } : await commands.fill(input, called, context);
+    if ("end" in message) return message;
     steering.open();
-    const { agent = chosen.agent, model = chosen.model } = said;
-    const wish = { agent, model, effort: said.model?.variant ?? chosen.effort };
-    await messages.add(said.input, context, wish);
+    const { agent = chosen.agent, model = chosen.model } = message;
+    const override = { agent, model, effort: message.model?.variant ?? chosen.effort };
+    await messages.add(message.input, context, override);
     if (!context.signal.aborted) await title.generate(subjectOf(input), context.signal);
     return undefined;
   }
 
-  /** Runs until no message is left that came meanwhile. After any end but a good one they wait in the transcript. */
+  /**
+   * Runs turns until no message added meanwhile is left. After an unsuccessful end such messages stay in the
+   * transcript.
+   */
   async #runToEnd(context: ToolContext, signal: AbortSignal): Promise<TurnResult> {
     const { messages, usage: usageTracker, steering } = this.#services;
     let result: TurnResult = { end: "cancelled", tokens: noTokens };
@@ -184,7 +186,7 @@ export class SessionTurns {
     return result;
   }
 
-  /** The project with what this session sets otherwise. */
+  /** Returns the project with the session's own settings. */
   #projectOfTurn(): Project {
     const project = this.#services.project.current;
     const { autoCompact } = this.#services.infoStore.info;
@@ -218,7 +220,10 @@ export class SessionTurns {
   #toFailure(error: unknown): TurnResult {
     this.#services.steering.close();
     const code = error instanceof UserError ? "storage" : "internal";
-    this.#deps.log.error("a turn broke", { sessionId: this.#deps.info.id, ...errorFields(error) });
+    this.#deps.log.error("turn failed unexpectedly", {
+      sessionId: this.#deps.info.id,
+      ...errorFields(error),
+    });
     return { end: "failed", error: { code, message: messageOf(error), retryable: false }, tokens: noTokens };
   }
 }

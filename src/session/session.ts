@@ -25,15 +25,15 @@ import type { TurnResult } from "../conversation/turn-result.ts";
 import type { Undo } from "../undo/undo.ts";
 
 export interface SessionDeps extends Omit<SessionServicesDeps, "parent" | "open"> {
-  /** Told when a turn was answered. Must not throw. */
+  /** Called when a turn was answered. Must not throw. */
   onTurnEnd(): void;
-  /** The session that this one works for, if it is a child. */
+  /** The parent session, for a child. */
   parent: Session | undefined;
-  /** Opens a child of this session. Throws {@link UserError} where it cannot. */
+  /** Opens a child of this session. Throws {@link UserError} on failure. */
   openChild(child: ChildSession, parent: Session): Promise<Session>;
 }
 
-/** One live conversation, as others see it: what can be asked of it and done with it. */
+/** A live conversation: its state and the operations on it. */
 export class Session {
   readonly id: SessionId;
   readonly #deps: SessionDeps;
@@ -70,12 +70,12 @@ export class Session {
     return this.#deps.transcript;
   }
 
-  /** The way back to earlier turns, and forth again. */
+  /** Undo and redo of turns. */
   get history(): Undo {
     return this.#services.history;
   }
 
-  /** Who answers, and how. */
+  /** Agent, model, effort and approval mode. */
   get settings(): SessionSettings {
     return this.#services.settings;
   }
@@ -84,12 +84,12 @@ export class Session {
     return this.settings.agent;
   }
 
-  /** The model that would answer now, if one can be chosen. */
+  /** The model for the next message, if one can be chosen. */
   get model(): Model | undefined {
     return this.settings.model;
   }
 
-  /** Context in use after the newest model call, with the window of the model that would answer now. */
+  /** Tokens in the context after the newest model call, and the window of the model for the next message. */
   get usage(): Usage | undefined {
     return this.#services.usage.usage;
   }
@@ -98,17 +98,17 @@ export class Session {
     return this.#services.todos.read();
   }
 
-  /** What can be called with a slash. */
+  /** The slash commands. */
   get commands(): readonly Command[] {
     return this.#services.commands.all;
   }
 
-  /** Those that take part now. */
+  /** The active plugins. */
   get plugins(): Plugins | undefined {
     return this.#services.plugins.current;
   }
 
-  /** Sends plugins what happens in it. */
+  /** Sends events to plugins. */
   get events(): PluginEvents {
     return this.#deps.events;
   }
@@ -125,7 +125,7 @@ export class Session {
     return this.#deps.approvals;
   }
 
-  /** Its calls that can be cancelled one by one. */
+  /** Running tool calls, each of which can be cancelled individually. */
   get openCalls(): OpenCalls {
     return this.#services.openCalls;
   }
@@ -134,27 +134,27 @@ export class Session {
     return this.#queue.isBusy;
   }
 
-  /** Resolves when it was closed. */
+  /** Resolves when the session is closed. */
   get closed(): Promise<void> {
     return this.#closed.promise;
   }
 
-  /** Queues the message; the promise is for its own turn. Turns run one after the other. */
+  /** Queues a message; resolves with the result of its own turn. Turns run one after the other. */
   prompt(input: PromptInput): Promise<TurnResult> {
     return this.#queue.add(input);
   }
 
-  /** Puts a message into the running turn. False when none runs. */
+  /** Adds a message to the running turn. Returns false when none runs. */
   steer(input: PromptInput): boolean {
     return !this.#queue.isCancelled && this.#services.steering.add(input);
   }
 
-  /** Ends the running turn and all that wait; without one it does nothing. */
+  /** Cancels the running turn and all queued ones; does nothing without one. */
   cancel(): void {
     this.#queue.cancel();
   }
 
-  /** Works from here on with what the project's files say now, and tells what became another by it. */
+  /** Reloads the project from its files and emits what changed. */
   reload(): Promise<Project> {
     return this.#services.project.reload();
   }
@@ -163,22 +163,22 @@ export class Session {
     return this.#services.title.set(title, source);
   }
 
-  /** Keeps what the person allowed for this session. */
+  /** Stores the user's approvals for this session. */
   async saveApprovals(approvals: NonNullable<SessionInfo["approvals"]>): Promise<void> {
     await this.#services.infoStore.save({ approvals });
   }
 
-  /** Has the model go by the client's instructions from the next turn on. */
+  /** Sets the client's system prompt from the next turn on. */
   async setGivenPrompt(givenPrompt: GivenPrompt): Promise<void> {
     await this.#services.infoStore.save({ givenPrompt });
   }
 
-  /** Takes the MCP servers that the editor gives from now on. */
+  /** Replaces the MCP servers given by the editor. */
   setServers(given: GivenServers): void {
     this.servers.give(given);
   }
 
-  /** Writes the conversation as it stands into a new file of the workspace. Answers what was done. */
+  /** Exports the conversation to a new file in the workspace. Returns a message for the user. */
   async exportTo(file: string): Promise<string> {
     const { runExport } = await import("../reports/export-command.ts");
     await this.#deps.writer.flush();
@@ -187,18 +187,21 @@ export class Session {
     return runExport({ info: this.info, workspace, messagesFromNewest }, file);
   }
 
-  /** Takes a new session for this process, which was put off until its id is told. What is lost then, the next write tells. */
+  /**
+   * Acquires the lease of a new session, which is deferred until the client knows its id. A failure is reported by the
+   * next write.
+   */
   claim(): void {
     const { writer, log } = this.#deps;
-    writer.claim().catch((error: unknown) => log.warn("a new session is not ours", errorFields(error)));
+    writer.claim().catch((error: unknown) => log.warn("session lease not acquired", errorFields(error)));
   }
 
-  /** Resolves when everything so far is on disk. */
+  /** Resolves when all changes so far are on disk. */
   stored(): Promise<void> {
     return this.#deps.writer.flush();
   }
 
-  /** Cancels what runs, waits for it, frees the session. */
+  /** Cancels the running turn, waits for its end and releases the session. */
   async close(): Promise<void> {
     const { parent, gate, writer } = this.#deps;
     const { title, tasks, plugins } = this.#services;

@@ -20,17 +20,17 @@ export type ForkResult =
   | { status: "missing" }
   | { status: "no such message" };
 
-/** Warnings that are kept for the next session; older ones are in the log. */
+/** Maximum number of warnings stored for the next session; older ones are only in the log. */
 const warningLimit = 20;
 
-/** All sessions: those that live in this process, and the stored ones. */
+/** All sessions: live ones in this process and stored ones. */
 export class Sessions {
   readonly #deps: SessionsDeps;
   readonly #live = new Map<SessionId, Session>();
   readonly #children: ChildSessions;
   readonly #opening = new KeyedSerial();
   readonly #opener: SessionOpener;
-  /** What nobody could be told yet. */
+  /** Warnings that no client has received yet. */
   #warnings: string[] = [];
 
   constructor(deps: SessionsDeps) {
@@ -45,24 +45,24 @@ export class Sessions {
     this.#children = new ChildSessions({ ...deps, opener: this.#opener });
   }
 
-  /** The session if it is live in this process. */
+  /** Returns the session if it is live in this process. */
   live(id: SessionId): Session | undefined {
     return this.#live.get(id);
   }
 
-  /** A child session while its task runs. */
+  /** Returns a child session while its task runs. */
   child(id: SessionId): Session | undefined {
     return this.#children.live(id);
   }
 
-  /** A new session, stored before it is answered, so that it can be listed, loaded and removed at once. */
+  /** Creates a session and stores it, so that it can be listed, loaded and removed immediately. */
   async create(folders: Folders, givenPrompt?: GivenPrompt): Promise<Session> {
     const project = await this.#deps.openProject(folders);
     const info = { ...this.#newInfo(project, folders), ...(givenPrompt && { givenPrompt }) };
     return this.#opener.create(info, project);
   }
 
-  /** A new session with what was said in another one, all of it or up to a message of it. */
+  /** Creates a session with a copy of another one's messages, all of them or up to a message. */
   async fork(id: SessionId, folders: Folders, point?: ForkPoint): Promise<ForkResult> {
     const store = await this.#deps.store();
     const source = this.#live.get(id)?.info ?? (await store.load(id));
@@ -104,7 +104,7 @@ export class Sessions {
     return opened.session;
   }
 
-  /** Opens a stored session, or answers the live one; an idle one is opened anew where its folders change. */
+  /** Opens a stored session or returns the live one; an idle live session is reopened if its folders change. */
   open(id: SessionId, folders?: Folders): Promise<OpenResult> {
     return this.#opening.run(id, async () => {
       const live = this.#live.get(id);
@@ -124,7 +124,7 @@ export class Sessions {
     });
   }
 
-  /** A session whose damaged file alone said where it worked is taken to work where the client opens it. */
+  /** Loads a session's info. If a damaged file lost its folder, the client's folder is used. */
   async #load(id: SessionId, folders: Folders | undefined): Promise<SessionInfo | undefined> {
     const store = await this.#deps.store();
     const info = await store.load(id);
@@ -134,12 +134,12 @@ export class Sessions {
     return store.load(id, { projectId, cwd: workspace.cwd });
   }
 
-  /** Everything that was said in it, oldest first, compacted or not; without what is undone. */
+  /** Yields all messages, oldest first, including compacted ones and without undone ones. */
   async *history(id: SessionId): AsyncIterable<Message> {
     const store = await this.#deps.store();
     const live = this.#live.get(id);
     const info = live?.info ?? (await store.load(id));
-    // The disk has the newest only a moment later.
+    // The newest messages may not be on disk yet.
     const messages = store.messages(id, live?.transcript.messages);
     yield* withoutReverted(messages, info?.revert);
   }
@@ -152,7 +152,7 @@ export class Sessions {
     return (await (await this.#deps.store()).load(id)) !== undefined;
   }
 
-  /** Gives any session, live or stored, the title that a person chose. False for one that is not there. */
+  /** Sets the user's title of a live or stored session. Returns false if not found. */
   setTitle(id: SessionId, title: string): Promise<boolean> {
     return this.#opening.run(id, async () => {
       const live = this.#live.get(id);
@@ -162,7 +162,7 @@ export class Sessions {
     });
   }
 
-  /** Takes a session out of the list, after closing it, or brings it back. False for one that is not there. */
+  /** Closes and archives a session, or restores it. Returns false if not found. */
   setArchived(id: SessionId, isArchived: boolean): Promise<boolean> {
     return this.#opening.run(id, async () => {
       if (isArchived) await this.#closeLive(id);
@@ -174,12 +174,12 @@ export class Sessions {
     });
   }
 
-  /** Reads again what every live session's project works with. */
+  /** Reloads the projects of all live sessions. */
   async reloadAll(): Promise<void> {
     await Promise.all([...this.#live.values()].map((session) => session.reload()));
   }
 
-  /** Changes what is stored of a session that is not live. */
+  /** Changes the stored info of a session that is not live. Returns false if not found. */
   async #amend(id: SessionId, change: (info: SessionInfo) => SessionInfo): Promise<boolean> {
     const store = await this.#deps.store();
     const opened = await store.openSession(id);
@@ -200,7 +200,7 @@ export class Sessions {
     return this.#opening.run(id, () => this.#closeLive(id));
   }
 
-  /** Silent for a session that is not there. */
+  /** Closes and deletes a session; does nothing if not found. */
   remove(id: SessionId): Promise<void> {
     return this.#opening.run(id, async () => {
       const live = this.#live.get(id);
@@ -214,7 +214,7 @@ export class Sessions {
     await Promise.all([...this.#live.keys()].map((id) => this.close(id)));
   }
 
-  /** Tells the person in every live session; without one it waits for the next that is opened. */
+  /** Shows a warning in every live session; without one it is stored for the next session. */
   async warn(text: string): Promise<void> {
     const { host } = this.#deps;
     if (this.#live.size === 0) this.#warnings = [...this.#warnings, text].slice(-warningLimit);
@@ -236,7 +236,7 @@ export class Sessions {
   }
 }
 
-/** The list is complete each time: what it leaves out is not a folder of the session any more. */
+/** Returns whether the session has exactly these folders. */
 async function hasFolders({ info }: Session, folders: Folders | undefined): Promise<boolean> {
   if (folders === undefined) return true;
   const { cwd, additionalDirectories = [] } = info;
@@ -246,14 +246,14 @@ async function hasFolders({ info }: Session, folders: Folders | undefined): Prom
   );
 }
 
-/** What was allowed for it was meant for the folder in which it worked. */
+/** Moves the session to another folder and drops its approvals, which were given for the old one. */
 function moveToFolder(info: SessionInfo, cwd: string): SessionInfo {
   if (info.cwd === cwd) return info;
   const { approvals: _, ...rest } = info;
   return { ...rest, cwd };
 }
 
-/** Who opens a session that was put away wants it back. */
+/** Opening an archived session restores it. */
 function omitArchived(info: SessionInfo): SessionInfo {
   const { archived: _, ...time } = info.time;
   return { ...info, time };

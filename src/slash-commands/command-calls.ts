@@ -23,29 +23,29 @@ import type { UserMessages } from "../user-input/user-messages.ts";
 
 export interface CommandCallsDeps extends Pick<AgentCallsDeps, "gate" | "decisions" | "emit" | "log"> {
   project(): Project;
-  /** What connected MCP servers offer to be called. */
+  /** Prompts of connected MCP servers. */
   prompts(): readonly ServerPrompt[];
-  /** Those that take part now. */
+  /** The active plugins. */
   plugins(): AgentCallsDeps["plugins"];
   settings: SessionSettings;
   transcript: Transcript;
   messages: UserMessages;
-  /** Tells the person. */
+  /** Shows the user a warning. */
   warn(text: string): Promise<void>;
 }
 
-/** What is said to the model, and who answers where the command names somebody. */
+/** The message for the model, with the agent and model that the command names. */
 export interface CommandMessage {
   input: PromptInput;
   agent?: string | undefined;
   model?: ModelRef | undefined;
 }
 
-const nothingToSummarize = "There is nothing to sum up yet.";
+const nothingToSummarize = "There is nothing to summarize yet.";
 
 type Template = PromptEffect & { kind: "template" };
 
-/** Carries out what a person calls with a slash. */
+/** Runs slash commands. */
 export class CommandCalls {
   readonly #deps: CommandCallsDeps;
 
@@ -53,17 +53,16 @@ export class CommandCalls {
     this.#deps = deps;
   }
 
-  /** What can be called now. */
   get all(): readonly Command[] {
     return listCommands(this.#deps.project(), this.#deps.prompts());
   }
 
-  /** The command that a message calls, if it calls one. */
+  /** Returns the command of a message, if it is one. */
   parse(input: PromptInput): ParsedCommand | undefined {
     return parseCommand(textOf(input), this.all);
   }
 
-  /** Question and answer stand in the session for the person; the model sees neither. */
+  /** Runs a command and stores question and answer for the user; the model sees neither. */
   async answer(
     input: PromptInput,
     run: () => ReturnType<AnswerEffect["run"]>,
@@ -74,7 +73,7 @@ export class CommandCalls {
     return { end: signal.aborted ? "cancelled" : "finished", tokens: noTokens };
   }
 
-  /** Puts the wish to sum up the conversation into the transcript. A result where there is nothing to sum up. */
+  /** Requests a compaction. Returns a result if there is nothing to summarize. */
   async compact(
     input: PromptInput,
     instruction: string,
@@ -83,14 +82,14 @@ export class CommandCalls {
     const { transcript, messages } = this.#deps;
     if (estimateMessages(transcript.messages) === 0)
       return this.answer(input, async () => nothingToSummarize, signal);
-    const wish = { auto: false, said: textOf(input), instruction };
-    await requestCompaction(transcript, messages.createInfo(input), wish);
+    const request = { auto: false, said: textOf(input), instruction };
+    await requestCompaction(transcript, messages.createInfo(input), request);
     return undefined;
   }
 
   /**
-   * The person sees the command as it was written, the model reads what it stands for. A result where nothing is to
-   * be said to the model.
+   * Expands a command: the user sees it as typed, the model reads its prompt. Returns a result if there is no message
+   * for the model.
    */
   async fill(
     input: PromptInput,
@@ -105,7 +104,7 @@ export class CommandCalls {
       return this.#createMessage(input, { command, typed }, effect, prompt.blocks);
     const question = await this.#addQuestion(input);
     if (prompt.outcome === "cancelled") return { end: "cancelled", tokens: noTokens };
-    const answer = `The command was not carried out. ${prompt.reason}`;
+    const answer = `The command did not run. ${prompt.reason}`;
     await addAnswer(this.#deps.transcript, question, answer);
     return { end: "finished", tokens: noTokens };
   }
@@ -118,7 +117,7 @@ export class CommandCalls {
     return createCommandPrompt({ ...calls, tools: await project.tools() }, effect, typed);
   }
 
-  /** A project that nobody has trusted does not choose who answers in the place of an agent that may do less. */
+  /** Ignores the agent named by an untrusted project if it would replace a more restricted one. */
   async #limitAgent(effect: PromptEffect, command: string): Promise<PromptEffect> {
     if (effect.kind !== "template" || effect.isUntrusted !== true || this.#isTask(effect)) return effect;
     const { agent: current } = this.#deps.settings;
@@ -137,17 +136,17 @@ export class CommandCalls {
     effect: PromptEffect,
     blocks: readonly PromptBlock[],
   ): Promise<CommandMessage> {
-    const said = replacePrompt(input, [...blocks, { type: "mentions", text: typed }]);
-    if (effect.kind !== "template") return { input: said };
+    const message = replacePrompt(input, [...blocks, { type: "mentions", text: typed }]);
+    if (effect.kind !== "template") return { input: message };
     const { agent } = effect;
     const model = effect.model ?? (await this.#modelWithVariant(effect, name));
-    if (!this.#isTask(effect)) return { input: said, agent, model };
+    if (!this.#isTask(effect)) return { input: message, agent, model };
     const work = { agent: agent ?? this.#deps.settings.agent.name, model, command: name };
     const task = taskBlock(blocks, work);
     return { input: replacePrompt(input, [task, ...blocks.filter(({ type }) => type !== "text")]) };
   }
 
-  /** The model that answers anyway, with the command's effort where it has it. */
+  /** Returns the model for the message with the command's effort, if the model supports it. */
   async #modelWithVariant({ agent, variant }: Template, command: string): Promise<ModelRef | undefined> {
     if (variant === undefined) return undefined;
     const model = this.#deps.settings.modelOf(agent);
@@ -155,12 +154,12 @@ export class CommandCalls {
     const efforts = model.variants.join(", ") || "none that it knows";
     const name = `${model.ref.provider}/${model.ref.model}`;
     await this.#deps.warn(
-      `/${command} asks for the effort "${variant}", but ${name} has ${efforts}; it answers as it usually does.`,
+      `/${command} asks for the effort "${variant}", but ${name} has ${efforts}; the default is used.`,
     );
     return undefined;
   }
 
-  /** Whether a command runs beside the conversation: where it says so, or names an agent that only does tasks. */
+  /** Whether a command runs as a task: if it says so, or if it names a subagent. */
   #isTask({ agent, subtask }: Template): boolean {
     const isForTasks = agent !== undefined && this.#deps.project().agents.get(agent)?.mode === "subagent";
     return isForTasks ? subtask !== false : subtask === true;

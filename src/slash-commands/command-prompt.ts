@@ -10,28 +10,27 @@ import type { PromptBlock } from "../conversation/prompt-input.ts";
 import type { PromptEffect } from "./commands.ts";
 import { type FinishedState, EphemeralToolCalls } from "../tool-calls/ephemeral-tool-calls.ts";
 
-/** What a command says to the model, or why it says nothing. */
+/** The prompt of a command, or why there is none. */
 export type CommandPrompt =
   | { outcome: "ready"; blocks: PromptBlock[] }
   | { outcome: "refused"; reason: string }
   | { outcome: "cancelled" };
 
 export interface CommandPromptDeps extends AgentCallsDeps {
-  /** Who answers the command. */
+  /** The agent that answers the command. */
   agent: Agent;
   tools: readonly Tool[];
 }
 
-/** What its calls go by. */
 interface RunDeps extends CallDeps {
   tools: readonly Tool[];
   signal: AbortSignal;
 }
 
-/** Command lines and files of one command; more are not run or attached. */
+/** Maximum number of shell commands and files in one command; a command with more is refused. */
 const callsLimit = 20;
 
-/** What a command comes to. A model is not asked nothing. */
+/** Creates the prompt of a command. An empty prompt is refused. */
 export async function createCommandPrompt(
   deps: CommandPromptDeps,
   effect: PromptEffect,
@@ -39,7 +38,7 @@ export async function createCommandPrompt(
 ): Promise<CommandPrompt> {
   const prompt = await createPrompt(deps, effect, typed);
   if (prompt.outcome !== "ready" || prompt.blocks.some(hasContent)) return prompt;
-  return { outcome: "refused", reason: "It has no text for the model." };
+  return { outcome: "refused", reason: "Its prompt is empty." };
 }
 
 function hasContent(block: PromptBlock): boolean {
@@ -67,12 +66,12 @@ async function serverPrompt(
   const filled = await prompt.fill(typed, signal);
   if (filled.outcome !== "filled") return filled;
   const text = cutText(secrets.redact(filled.text), outputLimitLines, outputLimitBytes, "head");
-  const note = text.length < filled.text.length ? "\n\n[The server's text goes on; it was cut here.]" : "";
-  const said: PromptBlock = { type: "text", text: `${text}${note}`, audience: "model" };
-  return { outcome: "ready", blocks: [said, ...filled.attachments.flatMap(mediaBlocks)] };
+  const note = text.length < filled.text.length ? "\n\n[The server's text was cut here.]" : "";
+  const block: PromptBlock = { type: "text", text: `${text}${note}`, audience: "model" };
+  return { outcome: "ready", blocks: [block, ...filled.attachments.flatMap(mediaBlocks)] };
 }
 
-/** Fills the template; what it runs and reads is asked for like the calls of a model. */
+/** Fills the template. Its shell commands and files need the same permissions as calls of a model. */
 async function templatePrompt(deps: RunDeps, template: string, typed: string): Promise<CommandPrompt> {
   const filled = await omitUnknownFiles(fillTemplate(template, typed), deps.context);
   if (filled.filter(({ kind }) => kind !== "text").length > callsLimit)
@@ -80,22 +79,22 @@ async function templatePrompt(deps: RunDeps, template: string, typed: string): P
   const calls = new EphemeralToolCalls(deps, deps.tools);
   const texts: string[] = [];
   const attached: PromptBlock[] = [];
-  for (const piece of filled) {
-    if (piece.kind === "text") {
-      texts.push(piece.text);
+  for (const segment of filled) {
+    if (segment.kind === "text") {
+      texts.push(segment.text);
       continue;
     }
-    const state = await calls.run(...toCall(piece), deps.signal);
+    const state = await calls.run(...toCall(segment), deps.signal);
     const refusal = toRefusal(state);
     if (refusal !== undefined) return refusal;
-    texts.push(piece.kind === "shell" ? textOf(state) : `@${piece.path}`);
-    if (piece.kind === "file") attached.push(...attachedBlocks(piece.path, state));
+    texts.push(segment.kind === "shell" ? textOf(state) : `@${segment.path}`);
+    if (segment.kind === "file") attached.push(...attachedBlocks(segment.path, state));
   }
   const text = texts.join("").trim();
   return { outcome: "ready", blocks: [{ type: "text", text, audience: "model" }, ...attached] };
 }
 
-/** Loads a skill, as the model would. */
+/** Loads a skill with the skill tool. */
 async function skillPrompt(deps: RunDeps, name: string, typed: string): Promise<CommandPrompt> {
   const state = await new EphemeralToolCalls(deps, deps.tools).run("skill", { name }, deps.signal);
   const refusal = toRefusal(state);
@@ -105,25 +104,27 @@ async function skillPrompt(deps: RunDeps, name: string, typed: string): Promise<
   return { outcome: "ready", blocks: [{ type: "text", text, audience: "model" }] };
 }
 
-/** What looks like a file and is none is text: a person's name, a package, an agent. */
+/** Turns mentions that are no existing files into text: user names, packages, agents. */
 async function omitUnknownFiles(filled: readonly Filled[], { workspace }: ToolContext): Promise<Filled[]> {
   return Promise.all(
-    filled.map(async (piece): Promise<Filled> => {
-      if (piece.kind !== "file") return piece;
-      const isKnown = await resolvePath(piece.path, workspace).then(
+    filled.map(async (segment): Promise<Filled> => {
+      if (segment.kind !== "file") return segment;
+      const isKnown = await resolvePath(segment.path, workspace).then(
         ({ kind }) => kind === "file" || kind === "directory",
         () => false,
       );
-      return isKnown ? piece : { kind: "text", text: `@${piece.path}` };
+      return isKnown ? segment : { kind: "text", text: `@${segment.path}` };
     }),
   );
 }
 
-function toCall(piece: Exclude<Filled, { kind: "text" }>): [tool: string, input: unknown] {
-  return piece.kind === "shell" ? ["bash", { command: piece.command }] : ["read", { filePath: piece.path }];
+function toCall(segment: Exclude<Filled, { kind: "text" }>): [tool: string, input: unknown] {
+  return segment.kind === "shell"
+    ? ["bash", { command: segment.command }]
+    : ["read", { filePath: segment.path }];
 }
 
-/** Half a prompt is none: what was not permitted ends the command. */
+/** A call that was not permitted refuses the whole command. */
 function toRefusal(state: FinishedState): Exclude<CommandPrompt, { outcome: "ready" }> | undefined {
   if (state.status === "completed") return undefined;
   switch (state.reason) {

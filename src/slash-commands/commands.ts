@@ -10,46 +10,46 @@ import type { Project } from "../conversation/project.ts";
 import { normalizeTitle } from "../session-state/title.ts";
 import type { Undo } from "../undo/undo.ts";
 
-/** What a person can begin a message with, after a slash. */
+/** A slash command. */
 export interface Command {
   readonly name: string;
   readonly description: string;
-  /** What may follow the name. */
+  /** Describes the text after the name. */
   readonly hint?: string | undefined;
   readonly effect: PromptEffect | { kind: "compact" } | AnswerEffect;
 }
 
-/** Says something to the model. */
+/** Sends a prompt to the model. */
 export type PromptEffect =
   | {
       readonly kind: "template";
       readonly template: string;
-      /** Answers this one message, instead of the session's. */
+      /** Agent for this message, instead of the session's. */
       readonly agent?: string | undefined;
-      /** It came with a project that nobody has trusted yet. */
+      /** Whether it comes from an untrusted project. */
       readonly isUntrusted?: boolean | undefined;
       readonly model?: ModelRef | undefined;
-      /** The reasoning effort of whichever model answers, where no model is named. */
+      /** Reasoning effort, if no model is named. */
       readonly variant?: string | undefined;
-      /** Runs in a child session; where it is not said, if the agent only does tasks. */
+      /** Whether it runs in a child session. Default: if the agent is a subagent. */
       readonly subtask?: boolean | undefined;
     }
   | { readonly kind: "skill"; readonly skill: string }
   | { readonly kind: "server-prompt"; readonly prompt: ServerPrompt };
 
-/** A command with what was typed behind its name. */
+/** A command with the text after its name. */
 export interface ParsedCommand {
   readonly command: Command;
   readonly typed: string;
 }
 
-/** Done at once without a model; the text is the answer. */
+/** Runs without a model; the returned text is the answer. */
 export interface AnswerEffect {
   readonly kind: "answer";
   run(session: CommandContext, rest: string, signal: AbortSignal): Promise<string>;
 }
 
-/** What commands may use of a session. */
+/** The parts of a session that commands use. */
 export interface CommandContext extends PermissionsContext {
   readonly usage: Usage | undefined;
   readonly info: SessionInfo;
@@ -57,13 +57,13 @@ export interface CommandContext extends PermissionsContext {
   readonly history: Pick<Undo, "undo" | "redo" | "checkpoints">;
   setTitle(title: string, source: "person"): Promise<void>;
   reload(): Promise<Project>;
-  /** Answers what was done. */
+  /** Returns a message for the user. */
   exportTo(file: string): Promise<string>;
 }
 
-/** Problems that one answer lists. */
+/** Maximum number of listed problems. */
 const problemsLimit = 40;
-/** Characters of a description in the editor's list. */
+/** Maximum length of a description in characters. */
 const descriptionLimit = 200;
 
 const builtIn: readonly Command[] = [
@@ -81,25 +81,25 @@ const builtIn: readonly Command[] = [
   },
   {
     name: "compact",
-    description: "Sum up the conversation to make room in the model's context",
+    description: "Summarize the conversation to free space in the model's context",
     hint: "what the summary must keep",
     effect: { kind: "compact" },
   },
   {
     name: "undo",
-    description: "Take back the last turn, its messages and the files that it changed",
-    hint: "how many turns, or a checkpoint",
+    description: "Undo the last turn: its messages and its file changes",
+    hint: "number of turns, or a checkpoint",
     effect: { kind: "answer", run: ({ history }, target) => history.undo(target) },
   },
   {
     name: "redo",
-    description: "Bring again what the last undo took back",
+    description: "Redo what the last undo removed",
     effect: { kind: "answer", run: ({ history }) => history.redo() },
   },
   {
     name: "checkpoints",
-    description: "List the turns that can be taken back",
-    hint: "how many",
+    description: "List the turns that can be undone",
+    hint: "number of turns",
     effect: { kind: "answer", run: ({ history }, count) => history.checkpoints(count) },
   },
   {
@@ -110,40 +110,40 @@ const builtIn: readonly Command[] = [
   },
   {
     name: "export",
-    description: "Write this conversation into a Markdown file",
+    description: "Export this conversation to a Markdown file",
     hint: "file.md",
     effect: { kind: "answer", run: (session, file) => session.exportTo(file) },
   },
   {
     name: "permissions",
-    description: "List rules and approvals, take approvals back, show what was decided",
+    description: "List rules and approvals, revoke approvals, show the decision log",
     hint: "revoke N, keep N or log",
     effect: { kind: "answer", run: runPermissions },
   },
   {
     name: "mcp",
-    description: "Show the MCP servers, how they are and what they offer; connect or authorize one",
+    description: "List MCP servers with their status and tools; reconnect or authorize one",
     hint: "server, reconnect server, or auth server",
     effect: { kind: "answer", run: ({ servers }, rest, signal) => runMcp(servers, rest, signal) },
   },
   {
     name: "cost",
-    description: "Show what this session has used and cost so far",
+    description: "Show the tokens and the cost of this session",
     effect: { kind: "answer", run: async (session) => cost(session) },
   },
   {
     name: "reload",
-    description: "Read configuration, agents, commands and skills again, and show what is wrong with them",
+    description: "Reload configuration, agents, commands and skills, and list their problems",
     effect: { kind: "answer", run: reload },
   },
 ];
 
-/** Names that no file can take: those that do something else than asking the model. */
+/** Names that command files cannot use: built-in commands that are not prompts. */
 export const reservedNames: ReadonlySet<string> = new Set(
   builtIn.filter(({ effect }) => effect.kind !== "template").map(({ name }) => name),
 );
 
-/** Everything that can be called in a project: built in, written down, the skills, and prompts of servers. Of one name the first counts. */
+/** Lists all commands: built-in, from files, skills, MCP prompts. The first of each name wins. */
 export function listCommands(
   { commands, skills }: Pick<Project, "commands" | "skills">,
   prompts: readonly ServerPrompt[] = [],
@@ -167,7 +167,7 @@ export function listCommands(
   return [...own, ...written, ...loading, ...served];
 }
 
-/** The command that a message calls. Text that merely begins with a slash is text. */
+/** Returns the command at the start of the text; undefined if its name is unknown. */
 export function parseCommand(text: string, commands: readonly Command[]): ParsedCommand | undefined {
   const match = /^\/(\S+)(?:\s+([\s\S]*))?$/.exec(text.trim());
   const command = commands.find(({ name }) => name === match?.[1]);
@@ -193,7 +193,7 @@ async function reload(session: CommandContext): Promise<string> {
   const shown = problems.slice(0, problemsLimit).map((problem) => `- ${problem}`);
   const rest = problems.length - shown.length;
   return [
-    `Read again: ${counts}. ${problems.length === 0 ? "Nothing is wrong with them." : "Something is wrong:"}`,
+    `Reloaded: ${counts}. ${problems.length === 0 ? "No problems." : "Problems:"}`,
     ...(shown.length === 0 ? [] : ["", ...shown]),
     ...(rest > 0 ? [`- and ${rest} more`] : []),
   ].join("\n");
@@ -201,7 +201,7 @@ async function reload(session: CommandContext): Promise<string> {
 
 async function rename(session: CommandContext, typed: string): Promise<string> {
   const title = normalizeTitle(typed);
-  if (title === "") return "Write the new title behind the command: `/rename My title`.";
+  if (title === "") return "Write the new title after the command: `/rename My title`.";
   await session.setTitle(title, "person");
   return `This session is now called "${title}".`;
 }

@@ -2,13 +2,13 @@ import { orWhenAborted } from "../base/async.ts";
 import type { McpServer } from "../mcp/server.ts";
 import type { ListedServer } from "../mcp/session-servers.ts";
 
-/** The servers of a session, for who looks at them. */
+/** The MCP servers of a session. */
 export interface McpCommandContext {
   list(): readonly ListedServer[];
   authorize(server: McpServer, signal: AbortSignal): Promise<string>;
 }
 
-/** Tools, prompts and resources of one server that are listed. */
+/** Maximum number of listed tools, prompts or resources of a server. */
 const listedLimit = 100;
 const descriptionLimit = 120;
 
@@ -25,12 +25,12 @@ export async function runMcp(servers: McpCommandContext, rest: string, signal: A
 
 function describeAll(list: readonly ListedServer[]): string {
   if (list.length === 0)
-    return "There are no MCP servers. They are configured under `mcp` in fairlead.json, or given by the editor.";
+    return "No MCP servers. Configure them under `mcp` in fairlead.json or in the editor.";
   const lines = list.map((listed) => `- **${listed.name}**: ${stateOf(listed)}`);
   return [
     ...lines,
     "",
-    "`/mcp <server>` shows what a server offers, `/mcp reconnect <server>` connects it again.",
+    "`/mcp <server>` shows what a server offers, `/mcp reconnect <server>` reconnects it.",
   ].join("\n");
 }
 
@@ -45,7 +45,7 @@ function stateOf({ server, name }: ListedServer): string {
     case "connected":
       return `connected; ${counts(offers)}`;
     case "failed":
-      return `failed: ${status.reason}${status.isPassing ? "; it is tried again" : ""}`;
+      return `failed: ${status.reason}${status.isPassing ? "; retrying" : ""}`;
     case "needs authorization":
       return `needs authorization: \`/mcp auth ${name}\``;
     case "ended":
@@ -80,9 +80,9 @@ function describeOne(listed: ListedServer): string {
       ...resources.map(({ uri, name }) => `${uri} (${name})`),
       ...templates.map(({ uriTemplate, name }) => `${uriTemplate} (${name})`),
     ]),
-    ...section("Notes", [...notes, ...(noise > 0 ? [`${noise} lines were no messages`] : [])]),
+    ...section("Notes", [...notes, ...(noise > 0 ? [`${noise} invalid lines in its output`] : [])]),
     ...section(
-      "What it said last",
+      "Last log lines",
       logLines.map((line) => `\`${line.replaceAll("`", "'").replaceAll(/\s+/g, " ")}\``),
     ),
   ].join("\n");
@@ -101,7 +101,10 @@ function lineOf({ name, description }: { name: string; description: string }): s
   return `\`${name}\`: ${line.length > descriptionLimit ? `${line.slice(0, descriptionLimit)}…` : line}`;
 }
 
-/** Waits for the result, which the server's time-out bounds; who cancels leaves it to go on. */
+/**
+ * Reconnects servers and waits for the result, bounded by the server's timeout. A cancel does not stop the
+ * reconnection.
+ */
 async function reconnect(list: readonly ListedServer[], name: string, signal: AbortSignal): Promise<string> {
   const wanted = name === "" ? list : list.filter((listed) => listed.name === name);
   if (wanted.length === 0) return unknown(name, list);
@@ -120,7 +123,5 @@ async function authorize(servers: McpCommandContext, name: string, signal: Abort
 
 function unknown(name: string, list: readonly ListedServer[]): string {
   const names = list.map((listed) => listed.name).join(", ");
-  return list.length === 0
-    ? "There are no MCP servers."
-    : `There is no MCP server "${name}". Servers: ${names}.`;
+  return list.length === 0 ? "No MCP servers." : `MCP server "${name}" not found. Servers: ${names}.`;
 }

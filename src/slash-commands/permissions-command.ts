@@ -7,7 +7,7 @@ import { modeNames } from "../permission/judge.ts";
 import { covers, isCatchAll } from "../permission/pattern.ts";
 import type { Rule, Ruleset } from "../permission/rule.ts";
 
-/** What the command may use of a session. */
+/** The parts of a session that the command uses. */
 export interface PermissionsContext {
   readonly agent: Agent;
   readonly approvals: Approvals;
@@ -15,14 +15,14 @@ export interface PermissionsContext {
   readonly transcript: { readonly messages: readonly Message[] };
 }
 
-/** Lines of rules, and of the log, that one answer holds. */
+/** Maximum number of listed rules and log entries. */
 const rulesLimit = 60;
 const logLimit = 50;
-/** Patterns of one line of rules. */
+/** Maximum number of patterns per line. */
 const patternsLimit = 30;
 
 const usage =
-  "Say `/permissions` for the list, `/permissions revoke 1` to take an approval back, `/permissions keep 1` to keep one for the project, `/permissions log` for what was decided.";
+  "Use `/permissions` for the list, `/permissions revoke 1` to revoke an approval, `/permissions keep 1` to store one for the project, `/permissions log` for the decision log.";
 
 /** `/permissions [revoke N | keep N | log]`. */
 export async function runPermissions(session: PermissionsContext, rest: string): Promise<string> {
@@ -31,43 +31,43 @@ export async function runPermissions(session: PermissionsContext, rest: string):
   if (verb === "log" && number === "") return describeLog(session.transcript.messages);
   const approval = more.length === 0 ? session.approvals.list()[Number(number) - 1] : undefined;
   if (verb !== "revoke" && verb !== "keep") return usage;
-  if (approval === undefined) return `There is no approval "${number}". ${usage}`;
+  if (approval === undefined) return `Approval "${number}" not found. ${usage}`;
   return verb === "revoke" ? revoke(session.approvals, approval) : keep(session.approvals, approval);
 }
 
 async function revoke(approvals: Approvals, approval: Approval): Promise<string> {
   await approvals.revoke(approval);
-  return `Taken back: ${describeApproval(approval)}. It is asked again from now on.`;
+  return `Revoked: ${describeApproval(approval)}. You will be asked again.`;
 }
 
 async function keep(approvals: Approvals, approval: Approval): Promise<string> {
-  if (approval.scope === "project") return `${describeApproval(approval)} is kept already.`;
+  if (approval.scope === "project") return `${describeApproval(approval)} is already stored for the project.`;
   if (approval.permission !== "bash" && approval.permission !== "edit")
-    return `${describeApproval(approval)} holds for this session only: what lies outside the workspace or holds secrets is not kept.`;
+    return `${describeApproval(approval)} applies to this session only: approvals for paths outside the workspace or with secrets are not stored.`;
   await approvals.add([approval], "project");
   await approvals.revoke(approval);
-  return `Kept: ${describeApproval({ ...approval, scope: "project" })}.`;
+  return `Stored: ${describeApproval({ ...approval, scope: "project" })}.`;
 }
 
 function describePermissions({ agent, approvals, info }: PermissionsContext): string {
   const approved = approvals.list().map((approval, index) => `${index + 1}. ${describeApproval(approval)}`);
   const limits = (agent.limits ?? []).flatMap((limit) => [
     "",
-    `**What ${agent.name} may do at most**, whatever those rules allow:`,
+    `**Limits of ${agent.name}**, regardless of the rules above:`,
     "",
     ...describeRules(limit),
   ]);
   return [
-    `**Rules of ${agent.name}**, in order; the last that fits decides:`,
+    `**Rules of ${agent.name}**, in order; the last match wins:`,
     "",
     ...describeRules(agent.rules),
     ...limits,
     "",
-    approved.length === 0 ? "**Nothing is approved** for good." : "**Approved**, where the rules ask:",
+    approved.length === 0 ? "**No stored approvals.**" : "**Approved**, where the rules ask:",
     "",
     ...approved,
     ...(approved.length === 0 ? [] : [""]),
-    `The session is set to **${modeNames[info.approval ?? "ask"]}**. ${usage}`,
+    `The approval mode is **${modeNames[info.approval ?? "ask"]}**. ${usage}`,
   ].join("\n");
 }
 
@@ -81,8 +81,8 @@ interface RuleLine {
 }
 
 /**
- * One line for each run of rules about one permission, and for permissions in a row of which the same is entries. The
- * lines decide as the rules do: the last that fits wins.
+ * Formats rules: one line per run of rules for a permission; adjacent permissions with equal rules share a line.
+ * Precedence is preserved: the last match wins.
  */
 export function describeRules(rules: Ruleset): string[] {
   const runs: Rule[][] = [];
@@ -95,21 +95,21 @@ export function describeRules(rules: Ruleset): string[] {
     permissions: [run[0]?.permission ?? "*"],
     entries: describeRun(run),
   }));
-  const lines = mergeAlike(runLines).map(({ permissions, entries: entries }) => {
+  const lines = mergeAlike(runLines).map(({ permissions, entries }) => {
     const names = permissions.map((name) => (isCatchAll(name) ? "everything" : name)).join(", ");
     return `- ${names}: ${limitItems(entries, patternsLimit).join(", ")}`;
   });
   return limitItems(lines, rulesLimit);
 }
 
-/** Whether a rule for everything is replaced by a later one. */
+/** Whether a catch-all rule is overridden by a later one. */
 function isReplaced({ permission, pattern }: Rule, later: Ruleset): boolean {
   return (
     isCatchAll(pattern) && later.some((one) => isCatchAll(one.pattern) && covers(one.permission, permission))
   );
 }
 
-/** Long lists of the program's own are named where they are there in full. */
+/** Formats a run of rules; complete built-in lists are abbreviated by name. */
 function describeRun(run: Ruleset): string[] {
   const entries: string[] = [];
   let next = 0;
@@ -128,7 +128,7 @@ interface NamedRules {
   readonly rules: Ruleset;
 }
 
-/** The lists that may begin with the rule. */
+/** Returns the built-in lists that may start with the rule. */
 function findNamedRules(first: Rule): readonly NamedRules[] {
   const outputs = /^cat (.+)\/\*$/.exec(first.pattern)?.[1];
   return [
@@ -152,10 +152,10 @@ function describeRule({ pattern, action }: Rule): string {
 
 function mergeAlike(runs: readonly RuleLine[]): RuleLine[] {
   const merged: RuleLine[] = [];
-  for (const { permissions, entries: entries } of runs) {
+  for (const { permissions, entries } of runs) {
     const last = merged.at(-1);
     if (last?.entries.join() === entries.join()) last.permissions.push(...permissions);
-    else merged.push({ permissions: [...permissions], entries: entries });
+    else merged.push({ permissions: [...permissions], entries });
   }
   return merged;
 }
@@ -171,7 +171,7 @@ function describeLog(messages: readonly Message[]): string {
       part.type === "tool" && part.decision !== undefined ? [describeDecision(part.tool, part.decision)] : [],
     ),
   );
-  if (decided.length === 0) return "Nothing was decided in this session yet.";
+  if (decided.length === 0) return "No decisions in this session yet.";
   const more = decided.length - logLimit;
   return [...(more > 0 ? [`(${more} earlier ones)`] : []), ...decided.slice(-logLimit)].join("\n");
 }

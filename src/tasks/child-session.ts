@@ -25,39 +25,39 @@ import type { PromptInput } from "../conversation/prompt-input.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import type { TurnResult } from "../conversation/turn-result.ts";
 
-/** Model calls that a task takes at most, where its agent sets no limit. */
+/** Default maximum number of model calls per task. */
 const stepLimit = 100;
-/** A task in which nothing happens for this long is ended. Waiting for the person does not count. */
+/** Time without activity after which a task is stopped. Waiting for the user does not count. */
 const idleLimitMs = 10 * 60_000;
-/** How deep tasks start tasks, unless the configuration says more. */
+/** Default nesting depth of tasks. */
 const depthLimit = 1;
-/** Children among which the one of a call that was cut off is looked for, newest first. */
+/** Number of newest children that are searched for an interrupted call. */
 const childrenLimit = 200;
-/** Tool calls that a task's result lists. */
+/** Maximum number of tool calls in a task's result. */
 const summaryLimit = 50;
-/** Characters of a call's title in that list. */
+/** Maximum length of a call's title in the result, in characters. */
 const summaryTitleLimit = 120;
-/** Characters of the agent's texts that are shown while it works. */
+/** Maximum length of each shown text of the agent, in characters. */
 const shownTextLimit = 400;
 
-/** The session that a task is done for, as far as its children need it. */
+/** The parent session of a task. */
 export interface Parent {
   readonly id: SessionId;
-  /** 0 for a session of the person's. */
+  /** 0 for a top-level session. */
   readonly depth: number;
   readonly project: Project;
   readonly gate: Decider;
   readonly emit: Emit;
   readonly inquire: Inquire;
-  /** The agent that makes the call, and the model that it answers with. */
+  /** The calling agent and the model it uses. */
   readonly agent: Agent;
   readonly model: ModelRef | undefined;
-  /** Named by the command that queued the task. */
+  /** Model named by the command that queued the task. */
   readonly wishedModel: ModelRef | undefined;
   open(child: ChildSession): Promise<TaskSession>;
 }
 
-/** The child session once it is there. */
+/** The opened child session. */
 export interface TaskSession {
   readonly id: SessionId;
   readonly info: SessionInfo;
@@ -67,9 +67,9 @@ export interface TaskSession {
   close(): Promise<void>;
 }
 
-/** What a child session is made of. */
+/** Settings of a child session. */
 export interface ChildSession {
-  /** An earlier one to go on with. */
+  /** Id of an earlier session to continue. */
   readonly id: string | undefined;
   readonly callId: string;
   readonly title: string;
@@ -79,18 +79,17 @@ export interface ChildSession {
   readonly project: Project;
   readonly gate: Decider;
   readonly inquire: Inquire;
-  /** Where its events go once its id is known. */
+  /** Returns the event receiver once the child's id is known. */
   emitFor(child: Child): Emit;
 }
 
 /**
- * Does a task in a child session and waits for its end. The child works within the rules of everybody it works for,
- * asks under the session of the person, and is gone when the call is cancelled. Throws {@link ToolFailure} where it
- * cannot begin.
+ * Runs a task in a child session and waits for its end. The child is bound by the rules of all its parents, asks in
+ * the top-level session, and is cancelled with the call. Throws {@link ToolFailure} if it cannot start.
  */
 export async function runTask(parent: Parent, task: TaskRequest, run: RunContext): Promise<TaskOutcome> {
   const agent = parent.project.agents.get(task.agent);
-  if (agent === undefined) throw new ToolFailure(`There is no agent "${task.agent}".`);
+  if (agent === undefined) throw new ToolFailure(`Agent "${task.agent}" not found.`);
   const depth = parent.depth + 1;
   const project = createChildProject(agent, depth, parent);
   const work = new TaskRun(run);
@@ -130,7 +129,7 @@ async function openChild(parent: Parent, child: ChildSession): Promise<TaskSessi
   }
 }
 
-/** One task while it is done. */
+/** A running task: collects its changes and calls, and reports progress. */
 class TaskRun {
   readonly #run: RunContext;
   readonly #changes: FileChange[] = [];
@@ -157,11 +156,11 @@ class TaskRun {
     const costBefore = session.info.cost;
     try {
       idle.start();
-      const asked = session.prompt({
+      const answer = session.prompt({
         blocks: [{ type: "text", text: prompt, audience: "both", by: "model" }],
       });
       if (signal.aborted) session.cancel();
-      const result = await asked;
+      const result = await answer;
       return this.#outcome(session, result, session.info.cost - costBefore);
     } finally {
       idle.stop();
@@ -170,7 +169,7 @@ class TaskRun {
     }
   }
 
-  /** Keeps what the parent must know of what happens in the child, and shows it in a line each. */
+  /** Records the child's parts for the result and shows each as a line of output. */
   async onPart(part: Part, backpressure: Backpressure): Promise<void> {
     await backpressure;
     if (part.type === "text" && part.time?.end !== undefined && part.synthetic !== true)
@@ -190,8 +189,7 @@ class TaskRun {
     this.#summary.push({ tool: part.tool, title: title.slice(0, summaryTitleLimit), status });
     if (this.#summary.length > summaryLimit) this.#summary.shift();
     if (state.status !== "error") return;
-    if (state.reason === "rejected")
-      this.#refusal ??= `The user said no to "${title}", which ended the task.`;
+    if (state.reason === "rejected") this.#refusal ??= `The user rejected "${title}", which ended the task.`;
     await this.#show(`${part.id} failed`, `✗ ${title}: ${state.reason}`);
   }
 
@@ -203,7 +201,7 @@ class TaskRun {
   }
 
   #outcome(session: TaskSession, result: TurnResult, cost: number): TaskOutcome {
-    const told = {
+    const report = {
       taskId: session.id,
       text: lastText(session.transcript.messages),
       changes: netChanges(this.#changes),
@@ -212,31 +210,35 @@ class TaskRun {
       model: lastModel(session.transcript.messages),
       cost,
     };
-    if (this.#cut.reason !== undefined) return { ...told, end: "cutShort", reason: this.#cut.reason };
+    if (this.#cut.reason !== undefined) return { ...report, end: "cutShort", reason: this.#cut.reason };
     switch (result.end) {
       case "finished":
         return this.#refusal === undefined
-          ? { ...told, end: "finished" }
-          : { ...told, end: "stopped", reason: this.#refusal };
+          ? { ...report, end: "finished" }
+          : { ...report, end: "stopped", reason: this.#refusal };
       case "cancelled":
-        return { ...told, end: "cancelled", reason: "The task was cancelled." };
+        return { ...report, end: "cancelled", reason: "The task was cancelled." };
       case "stepLimit":
-        return { ...told, end: "cutShort", reason: "The task was cut short: it reached its limit of steps." };
+        return {
+          ...report,
+          end: "cutShort",
+          reason: "The task was cut short: it reached its limit of steps.",
+        };
       case "outputLimit":
         return {
-          ...told,
+          ...report,
           end: "cutShort",
           reason: "The task was cut short: its model's answer was too long.",
         };
       case "refused":
-        return { ...told, end: "failed", reason: "The task's model refused to answer." };
+        return { ...report, end: "failed", reason: "The task's model refused to answer." };
       case "failed":
-        return { ...told, end: "failed", reason: `The task failed: ${result.error.message}` };
+        return { ...report, end: "failed", reason: `The task failed: ${result.error.message}` };
     }
   }
 }
 
-/** The gate of the parent, which hears for whom the child works. */
+/** Forwards calls to the parent's gate, with the child agent in the title. */
 class ChildGate implements Decider {
   readonly #parent: Parent;
   readonly #agent: string;
@@ -249,8 +251,8 @@ class ChildGate implements Decider {
   }
 
   decide(call: GateCall, rules: Ruleset, signal: AbortSignal) {
-    const asked = { ...call, title: `@${this.#agent}: ${call.title}`, askedUnder: this.#parent.id };
-    return this.#idle.pauseDuring(() => this.#parent.gate.decide(asked, rules, signal));
+    const childCall = { ...call, title: `@${this.#agent}: ${call.title}`, askedUnder: this.#parent.id };
+    return this.#idle.pauseDuring(() => this.#parent.gate.decide(childCall, rules, signal));
   }
 
   isAllowed(call: Pick<GateCall, "permissions" | "limits" | "within">, rules: Ruleset): boolean {
@@ -261,11 +263,11 @@ class ChildGate implements Decider {
     this.#parent.gate.reconsider();
   }
 
-  /** The parent's questions stay; the child's own are taken back by their signals. */
+  /** Does nothing: the child's questions are withdrawn by their signals. */
   close(): void {}
 }
 
-/** The parent's project, in which the child's agent has no more than those for whom it works. */
+/** Returns the parent's project with the child's agent restricted to the permissions of its parents. */
 function createChildProject(agent: Agent, depth: number, { project, agent: parent }: Parent): Project {
   const deepest = project.config.subagent_depth ?? depthLimit;
   const own = agent.named;
@@ -293,7 +295,7 @@ function createChildProject(agent: Agent, depth: number, { project, agent: paren
   };
 }
 
-/** What must allow a child's calls beside its own rules: the limits of both, and all that its parent goes by. */
+/** Returns additional rules for a child's calls: the limits of both agents and all rules of the parent. */
 export function inheritLimits(
   agent: Pick<Agent, "limits">,
   parent: Pick<Agent, "rules" | "limits" | "within">,
@@ -304,7 +306,7 @@ export function inheritLimits(
   };
 }
 
-/** Whether the parent itself may ask questions or keep a list says nothing about its children. */
+/** Removes rules for tools that apply to the parent only: questions, to-do lists, plan mode. */
 function omitOwnTools(rules: Ruleset): Ruleset {
   const own = new Set(["question", "todowrite", "todoread", "plan_enter", "plan_exit"]);
   return rules.filter(({ permission }) => !own.has(permission));
@@ -334,7 +336,7 @@ function lastText(messages: readonly Message[]): string {
   return texts.join("\n\n").trim();
 }
 
-/** The child session that worked for a task call when the program ended, with what it changed for that call. */
+/** Finds the child session of an interrupted task call, with its file changes for that call. */
 export async function findTask(
   store: Pick<SessionStore, "list" | "messagesFromNewest">,
   parentId: SessionId,
@@ -351,7 +353,7 @@ export async function findTask(
   return { id: child.id, agent: child.agent, changes: netChanges(changesOf(messages.reverse())) };
 }
 
-/** File by file, from what it was at first to what it is at last. */
+/** Merges changes per file, from the first state to the last. */
 export function netChanges(changes: readonly FileChange[]): FileChange[] {
   const files = Map.groupBy(fileSteps(changes), ({ path }) => path);
   return [...files].flatMap(([path, steps]): FileChange[] => {

@@ -1,4 +1,4 @@
-/** Tells when nothing happened for a while. Time in which the person is waited for does not count. */
+/** Calls back after a time without activity. Time spent waiting for the user does not count. */
 export class IdleWatch {
   readonly #limitMs: number;
   readonly #onIdle: () => void;
@@ -21,7 +21,7 @@ export class IdleWatch {
     clearTimeout(this.#timer);
   }
 
-  /** Something happened. */
+  /** Restarts the timer. */
   touch(): void {
     if (!this.#isRunning || this.#pauses > 0) return;
     if (this.#timer === undefined) this.#timer = setTimeout(this.#onIdle, this.#limitMs);

@@ -11,7 +11,7 @@ import type { Transcript } from "../conversation/transcript.ts";
 
 export interface SessionTasksDeps {
   sessionId: SessionId;
-  /** Of the session that this one works for. */
+  /** Tasks of the parent session. */
   parent: SessionTasks | undefined;
   project(): Project;
   settings: SessionSettings;
@@ -19,20 +19,20 @@ export interface SessionTasksDeps {
   gate: Decider;
   emit: Emit;
   inquire: Inquire;
-  /** Opens a child of the session. Throws {@link UserError} where it cannot. */
+  /** Opens a child of the session. Throws {@link UserError} on failure. */
   open(child: ChildSession): Promise<OpenedChild>;
 }
 
 interface OpenedChild extends TaskSession {
-  /** Resolves when it was closed. */
+  /** Resolves when the session is closed. */
   readonly closed: Promise<void>;
 }
 
-/** The work that goes on for a session in children of it. */
+/** Starts tasks in child sessions. */
 export class SessionTasks implements Tasks {
   readonly #deps: SessionTasksDeps;
   readonly #children = new Set<OpenedChild>();
-  /** 0 for a session of the person's. */
+  /** 0 for a top-level session. */
   readonly #depth: number;
 
   constructor(deps: SessionTasksDeps) {
@@ -73,7 +73,7 @@ export class SessionTasks implements Tasks {
     await Promise.all([...this.#children].map((child) => child.closed));
   }
 
-  /** What the person's newest message says of tasks. */
+  /** Returns the parts of the user's newest message. */
   #requests(): readonly Part[] {
     return this.#deps.transcript.messages.findLast(({ info }) => info.role === "user")?.parts ?? [];
   }

@@ -9,7 +9,7 @@ import type { OpenCalls } from "./open-calls.ts";
 import type { Project } from "../conversation/project.ts";
 import type { ToolRunnerDeps } from "./tool-runner.ts";
 
-/** What calls need of the session in which they are made, whoever makes them. */
+/** Session services that tool calls need. */
 export interface AgentCallsDeps {
   project: Project;
   gate: Decider;
@@ -21,10 +21,10 @@ export interface AgentCallsDeps {
   plugins?: Plugins | undefined;
 }
 
-/** All that a runner needs but a transcript. */
+/** The dependencies of a runner except its transcript. */
 export type CallDeps = Omit<ToolRunnerDeps, "transcript">;
 
-/** What calls under an agent go by. */
+/** Returns the runner's dependencies for calls of the agent: its rules, limits and secrets. */
 export function createCallDeps(deps: AgentCallsDeps, agent: Agent): CallDeps {
   const { config, workspace, secrets, diagnose } = deps.project;
   const limits = {

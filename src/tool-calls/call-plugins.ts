@@ -8,14 +8,14 @@ import { type Tool, type ToolContext, type ToolResult, appendNotes } from "../to
 import type { ToolCallRecord } from "./tool-call-record.ts";
 
 export interface CallPluginsDeps {
-  /** They look at calls before and after. */
+  /** Plugins with hooks before and after calls. */
   plugins?: Plugins | undefined;
   context: Pick<ToolContext, "sessionId">;
-  /** Taken out of whatever a tool returns. */
+  /** Secrets to redact from results. */
   secrets: Secrets;
 }
 
-/** A call's input as plugins leave it, which is what is permitted and run; or why they do not let it run. */
+/** Applies the plugins' hooks before a call. Returns the input to permit and run, or why a plugin refused it. */
 export async function applyBeforeHooks(
   { plugins, context }: CallPluginsDeps,
   record: ToolCallRecord,
@@ -24,19 +24,19 @@ export async function applyBeforeHooks(
   signal: AbortSignal,
 ): Promise<{ input: unknown } | { refused: string }> {
   if (!plugins?.has("tool.execute.before") || !isRecord(input)) return { input };
-  const looked = await plugins.beforeCall(toCallName(record, context), input, signal);
-  if ("refused" in looked) return looked;
-  if (isDeepStrictEqual(looked.args, input)) return { input };
-  const parsed = tool.input.safeParse(looked.args);
+  const checked = await plugins.beforeCall(toCallName(record, context), input, signal);
+  if ("refused" in checked) return checked;
+  if (isDeepStrictEqual(checked.args, input)) return { input };
+  const parsed = tool.input.safeParse(checked.args);
   if (!parsed.success)
     return {
-      refused: `Not run. A plugin changed the arguments to some that do not fit. ${describeInputProblem(parsed.error)}`,
+      refused: `Not run. A plugin changed the arguments to invalid ones. ${describeInputProblem(parsed.error)}`,
     };
   record.setInput(parsed.data);
   return { input: parsed.data };
 }
 
-/** A call's result as plugins leave it. They see no secrets. */
+/** Applies the plugins' hooks after a call. Plugins see redacted output. */
 export async function applyAfterHooks(
   { plugins, context, secrets }: CallPluginsDeps,
   record: ToolCallRecord,

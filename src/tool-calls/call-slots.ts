@@ -1,7 +1,4 @@
-/**
- * Which calls may run at the same time: shared ones side by side, an exclusive one alone, in the order in which
- * they were begun.
- */
+/** Schedules calls in the order of their start: shared calls run concurrently, an exclusive call runs alone. */
 export class CallSlots {
   #exclusive: Promise<void> = Promise.resolve();
   #shared: Promise<void>[] = [];
@@ -17,7 +14,7 @@ export class CallSlots {
     }
   }
 
-  /** What this call has to wait for. */
+  /** Returns a promise for the calls to wait for. */
   #enqueue(concurrency: "shared" | "exclusive", ended: Promise<void>): Promise<unknown> {
     const before = this.#exclusive;
     if (concurrency === "shared") {

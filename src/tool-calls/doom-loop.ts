@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
 import type { ToolResult } from "../tool/tool.ts";
 
-/** The longest cycle of calls that is looked for. */
+/** Longest detected cycle, in calls. */
 const longestCycle = 4;
-/** How often a cycle must have come round to count as a loop. */
+/** Repetitions of a cycle that count as a loop. */
 const rounds = 3;
 
-/** A call as far as loops are concerned. */
+/** A call's input and result, reduced for comparison. */
 export interface CallFingerprint {
-  /** The same for the same tool with the same input. */
+  /** Equal for the same tool and input. */
   readonly call: string;
-  /** The same for the same result; undefined while the call runs and if a loop was refused. Then any result matches. */
+  /** Equal for the same result; undefined while the call runs and for a refused loop. Undefined matches any result. */
   result?: string;
 }
 
@@ -18,7 +18,7 @@ export function fingerprintCall(tool: string, input: unknown): CallFingerprint {
   return { call: `${tool} ${JSON.stringify(input)}` };
 }
 
-/** Identifies a result by its content: the notes may name a new file each time. */
+/** Returns a hash of the result's content, without notes, which may name a new file each time. */
 export function fingerprintResult(result: ToolResult | { status: "refused"; error: string }): string {
   const exitCode = "metadata" in result ? result.metadata?.["exitCode"] : undefined;
   const attachments = result.status === "completed" ? result.attachments : undefined;
@@ -28,7 +28,7 @@ export function fingerprintResult(result: ToolResult | { status: "refused"; erro
     .digest("base64");
 }
 
-/** Whether the newest of a turn's calls closes the third round of a cycle of one to four calls with equal results. */
+/** Whether the newest calls of a turn are three rounds of a cycle of one to four calls with equal results. */
 export function isDoomLoop(calls: readonly CallFingerprint[]): boolean {
   for (let length = 1; length <= longestCycle; length++) {
     if (endsInCycle(calls, length)) return true;

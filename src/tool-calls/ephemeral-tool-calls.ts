@@ -4,12 +4,11 @@ import type { CallDeps } from "./agent-calls.ts";
 import { ToolRunner } from "./tool-runner.ts";
 import type { Tool } from "../tool/tool.ts";
 
-/** How a call ended. */
 export type FinishedState = Extract<ToolState, { status: "completed" | "error" }>;
 
 /**
- * Calls of the program's own that go the way of the model's: checked, permitted, shown, limited. They are not stored:
- * what they found stands in the message that they were made for.
+ * Tool calls made by the program itself. They are validated, permitted, shown and limited like the model's calls, but
+ * not stored: their results become part of the message that needs them.
  */
 export class EphemeralToolCalls {
   readonly #runner: ToolRunner;

@@ -11,22 +11,22 @@ export interface InternalPromptDeps {
   emit: Emit;
 }
 
-/** What the program itself asks the person. */
+/** A question of the program to the user. */
 export interface InternalQuestion {
-  /** The name under which the question goes as a call, for clients that tell calls apart. */
+  /** Tool name of the question's call, for clients that distinguish calls. */
   tool: string;
   title: string;
   input: Record<string, unknown>;
-  /** What the person should know before answering. */
+  /** Explanation shown with the question. */
   text: string;
-  /** What is asked about, and why only a person can answer. */
   subject: string;
+  /** Why only the user can answer. */
   confirm: string;
 }
 
 /**
- * A question of the program's own, shown as a call, because editors ask about calls only. It is not stored: it is no
- * part of the conversation.
+ * Asks the user a question in the form of a tool call, because editors ask about tool calls only. Not stored: it is
+ * not part of the conversation.
  */
 export class InternalPrompt {
   readonly #deps: InternalPromptDeps;

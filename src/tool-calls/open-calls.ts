@@ -1,8 +1,8 @@
-/** The calls of a session that have not ended, each of which can be ended by itself. */
+/** The running calls of a session, each of which can be cancelled individually. */
 export class OpenCalls {
   readonly #open = new Map<string, AbortController>();
 
-  /** From here on it can be cancelled, also before it runs. */
+  /** Makes the call cancellable, even before it runs. */
   add(callId: string): void {
     this.#open.set(callId, new AbortController());
   }
@@ -11,14 +11,14 @@ export class OpenCalls {
     return this.#open.has(callId);
   }
 
-  /** False for a call that is not open. */
+  /** Returns false for a call that is not open. */
   cancel(callId: string): boolean {
     const controller = this.#open.get(callId);
     controller?.abort();
     return controller !== undefined;
   }
 
-  /** Runs the call under a signal that ends with the turn's, or by {@link cancel}. */
+  /** Runs the call with a signal that aborts with the turn or by {@link cancel}. */
   async run<T>(
     callId: string,
     turn: AbortSignal,

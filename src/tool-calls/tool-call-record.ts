@@ -7,7 +7,7 @@ import type { PreparedCall, ToolContext, ToolResult } from "../tool/tool.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 
 export interface CallOutcome {
-  /** Why the turn ends: the user said no to this call, or cancelled the turn, or the model repeats itself. */
+  /** Why the turn ends: the user rejected this call or cancelled the turn, or the model repeats itself. */
   stop?: "rejected" | "cancelled" | "looping";
   changes: readonly FileChange[];
 }
@@ -19,18 +19,18 @@ export interface ToolCallRecordDeps {
   log: Log;
 }
 
-/** So much of a call's live output is kept, at most twice that, for the case that its result is not waited for. */
-const printedLimitCharacters = 4_000;
+/** Characters of live output to buffer (up to twice as many), used if the call is abandoned. */
+const bufferedOutputLimit = 4_000;
 
-/** One call's part while it runs; the first terminal state counts, what comes after it is dropped. */
+/** The part of one running call. The first terminal state is final; later changes are dropped. */
 export class ToolCallRecord {
   part: ToolPart;
   readonly #deps: ToolCallRecordDeps;
   readonly messageId: MessageId;
   #settled = false;
   #start: number | undefined;
-  /** The end of its live output, and whether there was more. */
-  #printed = "";
+  /** The end of the live output; #isCut if there was more. */
+  #output = "";
   #isCut = false;
 
   constructor(deps: ToolCallRecordDeps, messageId: MessageId, part: ToolPart) {
@@ -112,7 +112,7 @@ export class ToolCallRecord {
     return { ...((reason === "rejected" || reason === "cancelled") && { stop: reason }), changes };
   }
 
-  /** Adds what the call changed after it was settled. */
+  /** Adds file changes that the call made after it was settled. */
   async addLateChanges(changes: readonly FileChange[]): Promise<void> {
     const { state } = this.part;
     if (changes.length === 0 || state.status !== "error") return;
@@ -122,27 +122,27 @@ export class ToolCallRecord {
     await this.#deps.transcript.amendParts(this.messageId, [this.part]);
   }
 
-  /** Settles a call that did not come to its end. */
+  /** Settles a call that did not finish. */
   abandon(reason: "cancelled" | "interrupted"): Promise<CallOutcome> {
-    const printed = this.#printed.toWellFormed().trimEnd();
-    if (printed === "") return this.fail(reason, abandonedText(reason));
+    const output = this.#output.toWellFormed().trimEnd();
+    if (output === "") return this.fail(reason, abandonedText(reason));
     const what = this.#isCut ? "the end of what it had printed" : "what it had printed";
     const { start, end } = this.#timeSpan();
     const seconds = ((end - start) / 1_000).toFixed(1);
-    // As a command says it that ends in time.
-    const text = `${printed}\n\n[Cancelled after ${seconds} s; above is ${what}.]`;
+    // Same wording as in the bash tool.
+    const text = `${output}\n\n[Cancelled after ${seconds} s; above is ${what}.]`;
     return this.fail(reason, text, this.part.kind === "execute" ? { metadata: { exitCode: null } } : {});
   }
 
   #bufferOutput(delta: string): void {
-    const isLong = this.#printed.length + delta.length > 2 * printedLimitCharacters;
+    const isLong = this.#output.length + delta.length > 2 * bufferedOutputLimit;
     this.#isCut ||= isLong;
-    // Of a long piece nothing is copied to be cut.
-    const printed = isLong && delta.length >= printedLimitCharacters ? delta : this.#printed + delta;
-    this.#printed = isLong ? printed.slice(-printedLimitCharacters) : printed;
+    // Avoids copying a long delta before cutting it.
+    const output = isLong && delta.length >= bufferedOutputLimit ? delta : this.#output + delta;
+    this.#output = isLong ? output.slice(-bufferedOutputLimit) : output;
   }
 
-  /** Where nobody answered, the call failed and the turn goes on. */
+  /** Settles a refused call. If the user could not be asked, the call failed and the turn continues. */
   refuse(decision: Refusal): Promise<CallOutcome> {
     const { outcome } = decision;
     return this.fail(outcome === "unasked" ? "failed" : outcome, refusalText(decision));
@@ -165,7 +165,7 @@ export class ToolCallRecord {
     const { tool, callId } = this.part;
     const ms = this.#start === undefined ? undefined : Date.now() - this.#start;
     const end = state.status === "error" ? state.reason : state.status;
-    this.#deps.log.info("a call ended", { tool, callId, ms, end });
+    this.#deps.log.info("tool call ended", { tool, callId, ms, end });
   }
 
   async #put(part: ToolPart): Promise<void> {
@@ -175,17 +175,17 @@ export class ToolCallRecord {
   }
 }
 
-/** What the model is told of a call that did not come to its end. */
+/** Returns the text for the model about a call that did not finish. */
 export function abandonedText(reason: "cancelled" | "interrupted"): string {
   return reason === "cancelled"
-    ? "The person cancelled this call before it finished."
+    ? "The user cancelled this call before it finished."
     : "This call was cut off before its arguments were complete; it was not run.";
 }
 
-/** A decision that lets the call not run. */
+/** A decision that prevents the call. */
 export type Refusal = Exclude<Decision, { outcome: "allowed" }>;
 
-/** What the model reads about a call that may not run. */
+/** Returns the text for the model about a refused call. */
 export function refusalText(decision: Refusal): string {
   switch (decision.outcome) {
     case "denied": {
@@ -196,14 +196,14 @@ export function refusalText(decision: Refusal): string {
       return `Not run. A rule forbids ${permission} for "${subject}" (${source}). Find a way that does not need it, or tell the user what you would need.`;
     }
     case "rejected":
-      if (decision.cause === "step") return "Not run. The user said no to another call of this step.";
+      if (decision.cause === "step") return "Not run. The user rejected another call of this step.";
       if (decision.cause === "closed")
-        return "Not run. The session was closed before the user answered. Nobody said yes or no.";
+        return "Not run. The session was closed before the user answered. There is no decision.";
       return decision.feedback === undefined
-        ? "Not run. The user said no to this call. Do not try it again in another form."
-        : `Not run. The user said no to this call and wrote: ${decision.feedback}`;
+        ? "Not run. The user rejected this call. Do not try it again in another form."
+        : `Not run. The user rejected this call and wrote: ${decision.feedback}`;
     case "unasked":
-      return `Not run. The user could not be asked, so nobody said yes or no: ${decision.problem} Go on without it. Do not look for a way around it; say in your answer what you wanted to do and that it could not be asked.`;
+      return `Not run. The user could not be asked, so there is no decision: ${decision.problem} Continue without it. Do not look for a way around it; say in your answer what you wanted to do and that the user could not be asked.`;
     case "cancelled":
       return abandonedText("cancelled");
   }

@@ -39,15 +39,18 @@ import {
 } from "../context/result-budget.ts";
 import { addToolRules } from "./tool-set.ts";
 
-/** How long a running call may take to end by itself after a cancel before it is left behind: the answer takes a second at most. */
+/**
+ * Time for a running call to end by itself after a cancel, before it is abandoned. The cancelled turn must be answered
+ * within a second.
+ */
 const cancelGraceMs = 750;
 
-/** How the rest of a long output is got at by who may hand tasks to others. */
+/** Hint after a cut output, for agents that may delegate. */
 const taskHint =
-  "Have a task of an agent that explores look through it, or read it in parts with read, or search it with grep.";
+  "Delegate reading it to an exploring agent with the task tool, or read it in parts with read, or search it with grep.";
 
 const noSpaceHint =
-  "It does not fit into the context beside the other results of this step. Read a part of it with read, or search it with grep.";
+  "It does not fit into the context together with the other results of this step. Read a part of it with read, or search it with grep.";
 
 /** A call as the model wrote it. */
 export interface ModelCall {
@@ -58,8 +61,8 @@ export interface ModelCall {
 }
 
 /**
- * Takes calls from what the model wrote to one terminal state each, whatever happens: finds the tool, checks the
- * input, asks for permission, runs, limits the output. One runner serves one turn.
+ * Takes each call of the model to exactly one terminal state: finds the tool, validates the input, asks for
+ * permission, runs it and limits the output. One runner serves one turn.
  */
 export class ToolRunner {
   readonly #deps: ToolRunnerDeps;
@@ -68,7 +71,7 @@ export class ToolRunner {
   #within: readonly Ruleset[] | undefined;
   readonly #slots = new CallSlots();
   readonly #calls: CallFingerprint[] = [];
-  /** Loops that nobody allowed. The first refusal is a result for the model, the second ends the turn. */
+  /** Refused loops. The first refusal is a result for the model, the second ends the turn. */
   #refusedLoops = 0;
   #results = new ResultBudget(undefined);
 
@@ -77,7 +80,7 @@ export class ToolRunner {
     this.#rules = deps.rules;
   }
 
-  /** Says which tools the next step has, and how much of the window its results may take. */
+  /** Sets the tools of the next step and how much of the window its results may use. */
   setTools(tools: readonly Tool[], results?: ResultLimits): void {
     this.#results = new ResultBudget(results);
     const { within } = this.#deps;
@@ -86,7 +89,7 @@ export class ToolRunner {
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
   }
 
-  /** Shows a call whose arguments the model still writes. */
+  /** Shows a call while the model still writes its arguments. */
   async announce(
     messageId: MessageId,
     tool: string,
@@ -110,7 +113,7 @@ export class ToolRunner {
     return part;
   }
 
-  /** Runs an announced call. Rejects for bugs of the runner only. */
+  /** Runs an announced call. Rejects only for bugs in the runner. */
   async run(
     messageId: MessageId,
     announced: ToolPart,
@@ -122,7 +125,7 @@ export class ToolRunner {
     const { result, isCancelled } = await openCalls.run(announced.callId, turn, (signal) =>
       this.#run(messageId, announced, call, signal),
     );
-    // Without this call the turn goes on.
+    // Only this call was cancelled: the turn continues.
     return isCancelled && result.stop === "cancelled" ? { changes: result.changes } : result;
   }
 
@@ -150,7 +153,7 @@ export class ToolRunner {
     return (await orWhenAborted(turn, signal, undefined)) ?? this.#afterAbort(record, turn);
   }
 
-  /** Settles a call that never became whole. */
+  /** Settles a call whose arguments never became complete. */
   async abandon(
     messageId: MessageId,
     announced: ToolPart,
@@ -164,14 +167,14 @@ export class ToolRunner {
     return this.#tools.get(name) ?? this.#tools.get(name.toLowerCase());
   }
 
-  /** Calls that cannot be run count too: a model may make them for ever. */
+  /** Tracks a call for loop detection; invalid calls count too. */
   #trackCall(tool: string, input: unknown): TrackedCall {
     const made = fingerprintCall(tool, input);
     this.#calls.push(made);
     return { made, isLoop: isDoomLoop(this.#calls) };
   }
 
-  /** A denied or unanswered call does not run, and the turn goes on; but a second loop ends it. */
+  /** Refuses a call. The turn continues, except after a second refused loop. */
   async #refuse(
     record: ToolCallRecord,
     decision: Refusal,
@@ -194,8 +197,8 @@ export class ToolRunner {
     counted: TrackedCall,
     signal: AbortSignal,
   ): Promise<CallOutcome> {
-    const asked = { title: record.part.tool, locations: [], permissions: [] };
-    const decision = await this.#decide(record, asked, counted.isLoop, signal);
+    const description = { title: record.part.tool, locations: [], permissions: [] };
+    const decision = await this.#decide(record, description, counted.isLoop, signal);
     if (decision.outcome !== "allowed") return this.#refuse(record, decision, counted);
     counted.made.result = fingerprintResult({ status: "refused", error: problem });
     const share = this.#results.take();
@@ -211,13 +214,13 @@ export class ToolRunner {
     return record.abandon("cancelled");
   }
 
-  /** What a call changed after nobody waited for it any more: undo has to know of it, and so has the model. */
+  /** Stores changes made after the call was abandoned, for undo and for the model. */
   async #recordLate(record: ToolCallRecord, turn: Promise<CallOutcome>): Promise<void> {
     try {
       await record.addLateChanges((await turn).changes);
     } catch (error) {
       const fields = { tool: record.part.tool, error: messageOf(error) };
-      this.#deps.log.error("what a call changed after its cancel is not stored", fields);
+      this.#deps.log.error("changes of cancelled tool call not stored", fields);
     }
   }
 
@@ -232,9 +235,9 @@ export class ToolRunner {
     if (signal.aborted) return record.abandon("cancelled");
     const share = this.#results.take();
     try {
-      const looked = await applyBeforeHooks(this.#deps, record, tool, input, signal);
-      if ("refused" in looked) return await record.fail("denied", looked.refused);
-      const prepared = await prepareCall(tool, looked.input, this.#deps.context);
+      const checked = await applyBeforeHooks(this.#deps, record, tool, input, signal);
+      if ("refused" in checked) return await record.fail("denied", checked.refused);
+      const prepared = await prepareCall(tool, checked.input, this.#deps.context);
       await record.describe(prepared);
       const decision = await this.#decide(record, prepared, counted.isLoop, signal);
       if (decision.outcome !== "allowed") return await this.#refuse(record, decision, counted);
@@ -259,22 +262,24 @@ export class ToolRunner {
 
   async #decide(
     record: ToolCallRecord,
-    asked: CallDescription,
+    description: CallDescription,
     looping: boolean,
     signal: AbortSignal,
   ): Promise<Decision> {
     const { part } = record;
-    const permissions = looping ? [...asked.permissions, doomLoopRequest(part.tool)] : asked.permissions;
+    const permissions = looping
+      ? [...description.permissions, doomLoopRequest(part.tool)]
+      : description.permissions;
     const call = {
       sessionId: this.#deps.context.sessionId,
       callId: part.callId,
       step: record.messageId,
       agent: this.#deps.context.agent,
       tool: part.tool,
-      title: asked.title,
+      title: description.title,
       kind: part.kind ?? "other",
-      locations: asked.locations,
-      preview: looping ? { ...asked.preview, text: loopText } : asked.preview,
+      locations: description.locations,
+      preview: looping ? { ...description.preview, text: loopText } : description.preview,
       input: part.state.input,
       permissions,
       limits: this.#deps.limitingRules,
@@ -324,12 +329,12 @@ export class ToolRunner {
   ): Promise<CallOutcome> {
     if (signal.aborted || isAbort(error)) return record.abandon("cancelled");
     if (!(error instanceof ToolFailure)) {
-      this.#deps.log.error("a tool threw", { tool: tool.name, ...errorFields(error) });
+      this.#deps.log.error("tool threw an error", { tool: tool.name, ...errorFields(error) });
     }
     return record.fail("failed", await this.#prepareForModel(messageOf(error), share));
   }
 
-  /** The errors that the changes brought, as a paragraph of the result. */
+  /** Returns diagnostics of the changed files as a paragraph of the result. */
   async #diagnose(changes: readonly FileChange[], signal: AbortSignal): Promise<string> {
     const { diagnose } = this.#deps;
     if (diagnose === undefined || changes.length === 0 || signal.aborted) return "";
@@ -337,13 +342,13 @@ export class ToolRunner {
       const found = await diagnose(changes, signal);
       return found === "" ? "" : `\n\n${found}`;
     } catch (error) {
-      // The work is done by now: that nobody looked it over does not make it fail.
-      this.#deps.log.error("an edit was not looked over", errorFields(error));
-      return `\n\nWhich errors this brought is not known: ${sentenceOf(error)}`;
+      // The edit succeeded: failing diagnostics must not fail it.
+      this.#deps.log.error("diagnostics failed", errorFields(error));
+      return `\n\nDiagnostics are not available: ${sentenceOf(error)}`;
     }
   }
 
-  /** What the model is shown of a result. */
+  /** Redacts and limits a result for the model. */
   async #prepareForModel(output: string, share: ResultShare, notes = ""): Promise<string> {
     const { secrets } = this.#deps;
     const { text } = await limitOutput(secrets.redact(output), this.#limits(share));
@@ -363,22 +368,22 @@ export class ToolRunner {
 export interface ToolRunnerDeps extends ToolCallRecordDeps, CallPluginsDeps {
   gate: Decider;
   rules: Ruleset;
-  /** Rules that must allow a call beside `rules`. */
+  /** Additional rules that must allow a call. */
   limitingRules?: readonly Ruleset[] | undefined;
-  /** Rules of those for whom the agent works. */
+  /** Rules of the parent agents. */
   within?: readonly Ruleset[] | undefined;
   decisions: Decisions;
-  /** Where the calls can be cancelled one by one. */
+  /** Registry for cancelling single calls. */
   openCalls?: OpenCalls | undefined;
   context: ToolContext;
   limits: OutputLimits;
   diagnose?: Diagnose | undefined;
 }
 
-/** What the gate needs to know of a call. */
+/** The part of a call that the gate decides on. */
 type CallDescription = Pick<PreparedCall, "title" | "locations" | "preview" | "permissions">;
 
-/** The tool with the input as it takes it, or what the model is told instead. */
+/** Returns the tool with its parsed input, or the problem as a text for the model. */
 function validateCall(
   call: ModelCall,
   tool: Tool | undefined,
@@ -391,28 +396,30 @@ function validateCall(
   if (call.problem !== undefined) return { problem: call.problem };
   const parsed = tool.input.safeParse(call.input);
   if (parsed.success) return { tool, input: parsed.data };
-  const given = tool.input.safeParse(omitNulls(call.input));
-  return given.success ? { tool, input: given.data } : { problem: describeInputProblem(parsed.error) };
+  const withoutNulls = tool.input.safeParse(omitNulls(call.input));
+  return withoutNulls.success
+    ? { tool, input: withoutNulls.data }
+    : { problem: describeInputProblem(parsed.error) };
 }
 
-/** Many models write null for what they leave out. */
+/** Many models write null for omitted arguments. */
 function omitNulls(input: unknown): unknown {
   if (!isRecord(input)) return input;
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null));
 }
 
-/** A call of the turn, and whether it closes a loop. */
+/** A call of the turn, and whether it completes a loop. */
 interface TrackedCall {
   readonly made: CallFingerprint;
   readonly isLoop: boolean;
 }
 
-/** What the user reads about a call that closes a loop. */
+/** Shown to the user when a call completes a loop. */
 const loopText =
-  "The model has made the same calls three times, with the same results. If you refuse this one, the model is told so.";
+  "The model has made the same calls three times, with the same results. If you reject this one, the model is informed.";
 
 const refusedLoopText =
-  "Not run. You have made the same calls three times with the same results, and nobody allowed another round. Do something else, or finish: say what you have found and what is in the way. The turn is stopped if you repeat yourself again.";
+  "Not run. You have made the same calls three times with the same results, and another round was not allowed. Do something else, or finish: report what you have found and what blocks you. The turn is stopped if you repeat yourself again.";
 
 function doomLoopRequest(tool: string): PermissionRequest {
   return { permission: "doom_loop", subjects: [{ text: tool }], always: [] };

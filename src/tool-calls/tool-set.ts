@@ -8,7 +8,7 @@ import type { Ruleset } from "../permission/rule.ts";
 import type { Skill } from "../skill/skill.ts";
 import type { Tool } from "../tool/tool.ts";
 
-/** Tools that change files, by how a model was trained to do it. Every other tool is for all models. */
+/** Editing tools by the edit format that models were trained on. All other tools are for all models. */
 const editTools: ReadonlyMap<string, Model["editsBy"]> = new Map([
   ["apply_patch", "patch"],
   ["edit", "replacement"],
@@ -16,15 +16,17 @@ const editTools: ReadonlyMap<string, Model["editsBy"]> = new Map([
   ["write", "replacement"],
 ]);
 
-/** What decides over an agent's calls. */
+/** The rules that decide an agent's calls. */
 type AgentRules = Pick<Agent, "rules" | "limits" | "within">;
 
-// An agent is the same one until its configuration is read anew, and is asked for in each step.
+// Agents are identical objects until the configuration is reloaded, and these are requested in each step.
 const cachedTools = memoizePer<readonly Tool[]>();
 const cachedSpecs = memoizePer<readonly ToolSpec[]>();
 const cachedSkills = memoizePer<readonly Skill[]>();
 
-/** The tools that this agent may use with this model for this message, ordered by name so that caches hit. */
+/**
+ * Returns the tools that the agent may use with the model for the message, sorted by name so that prompt caches hit.
+ */
 export function selectTools(
   tools: readonly Tool[],
   agent: AgentRules,
@@ -40,7 +42,10 @@ export function selectTools(
   );
 }
 
-/** An agent's rules with those for tools of which nobody knows what they do: they stand behind the first default, before all others. */
+/**
+ * Returns the agent's rules with an "ask" rule for each tool of unknown effect. They follow the first default and
+ * precede all other rules.
+ */
 export function addToolRules(tools: readonly Tool[], { rules }: Pick<Agent, "rules">): Ruleset {
   if (rules[0]?.action !== "allow") return rules;
   const asking = tools.filter(({ asks }) => asks);
@@ -48,12 +53,12 @@ export function addToolRules(tools: readonly Tool[], { rules }: Pick<Agent, "rul
   return [...rules.slice(0, 1), ...added, ...rules.slice(1)];
 }
 
-/** The skills that this agent may load. */
+/** Returns the skills that the agent may load. */
 export function selectSkills(skills: readonly Skill[], agent: AgentRules): readonly Skill[] {
   return cachedSkills(agent, [skills], () => skills.filter(({ name }) => isPermitted(agent, "skill", name)));
 }
 
-/** The agents that this one may hand tasks to, hidden ones too. */
+/** Returns the agents that the caller may delegate to, including hidden ones. */
 export function selectAgents(agents: Iterable<Agent>, caller: AgentRules): Agent[] {
   return [...agents].filter(({ name, mode }) => mode !== "primary" && isPermitted(caller, "task", name));
 }
@@ -71,7 +76,6 @@ function isDenied({ name }: Tool, rulesets: readonly Ruleset[]): boolean {
   return rulesets.some((rules) => isHidden(getToolPermission(name), rules));
 }
 
-/** Tools as the model is told of them. */
 export function toToolSpecs(tools: readonly Tool[]): readonly ToolSpec[] {
   return cachedSpecs(tools, [], () =>
     tools.map((tool) => ({
@@ -82,7 +86,7 @@ export function toToolSpecs(tools: readonly Tool[]): readonly ToolSpec[] {
   );
 }
 
-/** The schemas of built-in tools are made ahead: building and converting them takes longer than a request. */
+/** Schemas of built-in tools, generated at build time: converting them at runtime takes longer than a request. */
 const schemas: ReadonlyMap<string, Record<string, unknown>> = new Map(Object.entries(builtInSchemas));
 
 function builtInSchema(name: string): Record<string, unknown> {

@@ -7,13 +7,13 @@ import type { ToolRunner } from "../tool-calls/tool-runner.ts";
 import type { Transcript } from "../conversation/transcript.ts";
 import { noTokens } from "../conversation/turn-result.ts";
 
-/** Tasks that a command put into the message and that nothing answers yet. */
+/** Returns the tasks that a command put into the message; none once an answer has started. */
 export function findQueuedTasks({ info, parts }: Message, messages: readonly Message[]): SubtaskPart[] {
-  const isBegun = messages.some((one) => one.info.role === "assistant" && one.info.parentId === info.id);
-  return isBegun ? [] : parts.filter((part) => part.type === "subtask");
+  const isStarted = messages.some((one) => one.info.role === "assistant" && one.info.parentId === info.id);
+  return isStarted ? [] : parts.filter((part) => part.type === "subtask");
 }
 
-/** Runs them side by side as task calls in a message of their own. Answers what stopped them, if something did. */
+/** Runs the tasks concurrently as task calls of one assistant message. Returns the reasons that stopped them. */
 export async function runTasks(
   { transcript, runner }: { transcript: Transcript; runner: ToolRunner },
   tasks: readonly SubtaskPart[],

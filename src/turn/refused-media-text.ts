@@ -5,10 +5,10 @@ import { rejectsAllMedia } from "../model/request/refused-media.ts";
 
 const names: Readonly<Record<Medium, string>> = { images: "images", pdf: "PDF files", audio: "sound" };
 
-/** What the configuration calls them, in a model's `modalities.input`. */
+/** Names in the configuration (`modalities.input` of a model). */
 const modalities: Readonly<Record<Medium, string>> = { images: "image", pdf: "pdf", audio: "audio" };
 
-/** Tells the person in one line that a model was asked without media, and what to do. */
+/** Returns one line for the user: the model was asked without media, why, and what to configure. */
 export function refusedMediaText(
   { ref, name, abilities }: Model,
   media: readonly Medium[],

@@ -2,30 +2,30 @@ import type { ToolContext } from "../tool/tool.ts";
 import type { PromptInput } from "../conversation/prompt-input.ts";
 import type { UserMessages } from "../user-input/user-messages.ts";
 
-/** What comes to a turn in its middle: further messages, and that a call handed it over to another agent. */
+/** Messages added during a turn, and hand-overs to another agent. */
 export class Steering {
   readonly #inputs: PromptInput[] = [];
-  /** Whether what is added now reaches the model in the running turn. */
+  /** Whether the running turn accepts messages. */
   #isOpen = false;
-  /** Whether the turn was handed over, which no message in the transcript says yet. */
+  /** Whether a call handed the turn over and the transcript has no message about it yet. */
   #isHandedOver = false;
 
   get isEmpty(): boolean {
     return this.#inputs.length === 0;
   }
 
-  /** The running turn has its message: from here on it takes others too. */
+  /** Accepts messages from now on: the turn's own message is stored. */
   open(): void {
     this.#isOpen = true;
   }
 
-  /** Nothing reaches the running turn any more. */
+  /** Stops accepting messages. */
   close(): void {
     this.#isOpen = false;
     this.#isHandedOver = false;
   }
 
-  /** False when no turn takes it. */
+  /** Returns false when no turn accepts the message. */
   add(input: PromptInput): boolean {
     if (this.#isOpen) this.#inputs.push(input);
     return this.#isOpen;
@@ -35,7 +35,7 @@ export class Steering {
     this.#isHandedOver = true;
   }
 
-  /** Puts into the transcript what came since the last time. */
+  /** Adds the messages that arrived since the last call to the transcript. */
   async flushTo(messages: UserMessages, context: ToolContext): Promise<void> {
     if (this.#isHandedOver) {
       this.#isHandedOver = false;

@@ -18,51 +18,51 @@ export interface StepRequestDeps extends Pick<AgentCallsDeps, "project" | "conte
   givenPrompt?: GivenPrompt | undefined;
 }
 
-/** Who asks whom, with what. */
+/** A question with the agent, model, tools and instructions that answer it. */
 interface StepQuestion {
   question: UserInfo;
   agent: Agent;
   model: Model;
   tools: readonly Tool[];
   instructions: readonly Instruction[];
-  /** The model is told that no step follows. */
+  /** Whether the model is reminded that no further step follows. */
   isLast: boolean;
 }
 
-/** What the model is asked in one step, its parameters as plugins leave them. */
+/** Builds the request of one step; plugins may change its parameters. */
 export async function buildStepRequest(
   deps: StepRequestDeps,
-  asked: StepQuestion,
+  question: StepQuestion,
   signal: AbortSignal,
 ): Promise<StepInput["request"]> {
-  const request = { ...(await buildRequestHead(deps, asked, signal)), messages: deps.transcript.messages };
-  return { ...request, ...(await getParams(deps, asked, signal)) };
+  const request = { ...(await buildRequestHead(deps, question, signal)), messages: deps.transcript.messages };
+  return { ...request, ...(await getParams(deps, question, signal)) };
 }
 
-/** What a request begins with, whatever the conversation is. */
+/** Builds the system prompt and tools, which precede the conversation. */
 export async function buildRequestHead(
   deps: StepRequestDeps,
-  asked: StepQuestion,
+  question: StepQuestion,
   signal: AbortSignal,
 ): Promise<Pick<ModelRequest, "system" | "tools">> {
-  return { system: await transformSystem(deps, asked, signal), tools: toToolSpecs(asked.tools) };
+  return { system: await transformSystem(deps, question, signal), tools: toToolSpecs(question.tools) };
 }
 
-/** Returns the system prompt as plugins leave it. */
+/** Returns the system prompt after plugins changed it. */
 async function transformSystem(
   deps: StepRequestDeps,
-  asked: StepQuestion,
+  question: StepQuestion,
   signal: AbortSignal,
 ): Promise<string[]> {
-  const system = buildSystem(deps, asked);
+  const system = buildSystem(deps, question);
   const { plugins, context } = deps;
   if (!plugins?.has("experimental.chat.system.transform")) return system;
-  const input = { sessionID: context.sessionId, model: authorModel(asked.model.ref) };
+  const input = { sessionID: context.sessionId, model: authorModel(question.model.ref) };
   return plugins.system(input, system, signal);
 }
 
-function buildSystem({ project, givenPrompt }: StepRequestDeps, asked: StepQuestion): string[] {
-  const { question, agent, model, instructions, isLast } = asked;
+function buildSystem({ project, givenPrompt }: StepRequestDeps, question: StepQuestion): string[] {
+  const { question: user, agent, model, instructions, isLast } = question;
   const system = buildSystemPrompt({
     agent,
     family: model.family,
@@ -70,7 +70,7 @@ function buildSystem({ project, givenPrompt }: StepRequestDeps, asked: StepQuest
     skills: model.abilities.tools ? selectSkills(project.skills, agent) : [],
     instructions,
     given: givenPrompt,
-    system: question.system,
+    system: user.system,
   });
   return isLast ? [...system, stepLimitReminder()] : system;
 }

@@ -25,9 +25,9 @@ export interface StepDeps {
   runner: ToolRunner;
   retryPolicy: RetryPolicy;
   log: Log;
-  /** Media that models refused in this session, though they may take others. */
+  /** Media that models refused in this session, by model. */
   refusedMedia: RefusedMedia;
-  /** Tells the person. */
+  /** Shows the user a warning. */
   warn(text: string): Promise<void>;
 }
 
@@ -37,14 +37,14 @@ export interface StepInput {
   agent: string;
   model: Model;
   request: Omit<ModelRequest, "model" | "signal">;
-  /** How often an empty answer is asked for again. */
+  /** Retries of an empty answer. */
   emptyRetries: number;
 }
 
-/** One model call: streams it into a new assistant message and runs the calls in it while it still streams. */
+/** Makes one model call: streams it into a new assistant message and runs its tool calls while it streams. */
 export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSignal): Promise<StepOutcome> {
   const { transcript } = deps;
-  // As it is now: the answer that begins here is no part of what is asked, however often it is asked.
+  // Copied, so that retries do not contain the answer that starts here.
   const request = { ...input.request, messages: [...input.request.messages] };
   let info: AssistantInfo = {
     id: transcript.newMessageId(),
@@ -69,7 +69,7 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
   const outcome = toOutcome(streamed, calls, attempt, input.request, signal);
   const { provider, model } = input.model.ref;
   const used = { input: tokens.input, cached: tokens.cache.read, output: tokens.output };
-  deps.log.info("a model call ended", { model: `${provider}/${model}`, ms, ...used, cost, end: outcome.end });
+  deps.log.info("model call ended", { model: `${provider}/${model}`, ms, ...used, cost, end: outcome.end });
   info = { ...info, tokens, cost, finish: toFinish(outcome, streamed) };
   if (outcome.end === "failed") info.error = outcome.error;
   const { changes } = calls;
@@ -88,12 +88,11 @@ export async function runStep(deps: StepDeps, input: StepInput, signal: AbortSig
   return { ...outcome, tokens, cost, isEstimated: streamed.type === "finish" && streamed.estimated === true };
 }
 
-/** Sampling becomes this much warmer with each repetition of an empty answer, so that it may come out different. */
+/** Temperature increase per retry of an empty answer, so that the result may differ. */
 const temperatureStep = 0.1;
-/** Some providers refuse a higher temperature. */
 const maxTemperature = 1;
 
-/** Asks again, unchanged, while the answer is empty. Costs what all of these calls cost. */
+/** Retries while the answer is empty. The cost includes all of these calls. */
 async function streamNonEmpty(
   deps: StepDeps,
   input: StepInput,
@@ -127,14 +126,14 @@ const emptyAnswer: AgentError = {
 function raiseTemperature(request: StepInput["request"]): StepInput["request"] {
   const { temperature } = request;
   if (temperature === undefined || temperature >= maxTemperature) return request;
-  // Without the noise of binary fractions.
+  // Rounded to avoid binary fractions.
   return {
     ...request,
     temperature: Math.min(maxTemperature, Math.round((temperature + temperatureStep) * 100) / 100),
   };
 }
 
-/** Where a request is refused that has media in it, asks once more without them. */
+/** Retries once without media if the model refuses a request that contains media. */
 async function streamWithMediaFallback(
   deps: StepDeps,
   input: StepInput,
@@ -148,7 +147,7 @@ async function streamWithMediaFallback(
   const media = mayRejectMedia(streamed.error) ? listMedia(request.messages, model) : [];
   if (media.length === 0) return streamed;
   const { code, status } = streamed.error;
-  deps.log.warn("a model refused a request with media and is asked without", { code, status });
+  deps.log.warn("model refused media, retrying without", { code, status });
   await attempt.restart();
   const second = await streamWithRetries(deps, { ...input, model: omitMedia(model, media) }, attempt, signal);
   if (signal.aborted) return second;
@@ -171,7 +170,7 @@ async function streamWithRetries(
     const streamed = await attempt.stream((take) => deps.models.call(request, take));
     if (streamed.type === "finish" || signal.aborted) return streamed;
     if (attempt.hasCalls) {
-      deps.log.warn("a model call failed behind its tool calls", { code: streamed.error.code });
+      deps.log.warn("model call failed after its tool calls", { code: streamed.error.code });
       return streamed;
     }
     const policy = deps.retryPolicy;
@@ -197,7 +196,7 @@ async function announceRetry(
   retry: { attempt: number; attempts: number; error: AgentError; delayMs: number },
 ): Promise<void> {
   const { attempt, attempts, error, delayMs } = retry;
-  deps.log.warn("a model call failed and is tried again", { attempt, code: error.code, delayMs });
+  deps.log.warn("model call failed, retrying", { attempt, code: error.code, delayMs });
   await deps.transcript.putPart(messageId, {
     id: newPartId(),
     type: "retry",
@@ -209,7 +208,7 @@ async function announceRetry(
   });
 }
 
-/** The stream of one step: text into parts, calls to the runner. */
+/** One streamed answer: writes text into parts and passes tool calls to the runner. */
 class Attempt {
   readonly messageId: MessageId;
   readonly #deps: StepDeps;
@@ -217,7 +216,7 @@ class Attempt {
   readonly #text: TextWriter;
   readonly #announced = new Map<string, ToolPart>();
   readonly #running: Promise<CallOutcome>[] = [];
-  /** US dollars for calls whose answers were empty. */
+  /** Cost of the calls with empty answers, in US dollars. */
   repeatedCost = 0;
   #hasVisibleText = false;
 
@@ -228,18 +227,18 @@ class Attempt {
     this.#text = new TextWriter(deps.transcript, messageId);
   }
 
-  /** Whether a whole call was begun: then its result must stand, and the step is not streamed again. */
+  /** Whether a complete tool call has started. Its result must be kept, so the step is not retried. */
   get hasCalls(): boolean {
     return this.#running.length > 0;
   }
 
-  /** Whether the answer ended well, but has neither text nor a call. */
+  /** Whether the answer ended normally without text or a tool call. */
   isEmpty(streamed: StepEnd & { type: "finish" }, request: StepInput["request"]): boolean {
     const isSilent = endsWell(streamed.reason) && !this.hasCalls && !this.#hasVisibleText;
     return isSilent && this.findLeakedCall(request) === undefined;
   }
 
-  /** A call that the model wrote as text, or in its thoughts where it wrote nothing else. */
+  /** Finds a tool call written as text, or in the reasoning if there is no text. */
   findLeakedCall({ tools }: StepInput["request"]): LeakedCall | undefined {
     const parts = this.#deps.transcript.find(this.messageId)?.parts ?? [];
     const kind = this.#hasVisibleText ? "text" : "reasoning";
@@ -247,7 +246,7 @@ class Attempt {
     return last?.type === "text" || last?.type === "reasoning" ? findLeakedCall(last.text, tools) : undefined;
   }
 
-  /** Streams the call, which is ended where the model repeats itself. */
+  /** Streams the call; stops it if the model repeats itself. */
   async stream(call: (take: (event: StepEvent) => Backpressure) => Promise<StepEnd>): Promise<StepEnd> {
     this.#hasVisibleText = false;
     const loops = { text: new TextLoopDetector(), reasoning: new TextLoopDetector() };
@@ -260,7 +259,7 @@ class Attempt {
             : event.type === "reasoning-delta"
               ? loops.reasoning.add(event.text)
               : undefined;
-        return repetition === undefined ? backpressure : stop(repetition, backpressure);
+        return repetition === undefined ? backpressure : throwRepetition(repetition, backpressure);
       });
       if (end.type === "finish") await this.#text.finish();
       return end;
@@ -276,7 +275,7 @@ class Attempt {
     await this.#text.restart();
   }
 
-  /** Waits for all calls; those that never became whole get their terminal state. */
+  /** Waits for all tool calls and abandons incomplete ones. */
   async settle(reason: "cancelled" | "interrupted"): Promise<CallResults> {
     await this.#text.end();
     await this.#abandonOpenCalls(reason);
@@ -323,7 +322,9 @@ class Attempt {
     this.#announced.delete(call.providerCallId);
     const { tool, input, problem } = call;
     const running = this.#deps.runner.run(this.messageId, part, { tool, input, problem }, this.#signal);
-    running.catch((error: unknown) => this.#deps.log.error("a call broke", errorFields(error)));
+    running.catch((error: unknown) =>
+      this.#deps.log.error("tool call failed unexpectedly", errorFields(error)),
+    );
     this.#running.push(running);
   }
 
@@ -334,21 +335,21 @@ class Attempt {
   }
 }
 
-/** Ends a call whose model repeats itself, for the reason that its message gives. */
+/** Stops a call whose model repeats itself; the message says why. */
 class RepeatedTextError extends Error {}
 
-async function stop(repetition: Repetition, backpressure: Backpressure): Promise<never> {
+async function throwRepetition(repetition: Repetition, backpressure: Backpressure): Promise<never> {
   await backpressure;
   throw new RepeatedTextError(repetitionText(repetition));
 }
 
-/** Trying again would cost as much and end as badly. */
+/** Not retryable: a retry would cost the same and fail the same way. */
 export function repetitionError(message: string): AgentError {
   return { code: "invalid-response", message, retryable: false };
 }
 
-const sameCalls =
-  "The model repeats itself: it made the same calls with the same results again, although the last repetition was refused, so the turn was stopped. Ask again in other words, or choose another model.";
+const repeatedCallsText =
+  "The model repeats itself: it made the same calls with the same results after a repetition was refused, so the turn was stopped. Rephrase the request, or choose another model.";
 
 interface CallResults {
   count: number;
@@ -371,7 +372,7 @@ function toOutcome(
 ): OutcomeEnd {
   if (signal.aborted || calls.stops.includes("cancelled")) return { end: "cancelled" };
   if (calls.stops.includes("rejected")) return { end: "rejected" };
-  if (calls.stops.includes("looping")) return { end: "failed", error: repetitionError(sameCalls) };
+  if (calls.stops.includes("looping")) return { end: "failed", error: repetitionError(repeatedCallsText) };
   if (calls.count > 0) {
     const hasRefusedCall = streamed.type === "finish" && streamed.refusedCall === true;
     return { end: "calls", hasRefusedCall };
@@ -402,7 +403,7 @@ function toTextOutcome(
   return call === undefined ? { end: "finished" } : { end: "leaked", call };
 }
 
-/** Whether the model ended its answer itself. */
+/** Whether the model ended the answer itself. */
 const endsWell = (reason: FinishReason): boolean =>
   reason !== "length" && reason !== "content-filter" && reason !== "refusal";
 

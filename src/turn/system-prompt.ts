@@ -9,9 +9,9 @@ import type { Instruction } from "../instruction/instructions.ts";
 import type { GivenPrompt } from "../message/message.ts";
 import type { Model } from "../model/model.ts";
 
-/** Skills that the model is told of; it hears how many more there are. */
+/** Maximum number of listed skills; the prompt states how many more exist. */
 export const SKILLS_LIMIT = 200;
-/** Characters of one skill's description. */
+/** Maximum length of a skill's description in characters. */
 const SKILL_DESCRIPTION_LIMIT = 500;
 
 const FAMILY_PROMPTS: Readonly<Record<Model["family"], string>> = { claude, gpt, codex, gemini, other };
@@ -20,7 +20,7 @@ interface Environment {
   readonly cwd: string;
   readonly isGit: boolean;
   readonly platform: string;
-  /** The day without the time: anything finer would spoil the provider's cache with every turn. */
+  /** Date without time, so that the provider's prompt cache stays valid for the day. */
   readonly date: string;
   readonly additionalDirectories: readonly string[];
   readonly modelName: string;
@@ -32,16 +32,13 @@ export interface SystemPromptInput {
   readonly environment: Environment;
   readonly skills: readonly { name: string; description: string }[];
   readonly instructions: readonly Instruction[];
-  /** Of the client, for the whole session. */
+  /** System prompt given by the client for the session. */
   readonly given?: GivenPrompt | undefined;
-  /** Further system text of the message that is answered. */
+  /** Additional system text of the answered message. */
   readonly system?: string;
 }
 
-/**
- * The system prompt in blocks, from what changes least to what changes most, so that a provider's cache of the
- * beginning stays good. The same input gives the same text.
- */
+/** Builds the system prompt in blocks, ordered from stable to volatile so that prompt caches hit. Deterministic. */
 export function buildSystemPrompt(input: SystemPromptInput): string[] {
   const blocks = [
     mainBlock(input),
@@ -107,6 +104,6 @@ function instructionsBlock(instructions: readonly Instruction[]): string {
   if (instructions.length === 0) return "";
   const files = instructions.map(({ path, text }) => `## From ${path}\n\n${text.trim()}`);
   const introduction =
-    "What the person and the project want of you. Where two of these differ, the later one counts; what the person asks in the conversation counts more.";
+    "Instructions of the user and the project. If two of them conflict, follow the later one; what the user asks in the conversation takes precedence.";
   return ["# Instructions", introduction, ...files].join("\n\n");
 }

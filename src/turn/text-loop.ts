@@ -1,49 +1,51 @@
-/** How much of the text's end is looked at, in characters. */
+/** Length of the checked end of the text, in characters. */
 const windowLength = 16_000;
-/** New characters after which it is looked at again; the cost of a character is their ratio. */
+/** New characters between two checks; the cost per character is windowLength / checkEvery. */
 const checkEvery = 4_000;
-/** The longest passage of which ten in a row fill the window. */
-const longestPassage = windowLength / 10;
-/** Shorter ones are lines, dots and filling, of which there may be many. */
-const shortestPassage = 48;
-/** Looks in a row that found nothing but filling, after which even that counts. One huge piece is one look. */
-const fillingLimit = 500;
+/** Longest detectable passage: ten repetitions fill the window. */
+const maxPassage = windowLength / 10;
+/** Shorter passages are lines, dots and padding, which may legitimately repeat. */
+const minPassage = 48;
+/**
+ * Consecutive checks that find only padding, after which padding counts as a loop. A single huge delta is one check.
+ */
+const paddingCheckLimit = 500;
 
-/** A passage that a model wrote again and again. */
+/** A passage that a model repeated. */
 export interface Repetition {
-  /** Characters of one passage. */
+  /** Length of one passage in characters. */
   length: number;
   text: string;
 }
 
 /**
- * Watches a text that streams for the same passage over and over, which small models fall into and do not leave.
- * Costs the same few steps for each character and keeps the end of the text only.
+ * Detects a streamed text that repeats the same passage, a state that small models do not leave. Cost per character is
+ * constant; only the end of the text is stored.
  */
 export class TextLoopDetector {
   #tail = "";
-  #pieces: string[] = [];
+  #deltas: string[] = [];
   #unchecked = 0;
-  #filling = 0;
+  #paddingChecks = 0;
 
-  /** What is repeated, as soon as that is sure. */
+  /** Returns the repetition once one is detected. */
   add(text: string): Repetition | undefined {
-    this.#pieces.push(text);
+    this.#deltas.push(text);
     this.#unchecked += text.length;
     if (this.#unchecked < checkEvery) return undefined;
-    this.#tail = (this.#tail + this.#pieces.join("")).slice(-windowLength);
-    this.#pieces = [];
+    this.#tail = (this.#tail + this.#deltas.join("")).slice(-windowLength);
+    this.#deltas = [];
     this.#unchecked = 0;
     if (this.#tail.length < windowLength) return undefined;
     const length = shortestPeriod(this.#tail);
-    if (length > longestPassage) this.#filling = 0;
-    else if (length < shortestPassage) this.#filling++;
-    const isLoop = (length >= shortestPassage && length <= longestPassage) || this.#filling > fillingLimit;
+    if (length > maxPassage) this.#paddingChecks = 0;
+    else if (length < minPassage) this.#paddingChecks++;
+    const isLoop = (length >= minPassage && length <= maxPassage) || this.#paddingChecks > paddingCheckLimit;
     return isLoop ? { length, text: this.#tail.slice(-length) } : undefined;
   }
 }
 
-/** The length of the shortest passage that, repeated, gives the whole text; one walk over it (Knuth, Morris, Pratt). */
+/** Returns the shortest period of the text in linear time (Knuth-Morris-Pratt). */
 export function shortestPeriod(text: string): number {
   const borders = new Int32Array(text.length);
   let border = 0;
@@ -55,30 +57,30 @@ export function shortestPeriod(text: string): number {
   return text.length - border;
 }
 
-/** Texts of steps that are shorter may well be the same: "Let me look." */
-const shortestStepText = 80;
-/** Steps in a row that say the same. */
+/** Shorter step texts may be equal without being a loop: "Let me look." */
+const minStepText = 80;
+/** Consecutive steps with equal text that count as a loop. */
 const stepsLimit = 8;
 
-/** Watches what a model says from step to step. */
+/** Detects a model that writes the same text in each step. */
 export class StepLoopDetector {
   #last = "";
   #count = 0;
 
-  /** Whether the newest text is the same as in all of the last steps. */
+  /** Adds the newest text; returns whether it equals all of the last steps. */
   isLoop(text: string): boolean {
-    const said = text.trim();
-    this.#count = said === this.#last ? this.#count + 1 : 1;
-    this.#last = said;
-    return said.length >= shortestStepText && this.#count >= stepsLimit;
+    const trimmed = text.trim();
+    this.#count = trimmed === this.#last ? this.#count + 1 : 1;
+    this.#last = trimmed;
+    return trimmed.length >= minStepText && this.#count >= stepsLimit;
   }
 }
 
-/** How much of a passage the person is shown. */
+/** Characters of a passage that are shown to the user. */
 const shownLength = 80;
 
-/** For the person: what was repeated, and what to do. */
+/** Returns the message for the user. */
 export function repetitionText({ length, text }: Repetition): string {
   const shown = text.replace(/\s+/g, " ").trim().slice(0, shownLength);
-  return `The model repeats itself: it wrote the same ${length} characters over and over ("${shown}…"), so its answer was stopped. Ask again in other words, or choose another model.`;
+  return `The model repeats itself: it repeated the same ${length} characters ("${shown}…"), so its answer was stopped. Rephrase the request, or choose another model.`;
 }

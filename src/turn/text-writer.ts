@@ -7,14 +7,14 @@ type Kind = "text" | "reasoning";
 type StreamedPart = TextPart | ReasoningPart;
 
 /**
- * Writes the text and reasoning of one model call into its message. When the call is tried again after a failure,
- * what already stands there is not written twice: the new text is held against it and only what goes beyond is added.
+ * Writes the text and reasoning of one model call into its message. When the call is retried, text that is already in
+ * the message is not written twice: the new text is compared with it and only the rest is appended.
  */
 export class TextWriter {
   readonly #transcript: Transcript;
   readonly #messageId: MessageId;
-  readonly #written = new Set<StreamedPart>();
-  #earlier: StreamedPart[] = [];
+  readonly #parts = new Set<StreamedPart>();
+  #earlierParts: StreamedPart[] = [];
   #open: OpenPart | undefined;
 
   constructor(transcript: Transcript, messageId: MessageId) {
@@ -30,7 +30,7 @@ export class TextWriter {
       : this.#openPart(kind, streamId, text);
   }
 
-  /** Ends the part that is being written. */
+  /** Ends the open part. */
   async end(metadata?: Record<string, unknown>): Promise<void> {
     const part = this.#open?.part;
     this.#open = undefined;
@@ -40,28 +40,28 @@ export class TextWriter {
     await this.#transcript.putPart(this.#messageId, part);
   }
 
-  /** Prepares for the same call being streamed again from its beginning. */
+  /** Prepares for a retry of the call, which streams from the beginning. */
   async restart(): Promise<void> {
     await this.end();
-    this.#earlier = [...this.#written, ...this.#earlier];
-    this.#written.clear();
+    this.#earlierParts = [...this.#parts, ...this.#earlierParts];
+    this.#parts.clear();
   }
 
-  /** The answer is whole: what only an earlier attempt wrote is no part of it. */
+  /** Completes the answer: retracts parts that only an earlier attempt wrote. */
   async finish(): Promise<void> {
     await this.end();
-    for (const part of this.#earlier.splice(0)) await this.#retract(part);
+    for (const part of this.#earlierParts.splice(0)) await this.#retract(part);
   }
 
   async #openPart(kind: Kind, streamId: string, text: string): Promise<void> {
     await this.end();
-    this.#open = { kind, streamId, text: "", repeats: this.#takeEarlier(kind), part: undefined };
+    this.#open = { kind, streamId, text: "", repeats: this.#takeEarlierPart(kind), part: undefined };
     await this.#appendToOpen(this.#open, text);
   }
 
-  #takeEarlier(kind: Kind): StreamedPart | undefined {
-    const index = this.#earlier.findIndex((part) => part.type === kind);
-    return index === -1 ? undefined : this.#earlier.splice(index, 1)[0];
+  #takeEarlierPart(kind: Kind): StreamedPart | undefined {
+    const index = this.#earlierParts.findIndex((part) => part.type === kind);
+    return index === -1 ? undefined : this.#earlierParts.splice(index, 1)[0];
   }
 
   #appendToOpen(open: OpenPart, text: string): Backpressure {
@@ -75,21 +75,21 @@ export class TextWriter {
     const { repeats } = open;
     if (repeats === undefined) return this.#createPart(open);
     if (repeats.text.startsWith(open.text)) {
-      this.#written.add(repeats);
+      this.#parts.add(repeats);
       return;
     }
     if (open.text.startsWith(repeats.text)) {
       open.part = repeats;
-      this.#written.add(repeats);
+      this.#parts.add(repeats);
       return this.#transcript.append(this.#messageId, repeats.id, open.text.slice(repeats.text.length));
     }
     await this.#retract(repeats);
     await this.#createPart(open);
   }
 
-  /** The model wrote something else this time: what stands stays for the person, the model does not see it again. */
+  /** Hides a text from the model; the user still sees it. */
   async #retract(part: StreamedPart): Promise<void> {
-    this.#written.delete(part);
+    this.#parts.delete(part);
     if (part.type !== "text") return;
     part.ignored = true;
     await this.#transcript.putPart(this.#messageId, part);
@@ -98,7 +98,7 @@ export class TextWriter {
   async #createPart(open: OpenPart): Promise<void> {
     const part: StreamedPart = { id: newPartId(), type: open.kind, text: "", time: { start: Date.now() } };
     open.part = part;
-    this.#written.add(part);
+    this.#parts.add(part);
     await this.#transcript.putPart(this.#messageId, part);
     await this.#transcript.append(this.#messageId, part.id, open.text);
   }
@@ -107,10 +107,10 @@ export class TextWriter {
 interface OpenPart {
   kind: Kind;
   streamId: string;
-  /** What this attempt has streamed of it while it only repeats. */
+  /** Text streamed by this attempt while it repeats the earlier part. */
   text: string;
-  /** What an earlier attempt wrote in its place. */
+  /** The part of an earlier attempt that this one is compared with. */
   repeats: StreamedPart | undefined;
-  /** Where it goes; undefined while it only repeats. */
+  /** The part to append to; undefined while the text only repeats. */
   part: StreamedPart | undefined;
 }

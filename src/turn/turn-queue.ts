@@ -2,17 +2,17 @@ import { deferred, type Deferred, sleep } from "../base/async.ts";
 import type { PromptInput } from "../conversation/prompt-input.ts";
 import { noTokens, type TurnResult } from "../conversation/turn-result.ts";
 
-/** After a cancel the turn's answer comes within this time, whatever a provider or a tool does (acp.md 1). */
+/** Maximum time from a cancel to the turn's result, whatever a provider or a tool does. */
 const cancelLimitMs = 2_500;
 
 export interface TurnQueueDeps {
   /** Must not reject. */
   run(input: PromptInput, signal: AbortSignal): Promise<TurnResult>;
-  /** Told when a turn was answered, with how it ended if it did so in time after a cancel. Must not throw. */
+  /** Called when a turn was answered; undefined if it did not end in time after a cancel. Must not throw. */
   onAnswered(ended: TurnResult | undefined): void;
 }
 
-/** The turns of a session: one after the other, in the order of their messages. */
+/** Runs the turns of a session one after the other, in the order of their messages. */
 export class TurnQueue {
   readonly #deps: TurnQueueDeps;
   readonly #queue: QueuedPrompt[] = [];
@@ -32,7 +32,7 @@ export class TurnQueue {
     return this.#running?.abort.signal.aborted === true;
   }
 
-  /** The promise is for the message's own turn. */
+  /** Queues a message. The promise resolves with the result of its own turn. */
   add(input: PromptInput): Promise<TurnResult> {
     if (this.#isClosed) return Promise.resolve({ end: "cancelled", tokens: noTokens });
     const waiting = { input, result: deferred<TurnResult>() };
@@ -41,13 +41,13 @@ export class TurnQueue {
     return waiting.result.promise;
   }
 
-  /** Ends the running turn and all that wait; without one it does nothing. */
+  /** Cancels the running turn and all queued ones; does nothing without one. */
   cancel(): void {
     for (const { result } of this.#queue.splice(0)) result.resolve({ end: "cancelled", tokens: noTokens });
     this.#running?.abort.abort();
   }
 
-  /** Ends everything, takes nothing more, and resolves when the running turn has ended. */
+  /** Cancels everything, rejects new messages and resolves when the running turn has ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.cancel();

@@ -32,54 +32,54 @@ import { addTokens, noTokens, type TurnEnd, type TurnResult } from "../conversat
 
 export interface TurnDeps extends AgentCallsDeps, StepRequestDeps {
   openCalls: OpenCalls;
-  /** Whether the next model call may be made; asks the person where a limit of cost is reached. */
+  /** Returns whether the next model call may be made; asks the user when a cost limit is reached. */
   maySpend(signal: AbortSignal): Promise<"yes" | "no" | "cancelled">;
-  /** What people want of agents here. */
+  /** Loads the instructions for this turn. */
   instructions(signal: AbortSignal): Promise<readonly Instruction[]>;
-  /** What of instructions the model has before it: when it reads files it is not given that again. */
+  /** Instructions already in the model's context, which are not repeated when it reads files. */
   shown: ShownInstructions;
-  /** Puts messages that arrived meanwhile into the transcript. */
+  /** Adds messages that arrived during the turn to the transcript. */
   takeSteering(): Promise<void>;
-  /** The model that answers a message, or why there is none. */
+  /** Returns the model for a message, or the error why none can be used. */
   modelFor(message: UserInfo): Model | AgentError;
-  /** What models refused in this session, though they may take others. */
+  /** Media that models refused in this session, by model. */
   refusedMedia: RefusedMedia;
-  /** Models whose window was checked for its size. */
+  /** Models whose context window was already checked. */
   warned: Set<string>;
-  /** What this session found out of the windows of models. */
+  /** Context window sizes learned in this session. */
   windows: Windows;
-  /** Tells the person. */
+  /** Shows the user a warning. */
   warn(text: string): Promise<void>;
-  /** Told after each model call, so that usage is known while the turn goes on. */
+  /** Called after each model call, so that usage stays current during the turn. */
   onStep(outcome: StepOutcome): Promise<void>;
   /** Called before and after a compaction. */
   onCompacting(isRunning: boolean): Promise<void>;
-  /** Told after a compaction, with what it used and the tokens that are left, estimated. */
+  /** Called after a compaction with its usage and the estimated number of tokens left in the context. */
   onCompacted(tokens: Tokens, cost: number, left: number): Promise<void>;
 }
 
-/** Refused calls in a row that go back to the model; the next one fails the turn. */
+/** Consecutive refused calls that are returned to the model; the next one fails the turn. */
 const maxRefusedCalls = 2;
 
-/** Answers the last user message: step after step, decided from the transcript alone. */
-export async function runTurn(given: TurnDeps, signal: AbortSignal): Promise<TurnResult> {
-  const question = given.transcript.messages.findLast(({ info }) => info.role === "user");
-  const deps = { ...given, log: withFields(given.log, { turnId: question?.info.id }) };
-  const began = Date.now();
-  deps.log.info("a turn began", { agent: question?.info.agent });
+/** Answers the last user message step by step. The transcript alone decides the next step. */
+export async function runTurn(baseDeps: TurnDeps, signal: AbortSignal): Promise<TurnResult> {
+  const question = baseDeps.transcript.messages.findLast(({ info }) => info.role === "user");
+  const deps = { ...baseDeps, log: withFields(baseDeps.log, { turnId: question?.info.id }) };
+  const startedAt = Date.now();
+  deps.log.info("turn started", { agent: question?.info.agent });
   const instructions = await deps.instructions(signal);
   deps.shown.note(deps.transcript.messages, instructions);
   const turn = new Turn(deps, instructions);
   const end = await turn.run(signal);
   const { compaction } = deps.project.config;
   if (compaction?.prune !== false && (await prune(deps.transcript, pruneLimits))) deps.shown.forget();
-  const ms = Date.now() - began;
-  if (end.end === "failed") deps.log.warn("a turn failed", { ...errorLogFields(end.error), ms });
-  else deps.log.info("a turn ended", { end: end.end, ms });
+  const ms = Date.now() - startedAt;
+  if (end.end === "failed") deps.log.warn("turn failed", { ...errorLogFields(end.error), ms });
+  else deps.log.info("turn ended", { end: end.end, ms });
   return { ...end, tokens: turn.tokens };
 }
 
-/** A provider's words may quote the conversation: they are for the person, not for the log. */
+/** Omits the provider's message, which may quote the conversation. */
 function errorLogFields({ code, status }: AgentError): LogFields {
   return { code, status };
 }
@@ -93,7 +93,7 @@ class Turn {
   #steps = 0;
   readonly #texts = new StepLoopDetector();
   readonly #unfinished = new UnfinishedAnswers();
-  /** Steps in a row whose call the provider refused. */
+  /** Consecutive steps with a call that the provider refused. */
   #refusedCalls = 0;
   readonly #window: WindowGuard;
   tokens: Tokens = noTokens;
@@ -112,18 +112,18 @@ class Turn {
       const message = transcript.messages.findLast(({ info }) => info.role === "user");
       if (message?.info.role !== "user" || isAnswered(transcript.messages, message.info))
         return { end: "finished" };
-      const chosen = this.#deps.modelFor(message.info);
-      if ("code" in chosen) return { end: "failed", error: chosen };
+      const selected = this.#deps.modelFor(message.info);
+      if ("code" in selected) return { end: "failed", error: selected };
       const { windows, project } = this.#deps;
-      const model = await windows.settle(chosen, project.models, signal);
-      const spending = await this.#checkBudget(signal);
-      if (spending !== undefined) return spending;
+      const model = await windows.settle(selected, project.models, signal);
+      const budgetEnd = await this.#checkBudget(signal);
+      if (budgetEnd !== undefined) return budgetEnd;
       const end = await this.#answer(message, message.info, model, signal);
       if (end !== undefined) return end;
     }
   }
 
-  /** Does the next thing that the message needs. Undefined is "go on". */
+  /** Compacts, runs queued tasks or makes a step. Returns undefined to continue. */
   #answer(message: Message, info: UserInfo, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
     if (compactionOf(message) !== undefined) return this.#compact(message, model, signal);
     const tasks = findQueuedTasks(message, this.#deps.transcript.messages);
@@ -137,20 +137,20 @@ class Turn {
     return { end: answer === "no" ? "stepLimit" : "cancelled" };
   }
 
-  /** One model call with its tool calls. Undefined is "go on". */
+  /** Makes one model call and runs its tool calls. Returns undefined to continue. */
   async #step(question: UserInfo, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
     const { project, transcript } = this.#deps;
     const agent = agentOf(project, question);
     const isLast = this.#steps >= maxSteps(agent, project) - 1;
-    const asked = await this.#question(question, model, isLast);
+    const stepQuestion = await this.#question(question, model, isLast);
     const returnsRefusedCalls = this.#refusedCalls < maxRefusedCalls;
-    const request = { ...(await buildStepRequest(this.#deps, asked, signal)), returnsRefusedCalls };
+    const request = { ...(await buildStepRequest(this.#deps, stepQuestion, signal)), returnsRefusedCalls };
     const verdict = await this.#window.beforeRequest(request, model);
     if (verdict !== "ask") return this.#applyVerdict(verdict, question);
     await this.#warnOnce(request, model);
     this.#steps++;
     const runner = this.#runnerFor(agent);
-    runner.setTools(asked.tools, this.#window.resultLimits(request, model));
+    runner.setTools(stepQuestion.tools, this.#window.resultLimits(request, model));
     const estimated = estimateRequest(request);
     const outcome = await runStep(
       { ...this.#deps, models: project.models, retryPolicy: project.retryPolicy, runner },
@@ -169,7 +169,7 @@ class Turn {
     await this.#learnWindow(model, estimated, outcome, signal);
     await this.#deps.onStep(outcome);
     if (outcome.end === "calls" && this.#texts.isLoop(textOf(transcript.messages.at(-1))))
-      return { end: "failed", error: repetitionError(sameInEachStep) };
+      return { end: "failed", error: repetitionError(repeatedStepText) };
     if (isLast && endsAtLimit.has(outcome.end)) return { end: "stepLimit" };
     const todos = this.#deps.context.todos.read();
     const message = transcript.messages.at(-1);
@@ -202,7 +202,7 @@ class Turn {
     return followUp.end;
   }
 
-  /** Who is asked, with which tools and instructions. */
+  /** Returns the agent, model, tools and instructions of a step. */
   async #question(question: UserInfo, model: Model, isLast: boolean) {
     const agent = agentOf(this.#deps.project, question);
     const tools = isLast ? [] : selectTools(await this.#toolsFor(agent), agent, model, question);
@@ -225,7 +225,7 @@ class Turn {
     if (warning !== undefined) await this.#deps.warn(warning);
   }
 
-  /** Runs what a command queued, as if the model had called for it; the model's word follows. */
+  /** Runs the tasks queued by a command as if the model had called them; the model answers afterwards. */
   async #runTasks(
     tasks: readonly SubtaskPart[],
     question: UserInfo,
@@ -235,8 +235,8 @@ class Turn {
     const { project, transcript } = this.#deps;
     const agent = agentOf(project, question);
     const runner = this.#runnerFor(agent);
-    const asked = await this.#question(question, model, false);
-    const head = await buildRequestHead(this.#deps, asked, signal);
+    const stepQuestion = await this.#question(question, model, false);
+    const head = await buildRequestHead(this.#deps, stepQuestion, signal);
     const results = this.#window.resultLimits({ ...head, messages: transcript.messages }, model);
     const agents = [...project.agents.values()].filter(isCallable);
     runner.setTools([taskTool({ agents })], results);
@@ -251,8 +251,8 @@ class Turn {
   }
 
   /**
-   * With the agents that this one may hand tasks to, where there are any. Asked for each step: servers come, go and
-   * change what they offer while a turn runs.
+   * Returns the project's tools and, if the agent may delegate, the task tool. Called for each step because MCP
+   * servers may change their tools during a turn.
    */
   async #toolsFor(agent: Agent): Promise<readonly Tool[]> {
     const { project } = this.#deps;
@@ -263,7 +263,7 @@ class Turn {
     return [...(await project.tools()), ...tasks];
   }
 
-  /** One for as long as the agent stays the same. */
+  /** Returns the tool runner, reused while the agent stays the same. */
   #runnerFor(agent: Agent): ToolRunner {
     if (this.#runner?.agent === agent.name) return this.#runner.runner;
     const { transcript } = this.#deps;
@@ -282,11 +282,11 @@ class Turn {
     }
   }
 
-  /** Makes room, as the message asks. An automatic compaction is followed by the rest of the work. */
+  /** Compacts the conversation as the message requests. The turn continues after an automatic compaction. */
   async #compact(message: Message, model: Model, signal: AbortSignal): Promise<TurnEnd | undefined> {
     if (message.info.role !== "user") throw new Error("not a compaction");
-    const asked = await this.#question(message.info, model, false);
-    const head = await buildRequestHead(this.#deps, asked, signal);
+    const stepQuestion = await this.#question(message.info, model, false);
+    const head = await buildRequestHead(this.#deps, stepQuestion, signal);
     const outcome = await this.#writeSummary(message, { model, head }, signal);
     if (outcome.outcome === "cancelled") return { end: "cancelled" };
     if (outcome.outcome === "failed") return { end: "failed", error: outcome.error };
@@ -298,10 +298,10 @@ class Turn {
   }
 }
 
-/** Ends of a step after which only the limit of steps keeps the turn from going on, or from ending well. */
+/** Ends of a step that would continue the turn or finish it if the step limit were not reached. */
 const endsAtLimit: ReadonlySet<StepOutcome["end"]> = new Set(["finished", "calls", "empty", "leaked"]);
 
-/** What the outcome of a step means for the turn; undefined is "go on". */
+/** Returns how the step ends the turn; undefined to continue. */
 function endAfter(outcome: StepOutcome, project: Project): TurnEnd | undefined {
   switch (outcome.end) {
     case "calls":
@@ -320,14 +320,14 @@ function endAfter(outcome: StepOutcome, project: Project): TurnEnd | undefined {
   }
 }
 
-const sameInEachStep =
-  "The model repeats itself: it said the same in each of the last steps, so the turn was stopped. Ask again in other words, or choose another model.";
+const repeatedStepText =
+  "The model repeats itself: it wrote the same text in each of the last steps, so the turn was stopped. Rephrase the request, or choose another model.";
 
 function textOf(message: Message | undefined): string {
   return (message?.parts ?? []).map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
-/** Whether the newest assistant message answers the question, finished, with nothing left to do in it. */
+/** Whether the newest assistant message is a finished answer to the question without open tool calls. */
 function isAnswered(messages: readonly Message[], question: UserInfo): boolean {
   const last = messages.at(-1);
   if (last?.info.role !== "assistant" || last.info.parentId !== question.id) return false;
@@ -343,7 +343,7 @@ function agentOf(project: Project, question: UserInfo): Agent {
   return agent;
 }
 
-/** Model calls that a turn under the agent may take. */
+/** Maximum number of model calls in a turn of the agent. */
 function maxSteps({ steps = Number.POSITIVE_INFINITY }: Agent, { config }: Project): number {
   return Math.min(steps, config.max_steps ?? Number.POSITIVE_INFINITY);
 }

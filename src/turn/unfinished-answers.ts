@@ -7,46 +7,45 @@ import { announcedStepReminder, emptyAnswerReminder, leakedCallReminder } from "
 import type { StepOutcome } from "../conversation/step-outcome.ts";
 import type { TurnEnd } from "../conversation/turn-result.ts";
 
-/** How often an empty answer is asked for again before the model is reminded. */
+/** Retries of an empty answer before the model is reminded. */
 const emptyRetries = 2;
-/** Reminders of one kind in a turn, however much the model did between them. */
+/** Maximum reminders of each kind per turn. */
 const maxEmptyReminders = 5;
 const maxLeakReminders = 2;
 const maxAnnouncementReminders = 1;
 
-/** Calls of these kinds do something that the user can find; the others look something up. */
+/** Kinds of calls with a visible effect; the others only read. */
 const mutatingKinds: ReadonlySet<ToolKind> = new Set(["edit", "delete", "move", "execute"]);
 
-/** What follows a step: a reminder for the model, or the end of the turn with a notice for the user. */
+/** The next action after a step: a reminder for the model, or the end of the turn with a notice for the user. */
 export type FollowUp = { remind: string } | { end: TurnEnd; notice?: string };
 
-/** The step and its surroundings. */
 interface Step {
   readonly outcome: StepOutcome;
-  /** The answer with its calls. */
+  /** The assistant message of the step. */
   readonly message: Message | undefined;
   readonly model: Model;
   readonly todos: readonly Todo[];
 }
 
 /**
- * Decides what follows answers of one turn that end it without an end: empty ones, calls that are written as text,
- * announcements without a call.
+ * Decides how a turn continues after an answer without a proper end: an empty answer, a call written as text, an
+ * announcement without a call.
  */
 export class UnfinishedAnswers {
   #empty = 0;
   #leaks = 0;
   #announcements = 0;
-  /** The last answer was empty too. */
+  /** Whether the previous answer was empty. */
   #isReminded = false;
   #hasDoneWork = false;
 
-  /** After a reminder the model is not asked again unchanged. */
+  /** Retries for the next step; none after a reminder. */
   get emptyRetries(): number {
     return this.#isReminded ? 0 : emptyRetries;
   }
 
-  /** Undefined where the answer is a usual one. */
+  /** Returns undefined for a normal answer. */
   followUp(step: Step): FollowUp | undefined {
     const { outcome, message, model } = step;
     const wasReminded = this.#isReminded;
@@ -79,7 +78,7 @@ function hasDoneWork(message: Message | undefined): boolean {
   );
 }
 
-/** Open models announce a step and stop; models of the large vendors mean what they write. */
+/** Only open models announce a step and stop; models of large vendors end on purpose. */
 function isUnfinished({ message, model, todos }: Step): boolean {
   if (model.family !== "other" || !todos.some(isOpen)) return false;
   const text = (message?.parts ?? [])
@@ -101,6 +100,6 @@ const noAnswer = ({ name }: Model): AgentError => ({
 
 const onlyLeaks = ({ tool, parser }: LeakedCall, { name }: Model): AgentError => ({
   code: "invalid-response",
-  message: `${name} wrote its calls of ${tool} as text again and again, and nothing was run, because the server does not recognise them as tool calls. Start vLLM with --enable-auto-tool-choice --tool-call-parser ${parser ?? "(the parser for the model)"}, llama.cpp with --jinja; for other servers choose a model whose template supports tools, or another provider.`,
+  message: `${name} wrote its calls of ${tool} as text repeatedly, and nothing was run, because the server does not recognise them as tool calls. Start vLLM with --enable-auto-tool-choice --tool-call-parser ${parser ?? "(the parser for the model)"}, llama.cpp with --jinja; for other servers choose a model whose template supports tools, or another provider.`,
   retryable: false,
 });

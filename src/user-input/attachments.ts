@@ -12,41 +12,41 @@ import { isInside, resolvePath } from "../workspace/paths.ts";
 import { findMentions, type Mention } from "./mentions.ts";
 import type { PromptBlock } from "../conversation/prompt-input.ts";
 
-/** A link names a file and perhaps some of its lines, counted from 1. */
+/** A link to a file, optionally to a range of lines, counted from 1. */
 interface FileLink {
   path: string;
   lines?: { first: number; last: number };
 }
 
-/** Of a text that came with the message. */
+/** Limits of a text embedded in a message. */
 const embeddedLimits = { maxLines: 4_000, maxBytes: 128 * 1024 };
-/** Paths named with `@` that one message attaches. */
+/** Maximum number of paths that one message attaches with `@`. */
 const mentionLimit = 20;
-/** Words with `@` of one text that are looked up on the disk. */
+/** Maximum number of words with `@` that are looked up on disk. */
 const candidateLimit = 200;
 
-/** What MCP servers offer to be read. */
+/** Resources of MCP servers. */
 export interface Resources {
-  /** Whether something is offered under what a person wrote. */
-  hasResource(written: string): boolean;
-  /** Undefined where nothing is. */
+  /** Returns whether a resource exists under the name or URI. */
+  hasResource(name: string): boolean;
+  /** Reads a resource; undefined if not found. */
   resource(
-    written: string,
+    name: string,
     signal: AbortSignal,
   ): Promise<{ text: string; attachments: readonly Attachment[] } | { problem: string } | undefined>;
 }
 
-/** What counts for the things that a message brings along. */
+/** Permission rules, resources and limits for attachments. */
 export interface AttachOptions {
   readonly rules: Ruleset;
   readonly resources?: Resources | undefined;
-  /** Bytes that each text may have, so that it fits into the model's window. */
+  /** Maximum bytes per text, so that it fits into the model's window. */
   readonly maxBytes?: number | undefined;
 }
 
 /**
- * Turns what the client sent into parts of a user message; linked files are read now, as the model will see them.
- * Who links a file has agreed that it is read, unless a rule denies it.
+ * Converts the client's blocks to parts of a user message. Linked files are read immediately. Linking a file permits
+ * reading it, unless a rule denies it.
  */
 export async function toParts(
   blocks: readonly PromptBlock[],
@@ -88,7 +88,7 @@ async function blockParts(
   }
 }
 
-/** The beginning of a long text; the whole of it in a file that the model may read. */
+/** Embeds the beginning of a long text; the full text is stored in a file that the model can read. */
 async function embeddedParts(
   { uri, text }: { uri: string; text: string },
   { workspace }: ToolContext,
@@ -103,7 +103,7 @@ async function embeddedParts(
   ];
 }
 
-/** What came is made fit, or left out in words. */
+/** Resizes media to the limits, or replaces it with a note. */
 async function mediaParts(
   { mime, data, name }: PromptBlock & { type: "media" },
   context: ToolContext,
@@ -120,16 +120,16 @@ async function mediaParts(
     const shown: Part = { id: newPartId(), type: "file", ...fitted.attachment };
     return fitted.note === "" ? [shown] : [shown, synthetic(`The attached ${shownAs} was ${fitted.note}.`)];
   }
-  // The editor has shown it to the person, who looks at it with other eyes than our check.
+  // The editor has displayed it, so the check may be wrong: send it unchanged.
   if (fitted.isDamaged && medium.bytes.length > 0)
     return [{ id: newPartId(), type: "file", ...toAttachment(medium) }];
   return [
     { id: newPartId(), type: "file", mime: "text/plain", url: `attachment:${shownAs}`, filename: shownAs },
-    synthetic(`The person attached ${shownAs} (${mime}), but it is left out: ${fitted.reason}`),
+    synthetic(`The user attached ${shownAs} (${mime}), but it is left out: ${fitted.reason}`),
   ];
 }
 
-/** Files and folders of the workspace, and agents, that the text names with `@`; the text itself stays as it is. */
+/** Attaches files, folders and agents that the text names with `@`. The text itself does not change. */
 async function mentionParts(text: string, context: ToolContext, attaching: AttachOptions): Promise<Part[]> {
   const links = new Map<string, PromptBlock & { type: "link" }>();
   const agents = new Set<string>();
@@ -145,17 +145,17 @@ async function mentionParts(text: string, context: ToolContext, attaching: Attac
   }
   const parts: Part[] = [...agents].flatMap(agentParts);
   for (const link of links.values()) parts.push(...(await linkParts(link, context, attaching)));
-  if (more > 0) parts.push(synthetic(`${more} more paths that the person named with @ were not attached.`));
+  if (more > 0) parts.push(synthetic(`${more} more paths that the user named with @ were not attached.`));
   const unseen = candidates.length - candidateLimit;
   if (unseen > 0)
     parts.push(synthetic(`${unseen} more words with @ were not looked up: they may name files as well.`));
   return parts;
 }
 
-/** The part says that the person wants it, so that nobody is asked; the text tells the model. */
+/** The part records the user's request, so that no permission is asked; the text is for the model. */
 function agentParts(name: string): Part[] {
-  const wish = `The person named the agent ${name}: hand it what the message asks of it with the tool task (subagent_type "${name}"), with all that it must know in the prompt.`;
-  return [{ id: newPartId(), type: "agent", name }, synthetic(wish)];
+  const instruction = `The user named the agent ${name}: hand it what the message asks of it with the tool task (subagent_type "${name}"), with all that it must know in the prompt.`;
+  return [{ id: newPartId(), type: "agent", name }, synthetic(instruction)];
 }
 
 function taskPart({ prompt, agent, model, command }: PromptBlock & { type: "task" }): Part {
@@ -163,16 +163,16 @@ function taskPart({ prompt, agent, model, command }: PromptBlock & { type: "task
   return { id: newPartId(), type: "subtask", prompt, description, agent, command, ...(model && { model }) };
 }
 
-/** The first reading that names something in the workspace. */
+/** Returns a link for the first reading that exists in the workspace. */
 async function toLink(
   readings: readonly Mention[],
   { workspace }: ToolContext,
 ): Promise<(PromptBlock & { type: "link" }) | undefined> {
-  for (const { path: written, lines } of readings) {
-    const path = await pathInside(written, workspace);
+  for (const { path: name, lines } of readings) {
+    const path = await pathInside(name, workspace);
     if (path === undefined) continue;
     const hash = lines === undefined ? "" : `#L${lines.first}:${lines.last}`;
-    return { type: "link", uri: `${pathToFileURL(path).href}${hash}`, name: written };
+    return { type: "link", uri: `${pathToFileURL(path).href}${hash}`, name: name };
   }
   return undefined;
 }
@@ -185,14 +185,14 @@ function toResourceLink(
   return found && { type: "link", uri: found.path, name: found.path };
 }
 
-/** The absolute path as it was asked for, so that rules see links too. */
-async function pathInside(written: string, workspace: ToolContext["workspace"]): Promise<string | undefined> {
+/** Returns the unresolved absolute path, so that rules apply to symbolic links too. */
+async function pathInside(name: string, workspace: ToolContext["workspace"]): Promise<string | undefined> {
   try {
-    const { asked, path, kind } = await resolvePath(written, workspace);
+    const { asked, path, kind } = await resolvePath(name, workspace);
     const isThere = kind === "file" || kind === "directory";
     return isThere && isInside(path, workspace.roots) ? asked : undefined;
   } catch (error) {
-    // What cannot be a path is no mention.
+    // An invalid path is not a mention.
     if (!(error instanceof UserError)) throw error;
     return undefined;
   }
@@ -213,10 +213,13 @@ async function linkParts(
   const link = parseFileLink(block.uri);
   if (link !== undefined) return [shown, ...(await readLinkedFile(link, block, context, attaching))];
   const resource = await readResource(block.uri, context, attaching);
-  return [shown, ...(resource ?? [synthetic(`The person linked ${block.uri} (${block.name}).`)])];
+  return [shown, ...(resource ?? [synthetic(`The user linked ${block.uri} (${block.name}).`)])];
 }
 
-/** Who names a resource has agreed that its server is asked for it, unless a rule denies it. Undefined where it is none. */
+/**
+ * Reads a resource. Naming it permits the request, unless a rule denies it. Returns undefined if there is no such
+ * resource.
+ */
 async function readResource(
   uri: string,
   context: ToolContext,
@@ -273,7 +276,7 @@ async function readLinkedFile(
   }
 }
 
-/** Understands `file:///a/b.ts`, `#L10` and `#L10:20` behind it, and `zed:///…?path=/a/b.ts`. */
+/** Parses `file:///a/b.ts`, optionally with `#L10` or `#L10:20`, and `zed:///…?path=/a/b.ts`. */
 export function parseFileLink(uri: string): FileLink | undefined {
   if (!URL.canParse(uri)) return undefined;
   const url = new URL(uri);
@@ -308,5 +311,5 @@ function synthetic(text: string): Part {
 }
 
 function unreadableText(uri: string, reason: string): string {
-  return `The person attached ${uri}, but it could not be read: ${reason}`;
+  return `The user attached ${uri}, but it could not be read: ${reason}`;
 }

@@ -1,19 +1,19 @@
-/** A path that the person named with `@`, perhaps with some of its lines, counted from 1. */
+/** A path that the user named with `@`, optionally with a range of lines, counted from 1. */
 export interface Mention {
-  /** As it was written, without the `@` and the lines. */
+  /** The path without the `@` and the lines. */
   readonly path: string;
   readonly lines?: { readonly first: number; readonly last: number };
 }
 
-/** Behind a word an `@` belongs to an address. */
+/** An `@` directly after a word is part of an address. */
 const mention = /(?<![\w@./\\`-])@([^\s`@]+)/gu;
 const range = /#L(\d+)(?:[-:]L?(\d+))?$/;
-/** What ends a sentence or closes a bracket around a mention. */
+/** Punctuation that may follow a mention. */
 const closing = /[.,;:!?)\]}>'"»”’]$/;
 
 /**
- * What in the text may be mentions, outside of code. Each stands for the readings that are tried in turn: what is
- * written, and that without the punctuation behind it.
+ * Returns possible mentions outside of code. Each one lists its readings in order: the full word, then without
+ * trailing punctuation.
  */
 export function findMentions(text: string): Mention[][] {
   const found = [...omitCode(text).matchAll(mention)].map(([, written = ""]) => written);
@@ -37,7 +37,7 @@ function toMention(written: string): Mention {
   return { path: written.slice(0, found.index), lines: { first, last } };
 }
 
-/** The text with blocks and spans of code left out. A fence that is not closed goes to the end, as it is shown. */
+/** Removes code blocks and spans. An unclosed fence extends to the end, as in Markdown. */
 function omitCode(text: string): string {
   const lines: string[] = [];
   let fence: string | undefined;

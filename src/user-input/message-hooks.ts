@@ -5,13 +5,15 @@ import type { Part as AuthorPart } from "../plugin/author.ts";
 import { authorMessage, authorModel, authorPart } from "../plugin/plugin-type-mapping.ts";
 import type { Plugins } from "../plugin/plugins.ts";
 
-/** A person's message before it is stored. */
+/** A user message before it is stored. */
 export interface MessageDraft {
   readonly info: UserInfo;
   readonly parts: readonly Part[];
 }
 
-/** The message as plugins leave it: texts changed, left out or added; further system text; tools switched off. */
+/**
+ * Returns the message after the plugins' hooks: changed, omitted or added texts, further system text, disabled tools.
+ */
 export async function applyMessageHooks(
   plugins: Plugins,
   { info, parts }: MessageDraft,
@@ -19,21 +21,21 @@ export async function applyMessageHooks(
 ): Promise<MessageDraft> {
   const { id, sessionId, agent, model } = info;
   const input = { sessionID: sessionId, messageID: id, agent, ...(model && { model: authorModel(model) }) };
-  const words = parts.map((part) => authorPart(part, sessionId, id));
-  const left = await plugins.message(input, { message: authorMessage(info), parts: words }, signal);
-  const { system, tools } = left.message;
-  const off = Object.entries(tools ?? {}).filter(([, on]) => !on);
+  const authorParts = parts.map((part) => authorPart(part, sessionId, id));
+  const result = await plugins.message(input, { message: authorMessage(info), parts: authorParts }, signal);
+  const { system, tools } = result.message;
+  const disabled = Object.entries(tools ?? {}).filter(([, on]) => !on);
   return {
     info: {
       ...info,
       system,
-      ...(off.length > 0 && { tools: { ...info.tools, ...Object.fromEntries(off) } }),
+      ...(disabled.length > 0 && { tools: { ...info.tools, ...Object.fromEntries(disabled) } }),
     },
-    parts: left.parts.flatMap((part) => toParts(part, parts)),
+    parts: result.parts.flatMap((part) => toParts(part, parts)),
   };
 }
 
-/** A text that a plugin adds is for the model: the person did not write it. Other kinds are as they were. */
+/** Texts added by a plugin are synthetic: the user did not write them. Other kinds of parts do not change. */
 function toParts({ id, type, text }: AuthorPart, parts: readonly Part[]): Part[] {
   const before = parts.find((part) => part.id === id);
   if (before !== undefined)

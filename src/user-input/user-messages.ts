@@ -18,20 +18,20 @@ export interface UserMessagesDeps {
   infoStore: SessionInfoStore;
   settings: SessionSettings;
   servers: SessionServers;
-  /** Those that take part now. */
+  /** The active plugins. */
   plugins(): Plugins | undefined;
-  /** Tells the person. */
+  /** Shows the user a warning. */
   warn(text: string): Promise<void>;
 }
 
-/** Who answers one message, where it is not the session's agent and model. */
+/** Agent, model and effort for one message, instead of the session's. */
 export interface AgentOverride {
   agent?: string | undefined;
   model?: ModelRef | undefined;
   effort?: string | undefined;
 }
 
-/** Makes user messages of what people say, and puts them into the transcript with what the model must know of them. */
+/** Creates user messages and stores them with the reminders that the model needs. */
 export class UserMessages {
   readonly #deps: UserMessagesDeps;
 
@@ -39,16 +39,16 @@ export class UserMessages {
     this.#deps = deps;
   }
 
-  add(input: PromptInput, context: ToolContext, wish: AgentOverride): Promise<void> {
-    return this.#add(input, this.createInfo(input, wish), [], context);
+  add(input: PromptInput, context: ToolContext, override: AgentOverride): Promise<void> {
+    return this.#add(input, this.createInfo(input, override), [], context);
   }
 
-  /** One that comes in the middle of a turn. */
+  /** Adds a message during a turn. */
   addSteering(input: PromptInput, context: ToolContext): Promise<void> {
     return this.#add(input, { ...this.createInfo(input), steering: true }, [steerReminder()], context);
   }
 
-  /** A message of the program's own under the new agent, so that the transcript says who goes on. */
+  /** Adds a synthetic message under the new agent, so that the transcript records the hand-over. */
   async addHandOver(): Promise<void> {
     const { transcript } = this.#deps;
     const last = this.#newest();
@@ -59,17 +59,17 @@ export class UserMessages {
     await transcript.seal(info.id);
   }
 
-  /** A message of now, before anybody has heard it. */
-  createInfo(input: PromptInput, wish: AgentOverride = {}): UserInfo {
+  /** Creates the info of a new message. */
+  createInfo(input: PromptInput, override: AgentOverride = {}): UserInfo {
     const { transcript, settings, infoStore } = this.#deps;
-    const model = wish.model ?? infoStore.info.model;
-    const effort = "effort" in wish ? wish.effort : infoStore.info.effort;
+    const model = override.model ?? infoStore.info.model;
+    const effort = "effort" in override ? override.effort : infoStore.info.effort;
     return {
       id: transcript.newMessageId(),
       sessionId: infoStore.info.id,
       role: "user",
       time: { created: Date.now() },
-      agent: settings.agentNamed(wish.agent).name,
+      agent: settings.agentNamed(override.agent).name,
       ...(model && { model }),
       ...(effort !== undefined && { effort }),
       ...(input.system && { system: input.system }),
@@ -88,24 +88,24 @@ export class UserMessages {
     const model = settings.modelFor(info);
     const maxBytes = "code" in model ? undefined : largestText(model);
     const parts = await toParts(input.blocks, context, { rules, resources: servers, maxBytes });
-    const said = await this.#applyHooks({ info, parts }, context.signal);
+    const draft = await this.#applyHooks({ info, parts }, context.signal);
     const plan = planReminder(info.agent, this.#newest()?.agent);
     const reminders = [...notes, ...(plan === undefined ? [] : [plan])];
-    await transcript.addMessage(said.info);
-    for (const part of [...said.parts, ...reminders.map(synthetic)]) await transcript.putPart(info.id, part);
+    await transcript.addMessage(draft.info);
+    for (const part of [...draft.parts, ...reminders.map(synthetic)]) await transcript.putPart(info.id, part);
     await transcript.seal(info.id);
     await infoStore.save({});
     await this.#warnUnseen(info, parts);
   }
 
-  async #applyHooks(said: MessageDraft, signal: AbortSignal): Promise<MessageDraft> {
+  async #applyHooks(draft: MessageDraft, signal: AbortSignal): Promise<MessageDraft> {
     const plugins = this.#deps.plugins();
-    if (!plugins?.has("chat.message")) return said;
+    if (!plugins?.has("chat.message")) return draft;
     const { applyMessageHooks } = await import("./message-hooks.ts");
-    return applyMessageHooks(plugins, said, signal);
+    return applyMessageHooks(plugins, draft, signal);
   }
 
-  /** The person should not wonder why the model knows nothing of an image. */
+  /** Warns the user about attachments that the model does not support. */
   async #warnUnseen(info: UserInfo, parts: readonly Part[]): Promise<void> {
     const model = this.#deps.settings.modelFor(info);
     if ("code" in model) return;
@@ -114,7 +114,7 @@ export class UserMessages {
     if (unseen.length === 0) return;
     const names = unseen.map(({ filename, mime }) => filename ?? mime).join(", ");
     await this.#deps.warn(
-      `${model.name} cannot see ${names}. Choose a model that takes such files, or describe what is in them.`,
+      `${model.name} cannot see ${names}. Choose a model that supports such files, or describe what is in them.`,
     );
   }
 

@@ -35,7 +35,7 @@ describe("a limit of costs", () => {
       const { stopReason } = await editor.prompt(sessionId, "Spend");
       expect([stopReason, model.requests.length]).toEqual(["max_turn_requests", 2]);
       expect(toolCalls(editor.updates(sessionId)).at(-1)).toMatchObject({
-        title: "This turn has cost $2.00. Go on for another $2.00?",
+        title: "This turn has cost $2.00. Continue for another $2.00?",
         status: "failed",
       });
     });

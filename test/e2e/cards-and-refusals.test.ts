@@ -104,7 +104,7 @@ describe("what says nothing to the model", () => {
     await story({ files: command }, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       await editor.prompt(sessionId, "/say");
-      expect(agentText(editor.updates(sessionId))).toContain("no text for the model");
+      expect(agentText(editor.updates(sessionId))).toContain("Its prompt is empty");
       expect(model.requests).toEqual([]);
     });
   });

@@ -163,7 +163,7 @@ describe("/compact", () => {
     await story({}, async ({ editor, model }) => {
       const { sessionId } = await editor.newSession();
       expect((await editor.prompt(sessionId, "/compact")).stopReason).toBe("end_turn");
-      expect(agentText(editor.updates(sessionId))).toBe("There is nothing to sum up yet.");
+      expect(agentText(editor.updates(sessionId))).toBe("There is nothing to summarize yet.");
       expect(model.requests).toEqual([]);
     });
   });

@@ -88,7 +88,7 @@ describe("tools of the configuration's folders", () => {
       model.reply(reply.call("greet", { name: "Eve" })).reply("Done.");
       await editor.prompt(sessionId, "Go");
       expect(editor.permissionRequests).toHaveLength(1);
-      expect(model.requests[3]?.toolResults.at(-1)).toContain("The user said no");
+      expect(model.requests[3]?.toolResults.at(-1)).toContain("The user rejected");
     });
   });
 

@@ -88,7 +88,7 @@ describe("a command of a file", () => {
       const { sessionId } = await editor.newSession();
       expect((await editor.prompt(sessionId, "/log")).stopReason).toBe("end_turn");
       expect(model.requests).toEqual([]);
-      expect(agentText(editor.updates(sessionId))).toContain("The command was not carried out.");
+      expect(agentText(editor.updates(sessionId))).toContain("The command did not run.");
     });
   });
 

@@ -59,7 +59,7 @@ test("where the protocol library cannot be loaded, nobody said no: model, person
     model.reply("I could not ask you.");
     expect(await editor.prompt(sessionId, "Go")).toMatchObject({ stopReason: "end_turn" });
     const told = expect.stringMatching(
-      /^Not run\. The user could not be asked, so nobody said yes or no: A module of the program could not be loaded: Cannot find module .*\. It may have been updated or removed while it ran: start the agent again\. If that does not help, reinstall Fairlead\. Go on without it\. Do not look for a way around it/,
+      /^Not run\. The user could not be asked, so there is no decision: A module of the program could not be loaded: Cannot find module .*\. It may have been updated or removed while it ran: start the agent again\. If that does not help, reinstall Fairlead\. Continue without it\. Do not look for a way around it/,
     );
     expect(model.requests[1]?.toolResults).toEqual([told]);
     expect(toolCalls(editor.updates(sessionId))).toEqual([

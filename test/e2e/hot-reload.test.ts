@@ -118,7 +118,7 @@ describe("/reload", () => {
       await repository.write({ ".fairlead/commands/undo.md": "Mine." });
       await editor.prompt(sessionId, "/reload");
       const text = agentText(editor.updates(sessionId));
-      expect(text).toMatch(/Read again: \d+ agents, 0 commands, 3 skills\. Nothing is wrong with them\./);
+      expect(text).toMatch(/Reloaded: \d+ agents, 0 commands, 3 skills\. No problems\./);
       expect(text).toContain("undo.md: /undo is a command of the program; it is left out");
     });
   });

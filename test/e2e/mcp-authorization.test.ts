@@ -268,7 +268,7 @@ describe("an editor that opens no addresses", () => {
         await editor.prompt(sessionId, "/mcp auth nots");
         const said = agentText(editor.updates(sessionId));
         expect(said).toContain('"notes" was not authorized: 127.0.0.1');
-        expect(said).toContain('There is no MCP server "nots". Servers: notes.');
+        expect(said).toContain('MCP server "nots" not found. Servers: notes.');
       },
       { registration: "refused" },
     );

@@ -171,7 +171,7 @@ describe("/mcp", () => {
       );
       expect(all).toContain("**own**: connected; 3 tools");
       expect(await said("/mcp own")).toContain("- `echo`: The tool echo.");
-      expect(await said("/mcp nobody")).toBe('There is no MCP server "nobody". Servers: bad, own.');
+      expect(await said("/mcp nobody")).toBe('MCP server "nobody" not found. Servers: bad, own.');
       const before = await ownServers(home.path);
       expect(await said("/mcp reconnect own")).toBe("- **own**: connected; 3 tools");
       const after = await ownServers(home.path);
@@ -198,7 +198,7 @@ describe("/mcp", () => {
     await story({}, async ({ editor }) => {
       const { sessionId } = await editor.newSession();
       await editor.prompt(sessionId, "/mcp");
-      expect(agentText(editor.updates(sessionId))).toContain("There are no MCP servers.");
+      expect(agentText(editor.updates(sessionId))).toContain("No MCP servers.");
     });
   });
 });

@@ -114,7 +114,9 @@ test("who attaches what the model cannot see is told", async () => {
     await sent(stage, "See @dot.png");
     const { entries } = stage.editor.wire;
     const lines = entries.filter(({ direction }) => direction === "fromAgent").map(({ line }) => line);
-    expect(lines.join("\n")).toContain("Scripted cannot see dot.png. Choose a model that takes such files");
+    expect(lines.join("\n")).toContain(
+      "Scripted cannot see dot.png. Choose a model that supports such files",
+    );
   });
 });
 
@@ -129,7 +131,7 @@ test("an image of more than 5 MiB is left out, and the model is told", async () 
     ]);
     const [message] = model.requests[0]?.messages.slice(-1) ?? [];
     expect(JSON.stringify(message)).toContain(
-      "The person attached image/png (image/png), but it is left out: it has 5242881 bytes",
+      "The user attached image/png (image/png), but it is left out: it has 5242881 bytes",
     );
   });
 });
@@ -140,7 +142,7 @@ test("what a rule denies is not read, what it asks for is: the person named it",
     const text = await sent(stage, "Read @.env, @secret.txt");
     expect(text).toContain("KEY=1");
     expect(text).not.toContain("hidden");
-    expect(text).toMatch(/The person attached file:.*secret\.txt, but it could not be read: the rule read/);
+    expect(text).toMatch(/The user attached file:.*secret\.txt, but it could not be read: the rule read/);
   });
 });
 
@@ -151,7 +153,7 @@ test("more than twenty paths are said, not attached, and more than 200 words not
     const words = [...Object.keys(many), ...nobody];
     const text = await sent(stage, words.map((word) => `@${word}`).join(" "));
     expect(attached(text)).toHaveLength(20);
-    expect(text).toContain("2 more paths that the person named with @ were not attached.");
+    expect(text).toContain("2 more paths that the user named with @ were not attached.");
     expect(text).toContain("12 more words with @ were not looked up: they may name files as well.");
   });
 });

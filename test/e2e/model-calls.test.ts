@@ -315,7 +315,7 @@ describe("loops", () => {
         "completed",
         "failed",
       ]);
-      expect(model.requests[3]?.toolResults).toEqual([expect.stringContaining("The user said no")]);
+      expect(model.requests[3]?.toolResults).toEqual([expect.stringContaining("The user rejected")]);
     });
   });
 

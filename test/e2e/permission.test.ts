@@ -90,7 +90,7 @@ describe("the answers", () => {
       model.reply("I see.");
       await editor.prompt(sessionId, "And?");
       const told = model.requests[1]?.messages.find(({ role }) => role === "tool")?.content;
-      expect(told).toMatch(/^Not run\. The user said no/);
+      expect(told).toMatch(/^Not run\. The user rejected/);
     });
   });
 
@@ -100,7 +100,7 @@ describe("the answers", () => {
       const { sessionId } = await editor.newSession();
       model.reply(bash("touch made")).reply("Then not.");
       await editor.prompt(sessionId, "Go");
-      expect(model.requests[1]?.toolResults).toEqual([expect.stringMatching(/^Not run\. The user said no/)]);
+      expect(model.requests[1]?.toolResults).toEqual([expect.stringMatching(/^Not run\. The user rejected/)]);
     });
   });
 
@@ -139,7 +139,7 @@ describe("the answers", () => {
       await editor.writeLine({ jsonrpc: "2.0", id: asked.message?.json.id, ...answer });
       expect((await turn).stopReason).toBe("end_turn");
       expect(model.requests[1]?.toolResults).toEqual([
-        expect.stringMatching(/^Not run\. The user could not be asked, so nobody said yes or no: /),
+        expect.stringMatching(/^Not run\. The user could not be asked, so there is no decision: /),
       ]);
       expect(toolCalls(editor.updates(sessionId))).toMatchObject([{ status: "failed" }]);
       expect(await repository.git("status", "--porcelain")).toBe("");
@@ -208,9 +208,9 @@ describe("several questions", () => {
         await editor.prompt(sessionId, "Go");
         expect(editor.permissionRequests.map(({ toolCall }) => toolCall.title)).toEqual(["touch one"]);
         expect(model.requests[1]?.toolResults).toEqual([
-          expect.stringMatching(/^Not run\. The user said no to this call/),
-          "Not run. The user said no to another call of this step.",
-          "Not run. The user said no to another call of this step.",
+          expect.stringMatching(/^Not run\. The user rejected this call/),
+          "Not run. The user rejected another call of this step.",
+          "Not run. The user rejected another call of this step.",
         ]);
         expect(await repository.git("status", "--porcelain")).toBe("");
       });

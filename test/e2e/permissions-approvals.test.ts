@@ -106,7 +106,7 @@ describe("an approval for the project", () => {
       await editor.prompt(sessionId, "/permissions");
       expect(lastText(editor, sessionId)).toContain("1. bash `git branch *` (this project)");
       await editor.prompt(sessionId, "/permissions revoke 1");
-      expect(lastText(editor, sessionId)).toMatch(/^Taken back: bash `git branch \*`/);
+      expect(lastText(editor, sessionId)).toMatch(/^Revoked: bash `git branch \*`/);
       editor.permission = "reject_once";
       model.reply(bash("git branch three")).reply("Done.");
       await editor.prompt(sessionId, "Go");
@@ -137,16 +137,16 @@ describe("/permissions", () => {
       model.reply(bash("git branch one")).reply("Done.");
       await editor.prompt(sessionId, "Go");
       await editor.prompt(sessionId, "/permissions keep 1");
-      expect(lastText(editor, sessionId)).toBe("Kept: bash `git branch *` (this project).");
+      expect(lastText(editor, sessionId)).toBe("Stored: bash `git branch *` (this project).");
       await editor.prompt(sessionId, "/permissions");
       const text = lastText(editor, sessionId);
       expect(text).toMatch(
-        /^\*\*Rules of build\*\*, in order; the last that fits decides:\n\n- everything: allow\n/,
+        /^\*\*Rules of build\*\*, in order; the last match wins:\n\n- everything: allow\n/,
       );
       expect(text).toContain("- bash: ask");
       expect(text).toContain("1. bash `git branch *` (this project)");
       await editor.prompt(sessionId, "/permissions revoke 7");
-      expect(lastText(editor, sessionId)).toMatch(/^There is no approval "7"\./);
+      expect(lastText(editor, sessionId)).toMatch(/^Approval "7" not found\./);
     });
   });
 

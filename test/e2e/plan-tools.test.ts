@@ -68,7 +68,7 @@ describe("plan_exit", () => {
       model.reply(reply.call("write", { filePath: "b.txt", content: "x" }));
       model.reply("Still planning.");
       await editor.prompt(sessionId, "Not yet");
-      expect(JSON.stringify(model.requests[1]?.messages)).toContain("The user said no to this call");
+      expect(JSON.stringify(model.requests[1]?.messages)).toContain("The user rejected this call");
       expect(model.requests[1]?.userText).toContain("Plan mode is on.");
       expect(model.requests[2]?.toolResults).toEqual([
         expect.stringMatching(/^Not run\. A rule forbids edit/),

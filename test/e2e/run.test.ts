@@ -88,7 +88,7 @@ describe("a run without a terminal", () => {
       expect([code, stdout]).toEqual([4, "Without the tests it looks right.\n"]);
       expect(model.requests[1]?.toolResults).toEqual([
         expect.stringMatching(
-          /^Not run\. The user could not be asked, so nobody said yes or no: This run has no terminal on which a user could answer\. Go on without it\./,
+          /^Not run\. The user could not be asked, so there is no decision: This run has no terminal on which a user could answer\. Continue without it\./,
         ),
       ]);
       expect(stderr.trim().split("\n").at(-1)).toBe(
@@ -296,11 +296,11 @@ test("--verbose says on stderr what happens inside, with the ids of session and 
     const lines = stderr.split("\n").filter((line) => line.includes("turnId="));
     expect(new Set(lines.map((line) => /sessionId=ses_\w+ turnId=msg_\w+/.exec(line)?.[0])).size).toBe(1);
     expect(lines.map((line) => /info ([a-z ]+) \w+=/.exec(line)?.[1])).toEqual([
-      "a turn began",
-      "a call ended",
-      "a model call ended",
-      "a model call ended",
-      "a turn ended",
+      "turn started",
+      "tool call ended",
+      "model call ended",
+      "model call ended",
+      "turn ended",
     ]);
   });
 });

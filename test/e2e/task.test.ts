@@ -136,9 +136,7 @@ describe("a task", () => {
       model.reply("You did not want that.");
       await editor.prompt(sessionId, "Do it");
       expect(model.requests.at(-1)?.toolResults).toEqual([
-        expect.stringMatching(
-          /^The user said no to "echo printed", which ended the task\.[^]*state: stopped/,
-        ),
+        expect.stringMatching(/^The user rejected "echo printed", which ended the task\.[^]*state: stopped/),
       ]);
     });
   });
@@ -185,8 +183,8 @@ describe("a task", () => {
       const resumed = model.requests.find(begins("And the tests?"));
       expect(JSON.stringify(resumed?.messages)).toContain("Found in a.ts.");
       expect(model.requests.at(-1)?.toolResults).toEqual([
-        `This session has no task "${sessionId}". Leave task_id out to begin a new one.`,
-        'This session has no task "ses_0". Leave task_id out to begin a new one.',
+        `Task "${sessionId}" not found in this session. Omit task_id to start a new one.`,
+        'Task "ses_0" not found in this session. Omit task_id to start a new one.',
       ]);
     });
   });
@@ -260,7 +258,7 @@ describe("a task", () => {
       const answer = await editor.prompt(sessionId, "Please");
       expect(
         editor.permissionRequests.map(({ sessionId: under, toolCall }) => [under, toolCall.title]),
-      ).toEqual([[sessionId, expect.stringMatching(/^This session has cost \$3\.\d+\. Go on/)]]);
+      ).toEqual([[sessionId, expect.stringMatching(/^This session has cost \$3\.\d+\. Continue/)]]);
       expect(answer).toMatchObject({ _meta: { usage: { inputTokens: 300_000 } } });
       expect(editor.updates(sessionId, "usage_update").at(-1)?.cost?.amount).toBeGreaterThanOrEqual(3);
     });

@@ -151,6 +151,6 @@ describe("other blocks", () => {
   test("a link elsewhere is passed on by name", async () => {
     await using place = await toolPlace();
     const [, told] = await parts(place, link("https://example.com/x", "X"));
-    expect(told).toMatchObject({ text: "The person linked https://example.com/x (X)." });
+    expect(told).toMatchObject({ text: "The user linked https://example.com/x (X)." });
   });
 });

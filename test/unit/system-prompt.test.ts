@@ -82,7 +82,7 @@ Load one with the skill tool when its description fits the request.
 - release: Cuts a release.`,
     `# Instructions
 
-What the person and the project want of you. Where two of these differ, the later one counts; what the person asks in the conversation counts more.
+Instructions of the user and the project. If two of them conflict, follow the later one; what the user asks in the conversation takes precedence.
 
 ## From /work/AGENTS.md
 

@@ -131,7 +131,7 @@ describe("what consent covers", () => {
     expect(shown.split("\n").slice(2)).toEqual([
       "- load the module .fairlead/plugins/a\\n- nothing.js",
       "Without your consent it can make rules stricter and describe agents, nothing else.",
-      "Your consent is kept, for what the configuration is now.",
+      "Your consent is stored and applies until the configuration changes.",
     ]);
   });
 
