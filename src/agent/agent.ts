@@ -2,7 +2,7 @@ import type { ModelRef } from "../message/message.ts";
 import type { Ruleset } from "../permission/rule.ts";
 
 /** What a model is told of an agent that nobody described. */
-export const noDescription = "Has no description: only for use when the person names it.";
+export const noDescription = "Has no description: only for use when the user names it.";
 
 /** Who answers: a prompt, a model and rules under a name. ACP calls a primary one a mode. */
 export interface Agent {

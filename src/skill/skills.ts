@@ -70,7 +70,7 @@ async function bundledSkills({ folder, load }: BundledSkills, report: Report): P
   try {
     return await load();
   } catch (error) {
-    report(folder, `the program's own skills cannot be read (${messageOf(error)}); install Fairlead anew`);
+    report(folder, `the program's own skills cannot be read (${messageOf(error)}); reinstall Fairlead`);
     return [];
   }
 }

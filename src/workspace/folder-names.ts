@@ -1,7 +1,7 @@
 import { opendirSync } from "node:fs";
 import { codeOf } from "../base/errors.ts";
 
-/** A folder with more names is not looked through. */
+/** A folder with more names is refused. */
 const namesLimit = 50_000;
 
 /** The names in a folder, none where it is not there or closed to us. Throws for a folder with too many. */

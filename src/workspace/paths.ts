@@ -16,7 +16,7 @@ export interface ResolvedPath {
   readonly size: number;
 }
 
-/** What relative paths and `~` start from. */
+/** Base for relative paths and `~`. */
 export interface PathBase {
   readonly cwd: string;
   readonly home: string;
@@ -29,7 +29,7 @@ const linkLimit = 40;
 const kernelFolders = ["/proc", "/sys", "/dev"];
 
 /**
- * Says where a path really leads, so that what was judged is what is opened.
+ * Resolves a path to its real target, so that the path that was checked is the one that is opened.
  * Throws {@link UserError} for a path that cannot be one: empty, with a NUL, in a loop of links, closed to us.
  */
 export async function resolvePath(raw: string, base: PathBase): Promise<ResolvedPath> {
@@ -134,7 +134,7 @@ const pathProblems: ReadonlyMap<string, string> = new Map([
   ["ENAMETOOLONG", "the name is longer than the file system allows."],
 ]);
 
-/** The same path with `/` between its parts, whatever the system writes. */
+/** Returns the path with `/` as separator on every system. */
 export function withSlashes(path: string): string {
   return sep === "/" ? path : path.replaceAll(sep, "/");
 }

@@ -2,7 +2,7 @@ import type { ShellContext } from "../shell/part.ts";
 import { namesInSync } from "./folder-names.ts";
 import { realPathSync } from "./files/real-path.ts";
 
-/** What command lines are judged by, beside their text. */
+/** Facts needed, with the text, to judge a command line. */
 export function shellContext({
   cwd,
   start,

@@ -3,7 +3,7 @@ import type { Processes } from "./process/process.ts";
 import type { Search } from "./search/search.ts";
 import type { Snapshots } from "./files/snapshot.ts";
 
-/** A folder that a session works in, with the doors to its disk and its processes. */
+/** The folder of a session, with access to its files and processes. */
 export interface Workspace {
   /** Absolute real path of the session's working directory. */
   readonly cwd: string;
@@ -12,7 +12,7 @@ export interface Workspace {
   /** The root of the git worktree that holds `cwd`, undefined outside git. */
   readonly worktree: string | undefined;
   readonly home: string;
-  /** Where truncated outputs are kept for 7 days. */
+  /** Folder in which truncated outputs are stored for 7 days. */
   readonly outputFolder: string;
   readonly files: Files;
   readonly processes: Processes;

@@ -172,7 +172,7 @@ describe("agents of the configuration", () => {
     const { agents } = await load({ agent: { helper: {} } });
     expect(agents.get("helper")).toEqual({
       name: "helper",
-      description: "Has no description: only for use when the person names it.",
+      description: "Has no description: only for use when the user names it.",
       mode: "all",
       hidden: false,
       options: {},
@@ -358,7 +358,7 @@ describe("agents in files", () => {
       },
       {
         name: "plain",
-        description: "Has no description: only for use when the person names it.",
+        description: "Has no description: only for use when the user names it.",
         mode: "all",
         hidden: false,
         prompt: "Only a prompt.",

@@ -59,7 +59,7 @@ test("where the program's own skills cannot be read that is said, and the others
   expect(problems).toEqual([
     {
       path: bundled.folder,
-      message: expect.stringMatching(/cannot be read \(ENOENT.*install Fairlead anew$/),
+      message: expect.stringMatching(/cannot be read \(ENOENT.*reinstall Fairlead$/),
     },
   ]);
 });

@@ -14,9 +14,9 @@ import { fillAndSync, openForReading, sha256, StaleFile, temporaryName, withOpen
 import { withFolder } from "./held-folder.ts";
 
 export interface DiskWritesOptions {
-  /** For locks between the processes of the program; without it they are not kept apart. */
+  /** For locks between the processes of the program; without it, processes are not synchronized. */
   lockFolder?: string;
-  /** Keeps contents that could neither stay nor be put back, and returns their name. */
+  /** Stores contents that could be neither left in place nor restored, and returns their name. */
   keep?: (bytes: Buffer) => Promise<string | undefined>;
   log?: Log;
 }
@@ -24,7 +24,7 @@ export interface DiskWritesOptions {
 const defaultMode = 0o666;
 const emptyHash = sha256(new Uint8Array());
 
-/** Changes files in one step each. A save that somebody makes at the last moment is put back. */
+/** Changes each file atomically. A concurrent save by another program is restored. */
 export class DiskWrites {
   readonly #keepBytes: DiskWritesOptions["keep"];
   readonly #log: Log;
@@ -79,7 +79,7 @@ export class DiskWrites {
     });
   }
 
-  /** Runs the task with a path to the file and one beside it, which is cleared afterwards. */
+  /** Runs the task with a path to the file and a temporary path next to it, which is removed afterwards. */
   async #change(
     path: string,
     expected: string | null,
@@ -102,7 +102,7 @@ export class DiskWrites {
     });
   }
 
-  /** Puts the temporary file in place, and takes it back where that replaced something else than was expected. */
+  /** Moves the temporary file into place, and undoes that if the replaced file was not the expected one. */
   async #replace(path: string, change: Change, expected: string, hash: string): Promise<void> {
     const { place, temporary } = change;
     const exchange = await this.#exchange();
@@ -112,13 +112,13 @@ export class DiskWrites {
     if (problem === undefined) return;
     exchange(place, temporary);
     const isOurs = (await hashOfFile(temporary)) === hash;
-    // Somebody has saved over this write too: the later save counts.
+    // Another program has overwritten this write too: the later save is kept.
     if (!isOurs && !(await isNewer(place, temporary))) exchange(place, temporary);
     change.hasReplaced = !isOurs;
     throw problem;
   }
 
-  /** Removes a temporary file after a failure, unless it has the only copy of what somebody saved. */
+  /** Removes a temporary file after a failure, unless it holds the only copy of another program's save. */
   async #clear(path: string, { place, temporary, hasReplaced }: Change): Promise<void> {
     const inode = await inodeAt(temporary);
     if (inode === undefined) return;
@@ -126,26 +126,26 @@ export class DiskWrites {
     else await rm(temporary, { force: true });
   }
 
-  /** Keeps what somebody saved and somebody else replaced at the same moment: as a snapshot, else beside the file. */
+  /** Preserves a save that was replaced concurrently: as a snapshot, or else as a file next to it. */
   async #keep(path: string, temporary: string): Promise<void> {
     const snapshot = await this.#snapshotOf(temporary);
     const name = `${basename(path)}.replaced-${randomUUID()}`;
     if (snapshot === undefined) await rename(temporary, join(dirname(temporary), name));
     else await rm(temporary, { force: true });
     const where = snapshot === undefined ? { name } : { snapshot };
-    this.#log.warn("a save was replaced by another one and is kept", { path, ...where });
+    this.#log.warn("concurrent save preserved", { path, ...where });
   }
 
   async #snapshotOf(temporary: string): Promise<string | undefined> {
     try {
       return await this.#keepBytes?.(await readFile(temporary));
     } catch (error) {
-      this.#log.warn("a save could not be kept as a snapshot", errorFields(error));
+      this.#log.warn("concurrent save not stored as snapshot", errorFields(error));
       return undefined;
     }
   }
 
-  /** Removes the temporary files of a killed process, but nothing that somebody else saved. */
+  /** Removes the temporary files of a killed process, but no content saved by another program. */
   async #cleanUp({ path, temporary, expected, inode }: UnfinishedWrite): Promise<void> {
     await withFolder(dirname(path), { make: false }, async (folder) => {
       const inPlace = await inodeAt(join(folder, basename(path)));
@@ -165,11 +165,11 @@ export class DiskWrites {
 interface Change {
   readonly place: string;
   readonly temporary: string;
-  /** Whether the temporary file has what was in the place. */
+  /** Whether the temporary file holds the replaced content. */
   hasReplaced: boolean;
 }
 
-/** A link fails where somebody made the file meanwhile; a rename would replace it. */
+/** Creates the file by a link, which fails if the file exists by now; a rename would replace it. */
 function create(path: string, { place, temporary }: Change): void {
   try {
     if (!tryLink(temporary, place)) renameSync(temporary, place);
@@ -179,7 +179,7 @@ function create(path: string, { place, temporary }: Change): void {
   }
 }
 
-/** Why a file is not the expected one; undefined where it is. */
+/** Returns why a file is not the expected one; undefined if it is. */
 async function problemWith(path: string, place: string, expected: string): Promise<Error | undefined> {
   try {
     assertExpected(path, await hashOfFile(place), expected);
@@ -226,7 +226,7 @@ async function keepOwnerAndMode(file: FileHandle, old: Stats): Promise<void> {
   await file.chmod(old.mode & 0o7777);
 }
 
-/** Only root may give files away; for others the file becomes theirs, as in any editor that saves by renaming. */
+/** Only root may change the owner; for other users the file becomes theirs, as in editors that save by renaming. */
 async function giveBack(file: FileHandle, old: Stats): Promise<void> {
   try {
     await file.chown(old.uid, old.gid);

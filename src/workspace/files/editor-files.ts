@@ -9,13 +9,13 @@ import { withFolder } from "./held-folder.ts";
 import { isInside } from "../paths.ts";
 
 /**
- * What the editor offers of its buffers; what it does not offer is never asked for. Paths are absolute. Once the
- * signal aborts nobody waits for the answer any more.
+ * File access offered by the editor; only offered methods are called. Paths are absolute. After an abort the answer is
+ * ignored.
  */
 export interface EditorBuffers {
-  /** The text as the person sees it, unsaved changes among it. */
+  /** The text in the editor, including unsaved changes. */
   readonly read?: ((path: string, signal: AbortSignal) => Promise<string>) | undefined;
-  /** Puts the text into the editor and on the disk. Rejects where that failed. */
+  /** Writes the text to the editor and to the disk. Rejects on failure. */
   readonly write?: ((path: string, text: string, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
@@ -30,32 +30,32 @@ export interface EditorFilesDeps {
   limitMs?: number;
 }
 
-/** An editor that has not answered by then is not waited for. */
+/** Maximum wait for the editor's answer. */
 const editorLimitMs = 2_000;
-/** After so many answers that did not come, the editor is not asked any more. */
+/** After this many timeouts the editor is no longer used. */
 const silenceLimit = 3;
 /** Larger files are read from and written to the disk only. */
 const bufferLimitBytes = 5 * 1024 * 1024;
 
-/** What a buffer was seen over, by hashes; a disk that has moved on is newer than the buffer. */
+/** Hashes of disk and buffer when they were last seen; a disk that changed since is newer than the buffer. */
 interface Base {
   readonly disk: string;
-  /** What the buffer held when a change went past it to the disk, which has all of it. */
+  /** The buffer's content when a change was written to the disk only. */
   readonly passed?: string;
 }
 
-/** A file as both sides have it. */
+/** A file on disk and in the editor. */
 interface Look {
-  /** What counts. */
+  /** The content to use. */
   readonly content: Content;
   readonly disk: Content;
-  /** Both went on from what they had in common: writing would end what the person has typed. */
+  /** Both sides changed: writing would overwrite the user's edits. */
   readonly isTorn: boolean;
 }
 
 /**
- * The disk with the editor's buffers over it: what the person has not saved yet is read, and changes of text go
- * through the editor, so that its review and its undo see them. Whatever the editor cannot do, the disk does.
+ * The disk overlaid with the editor's buffers. Unsaved text is read, and text changes go through the editor, so that
+ * its review and undo see them. The disk is used for everything that the editor cannot do.
  */
 export class EditorFiles implements Files {
   readonly #deps: EditorFilesDeps;
@@ -132,7 +132,7 @@ export class EditorFiles implements Files {
     return ifThere(() => this.#deps.disk.read(path));
   }
 
-  /** Both sides of a file, and which of them counts. */
+  /** Reads both sides of a file and decides which one to use. */
   async #look(path: string): Promise<Look> {
     const disk = await this.#deps.disk.read(path);
     const buffer = await this.#readBuffer(path, disk);
@@ -148,7 +148,7 @@ export class EditorFiles implements Files {
     return { content: disk, disk, isTorn: content.hash !== base.disk };
   }
 
-  /** The editor's text; undefined where the disk alone counts. */
+  /** Returns the editor's text; undefined if only the disk is used. */
   async #readBuffer(path: string, disk: Content): Promise<string | undefined> {
     return textOf(disk.bytes) === undefined ? undefined : this.#readText(path);
   }
@@ -157,7 +157,7 @@ export class EditorFiles implements Files {
     const { read } = this.#deps.buffers();
     if (read === undefined || !this.#isReachable(path)) return undefined;
     const text = await this.#ask((signal) => read(path, signal));
-    // Some clients answer so for a file that they do not know.
+    // Some clients return this for an unknown file.
     if (text === "" || text === undefined || text.includes("\0")) return undefined;
     return Buffer.byteLength(text) > bufferLimitBytes ? undefined : text;
   }
@@ -168,7 +168,7 @@ export class EditorFiles implements Files {
     const after = await disk.read(path);
     const wanted = sha256(bytes);
     if (after.hash === before.disk.hash && after.hash !== wanted) {
-      this.#deps.log.warn("the editor did not save a change, it was written to the disk beside it", { path });
+      this.#deps.log.warn("the editor did not save a change, it was written to the disk instead", { path });
       return this.#writeDisk(path, bytes, before);
     }
     this.#bases.set(path, { disk: after.hash });
@@ -185,7 +185,7 @@ export class EditorFiles implements Files {
     return { hash };
   }
 
-  /** The editor's answer; undefined where it fails or takes too long. */
+  /** Returns the editor's answer; undefined on error or timeout. */
   async #ask<T extends string>(question: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
     const { log, limitMs = editorLimitMs } = this.#deps;
     const late = new AbortController();
@@ -231,7 +231,7 @@ function unsavedMessage(path: string): string {
 }
 
 function tornMessage(path: string): string {
-  return `${path} has changes in the editor that are not saved, and was changed on the disk beside them: writing would end one of the two. Ask the person to save or to drop their changes in the editor.`;
+  return `${path} has unsaved changes in the editor and was also changed on the disk: writing would overwrite one of the two. Ask the user to save or to discard their changes in the editor.`;
 }
 
 interface Content {
@@ -246,7 +246,7 @@ function textOf(bytes: Uint8Array): string | undefined {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
     return text.startsWith("\uFEFF") ? undefined : text;
   } catch {
-    // The decoder's only way to say that the bytes are no UTF-8.
+    // Invalid UTF-8.
     return undefined;
   }
 }

@@ -8,27 +8,27 @@ import { isMissing, UserError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { acquireLease, type Lease } from "../../storage/json/lock.ts";
 
-/** How long another process may take over one file. */
+/** Maximum wait for another process's lock on a file. */
 const waitLimitMs = 10_000;
 const firstPauseMs = 2;
 const longestPauseMs = 50;
 
 const unfinishedSchema = z.object({
-  /** Absolute real path of the file that was to be changed. */
+  /** Absolute real path of the target. */
   path: z.string(),
-  /** Absolute path of the temporary file beside it. */
+  /** Absolute path of the temporary file in the same folder. */
   temporary: z.string(),
-  /** SHA-256 of what the file held, in hex; null for a new file. */
+  /** SHA-256 of the previous content, in hex; null for a new file. */
   expected: z.string().nullable(),
   /** The inode that the temporary file was made with. */
   inode: z.string().optional(),
 });
 
-/** A write that has a temporary file beside its target. */
+/** A write with a temporary file next to its target. */
 export type UnfinishedWrite = z.infer<typeof unfinishedSchema>;
 
 export interface FileLocksOptions {
-  /** Shared by the processes that must not write a file at the same time; without it they are not kept apart. */
+  /** Shared by the processes that must not write a file at the same time; without it, processes are not synchronized. */
   folder: string | undefined;
   log: Log;
   /** Cleans up after a write that a killed process left unfinished. */
@@ -37,7 +37,7 @@ export interface FileLocksOptions {
 
 /**
  * Locks on files, between the tasks of this process and between processes that share a folder. Paths share 256 locks,
- * so that the folder stays small. Beside each lock its holder notes the write that is under way.
+ * so that the folder stays small. Next to each lock its holder records the write in progress.
  */
 export class FileLocks {
   readonly #options: FileLocksOptions;
@@ -55,7 +55,7 @@ export class FileLocks {
     return first === undefined ? task() : this.#run(first, rest, task);
   }
 
-  /** Notes a write of a locked file before its temporary file is made, so that it is found after a kill. */
+  /** Records a write before its temporary file is created, so that it is found after a kill. */
   note(write: UnfinishedWrite): Promise<void> {
     return this.#note(write.path, write, "w");
   }
@@ -95,7 +95,7 @@ export class FileLocks {
     }
   }
 
-  /** Undefined where there is nothing to share, or where it cannot be used: then only this process is in order. */
+  /** Undefined without a shared folder, or if it is unusable: then only this process is synchronized. */
   async #acquire(key: string): Promise<Lease | undefined> {
     const deadline = performance.now() + waitLimitMs;
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {

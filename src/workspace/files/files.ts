@@ -41,7 +41,7 @@ export class StaleFile extends Error {
   override readonly name = "StaleFile";
 }
 
-/** No more of one file is held in memory at once. */
+/** Maximum bytes of one file in memory. */
 export const readLimitBytes = 50 * 1024 * 1024;
 
 /** Without it, opening a FIFO that nobody writes to would wait for ever. Windows has neither. */
@@ -67,7 +67,7 @@ export async function withOpenFile<T>(
   }
 }
 
-/** Opens the file of an absolute real path for reading; throws {@link UserError} where the path leads elsewhere by now. */
+/** Opens the file of an absolute real path for reading; throws {@link UserError} if the path now leads elsewhere. */
 export function withFileAt<T>(path: string, task: (file: FileHandle) => Promise<T>): Promise<T> {
   return withOpenFile(path, openForReading, (file) => {
     assertIsAt(file, path);
@@ -75,7 +75,7 @@ export function withFileAt<T>(path: string, task: (file: FileHandle) => Promise<
   });
 }
 
-/** Puts the bytes in place at once or not at all: a temporary file beside it, flushed to the disk, then renamed. */
+/** Writes atomically: a temporary file in the same folder, flushed to the disk, then renamed. */
 export async function writeAtomically(path: string, bytes: Uint8Array, mode: number): Promise<void> {
   await replaceThrough(path, mode, (file) => file.writeFile(bytes));
 }

@@ -45,7 +45,7 @@ async function within<T>(folder: FileHandle, path: string, task: (folder: string
   }
 }
 
-/** Throws {@link UserError} unless what is open is the file of this absolute real path, or was when it was opened. */
+/** Throws {@link UserError} unless the open file is, or was when opened, the one at this absolute real path. */
 export function assertIsAt(file: FileHandle, path: string): void {
   const place = placeOf(file) ?? realPathSync(path);
   if (place !== `${path} (deleted)` && !isReplaced(place, path)) assertLeadsTo(place, path);
@@ -86,7 +86,7 @@ async function openFolder(place: string, path: string): Promise<FileHandle> {
   }
 }
 
-/** Undefined where the system does not say. */
+/** Undefined if the system does not provide it. */
 function placeOf(file: FileHandle): string | undefined {
   if (process.platform !== "linux") return undefined;
   try {

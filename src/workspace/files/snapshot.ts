@@ -9,14 +9,14 @@ import type { Log } from "../../base/log.ts";
 import { makeFolder } from "../../base/files/make-folder.ts";
 import { openForReading, sha256, withOpenFile, writeAtomically } from "./files.ts";
 
-/** Contents of files that tools changed, kept by their SHA-256, so that a change can be shown again and undone. */
+/** Contents of files changed by tools, stored by SHA-256, so that a change can be shown again and undone. */
 export interface Snapshots {
-  /** Keeps the bytes and returns their hash, or undefined when they are too large to keep. */
+  /** Stores the bytes and returns their hash; undefined if they are too large. */
   save(bytes: Uint8Array): Promise<string | undefined>;
   load(hash: string): Promise<Buffer | undefined>;
 }
 
-/** Larger contents are not kept: their change can then be neither shown nor undone. */
+/** Larger contents are not stored: their change can then be neither shown nor undone. */
 export const snapshotLimitBytes = 10 * 1024 * 1024;
 /** What was just saved is shown to the editor next; this much of it waits in memory. */
 const memoryLimitBytes = 16 * 1024 * 1024;
@@ -61,7 +61,7 @@ class SnapshotFolder implements Snapshots {
     return bytes;
   }
 
-  /** One that cannot be read counts as not kept, and hides nothing else of a session. */
+  /** An unreadable snapshot counts as missing, so that the rest of a session still loads. */
   async #readPacked(hash: string): Promise<Buffer | undefined> {
     try {
       return await readOwnFile(this.#pathOf(hash));
@@ -71,14 +71,14 @@ class SnapshotFolder implements Snapshots {
     }
   }
 
-  /** A damaged snapshot counts as not kept: better no undo than one that writes something else. */
+  /** A damaged snapshot counts as missing: no undo is better than a wrong one. */
   async #unpack(hash: string, packed: Buffer): Promise<Buffer | undefined> {
     try {
       const bytes = await decompress(packed);
       if (sha256(bytes) === hash) return bytes;
       this.#log.warn("snapshot has the wrong contents", { hash });
     } catch (error) {
-      this.#log.warn("snapshot cannot be unpacked", { hash, ...errorFields(error) });
+      this.#log.warn("snapshot cannot be decompressed", { hash, ...errorFields(error) });
     }
     return undefined;
   }
@@ -103,7 +103,7 @@ async function decompress(packed: Buffer): Promise<Buffer> {
   });
 }
 
-/** The contents used last, up to a number of bytes. */
+/** Cache of recently used contents, limited by bytes. */
 class RecentContents {
   readonly #contents = new Map<string, Buffer>();
   readonly #limitBytes: number;
@@ -137,7 +137,7 @@ class RecentContents {
 async function makeOwnFolder(path: string): Promise<void> {
   await makeFolder(path, 0o700);
   if (!(await lstat(path)).isDirectory())
-    throw new Error(`${path} is a link; snapshots are not kept behind links.`);
+    throw new Error(`${path} is a link; snapshots are not stored through links.`);
 }
 
 async function readOwnFile(path: string): Promise<Buffer | undefined> {

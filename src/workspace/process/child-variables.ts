@@ -2,15 +2,15 @@ import type { Secrets } from "../../base/secrets/secrets.ts";
 import { childEnvironment, type Environment, toNamePattern } from "./environment.ts";
 
 /**
- * What the programs that we start see of the environment: no credential but those that the person named, and nothing
- * that would wait for a person.
+ * The environment of child processes: no credentials except those that the user named, and no settings that make a
+ * program wait for input.
  */
 export class ChildVariables {
   readonly #env: Environment;
   readonly #secrets: Secrets;
   #names: readonly string[] = [];
   #kept: readonly RegExp[] = [];
-  /** Worked out when the first program starts. */
+  /** Computed when the first program starts. */
   #passedOn: Readonly<Record<string, string>> | undefined;
 
   constructor(env: Environment, secrets: Secrets) {

@@ -29,7 +29,7 @@ const HARMLESS = [
 /** Values whose names say nothing: an address with a password in it. */
 const PASSWORD_IN_URL = /^[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:[^\s/@]+@/i;
 
-/** What would make bash take names for something else than rules are held against. */
+/** Variables with which bash would resolve command names differently than the rules assume. */
 const RENAMING = /^(?:BASH_FUNC_.*|BASHOPTS|SHELLOPTS|GLOBIGNORE|CDPATH)$/;
 
 /** What a package runner and our own launcher put in, and what would change how a command's own Node behaves. */
@@ -37,8 +37,8 @@ const OURS =
   /^(npm_(?!config_registry$)|FAIRLEAD_(?!PROCESS$)|NODE_OPTIONS$|NODE_COMPILE_CACHE$|NODE_CHANNEL_|ELECTRON_RUN_AS_NODE$|ELECTRON_NO_ATTACH_CONSOLE$)/;
 
 /**
- * No command may wait for a person: git asks nothing, pagers print, an editor leaves the text as it is. Programs
- * are told of a dumb terminal without colours, since what they print is read as text.
+ * Prevents commands from waiting for input: git does not ask, pagers print, editors leave the text unchanged. The
+ * terminal is declared dumb and without colours, because the output is read as text.
  */
 const QUIET: Environment = {
   GIT_TERMINAL_PROMPT: "0",
@@ -61,7 +61,7 @@ const COLOURFUL = new Set(["FORCE_COLOR", "CLICOLOR_FORCE", "COLORTERM"]);
 
 /**
  * The environment for commands that a model runs: credentials are withheld, unless their names are in `keep`
- * (`*` stands for any characters), and nothing in it makes a command wait for a person.
+ * (`*` stands for any characters), and nothing in it makes a command wait for input.
  */
 export function childEnvironment(
   env: Environment,
@@ -111,7 +111,7 @@ function wordsOf(name: string): string[] {
     .split(/[^A-Z]+/);
 }
 
-/** What a person named stays as the person set it. */
+/** Variables that the user named stay unchanged. */
 function withoutKept(quiet: Environment, kept: readonly RegExp[], env: Environment): Record<string, string> {
   const chosen = Object.entries(quiet).filter(
     (entry): entry is [string, string] =>

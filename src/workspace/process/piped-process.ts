@@ -10,13 +10,13 @@ import { endTree, killGroup, PROCESS_MARK } from "./process-tree.ts";
 import type { Watchdog } from "./watchdog.ts";
 import { type SpawnedCommand, windowsCommand } from "./windows-command.ts";
 
-/** Programs that are talked to while they run, each in a process group of its own. */
+/** Programs with open stdin and stdout, each in its own process group. */
 export interface PipedProcesses {
   /** Throws {@link UserError} where it cannot be started; its message goes on from "…: ". */
   start(command: PipedCommand): Promise<PipedProcess>;
   /** Ends all that still run, TERM then KILL. For the program's own end. */
   endAll(): Promise<void>;
-  /** The same at once and without a word to them. */
+  /** Kills all immediately. */
   killAll(): void;
 }
 
@@ -32,7 +32,7 @@ export interface PipedProcess {
   readonly input: Writable;
   readonly output: Readable;
   readonly errors: Readable;
-  /** Resolves when the process has ended by itself or by somebody. */
+  /** Resolves when the process has ended. */
   readonly exited: Promise<PipedExit>;
   /** Closes its input and gives it a moment to go; then ends it with everything that it started. */
   end(): Promise<void>;

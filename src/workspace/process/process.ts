@@ -12,14 +12,14 @@ import { endWriting, ProcessOutput } from "./process-output.ts";
 import { endTree, killGroup, PROCESS_MARK, type ProcessTree, runningGroups } from "./process-tree.ts";
 import type { Watchdog } from "./watchdog.ts";
 
-/** Shell commands, each in a process group of its own with stdin closed. */
+/** Runs shell commands, each in its own process group with stdin closed. */
 export interface Processes {
   run(command: ShellCommand): Promise<ProcessOutcome>;
   /** Finds out what a first command needs to know. */
   warmUp(): Promise<void>;
   /** Ends every process still running, TERM then KILL. For the program's own end. */
   endAll(): Promise<void>;
-  /** The same at once and without a word to them, for a program that cannot wait any longer. */
+  /** Kills every process immediately, for a program that cannot wait. */
   killAll(): void;
 }
 
@@ -28,7 +28,7 @@ export interface ShellCommand {
   cwd: string;
   timeoutMs: number;
   signal: AbortSignal;
-  /** Output as it comes, stdout and stderr in order of arrival, as valid text. Awaited: that is the back-pressure. */
+  /** Receives output, stdout and stderr in order of arrival, as valid text. Awaited for backpressure. */
   onOutput(piece: TextOrBytes): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export interface ProcessOutcome {
   signalName: string | null;
   /** Why it could not start. */
   error?: string;
-  /** Whether processes that it left in the background still run. */
+  /** Whether background processes of the command still run. */
   background: boolean;
 }
 
@@ -53,7 +53,7 @@ const LAST_OUTPUT_MS = 100;
 export function openProcesses(options: {
   env: () => Environment;
   watchdog: Watchdog;
-  /** Not let through in what commands print. */
+  /** Values redacted from the output. */
   secrets?: Secrets;
 }): Processes {
   return new ShellProcesses(options.env, options.watchdog, options.secrets ?? new Secrets());
@@ -170,7 +170,7 @@ class ShellProcesses implements Processes {
 
   async #settle({ code, signal }: Exit, pipeHeld: boolean, group: number): Promise<ProcessOutcome> {
     const running = await runningGroups([group, ...this.#background]);
-    // The number of a group that has ended may be another's soon.
+    // The id of an ended group may be reused.
     for (const ended of this.#background) if (!running.includes(ended)) this.#forgetBackground(ended);
     const grouped = running.includes(group);
     if (grouped) {
@@ -229,7 +229,7 @@ function exitOf(child: Shell): Promise<Exit> {
   });
 }
 
-/** Resolves when the time is up or a signal aborts, unless it is told to forget about it. */
+/** Resolves on timeout or abort, unless cancelled. */
 function stopOf(command: ShellCommand, ending: AbortSignal) {
   const end = deferred<Stop>();
   const stop = { promise: end.promise, happened: false, forget };

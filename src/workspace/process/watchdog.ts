@@ -74,13 +74,13 @@ export class Watchdog {
     this.#input?.write(`& ${group}\n`);
   }
 
-  /** Its number may be another's soon. */
+  /** The id of an ended group may be reused. */
   forget(group: number): void {
     this.#groups.delete(group);
     this.#input?.write(`- ${group}\n`);
   }
 
-  /** The program has ended everything itself. */
+  /** Dismisses the watchdog: the program has ended everything itself. */
   dismiss(): void {
     this.#input?.end(".\n");
     this.#input = undefined;

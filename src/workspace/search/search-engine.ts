@@ -3,11 +3,11 @@ import type { PathFilter } from "./glob.ts";
 /** Larger files are not searched. */
 export const MOST_FILE_BYTES = 64 * 1024 * 1024;
 
-/** So many files are looked at, not more. */
+/** Maximum number of files searched. */
 export const MOST_FILES = 500_000;
 
 /**
- * What it takes to search, by a program or without. Both see the same files: hidden ones too, not `.git`, not what
+ * A search engine: ripgrep or JavaScript. Both see the same files: hidden ones too, not `.git`, not what
  * .gitignore, .ignore, .rgignore and .git/info/exclude exclude; no links. Outside git .gitignore counts from the
  * searched folder on. Personal excludes of git and settings of ripgrep do not count. Paths are with `/`.
  */

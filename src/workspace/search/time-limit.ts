@@ -1,7 +1,7 @@
 import { createContext, Script } from "node:vm";
 import { codeOf } from "../../base/errors.ts";
 
-/** Runs what nobody can cancel while it runs, such as an expression that tries ever more ways to match. */
+/** Runs synchronous work with a time limit, such as a backtracking regular expression. */
 export type TimeLimit = <T extends boolean | object>(work: () => T) => T;
 
 /** Throws `fail()` where the work takes longer. It takes 3 ms to make, and each call costs 0.1 ms besides. */
