@@ -26,7 +26,7 @@ describe("approvals", () => {
     expect(store).toEqual({ kept: undefined, saves: 0 });
   });
 
-  test("of a project are there again in the next process", async () => {
+  test("of a project are loaded by the next process", async () => {
     const { store, door } = memoryStore();
     await (await Approvals.open(door)).add([git, npm], "project");
     expect(store.kept).toEqual({ approvals: [git, npm] });
@@ -36,7 +36,7 @@ describe("approvals", () => {
     ]);
   });
 
-  test("given twice are kept once", async () => {
+  test("given twice are stored once", async () => {
     const { store, door } = memoryStore();
     const approvals = await Approvals.open(door);
     await approvals.add([git, git], "project");
@@ -44,7 +44,7 @@ describe("approvals", () => {
     expect(store.kept).toEqual({ approvals: [git] });
   });
 
-  test("of two processes are all kept", async () => {
+  test("of two processes are all stored", async () => {
     const { store, door } = memoryStore();
     const [one, two] = [await Approvals.open(door), await Approvals.open(door)];
     await one.add([git], "project");
@@ -52,7 +52,7 @@ describe("approvals", () => {
     expect(store.kept).toEqual({ approvals: [git, npm] });
   });
 
-  test("given at the same time are all kept", async () => {
+  test("given at the same time are all stored", async () => {
     const { store, door } = memoryStore();
     const approvals = await Approvals.open(door);
     await Promise.all([approvals.add([git], "project"), approvals.add([npm], "project")]);
@@ -77,7 +77,7 @@ describe("approvals", () => {
     expect(approvals.list()).toEqual([{ ...git, scope: "session" }]);
   });
 
-  test("hold at once and tell when they could not be saved", async () => {
+  test("apply at once and reject if saving fails", async () => {
     const approvals = new Approvals({
       load: async () => undefined,
       update: async () => {

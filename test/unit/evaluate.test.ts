@@ -58,14 +58,14 @@ describe("a pattern", () => {
     expect(overlaps(left, right)).toBe(expected);
   });
 
-  test("covers another only where it fits all of its texts", () => {
+  test("covers another only if it matches all of its texts", () => {
     expect(covers("src/*", "src/*.ts")).toBe(true);
     expect(covers("src/?.ts", "src/*.ts")).toBe(false);
     expect(covers("*.ts", "src/*")).toBe(false);
     expect(covers("*", "src/*")).toBe(true);
   });
 
-  test("knows the catch-all and the home folder", () => {
+  test("recognizes the catch-all and expands the home folder", () => {
     expect(["*", "**", "* ", "?*", ""].filter(isCatchAll)).toEqual(["*", "**"]);
     expect(
       ["~/a", "$HOME/a", "~", "~ada/a", "a/~", "$HOMES"].map((text) => expandHome(text, "/home/$&")),
@@ -74,7 +74,7 @@ describe("a pattern", () => {
 });
 
 describe("evaluate", () => {
-  test("takes the last rule that matches and asks where none does", () => {
+  test("uses the last matching rule and asks without one", () => {
     expect(
       action([rule("bash", "*", "deny"), rule("bash", "git *", "allow")], request("bash", "git status")),
     ).toBe("allow");
@@ -86,7 +86,7 @@ describe("evaluate", () => {
     expect(action([rule("github_*", "*", "deny")], request("github_search", "*"))).toBe("deny");
   });
 
-  test("finds a deny behind an ask and names what decided", () => {
+  test("finds a deny after an ask and names the deciding rule", () => {
     const rules = [rule("*", "*", "ask"), rule("edit", "secret/*", "deny")];
     expect(evaluate([request("bash", "ls"), request("edit", "a", "secret/b")], rules)).toEqual({
       action: "deny",
@@ -97,11 +97,11 @@ describe("evaluate", () => {
     });
   });
 
-  test("allows what needs nothing", () => {
+  test("allows a call without requests", () => {
     expect(evaluate([], []).action).toBe("allow");
   });
 
-  test("lets deny and ask bite on other spellings, allow never", () => {
+  test("matches other spellings with deny and ask, never with allow", () => {
     const subject = { text: "/bin/rm a", also: ["rm a"] };
     expect(action([rule("bash", "*", "allow"), rule("bash", "rm *", "deny")], request("bash", subject))).toBe(
       "deny",
@@ -134,7 +134,7 @@ describe("evaluate", () => {
     expect(action([rule("bash", "sed *-i *", "allow")], opaque)).toBe("ask");
   });
 
-  test("bites on what a wildcard may stand for", () => {
+  test("applies to the texts that a wildcard may match", () => {
     const rules = [rule("read", "*", "allow"), rule("read", "*.env", "deny")];
     expect(action(rules, request("read", { text: ".e*", glob: true }))).toBe("deny");
     expect(action(rules, request("read", { text: "src/*.ts", glob: true }))).toBe("allow");
@@ -145,7 +145,7 @@ describe("evaluate", () => {
     );
   });
 
-  test("asks where something below a folder may be protected", () => {
+  test("asks if a file below a folder may be protected", () => {
     const rules = [rule("edit", "*", "allow"), rule("edit", "config/prod/*", "deny")];
     expect(action(rules, request("edit", { text: "config", below: true }))).toBe("ask");
     expect(action(rules, request("edit", { text: ".", below: true }))).toBe("ask");
@@ -171,7 +171,7 @@ describe("evaluate", () => {
     ).toBe("deny");
   });
 
-  test("never allows without a person what must be confirmed", () => {
+  test("always asks if the subject must be confirmed", () => {
     const subject = { text: ".git/hooks/a", confirm: "git runs it" };
     expect(action([rule("*", "*", "allow")], request("edit", subject))).toBe("ask");
     expect(action([rule("edit", "*", "deny")], request("edit", subject))).toBe("deny");

@@ -292,7 +292,7 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "more than was chosen runs behind something chosen",
+    about: "a wrapper or list runs more than the allowed program",
     rules: "chosen",
     action: "ask",
     commands: [
@@ -580,7 +580,7 @@ export const groups: readonly Group[] = [
     commands: ["node -e 'forbidden()'", "node -e x forbidden", "node --eval=forbidden"],
   },
   {
-    about: "a denied command in a line that may be read in another way",
+    about: "a denied command in an alternative reading of the line",
     rules: "guarded",
     action: "deny",
     commands: [
@@ -809,7 +809,7 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "the defaults let work inside the workspace be",
+    about: "ordinary work inside the workspace by default",
     rules: "defaults",
     action: "allow",
     commands: [
@@ -863,7 +863,7 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "denied, however it is written",
+    about: "a denied command in any spelling",
     rules: "guarded",
     action: "deny",
     commands: [
@@ -957,7 +957,7 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "what cannot be known asks where a stricter rule stands behind the rule for everything",
+    about: "an opaque command with a stricter rule",
     rules: "guarded",
     action: "ask",
     commands: [
@@ -983,7 +983,7 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "nothing stricter applies",
+    about: "an opaque command without a stricter rule",
     rules: "guarded",
     action: "allow",
     commands: [
@@ -1303,7 +1303,7 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "a denied command behind options and runners",
+    about: "a denied command after options and runners",
     rules: "guarded",
     action: "deny",
     commands: [
@@ -1837,7 +1837,7 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "files that are handed over and are secret, outside, or cannot be known",
+    about: "piped files that are secret, outside or unknown",
     rules: "defaults",
     action: "ask",
     commands: [
@@ -1931,7 +1931,7 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "what is handed over does not make a careful person's rules wider",
+    about: "piped files do not widen strict rules",
     rules: "chosen",
     action: "ask",
     commands: ["find lib -exec cat {} +", "find lib -name '*.ts' -exec rm {} +", "find lib | xargs rm"],
@@ -1952,7 +1952,7 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "a variable that stays what it was",
+    about: "a variable that is not changed",
     rules: "defaults",
     action: "allow",
     commands: [
@@ -2022,7 +2022,7 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "files that are written under names which stand nowhere, or from another folder",
+    about: "files written under names that the line does not contain",
     rules: "guarded",
     action: "deny",
     commands: [
@@ -2100,7 +2100,7 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "a denied command behind what only starts it",
+    about: "a denied command after a wrapper",
     rules: "guarded",
     action: "deny",
     commands: [
@@ -2119,13 +2119,13 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "reading and packing as people do",
+    about: "common ways to read and pack files",
     rules: "plan",
     action: "allow",
     commands: ["awk -F: -v n=1 '{ print $n }' src/a.ts", "sed -n -e 1p -e '$p' src/a.ts"],
   },
   {
-    about: "programs that only start others, as people use them",
+    about: "common uses of wrappers",
     rules: "defaults",
     action: "allow",
     commands: [
@@ -2172,7 +2172,7 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "everything in a folder is read, of which a rule denies something",
+    about: "a folder is read that contains a denied file",
     rules: "sub",
     action: "ask",
     commands: [
@@ -2232,7 +2232,7 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "what is read holds nothing that a rule names",
+    about: "folders are read that contain no denied file",
     rules: "sub",
     action: "allow",
     commands: [
@@ -2255,7 +2255,7 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "a link is removed, not what it leads to",
+    about: "a link is removed, not its target",
     rules: "onlySources",
     action: "deny",
     commands: [
@@ -2266,7 +2266,7 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "what is changed through a link is what it leads to",
+    about: "a change through a link changes its target",
     rules: "onlySources",
     action: "allow",
     commands: ["echo x > .fairlead/plans/link.md", "rm src/a.ts", "rm inner/a.ts"],
@@ -2361,13 +2361,13 @@ export const groups: readonly Group[] = [
     ],
   },
   {
-    about: "what cleaning removes is named nowhere",
+    about: "git clean removes files that are not named",
     rules: "onlySources",
     action: "deny",
     commands: ["git clean -fdx", "git clean -f"],
   },
   {
-    about: "looking at what would be removed writes nothing",
+    about: "a dry run of git clean writes nothing",
     rules: "onlySources",
     action: "allow",
     commands: ["git clean -n", "git clean --dry-run -e a"],

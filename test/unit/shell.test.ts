@@ -6,7 +6,7 @@ import { analyzeShell, commandLimit, explainShell } from "../../src/shell/analys
 import { context, groups, rows, ruleSets } from "./shell-table.ts";
 
 describe("a command line under rules", () => {
-  test("is judged in more than 300 forms, of which at least a third must stay allowed", () => {
+  test("has more than 300 cases, at least a third of them allowed", () => {
     expect(rows.length).toBeGreaterThan(300);
     expect(rows.filter((row) => row.action === "allow").length * 3).toBeGreaterThanOrEqual(rows.length);
   });
@@ -22,7 +22,7 @@ describe("a command line under rules", () => {
   }
 });
 
-test("what is said of cd counts beside other commands, what is said of everything does not", () => {
+test("rules for cd apply next to other commands, rules for * do not", () => {
   const judged = (command: string, more: Rule[]) =>
     evaluate(analyzeShell(command, context), [...ruleSets.defaults, ...more]).action;
   const rule = (pattern: string, action: Action): Rule => ({ permission: "bash", pattern, action });
@@ -48,7 +48,7 @@ describe("what a command line does", () => {
     ]);
   });
 
-  test("keeps the other spellings for deny and ask", () => {
+  test("has other spellings for deny and ask rules", () => {
     const [part] = explainShell("X=1 /usr/bin/git -C src 'push'", context).filter(
       (one) => one.permission === "bash",
     );
@@ -72,7 +72,7 @@ describe("what a command line does", () => {
     ]);
   });
 
-  test("follows links to the real path and keeps the written one", () => {
+  test("resolves links and includes the written path", () => {
     expect(explainShell("cat notes.txt", context)[0]).toEqual({
       permission: "read",
       text: ".env",
@@ -82,7 +82,7 @@ describe("what a command line does", () => {
     });
   });
 
-  test("knows the folder after cd, and both where cd may fail", () => {
+  test("tracks the folder after cd, and both folders if cd may fail", () => {
     expect(parts("cd src && touch a")).toEqual([
       ["edit", "src/a"],
       ["bash", "touch a"],
@@ -106,7 +106,7 @@ describe("what a command line does", () => {
     ]);
   });
 
-  test("is a program by its path from the folder of the rules, wherever it runs", () => {
+  test("names a program by its path relative to the rules", () => {
     const programs = (command: string) =>
       explainShell(command, context)
         .filter(({ permission, changesDirectory: steers }) => permission === "bash" && !steers)
@@ -126,7 +126,7 @@ describe("what a command line does", () => {
     ]);
   });
 
-  test("is judged by rules for the folder that they are relative to, wherever it starts", () => {
+  test("names files relative to the folder of the rules", () => {
     const inSources = { ...context, start: "/work/app/src" };
     const files = (command: string) =>
       explainShell(command, inSources)
@@ -140,7 +140,7 @@ describe("what a command line does", () => {
     expect(files("rm -r ../config")).toEqual([["edit", "config"]]);
   });
 
-  test("resolves a variable only where it is set once and for certain", () => {
+  test("resolves a variable that is assigned once, unconditionally", () => {
     const edits = (command: string) => parts(command).filter(([permission]) => permission === "edit");
     expect(edits("D=src; touch $D/a")).toEqual([["edit", "src/a"]]);
     expect(edits("D=src; D=$X; touch $D/a")).toEqual([["edit", "$D/a", "opaque"]]);
@@ -156,7 +156,7 @@ describe("what a command line does", () => {
     ]);
   });
 
-  test("is judged as a whole by its own text where no command runs", () => {
+  test("is its own text if no command runs", () => {
     expect(parts("X=1")).toEqual([["bash", "X=1"]]);
     expect(parts("cd src")).toEqual([["bash", "cd src"]]);
     expect(parts("> out")).toEqual([
@@ -166,7 +166,7 @@ describe("what a command line does", () => {
     expect(parts("")).toEqual([["bash", ""]]);
   });
 
-  test("may be anything where it cannot be read", () => {
+  test("is opaque if the line cannot be parsed", () => {
     for (const command of ["echo 'open", "a\u0007", "x".repeat(commandLimit + 1)]) {
       expect(parts(command).slice(0, 4)).toEqual(
         ["bash", "external_directory", "edit", "read"].map((permission) => [permission, command, "opaque"]),
@@ -174,7 +174,7 @@ describe("what a command line does", () => {
     }
   });
 
-  test("may be anything where a path cannot be resolved", () => {
+  test("is opaque if a path cannot be resolved", () => {
     const broken = {
       ...context,
       resolve: () => {
@@ -188,7 +188,7 @@ describe("what a command line does", () => {
     ).toEqual(Array.from({ length: 4 }, () => "it cannot be read as shell text (ELOOP)"));
   });
 
-  test("lets emoji through and nothing else that is invisible", () => {
+  test("accepts invisible characters only in emoji", () => {
     expect(["❤️", "👩‍👩‍👧", "é", "日本", "a\tb\n"].map(hasInvisible)).toEqual([
       false,
       false,
@@ -214,7 +214,7 @@ describe("what a command line does", () => {
   });
 });
 
-test("what is invisible is written out, the rest stays", () => {
+test("invisible characters are escaped", () => {
   expect(showInvisible("ls\u202e \u001b[31m\u200bx 👩‍👩‍👧 é\t\n")).toBe(
     "ls\\u{202e} \\u{1b}[31m\\u{200b}x 👩\\u{200d}👩\\u{200d}👧 é\t\n",
   );
